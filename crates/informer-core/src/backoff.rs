@@ -1,0 +1,109 @@
+//! How long to wait after a failure.
+
+use std::time::Duration;
+
+use crate::Time;
+
+/// The curve of waits after failures in a row: doubling from `first` to `longest`, each wait stretched at random by up
+/// to `jitter` times itself, starting over after `reset_after` without a failure.
+///
+/// The defaults are client-go's reflector's: 0.8 s doubling to 30 s, jitter 1.0 (so the longest waits fall between 30 s
+/// and 60 s), reset after two minutes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BackoffConfig {
+    /// The first wait.
+    pub first: Duration,
+    /// No wait is longer than this, jitter apart.
+    pub longest: Duration,
+    /// A wait `w` becomes one between `w` and `w * (1 + jitter)`.
+    pub jitter: f64,
+    /// Health for this long makes the next failure the first again.
+    pub reset_after: Duration,
+}
+
+impl Default for BackoffConfig {
+    fn default() -> Self {
+        Self {
+            first: Duration::from_millis(800),
+            longest: Duration::from_secs(30),
+            jitter: 1.0,
+            reset_after: Duration::from_secs(120),
+        }
+    }
+}
+
+/// Where on its curve somebody is.
+#[derive(Debug)]
+pub struct Backoff {
+    config: BackoffConfig,
+    failures: u32,
+    /// When the last wait was over: health is counted from there.
+    last_wait_ended: Time,
+    random: fastrand::Rng,
+}
+
+impl Backoff {
+    /// Starts at the first wait; the same seed gives the same waits.
+    pub fn new(config: BackoffConfig, seed: u64) -> Self {
+        Self { config, failures: 0, last_wait_ended: Time::ZERO, random: fastrand::Rng::with_seed(seed) }
+    }
+
+    /// Counts a failure at `now` and says how long to wait after it; a server that asked for longer gets it.
+    pub fn after_failure(&mut self, now: Time, asked: Option<Duration>) -> Duration {
+        if now.since(self.last_wait_ended) > self.config.reset_after {
+            self.failures = 0;
+        }
+        let doubled = self.config.first.saturating_mul(1_u32.checked_shl(self.failures).unwrap_or(u32::MAX));
+        self.failures = self.failures.saturating_add(1);
+        let wait = self.stretched(doubled.min(self.config.longest));
+        let wait = asked.map_or(wait, |asked| self.stretched_a_little(asked).max(wait));
+        self.last_wait_ended = now + wait;
+        wait
+    }
+
+    /// Failures in a row so far.
+    pub fn failures(&self) -> u32 {
+        self.failures
+    }
+
+    /// A wait outside the curve, with its jitter.
+    pub fn stretched(&mut self, wait: Duration) -> Duration {
+        wait.mul_f64(1.0 + self.config.jitter * self.random.f64())
+    }
+
+    /// Clients that were all told the same Retry-After should not come back in the same instant.
+    fn stretched_a_little(&mut self, wait: Duration) -> Duration {
+        wait.mul_f64(1.0 + 0.1 * self.random.f64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(duration: Duration) -> f64 {
+        duration.as_secs_f64()
+    }
+
+    #[test]
+    fn w14_doubles_from_800_ms_to_30_s_with_jitter_and_starts_over_after_health() {
+        let mut backoff = Backoff::new(BackoffConfig::default(), 7);
+        let mut now = Time::ZERO;
+        for expected in [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0] {
+            let wait = backoff.after_failure(now, None);
+            assert!((expected..=2.0 * expected).contains(&seconds(wait)), "{expected} {wait:?}");
+            now = now + wait + Duration::from_secs(119);
+        }
+        let wait = backoff.after_failure(now + Duration::from_secs(2), None);
+        assert!((0.8..=1.6).contains(&seconds(wait)), "{wait:?}");
+    }
+
+    #[test]
+    fn never_overflows_and_honours_longer_requests() {
+        let mut backoff = Backoff::new(BackoffConfig::default(), 1);
+        for _ in 0..100 {
+            assert!(seconds(backoff.after_failure(Time::ZERO, None)) <= 60.0);
+        }
+        assert!(seconds(backoff.after_failure(Time::ZERO, Some(Duration::from_secs(300)))) >= 300.0);
+    }
+}

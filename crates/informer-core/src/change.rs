@@ -1,0 +1,58 @@
+//! What happened to one key.
+
+use std::sync::Arc;
+
+use crate::{Object, ObjectKey};
+
+/// One change of the cache, as subscriptions get it.
+#[derive(Debug, Clone)]
+pub struct Change {
+    /// What happened.
+    pub delta: Delta,
+    /// How it became known.
+    pub source: Source,
+}
+
+/// The difference that a change makes to its key.
+#[derive(Debug, Clone)]
+pub enum Delta {
+    /// The key had no object and has one.
+    Added(Arc<Object>),
+    /// The key's object was replaced by another version, or another incarnation ([`Object::uid`] tells).
+    Updated {
+        /// The state before.
+        old: Arc<Object>,
+        /// The state now.
+        new: Arc<Object>,
+    },
+    /// The key has no object any more.
+    Deleted {
+        /// The state before: what the cache had.
+        old: Arc<Object>,
+        /// The last known state: the event's, with the resourceVersion of the deletion, or `old` when a list told.
+        last: Arc<Object>,
+    },
+}
+
+/// How a change became known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// An event of a watch.
+    Watch,
+    /// A list, compared with what was known: states in between may have been missed. A deletion from here is a
+    /// tombstone (client-go: `DeletedFinalStateUnknown`).
+    List,
+    /// The informer stopped looking at the object's namespace.
+    Scope,
+}
+
+impl Change {
+    /// The key that changed.
+    pub fn key(&self) -> &ObjectKey {
+        match &self.delta {
+            Delta::Added(object)
+            | Delta::Updated { new: object, .. }
+            | Delta::Deleted { last: object, .. } => object.key(),
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! The engine of the `informer` crate.
+//!
+//! No I/O, no clock, no async runtime: bytes and the time go in, requests, cache changes and notifications come out.
+
+pub mod backoff;
+mod change;
+mod key;
+mod labels;
+pub mod mailbox;
+mod object;
+pub mod reflector;
+mod selector;
+pub mod store;
+mod time;
+mod uid;
+mod version;
+mod view;
+pub mod wire;
+
+pub use change::{Change, Delta, Source};
+pub use key::{InvalidKey, ObjectKey};
+pub use labels::Labels;
+pub use object::{DecodeError, Object};
+pub use selector::{InvalidSelector, Operator, Requirement, Selector};
+pub use store::{Cache, Index, Scope, Snapshot, SourceId, Store};
+pub use time::Time;
+pub use uid::Uid;
+pub use version::ResourceVersion;
+pub use view::View;

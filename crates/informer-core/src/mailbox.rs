@@ -1,0 +1,239 @@
+//! What one subscription has still to be told.
+//!
+//! A mailbox is bounded whatever its reader does (design D7): it keeps one pending change per key (`Latest`), or every
+//! change up to a capacity, past which it says what happens. The writer never waits for a reader.
+//!
+//! ```text
+//!   joining:  the content at the time (from a snapshot)  ->  Synced  ->  the changes since
+//!   before the first sync:          the first content    ->  Synced  ->  the changes since
+//! ```
+
+mod coalesced;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::{Change, Delta, Object, Source};
+use coalesced::Coalesced;
+
+/// How changes reach a subscription.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Delivery {
+    /// Which of the changes are told.
+    pub mode: Mode,
+    /// Whether a key that was deleted and created again between two looks is told as a deletion and an addition
+    /// instead of one update whose objects differ in their uids.
+    pub split_recreated: bool,
+}
+
+/// Which of the changes are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// One pending change per key, from the state last told to the newest. Memory: O(distinct keys).
+    #[default]
+    Latest,
+    /// Every change, of which up to `capacity` wait.
+    Every {
+        /// How many changes may wait.
+        capacity: usize,
+        /// What happens to one more.
+        when_full: WhenFull,
+    },
+}
+
+/// What happens to a change for which a mailbox has no room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WhenFull {
+    /// It is merged with others of its key until there is room again: the net change is not lost.
+    /// Memory: the capacity and O(distinct keys).
+    #[default]
+    Coalesce,
+    /// The oldest waiting change is dropped, and the reader is told how many were ([`Notice::Lagged`]).
+    Drop,
+}
+
+impl Default for Delivery {
+    /// The latest state of each key, re-creations as updates.
+    fn default() -> Self {
+        Self { mode: Mode::Latest, split_recreated: false }
+    }
+}
+
+/// What a subscription is told.
+#[derive(Debug, Clone)]
+pub enum Notice {
+    /// Something changed, or is part of the first content.
+    Change {
+        /// What.
+        change: Change,
+        /// Whether this belongs to the first content that the subscription sees.
+        initial: bool,
+    },
+    /// The first content is complete.
+    Synced,
+    /// So many changes were dropped. What was told before may be outdated: read a snapshot.
+    Lagged(u64),
+}
+
+/// The pending notices of one subscription.
+#[derive(Debug)]
+pub struct Mailbox {
+    delivery: Delivery,
+    /// Changes that were offered before the snapshot was there to join at, each with whether it is initial.
+    arrived: Option<Vec<(u64, Change, bool)>>,
+    /// Objects that were there when the subscription joined and have not been told yet.
+    present: std::vec::IntoIter<Arc<Object>>,
+    /// The revision of the last change offered.
+    revision: u64,
+    every: VecDeque<(Change, bool)>,
+    coalesced: Coalesced,
+    lagged: u64,
+    /// Pending changes that belong to the first content.
+    initial_pending: usize,
+    sync: Sync,
+}
+
+/// How far the subscription's first content is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sync {
+    /// The cache itself is not synced.
+    Upstream,
+    /// All of it is in the mailbox.
+    Pending,
+    Told,
+}
+
+impl Mailbox {
+    /// A mailbox that collects changes from now on, to be joined with a snapshot that is taken afterwards.
+    /// `cache_synced` says whether the cache has its first content already.
+    pub fn new(delivery: Delivery, cache_synced: bool) -> Self {
+        Self {
+            delivery,
+            arrived: Some(Vec::new()),
+            present: Vec::new().into_iter(),
+            revision: 0,
+            every: VecDeque::new(),
+            coalesced: Coalesced::default(),
+            lagged: 0,
+            initial_pending: 0,
+            sync: if cache_synced { Sync::Pending } else { Sync::Upstream },
+        }
+    }
+
+    /// Begins with the objects of a snapshot: changes up to its revision are in it, later ones follow. So nothing is
+    /// told twice and nothing is missed, though nobody was paused.
+    pub fn join(&mut self, present: Vec<Arc<Object>>, revision: u64) {
+        self.present = present.into_iter();
+        self.revision = self.revision.max(revision);
+        for (arrived_revision, change, initial) in self.arrived.take().unwrap_or_default() {
+            if arrived_revision > revision {
+                self.split_and_push(&change, initial);
+            }
+        }
+    }
+
+    /// Takes a change of the cache, with the revision that the cache got by it.
+    pub fn offer(&mut self, revision: u64, change: &Change) {
+        let initial = self.sync == Sync::Upstream;
+        self.revision = self.revision.max(revision);
+        match &mut self.arrived {
+            Some(arrived) => arrived.push((revision, change.clone(), initial)),
+            None => self.split_and_push(change, initial),
+        }
+    }
+
+    /// The revision of the cache up to which everything was offered.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// The cache is synced: what was offered so far is the first content.
+    pub fn cache_synced(&mut self) {
+        if self.sync == Sync::Upstream {
+            self.sync = Sync::Pending;
+        }
+    }
+
+    /// The next notice.
+    pub fn take(&mut self) -> Option<Notice> {
+        if self.arrived.is_some() {
+            return None;
+        }
+        if let Some(object) = self.present.next() {
+            let change = Change { delta: Delta::Added(object), source: Source::List };
+            return Some(Notice::Change { change, initial: true });
+        }
+        if self.sync == Sync::Pending && self.initial_pending == 0 {
+            self.sync = Sync::Told;
+            return Some(Notice::Synced);
+        }
+        if self.lagged > 0 {
+            return Some(Notice::Lagged(std::mem::take(&mut self.lagged)));
+        }
+        // What was merged came after what was not.
+        let (change, initial) = self.every.pop_front().or_else(|| self.coalesced.pop())?;
+        self.initial_pending -= usize::from(initial);
+        Some(Notice::Change { change, initial })
+    }
+
+    /// How many changes wait.
+    pub fn backlog(&self) -> usize {
+        let arrived = self.arrived.as_ref().map_or(0, Vec::len);
+        arrived + self.present.len() + self.every.len() + self.coalesced.len()
+    }
+
+    fn split_and_push(&mut self, change: &Change, initial: bool) {
+        match self.delivery.split_recreated.then(|| split(change)).flatten() {
+            None => self.push(change.clone(), initial),
+            Some([deleted, added]) => {
+                self.push(deleted, initial);
+                self.push(added, initial);
+            }
+        }
+    }
+
+    fn push(&mut self, change: Change, initial: bool) {
+        match self.delivery.mode {
+            Mode::Latest => self.merge(change, initial),
+            Mode::Every { capacity, when_full } => {
+                let full = self.every.len() >= capacity.max(1);
+                match when_full {
+                    // Behind something merged, so that each key stays in order.
+                    WhenFull::Coalesce if full || self.coalesced.len() > 0 => {
+                        return self.merge(change, initial);
+                    }
+                    WhenFull::Drop if full => self.drop_oldest(),
+                    _ => {}
+                }
+                self.initial_pending += usize::from(initial);
+                self.every.push_back((change, initial));
+            }
+        }
+    }
+
+    fn merge(&mut self, change: Change, initial: bool) {
+        let before = self.coalesced.initial_len();
+        self.coalesced.push(change, initial, self.delivery.split_recreated);
+        self.initial_pending = self.initial_pending + self.coalesced.initial_len() - before;
+    }
+
+    fn drop_oldest(&mut self) {
+        if let Some((_, initial)) = self.every.pop_front() {
+            self.initial_pending -= usize::from(initial);
+            self.lagged += 1;
+        }
+    }
+}
+
+/// A re-creation as a deletion and an addition.
+fn split(change: &Change) -> Option<[Change; 2]> {
+    let Delta::Updated { old, new } = &change.delta else { return None };
+    if old.uid() == new.uid() {
+        return None;
+    }
+    let source = change.source;
+    Some([
+        Change { delta: Delta::Deleted { old: old.clone(), last: old.clone() }, source },
+        Change { delta: Delta::Added(new.clone()), source },
+    ])
+}

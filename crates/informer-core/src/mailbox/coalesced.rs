@@ -1,0 +1,116 @@
+//! One pending change per key, in the order in which the keys became pending.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::{Change, Delta, ObjectKey};
+
+/// Pending changes, merged by key.
+#[derive(Debug, Default)]
+pub(super) struct Coalesced {
+    by_key: HashMap<ObjectKey, Pending>,
+    order: BTreeMap<u64, ObjectKey>,
+    next: u64,
+    initial: usize,
+}
+
+#[derive(Debug)]
+struct Pending {
+    at: u64,
+    initial: bool,
+    changes: Net,
+}
+
+/// What has to be told of one key.
+#[derive(Debug)]
+enum Net {
+    One(Change),
+    /// Where re-creations are told in two.
+    Recreated {
+        deleted: Change,
+        added: Change,
+    },
+}
+
+impl Coalesced {
+    /// Merges a change into what is pending for its key.
+    pub(super) fn push(&mut self, change: Change, initial: bool, split_recreated: bool) {
+        let key = change.key().clone();
+        let Some(pending) = self.by_key.remove(&key) else {
+            let at = self.next;
+            self.next += 1;
+            self.order.insert(at, key.clone());
+            return self.insert(key, Pending { at, initial, changes: Net::One(change) });
+        };
+        self.initial -= usize::from(pending.initial);
+        match merge(pending.changes, change, split_recreated) {
+            Some(changes) => self.insert(key, Pending { changes, ..pending }),
+            None => {
+                self.order.remove(&pending.at);
+            }
+        }
+    }
+
+    /// The change that became pending first. Of a re-creation in two, the addition comes with the next call.
+    pub(super) fn pop(&mut self) -> Option<(Change, bool)> {
+        let (at, key) = self.order.pop_first()?;
+        let pending = self.by_key.remove(&key)?;
+        self.initial -= usize::from(pending.initial);
+        match pending.changes {
+            Net::One(change) => Some((change, pending.initial)),
+            Net::Recreated { deleted, added } => {
+                self.order.insert(at, key.clone());
+                self.insert(key, Pending { at, initial: false, changes: Net::One(added) });
+                Some((deleted, pending.initial))
+            }
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.by_key.len()
+    }
+
+    /// How many of them belong to the first content.
+    pub(super) fn initial_len(&self) -> usize {
+        self.initial
+    }
+
+    fn insert(&mut self, key: ObjectKey, pending: Pending) {
+        self.initial += usize::from(pending.initial);
+        self.by_key.insert(key, pending);
+    }
+}
+
+/// From the state last told to the newest, in one step; nothing when there is nothing left to tell.
+fn merge(pending: Net, change: Change, split_recreated: bool) -> Option<Net> {
+    let source = change.source;
+    let net = |delta| Some(Net::One(Change { delta, source }));
+    let (pending, pending_source) = match pending {
+        Net::One(Change { delta, source }) => (delta, source),
+        Net::Recreated { deleted, .. } => {
+            return Some(match change.delta {
+                Delta::Added(new) | Delta::Updated { new, .. } => {
+                    Net::Recreated { deleted, added: Change { delta: Delta::Added(new), source } }
+                }
+                // The second incarnation came and went unheard of.
+                Delta::Deleted { .. } => Net::One(deleted),
+            });
+        }
+    };
+    match (pending, change.delta) {
+        // The reader has never heard of it.
+        (Delta::Added(_), Delta::Deleted { .. }) => None,
+        (Delta::Added(_), Delta::Updated { new, .. } | Delta::Added(new)) => net(Delta::Added(new)),
+        (Delta::Updated { old, .. }, Delta::Updated { new, .. } | Delta::Added(new)) => {
+            net(Delta::Updated { old, new })
+        }
+        (Delta::Updated { old, .. }, Delta::Deleted { last, .. }) => net(Delta::Deleted { old, last }),
+        (Delta::Deleted { old, last }, Delta::Added(new)) if split_recreated => Some(Net::Recreated {
+            deleted: Change { delta: Delta::Deleted { old, last }, source: pending_source },
+            added: Change { delta: Delta::Added(new), source },
+        }),
+        (Delta::Deleted { old, .. }, Delta::Added(new) | Delta::Updated { new, .. }) => {
+            net(Delta::Updated { old, new })
+        }
+        (Delta::Deleted { old, .. }, Delta::Deleted { last, .. }) => net(Delta::Deleted { old, last }),
+    }
+}

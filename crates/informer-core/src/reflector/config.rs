@@ -1,0 +1,78 @@
+//! How a reflector behaves: everything that a user may set, with its default.
+
+use std::time::Duration;
+
+use crate::backoff::BackoffConfig;
+
+/// Settings of one reflector.
+#[derive(Debug, Clone)]
+pub struct ReflectorConfig {
+    /// How the first list reads.
+    pub first_list: FirstList,
+    /// Whether the first content comes as a streaming list (KEP-3157) instead of a LIST.
+    pub streaming_list: StreamingList,
+    /// The page size where pages are asked for.
+    pub page_size: u32,
+    /// A watch asks the server to end it after a random time between this and twice this.
+    /// Shorter than 5 minutes is taken as 5 minutes, as client-go does.
+    pub min_watch_timeout: Duration,
+    /// A watch without an event or a bookmark for this long is taken as dead. Servers send a bookmark about each
+    /// minute, so the default stands for two missed ones.
+    pub silence_limit: Duration,
+    /// A request without an answer, or a list without a further item, for this long is taken as dead.
+    pub response_timeout: Duration,
+    /// A streaming list without progress towards its end for this long is given up for a LIST.
+    pub initial_events_timeout: Duration,
+    /// How long internal errors inside a watch are retried without a list. Zero: not at all.
+    pub internal_error_retry: Duration,
+    /// How often something denied (401, 403, 404) is asked for again.
+    pub denied_retry: Duration,
+    /// How long a refused streaming list is not asked for again.
+    pub streaming_list_retry: Duration,
+    /// Waits after failures.
+    pub backoff: BackoffConfig,
+}
+
+/// How consistent the first list is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FirstList {
+    /// The most recent state: resourceVersion unset.
+    #[default]
+    Consistent,
+    /// Any state that the server has at hand, in pages: resourceVersion `0`. Cheaper on servers before 1.34, which
+    /// answer a consistent list from etcd; may be older than what another server of the cluster has shown before.
+    Any,
+}
+
+/// Whether a streaming list is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum StreamingList {
+    /// A plain LIST.
+    #[default]
+    Never,
+    /// A streaming list; a LIST while the server refuses it.
+    Preferred,
+}
+
+impl ReflectorConfig {
+    /// Servers do not get watches shorter than this (client-go: `minWatchTimeout`).
+    pub const SHORTEST_WATCH_TIMEOUT: Duration = Duration::from_secs(300);
+}
+
+impl Default for ReflectorConfig {
+    fn default() -> Self {
+        Self {
+            first_list: FirstList::default(),
+            streaming_list: StreamingList::default(),
+            page_size: 500,
+            min_watch_timeout: Self::SHORTEST_WATCH_TIMEOUT,
+            silence_limit: Duration::from_secs(130),
+            response_timeout: Duration::from_secs(60),
+            initial_events_timeout: Duration::from_secs(30),
+            internal_error_retry: Duration::ZERO,
+            denied_retry: Duration::from_secs(30),
+            streaming_list_retry: Duration::from_secs(3600),
+            backoff: BackoffConfig::default(),
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! The content by a streaming list (KEP-3157): a watch that begins with the whole state and says where that ends.
+
+use super::watching::Watching;
+use super::{
+    Cause, EventKind, Input, Next, Output, Reflector, Report, Request, State, Status, StoreOperation,
+    WatchRequest,
+};
+use crate::Time;
+use crate::wire::{ApiStatus, Bookmark};
+
+/// A streaming list before its end.
+#[derive(Debug)]
+pub(super) struct Streaming {
+    /// Whether the most recent state was asked for, rather than one not older than a version.
+    consistent: bool,
+    accepted_at: Option<Time>,
+    received: usize,
+    pub(super) trust_versions: bool,
+    /// Until when something has to come.
+    pub(super) deadline: Time,
+}
+
+/// After so many streams in a row that ended before their end, a LIST is tried.
+const ATTEMPTS: u32 = 3;
+
+impl Reflector {
+    pub(super) fn stream(&mut self, now: Time) {
+        let resource_version = self.known.version_to_list();
+        let trust_versions = !self.known.distrust_versions;
+        let consistent = resource_version.is_unset();
+        let timeout_seconds = self.watch_timeout();
+        self.store(StoreOperation::BeginReplace { trust_versions });
+        self.output(Output::Status(Status::Connecting));
+        let request = WatchRequest { resource_version, timeout_seconds, initial_events: true };
+        self.output(Output::Send(Request::Watch(request)));
+        self.state = State::Streaming(Streaming {
+            consistent,
+            accepted_at: None,
+            received: 0,
+            trust_versions,
+            deadline: now + self.known.config.initial_events_timeout,
+        });
+    }
+
+    pub(super) fn streaming(&mut self, now: Time, input: Input) {
+        let deadline = now + self.known.config.initial_events_timeout;
+        let State::Streaming(streaming) = &mut self.state else { return };
+        streaming.deadline = deadline;
+        match input {
+            Input::Accepted => {
+                streaming.accepted_at = Some(now);
+                self.accepted();
+                self.output(Output::Status(Status::Syncing { received: 0 }));
+            }
+            Input::Event(EventKind::Added | EventKind::Modified, object) => {
+                streaming.received += 1;
+                self.store(StoreOperation::Stage(object));
+            }
+            Input::Event(EventKind::Deleted, object) => {
+                self.store(StoreOperation::Unstage(object));
+            }
+            Input::Unchanged(key) => {
+                streaming.received += 1;
+                self.store(StoreOperation::Keep(key));
+            }
+            Input::Unreadable { key, reason } => {
+                if let Some(key) = key.clone() {
+                    self.store(StoreOperation::Keep(key));
+                }
+                self.output(Output::Report(Report::Quarantined { key, reason }));
+            }
+            Input::Bookmark(bookmark) => self.initial_bookmark(now, bookmark),
+            Input::ErrorEvent(status) => self.stream_refused(now, status),
+            Input::Refused(status) => self.stream_refused(now, status),
+            Input::Unreachable(reason) => self.stream_failed(now, Cause::Unreachable(reason)),
+            Input::End => self.stream_ended(now, Cause::NoInitialEventsEnd),
+            Input::Broken(reason) => self.stream_ended(now, Cause::Broken(reason)),
+            Input::Undecodable(reason) => self.stream_ended(now, Cause::Undecodable(reason)),
+            _ => {}
+        }
+    }
+
+    /// A server that knows no streaming lists may have answered with a plain watch, which never says where the
+    /// initial state ends.
+    pub(super) fn streaming_timed_out(&mut self, now: Time) {
+        self.output(Output::Cancel);
+        self.remember_refusal(now);
+        self.fall_back(now, Cause::NoInitialEventsEnd);
+    }
+
+    fn initial_bookmark(&mut self, now: Time, bookmark: Bookmark) {
+        let State::Streaming(streaming) = &self.state else { return };
+        if !bookmark.initial_events_end {
+            return;
+        }
+        let (consistent, trust_versions) = (streaming.consistent, streaming.trust_versions);
+        let (accepted_at, events) = (streaming.accepted_at.unwrap_or(now), streaming.received);
+        let listed = bookmark.resource_version;
+        if listed.is_older_than(&self.known.last_version) && (!consistent || trust_versions) {
+            let seen = self.known.last_version.clone();
+            self.store(StoreOperation::Discard);
+            self.output(Output::Report(Report::Disconnected(Cause::WentBack { seen, listed })));
+            self.known.distrust_versions = consistent;
+            self.known.version_unavailable = true;
+            return self.stream(now);
+        }
+        self.commit(listed.clone(), trust_versions);
+        self.output(Output::Status(Status::Live { resource_version: listed }));
+        let deadline = now + self.known.config.silence_limit;
+        // The bookmark counts: a stream that brought it was no short one.
+        self.state = State::Watching(Watching::already_accepted(accepted_at, events + 1, deadline));
+    }
+
+    fn stream_refused(&mut self, now: Time, status: ApiStatus) {
+        let State::Streaming(streaming) = &self.state else { return };
+        let versioned = !streaming.consistent;
+        if versioned && (status.is_expired() || status.is_too_large_resource_version()) {
+            self.store(StoreOperation::Discard);
+            self.output(Output::Report(Report::Disconnected(Cause::VersionUnavailable(status))));
+            self.known.version_unavailable = true;
+            return self.stream(now);
+        }
+        let elsewhere_too = status.is_unauthorized() || status.is_forbidden() || status.is_not_found();
+        if status.is_too_many_requests() || elsewhere_too {
+            self.store(StoreOperation::Discard);
+            return self.refused(now, status, Next::Sync);
+        }
+        self.remember_refusal(now);
+        self.fall_back(now, Cause::Refused(status));
+    }
+
+    /// The stream broke before its end: once more from the beginning, paced, and after a few times by LIST.
+    fn stream_ended(&mut self, now: Time, cause: Cause) {
+        self.known.streaming_attempts += 1;
+        if self.known.streaming_attempts >= ATTEMPTS {
+            self.known.streaming_attempts = 0;
+            self.remember_refusal(now);
+            return self.fall_back(now, cause);
+        }
+        self.stream_failed(now, cause);
+    }
+
+    fn stream_failed(&mut self, now: Time, cause: Cause) {
+        self.store(StoreOperation::Discard);
+        self.retry(now, cause, None, Next::Sync);
+    }
+
+    fn fall_back(&mut self, now: Time, cause: Cause) {
+        self.store(StoreOperation::Discard);
+        self.output(Output::Report(Report::Disconnected(cause)));
+        self.list(now);
+    }
+
+    fn remember_refusal(&mut self, now: Time) {
+        self.known.streaming_refused_until = Some(now + self.known.config.streaming_list_retry);
+    }
+}

@@ -1,0 +1,190 @@
+//! The changes by WATCH: where it resumes, and what each way to end means.
+
+use std::time::Duration;
+
+use super::{
+    Cause, EventKind, Input, Next, Output, Reflector, ReflectorConfig, Report, Request, State, Status,
+    StoreOperation, WatchRequest,
+};
+use crate::Time;
+use crate::wire::{ApiStatus, Bookmark};
+
+/// A watch under way.
+#[derive(Debug)]
+pub(super) struct Watching {
+    accepted_at: Option<Time>,
+    /// Events and bookmarks so far.
+    events: usize,
+    /// The watch began at no version (a server whose lists have none): its first events tell what is there already,
+    /// in no order of versions (W9).
+    initial_state: bool,
+    /// Until when something has to come.
+    pub(super) deadline: Time,
+}
+
+/// A watch that ends sooner than this without having brought anything was not served (client-go: `VeryShortWatchError`).
+const SHORT_WATCH: Duration = Duration::from_secs(1);
+/// After so many short watches in a row the content is listed, so that it stays current though watches do not work.
+const SHORT_WATCHES: u32 = 3;
+/// A watch that expires again so soon after the last time is retried with a wait.
+const EXPIRES_OFTEN: Duration = Duration::from_secs(120);
+
+impl Watching {
+    pub(super) fn already_accepted(accepted_at: Time, events: usize, deadline: Time) -> Self {
+        Self { accepted_at: Some(accepted_at), events, initial_state: false, deadline }
+    }
+
+    fn is_short(&self, now: Time) -> bool {
+        self.accepted_at.is_none_or(|accepted_at| now.since(accepted_at) < SHORT_WATCH)
+    }
+}
+
+impl Reflector {
+    /// Watches from the last version.
+    pub(super) fn watch(&mut self, now: Time) {
+        let resource_version = self.known.last_version.clone();
+        let initial_state = resource_version.is_unset_or_zero();
+        let timeout_seconds = self.watch_timeout();
+        let request = WatchRequest { resource_version, timeout_seconds, initial_events: false };
+        self.output(Output::Send(Request::Watch(request)));
+        let deadline = now + self.known.config.response_timeout;
+        self.state = State::Watching(Watching { accepted_at: None, events: 0, initial_state, deadline });
+    }
+
+    /// Random, so that a thousand informers that began together do not come back together.
+    pub(super) fn watch_timeout(&mut self) -> u64 {
+        let shortest =
+            self.known.config.min_watch_timeout.max(ReflectorConfig::SHORTEST_WATCH_TIMEOUT).as_secs();
+        self.known.random.u64(shortest..=shortest.saturating_mul(2))
+    }
+
+    pub(super) fn watching(&mut self, now: Time, input: Input) {
+        let State::Watching(watching) = &mut self.state else { return };
+        watching.deadline = now + self.known.config.silence_limit;
+        match input {
+            Input::Accepted => {
+                watching.accepted_at = Some(now);
+                self.accepted();
+                let resource_version = self.known.last_version.clone();
+                self.output(Output::Status(Status::Live { resource_version }));
+            }
+            Input::Event(kind, object) => {
+                watching.events += 1;
+                watching.initial_state &= kind == EventKind::Added;
+                if !watching.initial_state {
+                    self.known.advance(object.resource_version());
+                }
+                self.store(match kind {
+                    EventKind::Added | EventKind::Modified => StoreOperation::Upsert(object),
+                    EventKind::Deleted => StoreOperation::Delete(object),
+                });
+            }
+            Input::Bookmark(bookmark) => self.bookmark(bookmark),
+            Input::Unreadable { key, reason } => {
+                watching.events += 1;
+                self.output(Output::Report(Report::Quarantined { key, reason }));
+            }
+            Input::ErrorEvent(status) => self.error_event(now, status),
+            Input::Refused(status) => self.watch_refused(now, status),
+            Input::Unreachable(reason) => self.retry(now, Cause::Unreachable(reason), None, Next::Watch),
+            Input::End => self.watch_ended(now, Cause::Ended),
+            Input::Broken(reason) => self.watch_ended(now, Cause::Broken(reason)),
+            // Nothing says how much of the stream was lost.
+            Input::Undecodable(reason) => self.retry(now, Cause::Undecodable(reason), None, Next::Sync),
+            _ => {}
+        }
+    }
+
+    /// No event and no bookmark: either the connection is dead, or the server stands at an older state than the watch.
+    pub(super) fn watching_timed_out(&mut self, now: Time) {
+        let State::Watching(watching) = &self.state else { return };
+        let answered = watching.accepted_at.is_some();
+        self.output(Output::Cancel);
+        if answered {
+            let limit = self.known.config.silence_limit;
+            self.output(Output::Report(Report::Disconnected(Cause::Silent(limit))));
+            self.probe(now);
+        } else {
+            let limit = self.known.config.response_timeout;
+            self.retry(now, Cause::Silent(limit), None, Next::Watch);
+        }
+    }
+
+    fn bookmark(&mut self, bookmark: Bookmark) {
+        let State::Watching(watching) = &mut self.state else { return };
+        watching.events += 1;
+        watching.initial_state = false;
+        self.known.advance(&bookmark.resource_version);
+        self.store(StoreOperation::Bookmark(bookmark.resource_version));
+    }
+
+    fn watch_refused(&mut self, now: Time, status: ApiStatus) {
+        if status.is_expired() {
+            return self.watch_expired(now, status);
+        }
+        let passing = status.is_too_many_requests() || status.is_unauthorized() || status.code >= 500;
+        // A version that this server has not reached yet, or never will: a list finds out which.
+        let next = if passing && !status.is_too_large_resource_version() { Next::Watch } else { Next::Sync };
+        self.refused(now, status, next);
+    }
+
+    fn error_event(&mut self, now: Time, status: ApiStatus) {
+        self.output(Output::Cancel);
+        if status.is_expired() {
+            return self.watch_expired(now, status);
+        }
+        let asked = status.retry_after;
+        let next = if status.is_too_many_requests() || self.retries_internal_error(now, &status) {
+            Next::Watch
+        } else {
+            Next::Sync
+        };
+        self.retry(now, Cause::ErrorEvent(status), asked, next);
+    }
+
+    /// Whether an internal error is still within the time for which the watch alone is retried (W7).
+    fn retries_internal_error(&mut self, now: Time, status: &ApiStatus) -> bool {
+        let limit = self.known.config.internal_error_retry;
+        if !status.is_internal_error() || limit.is_zero() {
+            return false;
+        }
+        let since = *self.known.internal_errors_since.get_or_insert(now);
+        let within = now.since(since) <= limit;
+        if !within {
+            self.known.internal_errors_since = None;
+        }
+        within
+    }
+
+    /// The history since the last version is gone: list, not older than that version, at once unless it keeps happening.
+    fn watch_expired(&mut self, now: Time, status: ApiStatus) {
+        let before = self.known.expired_at.replace(now);
+        if before.is_some_and(|before| now.since(before) < EXPIRES_OFTEN) {
+            let asked = status.retry_after;
+            return self.retry(now, Cause::VersionUnavailable(status), asked, Next::Sync);
+        }
+        self.output(Output::Report(Report::Disconnected(Cause::VersionUnavailable(status))));
+        self.sync(now);
+    }
+
+    fn watch_ended(&mut self, now: Time, cause: Cause) {
+        let State::Watching(watching) = &self.state else { return };
+        // One event may come in time by chance; one each time does not.
+        let served = watching.events > usize::from(self.known.short_watches > 0);
+        if watching.is_short(now) && watching.events <= 1 {
+            self.known.short_watches += 1;
+            if !served {
+                let next = if self.known.short_watches >= SHORT_WATCHES { Next::Sync } else { Next::Watch };
+                if next == Next::Sync {
+                    self.known.short_watches = 0;
+                }
+                return self.retry(now, Cause::ShortWatch, None, next);
+            }
+        } else {
+            self.known.short_watches = 0;
+            self.known.internal_errors_since = None;
+        }
+        self.output(Output::Report(Report::Disconnected(cause)));
+        self.watch(now);
+    }
+}

@@ -1,0 +1,267 @@
+//! Label selectors: which objects, by their labels.
+//!
+//! The text form and its meaning are those of Kubernetes (apimachinery's `labels` package): what `kubectl -l` takes.
+
+mod parse;
+mod validity;
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::Labels;
+
+/// A condition on an object's labels: all of its requirements hold.
+///
+/// ```
+/// use informer_core::{Labels, Selector};
+///
+/// let selector: Selector = "app in (cart, shop), tier!=db, !legacy".parse()?;
+/// assert!(selector.matches(&Labels::new([("app", "cart")])));
+/// assert!(!selector.matches(&Labels::new([("app", "cart"), ("tier", "db")])));
+/// assert_eq!(selector.to_string(), "app in (cart,shop),!legacy,tier!=db");
+/// # Ok::<(), informer_core::InvalidSelector>(())
+/// ```
+///
+/// Equal selectors have their requirements in the same order, by key, and `==` written as `=`. A clone is a reference
+/// count.
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
+pub struct Selector(Option<Arc<[Requirement]>>);
+
+/// One condition on one label.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Requirement {
+    key: Box<str>,
+    operator: Operator,
+    /// Sorted, each once.
+    values: Box<[Box<str>]>,
+}
+
+/// How a requirement compares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Operator {
+    /// The label is there and has one of the values.
+    In,
+    /// The label is not there, or has none of the values.
+    NotIn,
+    /// The label is there.
+    Exists,
+    /// The label is not there.
+    DoesNotExist,
+    /// The label is there and is a whole number above the value.
+    GreaterThan,
+    /// The label is there and is a whole number below the value.
+    LessThan,
+}
+
+/// A text that is no label selector.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("invalid label selector at character {position}: {reason}; {remedy}")]
+pub struct InvalidSelector {
+    position: usize,
+    reason: String,
+    remedy: &'static str,
+}
+
+impl InvalidSelector {
+    /// Where in the text, counted in characters from 0. What was built and not parsed is wrong at 0.
+    pub fn position(&self) -> usize {
+        self.position
+    }
+}
+
+impl Operator {
+    /// Whether it compares numbers, so that no list of values has the answer.
+    pub(crate) fn compares(self) -> bool {
+        matches!(self, Self::GreaterThan | Self::LessThan)
+    }
+}
+
+impl Requirement {
+    /// A condition on the label `key`. `Exists` and `DoesNotExist` take no values, the comparing operators one.
+    ///
+    /// # Errors
+    ///
+    /// When the key or a value cannot be a label's, or the number of values does not fit the operator.
+    pub fn new<'a>(
+        key: &str,
+        operator: Operator,
+        values: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Self, InvalidSelector> {
+        let mut values: Vec<Box<str>> = values.into_iter().map(Box::from).collect();
+        values.sort_unstable();
+        values.dedup();
+        let requirement = Self { key: key.into(), operator, values: values.into() };
+        match requirement.check() {
+            None => Ok(requirement),
+            Some((reason, remedy)) => Err(InvalidSelector { position: 0, reason, remedy }),
+        }
+    }
+
+    /// The label's key.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// How it compares.
+    pub fn operator(&self) -> Operator {
+        self.operator
+    }
+
+    /// What it compares with, sorted.
+    pub fn values(&self) -> impl Iterator<Item = &str> {
+        self.values.iter().map(|value| &**value)
+    }
+
+    /// Whether it holds for these labels.
+    pub fn matches(&self, labels: &Labels) -> bool {
+        let value = labels.value(&self.key);
+        let is_one_of = |value: &str| self.values.iter().any(|other| **other == *value);
+        match self.operator {
+            Operator::In => value.is_some_and(is_one_of),
+            Operator::NotIn => !value.is_some_and(is_one_of),
+            Operator::Exists => value.is_some(),
+            Operator::DoesNotExist => value.is_none(),
+            Operator::GreaterThan => self.numbers(value).is_some_and(|(label, bound)| label > bound),
+            Operator::LessThan => self.numbers(value).is_some_and(|(label, bound)| label < bound),
+        }
+    }
+
+    fn numbers(&self, value: Option<&str>) -> Option<(i64, i64)> {
+        Some((value?.parse().ok()?, self.values.first()?.parse().ok()?))
+    }
+}
+
+impl Selector {
+    /// Matches every object.
+    pub const EVERYTHING: Self = Self(None);
+
+    /// Whether there is no requirement: all objects match.
+    pub fn is_everything(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// The requirements, by key.
+    pub fn requirements(&self) -> &[Requirement] {
+        self.0.as_deref().unwrap_or_default()
+    }
+
+    /// Whether all requirements hold for these labels.
+    pub fn matches(&self, labels: &Labels) -> bool {
+        self.requirements().iter().all(|requirement| requirement.matches(labels))
+    }
+
+    /// Adds a requirement.
+    #[must_use]
+    pub fn and(self, requirement: Requirement) -> Self {
+        self.requirements().iter().cloned().chain([requirement]).collect()
+    }
+
+    /// Adds: the label has this value.
+    ///
+    /// ```
+    /// use informer_core::Selector;
+    ///
+    /// let selector = Selector::EVERYTHING.equals("app", "cart")?.none_of("tier", ["db", "cache"])?;
+    /// assert_eq!(selector.to_string(), "app=cart,tier notin (cache,db)");
+    /// # Ok::<(), informer_core::InvalidSelector>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Requirement::new`].
+    pub fn equals(self, key: &str, value: &str) -> Result<Self, InvalidSelector> {
+        self.one_of(key, [value])
+    }
+
+    /// Adds: the label has one of these values.
+    ///
+    /// # Errors
+    ///
+    /// As [`Requirement::new`].
+    pub fn one_of<'a>(
+        self,
+        key: &str,
+        values: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Self, InvalidSelector> {
+        Ok(self.and(Requirement::new(key, Operator::In, values)?))
+    }
+
+    /// Adds: the label is not there, or has another value.
+    ///
+    /// # Errors
+    ///
+    /// As [`Requirement::new`].
+    pub fn not_equals(self, key: &str, value: &str) -> Result<Self, InvalidSelector> {
+        self.none_of(key, [value])
+    }
+
+    /// Adds: the label is not there, or has none of these values.
+    ///
+    /// # Errors
+    ///
+    /// As [`Requirement::new`].
+    pub fn none_of<'a>(
+        self,
+        key: &str,
+        values: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Self, InvalidSelector> {
+        Ok(self.and(Requirement::new(key, Operator::NotIn, values)?))
+    }
+
+    /// Adds: the label is there.
+    ///
+    /// # Errors
+    ///
+    /// As [`Requirement::new`].
+    pub fn exists(self, key: &str) -> Result<Self, InvalidSelector> {
+        Ok(self.and(Requirement::new(key, Operator::Exists, [])?))
+    }
+
+    /// Adds: the label is not there.
+    ///
+    /// # Errors
+    ///
+    /// As [`Requirement::new`].
+    pub fn does_not_exist(self, key: &str) -> Result<Self, InvalidSelector> {
+        Ok(self.and(Requirement::new(key, Operator::DoesNotExist, [])?))
+    }
+}
+
+impl FromIterator<Requirement> for Selector {
+    fn from_iter<I: IntoIterator<Item = Requirement>>(requirements: I) -> Self {
+        let mut requirements: Vec<_> = requirements.into_iter().collect();
+        requirements.sort_by(|a, b| a.key.cmp(&b.key));
+        Self((!requirements.is_empty()).then(|| requirements.into()))
+    }
+}
+
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = &self.key;
+        match (self.operator, &*self.values) {
+            (Operator::Exists, _) => f.write_str(key),
+            (Operator::DoesNotExist, _) => write!(f, "!{key}"),
+            (Operator::In, [value]) => write!(f, "{key}={value}"),
+            (Operator::NotIn, [value]) => write!(f, "{key}!={value}"),
+            (Operator::In, values) => write!(f, "{key} in ({})", values.join(",")),
+            (Operator::NotIn, values) => write!(f, "{key} notin ({})", values.join(",")),
+            (Operator::GreaterThan, values) => write!(f, "{key}>{}", values.join(",")),
+            (Operator::LessThan, values) => write!(f, "{key}<{}", values.join(",")),
+        }
+    }
+}
+
+impl fmt::Display for Selector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, requirement) in self.requirements().iter().enumerate() {
+            write!(f, "{}{requirement}", if index == 0 { "" } else { "," })?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Selector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Selector({self})")
+    }
+}

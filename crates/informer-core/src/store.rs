@@ -1,0 +1,427 @@
+//! The cache: one writer, any number of readers.
+//!
+//! A [`Store`] is the writing side, owned by whoever runs the reflector; a [`Cache`] is the reading side. In between is
+//! one published state under a lock that is held for one lookup, one small change, or one swap, and never while user
+//! code runs. All its parts share their memory with their clones (`cow_vec`, `cow_table`, `posting`), so that a
+//! snapshot is a few reference counts and a re-list is prepared on a private clone while readers go on with the old
+//! content (design D4, D5).
+
+mod build;
+mod builtin;
+mod cache;
+mod cow_table;
+mod cow_vec;
+mod handle;
+mod index;
+mod objects;
+mod posting;
+mod replace;
+mod report;
+mod snapshot;
+mod sources;
+mod state;
+mod validate;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+pub use cache::Cache;
+pub use handle::{Index, NameTaken};
+pub use objects::Objects;
+pub use replace::Replace;
+pub use report::{IndexFault, IndexReport};
+pub use snapshot::Snapshot;
+pub use sources::SourceId;
+pub use state::Scope;
+
+use crate::{Change, Delta, Object, ResourceVersion, Source};
+use cache::Shared;
+use sources::Sources;
+use state::{Filing, SlotChange, Slots, State, is_news};
+
+/// The writing side of a cache. What it was told is in the [`Cache`] by the time a method returns.
+///
+/// No I/O, no clock, no thread of its own. See [`Cache`] for an example.
+pub struct Store {
+    shared: Arc<Shared>,
+    sources: Sources,
+    /// Slots without an object.
+    free_slots: Vec<u32>,
+    /// The same, but a list that is on its way may still know them.
+    vacated_slots: Vec<u32>,
+    pins_slots: Arc<()>,
+}
+
+/// A change of many slots: first what goes, then what comes or changes.
+struct Steps {
+    gone: Vec<Gone>,
+    writes: Vec<Write>,
+}
+
+struct Gone {
+    slot: u32,
+    known: Arc<Object>,
+    /// Its last state, as the change tells it: newer than what is known where an event brought it.
+    last: Arc<Object>,
+}
+
+struct Write {
+    known: Option<(u32, Arc<Object>)>,
+    new: Arc<Object>,
+}
+
+/// A list that was not applied. The cache is as it was.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error(transparent)]
+pub struct CommitError(#[from] CommitErrorKind);
+
+#[derive(Debug, Clone, thiserror::Error)]
+enum CommitErrorKind {
+    #[error(
+        "the list at resourceVersion {listed} is older than what was seen already, {seen}; list again from there, or \
+         begin a restored list when the server itself went back"
+    )]
+    Older { listed: ResourceVersion, seen: ResourceVersion },
+    #[error("the list is of a source that this store does not have, or has no more")]
+    UnknownSource,
+}
+
+impl CommitError {
+    /// Whether the list was older than what its source had shown already (contract L12).
+    pub fn is_older_than_seen(&self) -> bool {
+        matches!(self.0, CommitErrorKind::Older { .. })
+    }
+
+    /// Whether the source was removed while the list was on its way.
+    pub fn is_unknown_source(&self) -> bool {
+        matches!(self.0, CommitErrorKind::UnknownSource)
+    }
+}
+
+impl Store {
+    /// An empty store without sources.
+    pub fn new() -> Self {
+        Self {
+            shared: Arc::new(Shared::new()),
+            sources: Sources::default(),
+            free_slots: Vec::new(),
+            vacated_slots: Vec::new(),
+            pins_slots: Arc::default(),
+        }
+    }
+
+    /// The reading side.
+    pub fn cache(&self) -> Cache {
+        Cache { shared: self.shared.clone() }
+    }
+
+    /// Lets one more list and watch feed the store. It is synced once its first list is committed.
+    ///
+    /// Scopes may overlap for a while, for instance when many namespaces give way to all of them.
+    pub fn add_source(&mut self, scope: Scope) -> SourceId {
+        let id = self.sources.add(scope);
+        self.publish_progress();
+        id
+    }
+
+    /// Takes a source away, and with it the objects that no other source covers. Does nothing for an unknown one.
+    pub fn remove_source(&mut self, source: SourceId) -> Vec<Change> {
+        self.shared.install_waiting();
+        let Some(scope) = self.sources.remove(source) else { return Vec::new() };
+        let state = self.shared.read().clone();
+        let gone = covered(&state, &scope)
+            .filter(|(_, object)| !self.sources.covers(object.key()))
+            .map(|(slot, object)| Gone { slot, known: object.clone(), last: object.clone() })
+            .collect();
+        self.apply_all(state, Steps { gone, writes: Vec::new() }, Source::Scope)
+    }
+
+    /// Takes the object of an event that says it was added or modified.
+    ///
+    /// An event that is not newer than the cache's version of its key changes nothing (contract W11); one whose order
+    /// is not known is taken as it comes. So does one outside of the source's scope, or of an unknown source.
+    pub fn upsert(&mut self, source: SourceId, object: Arc<Object>) -> Option<Change> {
+        self.shared.install_waiting();
+        let feed = self.sources.get(source).filter(|feed| feed.scope.contains(object.key()))?;
+        // Until there is a first version to start from, added objects come in no order (contract W9).
+        let moved =
+            !feed.reached.is_unset_or_zero() && self.sources.advance(source, object.resource_version());
+        let (known, next_slot) = {
+            let state = self.shared.read();
+            let known = state.locate(object.key().as_str()).map(|(slot, known)| (slot, known.clone()));
+            (known, state.slots.len())
+        };
+        let delta = match known {
+            Some((_, known)) if !is_news(&object, &known) => {
+                if moved {
+                    self.publish_progress();
+                }
+                return None;
+            }
+            Some((slot, old)) => {
+                self.apply_one(slot, Some(&old), Some(&object));
+                Delta::Updated { old, new: object }
+            }
+            None => {
+                let slot = self.take_slot(next_slot);
+                self.apply_one(slot, None, Some(&object));
+                Delta::Added(object)
+            }
+        };
+        Some(Change { delta, source: Source::Watch })
+    }
+
+    /// Takes the object of an event that says it was deleted: its last state.
+    ///
+    /// A deletion older than the cache's version of the key is that of a former incarnation, and changes nothing.
+    pub fn delete(&mut self, source: SourceId, object: Arc<Object>) -> Option<Change> {
+        self.shared.install_waiting();
+        self.sources.get(source).filter(|feed| feed.scope.contains(object.key()))?;
+        let moved = self.sources.advance(source, object.resource_version());
+        let known = {
+            let state = self.shared.read();
+            state.locate(object.key().as_str()).map(|(slot, known)| (slot, known.clone()))
+        };
+        let known =
+            known.filter(|(_, known)| !object.resource_version().is_older_than(known.resource_version()));
+        let Some((slot, known)) = known else {
+            if moved {
+                self.publish_progress();
+            }
+            return None;
+        };
+        self.apply_one(slot, Some(&known), None);
+        self.vacated_slots.push(slot);
+        Some(Change { delta: Delta::Deleted { old: known, last: object }, source: Source::Watch })
+    }
+
+    /// Takes a bookmark: the source has come this far without further changes.
+    pub fn bookmark(&mut self, source: SourceId, version: &ResourceVersion) {
+        self.shared.install_waiting();
+        if self.sources.advance(source, version) {
+            self.publish_progress();
+        }
+    }
+
+    /// Starts collecting a (re-)list of a source.
+    pub fn begin_replace(&self, source: SourceId) -> Replace {
+        Replace::new(self.cache(), source, self.pins_slots.clone(), false)
+    }
+
+    /// As [`Store::begin_replace`], for a server that was restored from a backup: an equal version may mean another
+    /// state, so contents are compared, and versions may go back.
+    pub fn begin_restored_replace(&self, source: SourceId) -> Replace {
+        Replace::new(self.cache(), source, self.pins_slots.clone(), true)
+    }
+
+    /// Applies a list in one step: readers see the old content or the new one. `version` is the list's.
+    ///
+    /// The changes say first what is gone of the source's scope, then what is new or different, in list order. What is
+    /// newer than the list stays. O(changes), and a bit per slot.
+    ///
+    /// # Errors
+    ///
+    /// When the list is older than what its source had reached, or its source is gone; nothing changes then.
+    pub fn commit(&mut self, list: Replace, version: ResourceVersion) -> Result<Vec<Change>, CommitError> {
+        self.shared.install_waiting();
+        let is_ours = Arc::ptr_eq(&list.cache.shared, &self.shared);
+        let feed = self.sources.get(list.source).filter(|_| is_ours).ok_or(CommitErrorKind::UnknownSource)?;
+        if !list.is_restored && version.is_older_than(&feed.reached) {
+            Err(CommitErrorKind::Older { listed: version.clone(), seen: feed.reached.clone() })?;
+        }
+        let state = self.shared.read().clone();
+        let Replace { mut kept, staged, is_restored, source, pins_slots, .. } = list;
+        // From here on nobody needs this list's slots to stay what they are.
+        drop(pins_slots);
+
+        let mut writes = Vec::new();
+        let mut last_states = HashMap::new();
+        for replace::Staged { object, is_deleted } in staged.into_iter().flatten() {
+            if !feed.scope.contains(object.key()) {
+                continue;
+            }
+            let known = state.locate(object.key().as_str()).map(|(slot, known)| (slot, known.clone()));
+            match known {
+                None if is_deleted => {}
+                None => writes.push(Write { known: None, new: object }),
+                Some((slot, known)) if is_deleted => {
+                    if is_restored || !object.resource_version().is_older_than(known.resource_version()) {
+                        kept.clear(slot);
+                        last_states.insert(slot, object);
+                    }
+                }
+                Some((slot, known)) => {
+                    kept.set(slot);
+                    if Replace::is_change(is_restored, &object, &known) {
+                        writes.push(Write { known: Some((slot, known)), new: object });
+                    }
+                }
+            }
+        }
+        let is_newer = |object: &Object| version.is_older_than(object.resource_version());
+        let gone = covered(&state, &feed.scope)
+            .filter(|(slot, _)| !kept.contains(*slot))
+            .filter(|(slot, object)| is_restored || !is_newer(object) || last_states.contains_key(slot))
+            .map(|(slot, object)| {
+                let last = last_states.get(&slot).unwrap_or(object).clone();
+                Gone { slot, known: object.clone(), last }
+            })
+            .collect();
+        self.sources.synced(source, version, is_restored);
+        Ok(self.apply_all(state, Steps { gone, writes }, Source::List))
+    }
+
+    /// Whether a source's first list is in.
+    pub fn is_source_synced(&self, source: SourceId) -> bool {
+        self.sources.get(source).is_some_and(|feed| feed.is_synced)
+    }
+
+    /// How far a source has come; unset for an unknown one.
+    pub fn source_version(&self, source: SourceId) -> ResourceVersion {
+        self.sources.get(source).map(|feed| feed.reached.clone()).unwrap_or_default()
+    }
+
+    /// As [`Cache::resource_version`].
+    pub fn resource_version(&self) -> ResourceVersion {
+        self.sources.reached().clone()
+    }
+
+    /// As [`Snapshot::revision`], of the present state.
+    pub fn revision(&self) -> u64 {
+        self.shared.read().revision
+    }
+
+    /// As [`Cache::is_synced`].
+    pub fn is_synced(&self) -> bool {
+        self.sources.is_synced()
+    }
+
+    /// As [`Cache::is_unchanged`].
+    pub fn is_unchanged(&self, key: &str, version: &ResourceVersion) -> bool {
+        self.cache().is_unchanged(key, version)
+    }
+
+    /// As [`Cache::take_reports`].
+    pub fn take_reports(&self) -> Vec<IndexReport> {
+        self.shared.reports.take()
+    }
+
+    /// Changes one slot of the published state, in place where no snapshot holds it.
+    fn apply_one(&mut self, slot: u32, old: Option<&Object>, new: Option<&Arc<Object>>) {
+        let mut displaced = Vec::new();
+        loop {
+            let (indexes, indexes_version) = {
+                let state = self.shared.read();
+                (state.indexes.clone(), state.indexes_version)
+            };
+            let filing = Filing::plan(&indexes, slot, old, new.map(|new| &**new), &self.shared.reports);
+            // Held any longer, the indexes could not be changed in place.
+            drop(indexes);
+            let change = match (old, new) {
+                (_, None) => SlotChange::Remove,
+                (None, Some(new)) => SlotChange::Insert(new.clone()),
+                (Some(_), Some(new)) => SlotChange::Replace(new.clone()),
+            };
+            let mut state = self.shared.write();
+            if state.indexes_version == indexes_version {
+                state.apply(slot, change, filing, &mut displaced);
+                state.resource_version = self.sources.reached().clone();
+                state.revision += 1;
+                return;
+            }
+        }
+    }
+
+    /// Changes many slots of `state`, a clone of the published one, then publishes it. Returns the changes in their order.
+    fn apply_all(&mut self, mut state: State, steps: Steps, source: Source) -> Vec<Change> {
+        let Steps { gone, writes } = steps;
+        if gone.is_empty() && writes.is_empty() {
+            self.publish_progress();
+            return Vec::new();
+        }
+        let published = state.slots.clone();
+        let shared = self.shared.clone();
+        let reports = &shared.reports;
+        let mut changes = Vec::with_capacity(gone.len() + writes.len());
+        let mut displaced = Vec::new();
+        for Gone { slot, known, last } in gone {
+            let filing = Filing::plan(&state.indexes, slot, Some(&known), None, reports);
+            state.apply(slot, SlotChange::Remove, filing, &mut displaced);
+            self.vacated_slots.push(slot);
+            changes.push(Change { delta: Delta::Deleted { old: known, last }, source });
+        }
+        for Write { known, new } in writes {
+            let delta = match known {
+                Some((slot, old)) => {
+                    let filing = Filing::plan(&state.indexes, slot, Some(&old), Some(&new), reports);
+                    state.apply(slot, SlotChange::Replace(new.clone()), filing, &mut displaced);
+                    Delta::Updated { old, new }
+                }
+                None => {
+                    let slot = self.take_slot(state.slots.len());
+                    let filing = Filing::plan(&state.indexes, slot, None, Some(&new), reports);
+                    state.apply(slot, SlotChange::Insert(new.clone()), filing, &mut displaced);
+                    Delta::Added(new)
+                }
+            };
+            changes.push(Change { delta, source });
+        }
+        self.publish(state, &published);
+        changes
+    }
+
+    /// Swaps a prepared state in. `published` are the slots that it started from.
+    fn publish(&mut self, mut next: State, published: &Slots) {
+        next.resource_version = self.sources.reached().clone();
+        next.is_synced = self.sources.is_synced();
+        next.revision += 1;
+        loop {
+            let mut state = self.shared.write();
+            if state.indexes_version == next.indexes_version {
+                std::mem::swap(&mut *state, &mut next);
+                // The old state is dropped after the lock: `next` was declared before it.
+                return;
+            }
+            // An index came or went meanwhile.
+            let (indexes, version) = (state.indexes.clone(), state.indexes_version);
+            drop(state);
+            next.take_over(&indexes, version, published, &self.shared.reports);
+        }
+    }
+
+    fn publish_progress(&self) {
+        let mut state = self.shared.write();
+        state.resource_version = self.sources.reached().clone();
+        state.is_synced = self.sources.is_synced();
+    }
+
+    /// A free slot, or the next new one.
+    fn take_slot(&mut self, next: u32) -> u32 {
+        if Arc::strong_count(&self.pins_slots) == 1 {
+            self.free_slots.append(&mut self.vacated_slots);
+        }
+        self.free_slots.pop().unwrap_or(next)
+    }
+}
+
+impl Default for Store {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Store({:?})", self.cache())
+    }
+}
+
+/// The objects of a scope and their slots.
+fn covered<'a>(state: &'a State, scope: &Scope) -> impl Iterator<Item = (u32, &'a Arc<Object>)> + use<'a> {
+    let (all, some) = match scope {
+        Scope::All => (Some(0..state.slots.len()), None),
+        Scope::Namespace(namespace) => (None, state.namespace(namespace).map(|posting| posting.iter())),
+    };
+    let slots = all.into_iter().flatten().chain(some.into_iter().flatten());
+    slots.filter_map(|slot| Some((slot, state.object(slot)?)))
+}

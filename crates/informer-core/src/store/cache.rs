@@ -1,0 +1,178 @@
+//! The reading side.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use super::build::{Build, Inbox};
+use super::builtin::ByLabel;
+use super::index::IndexCore;
+use super::report::{IndexReport, Reports};
+use super::snapshot::Snapshot;
+use super::state::{BY_LABEL, State};
+use crate::{Object, ObjectKey, ResourceVersion};
+
+/// The objects of a [`Store`](super::Store), for any number of readers. A clone reads the same store.
+///
+/// No reader waits for another one's loop, nor for a (re-)list being applied; each method is one step. What has to
+/// hold together over several steps reads a [`Snapshot`].
+///
+/// ```
+/// use std::sync::Arc;
+/// use informer_core::{Object, ResourceVersion, Scope, Store};
+///
+/// let mut store = Store::new();
+/// let source = store.add_source(Scope::All);
+/// let mut list = store.begin_replace(source);
+/// list.stage(Arc::new(Object::from_json(
+///     br#"{"metadata":{"name":"cart","namespace":"shop","resourceVersion":"7","labels":{"app":"cart"}}}"#,
+/// )?));
+/// store.commit(list, ResourceVersion::new("9"))?;
+///
+/// let cache = store.cache();
+/// assert!(cache.is_synced());
+/// assert!(cache.get(&"shop/cart".parse()?).is_some());
+/// let snapshot = cache.snapshot();
+/// assert_eq!(snapshot.resource_version(), &ResourceVersion::new("9"));
+/// assert_eq!(snapshot.select(&"app=cart".parse()?).count(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Cache {
+    pub(super) shared: Arc<Shared>,
+}
+
+/// What the writing and the reading side share.
+pub(super) struct Shared {
+    state: RwLock<State>,
+    names: Mutex<HashMap<Arc<str>, Name>>,
+    label_queries: AtomicU8,
+    pub(super) inbox: Inbox,
+    pub(super) reports: Reports,
+}
+
+/// A named index while it is being built, and its parts afterwards.
+pub(super) type Name = Option<Box<dyn Any + Send + Sync>>;
+
+/// Label queries were answered by scanning; the index is being built, or is there.
+const SCANNED_ONCE: u8 = 1;
+const INDEXED: u8 = 2;
+
+impl Shared {
+    pub(super) fn new() -> Self {
+        Self {
+            state: RwLock::new(State::new()),
+            names: Mutex::default(),
+            label_queries: AtomicU8::new(0),
+            inbox: Inbox::default(),
+            reports: Reports::default(),
+        }
+    }
+
+    /// Held for one lookup, or for cloning the state. A poisoned lock guards a state that is whole: no user code runs
+    /// under it.
+    #[inline]
+    pub(super) fn read(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Held for one change, or for swapping in a prepared state.
+    #[inline]
+    pub(super) fn write(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn names(&self) -> MutexGuard<'_, HashMap<Arc<str>, Name>> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Builds the index by labels unless somebody did, or is at it.
+    pub(super) fn index_labels(&self) {
+        if self.label_queries.swap(INDEXED, Ordering::AcqRel) == INDEXED {
+            return;
+        }
+        let base = self.read().clone();
+        let core = IndexCore::new(None, ByLabel(base.hasher.clone()));
+        self.build(Build::new(core, Some(BY_LABEL), base, &self.reports));
+    }
+
+    /// Told of each query that the index by labels would have answered. One is a single question; two are a habit.
+    pub(super) fn note_label_query(&self) {
+        let first = self.label_queries.compare_exchange(0, SCANNED_ONCE, Ordering::AcqRel, Ordering::Acquire);
+        if first.is_err() {
+            self.index_labels();
+        }
+    }
+}
+
+impl Cache {
+    /// The object of a key. O(1).
+    pub fn get(&self, key: &ObjectKey) -> Option<Arc<Object>> {
+        self.get_str(key.as_str())
+    }
+
+    /// The object of a key given as text, `namespace/name` or `name`. O(1).
+    pub fn get_str(&self, key: &str) -> Option<Arc<Object>> {
+        self.shared.read().locate(key).map(|(_, object)| object.clone())
+    }
+
+    /// Whether the object of a key is known to be of this version: if so, a listed item needs no decoding. O(1).
+    pub fn is_unchanged(&self, key: &str, version: &ResourceVersion) -> bool {
+        !version.is_unset()
+            && self.shared.read().locate(key).is_some_and(|(_, object)| object.resource_version() == version)
+    }
+
+    /// The number of objects.
+    pub fn len(&self) -> usize {
+        self.shared.read().len()
+    }
+
+    /// Whether there are no objects.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Everything as it is now, for good. O(1), whatever the number of objects and indexes.
+    pub fn snapshot(&self) -> Snapshot {
+        let state = self.shared.read().clone();
+        Snapshot::new(state, &self.shared)
+    }
+
+    /// The version that the cache reflects: the oldest of what its sources have reached; never goes back, but for a
+    /// restored backup. Unset until all sources that there were at the start are synced.
+    ///
+    /// A source that is added later counts once it is synced; it should not list anything older than this.
+    pub fn resource_version(&self) -> ResourceVersion {
+        self.shared.read().resource_version.clone()
+    }
+
+    /// Whether each source's first list is in.
+    pub fn is_synced(&self) -> bool {
+        self.shared.read().is_synced
+    }
+
+    /// The sum of what the objects hold ([`Object::held_bytes`]). O(1).
+    pub fn held_bytes(&self) -> usize {
+        self.shared.read().held_bytes
+    }
+
+    /// Builds the index by labels now: O(number of labels). Otherwise the second query with a label selector does.
+    ///
+    /// Costs about 150 bytes per object of ten labels. Until it is there selectors look at all objects' labels.
+    pub fn index_labels(&self) {
+        self.shared.index_labels();
+    }
+
+    /// What index functions could not index since this was last called: the latest 1,024 of it.
+    pub fn take_reports(&self) -> Vec<IndexReport> {
+        self.shared.reports.take()
+    }
+}
+
+impl std::fmt::Debug for Cache {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let state = self.shared.read();
+        write!(f, "Cache({} objects at {:?})", state.len(), state.resource_version)
+    }
+}

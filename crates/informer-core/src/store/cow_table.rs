@@ -1,0 +1,156 @@
+//! A hash table whose clones share what they have in common.
+//!
+//! Linear hashing over small tables: the table grows by splitting one of them, never as a whole, so no single insert
+//! takes long, and a write beside a clone copies one small table.
+
+use std::sync::Arc;
+
+use hashbrown::HashTable;
+
+use super::cow_vec::CowVec;
+
+/// Entries per leaf on average. Leaves hold 0.7 to 1.4 times as many, which fits 128 buckets at hashbrown's load.
+const LOAD: usize = 75;
+
+/// A set of `T`; the caller knows how to hash and to compare them.
+#[derive(Clone)]
+pub(super) struct CowTable<T> {
+    leaves: CowVec<Option<Arc<HashTable<T>>>>,
+    len: usize,
+}
+
+impl<T> Default for CowTable<T> {
+    fn default() -> Self {
+        Self { leaves: CowVec::default(), len: 0 }
+    }
+}
+
+impl<T: Clone> CowTable<T> {
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.leaves.iter().filter_map(|(_, leaf)| leaf.as_deref()).flat_map(HashTable::iter)
+    }
+
+    #[inline]
+    pub(super) fn find(&self, hash: u64, is_it: impl FnMut(&T) -> bool) -> Option<&T> {
+        self.leaves.get(self.home(hash))?.as_ref()?.find(hash, is_it)
+    }
+
+    /// Adds an entry that is not there yet. `rehash` gives the hash of an entry.
+    pub(super) fn insert(&mut self, hash: u64, entry: T, rehash: impl Fn(&T) -> u64) {
+        self.len += 1;
+        if self.len > self.leaves.len() as usize * LOAD {
+            self.split(&rehash);
+        }
+        let home = self.home(hash);
+        if let Some(leaf) = self.leaves.get_mut(home) {
+            Arc::make_mut(leaf.get_or_insert_default()).insert_unique(hash, entry, rehash);
+        }
+    }
+
+    /// Takes an entry away. Copies nothing when it is not there.
+    pub(super) fn remove(
+        &mut self,
+        hash: u64,
+        mut is_it: impl FnMut(&T) -> bool,
+        rehash: impl Fn(&T) -> u64,
+    ) -> Option<T> {
+        self.find(hash, &mut is_it)?;
+        let home = self.home(hash);
+        let leaf = Arc::make_mut(self.leaves.get_mut(home)?.as_mut()?);
+        let (entry, _) = leaf.find_entry(hash, is_it).ok()?.remove();
+        self.len -= 1;
+        if self.len * 3 < self.leaves.len() as usize * LOAD {
+            self.merge(&rehash);
+        }
+        Some(entry)
+    }
+
+    /// The leaf of a hash. hashbrown uses the lowest and the seven highest bits inside a leaf, so this
+    /// uses those from the middle upwards.
+    #[inline]
+    fn home(&self, hash: u64) -> u32 {
+        let count = self.leaves.len();
+        let mask = count.next_power_of_two() - 1;
+        let home = spread(hash) & mask;
+        if home < count { home } else { home & (mask >> 1) }
+    }
+
+    /// Adds a leaf with those entries of an older one that now belong to it.
+    fn split(&mut self, rehash: &impl Fn(&T) -> u64) {
+        let added = self.leaves.len();
+        let Some(halved) = halved_by(added) else {
+            self.leaves.push(None);
+            return;
+        };
+        let bit = added - halved;
+        let full = self.leaves.get_mut(halved).and_then(Option::take).unwrap_or_default();
+        let mut halves = [HashTable::with_capacity(LOAD), HashTable::with_capacity(LOAD)];
+        for entry in full.iter() {
+            let hash = rehash(entry);
+            halves[usize::from(spread(hash) & bit != 0)].insert_unique(hash, entry.clone(), rehash);
+        }
+        let [stay, leave] = halves;
+        if let Some(leaf) = self.leaves.get_mut(halved) {
+            *leaf = Some(Arc::new(stay));
+        }
+        self.leaves.push(Some(Arc::new(leave)));
+    }
+
+    /// Undoes the latest split.
+    fn merge(&mut self, rehash: &impl Fn(&T) -> u64) {
+        let Some(halved) = self.leaves.len().checked_sub(1).and_then(halved_by) else { return };
+        let last = self.leaves.pop().flatten().unwrap_or_default();
+        if let Some(leaf) = self.leaves.get_mut(halved) {
+            let leaf = Arc::make_mut(leaf.get_or_insert_default());
+            for entry in last.iter() {
+                leaf.insert_unique(rehash(entry), entry.clone(), rehash);
+            }
+        }
+    }
+}
+
+/// The leaf that the one numbered `added` takes its entries from; `None` for the first leaf.
+fn halved_by(added: u32) -> Option<u32> {
+    (added > 0).then(|| added - (added + 1).next_power_of_two() / 2)
+}
+
+#[inline]
+fn spread(hash: u64) -> u32 {
+    (hash >> 32) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hash(number: u64) -> u64 {
+        number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+    }
+
+    #[test]
+    fn grows_and_shrinks_without_losing_entries() {
+        let mut table = CowTable::default();
+        let rehash = |&number: &u64| hash(number);
+        for number in 0..20_000 {
+            table.insert(hash(number), number, rehash);
+        }
+        let full = table.clone();
+        for number in 0..19_990 {
+            assert_eq!(table.remove(hash(number), |&other| other == number, rehash), Some(number));
+            assert_eq!(table.remove(hash(number), |&other| other == number, rehash), None);
+        }
+        assert_eq!((table.len(), table.leaves.len()), (10, 1));
+        for number in 0..20_000 {
+            let expected = (number >= 19_990).then_some(&number);
+            assert_eq!(table.find(hash(number), |&other| other == number), expected);
+            assert_eq!(full.find(hash(number), |&other| other == number), Some(&number));
+        }
+        assert_eq!(full.iter().count(), 20_000);
+        let largest = full.leaves.iter().filter_map(|(_, leaf)| leaf.as_ref().map(|leaf| leaf.len())).max();
+        assert!(largest < Some(3 * LOAD), "{largest:?}");
+    }
+}

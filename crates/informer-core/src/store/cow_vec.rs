@@ -1,0 +1,248 @@
+//! A growable array whose clones share what they have in common.
+//!
+//! A tree of fixed width. A clone is one reference count; a write copies the nodes on its path that a clone still
+//! holds, and none when there is no clone. Two clones are compared by skipping what they share.
+
+use std::sync::Arc;
+
+const BITS: u32 = 5;
+const WIDTH: usize = 1 << BITS;
+const MASK: u32 = (1 << BITS) - 1;
+
+/// An array of `T`, filled up with `T::default()` to the width of its last leaf.
+#[derive(Clone)]
+pub(super) struct CowVec<T> {
+    root: Option<Arc<Node<T>>>,
+    /// Levels of inner nodes above the leaves.
+    height: u32,
+    len: u32,
+}
+
+#[derive(Clone)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "both are arrays of pointers in practice, and a box would be one more hop"
+)]
+enum Node<T> {
+    Inner([Option<Arc<Node<T>>>; WIDTH]),
+    Leaf([T; WIDTH]),
+}
+
+impl<T> Default for CowVec<T> {
+    fn default() -> Self {
+        Self { root: None, height: 0, len: 0 }
+    }
+}
+
+impl<T> CowVec<T> {
+    pub(super) fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// O(log n) of base 32.
+    #[inline]
+    pub(super) fn get(&self, index: u32) -> Option<&T> {
+        self.leaf(index).map(|items| &items[position(index, 0)])
+    }
+
+    /// All items with their indexes.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+        (0..self.len)
+            .step_by(WIDTH)
+            .flat_map(|start| (start..self.len).zip(self.leaf(start).into_iter().flatten()))
+    }
+
+    /// Whether the two are clones of which none was written since.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.len == other.len
+            && match (&self.root, &other.root) {
+                (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+                (None, None) => true,
+                _ => false,
+            }
+    }
+
+    /// Visits every place at which the two may differ: those in leaves that they do not share.
+    pub(super) fn visit_differences<'a>(
+        &'a self,
+        newer: &'a Self,
+        visit: &mut impl FnMut(u32, Option<&'a T>, Option<&'a T>),
+    ) {
+        let height = self.height.max(newer.height);
+        visit_pair(Subtree::of(self), Subtree::of(newer), height, 0, visit);
+    }
+
+    /// The leaf that an index is in: from its first item to the leaf's width, which is the same for all leaves.
+    #[inline]
+    pub(super) fn leaf(&self, index: u32) -> Option<&[T; WIDTH]> {
+        if index >= self.len {
+            return None;
+        }
+        let mut node = self.root.as_deref()?;
+        let mut level = self.height;
+        loop {
+            match node {
+                Node::Leaf(items) => return Some(items),
+                Node::Inner(children) => node = children[position(index, level)].as_deref()?,
+            }
+            level = level.saturating_sub(1);
+        }
+    }
+}
+
+impl<T: Clone + Default> CowVec<T> {
+    /// Copies, of the path to the item, what a clone still holds.
+    pub(super) fn get_mut(&mut self, index: u32) -> Option<&mut T> {
+        if index >= self.len {
+            return None;
+        }
+        let mut level = self.height;
+        let mut node = Arc::make_mut(self.root.get_or_insert_with(|| Node::empty(level)));
+        loop {
+            match node {
+                Node::Leaf(items) => return Some(&mut items[position(index, 0)]),
+                Node::Inner(children) => {
+                    let child = &mut children[position(index, level)];
+                    level = level.saturating_sub(1);
+                    node = Arc::make_mut(child.get_or_insert_with(|| Node::empty(level)));
+                }
+            }
+        }
+    }
+
+    /// Appends an item and returns its index.
+    pub(super) fn push(&mut self, item: T) -> u32 {
+        let index = self.len;
+        if u64::from(index) == 1 << (BITS * (self.height + 1)) {
+            let mut children = std::array::from_fn(|_| None);
+            children[0] = self.root.take();
+            self.root = Some(Arc::new(Node::Inner(children)));
+            self.height += 1;
+        }
+        self.len += 1;
+        if let Some(place) = self.get_mut(index) {
+            *place = item;
+        }
+        index
+    }
+
+    /// Takes the last item away.
+    pub(super) fn pop(&mut self) -> Option<T> {
+        let last = self.get_mut(self.len.checked_sub(1)?).map(std::mem::take);
+        self.len -= 1;
+        last
+    }
+}
+
+impl<T: Default> Node<T> {
+    fn empty(level: u32) -> Arc<Self> {
+        Arc::new(match level {
+            0 => Self::Leaf(std::array::from_fn(|_| T::default())),
+            _ => Self::Inner(std::array::from_fn(|_| None)),
+        })
+    }
+}
+
+/// Where the path to `index` goes on in a node of this level.
+#[inline]
+fn position(index: u32, level: u32) -> usize {
+    ((index >> (BITS * level)) & MASK) as usize
+}
+
+struct Subtree<'a, T> {
+    node: Option<&'a Arc<Node<T>>>,
+    height: u32,
+}
+
+impl<'a, T> Subtree<'a, T> {
+    fn of(vec: &'a CowVec<T>) -> Self {
+        Self { node: vec.root.as_ref(), height: vec.height }
+    }
+
+    /// The child at `at` of this subtree, seen as one of height `height`: a lower one is its leftmost part.
+    fn child(&self, at: usize, height: u32) -> Self {
+        if self.height < height {
+            return Self { node: self.node.filter(|_| at == 0), height: self.height };
+        }
+        let node = match self.node.map(|node| &**node) {
+            Some(Node::Inner(children)) => children[at].as_ref(),
+            _ => None,
+        };
+        Self { node, height: height.saturating_sub(1) }
+    }
+
+    fn items(&self) -> Option<&'a [T; WIDTH]> {
+        match self.node.map(|node| &**node) {
+            Some(Node::Leaf(items)) => Some(items),
+            _ => None,
+        }
+    }
+}
+
+fn visit_pair<'a, T>(
+    old: Subtree<'a, T>,
+    new: Subtree<'a, T>,
+    height: u32,
+    start: u32,
+    visit: &mut impl FnMut(u32, Option<&'a T>, Option<&'a T>),
+) {
+    match (old.node, new.node) {
+        (None, None) => return,
+        (Some(a), Some(b)) if Arc::ptr_eq(a, b) => return,
+        _ => {}
+    }
+    for (at, offset) in (0..WIDTH).zip(0u32..) {
+        if height == 0 {
+            visit(start + offset, old.items().map(|items| &items[at]), new.items().map(|items| &items[at]));
+        } else {
+            let start = start | offset << (BITS * height);
+            visit_pair(old.child(at, height), new.child(at, height), height - 1, start, visit);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clone_keeps_its_content() {
+        let mut vec = CowVec::default();
+        for number in 0..5_000u32 {
+            assert_eq!(vec.push(number), number);
+        }
+        let before = vec.clone();
+        *vec.get_mut(4_321).unwrap() = 7;
+        assert_eq!(vec.pop(), Some(4_999));
+        assert!(before.iter().all(|(index, &number)| index == number));
+        assert_eq!((before.len(), vec.len()), (5_000, 4_999));
+        assert_eq!((vec.get(4_321), vec.get(4_999)), (Some(&7), None));
+        assert!(before.is_same(&before.clone()) && !before.is_same(&vec));
+    }
+
+    #[test]
+    fn differences_are_found_across_heights() {
+        let small: CowVec<u32> = {
+            let mut vec = CowVec::default();
+            (1..=20).for_each(|number| _ = vec.push(number));
+            vec
+        };
+        let mut large = small.clone();
+        (21..=3_000).for_each(|number| _ = large.push(number));
+        *large.get_mut(3).unwrap() = 99;
+        for (old, new, turned) in [(&small, &large, false), (&large, &small, true)] {
+            let mut differing = 0;
+            old.visit_differences(new, &mut |index, a, b| {
+                let (a, b) = if turned { (b, a) } else { (a, b) };
+                assert_eq!(b, large.get(index).or(b));
+                differing += u32::from(a.copied().unwrap_or(0) != b.copied().unwrap_or(0));
+            });
+            assert_eq!(differing, 2_980 + 1);
+        }
+        let mut one_off = large.clone();
+        *one_off.get_mut(2_000).unwrap() = 1;
+        let mut visited = 0;
+        large.visit_differences(&one_off, &mut |_, _, _| visited += 1);
+        assert_eq!(visited, WIDTH);
+    }
+}

@@ -1,0 +1,325 @@
+//! An index: for each value the slots of the objects that are filed under it.
+//!
+//! This half knows no value types: a value is a number here, so that nothing of a user's (hashing, comparing, dropping
+//! a value, the index function itself) has to run while a lock is held. The typed half ([`Indexer`]) looks values up
+//! beforehand ([`IndexEntry::plan`]); what it found is then applied by number ([`IndexEntry::apply`]).
+
+use std::any::Any;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::cow_table::CowTable;
+use super::cow_vec::CowVec;
+use super::posting::Posting;
+use super::report::{IndexFault, Reports};
+use crate::Object;
+
+/// A value of an index, of the index's own type.
+pub(super) type AnyValue = Arc<dyn Any + Send + Sync>;
+
+/// Says under which values an object is filed.
+pub(super) trait Indexer: Send + Sync {
+    /// The values of an object, each once, by number where `known` has them. May be user code: never under a lock.
+    fn values_of(&self, object: &Object, known: &Values) -> Result<Vec<ValueRef>, IndexFault>;
+
+    /// Whether the two are known to be filed alike, without looking the values up.
+    fn is_filed_alike(&self, _old: &Object, _new: &Object) -> bool {
+        false
+    }
+
+    /// Whether asking again for an object's values gives the same answer for sure. If not, what was filed is
+    /// remembered, 16 bytes per object.
+    fn is_pure(&self) -> bool;
+}
+
+/// A value that an object is to be filed under.
+pub(super) enum ValueRef {
+    Known(u32),
+    New { hash: u64, value: AnyValue },
+}
+
+/// The values of an index and their objects: the part that snapshots share.
+#[derive(Clone, Default)]
+pub(super) struct Values {
+    numbers: CowTable<u32>,
+    values: CowVec<Option<Filed>>,
+}
+
+/// One value and what is filed under it: never nothing.
+#[derive(Clone)]
+pub(super) struct Filed {
+    hash: u64,
+    pub(super) value: AnyValue,
+    pub(super) posting: Posting,
+}
+
+/// What does not change with the objects, and what only the writer needs.
+pub(super) struct IndexCore {
+    pub(super) name: Option<Arc<str>>,
+    pub(super) indexer: Box<dyn Indexer>,
+    installed: AtomicBool,
+    books: Mutex<Books>,
+}
+
+/// The writer's own records. Nobody else locks them once the index is installed.
+#[derive(Default)]
+struct Books {
+    free_numbers: Vec<u32>,
+    /// By slot: the numbers of the values that its object was filed under.
+    filed: Vec<Numbers>,
+}
+
+/// An index within one state of the store.
+#[derive(Clone)]
+pub(super) struct IndexEntry {
+    pub(super) core: Arc<IndexCore>,
+    pub(super) values: Values,
+}
+
+/// A change of what one slot is filed under.
+pub(super) struct Refiling {
+    slot: u32,
+    old: Numbers,
+    new: Vec<ValueRef>,
+}
+
+impl Values {
+    pub(super) fn find(
+        &self,
+        hash: u64,
+        mut is_it: impl FnMut(&(dyn Any + Send + Sync)) -> bool,
+    ) -> Option<u32> {
+        let found = |number: &u32| self.filed(*number).is_some_and(|filed| is_it(&*filed.value));
+        self.numbers.find(hash, found).copied()
+    }
+
+    pub(super) fn filed(&self, number: u32) -> Option<&Filed> {
+        self.values.get(number)?.as_ref()
+    }
+
+    /// All numbers in use are below this.
+    pub(super) fn numbers_end(&self) -> u32 {
+        self.values.len()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Filed> {
+        self.values.iter().filter_map(|(_, filed)| filed.as_ref())
+    }
+
+    fn posting_mut(&mut self, number: u32) -> Option<&mut Posting> {
+        self.values.get_mut(number)?.as_mut().map(|filed| &mut filed.posting)
+    }
+
+    fn add(&mut self, free_number: Option<u32>, filed: Filed) -> u32 {
+        let hash = filed.hash;
+        let number = free_number.unwrap_or_else(|| self.values.push(None));
+        if let Some(place) = self.values.get_mut(number) {
+            *place = Some(filed);
+        }
+        let values = &self.values;
+        self.numbers.insert(hash, number, |number| hash_of(values, *number));
+        number
+    }
+
+    fn remove(&mut self, number: u32) -> Option<Filed> {
+        let hash = hash_of(&self.values, number);
+        let values = &self.values;
+        self.numbers.remove(hash, |other| *other == number, |number| hash_of(values, *number))?;
+        self.values.get_mut(number)?.take()
+    }
+}
+
+fn hash_of(values: &CowVec<Option<Filed>>, number: u32) -> u64 {
+    values.get(number).and_then(Option::as_ref).map_or(0, |filed| filed.hash)
+}
+
+impl IndexCore {
+    pub(super) fn new(name: Option<Arc<str>>, indexer: impl Indexer + 'static) -> Arc<Self> {
+        Arc::new(Self {
+            name,
+            indexer: Box::new(indexer),
+            installed: AtomicBool::new(false),
+            books: Mutex::default(),
+        })
+    }
+
+    pub(super) fn is_installed(&self) -> bool {
+        self.installed.load(Ordering::Acquire)
+    }
+
+    pub(super) fn set_installed(&self) {
+        self.installed.store(true, Ordering::Release);
+    }
+
+    /// No user code runs under this lock, so a poisoned one holds nothing half-done.
+    fn books(&self) -> MutexGuard<'_, Books> {
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl IndexEntry {
+    pub(super) fn new(core: Arc<IndexCore>) -> Self {
+        Self { core, values: Values::default() }
+    }
+
+    /// Finds out what changes when a slot's object becomes `new`. Runs user code; `None` when nothing changes.
+    pub(super) fn plan(
+        &self,
+        slot: u32,
+        old: Option<&Object>,
+        new: Option<&Object>,
+        reports: &Reports,
+    ) -> Option<Refiling> {
+        let indexer = &self.core.indexer;
+        if old.zip(new).is_some_and(|(old, new)| indexer.is_filed_alike(old, new)) {
+            return None;
+        }
+        let values_of = |object: &Object| {
+            indexer.values_of(object, &self.values).unwrap_or_else(|fault| {
+                reports.add(&self.core, object, fault);
+                Vec::new()
+            })
+        };
+        let old = match old {
+            None => Numbers::None,
+            Some(_) if !indexer.is_pure() => self.core.books().filed(slot),
+            Some(old) => values_of(old).iter().filter_map(ValueRef::number).collect(),
+        };
+        let new = new.map(values_of).unwrap_or_default();
+        let is_same = new.len() == old.as_slice().len()
+            && new.iter().all(|value| value.number().is_some_and(|number| old.contains(number)));
+        (!is_same).then_some(Refiling { slot, old, new })
+    }
+
+    /// Does what was planned against these same values. What is displaced goes to `displaced`: dropping it runs user
+    /// code.
+    pub(super) fn apply(&mut self, refiling: Refiling, displaced: &mut Vec<AnyValue>) {
+        let Refiling { slot, old, new } = refiling;
+        let mut books = self.core.books();
+        let numbers: Numbers = new
+            .into_iter()
+            .map(|value| match value {
+                ValueRef::Known(number) => {
+                    if !old.contains(number)
+                        && let Some(posting) = self.values.posting_mut(number)
+                    {
+                        posting.insert(slot);
+                    }
+                    number
+                }
+                ValueRef::New { hash, value } => {
+                    let filed = Filed { hash, value, posting: Posting::One(slot) };
+                    self.values.add(books.free_numbers.pop(), filed)
+                }
+            })
+            .collect();
+        for &number in old.as_slice() {
+            if numbers.contains(number) {
+                continue;
+            }
+            let Some(posting) = self.values.posting_mut(number) else { continue };
+            posting.remove(slot);
+            if posting.is_empty() {
+                displaced.extend(self.values.remove(number).map(|filed| filed.value));
+                books.free_numbers.push(number);
+            }
+        }
+        if !self.core.indexer.is_pure() {
+            books.remember(slot, numbers);
+        }
+    }
+
+    /// Follows from one content of the slots to another.
+    pub(super) fn catch_up(
+        &mut self,
+        from: &CowVec<Option<Arc<Object>>>,
+        to: &CowVec<Option<Arc<Object>>>,
+        reports: &Reports,
+    ) {
+        from.visit_differences(to, &mut |slot, old, new| {
+            let (old, new) = (old.and_then(Option::as_ref), new.and_then(Option::as_ref));
+            let is_same = match (old, new) {
+                (Some(old), Some(new)) => Arc::ptr_eq(old, new),
+                _ => old.is_none() && new.is_none(),
+            };
+            if is_same {
+                return;
+            }
+            if let Some(refiling) = self.plan(slot, old.map(|old| &**old), new.map(|new| &**new), reports) {
+                self.apply(refiling, &mut Vec::new());
+            }
+        });
+    }
+
+    /// What is remembered of a slot; for an index that remembers nothing, what it says now.
+    pub(super) fn numbers_of(&self, slot: u32, object: &Object) -> Vec<u32> {
+        if !self.core.indexer.is_pure() {
+            return self.core.books().filed(slot).as_slice().to_vec();
+        }
+        let values = self.core.indexer.values_of(object, &self.values).unwrap_or_default();
+        values.iter().filter_map(ValueRef::number).collect()
+    }
+}
+
+impl Books {
+    fn filed(&self, slot: u32) -> Numbers {
+        self.filed.get(slot as usize).cloned().unwrap_or_default()
+    }
+
+    fn remember(&mut self, slot: u32, numbers: Numbers) {
+        let slot = slot as usize;
+        if self.filed.len() <= slot {
+            self.filed.resize(slot + 1, Numbers::None);
+        }
+        if let Some(filed) = self.filed.get_mut(slot) {
+            *filed = numbers;
+        }
+    }
+}
+
+impl ValueRef {
+    fn number(&self) -> Option<u32> {
+        match self {
+            Self::Known(number) => Some(*number),
+            Self::New { .. } => None,
+        }
+    }
+}
+
+/// A few numbers, sorted; one of them, as usual, in place.
+#[derive(Clone, Default)]
+enum Numbers {
+    #[default]
+    None,
+    One(u32),
+    Many(Box<[u32]>),
+}
+
+impl Numbers {
+    fn as_slice(&self) -> &[u32] {
+        match self {
+            Self::None => &[],
+            Self::One(number) => std::slice::from_ref(number),
+            Self::Many(numbers) => numbers,
+        }
+    }
+
+    fn contains(&self, number: u32) -> bool {
+        self.as_slice().binary_search(&number).is_ok()
+    }
+}
+
+impl FromIterator<u32> for Numbers {
+    fn from_iter<I: IntoIterator<Item = u32>>(numbers: I) -> Self {
+        let mut numbers = numbers.into_iter();
+        match (numbers.next(), numbers.next()) {
+            (None, _) => Self::None,
+            (Some(one), None) => Self::One(one),
+            (Some(one), Some(two)) => {
+                let mut all: Vec<_> = [one, two].into_iter().chain(numbers).collect();
+                all.sort_unstable();
+                Self::Many(all.into())
+            }
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! From the bytes of a response to its items, without a tree and without holding a whole list.
+//!
+//! [`ListDecoder`] and [`WatchDecoder`] cut an answer into objects as its chunks come in, [`scan_object`] reads an object's
+//! metadata, and [`ApiStatus`] is what a server says when it refuses. Nothing here panics, whatever the bytes.
+
+mod cursor;
+mod error;
+mod list;
+mod nesting;
+mod scan;
+mod status;
+mod watch;
+mod window;
+
+#[cfg(test)]
+mod testing;
+
+pub use error::WireError;
+pub use list::{Limits, ListDecoder, ListMeta, ListPart};
+pub use scan::{
+    Bookmark, ScanError, ScannedObject, TypeMeta, managed_fields_span, scan_bookmark, scan_object,
+    without_managed_fields,
+};
+pub use status::{ApiStatus, StatusCause};
+pub use watch::{EventType, WatchDecoder, WatchFrame};

@@ -1,0 +1,66 @@
+//! Why a response could not be taken apart.
+
+use super::ApiStatus;
+
+/// A response that cannot be taken apart any further. Never holds any of an object's content.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(transparent)]
+pub struct WireError(#[from] Cause);
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Cause {
+    #[error("the answer is not what it should be: {what} (byte {at})")]
+    Malformed { what: &'static str, at: u64 },
+    #[error("the answer ends early (byte {at})")]
+    Truncated { at: u64 },
+    #[error("one item of the answer is longer than {limit} bytes (byte {at})")]
+    TooLong { limit: usize, at: u64 },
+    #[error("one item of the answer is nested too deep (byte {at})")]
+    TooDeep { at: u64 },
+    #[error("the server answered with a Table, made for printing, where a list of objects was asked for")]
+    Table,
+    #[error("the server answered with a single object of another kind where a list was asked for")]
+    NotAList,
+    #[error("the server answered with a Status where a list was asked for: {0}")]
+    Status(Box<ApiStatus>),
+}
+
+impl WireError {
+    /// Whether it is not well-formed JSON of the expected shape.
+    pub fn is_malformed(&self) -> bool {
+        matches!(self.0, Cause::Malformed { .. })
+    }
+
+    /// Whether it ended before it was complete, as it does when a connection breaks.
+    pub fn is_truncated(&self) -> bool {
+        matches!(self.0, Cause::Truncated { .. })
+    }
+
+    /// Whether one item of it is longer than allowed.
+    pub fn is_too_long(&self) -> bool {
+        matches!(self.0, Cause::TooLong { .. })
+    }
+
+    /// Whether one item of it is nested deeper than allowed.
+    pub fn is_too_deep(&self) -> bool {
+        matches!(self.0, Cause::TooDeep { .. })
+    }
+
+    /// Whether it is a Table: rows for people to read, not objects.
+    pub fn is_table(&self) -> bool {
+        matches!(self.0, Cause::Table)
+    }
+
+    /// Whether it is an object of some other kind than a list.
+    pub fn is_not_a_list(&self) -> bool {
+        matches!(self.0, Cause::NotAList | Cause::Table | Cause::Status(_))
+    }
+
+    /// What the server said instead of answering.
+    pub fn status(&self) -> Option<&ApiStatus> {
+        match &self.0 {
+            Cause::Status(status) => Some(status),
+            _ => None,
+        }
+    }
+}

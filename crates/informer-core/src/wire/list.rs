@@ -1,0 +1,355 @@
+//! Cuts a list answer into its items while it comes in.
+
+use std::fmt;
+use std::ops::Range;
+
+use serde::Deserialize;
+
+use super::cursor::Cursor;
+use super::error::Cause;
+use super::window::Window;
+use super::{ApiStatus, WireError};
+use crate::ResourceVersion;
+
+/// Bounds of what is taken from a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The longest item of a list, or event of a watch, in bytes.
+    pub item_bytes: usize,
+}
+
+impl Default for Limits {
+    /// Items of up to 16 MiB: ten times what a server stores.
+    fn default() -> Self {
+        Self { item_bytes: 16 << 20 }
+    }
+}
+
+/// What a list says about itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ListMeta {
+    /// Such as `PodList`.
+    pub kind: Option<String>,
+    /// Such as `v1`; its items are of the same.
+    pub api_version: Option<String>,
+    /// The state of the collection that the list shows.
+    pub resource_version: ResourceVersion,
+    /// Where the next page starts, if there is one.
+    pub continue_token: Option<String>,
+    /// How many items the further pages have, where the server says so.
+    pub remaining_item_count: Option<u64>,
+}
+
+impl ListMeta {
+    /// The kind of the items: the list's own without its `List`.
+    pub fn item_kind(&self) -> Option<&str> {
+        self.kind.as_deref()?.strip_suffix("List").filter(|kind| !kind.is_empty())
+    }
+}
+
+/// One part of a list answer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum ListPart<'a> {
+    /// What the list says about itself, as far as it was read: built-in resources say it before their items, others behind.
+    Meta(&'a ListMeta),
+    /// The JSON of one item.
+    Item(&'a [u8]),
+}
+
+/// Takes the body of a list answer in chunks of any size and gives out the items one by one.
+///
+/// Holds no more than the chunk and an item that is not complete yet. The items' content is not looked at beyond what
+/// it takes to find their end.
+///
+/// ```
+/// use informer_core::wire::{Limits, ListDecoder, ListPart};
+///
+/// let mut list = ListDecoder::new(Limits::default());
+/// let mut names = Vec::new();
+/// for chunk in [br#"{"kind":"PodList","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"na"#.as_slice(),
+///               br#"me":"cart"}},{"metadata":{"name":"till"}}]}"#] {
+///     list.push(chunk);
+///     while let Some(part) = list.next()? {
+///         if let ListPart::Item(json) = part {
+///             names.push(informer_core::wire::scan_object(json)?.name().to_owned());
+///         }
+///     }
+/// }
+/// assert_eq!(names, ["cart", "till"]);
+/// assert_eq!(list.finish()?.resource_version, "9".into());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct ListDecoder {
+    window: Window,
+    limits: Limits,
+    state: State,
+    member: Member,
+    seen_items: bool,
+    meta: ListMeta,
+    /// The members that only a Status has, should it be one.
+    status: Vec<u8>,
+    failed: Option<WireError>,
+}
+
+/// What is expected next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    List,
+    FirstMember,
+    Member,
+    Colon,
+    Value,
+    AfterValue,
+    FirstItem,
+    Item,
+    AfterItem,
+    Nothing,
+}
+
+/// The member of the list whose value is expected.
+#[derive(PartialEq, Eq)]
+enum Member {
+    Kind,
+    ApiVersion,
+    Metadata,
+    Items,
+    Other(Box<[u8]>),
+}
+
+/// More than any Status needs.
+const MAX_STATUS: usize = 64 << 10;
+
+impl ListDecoder {
+    /// A decoder for one list answer.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            window: Window::default(),
+            limits,
+            state: State::List,
+            member: Member::Items,
+            seen_items: false,
+            meta: ListMeta::default(),
+            status: Vec::new(),
+            failed: None,
+        }
+    }
+
+    /// Takes the next chunk of the body.
+    pub fn push(&mut self, chunk: &[u8]) {
+        self.window.push(chunk);
+    }
+
+    /// The next part, or `None` if it takes another chunk to know.
+    ///
+    /// # Errors
+    ///
+    /// When the answer is not a list of objects, or not well-formed, or exceeds a limit; then again at each further call.
+    #[expect(clippy::should_implement_trait, reason = "an Iterator cannot lend its items")]
+    pub fn next(&mut self) -> Result<Option<ListPart<'_>>, WireError> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        match self.advance() {
+            Ok(Some(Found::Item(item))) => Ok(Some(ListPart::Item(self.window.get(item)))),
+            Ok(Some(Found::Meta)) => Ok(Some(ListPart::Meta(&self.meta))),
+            Ok(None) => {
+                self.window.relax();
+                Ok(None)
+            }
+            Err(cause) => Err(self.failed.insert(cause.into()).clone()),
+        }
+    }
+
+    /// What the list has said about itself so far.
+    pub fn meta(&self) -> &ListMeta {
+        &self.meta
+    }
+
+    /// Bytes that the decoder holds.
+    pub fn held_bytes(&self) -> usize {
+        self.window.capacity()
+    }
+
+    /// At the end of the body, after the last part was taken: what the list says about itself. The decoder is then ready
+    /// for the next page.
+    ///
+    /// # Errors
+    ///
+    /// As [`ListDecoder::next`], and when the list is not complete.
+    pub fn finish(&mut self) -> Result<ListMeta, WireError> {
+        if self.failed.is_none() && self.state != State::Nothing {
+            self.failed = Some(Cause::Truncated { at: self.window.received() }.into());
+        }
+        self.next()?;
+        self.window.clear();
+        self.state = State::List;
+        self.seen_items = false;
+        self.status.clear();
+        Ok(std::mem::take(&mut self.meta))
+    }
+
+    fn advance(&mut self) -> Result<Option<Found>, Cause> {
+        while let Some(byte) = self.window.peek() {
+            match (self.state, byte) {
+                (State::List, b'{') => self.pass_to(State::FirstMember),
+                (State::FirstMember | State::AfterValue, b'}') => {
+                    self.pass_to(State::Nothing);
+                    self.check_kind()?;
+                }
+                (State::AfterValue, b',') => self.pass_to(State::Member),
+                (State::FirstMember | State::Member, b'"') => {
+                    let Some(name) = self.next_value()? else { return Ok(None) };
+                    self.member = self.member_named(name)?;
+                    self.state = State::Colon;
+                }
+                (State::Colon, b':') => self.pass_to(State::Value),
+                (State::Value | State::FirstItem | State::Item, b',' | b':' | b'}')
+                | (State::Value | State::Item, b']') => return Err(self.malformed(self.state.expectation())),
+                (State::Value, b'[') if self.member == Member::Items => self.pass_to(State::FirstItem),
+                (State::Value, _) => {
+                    let Some(value) = self.next_value()? else { return Ok(None) };
+                    self.state = State::AfterValue;
+                    self.read(value)?;
+                    if self.member == Member::Metadata {
+                        return Ok(Some(Found::Meta));
+                    }
+                }
+                (State::FirstItem | State::AfterItem, b']') => self.pass_to(State::AfterValue),
+                (State::AfterItem, b',') => self.pass_to(State::Item),
+                // Whatever it is: an item that is no object concerns itself alone.
+                (State::FirstItem | State::Item, _) => {
+                    let Some(item) = self.next_value()? else { return Ok(None) };
+                    self.state = State::AfterItem;
+                    return Ok(Some(Found::Item(item)));
+                }
+                (state, _) => return Err(self.malformed(state.expectation())),
+            }
+        }
+        Ok(None)
+    }
+
+    fn pass_to(&mut self, state: State) {
+        self.window.pass();
+        self.state = state;
+    }
+
+    fn next_value(&mut self) -> Result<Option<Range<usize>>, Cause> {
+        self.window.next_value(self.limits.item_bytes)
+    }
+
+    fn malformed(&self, what: &'static str) -> Cause {
+        Cause::Malformed { what, at: self.window.at() }
+    }
+
+    fn member_named(&mut self, name: Range<usize>) -> Result<Member, Cause> {
+        let raw = self.window.get(name);
+        let text = Cursor::new(raw).text().map_err(|_| self.malformed("a member's name is expected"))?;
+        Ok(match &*text.bytes() {
+            b"kind" => Member::Kind,
+            b"apiVersion" => Member::ApiVersion,
+            b"metadata" => Member::Metadata,
+            b"items" if self.seen_items => return Err(self.malformed("the list has its items twice")),
+            b"items" => {
+                self.seen_items = true;
+                Member::Items
+            }
+            // No list of objects has rows; a Table's may be long, so this does not wait for its kind.
+            b"rows" if !self.seen_items => return Err(Cause::Table),
+            _ => Member::Other(raw.into()),
+        })
+    }
+
+    /// Reads the value of a member, other than an array of items.
+    fn read(&mut self, value: Range<usize>) -> Result<(), Cause> {
+        let malformed = self.malformed("a member of the list has another type than expected");
+        let value = self.window.get(value);
+        let text = || serde_json::from_slice::<String>(value).map_err(|_| malformed.clone());
+        match &self.member {
+            Member::Kind => self.meta.kind = Some(text()?),
+            Member::ApiVersion => self.meta.api_version = Some(text()?),
+            Member::Metadata => {
+                let metadata = serde_json::from_slice::<Option<Metadata>>(value).map_err(|_| malformed)?;
+                let Metadata { resource_version, continue_token, remaining_item_count } =
+                    metadata.unwrap_or_default();
+                self.meta.resource_version = ResourceVersion::new(&resource_version.unwrap_or_default());
+                self.meta.continue_token = continue_token.filter(|token| !token.is_empty());
+                self.meta.remaining_item_count = remaining_item_count.and_then(|count| count.try_into().ok());
+            }
+            Member::Items if value == b"null" => {}
+            Member::Items => return Err(malformed),
+            Member::Other(name) if self.status.len() + name.len() + value.len() < MAX_STATUS => {
+                for part in [if self.status.is_empty() { b"{" } else { b"," }, &**name, b":", value] {
+                    self.status.extend_from_slice(part);
+                }
+            }
+            Member::Other(_) => {}
+        }
+        let of_meta_group =
+            self.meta.api_version.as_deref().is_some_and(|version| version.starts_with("meta.k8s.io/"));
+        if of_meta_group && self.meta.kind.as_deref() == Some("Table") { Err(Cause::Table) } else { Ok(()) }
+    }
+
+    /// At the end, whether it was a list. Any object without items would pass for an empty one otherwise.
+    fn check_kind(&mut self) -> Result<(), Cause> {
+        match self.meta.kind.as_deref() {
+            _ if self.seen_items => Ok(()),
+            Some("Status") => {
+                self.status.push(b'}');
+                Err(Cause::Status(ApiStatus::from_body(200, &self.status).into()))
+            }
+            Some(kind) if kind.ends_with("List") => Ok(()),
+            _ => Err(Cause::NotAList),
+        }
+    }
+}
+
+impl fmt::Debug for ListPart<'_> {
+    /// Leaves out the item, which may be a Secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Meta(meta) => meta.fmt(f),
+            Self::Item(json) => write!(f, "Item ({} bytes)", json.len()),
+        }
+    }
+}
+
+impl fmt::Debug for ListDecoder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ListDecoder({:?}, {:?})", self.state, self.window)
+    }
+}
+
+impl State {
+    fn expectation(self) -> &'static str {
+        match self {
+            Self::List => "an object is expected",
+            Self::FirstMember => "a member's name or `}` is expected",
+            Self::Member => "a member's name is expected",
+            Self::Colon => "`:` is expected",
+            Self::Value => "a value is expected",
+            Self::AfterValue => "`,` or `}` is expected",
+            Self::FirstItem => "an item or `]` is expected",
+            Self::Item => "an item is expected",
+            Self::AfterItem => "`,` or `]` is expected",
+            Self::Nothing => "nothing more is expected",
+        }
+    }
+}
+
+/// What was found, free of borrows.
+enum Found {
+    Meta,
+    Item(Range<usize>),
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    resource_version: Option<String>,
+    #[serde(rename = "continue")]
+    continue_token: Option<String>,
+    remaining_item_count: Option<i64>,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,266 @@
+use fastrand::Rng;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::wire::testing;
+
+/// Everything that a decoder gives out for these chunks.
+fn decode<'c>(
+    decoder: &mut ListDecoder,
+    chunks: impl IntoIterator<Item = &'c [u8]>,
+) -> Result<(Vec<Vec<u8>>, ListMeta), WireError> {
+    let mut items = Vec::new();
+    for chunk in chunks {
+        decoder.push(chunk);
+        while let Some(part) = decoder.next()? {
+            if let ListPart::Item(item) = part {
+                items.push(item.to_vec());
+            }
+        }
+    }
+    decoder.finish().map(|meta| (items, meta))
+}
+
+fn decode_whole(json: &str) -> Result<(Vec<Vec<u8>>, ListMeta), WireError> {
+    decode(&mut ListDecoder::new(Limits::default()), [json.as_bytes()])
+}
+
+fn random_list(random: &mut Rng) -> (Value, Vec<u8>) {
+    let items: Vec<_> = (0..random.usize(..8)).map(|_| testing::object(random)).collect();
+    let mut list = json!({
+        "kind": "PodList",
+        "apiVersion": "v1",
+        "metadata": {"resourceVersion": random.u32(1..).to_string(), "continue": testing::text(random)},
+        "items": items,
+    });
+    if random.u8(..8) == 0 {
+        list["extra"] = testing::value(random, 4);
+    }
+    let spaced = random.bool();
+    let json = testing::write(random, &list, spaced);
+    (list, json)
+}
+
+#[test]
+fn w16_chunk_borders_anywhere() {
+    let mut decoder = ListDecoder::new(Limits::default());
+    for seed in 0..1_000 {
+        let mut random = Rng::with_seed(seed);
+        let (list, json) = random_list(&mut random);
+        let chunks = testing::cut(&mut random, &json);
+        let (items, meta) =
+            decode(&mut decoder, chunks).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+
+        let values: Vec<Value> = items.iter().map(|item| serde_json::from_slice(item).unwrap()).collect();
+        assert_eq!(Value::from(values), list["items"], "seed {seed}");
+        assert!(items.iter().all(|item| item.starts_with(b"{") && item.ends_with(b"}")), "seed {seed}");
+        assert_eq!((meta.item_kind(), meta.api_version.as_deref()), (Some("Pod"), Some("v1")), "seed {seed}");
+        assert_eq!(list["metadata"]["resourceVersion"], meta.resource_version.to_string(), "seed {seed}");
+        assert_eq!(list["metadata"]["continue"], meta.continue_token.unwrap_or_default(), "seed {seed}");
+    }
+}
+
+#[test]
+fn w16_an_empty_chunk_within_an_escape_changes_nothing() {
+    let json = br#"{"a":"\"","kind":"PodList","metadata":{"continue":"\""},"items":[{"a":"\""}]}"#;
+    for at in 0..json.len() {
+        let (before, after) = json.split_at(at);
+        let result = decode(&mut ListDecoder::new(Limits::default()), [before, b"", after]);
+        assert_eq!(result.unwrap().0, [br#"{"a":"\""}"#], "at {at}");
+    }
+}
+
+#[test]
+fn garbled_lists_never_panic_and_valid_ones_lose_nothing() {
+    for seed in 0..3_000 {
+        let mut random = Rng::with_seed(seed);
+        let (_, mut json) = random_list(&mut random);
+        testing::garble(&mut random, &mut json);
+        let limits = Limits { item_bytes: 400 };
+        let mut decoder = ListDecoder::new(limits);
+        let ours = decode(&mut decoder, testing::cut(&mut random, &json));
+        if let Err(error) = &ours {
+            decoder.push(b"{}");
+            assert_eq!(decoder.next().as_ref(), Err(error), "seed {seed}");
+            assert_eq!(decoder.finish().as_ref(), Err(error), "seed {seed}");
+        }
+        let Ok((items, _)) = ours else { continue };
+        if let Ok(list) = serde_json::from_slice::<Value>(&json) {
+            let values: Vec<Value> = items.iter().map(|item| serde_json::from_slice(item).unwrap()).collect();
+            let expected = list["items"].as_array().cloned().unwrap_or_default();
+            assert_eq!(values, expected, "seed {seed}: {}", String::from_utf8_lossy(&json));
+        }
+    }
+}
+
+#[test]
+fn the_metadata_is_known_as_early_as_it_comes() {
+    let mut decoder = ListDecoder::new(Limits::default());
+    decoder
+        .push(br#"{"kind":"PodList","metadata":{"resourceVersion":"9","remainingItemCount":3},"items":[{}"#);
+    let Ok(Some(ListPart::Meta(meta))) = decoder.next() else { panic!("no metadata") };
+    assert_eq!((meta.item_kind(), meta.remaining_item_count), (Some("Pod"), Some(3)));
+    assert_eq!(decoder.next(), Ok(Some(ListPart::Item(b"{}"))));
+    assert_eq!(decoder.next(), Ok(None));
+
+    let (items, meta) =
+        decode_whole(r#"{"apiVersion":"x/v1","items":[{}],"kind":"XList","metadata":{"continue":"","resourceVersion":"9"}}"#)
+            .unwrap();
+    assert_eq!((items.len(), meta.item_kind(), &meta.continue_token), (1, Some("X"), &None));
+}
+
+#[test]
+fn a_list_without_items_is_empty_only_if_it_says_that_it_is_a_list() {
+    for json in [
+        r#"{"kind":"PodList","items":null,"metadata":null}"#,
+        r#"{"items":[]}"#,
+        r#"{"kind":"PodList","metadata":{}}"#,
+    ] {
+        assert_eq!(decode_whole(json).unwrap().0.len(), 0, "{json}");
+    }
+    for json in ["{}", r#"{"kind":"Pod","metadata":{"name":"a"}}"#, r#"{"error":"no route"}"#] {
+        assert!(decode_whole(json).unwrap_err().is_not_a_list(), "{json}");
+    }
+}
+
+#[test]
+fn l8_a_table_is_refused() {
+    for json in [
+        r#"{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{},"columnDefinitions":[],"rows":["#,
+        r#"{"apiVersion":"meta.k8s.io/v1beta1","columnDefinitions":[],"kind":"Table","#,
+        r#"{"metadata":{},"rows":["#,
+    ] {
+        let error = decode_whole(json).unwrap_err();
+        assert!(error.is_table(), "{json}: {error}");
+        assert!(error.to_string().contains("Table"), "{error}");
+    }
+    // Somebody else's Table is a kind like any other.
+    for json in [
+        r#"{"kind":"TableList","apiVersion":"furniture.io/v1","items":[{"rows":4}]}"#,
+        r#"{"kind":"Table","items":[{}]}"#,
+    ] {
+        assert_eq!(decode_whole(json).unwrap().0.len(), 1, "{json}");
+    }
+}
+
+#[test]
+fn a_status_is_told_as_such_in_any_order() {
+    for json in [
+        r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old","reason":"Expired","code":410}"#,
+        r#"{"code":410,"kind":"Status","message":"too old","reason":"Expired"}"#,
+    ] {
+        let error = decode_whole(json).unwrap_err();
+        assert!(error.status().is_some_and(ApiStatus::is_expired), "{json}: {error}");
+    }
+}
+
+#[test]
+fn l9_holds_the_chunk_and_one_incomplete_item() {
+    let chunk = 16 << 10;
+    let item = format!(r#"{{"metadata":{{"name":"a"}},"data":"{}"}}"#, "x".repeat(9_000));
+    let list = format!(r#"{{"kind":"PodList","items":[{}]}}"#, vec![item.as_str(); 2_000].join(" , "));
+    let mut decoder = ListDecoder::new(Limits::default());
+    let (mut items, mut held) = (0, 0);
+    for chunk in list.as_bytes().chunks(chunk) {
+        decoder.push(chunk);
+        held = held.max(decoder.held_bytes());
+        while decoder.next().unwrap().is_some() {
+            items += 1;
+        }
+    }
+    assert_eq!(items, 2_000);
+    assert!(held <= 2 * (chunk + item.len()), "{held}");
+    assert!(decoder.window.looked_at <= list.len());
+
+    // What a giant needed is given back at once, not at the next chunk, which may be long in coming.
+    let giant = format!(r#"{{"items":[{{"a":"{}"}}"#, "x".repeat(4 << 20));
+    let mut decoder = ListDecoder::new(Limits::default());
+    decoder.push(giant.as_bytes());
+    assert!(decoder.next().unwrap().is_some());
+    assert!(decoder.next().unwrap().is_none());
+    assert!(decoder.held_bytes() <= 512 << 10);
+}
+
+#[test]
+fn w16_no_byte_is_looked_at_twice() {
+    let fill = r#"{"a":["\\\"x",{"b":"→"}]},"#;
+    for (chunk, bytes) in [(1, 64 << 10), (16 << 10, 4 << 20)] {
+        let item = format!(r#"{{"a":[{}1]}}"#, fill.repeat(bytes / fill.len()));
+        let text = format!(r#""{}""#, r#"\\→"#.repeat(bytes / 10));
+        let number = "1".repeat(bytes / 10);
+        let list = format!(r#"{{"x":{text},"y":{number},"items":[{item}]}}"#);
+        let mut decoder = ListDecoder::new(Limits::default());
+        for chunk in list.as_bytes().chunks(chunk) {
+            decoder.push(chunk);
+            while decoder.next().unwrap().is_some() {}
+        }
+        assert_eq!(decoder.state, State::Nothing);
+        assert!(decoder.window.looked_at <= list.len());
+    }
+}
+
+#[test]
+fn w16_longer_item_is_a_typed_error() {
+    let limits = Limits { item_bytes: 100 };
+    let list = |bytes: usize| format!(r#"{{"items":[{{}},{{"a":"{}"}}"#, "x".repeat(bytes - 8));
+    for chunk in [1, 7, 1_000] {
+        let decode = |bytes| {
+            let mut decoder = ListDecoder::new(limits);
+            decode(&mut decoder, list(bytes).as_bytes().chunks(chunk)).unwrap_err()
+        };
+        assert!(decode(100).is_truncated(), "in chunks of {chunk}");
+        assert!(decode(101).is_too_long(), "in chunks of {chunk}");
+        assert!(decode(5_000).is_too_long(), "in chunks of {chunk}");
+    }
+}
+
+#[test]
+fn nesting_too_deep_is_a_typed_error() {
+    let json = format!(r#"{{"items":[{{"a":{}"#, "[".repeat(600));
+    assert!(decode_whole(&json).unwrap_err().is_too_deep());
+}
+
+#[test]
+fn a_truncated_list_is_a_typed_error_at_every_byte() {
+    let json =
+        r#" {"kind":"PodList", "metadata":{"resourceVersion":"9"},"items":[{"a":"\"}"}, {}], "x":12 }"#;
+    assert!(decode_whole(json).is_ok());
+    for end in 0..json.len() {
+        assert!(decode_whole(&json[..end]).unwrap_err().is_truncated(), "{}", &json[..end]);
+    }
+}
+
+#[test]
+fn malformed_lists_are_typed_errors() {
+    for json in [
+        r#"{"items":[]} x"#,
+        r#"{"items":[]}{"items":[]}"#,
+        r#"{"items":[],}"#,
+        r#"{"items":[{},]}"#,
+        r#"{"items":[,{}]}"#,
+        r#"{"items":[{}{}]}"#,
+        r#"{"items":[{}:{}]}"#,
+        r#"{"items":[{}}"#,
+        r#"{"items":{}}"#,
+        r#"{"items":"null"}"#,
+        r#"{"items":[],"items":[]}"#,
+        r#"{"items"}"#,
+        r#"{"items":}"#,
+        r#"{items:[]}"#,
+        r#"{,"items":[]}"#,
+        r#"{"kind":["PodList"],"items":[]}"#,
+        r#"{"metadata":[],"items":[]}"#,
+        r#"{"metadata":{"resourceVersion":9},"items":[]}"#,
+        "[]",
+        "null",
+        "<html>",
+    ] {
+        let error = decode_whole(json).unwrap_err();
+        assert!(error.is_malformed(), "{json}: {error}");
+    }
+    // An item that is no object is no reason to refuse the others.
+    assert_eq!(
+        decode_whole(r#"{"items":[null, 1 ,"x",[],{}]}"#).unwrap().0,
+        [&b"null"[..], b"1", br#""x""#, b"[]", b"{}"]
+    );
+}

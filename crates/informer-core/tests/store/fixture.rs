@@ -1,0 +1,107 @@
+//! Small objects, and what changes say in short.
+
+use std::sync::Arc;
+
+use informer_core::store::{Replace, SourceId};
+use informer_core::{Change, Delta, Object, ObjectKey, ResourceVersion, Scope, Source, Store};
+use serde_json::json;
+
+/// What an object of these tests is made of.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Pod<'a> {
+    pub(crate) key: &'a str,
+    pub(crate) version: &'a str,
+    pub(crate) uid: &'a str,
+    pub(crate) labels: &'a [(&'a str, &'a str)],
+    pub(crate) tags: &'a [&'a str],
+}
+
+impl Pod<'_> {
+    pub(crate) fn object(&self) -> Arc<Object> {
+        let key: ObjectKey = self.key.parse().unwrap();
+        let labels: serde_json::Map<_, _> =
+            self.labels.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect();
+        let json = json!({
+            "metadata": {
+                "name": key.name(), "namespace": key.namespace(), "resourceVersion": self.version, "uid": self.uid,
+                "labels": labels,
+            },
+            "tags": self.tags,
+        });
+        Arc::new(Object::from_json(json.to_string().as_bytes()).unwrap())
+    }
+}
+
+pub(crate) fn pod(key: &str, version: u64) -> Arc<Object> {
+    Pod { key, version: &version.to_string(), ..Pod::default() }.object()
+}
+
+pub(crate) fn version(number: u64) -> ResourceVersion {
+    ResourceVersion::new(&number.to_string())
+}
+
+/// The index function of these tests.
+pub(crate) fn tags(object: &Object) -> Result<Vec<String>, Box<dyn std::error::Error + Send + Sync>> {
+    let object = object.decode::<serde_json::Value>()?;
+    let tags: Vec<String> = serde_json::from_value(object["tags"].clone())?;
+    assert!(!tags.iter().any(|tag| tag == "panic"), "a tag asks for it");
+    if tags.iter().any(|tag| tag == "fail") {
+        return Err("a tag asks for it".into());
+    }
+    Ok(tags)
+}
+
+/// A store with one source of everything, that has these objects.
+pub(crate) fn synced(objects: impl IntoIterator<Item = Arc<Object>>, at: u64) -> (Store, SourceId) {
+    let mut store = Store::new();
+    let source = store.add_source(Scope::All);
+    relist(&mut store, source, objects, at);
+    (store, source)
+}
+
+/// Lists these objects.
+pub(crate) fn relist(
+    store: &mut Store,
+    source: SourceId,
+    objects: impl IntoIterator<Item = Arc<Object>>,
+    at: u64,
+) -> Vec<Change> {
+    let list = staged(store.begin_replace(source), objects);
+    let changes = store.commit(list, version(at)).unwrap();
+    store.validate().unwrap();
+    changes
+}
+
+pub(crate) fn staged(mut list: Replace, objects: impl IntoIterator<Item = Arc<Object>>) -> Replace {
+    objects.into_iter().for_each(|object| list.stage(object));
+    list
+}
+
+/// `+key@new`, `~key@old>new`, `-key@old` or `-key@old>last`, each with `w`, `l` or `s` for its source.
+pub(crate) fn short(change: &Change) -> String {
+    let source = match change.source {
+        Source::Watch => 'w',
+        Source::List => 'l',
+        Source::Scope => 's',
+    };
+    let version = |object: &Object| object.resource_version().to_string();
+    match &change.delta {
+        Delta::Added(new) => format!("{source}+{}@{}", new.key(), version(new)),
+        Delta::Updated { old, new } => format!("{source}~{}@{}>{}", new.key(), version(old), version(new)),
+        Delta::Deleted { old, last } if Arc::ptr_eq(old, last) => {
+            format!("{source}-{}@{}", old.key(), version(old))
+        }
+        Delta::Deleted { old, last } => format!("{source}-{}@{}>{}", old.key(), version(old), version(last)),
+    }
+}
+
+pub(crate) fn shorts<'a>(changes: impl IntoIterator<Item = &'a Change>) -> Vec<String> {
+    changes.into_iter().map(short).collect()
+}
+
+/// The objects as `key@version`, sorted.
+pub(crate) fn names<'a>(objects: impl IntoIterator<Item = &'a Arc<Object>>) -> Vec<String> {
+    let mut names: Vec<_> = objects.into_iter().map(|object| format!("{object:?}")).collect();
+    names.sort();
+    names
+}

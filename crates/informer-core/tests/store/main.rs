@@ -1,0 +1,9 @@
+//! The cache, through its public interface: contract clauses L10-L12, W11, D1-D3, D7, C1-C8, H9, H10, F7.
+
+mod clauses;
+mod fixture;
+mod indexes;
+mod lists;
+mod model;
+mod random;
+mod threads;

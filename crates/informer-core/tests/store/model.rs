@@ -1,0 +1,311 @@
+//! The naive model: a vector of objects with linear scans, and the rules of the contract written down once more.
+
+use std::sync::Arc;
+
+use informer_core::store::{Snapshot, SourceId};
+use informer_core::{Change, Delta, Index, Object, ObjectKey, ResourceVersion, Scope, Selector, Source};
+
+use crate::fixture::{names, tags, version};
+
+#[derive(Clone, Default)]
+pub(crate) struct Model {
+    pub(crate) objects: Vec<Arc<Object>>,
+    pub(crate) sources: Vec<ModelSource>,
+    reached: u64,
+}
+
+#[derive(Clone)]
+pub(crate) struct ModelSource {
+    pub(crate) id: SourceId,
+    pub(crate) scope: Scope,
+    pub(crate) is_synced: bool,
+    pub(crate) reached: u64,
+}
+
+/// What a list said of a key last.
+#[derive(Clone)]
+pub(crate) enum Said {
+    Keep,
+    Stage(Arc<Object>),
+    Delete(Arc<Object>),
+}
+
+#[derive(Clone)]
+pub(crate) struct ModelList {
+    pub(crate) source: SourceId,
+    pub(crate) is_restored: bool,
+    said: Vec<(ObjectKey, Said)>,
+}
+
+pub(crate) fn number(object: &Object) -> u64 {
+    object.resource_version().to_string().parse().unwrap()
+}
+
+impl Model {
+    pub(crate) fn get(&self, key: &ObjectKey) -> Option<&Arc<Object>> {
+        self.objects.iter().find(|object| object.key() == key)
+    }
+
+    pub(crate) fn source(&mut self, id: SourceId) -> Option<&mut ModelSource> {
+        self.sources.iter_mut().find(|source| source.id == id)
+    }
+
+    fn put(&mut self, new: Arc<Object>, source: Source) -> Change {
+        let delta = match self.objects.iter_mut().find(|object| object.key() == new.key()) {
+            Some(place) => Delta::Updated { old: std::mem::replace(place, new.clone()), new },
+            None => {
+                self.objects.push(new.clone());
+                Delta::Added(new)
+            }
+        };
+        Change { delta, source }
+    }
+
+    /// A list that kept the key's object has to forget that: should the key come back, it is another object.
+    fn take(&mut self, last: Arc<Object>, source: Source, lists: &mut [ModelList]) -> Change {
+        let at = self.objects.iter().position(|object| object.key() == last.key()).unwrap();
+        let old = self.objects.remove(at);
+        for list in lists {
+            list.said.retain(|(key, said)| key != old.key() || !matches!(said, Said::Keep));
+        }
+        Change { delta: Delta::Deleted { old, last }, source }
+    }
+
+    pub(crate) fn upsert(&mut self, id: SourceId, object: Arc<Object>) -> Option<Change> {
+        let source = self.source(id).filter(|source| source.scope.contains(object.key()))?;
+        if source.reached > 0 {
+            self.advance(id, number(&object));
+        }
+        match self.get(object.key()) {
+            Some(known) if number(known) >= number(&object) => None,
+            _ => Some(self.put(object, Source::Watch)),
+        }
+    }
+
+    pub(crate) fn delete(
+        &mut self,
+        id: SourceId,
+        object: Arc<Object>,
+        lists: &mut [ModelList],
+    ) -> Option<Change> {
+        self.source(id).filter(|source| source.scope.contains(object.key()))?;
+        self.advance(id, number(&object));
+        let known = self.get(object.key())?;
+        (number(known) <= number(&object)).then(|| self.take(object, Source::Watch, lists))
+    }
+
+    pub(crate) fn advance(&mut self, id: SourceId, to: u64) {
+        if let Some(source) = self.source(id) {
+            source.reached = source.reached.max(to);
+        }
+        self.update();
+    }
+
+    fn update(&mut self) {
+        if self.is_synced() {
+            self.reached = self.reached.max(self.sources.iter().map(|source| source.reached).min().unwrap());
+        }
+    }
+
+    pub(crate) fn is_synced(&self) -> bool {
+        !self.sources.is_empty() && self.sources.iter().all(|source| source.is_synced)
+    }
+
+    pub(crate) fn resource_version(&self) -> ResourceVersion {
+        if self.reached == 0 { ResourceVersion::UNSET } else { version(self.reached) }
+    }
+
+    pub(crate) fn remove_source(&mut self, id: SourceId, lists: &mut [ModelList]) -> Vec<Change> {
+        let at = self.sources.iter().position(|source| source.id == id).unwrap();
+        self.sources.remove(at);
+        self.update();
+        let gone = self.objects.clone().into_iter();
+        let gone =
+            gone.filter(|object| !self.sources.iter().any(|source| source.scope.contains(object.key())));
+        gone.collect::<Vec<_>>().into_iter().map(|object| self.take(object, Source::Scope, lists)).collect()
+    }
+
+    /// `None`: refused.
+    pub(crate) fn commit(
+        &mut self,
+        list: ModelList,
+        at: u64,
+        lists: &mut [ModelList],
+    ) -> Option<Vec<Change>> {
+        let source = self.source(list.source)?;
+        if !list.is_restored && at < source.reached {
+            return None;
+        }
+        (source.is_synced, source.reached) = (true, at);
+        let scope = source.scope.clone();
+        if list.is_restored {
+            self.reached = 0;
+        }
+        self.update();
+        let mut gone = Vec::new();
+        let mut writes = Vec::new();
+        for known in self.objects.iter().filter(|object| scope.contains(object.key())) {
+            match list.said.iter().find(|(key, _)| key == known.key()).map(|(_, said)| said) {
+                Some(Said::Keep | Said::Stage(_)) => {}
+                Some(Said::Delete(last)) if list.is_restored || number(last) >= number(known) => {
+                    gone.push(last.clone())
+                }
+                _ if list.is_restored || number(known) <= at => gone.push(known.clone()),
+                _ => {}
+            }
+        }
+        for (key, said) in &list.said {
+            if let Said::Stage(object) = said
+                && scope.contains(key)
+                && self.get(key).is_none_or(|known| list.is_change(object, known))
+            {
+                writes.push(object.clone());
+            }
+        }
+        let gone: Vec<_> = gone.into_iter().map(|last| self.take(last, Source::List, lists)).collect();
+        let writes: Vec<_> = writes.into_iter().map(|object| self.put(object, Source::List)).collect();
+        Some(gone.into_iter().chain(writes).collect())
+    }
+
+    /// Compares everything that can be asked.
+    pub(crate) fn check(&self, snapshot: &Snapshot, keys: &[ObjectKey], index: Option<&Index<String>>) {
+        assert_eq!(snapshot.resource_version(), &self.resource_version());
+        assert_eq!((snapshot.len(), snapshot.is_synced()), (self.objects.len(), self.is_synced()));
+        assert_eq!(
+            snapshot.held_bytes(),
+            self.objects.iter().map(|object| object.held_bytes()).sum::<usize>()
+        );
+        for key in keys {
+            let (ours, expected) = (snapshot.get(key), self.get(key));
+            assert!(
+                ours.zip(expected).is_some_and(|(a, b)| Arc::ptr_eq(a, b)) || (ours.or(expected)).is_none()
+            );
+        }
+        let expected =
+            |wanted: &dyn Fn(&Object) -> bool| names(self.objects.iter().filter(|object| wanted(object)));
+        assert_eq!(names(snapshot), expected(&|_| true));
+        let mut namespaces: Vec<_> =
+            snapshot.namespaces().map(|(name, count)| (name.to_owned(), count)).collect();
+        namespaces.sort();
+        assert!(namespaces.iter().map(|(_, count)| count).sum::<usize>() <= self.objects.len());
+        for namespace in ["n0", "n1", "n2", "n3", "absent"] {
+            let in_namespace = expected(&|object| object.key().namespace() == Some(namespace));
+            assert_eq!(names(snapshot.namespace(namespace)), in_namespace);
+            let count = namespaces.iter().find(|(name, _)| name == namespace).map_or(0, |(_, count)| *count);
+            assert_eq!(count, in_namespace.len());
+        }
+        for text in SELECTORS {
+            let selector: Selector = text.parse().unwrap();
+            for namespace in [None, Some("n1")] {
+                let hits = expected(&|object| {
+                    selector.matches(object.labels())
+                        && (namespace.is_none() || object.key().namespace() == namespace)
+                });
+                assert_eq!(names(snapshot.select_in(namespace, &selector)), hits, "{text}");
+            }
+        }
+        let mut sorted = self.objects.clone();
+        sorted.sort_by(|a, b| a.key().cmp(b.key()));
+        let mut after = None;
+        for page in sorted.chunks(7) {
+            assert!(snapshot.page(after, 7).map(Arc::as_ptr).eq(page.iter().map(Arc::as_ptr)));
+            after = page.last().map(|object| object.key());
+        }
+        assert_eq!(snapshot.page(after, 7).len(), 0);
+        let Some(index) = index else { return };
+        for tag in TAGS {
+            let hits = expected(&|object| tags_of(object).iter().any(|other| other == tag));
+            assert_eq!(names(index.lookup(snapshot, tag)), hits, "{tag}");
+            assert_eq!(index.count(snapshot, tag), hits.len());
+        }
+        let mut values: Vec<String> = index.values(snapshot).iter().map(|value| (**value).clone()).collect();
+        values.sort();
+        let mut expected: Vec<String> = self.objects.iter().flat_map(|object| tags_of(object)).collect();
+        expected.sort();
+        expected.dedup();
+        assert_eq!(values, expected);
+    }
+}
+
+pub(crate) const TAGS: [&str; 8] = ["t0", "t1", "t2", "t3", "t4", "t5", "fail", "panic"];
+const SELECTORS: [&str; 10] = [
+    "",
+    "a",
+    "!a",
+    "a=1",
+    "a!=1",
+    "a in (1,2),b",
+    "b notin (1,3),!c",
+    "c>1",
+    "c<3,a notin (2)",
+    "a=1,b=1,c=1",
+];
+
+fn tags_of(object: &Object) -> Vec<String> {
+    let panics = object.json().windows(7).any(|part| part == b"\"panic\"");
+    if panics { Vec::new() } else { tags(object).unwrap_or_default() }
+}
+
+impl ModelList {
+    pub(crate) fn new(source: SourceId, is_restored: bool) -> Self {
+        Self { source, is_restored, said: Vec::new() }
+    }
+
+    fn said(&mut self, key: &ObjectKey) -> Option<&mut (ObjectKey, Said)> {
+        self.said.iter_mut().find(|(other, _)| other == key)
+    }
+
+    fn is_change(&self, listed: &Object, known: &Object) -> bool {
+        match self.is_restored {
+            true => number(listed) != number(known) || listed.json() != known.json(),
+            false => number(listed) > number(known),
+        }
+    }
+
+    fn say(&mut self, key: &ObjectKey, said: Said) {
+        self.said.retain(|(other, _)| other != key);
+        self.said.push((key.clone(), said));
+    }
+
+    pub(crate) fn stage(&mut self, object: Arc<Object>, model: &Model) {
+        let key = object.key().clone();
+        match self.said(&key) {
+            Some((_, Said::Stage(other))) if number(other) <= number(&object) => *other = object,
+            Some((_, Said::Delete(other))) if number(other) <= number(&object) => {
+                self.say(&key, Said::Stage(object))
+            }
+            Some((_, Said::Stage(_) | Said::Delete(_))) => {}
+            None | Some((_, Said::Keep)) => {
+                let is_known = model.get(&key).is_some_and(|known| !self.is_change(&object, known));
+                self.say(&key, if is_known { Said::Keep } else { Said::Stage(object) });
+            }
+        }
+    }
+
+    pub(crate) fn delete(&mut self, object: Arc<Object>, model: &Model) {
+        let key = object.key().clone();
+        match self.said(&key) {
+            Some((_, said @ (Said::Stage(_) | Said::Delete(_)))) => {
+                let (Said::Stage(other) | Said::Delete(other)) = said else { unreachable!() };
+                if number(other) <= number(&object) {
+                    *said = Said::Delete(object);
+                }
+            }
+            None | Some((_, Said::Keep)) => {
+                if model.get(&key).is_some_and(|known| self.is_restored || number(known) <= number(&object)) {
+                    self.say(&key, Said::Delete(object));
+                }
+            }
+        }
+    }
+
+    pub(crate) fn keep(&mut self, key: &ObjectKey, version: Option<&ResourceVersion>, model: &Model) -> bool {
+        let Some(known) = model.get(key) else { return false };
+        let is_right = version.is_none_or(|version| !self.is_restored && known.resource_version() == version);
+        if !is_right || matches!(self.said(key), Some((_, Said::Stage(_) | Said::Delete(_)))) {
+            return false;
+        }
+        self.say(key, Said::Keep);
+        true
+    }
+}
