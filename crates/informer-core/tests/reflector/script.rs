@@ -14,7 +14,7 @@ use informer_core::wire::{ApiStatus, Bookmark, ListMeta};
 use informer_core::{Cache, Change, Delta, Object, ResourceVersion, Scope, Source, SourceId, Store, Time};
 
 /// A reflector, a store that it feeds, and the time.
-pub struct Play {
+pub(crate) struct Play {
     reflector: Reflector,
     store: Store,
     cache: Cache,
@@ -25,19 +25,19 @@ pub struct Play {
 }
 
 /// Plays a script with the default settings and returns the record.
-pub fn play(script: &str) -> String {
+pub(crate) fn play(script: &str) -> String {
     play_with(ReflectorConfig::default(), script)
 }
 
 /// Plays a script and returns the record.
-pub fn play_with(config: ReflectorConfig, script: &str) -> String {
+pub(crate) fn play_with(config: ReflectorConfig, script: &str) -> String {
     let mut play = Play::new(config);
     play.script(script);
     play.record
 }
 
 impl Play {
-    pub fn new(config: ReflectorConfig) -> Self {
+    pub(crate) fn new(config: ReflectorConfig) -> Self {
         let mut store = Store::new();
         let source = store.add_source(Scope::All);
         let cache = store.cache();
@@ -45,7 +45,7 @@ impl Play {
         Self { reflector, store, cache, source, staging: None, now: Time::ZERO, record: String::new() }
     }
 
-    pub fn script(&mut self, script: &str) {
+    pub(crate) fn script(&mut self, script: &str) {
         for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
             let _ = writeln!(self.record, "> {line}");
             self.line(line);
@@ -53,21 +53,21 @@ impl Play {
     }
 
     /// Plays what comes before the story; returns its record, which is not part of the story's.
-    pub fn skip(&mut self, script: &str) -> String {
+    pub(crate) fn skip(&mut self, script: &str) -> String {
         let kept = self.record.len();
         self.script(script);
         self.record.split_off(kept)
     }
 
-    pub fn into_record(self) -> String {
+    pub(crate) fn into_record(self) -> String {
         self.record
     }
 
-    pub fn reflector(&self) -> &Reflector {
+    pub(crate) fn reflector(&self) -> &Reflector {
         &self.reflector
     }
 
-    pub fn now(&self) -> Time {
+    pub(crate) fn now(&self) -> Time {
         self.now
     }
 
@@ -139,7 +139,7 @@ impl Play {
         self.input(Input::Tick);
     }
 
-    pub fn input(&mut self, input: Input) {
+    pub(crate) fn input(&mut self, input: Input) {
         self.reflector.handle(self.now, input);
         while let Some(output) = self.reflector.poll_output() {
             self.output(output);
