@@ -1,0 +1,114 @@
+//! What can go wrong in a call.
+
+use std::fmt;
+use std::sync::Arc;
+
+use informer_core::{DecodeError, ObjectKey};
+
+use crate::resource::ResourceType;
+use crate::transport::TransportError;
+
+/// A call that could not do what it was asked for. What happens while an informer runs is not an error of a call: see
+/// its status and reports.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error(transparent)]
+pub struct Error(Arc<Kind>);
+
+#[derive(Debug, thiserror::Error)]
+enum Kind {
+    #[error("the informer of {0} has stopped; ask a factory for a new one")]
+    Stopped(ResourceType),
+    #[error("the informer of {0} has been started; set this before the start")]
+    AlreadyStarted(ResourceType),
+    #[error("{resource} `{key}` is not in the cache")]
+    NotFound { resource: ResourceType, key: String },
+    #[error("`{name}` in {what} is not valid: {reason}")]
+    Invalid { what: &'static str, name: String, reason: String },
+    #[error("an index named `{0}` exists already; choose another name, or look it up")]
+    IndexExists(String),
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    #[error("the server cannot be reached with this configuration")]
+    Transport(#[from] TransportError),
+    #[error("there is no thread for the connections")]
+    Thread(#[source] std::io::Error),
+    #[error("this has to be called within a tokio runtime")]
+    NoRuntime,
+}
+
+impl Error {
+    /// Whether the informer has stopped.
+    pub fn is_stopped(&self) -> bool {
+        matches!(*self.0, Kind::Stopped(_))
+    }
+
+    /// Whether this can only be done before the start.
+    pub fn is_already_started(&self) -> bool {
+        matches!(*self.0, Kind::AlreadyStarted(_))
+    }
+
+    /// Whether there is no such object.
+    pub fn is_not_found(&self) -> bool {
+        matches!(*self.0, Kind::NotFound { .. })
+    }
+
+    /// Whether an index has the name already.
+    pub fn is_index_exists(&self) -> bool {
+        matches!(*self.0, Kind::IndexExists(_))
+    }
+
+    /// Whether an object does not fit the type that it was asked as.
+    pub fn is_decode(&self) -> bool {
+        matches!(*self.0, Kind::Decode(_))
+    }
+
+    pub(crate) fn stopped(resource: &ResourceType) -> Self {
+        Kind::Stopped(resource.clone()).into()
+    }
+
+    pub(crate) fn already_started(resource: &ResourceType) -> Self {
+        Kind::AlreadyStarted(resource.clone()).into()
+    }
+
+    pub(crate) fn not_found(resource: &ResourceType, key: impl fmt::Display) -> Self {
+        Kind::NotFound { resource: resource.clone(), key: key.to_string() }.into()
+    }
+
+    pub(crate) fn invalid(what: &'static str, name: impl fmt::Display, reason: impl fmt::Display) -> Self {
+        Kind::Invalid { what, name: name.to_string(), reason: reason.to_string() }.into()
+    }
+
+    pub(crate) fn index_exists(name: &str) -> Self {
+        Kind::IndexExists(name.to_owned()).into()
+    }
+
+    pub(crate) fn not_in_cache(resource: &ResourceType, key: &ObjectKey) -> Self {
+        Self::not_found(resource, key)
+    }
+
+    pub(crate) fn thread(error: std::io::Error) -> Self {
+        Kind::Thread(error).into()
+    }
+
+    pub(crate) fn no_runtime() -> Self {
+        Kind::NoRuntime.into()
+    }
+}
+
+impl From<Kind> for Error {
+    fn from(kind: Kind) -> Self {
+        Self(Arc::new(kind))
+    }
+}
+
+impl From<DecodeError> for Error {
+    fn from(error: DecodeError) -> Self {
+        Kind::Decode(error).into()
+    }
+}
+
+impl From<TransportError> for Error {
+    fn from(error: TransportError) -> Self {
+        Kind::Transport(error).into()
+    }
+}

@@ -1,0 +1,460 @@
+//! Where informers come from: one per resource and selection, however many ask.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use informer_core::View;
+use informer_core::backoff::BackoffConfig;
+use informer_core::reflector::ReflectorConfig;
+use kube_client::{Client, Config};
+use kube_core::metadata::PartialObjectMeta;
+use kube_core::{DynamicObject, Resource};
+use tokio_util::sync::CancellationToken;
+
+use crate::informer::Informer;
+use crate::resource::{ResourceType, Selection};
+use crate::runtime::Runtime;
+use crate::server::Server;
+use crate::shared::{Content, Core, ListOptionsTweak, Settings, Shared};
+use crate::sync::NotSynced;
+use crate::transform::Transform;
+use crate::transport::{KubeTransport, Transport};
+use crate::{Error, FirstListChoice, Layout, StreamingListChoice};
+
+/// Makes informers that share: per resource and selection there is one cache and one watch, whatever the views.
+///
+/// A handle: clones, and factories narrowed by [`in_namespace`](Self::in_namespace) and its like, are the same factory.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use informer::SharedInformerFactory;
+/// use k8s_openapi::api::apps::v1::ReplicaSet;
+/// use k8s_openapi::api::core::v1::Pod;
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let config = kube_client::Config::infer().await?;
+/// let factory = SharedInformerFactory::new(config)?;
+/// let pods = factory.informer::<Pod>();
+/// let replica_sets = factory.informer::<ReplicaSet>();
+/// factory.start();
+/// factory.wait_for_sync(Duration::from_secs(30)).await?;
+/// println!("{} pods, {} replica sets", pods.len(), replica_sets.len());
+/// factory.shutdown().await;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct SharedInformerFactory {
+    inner: Arc<Inner>,
+    selection: Selection,
+}
+
+struct Inner {
+    options: Options,
+    server: Arc<Server>,
+    runtime: Runtime,
+    stop: CancellationToken,
+    /// Stops everything with the last handle of the factory and of all informers.
+    informers: Mutex<HashMap<Identity, Weak<Shared>>>,
+}
+
+/// What makes two informers the same.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Identity {
+    resource: ResourceType,
+    selection: Selection,
+    content: Content,
+}
+
+/// Builds a [`SharedInformerFactory`].
+#[must_use = "nothing happens before `build`"]
+pub struct FactoryBuilder {
+    connection: Connection,
+    selection: Selection,
+    options: Options,
+    stop: CancellationToken,
+}
+
+enum Connection {
+    Config(Box<Config>),
+    Transport(Arc<dyn Transport>),
+}
+
+struct Options {
+    settings: Settings,
+    resync: HashMap<ResourceType, Duration>,
+    transform: Option<Transform>,
+    layout: Layout,
+    start_at_once: bool,
+}
+
+/// Objects of up to this size are accepted: etcd's limit is 1.5 MiB by default, aggregated servers have their own.
+const ITEM_LIMIT: usize = 16 * 1024 * 1024;
+
+impl SharedInformerFactory {
+    /// A factory with default options, for all namespaces, on a connection thread of its own.
+    ///
+    /// # Errors
+    ///
+    /// When the configuration's certificates or credentials cannot be used.
+    pub fn new(config: Config) -> Result<Self, Error> {
+        Self::builder(config).build()
+    }
+
+    /// Chooses options first. Connections are driven by one thread of the factory's own.
+    pub fn builder(config: Config) -> FactoryBuilder {
+        FactoryBuilder::new(Connection::Config(Box::new(config)))
+    }
+
+    /// A factory on an existing kube client, whose connections stay on the runtime that it was made in. Switch the
+    /// client's retries off (`Config::default_retry`): the informer's say what they wait for. Credentials are not read
+    /// again after a 401.
+    pub fn builder_with_client(client: Client) -> FactoryBuilder {
+        Self::builder_with_transport(KubeTransport::from_client(client))
+    }
+
+    /// A factory on a transport of one's own, on the caller's runtime.
+    pub fn builder_with_transport(transport: impl Transport) -> FactoryBuilder {
+        FactoryBuilder::new(Connection::Transport(Arc::new(transport)))
+    }
+
+    /// This factory, looking at one namespace only.
+    #[must_use]
+    pub fn in_namespace(&self, namespace: &str) -> Self {
+        self.in_namespaces([namespace])
+    }
+
+    /// This factory, looking at these namespaces only: one list and watch each, one cache together.
+    /// None means all.
+    #[must_use]
+    pub fn in_namespaces<'a>(&self, namespaces: impl IntoIterator<Item = &'a str>) -> Self {
+        let selection = Selection { namespaces: sorted(namespaces), ..self.selection.clone() };
+        Self { selection, ..self.clone() }
+    }
+
+    /// This factory, looking only at objects with matching labels.
+    #[must_use]
+    pub fn with_labels(&self, selector: &str) -> Self {
+        Self {
+            selection: Selection { labels: selector.to_owned(), ..self.selection.clone() },
+            ..self.clone()
+        }
+    }
+
+    /// This factory, looking only at objects with matching fields.
+    #[must_use]
+    pub fn with_fields(&self, selector: &str) -> Self {
+        Self {
+            selection: Selection { fields: selector.to_owned(), ..self.selection.clone() },
+            ..self.clone()
+        }
+    }
+
+    /// The informer of a type that stands for a resource, as those of k8s-openapi and kube-derive do.
+    pub fn informer<T: View + Resource<DynamicType = (), Scope: 'static>>(&self) -> Informer<T> {
+        self.informer_of(ResourceType::of::<T>())
+    }
+
+    /// The informer of a resource, viewed as any type: a struct of the fields that matter costs only those.
+    ///
+    /// ```no_run
+    /// use informer::{ResourceType, SharedInformerFactory};
+    /// use k8s_openapi::api::core::v1::Node;
+    ///
+    /// #[derive(serde::Deserialize)]
+    /// struct Capacity {
+    ///     status: Status,
+    /// }
+    ///
+    /// #[derive(serde::Deserialize)]
+    /// struct Status {
+    ///     capacity: std::collections::BTreeMap<String, String>,
+    /// }
+    ///
+    /// # fn example(factory: SharedInformerFactory) {
+    /// let nodes = factory.informer_of::<Capacity>(ResourceType::of::<Node>());
+    /// # }
+    /// ```
+    pub fn informer_of<T: View>(&self, resource: ResourceType) -> Informer<T> {
+        self.view(resource, Content::Whole)
+    }
+
+    /// The informer of any resource, as objects without a schema.
+    pub fn dynamic(&self, resource: ResourceType) -> Informer<DynamicObject> {
+        self.informer_of(resource)
+    }
+
+    /// The informer of any resource's metadata. Where this factory has an informer of the whole objects, this is a view
+    /// of it; else only metadata is fetched, unless the whole is asked for as well before the start.
+    pub fn metadata(&self, resource: ResourceType) -> Informer<PartialObjectMeta<DynamicObject>> {
+        self.view(resource, Content::Metadata)
+    }
+
+    /// Starts every informer that was asked for and is not running. Calling it again starts those that came since.
+    pub fn start(&self) {
+        for informer in self.inner.living() {
+            informer.core().start();
+        }
+    }
+
+    /// Waits until every started informer has its first content, without polling.
+    ///
+    /// # Errors
+    ///
+    /// When one has not within `limit`: says which, and why.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe.
+    pub async fn wait_for_sync(&self, limit: Duration) -> Result<(), NotSynced> {
+        crate::sync::wait_for_all(&self.inner.started(), limit, false).await
+    }
+
+    /// As [`SharedInformerFactory::wait_for_sync`], but gives up as soon as the server denies a resource (401, 403, 404).
+    ///
+    /// # Errors
+    ///
+    /// When one is denied, or not there within `limit`.
+    pub async fn wait_for_sync_or_denial(&self, limit: Duration) -> Result<(), NotSynced> {
+        crate::sync::wait_for_all(&self.inner.started(), limit, true).await
+    }
+
+    /// Stops every informer and waits until nothing runs: no task, no connection.
+    /// Not to be awaited in a handler, whose call would have to end first.
+    pub async fn shutdown(&self) {
+        self.inner.stop.cancel();
+        let informers = self.inner.living();
+        join_all(informers.iter().map(|informer| informer.core().stopped())).await;
+    }
+
+    fn view<T: View>(&self, resource: ResourceType, content: Content) -> Informer<T> {
+        let shared = self.inner.shared(resource, &self.selection, content);
+        if self.inner.options.start_at_once {
+            shared.core().start();
+        }
+        Informer::new(shared, self.inner.options.layout)
+    }
+}
+
+impl Inner {
+    /// The informer that is there, or a new one.
+    fn shared(&self, resource: ResourceType, selection: &Selection, content: Content) -> Arc<Shared> {
+        let mut informers = self.informers.lock().unwrap_or_else(PoisonError::into_inner);
+        informers.retain(|_, informer| informer.strong_count() > 0);
+        let identity =
+            |content| Identity { resource: resource.clone(), selection: selection.clone(), content };
+        let living = |content| informers.get(&identity(content)).and_then(Weak::upgrade);
+        if let Some(whole) = living(Content::Whole).filter(|whole| !whole.core().is_stopped()) {
+            return whole;
+        }
+        if let Some(metadata) = living(Content::Metadata).filter(|metadata| !metadata.core().is_stopped()) {
+            if content == Content::Metadata {
+                return metadata;
+            }
+            if metadata.core().want_whole() {
+                informers.remove(&identity(Content::Metadata));
+                informers.insert(identity(Content::Whole), Arc::downgrade(&metadata));
+                return metadata;
+            }
+        }
+        let options = &self.options;
+        let mut settings = options.settings.clone();
+        if let Some(resync) = options.resync.get(&resource) {
+            settings.resync = (!resync.is_zero()).then_some(*resync);
+        }
+        let shared = Arc::new(Shared::new(
+            (resource.clone(), selection.clone(), content),
+            settings,
+            options.transform.clone(),
+            self.server.clone(),
+            self.runtime.clone(),
+            &self.stop,
+        ));
+        informers.insert(identity(content), Arc::downgrade(&shared));
+        shared
+    }
+
+    fn living(&self) -> Vec<Arc<Shared>> {
+        let informers = self.informers.lock().unwrap_or_else(PoisonError::into_inner);
+        informers.values().filter_map(Weak::upgrade).collect()
+    }
+
+    fn started(&self) -> Vec<Arc<Core>> {
+        let cores = self.living().into_iter().map(|informer| informer.core().clone());
+        cores.filter(|core| core.is_started()).collect()
+    }
+}
+
+impl FactoryBuilder {
+    fn new(connection: Connection) -> Self {
+        let settings = Settings {
+            reflector: ReflectorConfig::default(),
+            first_list: FirstListChoice::default(),
+            streaming_list: StreamingListChoice::default(),
+            gzip: false,
+            item_limit: ITEM_LIMIT,
+            tweak: None,
+            resync: None,
+        };
+        let options = Options {
+            settings,
+            resync: HashMap::new(),
+            transform: None,
+            layout: Layout::default(),
+            start_at_once: false,
+        };
+        Self { connection, selection: Selection::default(), options, stop: CancellationToken::new() }
+    }
+
+    /// Looks at one namespace only.
+    pub fn namespace(self, namespace: &str) -> Self {
+        self.namespaces([namespace])
+    }
+
+    /// Looks at these namespaces only. None means all.
+    pub fn namespaces<'a>(mut self, namespaces: impl IntoIterator<Item = &'a str>) -> Self {
+        self.selection.namespaces = sorted(namespaces);
+        self
+    }
+
+    /// Looks only at objects with matching labels.
+    pub fn labels(mut self, selector: &str) -> Self {
+        selector.clone_into(&mut self.selection.labels);
+        self
+    }
+
+    /// Looks only at objects with matching fields.
+    pub fn fields(mut self, selector: &str) -> Self {
+        selector.clone_into(&mut self.selection.fields);
+        self
+    }
+
+    /// Changes the query parameters of each list and watch.
+    pub fn tweak_list_options(
+        mut self,
+        tweak: impl Fn(&ResourceType, &mut Vec<(String, String)>) + Send + Sync + 'static,
+    ) -> Self {
+        let tweak: ListOptionsTweak = Arc::new(tweak);
+        self.options.settings.tweak = Some(tweak);
+        self
+    }
+
+    /// The resync period of handlers that do not choose one. Zero, the default: never.
+    pub fn resync(mut self, period: Duration) -> Self {
+        self.options.settings.resync = (!period.is_zero()).then_some(period);
+        self
+    }
+
+    /// The same for the handlers of one resource.
+    pub fn resync_of(mut self, resource: ResourceType, period: Duration) -> Self {
+        self.options.resync.insert(resource, period);
+        self
+    }
+
+    /// Changes each object of each resource before it is kept.
+    pub fn transform(mut self, transform: Transform) -> Self {
+        self.options.transform = Some(transform);
+        self
+    }
+
+    /// How objects are kept.
+    pub fn layout(mut self, layout: Layout) -> Self {
+        self.options.layout = layout;
+        self
+    }
+
+    /// Starts each informer when it is asked for, without [`SharedInformerFactory::start`].
+    pub fn start_at_once(mut self) -> Self {
+        self.options.start_at_once = true;
+        self
+    }
+
+    /// How the first list reads.
+    pub fn first_list(mut self, choice: FirstListChoice) -> Self {
+        self.options.settings.first_list = choice;
+        self
+    }
+
+    /// Whether first contents come as streaming lists.
+    pub fn streaming_list(mut self, choice: StreamingListChoice) -> Self {
+        self.options.settings.streaming_list = choice;
+        self
+    }
+
+    /// Asks the server to compress lists and watches. Off by default: within a cluster the network is faster.
+    pub fn gzip(mut self, gzip: bool) -> Self {
+        self.options.settings.gzip = gzip;
+        self
+    }
+
+    /// Waits after failures.
+    pub fn backoff(mut self, backoff: BackoffConfig) -> Self {
+        self.options.settings.reflector.backoff = backoff;
+        self
+    }
+
+    /// A watch asks the server to end it after a random time between this and twice this. At least 5 minutes.
+    pub fn min_watch_timeout(mut self, timeout: Duration) -> Self {
+        self.options.settings.reflector.min_watch_timeout = timeout;
+        self
+    }
+
+    /// A watch without an event or a bookmark for this long is taken as dead. 130 s by default: two missed bookmarks.
+    pub fn silence_limit(mut self, limit: Duration) -> Self {
+        self.options.settings.reflector.silence_limit = limit;
+        self
+    }
+
+    /// How often something denied (401, 403, 404) is asked for again, jitter apart. 30 s by default.
+    pub fn denied_retry(mut self, period: Duration) -> Self {
+        self.options.settings.reflector.denied_retry = period;
+        self
+    }
+
+    /// How long internal errors inside of a watch are retried without a list. Zero, the default: not at all.
+    pub fn internal_error_retry(mut self, limit: Duration) -> Self {
+        self.options.settings.reflector.internal_error_retry = limit;
+        self
+    }
+
+    /// Stops everything when the token is cancelled.
+    pub fn stop_token(mut self, token: CancellationToken) -> Self {
+        self.stop = token.child_token();
+        self
+    }
+
+    /// Makes the factory. Nothing is sent before the start of an informer.
+    ///
+    /// # Errors
+    ///
+    /// When the configuration cannot be used, or, for a client or transport of one's own, outside of a tokio runtime.
+    pub fn build(self) -> Result<SharedInformerFactory, Error> {
+        let (transport, runtime): (Arc<dyn Transport>, Runtime) = match self.connection {
+            Connection::Transport(transport) => {
+                (transport, Runtime::current().map_err(|_| Error::no_runtime())?)
+            }
+            Connection::Config(config) => {
+                let runtime = Runtime::own_thread().map_err(Error::thread)?;
+                let transport = runtime.enter(|| KubeTransport::new(*config))?;
+                (Arc::new(transport), runtime)
+            }
+        };
+        let inner = Inner {
+            options: self.options,
+            server: Arc::new(Server::new(transport)),
+            runtime,
+            stop: self.stop,
+            informers: Mutex::default(),
+        };
+        Ok(SharedInformerFactory { inner: Arc::new(inner), selection: self.selection })
+    }
+}
+
+fn sorted<'a>(namespaces: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let mut namespaces: Vec<_> = namespaces.into_iter().map(str::to_owned).collect();
+    namespaces.sort();
+    namespaces.dedup();
+    namespaces
+}

@@ -1,0 +1,143 @@
+//! What is done to an object before it is kept.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use informer_core::{Object, wire};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// Changes, or leaves out, each object before it is kept; applied once to each version that is kept.
+///
+/// An object for which it fails or panics is left out and reported; the others are not affected.
+/// The key, the uid and the resourceVersion must stay as they are.
+///
+/// ```
+/// use informer::{Keep, Transform};
+///
+/// let slim = Transform::drop_managed_fields().then(Transform::json(|object| {
+///     let system = object["metadata"]["namespace"] == "kube-system";
+///     Ok(if system { Keep::No } else { Keep::Yes })
+/// }));
+/// # let _ = slim;
+/// ```
+#[derive(Clone)]
+pub struct Transform(Arc<Function>);
+
+type Function = dyn Fn(&[u8]) -> Result<Option<Vec<u8>>, BoxError> + Send + Sync;
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Whether a transformed object is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// It is in the cache.
+    Yes,
+    /// The cache is as if the object did not exist.
+    No,
+}
+
+/// Why a transform was of no use for an object. Never holds any of the object's content.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TransformError {
+    #[error("the transform failed: {0}")]
+    Failed(BoxError),
+    #[error("the transform panicked")]
+    Panicked,
+    #[error("the transform made something that is no object: {0}")]
+    NoObject(#[from] wire::ScanError),
+    #[error("the transform changed the object's key, uid or resourceVersion")]
+    Identity,
+}
+
+impl Transform {
+    /// Leaves out `metadata.managedFields`, which is often half of an object, without decoding it.
+    pub fn drop_managed_fields() -> Self {
+        Self(Arc::new(|json| Ok(Some(wire::without_managed_fields(json).into_owned()))))
+    }
+
+    /// Changes the object as a JSON tree.
+    pub fn json(change: impl Fn(&mut Value) -> Result<Keep, BoxError> + Send + Sync + 'static) -> Self {
+        Self::typed::<Value>(change)
+    }
+
+    /// Changes the object as a type. Fields that the type does not know are lost.
+    pub fn typed<T: Serialize + DeserializeOwned + 'static>(
+        change: impl Fn(&mut T) -> Result<Keep, BoxError> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(move |json| {
+            // serde's message may quote the object's content.
+            let mut object: T =
+                serde_json::from_slice(json).map_err(|_| "the object does not fit the type")?;
+            match change(&mut object)? {
+                Keep::No => Ok(None),
+                Keep::Yes => Ok(Some(serde_json::to_vec(&object)?)),
+            }
+        }))
+    }
+
+    /// This transform and then another.
+    #[must_use]
+    pub fn then(self, next: Self) -> Self {
+        Self(Arc::new(move |json| match (self.0)(json)? {
+            None => Ok(None),
+            Some(json) => (next.0)(&json),
+        }))
+    }
+
+    pub(crate) fn apply(&self, object: &Object) -> Result<Option<Object>, TransformError> {
+        let json = object.json();
+        let result =
+            catch_unwind(AssertUnwindSafe(|| (self.0)(&json))).map_err(|_| TransformError::Panicked)?;
+        let Some(json) = result.map_err(TransformError::Failed)? else { return Ok(None) };
+        let transformed = Object::from_json(&json)?;
+        let same = transformed.key() == object.key()
+            && transformed.uid() == object.uid()
+            && transformed.resource_version() == object.resource_version();
+        if same { Ok(Some(transformed)) } else { Err(TransformError::Identity) }
+    }
+}
+
+impl fmt::Debug for Transform {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Transform")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pod() -> Object {
+        Object::from_json(
+            br#"{"kind":"Pod","metadata":{"name":"a","resourceVersion":"1","managedFields":[{}]},"spec":{"x":1}}"#,
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn drops_managed_fields_without_a_tree() {
+        let slim = Transform::drop_managed_fields().apply(&pod()).unwrap().unwrap();
+        assert_eq!(
+            slim.json(),
+            &br#"{"kind":"Pod","metadata":{"name":"a","resourceVersion":"1"},"spec":{"x":1}}"#[..]
+        );
+    }
+
+    #[test]
+    fn may_drop_the_object() {
+        assert!(Transform::json(|_| Ok(Keep::No)).apply(&pod()).unwrap().is_none());
+    }
+
+    #[test]
+    fn d6_a_failing_transform_is_an_error_of_that_object() {
+        assert!(Transform::json(|_| Err("no".into())).apply(&pod()).is_err());
+        assert!(Transform::json(|_| panic!("no")).apply(&pod()).is_err());
+        let renames = Transform::json(|object| {
+            object["metadata"]["name"] = "b".into();
+            Ok(Keep::Yes)
+        });
+        assert!(matches!(renames.apply(&pod()), Err(TransformError::Identity)));
+    }
+}
