@@ -1,0 +1,81 @@
+use std::process::Command;
+use std::time::Duration;
+
+use crate::{ControlPlane, Error};
+
+/// How a control plane is to be, made by [`ControlPlane::builder`].
+///
+/// What is not said stays as Kubernetes has it, save for what tests do without: see `control-plane/README.md`.
+#[derive(Debug, Clone, Default)]
+#[must_use = "nothing runs until `start`"]
+pub struct Builder {
+    flags: Vec<String>,
+    verbose: bool,
+}
+
+impl Builder {
+    /// Runs kube-controller-manager as well: deployments get their pods, deleted owners take their dependents
+    /// with them, deleted namespaces go away. Off by default.
+    pub fn controller_manager(self, on: bool) -> Self {
+        self.flag("controller-manager", on)
+    }
+
+    /// Whether the API server answers lists and watches from its memory (the default) or from etcd.
+    pub fn watch_cache(self, on: bool) -> Self {
+        self.flag("watch-cache", on)
+    }
+
+    /// How many changes the API server remembers of each resource to begin with.
+    pub fn default_watch_cache_size(self, changes: u32) -> Self {
+        self.flag("default-watch-cache-size", changes)
+    }
+
+    /// How often the API server compacts etcd by itself; zero for never. By default every five minutes.
+    pub fn compaction_interval(self, interval: Duration) -> Self {
+        self.flag("compaction-interval", milliseconds(interval))
+    }
+
+    /// Switches a feature gate of Kubernetes on or off.
+    pub fn feature_gate(self, name: &str, on: bool) -> Self {
+        self.flag("feature-gates", format_args!("{name}={on}"))
+    }
+
+    /// Gives kube-apiserver the flag `--name=value`, in place of ours if we set it.
+    pub fn apiserver_arg(self, name: &str, value: &str) -> Self {
+        self.flag("apiserver-arg", format_args!("{name}={value}"))
+    }
+
+    /// How long each server may take until it is ready. By default two minutes, of which it needs seconds.
+    pub fn start_timeout(self, timeout: Duration) -> Self {
+        self.flag("start-timeout", milliseconds(timeout))
+    }
+
+    /// Shows the servers' logs on stderr instead of keeping them in the control plane's directory.
+    pub fn verbose(mut self, on: bool) -> Self {
+        self.verbose = on;
+        self.flag("verbose", on)
+    }
+
+    /// Starts the control plane and returns when its API server is ready. [Builds](crate::build) it first if
+    /// need be.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`build`](crate::build), and [`Error::Ended`] if the control plane did not start.
+    pub fn start(self) -> Result<ControlPlane, Error> {
+        let binary = crate::build()?;
+        let mut command = Command::new(binary);
+        command.arg("run").args(&self.flags);
+        ControlPlane::spawn(command, self.verbose)
+    }
+
+    fn flag(mut self, name: &str, value: impl std::fmt::Display) -> Self {
+        self.flags.push(format!("--{name}={value}"));
+        self
+    }
+}
+
+/// As Go reads a duration.
+fn milliseconds(duration: Duration) -> String {
+    format!("{}ms", duration.as_millis())
+}

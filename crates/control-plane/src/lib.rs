@@ -1,0 +1,33 @@
+//! A real Kubernetes control plane for tests and benchmarks: etcd, kube-apiserver and, on request,
+//! kube-controller-manager.
+//!
+//! The servers are one Go binary, `control-plane/` in the repository, which [`build`] makes once and keeps in
+//! a cache. [`ControlPlane`] runs it and ends it: a control plane lives no longer than the value, and no
+//! longer than the process that holds it.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), control_plane::Error> {
+//! let control_plane = control_plane::ControlPlane::builder().controller_manager(true).start()?;
+//! println!("KUBECONFIG={}", control_plane.kubeconfig().display());
+//! control_plane.restart()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Tests that leave the control plane as it is share one per test binary, see [`shared_or_skip`].
+//!
+//! This crate is synchronous: nothing in it is worth an async runtime, and a caller on one that minds waiting
+//! uses the runtime's way to block.
+
+mod binary;
+mod builder;
+mod error;
+mod process;
+mod shared;
+mod toolchain;
+
+pub use binary::build;
+pub use builder::Builder;
+pub use error::Error;
+pub use process::{ControlPlane, Ending};
+pub use shared::{shared, shared_or_skip};

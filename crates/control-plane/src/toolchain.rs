@@ -1,0 +1,53 @@
+//! The Go toolchain.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::Error;
+
+/// Says which toolchain builds the module in `directory`, for example `go version go1.26.8 linux/amd64`.
+pub(crate) fn version(directory: &Path) -> Result<String, Error> {
+    go("go", directory, ["version"])
+}
+
+/// Builds the command in `directory` into the file `output`.
+pub(crate) fn build(directory: &Path, linker_flags: &str, output: &Path) -> Result<(), Error> {
+    let arguments = ["build", "-trimpath", "-buildvcs=false", "-ldflags", linker_flags, "-o"].map(OsStr::new);
+    go("go", directory, arguments.into_iter().chain([output.as_os_str(), OsStr::new(".")])).map(drop)
+}
+
+fn go<A: AsRef<OsStr>>(
+    program: &str,
+    directory: &Path,
+    arguments: impl IntoIterator<Item = A>,
+) -> Result<String, Error> {
+    let mut command = Command::new(program);
+    // Without C there is no C compiler to be missing, and the binary runs on any libc.
+    command.current_dir(directory).env("CGO_ENABLED", "0").args(arguments);
+    let Output { status, stdout, stderr } = command.output().map_err(|source| match source.kind() {
+        // The directory has been read before, so it is the program that is not there.
+        io::ErrorKind::NotFound => Error::GoMissing,
+        _ => Error::Run { program: program.into(), source },
+    })?;
+    if status.success() {
+        return Ok(String::from_utf8_lossy(&stdout).trim().to_owned());
+    }
+    Err(Error::Go {
+        command: format!("{command:?}"),
+        directory: directory.to_owned(),
+        output: String::from_utf8_lossy(&stderr).into_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_toolchain_is_told_apart() {
+        let missing = go("no-such-go-toolchain", Path::new("."), ["version"]);
+        assert!(matches!(missing, Err(Error::GoMissing)), "{missing:?}");
+    }
+}
