@@ -1,2 +1,105 @@
-//! Automation.
-fn main() {}
+//! `cargo xtask`: everything that this repository automates, in Rust, so that one command means the same on a
+//! developer's machine and in CI.
+//!
+//! One module per command. What a command finds goes to stdout; why it could not do its work goes to stderr.
+//! Exit codes: 0 all is well, 1 a check found something, 2 wrong usage, 3 something is missing on this machine.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a tool talks to its terminal")]
+
+mod contract;
+mod control_plane;
+mod deny;
+mod error;
+mod metadata;
+mod process;
+mod source;
+mod test;
+mod test_run;
+mod tidy;
+mod tree;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::error::Error;
+use crate::tree::Tree;
+
+/// The automation of this repository.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", disable_help_subcommand = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Everything that must hold before a change goes in: format, lints, docs, tests, tidy, licences, contract
+    Test {
+        /// Leave out the tests against a real server
+        #[arg(long)]
+        fast: bool,
+    },
+    /// Which clauses of docs/CONTRACT.md have tests, and where these ran
+    Contract {
+        /// Run the tests of the workspace first, instead of using the last recorded run
+        #[arg(long)]
+        run: bool,
+        /// Print the names of the tests
+        #[arg(long)]
+        names: bool,
+    },
+    /// The rules of the house that no compiler checks
+    Tidy,
+    /// Licences, sources and banned crates, by cargo-deny where it is installed
+    Deny,
+    /// The real etcd and kube-apiserver for tests
+    ControlPlane {
+        #[command(subcommand)]
+        command: ControlPlane,
+    },
+}
+
+#[derive(Subcommand)]
+enum ControlPlane {
+    /// Build the binary into its cache and print its path; takes minutes the first time
+    Build,
+    /// Build if needed, then run until stdin closes; options go to the binary (`-- --help` lists them)
+    Run {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        options: Vec<OsString>,
+    },
+}
+
+fn main() -> ExitCode {
+    match execute(Arguments::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {}", error.with_causes());
+            error.exit_code()
+        }
+    }
+}
+
+fn execute(command: Command) -> Result<(), Error> {
+    let tree = Tree::here();
+    match command {
+        Command::Test { fast } => test::run(&tree, fast),
+        Command::Contract { run, names } => contract::run(&tree, run, names),
+        Command::Tidy => tidy::run(&tree),
+        Command::Deny => deny::run(&tree),
+        Command::ControlPlane { command: ControlPlane::Build } => control_plane::build(),
+        Command::ControlPlane { command: ControlPlane::Run { options } } => control_plane::run(&options),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Arguments::command().debug_assert();
+    }
+}

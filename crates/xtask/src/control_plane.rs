@@ -1,0 +1,52 @@
+//! `cargo xtask control-plane`: the real etcd and kube-apiserver that tests talk to, built from `control-plane/`.
+
+use std::ffi::OsString;
+use std::process::Command;
+
+use crate::error::Error;
+use crate::process;
+use crate::tree::Tree;
+
+pub(crate) fn build() -> Result<(), Error> {
+    println!("{}", control_plane::build()?.display());
+    Ok(())
+}
+
+/// Becomes the binary, so that its line of JSON, its commands on stdin and its signals are its own.
+pub(crate) fn run(options: &[OsString]) -> Result<(), Error> {
+    let mut command = Command::new(control_plane::build()?);
+    command.arg("run").args(options);
+    become_command(&mut command)
+}
+
+#[cfg(unix)]
+fn become_command(command: &mut Command) -> Result<(), Error> {
+    use std::os::unix::process::CommandExt;
+
+    let source = command.exec();
+    Err(Error::Io { path: command.get_program().into(), source })
+}
+
+#[cfg(not(unix))]
+fn become_command(command: &mut Command) -> Result<(), Error> {
+    process::run(command)
+}
+
+/// Builds, and checks the Go sources: format, vet, tests.
+pub(crate) fn check(tree: &Tree) -> Result<(), Error> {
+    control_plane::build()?;
+    let directory = tree.root().join("control-plane");
+    let go = |program: &str| {
+        let mut command = Command::new(program);
+        // As the binary is built, so that what was compiled for it serves again.
+        command.current_dir(&directory).env("CGO_ENABLED", "0");
+        command
+    };
+    let unformatted = process::output(go("gofmt").args(["-l", "."]))?;
+    if !unformatted.is_empty() {
+        print!("{unformatted}");
+        return Err(Error::Found("these files are not as gofmt writes them".to_owned()));
+    }
+    process::run(go("go").args(["vet", "-trimpath", "./..."]))?;
+    process::run(go("go").args(["test", "-trimpath", "./..."]))
+}

@@ -1,0 +1,62 @@
+//! The part of `deny.toml` that we read ourselves.
+
+use std::str::FromStr;
+
+use serde::Deserialize;
+
+use crate::error::Error;
+
+#[derive(Deserialize)]
+pub(super) struct Policy {
+    licenses: Licenses,
+    bans: Bans,
+}
+
+#[derive(Deserialize)]
+struct Licenses {
+    allow: Vec<String>,
+    #[serde(default)]
+    exceptions: Vec<Exception>,
+}
+
+/// Licences that one crate alone may have.
+#[derive(Deserialize)]
+struct Exception {
+    #[serde(rename = "crate")]
+    name: String,
+    allow: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Bans {
+    deny: Vec<Ban>,
+}
+
+#[derive(Deserialize)]
+struct Ban {
+    #[serde(rename = "crate")]
+    name: String,
+    reason: String,
+}
+
+impl FromStr for Policy {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        toml::from_str(text).map_err(|error| Error::format("deny.toml", error))
+    }
+}
+
+impl Policy {
+    /// Whether the crate may come under the licence.
+    pub(super) fn allows(&self, name: &str, licence: &str) -> bool {
+        let Licenses { allow, exceptions } = &self.licenses;
+        let own = exceptions.iter().filter(|exception| exception.name == name).flat_map(|it| &it.allow);
+        allow.iter().chain(own).any(|id| id == licence)
+    }
+
+    /// Why the crate is banned, if it is.
+    pub(super) fn ban(&self, name: &str) -> Option<&str> {
+        self.bans.deny.iter().find(|ban| ban.name == name).map(|ban| ban.reason.as_str())
+    }
+}

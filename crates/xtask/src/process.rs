@@ -1,0 +1,104 @@
+//! Calling other programs.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use crate::error::Error;
+
+/// `cargo` of the toolchain that runs us.
+pub(crate) fn cargo(root: &Path) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root);
+    // `cargo run` describes this package to us. Build scripts that watch these variables would run again, and what
+    // depends on them be compiled again, each time that somebody calls cargo without us.
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy().into_owned();
+        if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+/// Whether `program` can be started here.
+pub(crate) fn is_installed(program: &str, argument: &str) -> bool {
+    let probe = Command::new(program).arg(argument).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    probe.is_ok_and(|status| status.success())
+}
+
+/// Runs with our stdin, stdout and stderr.
+pub(crate) fn run(command: &mut Command) -> Result<(), Error> {
+    let status = command.status().map_err(|source| cannot_start(command, &source))?;
+    if status.success() { Ok(()) } else { Err(failed(command, status)) }
+}
+
+/// Runs and returns stdout; stderr is ours.
+pub(crate) fn output(command: &mut Command) -> Result<String, Error> {
+    let Output { status, stdout, .. } =
+        command.stderr(Stdio::inherit()).output().map_err(|source| cannot_start(command, &source))?;
+    if !status.success() {
+        return Err(failed(command, status));
+    }
+    String::from_utf8(stdout).map_err(|error| Error::format(describe(command), error))
+}
+
+/// Runs, passes stdout and stderr through to our stdout in the order in which they were written, and shows each line
+/// to `see`. Returns whether the command was successful.
+pub(crate) fn tee(command: &mut Command, mut see: impl FnMut(&str)) -> Result<bool, Error> {
+    // One pipe for both: with two, the names of the test binaries (stderr) and their results (stdout) would race.
+    let (reader, writer) = std::io::pipe().map_err(|source| cannot_start(command, &source))?;
+    let both = writer.try_clone().map_err(|source| cannot_start(command, &source))?;
+    let mut child =
+        command.stdout(both).stderr(writer).spawn().map_err(|source| cannot_start(command, &source))?;
+    // The command keeps its ends of the pipe until it is told otherwise, and the pipe would never end.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+
+    let mut lines = BufReader::new(reader);
+    let mut line = Vec::new();
+    while lines.read_until(b'\n', &mut line).map_err(|source| cannot_start(command, &source))? > 0 {
+        // A closed stdout must not keep the tests from being recorded.
+        let _ = std::io::stdout().write_all(&line);
+        see(String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']));
+        line.clear();
+    }
+    let status = child.wait().map_err(|source| cannot_start(command, &source))?;
+    Ok(status.success())
+}
+
+fn failed(command: &Command, status: std::process::ExitStatus) -> Error {
+    Error::Command { command: describe(command), status: status.to_string() }
+}
+
+fn cannot_start(command: &Command, source: &std::io::Error) -> Error {
+    Error::missing(format!("`{}`", describe(command)), format!("it could not be run: {source}"))
+}
+
+/// What a person would type.
+pub(crate) fn describe(command: &Command) -> String {
+    let program = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy();
+    let arguments = command.get_args().map(|argument| argument.to_string_lossy());
+    std::iter::once(program).chain(arguments).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tee_sees_both_streams_in_order() {
+        let mut seen = Vec::new();
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo one; echo two >&2; echo three; exit 4"]);
+        let passed = tee(&mut command, |line| seen.push(line.to_owned())).unwrap();
+        assert_eq!(seen, ["one", "two", "three"]);
+        assert!(!passed);
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_missing() {
+        assert!(!is_installed("no-such-program-anywhere", "--version"));
+        let error = run(&mut Command::new("no-such-program-anywhere")).unwrap_err();
+        assert!(matches!(error, Error::Missing { .. }), "{error}");
+    }
+}

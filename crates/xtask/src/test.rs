@@ -1,0 +1,142 @@
+//! `cargo xtask test`: everything that must hold before a change goes in, in one command that needs cargo and Go.
+//!
+//! Steps run one after the other, the quick ones first, and the first failure ends the run: with few cores, two
+//! compilers at a time are no faster.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::error::Error;
+use crate::test_run::{NO_CONTROL_PLANE, TestRun};
+use crate::tree::Tree;
+use crate::{contract, control_plane, deny, process, tidy};
+
+/// One step: its heading, and what it does.
+type Step<'a> = (&'static str, Box<dyn Fn() -> Result<(), Error> + 'a>);
+
+pub(crate) fn run(tree: &Tree, fast: bool) -> Result<(), Error> {
+    let real_server = real_server(fast)?;
+    let mut steps: Vec<Step<'_>> = vec![
+        ("format", Box::new(|| format(tree))),
+        ("tidy", Box::new(|| tidy::run(tree))),
+        ("dependencies", Box::new(|| deny::check(tree))),
+        ("clippy", Box::new(|| clippy(tree))),
+        ("docs", Box::new(|| docs(tree))),
+    ];
+    if real_server {
+        steps.push(("control plane", Box::new(|| control_plane::check(tree))));
+    }
+    steps.push(("tests", Box::new(move || tests(tree, real_server))));
+    steps.push(("contract", Box::new(|| contract::report(tree, false))));
+    perform(&steps)
+}
+
+fn perform(steps: &[Step<'_>]) -> Result<(), Error> {
+    let begin = Instant::now();
+    let mut times = Vec::new();
+    for (index, (heading, step)) in steps.iter().enumerate() {
+        println!("\n=== {}/{} {heading}", index + 1, steps.len());
+        let step_begin = Instant::now();
+        let result = step();
+        times.push((*heading, step_begin.elapsed()));
+        if let Err(error) = result {
+            print_times(&times);
+            println!("xtask test: FAILED at {heading} after {}", seconds(begin.elapsed()));
+            return Err(error);
+        }
+    }
+    print_times(&times);
+    println!("xtask test: all {} steps passed in {}", steps.len(), seconds(begin.elapsed()));
+    Ok(())
+}
+
+fn print_times(times: &[(&str, Duration)]) {
+    println!();
+    for (heading, time) in times {
+        println!("{:>9}  {heading}", seconds(*time));
+    }
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.1} s", time.as_secs_f64())
+}
+
+/// Whether the tests have a real server. Says so where they have none; in CI that must not pass unnoticed.
+pub(crate) fn real_server(fast: bool) -> Result<bool, Error> {
+    if fast || std::env::var_os(NO_CONTROL_PLANE).is_some() {
+        println!("Tests against a real server are left out, as asked.");
+        return Ok(false);
+    }
+    if process::is_installed("go", "version") {
+        return Ok(true);
+    }
+    if std::env::var("CI").is_ok_and(|value| value == "true") {
+        return Err(Error::missing(
+            "Go",
+            "in CI nothing is left out: install it, https://go.dev/doc/install",
+        ));
+    }
+    println!(
+        "Tests against a real server are left out: there is no Go to build one with (https://go.dev/doc/install)."
+    );
+    Ok(false)
+}
+
+fn format(tree: &Tree) -> Result<(), Error> {
+    component("rustfmt", "fmt")?;
+    process::run(process::cargo(tree.root()).args(["fmt", "--all", "--check"]))
+}
+
+fn clippy(tree: &Tree) -> Result<(), Error> {
+    component("clippy", "clippy")?;
+    let arguments = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+    process::run(process::cargo(tree.root()).args(arguments))
+}
+
+fn docs(tree: &Tree) -> Result<(), Error> {
+    let mut command = process::cargo(tree.root());
+    process::run(command.env("RUSTDOCFLAGS", "-D warnings").args(["doc", "--workspace", "--no-deps"]))
+}
+
+fn tests(tree: &Tree, real_server: bool) -> Result<(), Error> {
+    if TestRun::execute(tree, real_server)? { Ok(()) } else { Err(Error::Found("tests failed".to_owned())) }
+}
+
+/// Makes sure that a component of the toolchain, and with it a subcommand of cargo, is there.
+fn component(name: &str, subcommand: &str) -> Result<(), Error> {
+    if process::is_installed(&format!("cargo-{subcommand}"), "--version") {
+        return Ok(());
+    }
+    if !process::is_installed("rustup", "--version") {
+        return Err(Error::missing(
+            name,
+            "install it with the Rust toolchain, or by `rustup component add` with rustup",
+        ));
+    }
+    println!("{name} is missing; rustup adds it");
+    process::run(Command::new("rustup").args(["component", "add", name]))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    #[test]
+    fn the_first_failure_ends_the_run() {
+        let seen = RefCell::new(Vec::new());
+        let step = |name: &'static str, fails: bool| -> Step<'_> {
+            let seen = &seen;
+            let action = move || {
+                seen.borrow_mut().push(name);
+                if fails { Err(Error::Found(name.to_owned())) } else { Ok(()) }
+            };
+            (name, Box::new(action))
+        };
+        let steps = [step("one", false), step("two", true), step("three", false)];
+        assert_eq!(perform(&steps).unwrap_err().to_string(), "two");
+        assert_eq!(*seen.borrow(), ["one", "two"]);
+        assert!(perform(&steps[..1]).is_ok());
+    }
+}

@@ -1,0 +1,125 @@
+//! Runs the tests of the workspace and records which of them really ran.
+//!
+//! `cargo test` says which tests ran only in the text for people, and names a test binary only by its file. So the
+//! tests are built first with the machine-readable list of binaries, then run with the text passed through and read.
+
+mod record;
+mod report;
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use serde::Deserialize;
+
+use crate::error::Error;
+use crate::metadata::Metadata;
+use crate::process;
+use crate::tree::Tree;
+
+/// Set for the tests when there is no real server: those that need one do nothing.
+pub(crate) const NO_CONTROL_PLANE: &str = "INFORMER_NO_CONTROL_PLANE";
+
+/// The results of one `cargo test --workspace`.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TestRun {
+    pub(crate) started: SystemTime,
+    /// Without one, the tests of conformance's binary `real` did nothing, whatever they said.
+    pub(crate) real_server: bool,
+    pub(crate) results: Vec<TestResult>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TestResult {
+    pub(crate) binary: Binary,
+    /// With its modules: `watch::w1_events_in_order`.
+    pub(crate) name: String,
+    pub(crate) outcome: Outcome,
+}
+
+/// A test binary: the library's own tests, or one file of `tests/`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Binary {
+    pub(crate) package: String,
+    pub(crate) target: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Passed,
+    Failed,
+    Ignored,
+}
+
+impl TestRun {
+    /// Builds and runs all tests, records the run, and says whether all passed.
+    pub(crate) fn execute(tree: &Tree, real_server: bool) -> Result<bool, Error> {
+        let workspace = Metadata::workspace(tree.root())?;
+        let mut reader = report::Reader::new(build(tree, &workspace)?);
+        let started = SystemTime::now();
+        let mut command = process::cargo(tree.root());
+        // One run shows all failures.
+        command.args(["test", "--workspace", "--no-fail-fast"]);
+        if !real_server {
+            command.env(NO_CONTROL_PLANE, "1");
+        }
+        let passed = process::tee(&mut command, |line| reader.see(line))?;
+        Self { started, real_server, results: reader.results() }.save(&workspace)?;
+        Ok(passed)
+    }
+
+    /// The last recorded run.
+    pub(crate) fn last(tree: &Tree) -> Result<Self, Error> {
+        let path = record_path(&Metadata::workspace(tree.root())?);
+        match fs::read_to_string(&path) {
+            Ok(text) => record::parse(&text),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                Err(Error::missing("a record of a test run", "make one with `cargo xtask contract --run`"))
+            }
+            Err(error) => Err(Error::io(&path)(error)),
+        }
+    }
+
+    fn save(&self, workspace: &Metadata) -> Result<(), Error> {
+        let path = record_path(workspace);
+        if let Some(directory) = path.parent() {
+            fs::create_dir_all(directory).map_err(Error::io(directory))?;
+        }
+        fs::write(&path, record::format(self)).map_err(Error::io(&path))
+    }
+}
+
+fn record_path(workspace: &Metadata) -> PathBuf {
+    workspace.target_directory.join("contract").join("run.tsv")
+}
+
+/// A line of cargo's JSON about something that it built.
+#[derive(Deserialize)]
+struct Artifact {
+    package_id: String,
+    target: Target,
+    executable: PathBuf,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    name: String,
+}
+
+/// Builds all tests and returns the binaries by file name.
+fn build(tree: &Tree, workspace: &Metadata) -> Result<HashMap<String, Binary>, Error> {
+    let mut command = process::cargo(tree.root());
+    command.args(["test", "--workspace", "--no-run", "--message-format", "json-render-diagnostics"]);
+    let json = process::output(&mut command)?;
+    let packages: HashMap<&str, &str> =
+        workspace.packages.iter().map(|package| (package.id.as_str(), package.name.as_str())).collect();
+    // Other messages lack an executable and do not parse.
+    let artifacts = json.lines().filter_map(|line| serde_json::from_str::<Artifact>(line).ok());
+    let binary = |artifact: Artifact| {
+        let file = artifact.executable.file_name()?.to_string_lossy().into_owned();
+        let package = (*packages.get(artifact.package_id.as_str())?).to_owned();
+        Some((file, Binary { package, target: artifact.target.name }))
+    };
+    Ok(artifacts.filter_map(binary).collect())
+}
