@@ -1,1 +1,28 @@
-//! What changed in the cluster.
+//! What changed in the cluster, when, and who changed it.
+//!
+//! [`Change::between`] makes a [`Change`] of two states of an object: secrets are hidden first ([`Secrets`]), then the two
+//! are compared ([`diff()`]), then noise is left out and counted ([`Noise`]). A [`Renderer`](render::Renderer) shows it to
+//! people; as JSON it is for programs. A [`Session`] counts what went by.
+
+mod change;
+mod diff;
+mod facts;
+mod gvk;
+mod headline;
+mod managers;
+mod noise;
+mod patch;
+mod path;
+pub mod render;
+mod secret;
+mod summary;
+
+pub use change::{Change, Profile, Sighting, Source, Unreadable, Verb, WithObjects};
+pub use diff::{Difference, Edit, Hunk, Line, Side, TextEdit, diff};
+pub use gvk::{Gvk, Scope};
+pub use managers::{Manager, managers};
+pub use noise::{Dropped, InvalidNoise, Noise, Rule, Tally};
+pub use patch::{PatchOp, patch};
+pub use path::{InvalidPattern, Path, PathPattern, Segment};
+pub use secret::{NoRandomKey, Secrets};
+pub use summary::{Counts, Session};

@@ -1,0 +1,140 @@
+//! What differs between two texts of several lines.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+use similar::{Algorithm, DiffOp};
+
+/// Lines shown around those that differ.
+const CONTEXT: usize = 2;
+
+/// The lines that differ between two texts, with some around them. Prints as a unified diff without file names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextEdit {
+    /// The places that differ.
+    pub hunks: Vec<Hunk>,
+    /// How many lines are new.
+    pub added: usize,
+    /// How many lines are gone.
+    pub removed: usize,
+}
+
+/// One place in two texts that differs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hunk {
+    /// Lines of the old text before it.
+    pub old_start: usize,
+    /// Lines of the new text before it.
+    pub new_start: usize,
+    /// Its lines.
+    pub lines: Vec<Line>,
+}
+
+/// One line of a [`Hunk`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// Which text has it.
+    pub side: Side,
+    /// Without the line feed.
+    pub text: String,
+    /// Whether a line feed ends it.
+    pub ends: bool,
+}
+
+/// Which of two texts has a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The old text alone.
+    Old,
+    /// The new text alone.
+    New,
+    /// Both.
+    Both,
+}
+
+impl TextEdit {
+    /// Compares by lines.
+    pub(crate) fn between(old: &str, new: &str) -> Self {
+        let old: Vec<&str> = old.split_inclusive('\n').collect();
+        let new: Vec<&str> = new.split_inclusive('\n').collect();
+        let ops = similar::capture_diff_slices(Algorithm::Myers, &old, &new);
+        let mut edit = Self { hunks: Vec::new(), added: 0, removed: 0 };
+        for group in similar::group_diff_ops(ops, CONTEXT) {
+            let Some(first) = group.first() else { continue };
+            let (old_start, new_start) = (first.old_range().start, first.new_range().start);
+            let mut hunk = Hunk { old_start, new_start, lines: Vec::new() };
+            for op in group {
+                let (removed, added) = (lines(&old, op.old_range()), lines(&new, op.new_range()));
+                if matches!(op, DiffOp::Equal { .. }) {
+                    hunk.lines.extend(removed.iter().map(|text| Line::new(Side::Both, text)));
+                    continue;
+                }
+                edit.removed += removed.len();
+                edit.added += added.len();
+                hunk.lines.extend(removed.iter().map(|text| Line::new(Side::Old, text)));
+                hunk.lines.extend(added.iter().map(|text| Line::new(Side::New, text)));
+            }
+            edit.hunks.push(hunk);
+        }
+        edit
+    }
+}
+
+fn lines<'a>(text: &'a [&'a str], range: std::ops::Range<usize>) -> &'a [&'a str] {
+    text.get(range).unwrap_or_default()
+}
+
+impl Line {
+    fn new(side: Side, text: &str) -> Self {
+        let (text, ends) = text.strip_suffix('\n').map_or((text, false), |text| (text, true));
+        Self { side, text: text.to_owned(), ends }
+    }
+}
+
+impl Hunk {
+    /// `@@ -3,5 +3,6 @@`: first line and number of lines, old and new.
+    pub fn header(&self) -> String {
+        let count =
+            |side| self.lines.iter().filter(|line| line.side == side || line.side == Side::Both).count();
+        let range = |start: usize, count: usize| match count {
+            0 => format!("{start},0"),
+            1 => format!("{}", start + 1),
+            _ => format!("{},{count}", start + 1),
+        };
+        let (old, new) = (range(self.old_start, count(Side::Old)), range(self.new_start, count(Side::New)));
+        format!("@@ -{old} +{new} @@")
+    }
+}
+
+impl fmt::Display for TextEdit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for hunk in &self.hunks {
+            writeln!(f, "{}", hunk.header())?;
+            for line in &hunk.lines {
+                writeln!(f, "{}{}", line.side.mark(), line.text)?;
+                if !line.ends {
+                    writeln!(f, "\\ No newline at end of file")?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Side {
+    /// As unified diffs mark it.
+    pub fn mark(self) -> char {
+        match self {
+            Self::Old => '-',
+            Self::New => '+',
+            Self::Both => ' ',
+        }
+    }
+}
+
+/// As it is printed.
+impl Serialize for TextEdit {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}

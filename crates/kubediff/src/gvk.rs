@@ -1,0 +1,83 @@
+//! What kind of object it is.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Serialize;
+
+/// Group, version and kind, as `apiVersion` and `kind` say them.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Gvk {
+    /// `apps`; empty for the core group.
+    pub group: String,
+    /// `v1`.
+    pub version: String,
+    /// `Deployment`.
+    pub kind: String,
+}
+
+impl Gvk {
+    /// Takes the two fields of an object apart.
+    ///
+    /// ```
+    /// use kubediff::Gvk;
+    ///
+    /// assert_eq!(Gvk::new("apps/v1", "Deployment").group, "apps");
+    /// assert_eq!(Gvk::new("v1", "Pod").group, "");
+    /// ```
+    pub fn new(api_version: &str, kind: &str) -> Self {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        Self { group: group.to_owned(), version: version.to_owned(), kind: kind.to_owned() }
+    }
+
+    pub(crate) fn is_secret(&self) -> bool {
+        self.group.is_empty() && self.kind == "Secret"
+    }
+}
+
+/// Which kinds a rule is about: `Node`, `Lease.coordination.k8s.io`, `Secret.core` (the core group alone), `*.example.com`, `*`.
+///
+/// A kind without a group means that kind in any group. Upper and lower case are the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scope {
+    kind: String,
+    group: Option<String>,
+}
+
+impl Scope {
+    /// Every kind.
+    pub fn any() -> Self {
+        Self { kind: "*".to_owned(), group: None }
+    }
+
+    /// Whether `gvk` is meant.
+    pub fn matches(&self, gvk: &Gvk) -> bool {
+        let kind = self.kind == "*" || self.kind.eq_ignore_ascii_case(&gvk.kind);
+        let group = self.group.as_ref().is_none_or(|group| group.eq_ignore_ascii_case(&gvk.group));
+        kind && group
+    }
+}
+
+/// Every text is a scope.
+impl FromStr for Scope {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(match text.split_once('.') {
+            None => Self { kind: text.to_owned(), group: None },
+            Some((kind, "core")) => Self { kind: kind.to_owned(), group: Some(String::new()) },
+            Some((kind, group)) => Self { kind: kind.to_owned(), group: Some(group.to_owned()) },
+        })
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.group.as_deref() {
+            None => f.write_str(&self.kind),
+            Some("") => write!(f, "{}.core", self.kind),
+            Some(group) => write!(f, "{}.{group}", self.kind),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Who made a change, as far as the object tells.
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+
+/// A field manager that wrote to the object.
+///
+/// The name is what the client chose to call itself, not an authenticated user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Manager {
+    /// `kubectl-edit`, `kube-controller-manager`.
+    pub manager: String,
+    /// `Apply` or `Update`.
+    pub operation: String,
+    /// `status` or `scale`, when it wrote through one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subresource: Option<String>,
+    /// When it wrote, to the second.
+    pub time: Option<Timestamp>,
+}
+
+/// Who made `new` of `old`: the managers whose entry in `metadata.managedFields` is new, has a newer time, or owns
+/// fields that it did not own before. The latest first.
+///
+/// Empty when it cannot be known: entries are not there; a second write of a manager within one second leaves no trace;
+/// and nobody is entered for a deletion.
+pub fn managers(old: Option<&Value>, new: Option<&Value>) -> Vec<Manager> {
+    let Some(new) = new else { return Vec::new() };
+    let before = old.map(entries).unwrap_or_default();
+    let wrote = |entry: &&Value| {
+        let mut same =
+            before.iter().filter(|other| IDENTITY.iter().all(|name| other.get(name) == entry.get(name)));
+        !same.any(|other| {
+            // Others may have taken fields from it: an entry that only lost some did not write.
+            other.get("time") == entry.get("time") && !gains(other.get("fieldsV1"), entry.get("fieldsV1"))
+        })
+    };
+    let mut managers: Vec<Manager> = entries(new).iter().filter(wrote).filter_map(manager).collect();
+    managers.sort_by_key(|manager| std::cmp::Reverse(manager.time));
+    managers
+}
+
+const IDENTITY: &[&str] = &["manager", "operation", "subresource", "apiVersion"];
+
+/// Whether `new` owns a field that `old` does not.
+fn gains(old: Option<&Value>, new: Option<&Value>) -> bool {
+    let Some(new) = new.and_then(Value::as_object) else { return false };
+    let old = old.and_then(Value::as_object);
+    new.iter().any(|(name, inside)| match old.and_then(|old| old.get(name)) {
+        None => true,
+        owned => gains(owned, Some(inside)),
+    })
+}
+
+fn entries(object: &Value) -> &[Value] {
+    object.pointer("/metadata/managedFields").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn manager(entry: &Value) -> Option<Manager> {
+    let text = |name: &str| entry.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+    Some(Manager {
+        manager: text("manager")?.to_owned(),
+        operation: text("operation").unwrap_or_default().to_owned(),
+        subresource: text("subresource").map(str::to_owned),
+        time: text("time").and_then(|time| time.parse().ok()),
+    })
+}

@@ -1,0 +1,215 @@
+//! Differences that nobody wants to see, and how many of them there were.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+pub use tally::{Dropped, Tally};
+
+use crate::diff::{Difference, Edit};
+use crate::gvk::{Gvk, Scope};
+use crate::path::{InvalidPattern, Path, PathPattern};
+
+mod builtin;
+mod prune;
+mod tally;
+
+/// What to leave out, by rules that each have a name and can be switched on and off.
+///
+/// ```
+/// use kubediff::Noise;
+///
+/// let mut noise = Noise::default();
+/// noise.adjust("status,-events")?;
+/// assert!(noise.rules().any(|rule| rule.name() == "status" && rule.is_on()));
+/// # Ok::<(), kubediff::InvalidNoise>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Noise {
+    /// In the order in which they are asked; the first that was true of a change nobody saw is given as the reason.
+    rules: Vec<Rule>,
+}
+
+/// One reason to leave something out.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    name: Cow<'static, str>,
+    about: Cow<'static, str>,
+    on: bool,
+    scopes: Vec<Scope>,
+    what: What,
+}
+
+#[derive(Debug, Clone)]
+enum What {
+    /// Whatever is at these places, and in it.
+    Paths(Vec<PathPattern>),
+    /// These places, when the object was deleted and created again: they cannot be what they were.
+    Recreated(Vec<PathPattern>),
+    /// The objects themselves, whatever happens to them.
+    Objects,
+    /// Elements that changed places in a list where places mean nothing.
+    Order,
+}
+
+/// A rule that cannot be had.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidNoise {
+    /// There is no rule of that name.
+    #[error("there is no noise rule `{name}` (there are: {known})")]
+    UnknownRule {
+        /// The name asked for.
+        name: String,
+        /// All names, separated by commas.
+        known: String,
+    },
+    /// The place that a rule is about cannot be read.
+    #[error(transparent)]
+    Path(#[from] InvalidPattern),
+}
+
+impl Noise {
+    /// Every rule that there is, none of them switched on.
+    pub fn none() -> Self {
+        let mut noise = Self::default();
+        for rule in &mut noise.rules {
+            rule.on = false;
+        }
+        noise
+    }
+
+    /// The rules.
+    pub fn rules(&self) -> impl Iterator<Item = &Rule> {
+        self.rules.iter()
+    }
+
+    /// Switches the rule called `name`.
+    ///
+    /// # Errors
+    ///
+    /// When there is none.
+    pub fn switch(&mut self, name: &str, on: bool) -> Result<(), InvalidNoise> {
+        if let Some(rule) = self.rules.iter_mut().find(|rule| rule.name == name) {
+            rule.on = on;
+            return Ok(());
+        }
+        let known: Vec<&str> = self.rules.iter().map(|rule| &*rule.name).collect();
+        Err(InvalidNoise::UnknownRule { name: name.to_owned(), known: known.join(", ") })
+    }
+
+    /// Switches several rules, as the command line says it: names separated by commas, each switched on, or off with
+    /// `-` before it. `all` and `none` are every rule; what comes later wins.
+    ///
+    /// # Errors
+    ///
+    /// When there is no rule of a name. Those before it are switched.
+    pub fn adjust(&mut self, text: &str) -> Result<(), InvalidNoise> {
+        for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+            match word {
+                "all" => self.rules.iter_mut().for_each(|rule| rule.on = true),
+                "none" => self.rules.iter_mut().for_each(|rule| rule.on = false),
+                _ => match word.strip_prefix('-') {
+                    Some(name) => self.switch(name, false)?,
+                    None => self.switch(word.strip_prefix('+').unwrap_or(word), true)?,
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves out what is at `path` in objects of `scope`. The rule is called as the path is written.
+    ///
+    /// # Errors
+    ///
+    /// When the path cannot be read.
+    pub fn ignore(&mut self, scope: Scope, path: &str) -> Result<(), InvalidNoise> {
+        let what = What::Paths(vec![path.parse()?]);
+        let about = format!("asked for, on {scope}");
+        let rule =
+            Rule { name: path.to_owned().into(), about: about.into(), on: true, scopes: vec![scope], what };
+        // Before the built-in ones: who wrote a rule wants to see that it works.
+        self.rules.insert(0, rule);
+        Ok(())
+    }
+
+    /// The rule that leaves out objects of this kind altogether.
+    pub(crate) fn hides(&self, gvk: &Gvk) -> Option<&Rule> {
+        self.rules_for(gvk).find(|rule| matches!(rule.what, What::Objects))
+    }
+
+    /// Takes out of `differences` what is noise, and says how much that was.
+    pub(crate) fn sift(&self, gvk: &Gvk, recreated: bool, differences: &mut Vec<Difference>) -> Dropped {
+        let mut dropped = Dropped::default();
+        let rules: Vec<&Rule> = self.rules_for(gvk).collect();
+        differences.retain_mut(|difference| {
+            let rule = rules.iter().find(|rule| rule.takes(recreated, difference));
+            if let Some(rule) = rule {
+                dropped.count(&rule.name, 1);
+                return false;
+            }
+            let (Difference { path, edit: Edit::Added { new: value } }
+            | Difference { path, edit: Edit::Removed { old: value } }) = difference
+            else {
+                return true;
+            };
+            rules.iter().all(|rule| rule.takes_inside(recreated, path, value, &mut dropped))
+        });
+        dropped
+    }
+
+    /// The rule that says most about why nothing was left.
+    pub(crate) fn reason(&self, dropped: &Dropped) -> Option<&str> {
+        self.rules.iter().map(Rule::name).find(|rule| dropped.iter().any(|(name, _)| name == *rule))
+    }
+
+    fn rules_for(&self, gvk: &Gvk) -> impl Iterator<Item = &Rule> {
+        self.rules.iter().filter(|rule| rule.on && rule.scopes.iter().any(|scope| scope.matches(gvk)))
+    }
+}
+
+impl Rule {
+    /// What it is switched by and counted under.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it leaves out, for people.
+    pub fn about(&self) -> &str {
+        &self.about
+    }
+
+    /// Whether it is in force.
+    pub fn is_on(&self) -> bool {
+        self.on
+    }
+
+    fn takes(&self, recreated: bool, difference: &Difference) -> bool {
+        match (&self.what, &difference.edit) {
+            (What::Order, Edit::Reordered { matters, .. }) => !matters,
+            _ => self.patterns(recreated).iter().any(|pattern| pattern.covers(&difference.path)),
+        }
+    }
+
+    /// Takes the noise out of a value that came or went as a whole. Returns whether anything else is in it.
+    fn takes_inside(&self, recreated: bool, path: &Path, value: &mut Value, dropped: &mut Dropped) -> bool {
+        for pattern in self.patterns(recreated) {
+            let Some(steps) = pattern.below(path) else { continue };
+            let taken = prune::prune(value, path.field(), steps);
+            if taken > 0 {
+                dropped.count(&self.name, taken);
+                if prune::is_empty(value) {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    fn patterns(&self, recreated: bool) -> &[PathPattern] {
+        match &self.what {
+            What::Paths(patterns) => patterns,
+            What::Recreated(patterns) if recreated => patterns,
+            What::Recreated(_) | What::Objects | What::Order => &[],
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Counting what is not shown.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// How many differences of one change each rule left out.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[serde(transparent)]
+pub struct Dropped(BTreeMap<String, u32>);
+
+impl Dropped {
+    pub(super) fn count(&mut self, rule: &str, differences: u32) {
+        *self.0.entry(rule.to_owned()).or_default() += differences;
+    }
+
+    /// The rules and their counts, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, u32)> {
+        self.0.iter().map(|(rule, count)| (rule.as_str(), *count))
+    }
+
+    /// Whether nothing was left out.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// What was left out altogether, since counting began.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Tally {
+    /// Differences left out, by rule: of changes that were shown, and of changes that were not.
+    pub differences: BTreeMap<String, u64>,
+    /// Changes not shown because nothing else was in them, by the rule that says most about why.
+    pub changes: BTreeMap<String, u64>,
+    /// Old and new were the same: a resync, or what was listed again.
+    pub unchanged: u64,
+}
+
+impl Tally {
+    pub(crate) fn left_out(&mut self, dropped: &Dropped) {
+        for (rule, count) in dropped.iter() {
+            *self.differences.entry(rule.to_owned()).or_default() += u64::from(count);
+        }
+    }
+
+    pub(crate) fn not_shown(&mut self, rule: &str) {
+        *self.changes.entry(rule.to_owned()).or_default() += 1;
+    }
+
+    /// How many changes were not shown.
+    pub fn hidden(&self) -> u64 {
+        self.changes.values().sum()
+    }
+}

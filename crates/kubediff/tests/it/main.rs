@@ -1,0 +1,12 @@
+//! What a change looks like, through the public interface.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise, its helpers too")]
+
+mod changes;
+mod diffs;
+mod noise;
+mod patches;
+mod random;
+mod rendering;
+mod secrets;
+mod support;
