@@ -93,5 +93,5 @@ pub use informer_core::mailbox::WhenFull;
 pub use informer_core::reflector::{Cause, Report, Status};
 pub use informer_core::wire::ApiStatus;
 pub use informer_core::{
-    DecodeError, InvalidKey, Labels, Object, ObjectKey, ResourceVersion, Selector, Source, Uid, View,
+    DecodeError, InvalidKey, InvalidSelector, Labels, Object, ObjectKey, ResourceVersion, Selector, Source, Uid, View,
 };

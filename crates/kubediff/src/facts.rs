@@ -100,7 +100,10 @@ impl Facts {
     fn sizes(&mut self, field: &str, object: &Value) {
         let values = object.get(field).and_then(Value::as_object).into_iter().flatten();
         let texts = values.map(|(name, value)| match value.as_str() {
-            Some(text) => format!("{} ({} bytes)", escape(name), thousands(crate::secret::length(text))),
+            Some(text) => match crate::secret::length(text) {
+                1 => format!("{} (1 byte)", escape(name)),
+                length => format!("{} ({} bytes)", escape(name), thousands(length)),
+            },
             None => escape(name).into_owned(),
         });
         self.push(field, some(texts));

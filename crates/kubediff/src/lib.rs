@@ -4,8 +4,11 @@
 //! are compared ([`diff()`]), then noise is left out and counted ([`Noise`]). A [`Renderer`](render::Renderer) shows it to
 //! people; as JSON it is for programs. A [`Session`] counts what went by.
 
+pub mod args;
 mod change;
+pub mod cluster;
 mod diff;
+pub mod exit;
 mod facts;
 mod gvk;
 mod headline;
@@ -14,8 +17,10 @@ mod noise;
 mod patch;
 mod path;
 pub mod render;
+pub mod resources;
 mod secret;
 mod summary;
+pub mod watch;
 
 pub use change::{Change, Profile, Sighting, Source, Unreadable, Verb, WithObjects};
 pub use diff::{Difference, Edit, Hunk, Line, Side, TextEdit, diff};

@@ -1,0 +1,103 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::render::Color;
+
+/// Shows what changes in a Kubernetes cluster.
+#[derive(Debug, Parser)]
+#[command(name = "kubediff", version, about, max_term_width = 100)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Shows changes as they happen
+    Watch(WatchArgs),
+}
+
+/// How to reach the cluster, as kubectl has it.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Cluster")]
+pub struct ClusterArgs {
+    /// Path to the kubeconfig; else $KUBECONFIG, ~/.kube/config, or the pod's service account
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+
+    /// The kubeconfig's context to use
+    #[arg(long, value_name = "NAME")]
+    pub context: Option<String>,
+
+    /// Impersonate this user
+    #[arg(long = "as", value_name = "USER")]
+    pub as_user: Option<String>,
+
+    /// Impersonate this group; may be given several times
+    #[arg(long = "as-group", value_name = "GROUP", requires = "as_user")]
+    pub as_groups: Vec<String>,
+}
+
+/// What to watch, and how to show it.
+#[derive(Debug, Args)]
+pub struct WatchArgs {
+    /// What to watch, as kubectl takes it: `deploy`, `deployments.apps`, `apps/v1/deployments`, `all`; several with spaces
+    /// or commas. Without any: everything that the server lets us list and watch, custom resources included
+    #[arg(value_name = "RESOURCE")]
+    pub resources: Vec<String>,
+
+    /// The namespace to look at; else the context's
+    #[arg(short = 'n', long, value_name = "NAME", conflicts_with = "all_namespaces")]
+    pub namespace: Option<String>,
+
+    /// Look at all namespaces, and at resources that have none
+    #[arg(short = 'A', long)]
+    pub all_namespaces: bool,
+
+    /// Only objects with matching labels
+    #[arg(short = 'l', long, value_name = "SELECTOR")]
+    pub selector: Option<String>,
+
+    /// Only objects with matching fields
+    #[arg(long, value_name = "SELECTOR")]
+    pub field_selector: Option<String>,
+
+    /// How to show changes
+    #[arg(short = 'o', long, value_name = "FORMAT", default_value = "diff")]
+    pub output: Output,
+
+    /// Switch noise rules on or off: names separated by commas, `-` before one switches it off; `all`, `none`. The rules:
+    /// `kubediff watch --list-noise`
+    #[arg(long, value_name = "RULES", allow_hyphen_values = true)]
+    pub noise: Option<String>,
+
+    /// List the noise rules and end
+    #[arg(long)]
+    pub list_noise: bool,
+
+    /// When to use colours: auto, always, never
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub color: Color,
+
+    /// Say on standard error what happens to the connections; twice: more
+    #[arg(short = 'v', long, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+
+    /// How to reach the cluster.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+}
+
+/// How changes are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// For people: one line per difference
+    Diff,
+    /// For programs: one JSON object per line
+    Json,
+}

@@ -1,0 +1,342 @@
+//! `kubediff watch`: one informer per resource, one loop that shows what they tell.
+
+mod definitions;
+mod screen;
+mod streams;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use informer::{Change as Told, Object, ResourceType, SharedInformerFactory, Source as Seen, Status};
+use jiff::Timestamp;
+use kube_client::Client;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::Instant;
+
+use crate::args::WatchArgs;
+use crate::cluster::{self, NoCluster};
+use crate::exit::Exit;
+use crate::resources::{Catalog, DiscoveryFailed, UnknownResource, short_name};
+use crate::{Change, Gvk, InvalidNoise, NoRandomKey, Noise, Profile, Secrets, Session, Sighting, Source};
+use definitions::Definitions;
+use screen::Screen;
+use streams::{News, Streams};
+
+/// Watching could not begin, or had to end.
+#[derive(Debug, thiserror::Error)]
+pub enum WatchError {
+    /// No cluster.
+    #[error(transparent)]
+    Cluster(#[from] NoCluster),
+    /// The client cannot be made.
+    #[error("the cluster cannot be reached with this configuration")]
+    Client(#[source] Box<kube_client::Error>),
+    /// The informers cannot be made.
+    #[error(transparent)]
+    Informer(#[from] informer::Error),
+    /// What there is to watch is not known.
+    #[error(transparent)]
+    Discovery(#[from] DiscoveryFailed),
+    /// There is no such resource.
+    #[error(transparent)]
+    Resource(#[from] UnknownResource),
+    /// The selector cannot be read.
+    #[error("the label selector `{0}` cannot be read: {1}")]
+    Selector(String, informer::InvalidSelector),
+    /// There is no such noise rule.
+    #[error(transparent)]
+    Noise(#[from] InvalidNoise),
+    /// Secrets could not be hidden.
+    #[error(transparent)]
+    Secrets(#[from] NoRandomKey),
+    /// What was to be shown could not be written.
+    #[error("the output cannot be written")]
+    Output(#[source] std::io::Error),
+    /// Signals cannot be listened for.
+    #[error("signals cannot be listened for")]
+    Signals(#[source] std::io::Error),
+}
+
+impl WatchError {
+    /// How the program ends with this.
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Cluster(_) | Self::Client(_) | Self::Discovery(_) | Self::Informer(_) => Exit::Cluster,
+            Self::Resource(_) | Self::Selector(..) | Self::Noise(_) => Exit::Usage,
+            Self::Secrets(_) | Self::Output(_) | Self::Signals(_) => Exit::Failure,
+        }
+    }
+}
+
+/// Watches until it is interrupted.
+///
+/// # Errors
+///
+/// When watching cannot begin, or the output cannot be written.
+pub async fn run(args: &WatchArgs) -> Result<(), WatchError> {
+    let mut noise = Noise::default();
+    if let Some(rules) = &args.noise {
+        noise.adjust(rules)?;
+    }
+    if let Some(selector) = &args.selector {
+        let parsed: Result<informer::Selector, _> = selector.parse();
+        parsed.map_err(|error| WatchError::Selector(selector.clone(), error))?;
+    }
+    let profile = Profile { noise, secrets: Secrets::with_random_key()? };
+    let mut screen = Screen::new(args);
+    if args.list_noise {
+        return screen.noise_rules(&profile.noise).map_err(WatchError::Output);
+    }
+    let mut watch = Watch::connect(args, profile).await?;
+    let ended = watch.show(&mut screen).await;
+    watch.factory.shutdown().await;
+    match ended {
+        // Whoever read us has seen enough, as `head` does.
+        Err(WatchError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => Err(error),
+        Ok(()) => screen.summary(&watch.session, watch.started.elapsed()).map_err(WatchError::Output),
+    }
+}
+
+/// A watch under way.
+struct Watch<'a> {
+    args: &'a WatchArgs,
+    profile: Profile,
+    client: Client,
+    context: Option<String>,
+    factory: SharedInformerFactory,
+    streams: Streams,
+    definitions: Definitions,
+    /// Whether each resource that is watched has shown its first content.
+    first_content: BTreeMap<ResourceType, bool>,
+    /// Whether it was said that everything is there.
+    announced: bool,
+    /// Resources whose connection is lost.
+    lost: BTreeSet<ResourceType>,
+    session: Session,
+    started: Instant,
+}
+
+/// Everything that can happen.
+#[expect(clippy::large_enum_variant, reason = "there is one at a time, and it is not stored")]
+enum Event {
+    News(ResourceType, News),
+    DefinitionsChanged,
+    Interrupted,
+}
+
+/// A custom resource is served a moment after its definition has changed.
+const DEFINITIONS_SETTLE: Duration = Duration::from_millis(500);
+
+impl<'a> Watch<'a> {
+    async fn connect(args: &'a WatchArgs, profile: Profile) -> Result<Self, WatchError> {
+        let cluster = cluster::find(&args.cluster).await?;
+        let default_namespace = cluster.config.default_namespace.clone();
+        let client =
+            Client::try_from(cluster.config.clone()).map_err(|error| WatchError::Client(Box::new(error)))?;
+        let mut builder = SharedInformerFactory::builder(cluster.config).start_at_once();
+        if let Some(selector) = &args.selector {
+            builder = builder.labels(selector);
+        }
+        if let Some(selector) = &args.field_selector {
+            builder = builder.fields(selector);
+        }
+        if !args.all_namespaces {
+            builder = builder.namespace(args.namespace.as_deref().unwrap_or(&default_namespace));
+        }
+        let factory = builder.build()?;
+        let definitions = Definitions::new(&factory, args.resources.is_empty())?;
+        Ok(Self {
+            args,
+            profile,
+            client,
+            context: cluster.context,
+            factory,
+            streams: Streams::default(),
+            definitions,
+            first_content: BTreeMap::new(),
+            announced: false,
+            lost: BTreeSet::new(),
+            session: Session::default(),
+            started: Instant::now(),
+        })
+    }
+
+    async fn show(&mut self, screen: &mut Screen) -> Result<(), WatchError> {
+        let mut terminate = signal(SignalKind::terminate()).map_err(WatchError::Signals)?;
+        self.follow(self.wanted().await?, true)?;
+        let mut rediscover: Option<Instant> = None;
+        loop {
+            self.announce(screen)?;
+            let event = tokio::select! {
+                biased;
+                _ = tokio::signal::ctrl_c() => Event::Interrupted,
+                _ = terminate.recv() => Event::Interrupted,
+                Some((resource, news)) = self.streams.next() => Event::News(resource, news),
+                () = self.definitions.changed() => Event::DefinitionsChanged,
+                () = sleep_until(rediscover) => {
+                    rediscover = None;
+                    // What cannot be found out now stays as it is until the next change.
+                    if let Ok(wanted) = self.wanted().await {
+                        self.follow(wanted, false)?;
+                    }
+                    continue;
+                }
+            };
+            match event {
+                Event::Interrupted => return Ok(()),
+                Event::DefinitionsChanged => rediscover = Some(Instant::now() + DEFINITIONS_SETTLE),
+                Event::News(resource, news) => self.news(screen, &resource, news)?,
+            }
+        }
+    }
+
+    /// What is to be watched now.
+    async fn wanted(&self) -> Result<Vec<ResourceType>, WatchError> {
+        let catalog = Catalog::discover(&self.client).await?;
+        if self.args.resources.is_empty() {
+            return Ok(catalog.everything(self.args.all_namespaces));
+        }
+        Ok(catalog.resolve(&self.args.resources)?)
+    }
+
+    /// Begins to watch what is new, and ends to watch what is gone.
+    fn follow(&mut self, wanted: Vec<ResourceType>, at_start: bool) -> Result<(), WatchError> {
+        let gone: Vec<_> =
+            self.first_content.keys().filter(|resource| !wanted.contains(resource)).cloned().collect();
+        for resource in gone {
+            self.first_content.remove(&resource);
+            self.lost.remove(&resource);
+            self.streams.remove(&resource);
+            self.session.watched(&short_name(&resource));
+        }
+        for resource in wanted {
+            if !self.first_content.contains_key(&resource) {
+                self.streams.add(&self.factory, resource.clone(), at_start)?;
+                self.first_content.insert(resource, false);
+            }
+        }
+        // A definition that has come to life may have been asked for before.
+        self.streams.retry_denied();
+        Ok(())
+    }
+
+    fn news(&mut self, screen: &mut Screen, resource: &ResourceType, news: News) -> Result<(), WatchError> {
+        match news {
+            News::Told { told: Told::Synced, .. } => {
+                self.first_content.insert(resource.clone(), true);
+            }
+            News::Told { told, announce_first } => {
+                if let Some(change) = self.change(resource, told, announce_first) {
+                    self.session.record(&change);
+                    screen.change(&change).map_err(WatchError::Output)?;
+                }
+            }
+            News::Status(status) => self.status(screen, resource, status),
+        }
+        Ok(())
+    }
+
+    /// Says what a user has to know of the connections: each thing once, not once per resource or attempt.
+    fn status(&mut self, screen: &mut Screen, resource: &ResourceType, status: Status) {
+        let name = short_name(resource);
+        match status {
+            Status::Denied { status } => {
+                self.lost.remove(resource);
+                let reason = status.to_string();
+                if self.session.not_watched.get(&name) != Some(&reason) {
+                    self.session.not_watched(&name, &reason);
+                    screen.note(&format!("{name} is not watched: {reason}"));
+                }
+            }
+            Status::Live { .. } => {
+                if self.session.not_watched.contains_key(&name) {
+                    self.session.watched(&name);
+                    screen.note(&format!("{name} is watched now"));
+                }
+                if self.lost.remove(resource) && self.lost.is_empty() {
+                    screen.note("everything is watched again");
+                }
+            }
+            Status::Retrying { cause, .. } => {
+                if self.lost.is_empty() {
+                    screen.note(&format!("{name}: {cause}; trying again"));
+                }
+                self.lost.insert(resource.clone());
+            }
+            Status::Connecting | Status::Syncing { .. } | Status::Stopped => {}
+        }
+    }
+
+    fn change(
+        &mut self,
+        resource: &ResourceType,
+        told: Told<Object>,
+        announce_first: bool,
+    ) -> Option<Change> {
+        let (old, new, seen) = match &told {
+            Told::Added { initial: true, .. } if !announce_first => return None,
+            Told::Added { object, source, .. } => (None, Some(object.json()), *source),
+            Told::Updated { old, new, source } => (Some(old.object().json()), Some(new.json()), *source),
+            Told::Deleted(deleted) => {
+                let seen = if deleted.is_missed() { Seen::List } else { Seen::Watch };
+                (Some(deleted.object().json()), None, seen)
+            }
+            _ => return None,
+        };
+        let gvk = Gvk::new(&resource.api_version(), &resource.kind);
+        let sighting = Sighting {
+            cluster: self.context.as_deref().filter(|_| self.args.output == crate::args::Output::Json),
+            gvk: &gvk,
+            resource: &resource.plural,
+            observed_at: Timestamp::now(),
+            source: match seen {
+                Seen::Watch => Source::Watch,
+                Seen::List => Source::List,
+                // We do not look there any more: nothing has happened to it.
+                Seen::Scope => return None,
+            },
+        };
+        Change::between_json(
+            &sighting,
+            old.as_deref(),
+            new.as_deref(),
+            &self.profile,
+            &mut self.session.tally,
+        )
+        .inspect_err(|error| {
+            screen::say(&format!("an object of {} is left out: {error}", short_name(resource)))
+        })
+        .ok()
+        .flatten()
+    }
+
+    /// Says once that the first content of everything is there, or denied.
+    fn announce(&mut self, screen: &mut Screen) -> Result<(), WatchError> {
+        let denied = |resource: &ResourceType| self.session.not_watched.contains_key(&short_name(resource));
+        if self.announced || !self.first_content.iter().all(|(resource, synced)| *synced || denied(resource))
+        {
+            return Ok(());
+        }
+        self.announced = true;
+        let place = match (self.args.all_namespaces, &self.args.namespace) {
+            (true, _) => "all namespaces".to_owned(),
+            (false, Some(namespace)) => format!("namespace {namespace}"),
+            (false, None) => "the context's namespace (-A for everything)".to_owned(),
+        };
+        let resources = match self.first_content.len() {
+            1 => "1 resource".to_owned(),
+            count => format!("{count} resources"),
+        };
+        let objects = self.streams.objects();
+        screen.note(&format!("watching {resources} in {place}, {objects} objects; Ctrl-C ends"));
+        Ok(())
+    }
+}
+
+async fn sleep_until(when: Option<Instant>) {
+    match when {
+        Some(when) => tokio::time::sleep_until(when).await,
+        None => std::future::pending().await,
+    }
+}

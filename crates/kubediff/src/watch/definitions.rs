@@ -1,0 +1,58 @@
+//! Notices when the server begins or ends to serve resources.
+
+use futures_util::stream::{BoxStream, StreamExt, select};
+use informer::{Change as Told, Error, Object, ResourceType, SharedInformerFactory};
+
+/// Tells of changes of custom resource definitions and of aggregated APIs.
+pub(super) struct Definitions(Option<BoxStream<'static, ()>>);
+
+impl Definitions {
+    /// Only watched when new resources are wanted.
+    pub(super) fn new(factory: &SharedInformerFactory, wanted: bool) -> Result<Self, Error> {
+        if !wanted {
+            return Ok(Self(None));
+        }
+        // Labels and fields that were asked for are about the objects, not their definitions.
+        let factory = factory.in_namespaces([]).with_labels("").with_fields("");
+        let custom = changes(
+            &factory,
+            "apiextensions.k8s.io",
+            "customresourcedefinitions",
+            "CustomResourceDefinition",
+        )?;
+        let aggregated = changes(&factory, "apiregistration.k8s.io", "apiservices", "APIService")?;
+        Ok(Self(Some(select(custom, aggregated).boxed())))
+    }
+
+    /// Resolves when something has changed.
+    pub(super) async fn changed(&mut self) {
+        let news = match &mut self.0 {
+            Some(changes) => changes.next().await,
+            None => None,
+        };
+        if news.is_none() {
+            std::future::pending().await
+        }
+    }
+}
+
+fn changes(
+    factory: &SharedInformerFactory,
+    group: &str,
+    plural: &str,
+    kind: &str,
+) -> Result<BoxStream<'static, ()>, Error> {
+    let resource = ResourceType {
+        group: group.to_owned(),
+        version: "v1".to_owned(),
+        plural: plural.to_owned(),
+        kind: kind.to_owned(),
+        namespaced: false,
+    };
+    let changes = factory.informer_of::<Object>(resource).changes()?;
+    let news = changes.filter_map(|told| async move {
+        let known = matches!(told, Told::Added { initial: true, .. } | Told::Synced | Told::Undecodable(_));
+        (!known).then_some(())
+    });
+    Ok(news.boxed())
+}

@@ -1,0 +1,12 @@
+//! `kubediff watch` as a user runs it: the program, against a real control plane.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test may stop at a surprise, in its helpers too"
+)]
+
+mod resources;
+mod session;
+mod story;

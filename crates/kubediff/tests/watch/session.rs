@@ -1,0 +1,122 @@
+//! A running `kubediff watch`.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use control_plane::ControlPlane;
+
+/// Longer than anything takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) struct Session {
+    child: Child,
+    stdout: Receiver<String>,
+    stderr: Receiver<String>,
+    seen: Vec<String>,
+}
+
+impl Session {
+    /// Starts `kubediff watch` with these arguments and waits until it watches.
+    pub(crate) fn start(server: &ControlPlane, arguments: &[&str]) -> Self {
+        let mut session = Self::spawn(server, arguments);
+        session.note("watching");
+        session
+    }
+
+    pub(crate) fn spawn(server: &ControlPlane, arguments: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_kubediff"))
+            .arg("watch")
+            .args(arguments)
+            .env("KUBECONFIG", server.kubeconfig())
+            .env_remove("RUST_LOG")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdout = lines(child.stdout.take().unwrap());
+        let stderr = lines(child.stderr.take().unwrap());
+        Self { child, stdout, stderr, seen: Vec::new() }
+    }
+
+    /// Waits for a line on standard output that holds all of these texts.
+    pub(crate) fn line(&mut self, texts: &[&str]) -> String {
+        loop {
+            let line = self.next_line(texts);
+            if texts.iter().all(|text| line.contains(text)) {
+                return line;
+            }
+        }
+    }
+
+    fn next_line(&mut self, texts: &[&str]) -> String {
+        match self.stdout.recv_timeout(PATIENCE) {
+            Ok(line) => {
+                self.seen.push(line.clone());
+                line
+            }
+            Err(error) => panic!("{error}: no line with {texts:?} in {:#?}", self.seen),
+        }
+    }
+
+    /// Waits for a note on standard error.
+    pub(crate) fn note(&mut self, text: &str) -> String {
+        let mut seen = Vec::new();
+        loop {
+            match self.stderr.recv_timeout(PATIENCE) {
+                Ok(line) if line.contains(text) => return line,
+                Ok(line) => seen.push(line),
+                Err(error) => panic!("{error}: no note with {text:?} in {seen:#?}"),
+            }
+        }
+    }
+
+    /// Ends it as Ctrl-C does; what it has written since, on both streams, and how it ended.
+    pub(crate) fn interrupt(mut self) -> (Vec<String>, Vec<String>, ExitStatus) {
+        let status = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status().unwrap();
+        assert!(status.success());
+        let stdout = rest(&self.stdout);
+        let stderr = rest(&self.stderr);
+        self.seen.extend(stdout);
+        (std::mem::take(&mut self.seen), stderr, self.child.wait().unwrap())
+    }
+
+    pub(crate) fn wait(mut self) -> (Vec<String>, ExitStatus) {
+        let stderr = rest(&self.stderr);
+        (stderr, self.child.wait().unwrap())
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn lines(stream: impl Read + Send + 'static) -> Receiver<String> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(stream).lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    receiver
+}
+
+/// Everything up to the end of the stream.
+fn rest(stream: &Receiver<String>) -> Vec<String> {
+    let mut lines = Vec::new();
+    loop {
+        match stream.recv_timeout(PATIENCE) {
+            Ok(line) => lines.push(line),
+            Err(RecvTimeoutError::Disconnected) => return lines,
+            Err(RecvTimeoutError::Timeout) => panic!("it does not end; so far: {lines:#?}"),
+        }
+    }
+}
