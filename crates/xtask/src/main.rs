@@ -16,6 +16,7 @@ mod test;
 mod test_run;
 mod tidy;
 mod tree;
+mod try_it;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -41,6 +42,8 @@ enum Command {
         #[arg(long)]
         fast: bool,
     },
+    /// kubediff on a real API server of its own, for whoever has no cluster at hand
+    Try,
     /// Which clauses of docs/CONTRACT.md have tests, and where these ran
     Contract {
         /// Run the tests of the workspace first, instead of using the last recorded run
@@ -86,6 +89,7 @@ fn execute(command: Command) -> Result<(), Error> {
     let tree = Tree::here();
     match command {
         Command::Test { fast } => test::run(&tree, fast),
+        Command::Try => try_it::run(&tree),
         Command::Contract { run, names } => contract::run(&tree, run, names),
         Command::Tidy => tidy::run(&tree),
         Command::Deny => deny::run(&tree),
