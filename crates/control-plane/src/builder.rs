@@ -1,6 +1,9 @@
+//! Describing a control plane before it starts.
+
 use std::process::Command;
 use std::time::Duration;
 
+use crate::shared::or_skip;
 use crate::{ControlPlane, Error};
 
 /// How a control plane is to be, made by [`ControlPlane::builder`].
@@ -67,6 +70,18 @@ impl Builder {
         let mut command = Command::new(binary);
         command.arg("run").args(&self.flags);
         ControlPlane::spawn(command, self.verbose)
+    }
+
+    /// As [`start`](Self::start), for a test that is to be left out where [`shared_or_skip`] leaves it out.
+    ///
+    /// # Panics
+    ///
+    /// Where [`shared_or_skip`] does.
+    ///
+    /// [`shared_or_skip`]: crate::shared_or_skip
+    #[must_use]
+    pub fn start_or_skip(self, test: &str) -> Option<ControlPlane> {
+        or_skip(test, || self.start())
     }
 
     fn flag(mut self, name: &str, value: impl std::fmt::Display) -> Self {

@@ -1,3 +1,5 @@
+//! What can go wrong with a control plane.
+
 use std::io;
 use std::path::{Path, PathBuf};
 

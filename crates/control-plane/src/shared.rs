@@ -1,10 +1,14 @@
 //! One control plane for all tests of a binary.
 
+use std::borrow::Borrow;
 use std::env;
 use std::sync::OnceLock;
 
 use crate::binary::note;
 use crate::{ControlPlane, Error};
+
+/// If set, tests do without a real server.
+const NO_CONTROL_PLANE: &str = "INFORMER_NO_CONTROL_PLANE";
 
 /// Returns the control plane that all callers in this process share, with the defaults of [`Builder`]. The
 /// first caller starts it; it ends with the process.
@@ -22,7 +26,8 @@ pub fn shared() -> Result<&'static ControlPlane, &'static Error> {
     SHARED.get_or_init(|| ControlPlane::builder().start()).as_ref()
 }
 
-/// As [`shared`], for a test that is to be left out on a machine without a Go toolchain:
+/// As [`shared`], for a test that is to be left out on a machine without a Go toolchain, and where the variable
+/// `INFORMER_NO_CONTROL_PLANE` is set:
 ///
 /// ```no_run
 /// let Some(control_plane) = control_plane::shared_or_skip("lists_pods") else { return };
@@ -30,18 +35,29 @@ pub fn shared() -> Result<&'static ControlPlane, &'static Error> {
 ///
 /// # Panics
 ///
-/// If there is no control plane for any other reason, and, where the variable `CI` is `true`, for this one:
+/// If there is no control plane for any other reason, and, where the variable `CI` is `true`, for the lack of Go:
 /// there a test that is left out would look like one that passed.
 #[must_use]
-#[expect(clippy::panic, reason = "it is called by tests, which report a failure by a panic")]
 pub fn shared_or_skip(test: &str) -> Option<&'static ControlPlane> {
-    match shared() {
+    or_skip(test, shared)
+}
+
+/// Starts a control plane, or says that the test is left out.
+#[expect(clippy::panic, reason = "it is called by tests, which report a failure by a panic")]
+pub(crate) fn or_skip<T, E: Borrow<Error>>(test: &str, start: impl FnOnce() -> Result<T, E>) -> Option<T> {
+    if env::var_os(NO_CONTROL_PLANE).is_some() {
+        note(&format!("{test} left out: {NO_CONTROL_PLANE} is set"));
+        return None;
+    }
+    match start() {
         Ok(control_plane) => Some(control_plane),
-        Err(Error::GoMissing) if env::var_os("CI").is_none_or(|ci| ci != "true") => {
-            note(&format!("{test} left out: no Go toolchain"));
-            None
-        }
-        Err(error) => panic!("{test} needs a control plane: {}", with_causes(error)),
+        Err(error) => match error.borrow() {
+            Error::GoMissing if env::var_os("CI").is_none_or(|ci| ci != "true") => {
+                note(&format!("{test} left out: no Go toolchain"));
+                None
+            }
+            error => panic!("{test} needs a control plane: {}", with_causes(error)),
+        },
     }
 }
 

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use control_plane::{Builder, ControlPlane, Ending, Error, shared_or_skip};
+use control_plane::{ControlPlane, Ending, Error, shared_or_skip};
 use serde_json::{Value, json};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
@@ -91,12 +91,6 @@ impl Client {
 
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// For tests that need a control plane of their own: starts it, unless there is no Go toolchain.
-fn start_or_skip(test: &str, builder: Builder) -> Option<ControlPlane> {
-    shared_or_skip(test)?;
-    Some(builder.start().expect("a control plane"))
-}
-
 fn resource_version(object: &Value) -> u64 {
     object["metadata"]["resourceVersion"]
         .as_str()
@@ -136,7 +130,7 @@ fn text(value: &Value) -> &str {
 
 #[test]
 fn restarts_keep_data_and_port() {
-    let Some(control_plane) = start_or_skip("restarts_keep_data_and_port", ControlPlane::builder()) else {
+    let Some(control_plane) = ControlPlane::builder().start_or_skip("restarts_keep_data_and_port") else {
         return;
     };
     let client = Client::new(&control_plane);
@@ -160,7 +154,7 @@ fn restarts_keep_data_and_port() {
 
 #[test]
 fn restarts_end_open_watches() {
-    let Some(control_plane) = start_or_skip("restarts_end_open_watches", ControlPlane::builder()) else {
+    let Some(control_plane) = ControlPlane::builder().start_or_skip("restarts_end_open_watches") else {
         return;
     };
     let client = Client::new(&control_plane);
@@ -181,7 +175,7 @@ fn restarts_end_open_watches() {
 fn compaction_forgets_history() {
     // Without the watch cache the API server remembers nothing that etcd has forgotten.
     let builder = ControlPlane::builder().watch_cache(false).compaction_interval(Duration::ZERO);
-    let Some(control_plane) = start_or_skip("compaction_forgets_history", builder) else { return };
+    let Some(control_plane) = builder.start_or_skip("compaction_forgets_history") else { return };
     let client = Client::new(&control_plane);
     let first = resource_version(&client.create_config_map("first"));
     let second = resource_version(&client.create_config_map("second"));
@@ -197,7 +191,7 @@ fn compaction_forgets_history() {
 #[test]
 fn the_controller_manager_makes_pods_of_deployments() {
     let builder = ControlPlane::builder().controller_manager(true);
-    let Some(control_plane) = start_or_skip("the_controller_manager_makes_pods", builder) else { return };
+    let Some(control_plane) = builder.start_or_skip("the_controller_manager_makes_pods") else { return };
     let client = Client::new(&control_plane);
     client.post(
         "/apis/apps/v1/namespaces/default/deployments",
@@ -230,7 +224,7 @@ fn the_controller_manager_makes_pods_of_deployments() {
 #[cfg(target_os = "linux")]
 fn dropping_it_leaves_nothing_behind() {
     let builder = ControlPlane::builder().controller_manager(true);
-    let Some(control_plane) = start_or_skip("dropping_it_leaves_nothing_behind", builder) else { return };
+    let Some(control_plane) = builder.start_or_skip("dropping_it_leaves_nothing_behind") else { return };
     let traces = Traces::of(control_plane.pid(), control_plane.ca_file());
     assert_eq!(traces.processes.len(), 3, "the supervisor, the API server and the controller manager");
     assert_eq!(traces.left(), traces.all());
@@ -239,14 +233,19 @@ fn dropping_it_leaves_nothing_behind() {
 }
 
 /// The part of [`it_ends_with_the_process_that_holds_it`] that is killed.
+///
+/// Without the variable there is nobody who would kill it.
 #[test]
-#[ignore = "waits to be killed"]
 fn hold_a_control_plane() {
+    if std::env::var_os(HOLD).is_none() {
+        return;
+    }
     let control_plane = ControlPlane::builder().start().expect("a control plane");
     println!("{HELD} {} {}", control_plane.pid(), control_plane.ca_file().display());
     std::thread::sleep(Duration::from_secs(300));
 }
 
+const HOLD: &str = "INFORMER_HOLD_A_CONTROL_PLANE";
 const HELD: &str = "holding";
 
 #[test]
@@ -256,7 +255,8 @@ fn it_ends_with_the_process_that_holds_it() {
         return;
     }
     let mut holder = Command::new(std::env::current_exe().expect("this binary"))
-        .args(["--ignored", "--exact", "hold_a_control_plane", "--nocapture"])
+        .args(["--exact", "hold_a_control_plane", "--nocapture"])
+        .env(HOLD, "1")
         .stdout(Stdio::piped())
         .spawn()
         .expect("a process");
