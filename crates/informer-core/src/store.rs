@@ -37,7 +37,7 @@ pub use state::Scope;
 use crate::{Change, Delta, Object, ResourceVersion, Source};
 use cache::Shared;
 use sources::Sources;
-use state::{Filing, SlotChange, Slots, State, is_news};
+use state::{Filing, Indexes, SlotChange, Slots, State, is_news};
 
 /// The writing side of a cache. What it was told is in the [`Cache`] by the time a method returns.
 ///
@@ -50,6 +50,13 @@ pub struct Store {
     /// The same, but a list that is on its way may still know them.
     vacated_slots: Vec<u32>,
     pins_slots: Arc<()>,
+}
+
+/// What the writer looks at before it changes one slot.
+struct Seen {
+    known: Option<(u32, Arc<Object>)>,
+    next_slot: u32,
+    indexes: (Indexes, u64),
 }
 
 /// A change of many slots: first what goes, then what comes or changes.
@@ -146,11 +153,7 @@ impl Store {
         // Until there is a first version to start from, added objects come in no order (contract W9).
         let moved =
             !feed.reached.is_unset_or_zero() && self.sources.advance(source, object.resource_version());
-        let (known, next_slot) = {
-            let state = self.shared.read();
-            let known = state.locate(object.key().as_str()).map(|(slot, known)| (slot, known.clone()));
-            (known, state.slots.len())
-        };
+        let Seen { known, next_slot, indexes } = self.see(&object);
         let delta = match known {
             Some((_, known)) if !is_news(&object, &known) => {
                 if moved {
@@ -159,12 +162,12 @@ impl Store {
                 return None;
             }
             Some((slot, old)) => {
-                self.apply_one(slot, Some(&old), Some(&object));
+                self.apply_one(slot, Some(&old), Some(&object), indexes);
                 Delta::Updated { old, new: object }
             }
             None => {
                 let slot = self.take_slot(next_slot);
-                self.apply_one(slot, None, Some(&object));
+                self.apply_one(slot, None, Some(&object), indexes);
                 Delta::Added(object)
             }
         };
@@ -178,10 +181,7 @@ impl Store {
         self.shared.install_waiting();
         self.sources.get(source).filter(|feed| feed.scope.contains(object.key()))?;
         let moved = self.sources.advance(source, object.resource_version());
-        let known = {
-            let state = self.shared.read();
-            state.locate(object.key().as_str()).map(|(slot, known)| (slot, known.clone()))
-        };
+        let Seen { known, indexes, .. } = self.see(&object);
         let known =
             known.filter(|(_, known)| !object.resource_version().is_older_than(known.resource_version()));
         let Some((slot, known)) = known else {
@@ -190,7 +190,7 @@ impl Store {
             }
             return None;
         };
-        self.apply_one(slot, Some(&known), None);
+        self.apply_one(slot, Some(&known), None, indexes);
         self.vacated_slots.push(slot);
         Some(Change { delta: Delta::Deleted { old: known, last: object }, source: Source::Watch })
     }
@@ -307,13 +307,16 @@ impl Store {
     }
 
     /// Changes one slot of the published state, in place where no snapshot holds it.
-    fn apply_one(&mut self, slot: u32, old: Option<&Object>, new: Option<&Arc<Object>>) {
+    fn apply_one(
+        &mut self,
+        slot: u32,
+        old: Option<&Object>,
+        new: Option<&Arc<Object>>,
+        seen: (Indexes, u64),
+    ) {
         let mut displaced = Vec::new();
+        let (mut indexes, mut indexes_version) = seen;
         loop {
-            let (indexes, indexes_version) = {
-                let state = self.shared.read();
-                (state.indexes.clone(), state.indexes_version)
-            };
             let filing = Filing::plan(&indexes, slot, old, new.map(|new| &**new), &self.shared.reports);
             // Held any longer, the indexes could not be changed in place.
             drop(indexes);
@@ -329,6 +332,18 @@ impl Store {
                 state.revision += 1;
                 return;
             }
+            // An index came or went meanwhile: ask again.
+            (indexes, indexes_version) = (state.indexes.clone(), state.indexes_version);
+        }
+    }
+
+    /// All that an event has to know of the published state, under one lock.
+    fn see(&self, object: &Object) -> Seen {
+        let state = self.shared.read();
+        Seen {
+            known: state.locate(object.key().as_str()).map(|(slot, known)| (slot, known.clone())),
+            next_slot: state.slots.len(),
+            indexes: (state.indexes.clone(), state.indexes_version),
         }
     }
 

@@ -69,7 +69,7 @@ impl Cache {
     /// Indexes the objects by what `function` says of them; what is there already as well as what comes.
     ///
     /// Returns when the index is complete: O(number of objects), most of it calls of the function, on this thread.
-    /// Neither readers nor the writer are held up. Afterwards the writer calls the function once per new version.
+    /// Neither readers nor the writer are held up. Afterwards the writer calls it for each new version.
     /// Where it fails or panics, the object is left out of the index and reported ([`Cache::take_reports`]).
     pub fn add_index<K, F>(&self, function: F) -> Index<K>
     where
@@ -215,6 +215,9 @@ where
     index.values.filed(index.values.find(hasher.hash_one(value), is_it)?)
 }
 
+/// Values of a former version that are tried one by one.
+const FEW_BEFORE: usize = 4;
+
 /// Files objects by the values that a user's function gives.
 struct Typed<K> {
     function: Arc<Function<K>>,
@@ -222,12 +225,26 @@ struct Typed<K> {
 }
 
 impl<K: Hash + Eq + Send + Sync + 'static> Indexer for Typed<K> {
-    fn values_of(&self, object: &Object, known: &Values) -> Result<Vec<ValueRef>, IndexFault> {
+    fn values_of(
+        &self,
+        object: &Object,
+        known: &Values,
+        before: &[u32],
+    ) -> Result<Vec<ValueRef>, IndexFault> {
         // Hashing and comparing are the user's code as much as the function is.
         guarded(|| {
             let mut values = Vec::new();
             let mut new = HashTable::<(u64, Arc<K>)>::new();
+            // Most updates change no value: those of before are found without hashing and searching.
+            let before = before.get(..FEW_BEFORE).unwrap_or(before);
             for value in (self.function)(object)? {
+                let is_it = |number: &u32| {
+                    known.filed(*number).is_some_and(|filed| filed.value.downcast_ref::<K>() == Some(&value))
+                };
+                if let Some(number) = before.iter().copied().find(is_it) {
+                    values.push(number);
+                    continue;
+                }
                 let hash = self.hasher.hash_one(&value);
                 match known.find(hash, |filed| filed.downcast_ref::<K>() == Some(&value)) {
                     Some(number) => values.push(number),

@@ -19,8 +19,10 @@ pub(super) type AnyValue = Arc<dyn Any + Send + Sync>;
 
 /// Says under which values an object is filed.
 pub(super) trait Indexer: Send + Sync {
-    /// The values of an object, each once, by number where `known` has them. May be user code: never under a lock.
-    fn values_of(&self, object: &Object, known: &Values) -> Result<Vec<ValueRef>, IndexFault>;
+    /// The values of an object, each once, by number where `known` has them: likely those of `before`, which the
+    /// object's former version had. May be user code: never under a lock.
+    fn values_of(&self, object: &Object, known: &Values, before: &[u32])
+    -> Result<Vec<ValueRef>, IndexFault>;
 
     /// Whether the two are known to be filed alike, without looking the values up.
     fn is_filed_alike(&self, _old: &Object, _new: &Object) -> bool {
@@ -174,8 +176,8 @@ impl IndexEntry {
         if old.zip(new).is_some_and(|(old, new)| indexer.is_filed_alike(old, new)) {
             return None;
         }
-        let values_of = |object: &Object| {
-            indexer.values_of(object, &self.values).unwrap_or_else(|fault| {
+        let values_of = |object: &Object, before: &[u32]| {
+            indexer.values_of(object, &self.values, before).unwrap_or_else(|fault| {
                 reports.add(&self.core, object, fault);
                 Vec::new()
             })
@@ -183,9 +185,9 @@ impl IndexEntry {
         let old = match old {
             None => Numbers::None,
             Some(_) if !indexer.is_pure() => self.core.books().filed(slot),
-            Some(old) => values_of(old).iter().filter_map(ValueRef::number).collect(),
+            Some(old) => values_of(old, &[]).iter().filter_map(ValueRef::number).collect(),
         };
-        let new = new.map(values_of).unwrap_or_default();
+        let new = new.map(|new| values_of(new, old.as_slice())).unwrap_or_default();
         let is_same = new.len() == old.as_slice().len()
             && new.iter().all(|value| value.number().is_some_and(|number| old.contains(number)));
         (!is_same).then_some(Refiling { slot, old, new })
@@ -256,7 +258,7 @@ impl IndexEntry {
         if !self.core.indexer.is_pure() {
             return self.core.books().filed(slot).as_slice().to_vec();
         }
-        let values = self.core.indexer.values_of(object, &self.values).unwrap_or_default();
+        let values = self.core.indexer.values_of(object, &self.values, &[]).unwrap_or_default();
         values.iter().filter_map(ValueRef::number).collect()
     }
 }

@@ -8,11 +8,15 @@ use super::state::State;
 impl Store {
     /// Checks the inner agreements. O(objects × indexes).
     ///
-    /// # Errors
+    /// # Panics
     ///
-    /// Names the first that does not hold.
+    /// When one does not hold.
     #[doc(hidden)]
-    pub fn validate(&self) -> Result<(), String> {
+    pub fn validate(&self) {
+        assert_eq!(self.agreements(), Ok(()), "the store is not sound");
+    }
+
+    fn agreements(&self) -> Result<(), String> {
         let state = self.shared.read().clone();
         check(&state)?;
         let free: HashSet<_> = self.free_slots.iter().chain(&self.vacated_slots).collect();

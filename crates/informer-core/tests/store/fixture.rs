@@ -68,7 +68,7 @@ pub(crate) fn relist(
 ) -> Vec<Change> {
     let list = staged(store.begin_replace(source), objects);
     let changes = store.commit(list, version(at)).unwrap();
-    store.validate().unwrap();
+    store.validate();
     changes
 }
 

@@ -1,1 +1,194 @@
-//! x
+//! Lists and re-lists.
+
+use std::sync::Arc;
+
+use informer_core::{Delta, ResourceVersion, Scope, Store};
+
+use crate::fixture::{Pod, names, pod, relist, shorts, staged, synced, version};
+
+#[test]
+fn l10_an_unchanged_item_is_not_staged() {
+    let (mut store, source) = synced([pod("a/x", 3), pod("a/y", 4)], 5);
+    let mut list = store.begin_replace(source);
+    assert!(list.keep_unchanged("a/x", &version(3)));
+    assert!(!list.keep_unchanged("a/y", &version(6)), "another version");
+    assert!(!list.keep_unchanged("a/z", &version(6)), "not there");
+    list.stage(pod("a/y", 6));
+    list.stage(pod("a/x", 3));
+    assert_eq!(list.staged_len(), 1);
+    assert_eq!(shorts(&store.commit(list, version(7)).unwrap()), ["l~a/y@4>6"]);
+    assert!(store.cache().is_unchanged("a/x", &version(3)));
+    assert!(!store.cache().is_unchanged("a/x", &version(4)));
+}
+
+#[test]
+fn l11_an_interrupted_list_leaves_no_trace() {
+    let (mut store, source) = synced([pod("a/x", 3), pod("a/y", 4)], 5);
+    let list = staged(store.begin_replace(source), [pod("a/x", 6), pod("b/new", 7)]);
+    assert_eq!(
+        names(&store.cache().snapshot()),
+        ["a/x@3", "a/y@4"],
+        "readers see the old content throughout"
+    );
+    drop(list);
+    assert_eq!(names(&store.cache().snapshot()), ["a/x@3", "a/y@4"]);
+    let changes = relist(&mut store, source, [pod("a/x", 6), pod("b/new", 7)], 8);
+    assert_eq!(shorts(&changes), ["l-a/y@4", "l~a/x@3>6", "l+b/new@7"]);
+}
+
+#[test]
+fn l12_an_older_list_is_refused() {
+    let (mut store, source) = synced([pod("a/x", 3)], 5);
+    store.delete(source, pod("a/x", 9));
+    let list = staged(store.begin_replace(source), [pod("a/x", 3)]);
+    let error = store.commit(list, version(8)).unwrap_err();
+    assert!(error.is_older_than_seen() && !error.is_unknown_source());
+    assert!(error.to_string().contains('8') && error.to_string().contains('9'), "{error}");
+    assert!(store.cache().is_empty());
+    assert_eq!(store.resource_version(), version(9));
+}
+
+#[test]
+fn l12_a_restored_server_is_followed() {
+    let of = |key, version, uid| Pod { key, version, uid, ..Pod::default() }.object();
+    let (mut store, source) =
+        synced([of("a/x", "5", "1"), of("a/y", "6", "2"), of("a/z", "90", "3"), of("a/w", "7", "4")], 100);
+    let mut list = store.begin_restored_replace(source);
+    assert!(!list.keep_unchanged("a/x", &version(5)), "an equal version may mean another state");
+    let list = {
+        list.stage(of("a/x", "5", "1"));
+        list.stage(of("a/y", "6", "other"));
+        list.stage(of("a/z", "4", "3"));
+        assert_eq!(list.staged_len(), 2, "what is equal is not held");
+        list
+    };
+    let changes = store.commit(list, version(50)).unwrap();
+    assert_eq!(shorts(&changes), ["l-a/w@7", "l~a/y@6>6", "l~a/z@90>4"]);
+    assert_eq!((store.resource_version(), store.source_version(source)), (version(50), version(50)));
+    assert_eq!(shorts(&store.upsert(source, of("a/z", "51", "3"))), ["w~a/z@4>51"]);
+    store.validate();
+}
+
+#[test]
+fn d1_a_deletion_and_a_relist_with_a_new_object_are_both_told() {
+    let (mut store, source) = synced([pod("a/x", 3)], 5);
+    let mut changes: Vec<_> = store.delete(source, pod("a/x", 6)).into_iter().collect();
+    changes.extend(relist(&mut store, source, [pod("a/x", 7)], 8));
+    assert_eq!(shorts(&changes), ["w-a/x@3>6", "l+a/x@7"]);
+}
+
+#[test]
+fn d2_h10_a_missed_deletion_is_told_once_with_the_newest_known_state() {
+    let (mut store, source) = synced([pod("a/x", 3), pod("a/y", 3)], 5);
+    store.upsert(source, pod("a/x", 6));
+    assert_eq!(shorts(&relist(&mut store, source, [pod("a/y", 3)], 9)), ["l-a/x@6"]);
+    assert!(relist(&mut store, source, [pod("a/y", 3)], 10).is_empty());
+}
+
+#[test]
+fn d3_two_relists_before_anything_is_drained_tell_each_deletion_once() {
+    let (mut store, source) = synced([pod("a/x", 3), pod("a/y", 3), pod("a/z", 3)], 5);
+    let mut changes = relist(&mut store, source, [pod("a/x", 6), pod("a/y", 3)], 9);
+    changes.extend(relist(&mut store, source, [pod("a/y", 3)], 10));
+    changes.extend(relist(&mut store, source, [pod("a/y", 3)], 11));
+    assert_eq!(shorts(&changes), ["l-a/z@3", "l~a/x@3>6", "l-a/x@6"]);
+}
+
+#[test]
+fn d7_deletions_come_first_and_the_rest_in_list_order() {
+    let (mut store, source) = synced(["a/1", "a/2", "a/3", "a/4"].map(|key| pod(key, 3)), 5);
+    let list = ["b/9", "a/3", "b/1", "a/2"].map(|key| pod(key, 6));
+    let changes = relist(&mut store, source, list, 9);
+    assert_eq!(shorts(&changes[..2]), ["l-a/1@3", "l-a/4@3"]);
+    assert_eq!(shorts(&changes[2..]), ["l+b/9@6", "l~a/3@3>6", "l+b/1@6", "l~a/2@3>6"]);
+}
+
+#[test]
+fn s3_events_before_the_end_of_a_streaming_list_count() {
+    let (mut store, source) = synced([pod("a/kept", 3), pod("a/gone", 3), pod("a/back", 3)], 5);
+    let mut list = store.begin_replace(source);
+    assert!(list.keep_unchanged("a/kept", &version(3)));
+    assert!(list.keep_unchanged("a/gone", &version(3)) && list.keep_unchanged("a/back", &version(3)));
+    list.stage(pod("a/new", 6));
+    list.stage(pod("a/new", 6));
+    list.stage(pod("a/new", 8));
+    list.stage(pod("a/new", 7));
+    list.stage(pod("a/short-lived", 7));
+    list.delete(pod("a/gone", 9));
+    list.delete(pod("a/gone", 2));
+    list.delete(pod("a/back", 9));
+    list.delete(pod("a/short-lived", 10));
+    list.delete(pod("a/never-seen", 10));
+    list.stage(pod("a/gone", 3));
+    list.stage(pod("a/back", 11));
+    list.delete(pod("a/kept", 2));
+    let changes = store.commit(list, version(12)).unwrap();
+    assert_eq!(shorts(&changes), ["l-a/gone@3>9", "l+a/new@8", "l~a/back@3>11"]);
+    let Delta::Deleted { last, .. } = &changes[0].delta else { panic!("{changes:?}") };
+    assert_eq!(last.resource_version(), &version(9), "the event's state is newer than the cache's");
+    store.validate();
+}
+
+#[test]
+fn s9_an_empty_list_syncs() {
+    let (store, _) = synced([], 5);
+    assert!(store.is_synced() && store.cache().is_synced());
+    assert_eq!(store.resource_version(), version(5));
+}
+
+#[test]
+fn w8_what_cannot_be_read_stays_as_it_is() {
+    let (mut store, source) = synced([pod("a/x", 3)], 5);
+    let mut list = store.begin_replace(source);
+    assert!(list.keep("a/x"));
+    assert!(!list.keep("a/y"));
+    assert!(store.commit(list, version(6)).unwrap().is_empty());
+}
+
+/// A slot that a list counts on is not given to another object meanwhile.
+#[test]
+fn l10_what_a_list_keeps_is_not_mistaken_for_another_object() {
+    let mut store = Store::new();
+    let all = store.add_source(Scope::All);
+    let other = store.add_source(Scope::Namespace("b".into()));
+    relist(&mut store, all, [pod("a/x", 3), pod("b/x", 3)], 5);
+    let mut list = store.begin_replace(all);
+    assert!(list.keep_unchanged("a/x", &version(3)) && list.keep_unchanged("b/x", &version(3)));
+    store.delete(other, pod("b/x", 6)).unwrap();
+    store.upsert(other, pod("b/y", 7)).unwrap();
+    store.upsert(other, pod("b/z", 20)).unwrap();
+    assert_eq!(
+        shorts(&store.commit(list, version(8)).unwrap()),
+        ["l-b/y@7"],
+        "what is newer than the list stays"
+    );
+    store.validate();
+    // The slots are used again as soon as no list counts on them.
+    for round in 0..100 {
+        store.upsert(other, pod("b/x", 30 + 2 * round)).unwrap();
+        store.delete(other, pod("b/x", 31 + 2 * round)).unwrap();
+    }
+    store.validate();
+    assert_eq!(names(&store.cache().snapshot()), ["a/x@3", "b/z@20"]);
+}
+
+#[test]
+fn l10_a_list_of_another_store_is_refused() {
+    let (store, source) = synced([pod("a/x", 3)], 5);
+    let (mut other, _) = synced([pod("a/x", 3)], 5);
+    let list = store.begin_replace(source);
+    assert!(other.commit(list, version(9)).unwrap_err().is_unknown_source());
+    assert_eq!(other.cache().len(), 1);
+}
+
+#[test]
+fn c5_a_list_without_a_version_is_taken() {
+    let mut store = Store::new();
+    let source = store.add_source(Scope::All);
+    let list = staged(store.begin_replace(source), [pod("a/x", 3)]);
+    assert_eq!(store.commit(list, ResourceVersion::UNSET).unwrap().len(), 1);
+    assert!(store.is_synced() && store.resource_version().is_unset());
+    let old = store.cache().get_str("a/x").unwrap();
+    let list = staged(store.begin_replace(source), [Arc::clone(&old)]);
+    assert!(store.commit(list, ResourceVersion::UNSET).unwrap().is_empty());
+}
