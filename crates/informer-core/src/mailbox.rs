@@ -48,7 +48,8 @@ pub enum WhenFull {
     /// Memory: the capacity and O(distinct keys).
     #[default]
     Coalesce,
-    /// The oldest waiting change is dropped, and the reader is told how many were ([`Notice::Lagged`]).
+    /// The oldest waiting change is dropped, and the reader is told how many were ([`Notice::Lagged`]). The first
+    /// content is kept whole. Memory: the capacity and O(distinct keys).
     Drop,
 }
 
@@ -83,13 +84,15 @@ pub struct Mailbox {
     arrived: Option<Vec<(u64, Change, bool)>>,
     /// Objects that were there when the subscription joined and have not been told yet.
     present: std::vec::IntoIter<Arc<Object>>,
+    /// The revision of the snapshot that it joined at.
+    joined: u64,
     /// The revision of the last change offered.
     revision: u64,
     every: VecDeque<(Change, bool)>,
     coalesced: Coalesced,
     lagged: u64,
-    /// Pending changes that belong to the first content.
-    initial_pending: usize,
+    /// Changes in `every` that belong to the first content.
+    initial_in_every: usize,
     sync: Sync,
 }
 
@@ -111,11 +114,12 @@ impl Mailbox {
             delivery,
             arrived: Some(Vec::new()),
             present: Vec::new().into_iter(),
+            joined: 0,
             revision: 0,
             every: VecDeque::new(),
             coalesced: Coalesced::default(),
             lagged: 0,
-            initial_pending: 0,
+            initial_in_every: 0,
             sync: if cache_synced { Sync::Pending } else { Sync::Upstream },
         }
     }
@@ -124,6 +128,7 @@ impl Mailbox {
     /// told twice and nothing is missed, though nobody was paused.
     pub fn join(&mut self, present: Vec<Arc<Object>>, revision: u64) {
         self.present = present.into_iter();
+        self.joined = revision;
         self.revision = self.revision.max(revision);
         for (arrived_revision, change, initial) in self.arrived.take().unwrap_or_default() {
             if arrived_revision > revision {
@@ -132,12 +137,15 @@ impl Mailbox {
         }
     }
 
-    /// Takes a change of the cache, with the revision that the cache got by it.
+    /// Takes a change of the cache, with the revision that the cache got by it: in the order of the revisions, and with
+    /// the same one for all changes of one step.
     pub fn offer(&mut self, revision: u64, change: &Change) {
         let initial = self.sync == Sync::Upstream;
         self.revision = self.revision.max(revision);
         match &mut self.arrived {
             Some(arrived) => arrived.push((revision, change.clone(), initial)),
+            // The cache may be ahead of its changes: the snapshot had this one already.
+            None if revision <= self.joined => {}
             None => self.split_and_push(change, initial),
         }
     }
@@ -163,16 +171,19 @@ impl Mailbox {
             let change = Change { delta: Delta::Added(object), source: Source::List };
             return Some(Notice::Change { change, initial: true });
         }
-        if self.sync == Sync::Pending && self.initial_pending == 0 {
+        if self.sync == Sync::Pending && self.initial_in_every + self.coalesced.initial_len() == 0 {
             self.sync = Sync::Told;
             return Some(Notice::Synced);
         }
         if self.lagged > 0 {
             return Some(Notice::Lagged(std::mem::take(&mut self.lagged)));
         }
-        // What was merged came after what was not.
-        let (change, initial) = self.every.pop_front().or_else(|| self.coalesced.pop())?;
-        self.initial_pending -= usize::from(initial);
+        // What is merged came after what is not; but where changes are dropped, it is the first content.
+        let (change, initial) = if self.drops() {
+            self.coalesced.pop().or_else(|| self.pop_every())?
+        } else {
+            self.pop_every().or_else(|| self.coalesced.pop())?
+        };
         Some(Notice::Change { change, initial })
     }
 
@@ -198,30 +209,33 @@ impl Mailbox {
             Mode::Every { capacity, when_full } => {
                 let full = self.every.len() >= capacity.max(1);
                 match when_full {
+                    WhenFull::Drop if initial => return self.merge(change, initial),
                     // Behind something merged, so that each key stays in order.
                     WhenFull::Coalesce if full || self.coalesced.len() > 0 => {
                         return self.merge(change, initial);
                     }
-                    WhenFull::Drop if full => self.drop_oldest(),
+                    // None of these is first content.
+                    WhenFull::Drop if full => self.lagged += u64::from(self.every.pop_front().is_some()),
                     _ => {}
                 }
-                self.initial_pending += usize::from(initial);
+                self.initial_in_every += usize::from(initial);
                 self.every.push_back((change, initial));
             }
         }
     }
 
-    fn merge(&mut self, change: Change, initial: bool) {
-        let before = self.coalesced.initial_len();
-        self.coalesced.push(change, initial, self.delivery.split_recreated);
-        self.initial_pending = self.initial_pending + self.coalesced.initial_len() - before;
+    fn drops(&self) -> bool {
+        matches!(self.delivery.mode, Mode::Every { when_full: WhenFull::Drop, .. })
     }
 
-    fn drop_oldest(&mut self) {
-        if let Some((_, initial)) = self.every.pop_front() {
-            self.initial_pending -= usize::from(initial);
-            self.lagged += 1;
-        }
+    fn pop_every(&mut self) -> Option<(Change, bool)> {
+        let (change, initial) = self.every.pop_front()?;
+        self.initial_in_every -= usize::from(initial);
+        Some((change, initial))
+    }
+
+    fn merge(&mut self, change: Change, initial: bool) {
+        self.coalesced.push(change, initial, self.delivery.split_recreated);
     }
 }
 

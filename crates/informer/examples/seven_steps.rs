@@ -2,6 +2,8 @@
 //!
 //! `cargo run -p informer --example seven_steps`
 
+#![expect(clippy::print_stdout, reason = "an example says what it sees")]
+
 use std::sync::Arc;
 use std::time::Duration;
 

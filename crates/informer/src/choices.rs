@@ -1,5 +1,9 @@
 //! What a user may choose about lists and memory.
 
+use std::sync::Arc;
+
+use informer_core::{DecodeError, Object, View};
+
 /// How the first list reads (later ones never go back behind what was seen).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FirstListChoice {
@@ -34,4 +38,14 @@ pub enum Layout {
     /// As bytes, and decoded from the first look on: for consumers that read every object all the time. A decoded pod
     /// takes 33 KB and more.
     Decoded,
+}
+
+impl Layout {
+    /// An object as a `T`, kept or shared.
+    pub(crate) fn view<T: View>(self, object: &Arc<Object>) -> Result<Arc<T>, DecodeError> {
+        match self {
+            Self::Bytes => T::of(object),
+            Self::Decoded => T::kept(object),
+        }
+    }
 }

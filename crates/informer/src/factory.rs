@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use informer_core::View;
 use informer_core::backoff::BackoffConfig;
 use informer_core::reflector::ReflectorConfig;
@@ -17,7 +16,7 @@ use crate::informer::Informer;
 use crate::resource::{ResourceType, Selection};
 use crate::runtime::Runtime;
 use crate::server::Server;
-use crate::shared::{Content, Core, ListOptionsTweak, Settings, Shared};
+use crate::shared::{Content, Core, Life, ListOptionsTweak, Settings, Shared};
 use crate::sync::NotSynced;
 use crate::transform::Transform;
 use crate::transport::{KubeTransport, Transport};
@@ -55,8 +54,8 @@ struct Inner {
     options: Options,
     server: Arc<Server>,
     runtime: Runtime,
-    stop: CancellationToken,
-    /// Stops everything with the last handle of the factory and of all informers.
+    life: Life,
+    /// An informer lives as long as somebody has a handle of it.
     informers: Mutex<HashMap<Identity, Weak<Shared>>>,
 }
 
@@ -192,7 +191,8 @@ impl SharedInformerFactory {
         self.view(resource, Content::Metadata)
     }
 
-    /// Starts every informer that was asked for and is not running. Calling it again starts those that came since.
+    /// Starts every informer that was asked for, is not running, and of which somebody still has a handle. Calling it
+    /// again starts those that came since.
     pub fn start(&self) {
         for informer in self.inner.living() {
             informer.core().start();
@@ -221,12 +221,27 @@ impl SharedInformerFactory {
         crate::sync::wait_for_all(&self.inner.started(), limit, true).await
     }
 
-    /// Stops every informer and waits until nothing runs: no task, no connection.
+    /// Stops every informer and waits until nothing runs: no task, no request, no handler's call.
     /// Not to be awaited in a handler, whose call would have to end first.
+    ///
+    /// Handlers get no further calls; one that is under way is waited for, however long it takes:
+    /// [`SharedInformerFactory::shutdown_within`] does not.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: everything stops all the same, only the waiting ends.
     pub async fn shutdown(&self) {
-        self.inner.stop.cancel();
-        let informers = self.inner.living();
-        join_all(informers.iter().map(|informer| informer.core().stopped())).await;
+        self.inner.begin_stop();
+        self.inner.life.ended().await;
+    }
+
+    /// As [`SharedInformerFactory::shutdown`], but handlers' calls that are not over within `limit` are dropped at their
+    /// next `await`. Whether all ended by themselves.
+    ///
+    /// A call that blocks its thread cannot be dropped, and is waited for.
+    pub async fn shutdown_within(&self, limit: Duration) -> bool {
+        self.inner.begin_stop();
+        self.inner.life.ended_within(limit).await
     }
 
     fn view<T: View>(&self, resource: ResourceType, content: Content) -> Informer<T> {
@@ -241,15 +256,18 @@ impl SharedInformerFactory {
 impl Inner {
     /// The informer that is there, or a new one.
     fn shared(&self, resource: ResourceType, selection: &Selection, content: Content) -> Arc<Shared> {
+        let selection = &selection.of(&resource);
         let mut informers = self.informers.lock().unwrap_or_else(PoisonError::into_inner);
         informers.retain(|_, informer| informer.strong_count() > 0);
         let identity =
             |content| Identity { resource: resource.clone(), selection: selection.clone(), content };
         let living = |content| informers.get(&identity(content)).and_then(Weak::upgrade);
-        if let Some(whole) = living(Content::Whole).filter(|whole| !whole.core().is_stopped()) {
+        if let Some(whole) = living(Content::Whole).filter(|whole| !whole.core().life.is_stopped()) {
             return whole;
         }
-        if let Some(metadata) = living(Content::Metadata).filter(|metadata| !metadata.core().is_stopped()) {
+        if let Some(metadata) =
+            living(Content::Metadata).filter(|metadata| !metadata.core().life.is_stopped())
+        {
             if content == Content::Metadata {
                 return metadata;
             }
@@ -270,10 +288,18 @@ impl Inner {
             options.transform.clone(),
             self.server.clone(),
             self.runtime.clone(),
-            &self.stop,
+            self.life.part(),
         ));
         informers.insert(identity(content), Arc::downgrade(&shared));
         shared
+    }
+
+    /// Tells everything to end. What is no longer in `informers` was told when its last handle was dropped.
+    fn begin_stop(&self) {
+        self.life.begin_stop();
+        for informer in self.living() {
+            informer.core().begin_stop();
+        }
     }
 
     fn living(&self) -> Vec<Arc<Shared>> {
@@ -445,7 +471,7 @@ impl FactoryBuilder {
             options: self.options,
             server: Arc::new(Server::new(transport)),
             runtime,
-            stop: self.stop,
+            life: Life::new(self.stop),
             informers: Mutex::default(),
         };
         Ok(SharedInformerFactory { inner: Arc::new(inner), selection: self.selection })

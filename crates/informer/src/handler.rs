@@ -2,23 +2,26 @@
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use futures_util::{FutureExt, StreamExt};
+use futures_util::FutureExt;
 use informer_core::{DecodeError, View};
 use tokio::sync::watch;
 
 use crate::Error;
 use crate::change::{Change, Deleted, Previous};
-use crate::changes::Changes;
-use crate::shared::Subscriber;
+use crate::feed::Feed;
+use crate::shared::{Shared, Subscriber};
 use crate::subscribe::Subscribe;
 
 /// What to do about changes. Each method does nothing unless it is written.
 ///
 /// One call at a time; per object in the server's order. A slow call delays only this handler, a panic is reported and
 /// the next change is handled. The cache is never behind what a handler is told, but may be ahead of it.
+///
+/// When the informer stops, the call under way goes on to its end and no other one begins: what was pending is not told.
+/// Who wants it takes [`Changes`](crate::Changes).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -92,9 +95,14 @@ pub trait Handler<T: View>: Send + 'static {
 pub struct Registration {
     id: u64,
     subscriber: Arc<Subscriber>,
+    informer: Arc<KeepAlive>,
     progress: watch::Receiver<HandlerProgress>,
     detached: bool,
 }
+
+/// The informer, for as long as the handler is wanted. The handler's task holds this too, for when it is detached; but a
+/// handler that was removed keeps nothing running, even if its last call never ends.
+struct KeepAlive(Mutex<Option<Arc<Shared>>>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct HandlerProgress {
@@ -129,7 +137,11 @@ impl Registration {
     }
 
     /// Removes the handler and waits until its last call has ended. From inside of the handler it does not wait, since
-    /// that call cannot end before.
+    /// that call cannot end before. What the call itself waits for must not wait for this.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: the handler is removed, only the waiting ends.
     pub async fn remove(self) {
         self.subscriber.remove();
         if CURRENT.try_with(|current| *current == self.id).unwrap_or(false) {
@@ -140,7 +152,7 @@ impl Registration {
         let _ = progress.wait_for(|progress| progress.ended).await;
     }
 
-    /// Leaves the handler in place until the informer stops.
+    /// Leaves the handler in place, and the informer alive, until the informer is stopped.
     pub fn detach(mut self) {
         self.detached = true;
     }
@@ -148,9 +160,19 @@ impl Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        if !self.detached {
-            self.subscriber.remove();
+        if self.detached {
+            return;
         }
+        self.subscriber.remove();
+        if let Some(shared) = self.informer.release() {
+            shared.core().fanout.unsubscribe(&self.subscriber);
+        }
+    }
+}
+
+impl KeepAlive {
+    fn release(&self) -> Option<Arc<Shared>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
@@ -159,47 +181,53 @@ pub(crate) fn register<T: View>(
     handler: impl Handler<T>,
 ) -> Result<Registration, Error> {
     let runtime = tokio::runtime::Handle::try_current().map_err(|_| Error::no_runtime())?;
-    let name = options.name.clone();
-    let changes = options.changes()?;
-    let subscriber = changes.subscriber().clone();
+    let shared = options.informer.shared().clone();
+    let life = &shared.core().life;
+    let running = life.running();
+    let feed = Feed::subscribe(options)?;
+    let subscriber = feed.subscriber().clone();
     let (sender, progress) = watch::channel(HandlerProgress { synced: false, ended: false });
     let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-    let core = changes.informer().core().clone();
-    let task = CURRENT.scope(id, run(changes, handler, name, sender));
-    runtime.spawn(core.track(task));
-    Ok(Registration { id, subscriber, progress, detached: false })
+    let cut = life.cut_token();
+    let informer = Arc::new(KeepAlive(Mutex::new(Some(shared))));
+    let kept = informer.clone();
+    let calls = CURRENT.scope(id, run(feed, handler, sender));
+    runtime.spawn(async move {
+        // Nobody is there to hear that it was cut off.
+        let _ = cut.run_until_cancelled_owned(calls).await;
+        drop(kept.release());
+        drop(running);
+    });
+    Ok(Registration { id, subscriber, informer, progress, detached: false })
 }
 
 /// Calls the handler until it is removed or the informer stops.
-async fn run<T: View>(
-    mut changes: Changes<T>,
-    mut handler: impl Handler<T>,
-    name: String,
-    progress: watch::Sender<HandlerProgress>,
-) {
-    // Declared last, dropped first: whoever waits for the end finds the handler gone.
+async fn run<T: View>(feed: Feed<T>, handler: impl Handler<T>, progress: watch::Sender<HandlerProgress>) {
+    // Dropped in the reverse order, also when this is cut off: whoever waits for the end finds the handler gone.
     let ended = Ended(progress);
+    let mut feed = feed;
+    let mut handler = handler;
     loop {
-        // A filter of the user's may panic too.
-        let next = AssertUnwindSafe(changes.next()).catch_unwind().await;
-        let change = match next {
+        // Reading an object as the user's type may panic too.
+        let change = match AssertUnwindSafe(feed.next()).catch_unwind().await {
             Ok(Some(change)) => change,
             Ok(None) => break,
             Err(_) => {
-                tracing::error!(handler = name, "the filter panicked; the change is left out");
+                tracing::error!(handler = feed.name(), "reading an object panicked; it is left out");
                 continue;
             }
         };
+        if feed.subscriber().is_closed() {
+            break;
+        }
         let synced = matches!(change, Change::Synced);
         if AssertUnwindSafe(call(&mut handler, change)).catch_unwind().await.is_err() {
-            tracing::error!(handler = name, "the handler panicked; the next change is handled");
+            tracing::error!(handler = feed.name(), "the handler panicked; the next change is handled");
         }
         if synced {
             ended.0.send_modify(|progress| progress.synced = true);
         }
     }
-    drop(handler);
-    drop(changes);
 }
 
 struct Ended(watch::Sender<HandlerProgress>);

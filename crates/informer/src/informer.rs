@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use futures_util::stream::{Stream, StreamExt};
 use informer_core::reflector::{Report, Status};
-use informer_core::{Object, ResourceVersion, Scope, View};
-use tokio::sync::{broadcast, watch};
+use informer_core::{DecodeError, Object, ResourceVersion, Scope, View};
+use tokio::sync::broadcast;
 
 use crate::changes::Changes;
 use crate::handler::{Handler, Registration};
@@ -55,12 +55,17 @@ impl<T: View> Informer<T> {
         self.shared.core()
     }
 
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    pub(crate) fn layout(&self) -> Layout {
+        self.layout
+    }
+
     /// An object as a `T`, kept or shared as the layout says.
-    pub(crate) fn view(&self, object: &Arc<Object>) -> Result<Arc<T>, informer_core::DecodeError> {
-        match self.layout {
-            Layout::Bytes => T::of(object),
-            Layout::Decoded => T::kept(object),
-        }
+    pub(crate) fn view(&self, object: &Arc<Object>) -> Result<Arc<T>, DecodeError> {
+        self.layout.view(object)
     }
 
     /// The resource that is watched.
@@ -176,14 +181,24 @@ impl<T: View> Informer<T> {
         self.core().progress.status().borrow().clone()
     }
 
-    /// Each new status, beginning with the present one. Of several between two looks, the last.
+    /// Each new status, beginning with the present one. Of several between two looks, the last. Ends after
+    /// [`Status::Stopped`]. Keeps the informer alive.
     pub fn status_changes(&self) -> impl Stream<Item = Status> + Send + use<T> {
-        let keep_alive = self.clone();
-        stream_of(self.core().progress.status(), keep_alive)
+        let state = (self.core().progress.status(), None, self.clone());
+        futures_util::stream::unfold(state, |(mut receiver, last, keep_alive)| async move {
+            match last {
+                None => {}
+                Some(Status::Stopped) => return None,
+                Some(_) => receiver.changed().await.ok()?,
+            }
+            let status = receiver.borrow_and_update().clone();
+            Some((status.clone(), (receiver, Some(status), keep_alive)))
+        })
+        .boxed()
     }
 
     /// What went wrong or is noteworthy from now on: each disconnect with its cause, objects that cannot be read.
-    /// An observer that is 256 reports behind misses some.
+    /// An observer that is 256 reports behind misses some. Ends when the informer stops; does not keep it alive.
     pub fn reports(&self) -> broadcast::Receiver<Report> {
         self.core().progress.reports()
     }
@@ -222,27 +237,47 @@ impl<T: View> Informer<T> {
 
     /// Waits until the cache reflects `version`, as after a write of one's own; `false` if the informer stops before.
     ///
+    /// Of a server whose versions are no numbers none is known to be newer than another: there this waits for exactly
+    /// that version, which the cache may have passed already. An unset version is reached with the first content.
+    ///
     /// # Cancel safety
     ///
     /// Safe.
     pub async fn at_least(&self, version: &ResourceVersion) -> bool {
         let core = self.core();
+        let any = version.is_unset_or_zero();
         let mut current = core.progress.version();
         tokio::select! {
-            reached = current.wait_for(|current| current.is_at_least(version)) => reached.is_ok(),
-            () = core.stopping() => false,
+            biased;
+            reached = current.wait_for(|current| {
+                current.is_at_least(version) || (any && !current.is_unset())
+            }) => reached.is_ok(),
+            () = core.life.stopping() => false,
         }
     }
 
-    /// Looks at one more namespace from now on; `false` if it did already, or looks at all of them.
+    /// Looks at one more namespace, from now on or from the start on; `false` if it did already, looks at all of them,
+    /// or has stopped. Its first objects are told as additions that are not initial, and the informer stays synced
+    /// meanwhile.
     pub fn add_namespace(&self, namespace: &str) -> bool {
         !self.core().selection.namespaces.is_empty()
-            && self.core().add_source(Scope::Namespace(namespace.into()))
+            && self.core().add_scope(Scope::Namespace(namespace.into()))
     }
 
-    /// Looks at a namespace no longer: its objects leave, as deletions that were missed.
+    /// Looks at a namespace no longer: its objects leave, as deletions that were missed, and this waits until its
+    /// connection is closed. `false` if it was not looked at.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: the namespace is removed, only the waiting ends.
     pub async fn remove_namespace(&self, namespace: &str) -> bool {
-        self.core().remove_source(&Scope::Namespace(namespace.into())).await
+        match self.core().remove_scope(&Scope::Namespace(namespace.into())) {
+            Some(ended) => {
+                ended.await;
+                true
+            }
+            None => false,
+        }
     }
 
     /// Tries at once whatever waits for a server to answer better than before.
@@ -250,34 +285,30 @@ impl<T: View> Informer<T> {
         self.core().retry_now();
     }
 
-    /// Stops the informer for all its users, and waits until nothing of it runs: no task, no connection.
+    /// Stops the informer for all its users, and waits until nothing of it runs: no task, no request, no handler's call.
     /// Not to be awaited in one of its own handlers, whose call would have to end first.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: it stops all the same, only the waiting ends.
     pub async fn stop(&self) {
-        self.core().stopped().await;
+        self.core().begin_stop();
+        self.core().life.ended().await;
+    }
+
+    /// As [`Informer::stop`], but handlers' calls that are not over within `limit` are dropped at their next `await`.
+    /// Whether all ended by themselves.
+    ///
+    /// A call that blocks its thread cannot be dropped, and is waited for.
+    pub async fn stop_within(&self, limit: Duration) -> bool {
+        self.core().begin_stop();
+        self.core().life.ended_within(limit).await
     }
 
     /// Whether it has stopped.
     pub fn is_stopped(&self) -> bool {
-        self.core().is_stopped()
+        self.core().life.is_stopped()
     }
-}
-
-/// The values of a watch channel, for as long as `keep_alive` is needed to have any.
-fn stream_of<V: Clone + Send + Sync + 'static>(
-    receiver: watch::Receiver<V>,
-    keep_alive: impl Send + 'static,
-) -> impl Stream<Item = V> + Send {
-    futures_util::stream::unfold(
-        (receiver, true, keep_alive),
-        |(mut receiver, first, keep_alive)| async move {
-            if !first {
-                receiver.changed().await.ok()?;
-            }
-            let value = receiver.borrow_and_update().clone();
-            Some((value, (receiver, false, keep_alive)))
-        },
-    )
-    .boxed()
 }
 
 impl<T> Clone for Informer<T> {

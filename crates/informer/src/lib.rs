@@ -59,6 +59,7 @@ mod choices;
 mod error;
 mod exchange;
 mod factory;
+mod feed;
 mod handler;
 mod index;
 mod informer;
@@ -93,5 +94,6 @@ pub use informer_core::mailbox::WhenFull;
 pub use informer_core::reflector::{Cause, Report, Status};
 pub use informer_core::wire::ApiStatus;
 pub use informer_core::{
-    DecodeError, InvalidKey, InvalidSelector, Labels, Object, ObjectKey, ResourceVersion, Selector, Source, Uid, View,
+    DecodeError, InvalidKey, InvalidSelector, Labels, Object, ObjectKey, ResourceVersion, Selector, Source,
+    Uid, View,
 };

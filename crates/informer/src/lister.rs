@@ -60,11 +60,11 @@ impl<T: View> Lister<T> {
     /// When there is none ([`Error::is_not_found`]), or it cannot be read as a `T` ([`Error::is_decode`]).
     pub fn get(&self, key: &str) -> Result<Arc<T>, Error> {
         let resource = self.informer.resource();
-        let key = match &self.namespace {
+        let parsed = match &self.namespace {
             Some(namespace) => ObjectKey::new(Some(namespace), key),
             None => key.parse(),
         };
-        let key = key.map_err(|error| Error::invalid("a key", "key", error))?;
+        let key = parsed.map_err(|error| Error::invalid("a key", key, error))?;
         let object = self.informer.core().cache.get(&key);
         let object = object
             .filter(|object| self.selector.matches(object.labels()))

@@ -107,8 +107,17 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    pub(crate) fn scopes(&self, resource: &ResourceType) -> Vec<Scope> {
-        if self.namespaces.is_empty() || !resource.namespaced {
+    /// The same for a resource: one without namespaces is in none.
+    pub(crate) fn of(&self, resource: &ResourceType) -> Self {
+        let mut selection = self.clone();
+        if !resource.namespaced {
+            selection.namespaces.clear();
+        }
+        selection
+    }
+
+    pub(crate) fn scopes(&self) -> Vec<Scope> {
+        if self.namespaces.is_empty() {
             return vec![Scope::All];
         }
         self.namespaces.iter().map(|namespace| Scope::Namespace(namespace.as_str().into())).collect()

@@ -2,6 +2,7 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use informer_core::reflector::{FirstList, ReflectorConfig, StreamingList};
@@ -25,6 +26,7 @@ struct Version {
 
 /// From here on, consistent lists are answered from the server's cache (KEP-2340, KEP-4988).
 const CONSISTENT_LIST_FROM_CACHE: Version = Version { major: 1, minor: 34 };
+const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 /// An answer of `/version` is a few hundred bytes.
 const VERSION_LIMIT: usize = 64 * 1024;
 
@@ -33,8 +35,8 @@ impl Server {
         Self { transport, version: OnceCell::new() }
     }
 
-    pub(crate) fn transport(&self) -> &dyn Transport {
-        &*self.transport
+    pub(crate) fn transport(&self) -> &Arc<dyn Transport> {
+        &self.transport
     }
 
     /// The settings, with what depends on the server decided.
@@ -42,7 +44,7 @@ impl Server {
         let first_list = match settings.first_list {
             FirstListChoice::Consistent => FirstList::Consistent,
             FirstListChoice::Any => FirstList::Any,
-            FirstListChoice::ByServer => match self.version().await {
+            FirstListChoice::ByServer => match self.version_in_time().await {
                 Some(version) if version < CONSISTENT_LIST_FROM_CACHE => FirstList::Any,
                 // Not knowing, rather a dear list than an old one.
                 _ => FirstList::Consistent,
@@ -59,6 +61,11 @@ impl Server {
     /// A number that no two reflectors share.
     pub(crate) fn seed(&self) -> u64 {
         RandomState::new().build_hasher().finish()
+    }
+
+    /// A server that does not answer must not keep anybody waiting, nor each of many waiting for the others.
+    async fn version_in_time(&self) -> Option<Version> {
+        tokio::time::timeout(VERSION_TIMEOUT, self.version()).await.ok().flatten()
     }
 
     async fn version(&self) -> Option<Version> {

@@ -2,16 +2,19 @@
 
 mod driver;
 mod fanout;
+mod life;
 mod progress;
+mod reader;
 mod source;
 
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use informer_core::reflector::ReflectorConfig;
-use informer_core::{Cache, Change, Scope, Store};
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use informer_core::store::Replace;
+use informer_core::{Cache, Change, Scope, SourceId, Store};
 
 use crate::resource::{ResourceType, Selection};
 use crate::runtime::Runtime;
@@ -21,6 +24,7 @@ use crate::{Error, FirstListChoice, StreamingListChoice};
 use source::Sources;
 
 pub(crate) use fanout::{Fanout, Subscriber};
+pub(crate) use life::Life;
 pub(crate) use progress::Progress;
 
 /// What of each object is fetched.
@@ -62,14 +66,14 @@ pub(crate) struct Core {
     pub(crate) cache: Cache,
     pub(crate) fanout: Fanout,
     pub(crate) progress: Progress,
-    /// The writing side. Only the tasks that feed it lock it.
+    pub(crate) life: Life,
+    /// The writing side. Changes are put into the mailboxes before it is unlocked, so that everybody hears of them in
+    /// the order in which they happened, whichever source they came from.
     store: Mutex<Store>,
-    /// What is read of it before a start, and may be changed until then.
+    /// What may be changed until the start. Locked before `sources`, and that before `store`.
     setup: Mutex<Setup>,
     sources: Mutex<Sources>,
     runtime: Runtime,
-    tasks: TaskTracker,
-    stop: CancellationToken,
 }
 
 /// What may be set until the start.
@@ -78,6 +82,8 @@ pub(crate) struct Setup {
     started: bool,
     pub(crate) content: Content,
     pub(crate) transform: Option<Transform>,
+    /// What to look at from the start on.
+    scopes: Vec<Scope>,
 }
 
 impl Shared {
@@ -87,9 +93,10 @@ impl Shared {
         transform: Option<Transform>,
         server: Arc<Server>,
         runtime: Runtime,
-        stop: &CancellationToken,
+        life: Life,
     ) -> Self {
         let store = Store::new();
+        let scopes = selection.scopes();
         let core = Core {
             resource,
             selection,
@@ -98,19 +105,21 @@ impl Shared {
             cache: store.cache(),
             fanout: Fanout::default(),
             progress: Progress::default(),
+            life,
             store: Mutex::new(store),
-            setup: Mutex::new(Setup { started: false, content, transform }),
+            setup: Mutex::new(Setup { started: false, content, transform, scopes }),
             sources: Mutex::default(),
             runtime,
-            tasks: TaskTracker::new(),
-            stop: stop.child_token(),
         };
         let core = Arc::new(core);
         // A token of the user's may stop everything at any time.
         let stopped = core.clone();
+        let running = core.life.running();
         core.runtime.spawn(async move {
-            stopped.stopping().await;
+            stopped.life.stopping().await;
             stopped.begin_stop();
+            drop(stopped);
+            drop(running);
         });
         Self { core }
     }
@@ -129,20 +138,17 @@ impl Drop for Shared {
 impl Core {
     /// Starts listing and watching; once.
     pub(crate) fn start(self: &Arc<Self>) {
-        if std::mem::replace(&mut lock(&self.setup).started, true) || self.is_stopped() {
+        let mut setup = lock(&self.setup);
+        if std::mem::replace(&mut setup.started, true) {
             return;
         }
-        for scope in self.selection.scopes(&self.resource) {
-            self.add_source(scope);
+        for scope in std::mem::take(&mut setup.scopes) {
+            self.start_source(scope);
         }
     }
 
     pub(crate) fn is_started(&self) -> bool {
         lock(&self.setup).started
-    }
-
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.stop.is_cancelled()
     }
 
     pub(crate) fn setup(&self) -> Setup {
@@ -167,36 +173,67 @@ impl Core {
         Ok(())
     }
 
-    /// Feeds the cache from one more scope.
-    pub(crate) fn add_source(self: &Arc<Self>, scope: Scope) -> bool {
+    /// Feeds the cache from one more scope, from the start on. `false` if it does already, or has stopped.
+    pub(crate) fn add_scope(self: &Arc<Self>, scope: Scope) -> bool {
+        let mut setup = lock(&self.setup);
+        if setup.started {
+            return self.start_source(scope);
+        }
+        let new = !self.life.is_stopped() && !setup.scopes.contains(&scope);
+        if new {
+            setup.scopes.push(scope);
+        }
+        new
+    }
+
+    fn start_source(self: &Arc<Self>, scope: Scope) -> bool {
+        let running = self.life.running();
         let mut sources = lock(&self.sources);
-        if self.is_stopped() || sources.contains(&scope) {
+        if self.life.is_stopped() || sources.contains(&scope) {
             return false;
         }
-        let id = self.store().add_source(scope.clone());
-        let (control, running) = sources.insert(scope.clone(), id, self.stop.child_token());
+        let id = lock(&self.store).add_source(scope.clone());
+        let (control, ended) = sources.insert(scope.clone(), id, self.life.stop_token());
         self.progress.source_added(id);
         let task = driver::run(self.clone(), id, scope, control);
-        self.runtime.spawn(self.track(async move {
-            task.await;
+        let core = self.clone();
+        self.runtime.spawn(async move {
+            if AssertUnwindSafe(task).catch_unwind().await.is_err() {
+                // Rather an informer that says it has stopped than one that silently grows old.
+                tracing::error!(resource = %core.resource, "the informer failed and stops: this is a bug");
+                core.begin_stop();
+            }
+            drop(core);
+            drop(ended);
             drop(running);
-        }));
+        });
         true
     }
 
-    /// Stops feeding the cache from a scope; its objects leave.
-    pub(crate) async fn remove_source(&self, scope: &Scope) -> bool {
-        let Some(mut source) = lock(&self.sources).remove(scope) else { return false };
-        source.ended().await;
-        let (revision, changes) = {
-            let mut store = self.store();
-            let changes = store.remove_source(source.id());
-            (store.revision(), changes)
+    /// Stops feeding the cache from a scope; its objects leave at once, and the returned future resolves when the
+    /// source's request has ended too. `None` if it was not fed from there.
+    pub(crate) fn remove_scope(&self, scope: &Scope) -> Option<impl Future<Output = ()> + use<>> {
+        let source = {
+            let mut setup = lock(&self.setup);
+            let waiting = setup.scopes.len();
+            setup.scopes.retain(|other| other != scope);
+            let source = lock(&self.sources).remove(scope);
+            if source.is_none() && waiting == setup.scopes.len() {
+                return None;
+            }
+            source
         };
-        self.publish(revision, &changes);
-        self.progress.source_removed(source.id());
-        self.sync_if_complete();
-        true
+        if let Some(source) = &source {
+            source.stop();
+            // What the source still brings is of an unknown source from here on.
+            self.change(|store| store.remove_source(source.id()));
+            self.observe(|progress| progress.source_removed(source.id()));
+        }
+        Some(async move {
+            if let Some(source) = source {
+                source.ended().await;
+            }
+        })
     }
 
     /// Wakes whatever waits for a server to answer better than before.
@@ -204,48 +241,51 @@ impl Core {
         lock(&self.sources).wake_all();
     }
 
-    /// Resolves when a stop begins.
-    pub(crate) async fn stopping(&self) {
-        self.stop.cancelled().await;
-    }
-
-    /// Counts a task among those that a stop waits for.
-    pub(crate) fn track<F: Future>(&self, task: F) -> impl Future<Output = F::Output> + use<F> {
-        self.tasks.track_future(task)
-    }
-
     /// Ends everything that runs, without waiting for it.
     pub(crate) fn begin_stop(&self) {
-        self.stop.cancel();
-        self.tasks.close();
+        self.life.begin_stop();
         self.fanout.stop();
         self.progress.stopped();
     }
 
-    /// Ends everything that runs, and waits until it has.
-    pub(crate) async fn stopped(&self) {
-        self.begin_stop();
-        self.tasks.wait().await;
+    /// Starts to stage a list.
+    fn begin_replace(&self, source: SourceId, trust_versions: bool) -> Replace {
+        let store = lock(&self.store);
+        if trust_versions { store.begin_replace(source) } else { store.begin_restored_replace(source) }
     }
 
-    /// Tells a change of the cache to everybody who listens.
-    fn publish(&self, revision: u64, changes: &[Change]) {
-        self.fanout.offer(revision, changes);
-    }
-
-    fn sync_if_complete(&self) {
-        if self.store().is_synced() {
-            self.fanout.cache_synced();
+    /// Changes the cache, and tells everybody what came of it.
+    fn change(&self, change: impl FnOnce(&mut Store) -> Vec<Change>) {
+        let (told, synced, reports) = {
+            let mut store = lock(&self.store);
+            let changes = change(&mut store);
+            let told = self.fanout.offer(store.revision(), &changes);
+            let synced =
+                (store.is_synced() && !self.progress.is_synced()).then(|| self.fanout.cache_synced());
+            (told, synced, store.take_reports())
+        };
+        told.wake();
+        self.progress.version_reached(&self.cache);
+        if let Some(told) = synced {
+            told.wake();
             self.progress.synced();
+        }
+        for report in reports {
+            tracing::warn!(resource = %self.resource, %report, "an index function failed");
         }
     }
 
-    fn store(&self) -> MutexGuard<'_, Store> {
-        lock(&self.store)
+    /// Notes where a source stands. Resyncs pause while a list is under way, and go on when it is over.
+    fn observe(&self, note: impl FnOnce(&Progress)) {
+        let was_listing = self.progress.is_listing();
+        note(&self.progress);
+        if was_listing && !self.progress.is_listing() {
+            self.fanout.everybody().wake();
+        }
     }
 }
 
-/// User code may panic while one of these is held only inside index functions, which the store catches.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// No user code runs while one of these is held, but for index functions, whose panics the store catches.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -62,7 +62,8 @@ impl<T: View> Subscribe<T> {
         self
     }
 
-    /// Every change, of which up to `capacity` may wait; `when_full` says what happens to one more.
+    /// Every change, of which up to `capacity` may wait; `when_full` says what happens to one more. The first content is
+    /// never dropped.
     pub fn every_change(mut self, capacity: usize, when_full: WhenFull) -> Self {
         self.delivery.mode = Mode::Every { capacity, when_full };
         self
@@ -81,7 +82,8 @@ impl<T: View> Subscribe<T> {
         self
     }
 
-    /// Only objects for which this is true. An update across the border is an addition, or a deletion.
+    /// Only objects for which this is true. An update across the border is an addition, or a deletion. It may be asked
+    /// about the same version more than once, and should say the same then; an object for which it panics is left out.
     pub fn filter(mut self, filter: impl Fn(&T) -> bool + Send + Sync + 'static) -> Self {
         self.filter = Some(Arc::new(filter));
         self
@@ -97,7 +99,7 @@ impl<T: View> Subscribe<T> {
     ///
     /// # Errors
     ///
-    /// When the informer has stopped ([`Error::is_stopped`]).
+    /// When the informer has stopped ([`Error::is_stopped`]), or, with a resync, outside of a tokio runtime.
     pub fn changes(self) -> Result<Changes<T>, Error> {
         Changes::subscribe(self)
     }

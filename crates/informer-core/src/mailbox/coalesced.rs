@@ -28,6 +28,8 @@ enum Net {
     Recreated {
         deleted: Change,
         added: Change,
+        /// Whether the addition belongs to the first content.
+        initial: bool,
     },
 }
 
@@ -36,13 +38,12 @@ impl Coalesced {
     pub(super) fn push(&mut self, change: Change, initial: bool, split_recreated: bool) {
         let key = change.key().clone();
         let Some(pending) = self.by_key.remove(&key) else {
-            let at = self.next;
-            self.next += 1;
+            let at = self.place();
             self.order.insert(at, key.clone());
             return self.insert(key, Pending { at, initial, changes: Net::One(change) });
         };
         self.initial -= usize::from(pending.initial);
-        match merge(pending.changes, change, split_recreated) {
+        match merge(pending.changes, change, split_recreated.then_some(initial)) {
             Some(changes) => self.insert(key, Pending { changes, ..pending }),
             None => {
                 self.order.remove(&pending.at);
@@ -57,9 +58,11 @@ impl Coalesced {
         self.initial -= usize::from(pending.initial);
         match pending.changes {
             Net::One(change) => Some((change, pending.initial)),
-            Net::Recreated { deleted, added } => {
+            Net::Recreated { deleted, added, initial } => {
+                // An addition that is no first content comes after what is.
+                let at = if initial == pending.initial { at } else { self.place() };
                 self.order.insert(at, key.clone());
-                self.insert(key, Pending { at, initial: false, changes: Net::One(added) });
+                self.insert(key, Pending { at, initial, changes: Net::One(added) });
                 Some((deleted, pending.initial))
             }
         }
@@ -74,6 +77,12 @@ impl Coalesced {
         self.initial
     }
 
+    /// The place behind all others.
+    fn place(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
     fn insert(&mut self, key: ObjectKey, pending: Pending) {
         self.initial += usize::from(pending.initial);
         self.by_key.insert(key, pending);
@@ -81,15 +90,16 @@ impl Coalesced {
 }
 
 /// From the state last told to the newest, in one step; nothing when there is nothing left to tell.
-fn merge(pending: Net, change: Change, split_recreated: bool) -> Option<Net> {
+/// `split_initial`: where re-creations are told in two, whether the change belongs to the first content.
+fn merge(pending: Net, change: Change, split_initial: Option<bool>) -> Option<Net> {
     let source = change.source;
     let net = |delta| Some(Net::One(Change { delta, source }));
     let (pending, pending_source) = match pending {
         Net::One(Change { delta, source }) => (delta, source),
-        Net::Recreated { deleted, .. } => {
+        Net::Recreated { deleted, initial, .. } => {
             return Some(match change.delta {
                 Delta::Added(new) | Delta::Updated { new, .. } => {
-                    Net::Recreated { deleted, added: Change { delta: Delta::Added(new), source } }
+                    Net::Recreated { deleted, added: Change { delta: Delta::Added(new), source }, initial }
                 }
                 // The second incarnation came and went unheard of.
                 Delta::Deleted { .. } => Net::One(deleted),
@@ -104,10 +114,13 @@ fn merge(pending: Net, change: Change, split_recreated: bool) -> Option<Net> {
             net(Delta::Updated { old, new })
         }
         (Delta::Updated { old, .. }, Delta::Deleted { last, .. }) => net(Delta::Deleted { old, last }),
-        (Delta::Deleted { old, last }, Delta::Added(new)) if split_recreated => Some(Net::Recreated {
-            deleted: Change { delta: Delta::Deleted { old, last }, source: pending_source },
-            added: Change { delta: Delta::Added(new), source },
-        }),
+        (Delta::Deleted { old, last }, Delta::Added(new)) if split_initial.is_some() => {
+            Some(Net::Recreated {
+                deleted: Change { delta: Delta::Deleted { old, last }, source: pending_source },
+                added: Change { delta: Delta::Added(new), source },
+                initial: split_initial == Some(true),
+            })
+        }
         (Delta::Deleted { old, .. }, Delta::Added(new) | Delta::Updated { new, .. }) => {
             net(Delta::Updated { old, new })
         }

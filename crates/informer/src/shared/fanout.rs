@@ -1,4 +1,6 @@
 //! Tells every subscription what changed. The writer only puts changes into bounded mailboxes: it never waits.
+//!
+//! Nobody is woken while a lock is held: a waker is somebody else's code, and may drop a subscription.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -15,7 +17,8 @@ pub(crate) struct Fanout(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    subscribers: Vec<Arc<Subscriber>>,
+    /// Shared with those who are telling something right now.
+    subscribers: Arc<Vec<Arc<Subscriber>>>,
     synced: bool,
     stopped: bool,
 }
@@ -29,6 +32,10 @@ pub(crate) struct Subscriber {
     /// Nothing more is to be told.
     removed: AtomicBool,
 }
+
+/// Subscriptions that were told something and do not know yet.
+#[must_use = "who was told something has to be woken, once no lock is held"]
+pub(super) struct Told(Arc<Vec<Arc<Subscriber>>>);
 
 impl Fanout {
     /// Registers a subscription that collects changes from now on; the caller joins it with a snapshot. `None` when
@@ -44,52 +51,66 @@ impl Fanout {
             closed: AtomicBool::new(false),
             removed: AtomicBool::new(false),
         });
-        state.subscribers.push(subscriber.clone());
+        Arc::make_mut(&mut state.subscribers).push(subscriber.clone());
         Some(subscriber)
     }
 
     pub(crate) fn unsubscribe(&self, subscriber: &Arc<Subscriber>) {
-        lock(&self.0).subscribers.retain(|candidate| !Arc::ptr_eq(candidate, subscriber));
+        let mut state = lock(&self.0);
+        if state.subscribers.iter().any(|candidate| Arc::ptr_eq(candidate, subscriber)) {
+            Arc::make_mut(&mut state.subscribers).retain(|candidate| !Arc::ptr_eq(candidate, subscriber));
+        }
     }
 
-    pub(super) fn offer(&self, revision: u64, changes: &[Change]) {
+    /// Puts changes into all mailboxes. To be called in the order of the changes, one caller at a time.
+    pub(super) fn offer(&self, revision: u64, changes: &[Change]) -> Told {
         if changes.is_empty() {
-            return;
+            return Told(Arc::default());
         }
-        let state = lock(&self.0);
-        for subscriber in &state.subscribers {
+        // Who subscribes from here on finds the changes in the cache.
+        let subscribers = lock(&self.0).subscribers.clone();
+        for subscriber in subscribers.iter() {
             let mut mailbox = lock(&subscriber.mailbox);
             for change in changes {
                 mailbox.offer(revision, change);
             }
-            drop(mailbox);
-            subscriber.waker.wake();
         }
+        Told(subscribers)
     }
 
     /// The first content is complete.
-    pub(super) fn cache_synced(&self) {
+    pub(super) fn cache_synced(&self) -> Told {
         let mut state = lock(&self.0);
-        if !std::mem::replace(&mut state.synced, true) {
-            for subscriber in &state.subscribers {
-                lock(&subscriber.mailbox).cache_synced();
-                subscriber.waker.wake();
-            }
+        if std::mem::replace(&mut state.synced, true) {
+            return Told(Arc::default());
         }
+        for subscriber in state.subscribers.iter() {
+            lock(&subscriber.mailbox).cache_synced();
+        }
+        Told(state.subscribers.clone())
     }
 
-    /// Wakes everybody, for a look at something other than the mailbox.
-    pub(super) fn wake_all(&self) {
-        for subscriber in &lock(&self.0).subscribers {
-            subscriber.waker.wake();
-        }
+    /// Everybody, for a look at something other than the mailbox.
+    pub(super) fn everybody(&self) -> Told {
+        Told(lock(&self.0).subscribers.clone())
     }
 
     pub(super) fn stop(&self) {
-        let mut state = lock(&self.0);
-        state.stopped = true;
-        for subscriber in std::mem::take(&mut state.subscribers) {
+        let subscribers = {
+            let mut state = lock(&self.0);
+            state.stopped = true;
+            std::mem::take(&mut state.subscribers)
+        };
+        for subscriber in subscribers.iter() {
             subscriber.close();
+        }
+    }
+}
+
+impl Told {
+    pub(super) fn wake(self) {
+        for subscriber in self.0.iter() {
+            subscriber.waker.wake();
         }
     }
 }
@@ -116,8 +137,12 @@ impl Subscriber {
         self.removed.load(Ordering::Acquire)
     }
 
+    /// Ends the subscription at once, also where its reader never looks again.
     pub(crate) fn remove(&self) {
         self.removed.store(true, Ordering::Release);
+        let pending =
+            self.with_mailbox(|mailbox| std::mem::replace(mailbox, Mailbox::new(Delivery::default(), false)));
+        drop(pending);
         self.close();
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 
 use informer_core::reflector::{Report, Status};
-use informer_core::{ResourceVersion, SourceId};
+use informer_core::{Cache, ResourceVersion, SourceId};
 use tokio::sync::{broadcast, watch};
 
 use super::lock;
@@ -16,7 +16,8 @@ pub(crate) struct Progress {
     status: watch::Sender<Status>,
     synced: watch::Sender<bool>,
     version: watch::Sender<ResourceVersion>,
-    reports: broadcast::Sender<Report>,
+    /// `None` once nothing more will be reported.
+    reports: Mutex<Option<broadcast::Sender<Report>>>,
 }
 
 /// Reports are for observers: one that is slower than this many misses some, and is told so.
@@ -29,7 +30,7 @@ impl Default for Progress {
             status: watch::Sender::new(Status::Connecting),
             synced: watch::Sender::new(false),
             version: watch::Sender::new(ResourceVersion::UNSET),
-            reports: broadcast::Sender::new(REPORTS),
+            reports: Mutex::new(Some(broadcast::Sender::new(REPORTS))),
         }
     }
 }
@@ -47,21 +48,27 @@ impl Progress {
         *self.synced.borrow()
     }
 
-    /// Whether the content is being fetched.
+    /// Whether content is being fetched for some source.
     pub(crate) fn is_listing(&self) -> bool {
-        matches!(*self.status.borrow(), Status::Connecting | Status::Syncing { .. })
+        let is_listing = |status: &Status| matches!(status, Status::Connecting | Status::Syncing { .. });
+        lock(&self.sources).values().any(is_listing)
     }
 
     pub(crate) fn version(&self) -> watch::Receiver<ResourceVersion> {
         self.version.subscribe()
     }
 
+    /// Ends when the informer stops.
     pub(crate) fn reports(&self) -> broadcast::Receiver<Report> {
-        self.reports.subscribe()
+        match &*lock(&self.reports) {
+            Some(reports) => reports.subscribe(),
+            None => broadcast::Sender::new(1).subscribe(),
+        }
     }
 
     pub(super) fn source_added(&self, source: SourceId) {
-        self.source_status(source, Status::Connecting);
+        lock(&self.sources).insert(source, Status::Connecting);
+        self.publish_status();
     }
 
     pub(super) fn source_removed(&self, source: SourceId) {
@@ -69,8 +76,11 @@ impl Progress {
         self.publish_status();
     }
 
+    /// What a source that was removed still says is of no interest.
     pub(super) fn source_status(&self, source: SourceId, status: Status) {
-        lock(&self.sources).insert(source, status);
+        if let Some(entry) = lock(&self.sources).get_mut(&source) {
+            *entry = status;
+        }
         self.publish_status();
     }
 
@@ -78,26 +88,35 @@ impl Progress {
         self.synced.send_if_modified(|synced| !std::mem::replace(synced, true));
     }
 
-    pub(super) fn version_reached(&self, version: ResourceVersion) {
+    /// Says how far the cache is. It is asked here, so that of two who say it at once none says something older.
+    pub(super) fn version_reached(&self, cache: &Cache) {
         self.version.send_if_modified(|current| {
-            let changed = *current != version;
-            *current = version;
+            let reached = cache.resource_version();
+            let changed = *current != reached;
+            *current = reached;
             changed
         });
     }
 
     pub(super) fn report(&self, report: Report) {
-        // Nobody may be listening.
-        let _ = self.reports.send(report);
+        // Sending wakes: not under a lock.
+        let reports = lock(&self.reports).clone();
+        if let Some(reports) = reports {
+            // Nobody may be listening.
+            let _ = reports.send(report);
+        }
     }
 
     pub(super) fn stopped(&self) {
         self.status.send_if_modified(|status| std::mem::replace(status, Status::Stopped) != Status::Stopped);
+        let reports = lock(&self.reports).take();
+        drop(reports);
     }
 
     fn publish_status(&self) {
-        let Some(whole) = whole(&lock(&self.sources)) else { return };
         self.status.send_if_modified(|status| {
+            // Looked at in here, so that of two who publish at once the later one knows what the earlier one did.
+            let Some(whole) = whole(&lock(&self.sources)) else { return false };
             let changed = *status != whole && *status != Status::Stopped;
             if changed {
                 *status = whole;

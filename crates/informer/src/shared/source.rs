@@ -58,10 +58,13 @@ impl Source {
         self.id
     }
 
-    /// Stops the task and waits for its end.
-    pub(super) async fn ended(&mut self) {
+    pub(super) fn stop(&self) {
         self.control.stop.cancel();
+    }
+
+    /// Waits for the end of the task.
+    pub(super) async fn ended(self) {
         // The sender is dropped with the task; nothing is ever sent.
-        let _ = (&mut self.ended).await;
+        let _ = self.ended.await;
     }
 }

@@ -1,0 +1,200 @@
+//! The examples of `informer` run against a real server, and say what they are there to show.
+
+#![expect(clippy::expect_used, clippy::panic, reason = "a test may stop at a surprise, its helpers too")]
+
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use conformance::{Rig, custom_resource};
+use control_plane::ControlPlane;
+use k8s_openapi::api::apps::v1::ReplicaSet;
+use k8s_openapi::api::core::v1::{Pod, Service};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube_client::Api;
+use kube_client::api::{Patch, PatchParams};
+use kube_core::DynamicObject;
+use kube_core::discovery::ApiResource;
+use serde_json::{Value, json};
+
+/// An example that runs.
+struct Example {
+    process: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Example {
+    fn run(rig: &Rig, program: &str, arguments: &[&str]) -> Self {
+        let mut process = Command::new(program)
+            .args(arguments)
+            .env("KUBECONFIG", rig.server().kubeconfig())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a process");
+        let lines = BufReader::new(process.stdout.take().expect("a pipe")).lines();
+        Self { process, lines }
+    }
+
+    fn line(&mut self) -> String {
+        self.lines.next().expect("a line").expect("a line")
+    }
+
+    /// Reads on to a line with this text.
+    fn says(&mut self, text: &str) -> String {
+        let mut said = Vec::new();
+        for line in &mut self.lines {
+            said.push(line.expect("a line"));
+            if let Some(line) = said.last().filter(|line| line.contains(text)) {
+                return line.clone();
+            }
+        }
+        panic!("it did not say {text:?}, but: {said:#?}");
+    }
+
+    /// Reads on to the end.
+    fn output(mut self) -> Vec<String> {
+        let lines = (&mut self.lines).map(|line| line.expect("a line")).collect();
+        assert!(self.process.wait().expect("an end").success(), "{lines:#?}");
+        lines
+    }
+}
+
+impl Drop for Example {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn typed<T: serde::de::DeserializeOwned>(object: Value) -> T {
+    serde_json::from_value(object).expect("an object of that type")
+}
+
+fn pod(name: &str) -> Pod {
+    typed(json!({
+        "metadata": { "name": name },
+        "spec": { "containers": [{ "name": "main", "image": "none" }] },
+    }))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn seven_steps() {
+    let Some(rig) = Rig::shared("seven_steps").await else { return };
+    let pods = Api::<Pod>::namespaced(rig.client(), "default");
+    for name in ["step-a", "step-b"] {
+        pods.create(&Default::default(), &pod(name)).await.unwrap();
+    }
+    let output = Example::run(&rig, env!("CARGO_BIN_EXE_example_seven_steps"), &[]).output();
+    assert!(output.contains(&"added step-a (from the start)".to_owned()), "{output:#?}");
+    assert_eq!(output.last().unwrap(), "2 pods in default: step-a, step-b");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pods_by_ip() {
+    let Some(rig) = Rig::shared("pods_by_ip").await else { return };
+    let pods = Api::<Pod>::namespaced(rig.client(), rig.namespace());
+    for (name, ip) in [("host-a", "10.1.0.1"), ("host-b", "10.1.0.1"), ("own", "10.2.0.7"), ("none", "")] {
+        pods.create(&Default::default(), &pod(name)).await.unwrap();
+        if !ip.is_empty() {
+            let status = json!({ "status": { "podIP": ip, "podIPs": [{ "ip": ip }] } });
+            pods.patch_status(name, &PatchParams::default(), &Patch::Merge(status)).await.unwrap();
+        }
+    }
+    let program = env!("CARGO_BIN_EXE_example_pods_by_ip");
+    let output = Example::run(&rig, program, &["10.1.0.1", "10.2.0.7", "10.2.0.8"]).output();
+    let expected =
+        ["10.1.0.1: pods-by-ip/host-a, pods-by-ip/host-b", "10.2.0.7: pods-by-ip/own", "10.2.0.8: nobody"];
+    assert_eq!(output[1..], expected);
+    assert!(output[0].ends_with("pods use 2 IPs"), "{output:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn several_kinds() {
+    let Some(rig) = Rig::shared("several_kinds").await else { return };
+    let labels = json!({ "app": "web" });
+    let set: ReplicaSet = typed(json!({
+        "metadata": { "name": "web" },
+        "spec": {
+            "replicas": 3,
+            "selector": { "matchLabels": labels },
+            "template": {
+                "metadata": { "labels": labels },
+                "spec": { "containers": [{ "name": "main", "image": "none" }] },
+            },
+        },
+    }));
+    let service: Service = typed(json!({
+        "metadata": { "name": "web" },
+        "spec": { "selector": labels, "clusterIP": "None", "ports": [{ "port": 80 }] },
+    }));
+    let default = Default::default();
+    Api::namespaced(rig.client(), rig.namespace()).create(&default, &pod("web")).await.unwrap();
+    Api::namespaced(rig.client(), rig.namespace()).create(&default, &set).await.unwrap();
+    Api::namespaced(rig.client(), rig.namespace()).create(&default, &service).await.unwrap();
+    let program = env!("CARGO_BIN_EXE_example_several_kinds");
+    let output = Example::run(&rig, program, &["several-kinds/web"]).output();
+    let expected = [
+        r#"pod several-kinds/web: Some("Pending")"#,
+        "replica set several-kinds/web: Some(3) replicas",
+        r#"service several-kinds/web: Some("None")"#,
+    ];
+    assert_eq!(output, expected);
+    let output = Example::run(&rig, program, &["several-kinds/none"]).output();
+    assert_eq!(output[0], "pod several-kinds/none: pods.v1 `several-kinds/none` is not in the cache");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dynamic() {
+    let Some(rig) = Rig::shared("dynamic").await else { return };
+    rig.add_namespace("dynamic-elsewhere").await;
+    let (definition, resource) = custom_resource("dynamic.example.com", "Widget");
+    let definitions = Api::<CustomResourceDefinition>::all(rig.client());
+    definitions.create(&Default::default(), &definition).await.unwrap();
+    let arguments = ["widgets.v1.dynamic.example.com", "Widget", rig.namespace()];
+    let mut example = Example::run(&rig, env!("CARGO_BIN_EXE_example_dynamic"), &arguments);
+    // By then, if not before, the resource is served.
+    example.says("live since");
+
+    let api_resource = ApiResource {
+        group: resource.group.clone(),
+        version: resource.version.clone(),
+        api_version: resource.api_version(),
+        kind: resource.kind.clone(),
+        plural: resource.plural.clone(),
+    };
+    let patch = Patch::Merge(json!({ "spec": { "size": 2 } }));
+    let widget = DynamicObject::new("w", &api_resource).data(json!({ "spec": { "size": 1 } }));
+    let elsewhere = Api::<DynamicObject>::namespaced_with(rig.client(), "dynamic-elsewhere", &api_resource);
+    elsewhere.create(&Default::default(), &widget).await.unwrap();
+    elsewhere.delete("w", &Default::default()).await.unwrap();
+    // Each is told before the next happens: what happens at once may be told at once.
+    let widgets = Api::<DynamicObject>::namespaced_with(rig.client(), rig.namespace(), &api_resource);
+    widgets.create(&Default::default(), &widget).await.unwrap();
+    assert_eq!(example.line(), r#"added w: {"size":1}"#);
+    widgets.patch("w", &PatchParams::default(), &patch).await.unwrap();
+    assert_eq!(example.line(), r#"updated w: {"size":1} -> {"size":2}"#);
+    widgets.delete("w", &Default::default()).await.unwrap();
+    assert_eq!(example.line(), "deleted w");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn raw_watch() {
+    for (name, forgets, how) in [("raw-watch", false, "deleted"), ("forgotten", true, "gone, nobody saw how")]
+    {
+        let Some(rig) = Rig::own(name, ControlPlane::builder()).await else { return };
+        let mut example = Example::run(&rig, env!("CARGO_BIN_EXE_example_raw_watch"), &[rig.namespace()]);
+        example.says("Press Enter to reconnect");
+        if forgets {
+            rig.forget_history().await;
+        }
+        let mut stdin = example.process.stdin.take().expect("a pipe");
+        writeln!(stdin).expect("a reader");
+        let expected = [
+            "The raw watch knows `present` as there and `new` as not there.".to_owned(),
+            "The informer knows `present` as not there and `new` as there.".to_owned(),
+            format!("It was told: `present` is {how}."),
+        ];
+        assert_eq!(example.output(), expected);
+    }
+}

@@ -1,0 +1,114 @@
+//! W15: refusals are a status, not the end.
+
+use conformance::{Rig, Told, impatient, status};
+use http::{HeaderName, HeaderValue};
+use informer::{Cause, Report, Status};
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use kube_client::Api;
+use serde_json::json;
+
+use crate::{is_live, names};
+
+fn is_denied(code: u16) -> impl Fn(&Status) -> bool {
+    move |status| matches!(status, Status::Denied { status } if status.code == code)
+}
+
+#[tokio::test]
+async fn w15_a_denied_informer_goes_on_when_it_is_allowed() {
+    let Some(rig) = Rig::shared("w15_forbidden").await else { return };
+    rig.create("a").await;
+    let mut config = rig.config();
+    let user = (HeaderName::from_static("impersonate-user"), HeaderValue::from_static("w15-nobody"));
+    config.headers.push(user);
+    let factory = impatient(rig.builder_of(config)).namespace(rig.namespace()).build().unwrap();
+    let informer = factory.informer_of(crate::config_maps());
+    let mut told = Told::every(&informer);
+    factory.start();
+    status(&informer, is_denied(403)).await;
+    assert!(!informer.is_synced());
+
+    grant(&rig).await;
+    assert_eq!(told.next().await, ["initial a", "synced"]);
+    status(&informer, is_live).await;
+
+    // Revoked, which counts from the next request on. What is known stays.
+    let bindings = Api::<RoleBinding>::namespaced(rig.client(), rig.namespace());
+    bindings.delete("reader", &Default::default()).await.unwrap();
+    refused_by_then(&rig).await;
+    rig.proxy.cut();
+    status(&informer, is_denied(403)).await;
+    rig.delete("a").await;
+    rig.create("b").await;
+    assert_eq!(names(&informer), ["a"]);
+    assert!(told.is_silent());
+
+    grant(&rig).await;
+    let mut changes = told.next::<2>().await;
+    changes.sort();
+    assert_eq!(changes, ["added b", "missed a"]);
+    status(&informer, is_live).await;
+}
+
+async fn grant(rig: &Rig) {
+    let role: Role = serde_json::from_value(json!({
+        "metadata": { "name": "reader" },
+        "rules": [{ "apiGroups": [""], "resources": ["configmaps"], "verbs": ["list", "watch"] }],
+    }))
+    .unwrap();
+    let binding: RoleBinding = serde_json::from_value(json!({
+        "metadata": { "name": "reader" },
+        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader" },
+        "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "w15-nobody" }],
+    }))
+    .unwrap();
+    let roles = Api::<Role>::namespaced(rig.client(), rig.namespace());
+    // It may be there from before.
+    let _ = roles.create(&Default::default(), &role).await;
+    let bindings = Api::<RoleBinding>::namespaced(rig.client(), rig.namespace());
+    bindings.create(&Default::default(), &binding).await.unwrap();
+}
+
+/// Waits until the server's own informers know of the revocation, which nothing but a refusal tells.
+async fn refused_by_then(rig: &Rig) {
+    let mut config = rig.direct_config();
+    let user = (HeaderName::from_static("impersonate-user"), HeaderValue::from_static("w15-nobody"));
+    config.headers.push(user);
+    let client = kube_client::Client::try_from(config).unwrap();
+    let maps = Api::<k8s_openapi::api::core::v1::ConfigMap>::namespaced(client, rig.namespace());
+    conformance::within("a refusal", async { while maps.list(&Default::default()).await.is_ok() {} }).await;
+}
+
+#[tokio::test]
+async fn w15_credentials_are_read_again_before_a_401_counts() {
+    let Some(rig) = Rig::shared("w15_rotated_token").await else { return };
+    rig.create("a").await;
+    let file = std::env::temp_dir().join(format!("informer-conformance-token-{}", std::process::id()));
+    std::fs::write(&file, "expired").unwrap();
+    let mut config = rig.config();
+    config.auth_info.token = None;
+    config.auth_info.token_file = Some(file.to_str().unwrap().to_owned());
+    // The first client reads the file here.
+    let factory = impatient(rig.builder_of(config)).namespace(rig.namespace()).build().unwrap();
+    std::fs::write(&file, rig.server().token()).unwrap();
+    let informer = factory.informer_of::<informer::Object>(crate::config_maps());
+    let mut reports = informer.reports();
+    factory.start();
+    let reached = status(&informer, |status| is_live(status) || is_denied(401)(status)).await;
+    assert!(is_live(&reached), "{reached}");
+    let Ok(Report::Disconnected(Cause::Refused(refusal))) = reports.try_recv() else { panic!() };
+    assert!(refusal.is_unauthorized(), "{refusal}");
+    assert_eq!(names(&informer), ["a"]);
+
+    // Without better credentials it is denied, until there are.
+    std::fs::write(&file, "expired again").unwrap();
+    let mut config = rig.config();
+    config.auth_info.token = None;
+    config.auth_info.token_file = Some(file.to_str().unwrap().to_owned());
+    let factory = impatient(rig.builder_of(config)).namespace(rig.namespace()).build().unwrap();
+    let informer = factory.informer_of::<informer::Object>(crate::config_maps());
+    factory.start();
+    status(&informer, is_denied(401)).await;
+    std::fs::write(&file, rig.server().token()).unwrap();
+    status(&informer, is_live).await;
+    std::fs::remove_file(&file).unwrap();
+}

@@ -1,0 +1,275 @@
+//! One promise at a time.
+
+use informer_core::mailbox::{Mailbox, Notice, WhenFull};
+
+use super::fixture::{LATEST, added, deleted, drain, every, joined, listed, object, short, split, updated};
+
+#[test]
+fn d1_a_queued_deletion_and_a_new_object_are_both_told() {
+    let (one, gone, two) = (object("a", 1, 1), object("a", 1, 2), object("a", 2, 3));
+    let story = |delivery| {
+        let mut mailbox = joined(delivery);
+        mailbox.offer(1, &added(&one));
+        drain(&mut mailbox);
+        mailbox.offer(2, &deleted(&one, &gone));
+        mailbox.offer(3, &listed(added(&two)));
+        drain(&mut mailbox)
+    };
+    let both = ["delete a@1 last a@2", "add a@3 listed"];
+    assert_eq!(story(every(10, WhenFull::Coalesce)), both);
+    assert_eq!(story(every(10, WhenFull::Drop)), both);
+    assert_eq!(story(split(LATEST)), both);
+    // One pending change per key says both in one.
+    assert_eq!(story(LATEST), ["update a@1 -> a@3 listed"]);
+}
+
+#[test]
+fn d2_a_tombstone_has_the_newest_state_even_of_what_was_only_queued() {
+    let (one, two) = (object("a", 1, 1), object("a", 1, 2));
+    let mut mailbox = joined(every(10, WhenFull::Coalesce));
+    mailbox.offer(1, &added(&one));
+    mailbox.offer(2, &updated(&one, &two));
+    mailbox.offer(3, &listed(deleted(&two, &two)));
+    let told = drain(&mut mailbox);
+    assert_eq!(told, ["add a@1", "update a@1 -> a@2", "delete a@2 last a@2 listed"]);
+
+    let mut mailbox = joined(LATEST);
+    mailbox.offer(1, &added(&one));
+    drain(&mut mailbox);
+    mailbox.offer(2, &updated(&one, &two));
+    mailbox.offer(3, &listed(deleted(&two, &two)));
+    assert_eq!(drain(&mut mailbox), ["delete a@1 last a@2 listed"]);
+}
+
+#[test]
+fn d2_what_was_never_told_needs_no_deletion() {
+    let one = object("a", 1, 1);
+    let mut mailbox = joined(LATEST);
+    mailbox.offer(1, &added(&one));
+    mailbox.offer(2, &listed(deleted(&one, &one)));
+    assert_eq!(drain(&mut mailbox), [""; 0]);
+}
+
+#[test]
+fn d3_h10_two_lists_delete_once_with_the_newest_state() {
+    let (one, two) = (object("a", 1, 1), object("a", 1, 5));
+    for delivery in [LATEST, split(LATEST)] {
+        let mut mailbox = joined(delivery);
+        mailbox.offer(1, &added(&one));
+        drain(&mut mailbox);
+        // A list lacks it, a watch brings it again, the next list lacks it again; nobody has read anything.
+        mailbox.offer(2, &listed(deleted(&one, &one)));
+        mailbox.offer(3, &added(&two));
+        mailbox.offer(4, &listed(deleted(&two, &two)));
+        let told = drain(&mut mailbox);
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].starts_with("delete a@1 last") && told[0].ends_with(" listed"), "{told:?}");
+    }
+    let mut mailbox = joined(LATEST);
+    mailbox.offer(1, &added(&one));
+    drain(&mut mailbox);
+    mailbox.offer(2, &listed(deleted(&one, &one)));
+    mailbox.offer(3, &added(&two));
+    mailbox.offer(4, &listed(deleted(&two, &two)));
+    assert_eq!(drain(&mut mailbox), ["delete a@1 last a@5 listed"]);
+}
+
+#[test]
+fn d7_h1_pending_keys_keep_their_order() {
+    let (a, b, c) = (object("a", 1, 1), object("b", 1, 2), object("c", 1, 3));
+    let mut mailbox = joined(LATEST);
+    for object in [&c, &a, &b] {
+        mailbox.offer(1, &added(object));
+    }
+    assert_eq!(drain(&mut mailbox), ["add c@3", "add a@1", "add b@2"]);
+}
+
+#[test]
+fn h1_merged_updates_go_from_the_state_told_to_the_newest() {
+    let versions: Vec<_> = (1..=5).map(|version| object("a", 1, version)).collect();
+    let mut mailbox = joined(LATEST);
+    mailbox.offer(1, &added(&versions[0]));
+    drain(&mut mailbox);
+    for (revision, pair) in (2..).zip(versions.windows(2)) {
+        mailbox.offer(revision, &updated(&pair[0], &pair[1]));
+    }
+    assert_eq!(mailbox.backlog(), 1);
+    assert_eq!(drain(&mut mailbox), ["update a@1 -> a@5"]);
+}
+
+#[test]
+fn h2_what_is_there_comes_first_then_synced_then_the_changes_since() {
+    let (a, b) = (object("a", 1, 1), object("b", 1, 2));
+    let mut mailbox = Mailbox::new(LATEST, true);
+    mailbox.offer(3, &added(&b));
+    assert!(mailbox.take().is_none(), "nothing is told before the content");
+    mailbox.join(vec![a], 2);
+    assert_eq!(drain(&mut mailbox), ["add a@1 listed initial", "synced", "add b@2"]);
+}
+
+#[test]
+fn h2_changes_that_the_snapshot_has_are_not_told_again() {
+    let (a, b, c) = (object("a", 1, 1), object("b", 1, 2), object("c", 1, 3));
+    for delivery in [LATEST, every(10, WhenFull::Coalesce), every(10, WhenFull::Drop)] {
+        let mut mailbox = Mailbox::new(delivery, true);
+        mailbox.offer(1, &added(&a));
+        mailbox.join(vec![a.clone(), b.clone()], 2);
+        // The cache was ahead of this one when the snapshot was taken.
+        mailbox.offer(2, &added(&b));
+        mailbox.offer(3, &added(&c));
+        let told = drain(&mut mailbox);
+        assert_eq!(
+            told,
+            ["add a@1 listed initial", "add b@2 listed initial", "synced", "add c@3"],
+            "{delivery:?}"
+        );
+    }
+}
+
+#[test]
+fn h3_h4_the_first_content_is_marked_and_synced_comes_after_it() {
+    let (a, b, c) = (object("a", 1, 1), object("b", 1, 2), object("c", 1, 3));
+    let newer = object("a", 1, 4);
+    let mut mailbox = Mailbox::new(LATEST, false);
+    mailbox.join(Vec::new(), 0);
+    mailbox.offer(1, &added(&a));
+    mailbox.offer(1, &added(&b));
+    assert_eq!(short(&mailbox.take().unwrap()), "add a@1 initial");
+    mailbox.cache_synced();
+    mailbox.cache_synced();
+    mailbox.offer(2, &added(&c));
+    mailbox.offer(3, &updated(&a, &newer));
+    let told = drain(&mut mailbox);
+    assert_eq!(told, ["add b@2 initial", "synced", "add c@3", "update a@1 -> a@4"]);
+}
+
+#[test]
+fn h4_nothing_is_also_a_first_content() {
+    let mut mailbox = Mailbox::new(LATEST, false);
+    mailbox.join(Vec::new(), 0);
+    assert_eq!(drain(&mut mailbox), [""; 0]);
+    mailbox.cache_synced();
+    assert_eq!(drain(&mut mailbox), ["synced"]);
+}
+
+#[test]
+fn h4_synced_waits_for_the_second_half_of_a_recreation() {
+    let (one, two) = (object("a", 1, 1), object("a", 2, 2));
+    let mut mailbox = Mailbox::new(split(LATEST), false);
+    mailbox.join(Vec::new(), 0);
+    mailbox.offer(1, &added(&one));
+    drain(&mut mailbox);
+    mailbox.offer(2, &deleted(&one, &one));
+    mailbox.offer(3, &added(&two));
+    mailbox.cache_synced();
+    let told = drain(&mut mailbox);
+    assert_eq!(told, ["delete a@1 last a@1 initial", "add a@2 initial", "synced"]);
+}
+
+#[test]
+fn h8_one_pending_change_per_key_however_many_there_were() {
+    let mut mailbox = joined(LATEST);
+    let mut now: Vec<_> = (0..100).map(|key| object(&format!("pod-{key}"), 1, 1)).collect();
+    for object in &now {
+        mailbox.offer(1, &added(object));
+    }
+    drain(&mut mailbox);
+    let weak: Vec<_> = (2..102)
+        .flat_map(|version| {
+            let mut replaced = Vec::new();
+            for (key, held) in now.iter_mut().enumerate() {
+                let next = object(&format!("pod-{key}"), 1, version);
+                mailbox.offer(version, &updated(held, &next));
+                replaced.push(std::sync::Arc::downgrade(held));
+                *held = next;
+            }
+            replaced
+        })
+        .collect();
+    assert_eq!(mailbox.backlog(), 100);
+    // Of the 10,000 replaced versions it keeps the 100 that were told last.
+    assert_eq!(weak.iter().filter(|version| version.strong_count() > 0).count(), 100);
+    assert_eq!(drain(&mut mailbox).len(), 100);
+}
+
+#[test]
+fn h8_every_change_up_to_its_bound_then_merged() {
+    let versions: Vec<_> = (1..=6).map(|version| object("a", 1, version)).collect();
+    let mut mailbox = joined(every(2, WhenFull::Coalesce));
+    mailbox.offer(1, &added(&versions[0]));
+    for (revision, pair) in (2..).zip(versions.windows(2)) {
+        mailbox.offer(revision, &updated(&pair[0], &pair[1]));
+    }
+    assert_eq!(mailbox.backlog(), 3);
+    assert_eq!(drain(&mut mailbox), ["add a@1", "update a@1 -> a@2", "update a@2 -> a@6"]);
+}
+
+#[test]
+fn h8_dropped_changes_are_counted() {
+    let versions: Vec<_> = (1..=6).map(|version| object("a", 1, version)).collect();
+    let mut mailbox = joined(every(2, WhenFull::Drop));
+    mailbox.offer(1, &added(&versions[0]));
+    for (revision, pair) in (2..).zip(versions.windows(2)) {
+        mailbox.offer(revision, &updated(&pair[0], &pair[1]));
+    }
+    assert_eq!(mailbox.backlog(), 2);
+    assert_eq!(drain(&mut mailbox), ["lagged 4", "update a@4 -> a@5", "update a@5 -> a@6"]);
+}
+
+#[test]
+fn h2_h8_the_first_content_is_not_dropped() {
+    let mut mailbox = Mailbox::new(every(2, WhenFull::Drop), false);
+    mailbox.join(Vec::new(), 0);
+    let objects: Vec<_> = (0..5).map(|key| object(&format!("pod-{key}"), 1, key + 1)).collect();
+    for object in &objects {
+        mailbox.offer(1, &added(object));
+    }
+    mailbox.cache_synced();
+    let newer = object("pod-0", 1, 9);
+    mailbox.offer(2, &updated(&objects[0], &newer));
+    let told = drain(&mut mailbox);
+    assert_eq!(told.iter().filter(|line| line.ends_with(" initial")).count(), 5, "{told:?}");
+    assert_eq!(told[5..], ["synced", "update pod-0@1 -> pod-0@9"]);
+}
+
+#[test]
+fn h11_a_recreation_is_one_update_or_two_changes_by_choice() {
+    let (one, two) = (object("a", 1, 1), object("a", 2, 5));
+    let story = |delivery| {
+        let mut mailbox = joined(delivery);
+        mailbox.offer(1, &added(&one));
+        drain(&mut mailbox);
+        mailbox.offer(2, &listed(updated(&one, &two)));
+        drain(&mut mailbox)
+    };
+    let both = ["delete a@1 last a@1 listed", "add a@5 listed"];
+    assert_eq!(story(LATEST), ["update a@1 -> a@5 listed"]);
+    assert_eq!(story(every(9, WhenFull::Drop)), ["update a@1 -> a@5 listed"]);
+    assert_eq!(story(split(LATEST)), both);
+    assert_eq!(story(split(every(9, WhenFull::Drop))), both);
+    assert_eq!(story(split(every(9, WhenFull::Coalesce))), both);
+}
+
+#[test]
+fn h11_a_second_incarnation_that_came_and_went_is_not_told() {
+    let (one, two) = (object("a", 1, 1), object("a", 2, 5));
+    let mut mailbox = joined(split(LATEST));
+    mailbox.offer(1, &added(&one));
+    drain(&mut mailbox);
+    mailbox.offer(2, &updated(&one, &two));
+    mailbox.offer(3, &deleted(&two, &two));
+    assert_eq!(drain(&mut mailbox), ["delete a@1 last a@1"]);
+}
+
+#[test]
+fn the_revision_is_that_of_the_last_change_offered() {
+    let mut mailbox = Mailbox::new(LATEST, true);
+    assert_eq!(mailbox.revision(), 0);
+    mailbox.join(Vec::new(), 7);
+    assert_eq!(mailbox.revision(), 7);
+    mailbox.offer(5, &added(&object("a", 1, 1)));
+    assert_eq!((mailbox.revision(), mailbox.backlog()), (7, 0));
+    mailbox.offer(8, &added(&object("a", 1, 1)));
+    assert_eq!((mailbox.revision(), mailbox.backlog()), (8, 1));
+    assert!(matches!(mailbox.take(), Some(Notice::Synced)));
+}

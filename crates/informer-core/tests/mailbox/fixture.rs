@@ -1,0 +1,131 @@
+//! Objects and changes in short, and a reader that holds a mailbox to its promises.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use informer_core::mailbox::{Delivery, Mailbox, Mode, Notice, WhenFull};
+use informer_core::{Change, Delta, Object, Source};
+
+pub(crate) const LATEST: Delivery = Delivery { mode: Mode::Latest, split_recreated: false };
+
+pub(crate) fn every(capacity: usize, when_full: WhenFull) -> Delivery {
+    Delivery { mode: Mode::Every { capacity, when_full }, split_recreated: false }
+}
+
+pub(crate) fn split(delivery: Delivery) -> Delivery {
+    Delivery { split_recreated: true, ..delivery }
+}
+
+/// An object of one incarnation, at one version.
+pub(crate) fn object(name: &str, uid: u64, version: u64) -> Arc<Object> {
+    let json =
+        format!(r#"{{"metadata":{{"name":"{name}","uid":"uid-{uid}","resourceVersion":"{version}"}}}}"#);
+    Arc::new(Object::from_json(json.as_bytes()).unwrap())
+}
+
+pub(crate) fn added(object: &Arc<Object>) -> Change {
+    Change { delta: Delta::Added(object.clone()), source: Source::Watch }
+}
+
+pub(crate) fn updated(old: &Arc<Object>, new: &Arc<Object>) -> Change {
+    Change { delta: Delta::Updated { old: old.clone(), new: new.clone() }, source: Source::Watch }
+}
+
+pub(crate) fn deleted(old: &Arc<Object>, last: &Arc<Object>) -> Change {
+    Change { delta: Delta::Deleted { old: old.clone(), last: last.clone() }, source: Source::Watch }
+}
+
+/// The same change, as a list told it.
+pub(crate) fn listed(change: Change) -> Change {
+    Change { source: Source::List, ..change }
+}
+
+/// A mailbox of an empty, synced cache.
+pub(crate) fn joined(delivery: Delivery) -> Mailbox {
+    let mut mailbox = Mailbox::new(delivery, true);
+    mailbox.join(Vec::new(), 0);
+    assert!(matches!(mailbox.take(), Some(Notice::Synced)));
+    mailbox
+}
+
+/// Everything that is pending, as in `add a@1 initial`.
+pub(crate) fn drain(mailbox: &mut Mailbox) -> Vec<String> {
+    std::iter::from_fn(|| mailbox.take()).map(|notice| short(&notice)).collect()
+}
+
+pub(crate) fn short(notice: &Notice) -> String {
+    let (change, initial) = match notice {
+        Notice::Synced => return "synced".to_owned(),
+        Notice::Lagged(dropped) => return format!("lagged {dropped}"),
+        Notice::Change { change, initial } => (change, initial),
+    };
+    let what = match &change.delta {
+        Delta::Added(new) => format!("add {new:?}"),
+        Delta::Updated { old, new } => format!("update {old:?} -> {new:?}"),
+        Delta::Deleted { old, last } => format!("delete {old:?} last {last:?}"),
+    };
+    let missed = if change.source == Source::List { " listed" } else { "" };
+    let initial = if *initial { " initial" } else { "" };
+    format!("{what}{missed}{initial}")
+}
+
+/// Who believes what a mailbox tells, as long as it tells a legal story.
+#[derive(Default)]
+pub(crate) struct Reader {
+    pub(crate) believed: BTreeMap<String, Arc<Object>>,
+    pub(crate) synced: bool,
+    pub(crate) changes: u64,
+    pub(crate) lagged: u64,
+    split: bool,
+}
+
+impl Reader {
+    pub(crate) fn new(delivery: Delivery) -> Self {
+        Self { split: delivery.split_recreated, ..Self::default() }
+    }
+
+    /// Takes a notice; an error says what is wrong with it.
+    pub(crate) fn hear(&mut self, notice: Notice) -> Result<(), String> {
+        let told = short(&notice);
+        let (change, initial) = match notice {
+            Notice::Synced if self.synced => return Err("synced twice".to_owned()),
+            Notice::Synced => {
+                self.synced = true;
+                return Ok(());
+            }
+            Notice::Lagged(0) => return Err("lagged by nothing".to_owned()),
+            Notice::Lagged(dropped) => {
+                self.lagged += dropped;
+                return Ok(());
+            }
+            Notice::Change { change, initial } => (change, initial),
+        };
+        self.changes += 1;
+        if initial == self.synced {
+            return Err(format!("synced: {}, but told: {told}", self.synced));
+        }
+        let key = change.key().as_str().to_owned();
+        let before = self.believed.get(&key);
+        let follows = |old: &Arc<Object>| before.is_some_and(|before| Arc::ptr_eq(before, old));
+        let (legal, after) = match change.delta {
+            Delta::Added(new) => (before.is_none(), Some(new)),
+            Delta::Updated { old, new } => {
+                let newer = old.resource_version().is_older_than(new.resource_version());
+                (follows(&old) && newer && !(self.split && old.uid() != new.uid()), Some(new))
+            }
+            Delta::Deleted { old, last } => {
+                let backwards = last.resource_version().is_older_than(old.resource_version());
+                (follows(&old) && !backwards, None)
+            }
+        };
+        // After a gap a story may begin anywhere.
+        if !legal && self.lagged == 0 {
+            return Err(format!("{told}, after {before:?}"));
+        }
+        match after {
+            Some(object) => self.believed.insert(key, object),
+            None => self.believed.remove(&key),
+        };
+        Ok(())
+    }
+}

@@ -1,0 +1,43 @@
+//! One factory, several kinds: started together, waited for together, each with its own cache to get objects from.
+//!
+//! `cargo run -p informer --example several_kinds -- default/web`
+
+#![expect(clippy::print_stdout, reason = "an example says what it sees")]
+
+use std::error::Error;
+use std::time::Duration;
+
+use informer::{Informer, SharedInformerFactory};
+use k8s_openapi::api::apps::v1::ReplicaSet;
+use k8s_openapi::api::core::v1::{Pod, Service};
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let key = std::env::args().nth(1).ok_or("which object? say NAMESPACE/NAME")?;
+
+    let config = kube_client::Config::infer().await?;
+    let factory = SharedInformerFactory::new(config)?;
+    let pods: Informer<Pod> = factory.informer();
+    let replica_sets: Informer<ReplicaSet> = factory.informer();
+    let services: Informer<Service> = factory.informer();
+    factory.start();
+    factory.wait_for_sync(Duration::from_secs(30)).await?;
+
+    // From here on nothing asks the server: the caches are current and stay so.
+    match pods.lister().get(&key) {
+        Ok(pod) => println!("pod {key}: {:?}", pod.status.as_ref().and_then(|status| status.phase.as_ref())),
+        Err(error) => println!("pod {key}: {error}"),
+    }
+    match replica_sets.lister().get(&key) {
+        Ok(set) => println!("replica set {key}: {:?} replicas", set.spec.replicas),
+        Err(error) => println!("replica set {key}: {error}"),
+    }
+    match services.lister().get(&key) {
+        Ok(service) => {
+            println!("service {key}: {:?}", service.spec.as_ref().and_then(|spec| spec.cluster_ip.as_ref()))
+        }
+        Err(error) => println!("service {key}: {error}"),
+    }
+    factory.shutdown().await;
+    Ok(())
+}

@@ -1,0 +1,232 @@
+//! What one subscription is told: the mailbox, read as a type, filtered, with resyncs in between.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use informer_core::mailbox::Notice;
+use informer_core::{Change as Raw, DecodeError, Delta, Object, ObjectKey, Source, View};
+use tokio::task::coop::poll_proceed;
+use tokio::time::Sleep;
+
+use crate::change::{Change, Deleted, Previous};
+use crate::shared::{Core, Subscriber};
+use crate::subscribe::{Filter, Subscribe};
+use crate::{Error, Layout};
+
+/// A subscription that does not keep its informer alive.
+pub(crate) struct Feed<T> {
+    core: Arc<Core>,
+    layout: Layout,
+    subscriber: Arc<Subscriber>,
+    filter: Option<Filter<T>>,
+    name: String,
+    /// Keys whose newest version cannot be read, with the last version that was told.
+    undecodable: HashMap<ObjectKey, Option<Arc<Object>>>,
+    resync: Option<Resync>,
+}
+
+/// A resync's timer, and the round under way.
+struct Resync {
+    period: Duration,
+    timer: Pin<Box<Sleep>>,
+    round: Option<Round>,
+}
+
+/// The objects of one round, read from a snapshot: live changes go first all the time.
+struct Round {
+    revision: u64,
+    left: std::vec::IntoIter<Arc<Object>>,
+}
+
+impl<T: View> Feed<T> {
+    pub(crate) fn subscribe(options: Subscribe<T>) -> Result<Self, Error> {
+        let Subscribe { informer, delivery, resync, filter, name } = options;
+        let core = informer.core().clone();
+        if resync.is_some() && tokio::runtime::Handle::try_current().is_err() {
+            return Err(Error::no_runtime());
+        }
+        if core.life.is_stopped() {
+            return Err(Error::stopped(&core.resource));
+        }
+        let subscriber = core.fanout.subscribe(delivery).ok_or_else(|| Error::stopped(&core.resource))?;
+        // The snapshot is taken after the subscription began to collect: nothing falls in between.
+        let snapshot = core.cache.snapshot();
+        let present = snapshot.iter().cloned().collect();
+        subscriber.with_mailbox(|mailbox| mailbox.join(present, snapshot.revision()));
+        let resync =
+            resync.map(|period| Resync { period, timer: Box::pin(tokio::time::sleep(period)), round: None });
+        let layout = informer.layout();
+        Ok(Self { core, layout, subscriber, filter, name, undecodable: HashMap::new(), resync })
+    }
+
+    pub(crate) fn subscriber(&self) -> &Arc<Subscriber> {
+        &self.subscriber
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) async fn next(&mut self) -> Option<Change<T>> {
+        std::future::poll_fn(|context| self.poll_next(context)).await
+    }
+
+    /// The next thing to tell; `None` when the informer has stopped and everything was told, or when this was removed.
+    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Change<T>>> {
+        // Whatever is offered from here on wakes.
+        self.subscriber.waker().register(context.waker());
+        if self.subscriber.is_removed() {
+            return Poll::Ready(None);
+        }
+        // Looked at before the mailbox: what is pending when the informer stops is still told.
+        let closed = self.subscriber.is_closed();
+        loop {
+            // A long backlog must not keep this thread from everybody else.
+            let turn = ready!(poll_proceed(context));
+            let Some(notice) = self.subscriber.take() else { break };
+            turn.made_progress();
+            if let Some(change) = self.tell(notice) {
+                return Poll::Ready(Some(change));
+            }
+        }
+        if closed {
+            return Poll::Ready(None);
+        }
+        self.poll_resync(context).map(Some)
+    }
+
+    fn tell(&mut self, notice: Notice) -> Option<Change<T>> {
+        match notice {
+            Notice::Synced => Some(Change::Synced),
+            Notice::Lagged(dropped) => {
+                // The story has a gap: what was told last of a key is not known any more.
+                self.undecodable.clear();
+                Some(Change::Lagged(dropped))
+            }
+            Notice::Change { change, initial } => {
+                self.story(change, initial).unwrap_or_else(|error| Some(Change::Undecodable(error)))
+            }
+        }
+    }
+
+    /// Goes on with the story of a key from what this subscription was told last of it, which is not always what the
+    /// cache had before: versions that cannot be read are left out, and so are those that the filter does not want.
+    fn story(&mut self, change: Raw, initial: bool) -> Result<Option<Change<T>>, DecodeError> {
+        let source = change.source;
+        match change.delta {
+            Delta::Added(new) => {
+                let object = self.read(&new, None)?;
+                Ok(self.wants(&object).then_some(Change::Added { object, initial, source }))
+            }
+            Delta::Updated { old, new } => {
+                let told = self.told(new.key(), old);
+                let new = self.read(&new, told.as_ref())?;
+                let wanted = self.wants(&new);
+                Ok(match told.filter(|old| self.wants_object(old)) {
+                    Some(old) if wanted => Some(Change::Updated { old: Previous::new(old), new, source }),
+                    Some(old) => {
+                        let last = self.layout.view(&old)?;
+                        Some(Change::Deleted(Deleted::Observed { last, object: old }))
+                    }
+                    None => wanted.then_some(Change::Added { object: new, initial: false, source }),
+                })
+            }
+            Delta::Deleted { old, last } => {
+                let told = self.told(last.key(), old).filter(|old| self.wants_object(old));
+                self.undecodable.remove(last.key());
+                let Some(told) = told else { return Ok(None) };
+                // The deletion itself must not be lost.
+                let (object, view) = match self.layout.view(&last) {
+                    Ok(view) => (last, view),
+                    Err(_) => (told.clone(), self.layout.view(&told)?),
+                };
+                Ok(Some(Change::Deleted(match source {
+                    Source::Watch => Deleted::Observed { last: view, object },
+                    Source::List | Source::Scope => {
+                        Deleted::Missed { key: object.key().clone(), last_known: view, object }
+                    }
+                })))
+            }
+        }
+    }
+
+    /// What was told last of a key that had `old`; nothing when none of its versions could be read so far.
+    fn told(&self, key: &ObjectKey, old: Arc<Object>) -> Option<Arc<Object>> {
+        self.undecodable.get(key).map_or(Some(old), Clone::clone)
+    }
+
+    /// The newest version of a key. Where it cannot be read, `told` is remembered for as long as that is so.
+    fn read(&mut self, new: &Arc<Object>, told: Option<&Arc<Object>>) -> Result<Arc<T>, DecodeError> {
+        let view = self.layout.view(new);
+        if view.is_err() {
+            self.undecodable.insert(new.key().clone(), told.cloned());
+        } else if !self.undecodable.is_empty() {
+            self.undecodable.remove(new.key());
+        }
+        view
+    }
+
+    fn wants_object(&self, object: &Arc<Object>) -> bool {
+        self.filter.is_none() || self.layout.view(object).is_ok_and(|view| self.wants(&view))
+    }
+
+    /// An object for which the filter panics is not wanted.
+    fn wants(&self, object: &T) -> bool {
+        let Some(filter) = &self.filter else { return true };
+        catch_unwind(AssertUnwindSafe(|| filter(object))).unwrap_or_else(|_| {
+            tracing::error!(subscription = self.name, "the filter panicked: the object is left out");
+            false
+        })
+    }
+
+    /// The next object of a resync, if one is due and nothing else is to be told.
+    fn poll_resync(&mut self, context: &mut Context<'_>) -> Poll<Change<T>> {
+        loop {
+            let turn = ready!(poll_proceed(context));
+            let Some(resync) = &mut self.resync else { return Poll::Pending };
+            let Some(round) = &mut resync.round else {
+                ready!(resync.timer.as_mut().poll(context));
+                resync.timer.set(tokio::time::sleep(resync.period));
+                let snapshot = self.core.cache.snapshot();
+                let left: Vec<_> = snapshot.iter().cloned().collect();
+                resync.round = Some(Round { revision: snapshot.revision(), left: left.into_iter() });
+                continue;
+            };
+            // A re-list tells what is new; the round goes on after it.
+            if self.core.progress.is_listing() {
+                return Poll::Pending;
+            }
+            // What the snapshot has must have been told before it can be told again. Whatever is missing wakes.
+            let told = self
+                .subscriber
+                .with_mailbox(|mailbox| if mailbox.backlog() == 0 { mailbox.revision() } else { 0 });
+            if told < round.revision {
+                return Poll::Pending;
+            }
+            turn.made_progress();
+            let Some(object) = round.left.next() else {
+                resync.round = None;
+                continue;
+            };
+            // Whatever changed since will be, or was, told as a change: never go back to an older state.
+            let current = self.core.cache.get(object.key());
+            if !current.is_some_and(|current| Arc::ptr_eq(&current, &object)) {
+                continue;
+            }
+            let Ok(view) = self.layout.view(&object) else { continue };
+            if self.wants(&view) {
+                return Poll::Ready(Change::Resynced(view));
+            }
+        }
+    }
+}
+
+impl<T> Drop for Feed<T> {
+    fn drop(&mut self) {
+        self.core.fanout.unsubscribe(&self.subscriber);
+    }
+}

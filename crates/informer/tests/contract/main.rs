@@ -1,0 +1,25 @@
+//! What the crate promises (docs/CONTRACT.md), against a server in memory that does what a test tells it to.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test may stop at a surprise, in its helpers too"
+)]
+
+mod cache;
+mod deltas;
+mod factories;
+mod fire;
+mod handlers;
+mod lifetimes;
+mod listers;
+mod namespaces;
+mod requests;
+mod resync;
+mod server;
+mod stopping;
+mod stories;
+mod stuck;
+mod support;
+mod transforms;

@@ -1,0 +1,215 @@
+//! F7: the world may change.
+
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use informer::{Informer, Object, ResourceType, ResourceVersion, SharedInformerFactory, Status};
+use serde_json::json;
+
+use super::server::Server;
+use super::support::{LONG, Log, Recorder, cached, factory, pods, settle, until};
+
+async fn of_shop(server: &Server) -> (SharedInformerFactory, Informer<Object>, informer::Registration, Log) {
+    server.put("pods", "shop/a", json!({}));
+    server.put("pods", "front/b", json!({}));
+    let factory = factory(server).in_namespace("shop");
+    let informer = factory.informer_of::<Object>(pods());
+    let (recorder, log) = Recorder::new();
+    let registration = informer.add_handler(recorder).unwrap();
+    factory.start();
+    assert!(registration.synced().await);
+    until("the watch runs", || server.open() == 1).await;
+    (factory, informer, registration, log)
+}
+
+#[tokio::test(start_paused = true)]
+async fn f7_namespaces_are_added_and_removed_while_it_runs() {
+    let server = Server::new();
+    let (_factory, informer, _registration, log) = of_shop(&server).await;
+    assert_eq!(log.take(), ["add shop/a@101 initial", "synced"]);
+    let before = informer.resource_version();
+
+    server.hold("pods");
+    assert!(informer.add_namespace("front"));
+    assert!(!informer.add_namespace("front") && !informer.add_namespace("shop"));
+    settle().await;
+    assert!(informer.is_synced(), "it stays synced while the new namespace is fetched");
+    assert!(informer.wait_for_sync(Duration::ZERO).await.is_ok());
+    server.release("pods");
+    log.until("add front/b@102").await;
+    until("both watches run", || server.open() == 2).await;
+    assert!(informer.resource_version().is_at_least(&before));
+    let (recorder, late) = Recorder::new();
+    let late_registration = informer.add_handler(recorder).unwrap();
+    assert!(late_registration.synced().await);
+    assert_eq!(late.len(), 3);
+
+    server.put("pods", "front/c", json!({}));
+    log.until("add front/c@103").await;
+    assert!(informer.remove_namespace("front").await);
+    assert!(!informer.remove_namespace("front").await);
+    assert_eq!(server.open(), 1);
+    log.until("delete front/b@102 missed").await;
+    log.until("delete front/c@103 missed").await;
+    assert_eq!(cached(&informer), ["shop/a@101"]);
+    server.put("pods", "front/d", json!({}));
+    server.put("pods", "shop/e", json!({}));
+    log.until("add shop/e@105").await;
+    assert_eq!(log.len(), 5, "{:?}", log.lines());
+}
+
+#[tokio::test(start_paused = true)]
+async fn f7_a_namespace_removed_and_added_at_once_is_told_in_order() {
+    let server = Server::new();
+    let (_factory, informer, _registration, log) = of_shop(&server).await;
+    log.take();
+    for round in 0..20 {
+        let removal = informer.remove_namespace("shop");
+        if round % 2 == 0 {
+            assert!(removal.await);
+        } else {
+            // Nobody waits for the end of the old one.
+            let _ = Box::pin(removal).as_mut().now_or_never();
+        }
+        assert!(informer.add_namespace("shop"));
+        if round % 3 > 0 {
+            until("it is back", || informer.len() == 1).await;
+        }
+        settle().await;
+    }
+    until("it is back", || informer.len() == 1 && server.open() == 1).await;
+    settle().await;
+    let told = log.take();
+    for (at, line) in told.iter().enumerate() {
+        let expected = if at % 2 == 0 { "delete shop/a@101 missed" } else { "add shop/a@101" };
+        assert_eq!(line, expected, "{told:?}");
+    }
+    assert_eq!(told.len() % 2, 0);
+    assert!(matches!(informer.status(), Status::Live { .. }), "{:?}", informer.status());
+}
+
+#[tokio::test(start_paused = true)]
+async fn f7_a_removal_that_nobody_waits_for_is_one() {
+    let server = Server::new();
+    let (_factory, informer, _registration, log) = of_shop(&server).await;
+    informer.add_namespace("front");
+    log.until("add front/b@102").await;
+    // In the middle of a list that does not end.
+    server.hold_in_the_middle_of_lists("pods");
+    server.expire("pods");
+    settle().await;
+    let _ = Box::pin(informer.remove_namespace("front")).as_mut().now_or_never();
+    log.until("delete front/b@102 missed").await;
+    server.release("pods");
+    until("the other watch runs", || server.open() == 1 && matches!(informer.status(), Status::Live { .. }))
+        .await;
+    assert_eq!(cached(&informer), ["shop/a@101"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn f7_namespaces_can_be_chosen_before_the_start() {
+    let server = Server::new();
+    server.put("pods", "shop/a", json!({}));
+    server.put("pods", "front/b", json!({}));
+    let factory = factory(&server).in_namespace("shop");
+    let informer = factory.informer_of::<Object>(pods());
+    assert!(informer.add_namespace("front") && !informer.add_namespace("front"));
+    assert!(informer.add_namespace("back") && informer.remove_namespace("back").await);
+    assert!(!informer.remove_namespace("back").await);
+    settle().await;
+    assert_eq!(server.log(), [""; 0], "nothing starts before the start");
+    factory.start();
+    informer.wait_for_sync(LONG).await.unwrap();
+    assert_eq!(informer.len(), 2);
+    assert_eq!(server.count("LIST"), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn f7_who_looks_at_all_namespaces_adds_none() {
+    let server = Server::new();
+    let factory = factory(&server);
+    let informer = factory.informer_of::<Object>(pods());
+    assert!(!informer.add_namespace("shop"));
+    factory.start();
+    assert!(!informer.add_namespace("shop") && !informer.remove_namespace("shop").await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn f7_a_namespace_that_is_denied_leaves_the_others_alone() {
+    let server = Server::new();
+    let (_factory, informer, _registration, log) = of_shop(&server).await;
+    server.deny_namespace("pods", "front");
+    informer.add_namespace("front");
+    until("it is denied", || matches!(informer.status(), Status::Denied { .. })).await;
+    let version = server.put("pods", "shop/c", json!({}));
+    log.until(&format!("add shop/c@{version}")).await;
+    assert!(informer.remove_namespace("front").await);
+    assert!(matches!(informer.status(), Status::Live { .. }), "{:?}", informer.status());
+    let version = ResourceVersion::new(&version.to_string());
+    assert!(tokio::time::timeout(LONG, informer.at_least(&version)).await.unwrap());
+}
+
+fn carts() -> ResourceType {
+    ResourceType {
+        group: "example.com".to_owned(),
+        version: "v1".to_owned(),
+        plural: "carts".to_owned(),
+        kind: "Cart".to_owned(),
+        namespaced: true,
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn f7_custom_resources_come_and_go_with_their_definitions() {
+    let server = Server::new();
+    server.deny("carts", 404, "NotFound");
+    let factory = factory(&server);
+    let informer = factory.dynamic(carts());
+    factory.start();
+    let missing = factory.wait_for_sync_or_denial(LONG).await.unwrap_err();
+    assert!(missing.is_denied(), "{missing}");
+    // Ten minutes without the definition: no loop of errors.
+    let requests = server.log().len();
+    for _ in 0..600 {
+        tokio::time::advance(Duration::from_secs(1)).await;
+        settle_a_little().await;
+    }
+    let asked = server.log().len() - requests;
+    assert!((10..=25).contains(&asked), "{asked} requests in ten minutes");
+
+    server.allow("carts");
+    server.put("carts", "shop/cart", json!({}));
+    informer.wait_for_sync(LONG).await.unwrap();
+    until("it is live", || matches!(informer.status(), Status::Live { .. })).await;
+    assert_eq!(server.count("LIST /apis/example.com/v1/carts"), server.count("LIST"));
+    // The definition goes, and its objects before it.
+    server.delete("carts", "shop/cart");
+    server.deny("carts", 404, "NotFound");
+    until("it is denied", || matches!(informer.status(), Status::Denied { .. })).await;
+    assert_eq!(informer.len(), 0);
+    server.allow("carts");
+    server.put("carts", "shop/new", json!({}));
+    // Who knows that it is back need not wait.
+    informer.retry_now();
+    settle().await;
+    assert_eq!(informer.len(), 1);
+    assert!(matches!(informer.status(), Status::Live { .. }));
+}
+
+async fn settle_a_little() {
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// The version goes on while a namespace that was added later is not there yet.
+#[tokio::test(start_paused = true)]
+async fn c5_f7_a_namespace_added_later_does_not_hold_the_version_back() {
+    let server = Server::new();
+    let (_factory, informer, _registration, _log) = of_shop(&server).await;
+    server.deny_namespace("pods", "front");
+    informer.add_namespace("front");
+    until("it is denied", || matches!(informer.status(), Status::Denied { .. })).await;
+    let version = ResourceVersion::new(&server.put("pods", "shop/c", json!({})).to_string());
+    assert!(tokio::time::timeout(LONG, informer.at_least(&version)).await.is_ok_and(|reached| reached));
+}

@@ -1,0 +1,335 @@
+//! A small API server in memory: versioned collections that answer LIST and WATCH, and do what a test tells them to.
+
+mod body;
+mod collection;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self, StreamExt};
+use informer::transport::{Response, Transport, TransportError};
+use serde_json::{Value, json};
+
+use body::{Chunks, Open};
+use collection::Collection;
+
+/// A handle; clones are the same server.
+#[derive(Clone)]
+pub(crate) struct Server(Arc<Inner>);
+
+struct Inner {
+    state: Mutex<State>,
+    open: Arc<AtomicUsize>,
+}
+
+struct State {
+    version: u64,
+    /// What `/version` says; `None` for no answer.
+    minor: Option<u32>,
+    /// Whether watches with `sendInitialEvents` are served.
+    streaming_lists: bool,
+    collections: BTreeMap<String, Collection>,
+    log: Vec<String>,
+    chunks: fastrand::Rng,
+}
+
+/// A request, as far as the server looks at it.
+#[derive(Clone)]
+pub(crate) struct Request {
+    path: String,
+    plural: String,
+    namespace: Option<String>,
+    query: BTreeMap<String, String>,
+    only_metadata: bool,
+}
+
+impl Server {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Inner {
+            state: Mutex::new(State {
+                version: 100,
+                minor: Some(36),
+                streaming_lists: true,
+                collections: BTreeMap::new(),
+                log: Vec::new(),
+                chunks: fastrand::Rng::with_seed(7),
+            }),
+            open: Arc::default(),
+        }))
+    }
+
+    /// Writes an object with these fields, and says at which version. The metadata is added.
+    pub(crate) fn put(&self, plural: &str, key: &str, fields: Value) -> u64 {
+        self.change(plural, |collection, version| collection.put(key, fields, version))
+    }
+
+    pub(crate) fn delete(&self, plural: &str, key: &str) -> u64 {
+        self.change(plural, |collection, version| collection.delete(key, version))
+    }
+
+    /// Many writes in one go.
+    pub(crate) fn put_many(&self, plural: &str, keys: impl IntoIterator<Item = String>) {
+        for key in keys {
+            self.put(plural, &key, json!({}));
+        }
+    }
+
+    /// Ends all watches of a collection as servers do.
+    pub(crate) fn end_watches(&self, plural: &str) {
+        self.with(plural, Collection::end_watches);
+    }
+
+    /// Breaks all watches of a collection off.
+    pub(crate) fn break_watches(&self, plural: &str) {
+        self.with(plural, Collection::break_watches);
+    }
+
+    /// Forgets the history: watches end with 410, and those from before it are refused with it.
+    pub(crate) fn expire(&self, plural: &str) {
+        let version = self.state().version;
+        self.with(plural, |collection| collection.expire(version));
+    }
+
+    pub(crate) fn bookmark(&self, plural: &str) {
+        // Something happened elsewhere.
+        let version = {
+            let mut state = self.state();
+            state.version += 1;
+            state.version
+        };
+        self.with(plural, |collection| collection.bookmark(version));
+    }
+
+    /// Watches bring bookmarks without end from now on, and are always ready with the next.
+    pub(crate) fn flood(&self, plural: &str) {
+        self.with(plural, |collection| collection.floods = true);
+    }
+
+    /// Sends a line as it is to all watches.
+    pub(crate) fn send_line(&self, plural: &str, line: &str) {
+        self.with(plural, |collection| collection.send_line(line));
+    }
+
+    /// Answers everything with this status; watches end.
+    pub(crate) fn deny(&self, plural: &str, code: u16, reason: &str) {
+        self.with(plural, |collection| {
+            collection.denied = Some((code, reason.to_owned()));
+            collection.end_watches();
+        });
+    }
+
+    pub(crate) fn allow(&self, plural: &str) {
+        self.with(plural, |collection| collection.denied = None);
+    }
+
+    /// Denies one namespace.
+    pub(crate) fn deny_namespace(&self, plural: &str, namespace: &str) {
+        self.with(plural, |collection| collection.denied_namespace = Some(namespace.to_owned()));
+    }
+
+    /// Leaves requests without an answer until they are released.
+    pub(crate) fn hold(&self, plural: &str) {
+        self.with(plural, |collection| collection.held.send_replace(true));
+    }
+
+    /// Answers lists, but stops in the middle of them until they are released.
+    pub(crate) fn hold_in_the_middle_of_lists(&self, plural: &str) {
+        self.with(plural, |collection| collection.held_in_the_middle.send_replace(true));
+    }
+
+    pub(crate) fn release(&self, plural: &str) {
+        self.with(plural, |collection| {
+            collection.held.send_replace(false);
+            collection.held_in_the_middle.send_replace(false);
+        });
+    }
+
+    pub(crate) fn set_minor(&self, minor: Option<u32>) {
+        self.state().minor = minor;
+    }
+
+    pub(crate) fn refuse_streaming_lists(&self) {
+        self.state().streaming_lists = false;
+    }
+
+    /// Requests that are open, answered or not.
+    pub(crate) fn open(&self) -> usize {
+        self.0.open.load(Ordering::SeqCst)
+    }
+
+    /// The requests so far, as in `LIST /api/v1/pods`.
+    pub(crate) fn log(&self) -> Vec<String> {
+        self.state().log.clone()
+    }
+
+    pub(crate) fn count(&self, beginning: &str) -> usize {
+        self.log().iter().filter(|line| line.starts_with(beginning)).count()
+    }
+
+    pub(crate) fn version(&self) -> u64 {
+        self.state().version
+    }
+
+    /// What a collection has: keys with versions.
+    pub(crate) fn content(&self, plural: &str) -> BTreeMap<String, String> {
+        let mut state = self.state();
+        state.collections.entry(plural.to_owned()).or_default().versions()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap()
+    }
+
+    fn with<R>(&self, plural: &str, change: impl FnOnce(&mut Collection) -> R) -> R {
+        change(self.state().collections.entry(plural.to_owned()).or_default())
+    }
+
+    fn change(&self, plural: &str, change: impl FnOnce(&mut Collection, u64)) -> u64 {
+        let mut state = self.state();
+        state.version += 1;
+        let version = state.version;
+        change(state.collections.entry(plural.to_owned()).or_default(), version);
+        version
+    }
+
+    fn answer(&self, request: &Request, open: Open) -> Response {
+        let mut state = self.state();
+        if request.path == "/version" {
+            let body = match state.minor {
+                Some(minor) => json!({ "major": "1", "minor": minor.to_string() }),
+                None => return response(503, stream::empty().boxed()),
+            };
+            return response(200, state.whole(&body, open));
+        }
+        let (version, streaming) = (state.version, state.streaming_lists);
+        let collection = state.collections.entry(request.plural.clone()).or_default();
+        let refused = collection.denied.clone().or_else(|| {
+            let namespace = collection.denied_namespace.as_ref()?;
+            (request.namespace.as_ref() == Some(namespace)).then(|| (403, "Forbidden".to_owned()))
+        });
+        let refused = refused
+            .or_else(|| (request.wants_initial_events() && !streaming).then(|| (422, "Invalid".to_owned())));
+        if let Some((code, reason)) = refused {
+            return response(code, state.whole(&status(code, &reason), open));
+        }
+        if !request.is_watch() {
+            let list = collection.list(request, version);
+            let held = collection.held_in_the_middle.subscribe();
+            let chunks = Chunks::of(list.to_string().as_bytes(), &mut state.chunks);
+            return response(200, chunks.held_in_the_middle(held, open));
+        }
+        if collection.floods {
+            return response(200, body::endless(collection::bookmark(version), open));
+        }
+        match collection.watch(request, version) {
+            Ok(lines) => {
+                let seed = state.chunks.u64(..);
+                response(200, body::cut_lines(lines, seed, open))
+            }
+            Err(expired) => response(410, state.whole(&expired, open)),
+        }
+    }
+}
+
+impl State {
+    fn whole(&mut self, body: &Value, open: Open) -> body::Body {
+        Chunks::of(body.to_string().as_bytes(), &mut self.chunks).at_once(open)
+    }
+}
+
+impl Transport for Server {
+    fn send(&self, request: http::Request<Vec<u8>>) -> BoxFuture<'static, Result<Response, TransportError>> {
+        let request = Request::read(&request);
+        let open = Open::new(&self.0.open);
+        let mut held = {
+            let mut state = self.state();
+            state.log.push(request.to_string());
+            state.collections.entry(request.plural.clone()).or_default().held.subscribe()
+        };
+        let server = self.clone();
+        async move {
+            let _ = held.wait_for(|held| !held).await;
+            Ok(server.answer(&request, open))
+        }
+        .boxed()
+    }
+
+    fn refresh_credentials(&self) -> BoxFuture<'static, Result<(), TransportError>> {
+        let server = self.clone();
+        async move {
+            server.state().log.push("REFRESH".to_owned());
+            Ok(())
+        }
+        .boxed()
+    }
+}
+
+impl Request {
+    fn read(request: &http::Request<Vec<u8>>) -> Self {
+        let path = request.uri().path().to_owned();
+        let segments: Vec<_> = path.split('/').collect();
+        let namespace = segments.iter().position(|segment| *segment == "namespaces");
+        let query = request.uri().query().unwrap_or_default();
+        let accept = request.headers().get("accept").map_or("", |accept| accept.to_str().unwrap());
+        Self {
+            plural: (*segments.last().unwrap()).to_owned(),
+            namespace: namespace.map(|at| segments[at + 1].to_owned()),
+            query: form_urlencoded::parse(query.as_bytes()).into_owned().collect(),
+            only_metadata: accept.contains("as=PartialObjectMetadata"),
+            path,
+        }
+    }
+
+    fn is_watch(&self) -> bool {
+        self.query.contains_key("watch")
+    }
+
+    fn wants_initial_events(&self) -> bool {
+        self.query.contains_key("sendInitialEvents")
+    }
+
+    fn version(&self) -> u64 {
+        self.query.get("resourceVersion").map_or(0, |version| version.parse().unwrap())
+    }
+
+    /// Whether an object is asked for; of selectors the server knows `key=value`.
+    fn selects(&self, object: &Value) -> bool {
+        let namespace = object["metadata"]["namespace"].as_str();
+        let labels = self.query.get("labelSelector").and_then(|selector| selector.split_once('='));
+        self.namespace.as_deref().is_none_or(|wanted| namespace == Some(wanted))
+            && labels.is_none_or(|(label, value)| object["metadata"]["labels"][label] == value)
+    }
+}
+
+impl std::fmt::Display for Request {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let verb = if self.path == "/version" {
+            "GET"
+        } else if self.is_watch() {
+            "WATCH"
+        } else {
+            "LIST"
+        };
+        write!(f, "{verb} {}", self.path)?;
+        for (name, value) in &self.query {
+            match name.as_str() {
+                "watch" => {}
+                "timeoutSeconds" => write!(f, " timeoutSeconds")?,
+                name => write!(f, " {name}={value}")?,
+            }
+        }
+        if self.only_metadata { write!(f, " (metadata)") } else { Ok(()) }
+    }
+}
+
+pub(crate) fn status(code: u16, reason: &str) -> Value {
+    json!({ "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, "message": reason })
+}
+
+fn response(code: u16, body: body::Body) -> Response {
+    let (head, ()) = http::Response::builder().status(code).body(()).unwrap().into_parts();
+    Response { head, body }
+}

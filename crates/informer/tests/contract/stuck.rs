@@ -1,0 +1,141 @@
+//! H8: whatever a handler does not do, the others, the cache and the watch go on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use informer::{Handler, Object, WhenFull};
+use serde_json::json;
+
+use super::support::{Log, Recorder, caught_up, live, next, settle, short, until, until_synced};
+
+/// Begins its first call and never ends it.
+struct Stuck(Arc<AtomicBool>);
+
+impl Stuck {
+    fn new() -> (Self, Arc<AtomicBool>) {
+        let began = Arc::<AtomicBool>::default();
+        (Self(began.clone()), began)
+    }
+}
+
+impl Handler<Object> for Stuck {
+    async fn on_add(&mut self, _: Arc<Object>, _: bool) {
+        self.0.store(true, Ordering::SeqCst);
+        std::future::pending().await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn h8_a_stuck_handler_delays_nobody() {
+    let (server, _factory, informer) = live(&["shop/a"]).await;
+    let (stuck, began) = Stuck::new();
+    let _stuck = informer.add_handler(stuck).unwrap();
+    let (recorder, log) = Recorder::new();
+    let _other = informer.add_handler(recorder).unwrap();
+    until("it is stuck", || began.load(Ordering::SeqCst)).await;
+    server.put("pods", "shop/b", json!({}));
+    log.until("add shop/b@102").await;
+    server.expire("pods");
+    server.put("pods", "shop/c", json!({}));
+    log.until("add shop/c@103").await;
+    caught_up(&server, &informer).await;
+}
+
+/// 100,000 updates to 100 keys: what a reader that never reads holds of them is one state per key.
+#[tokio::test(start_paused = true)]
+async fn h8_the_memory_of_a_reader_that_does_not_read_is_bounded() {
+    let keys: Vec<_> = (0..100).map(|number| format!("shop/{number:02}")).collect();
+    let (server, _factory, informer) = live(&keys.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    let (stuck, began) = Stuck::new();
+    let _stuck = informer.add_handler(stuck).unwrap();
+    let mut latest = informer.changes().unwrap();
+    let merged = informer.subscribe().every_change(50, WhenFull::Coalesce).changes().unwrap();
+    let dropped = informer.subscribe().every_change(50, WhenFull::Drop).changes().unwrap();
+    until_synced(&mut latest).await;
+    until("it is stuck", || began.load(Ordering::SeqCst)).await;
+    let mut versions = Vec::new();
+    for _ in 0..1_000 {
+        for key in &keys {
+            server.put("pods", key, json!({}));
+        }
+        let last = server.version().to_string();
+        until("the round is in the cache", || informer.resource_version().to_string() == last).await;
+        versions.extend(informer.snapshot().objects().map(Arc::downgrade));
+    }
+    assert_eq!(latest.backlog(), 100);
+    // Besides what was there when they joined, which they have not read either.
+    assert!(merged.backlog() <= 100 + 50 + 100, "{}", merged.backlog());
+    assert!(dropped.backlog() <= 100 + 50, "{}", dropped.backlog());
+    let alive = versions.iter().filter(|version| version.strong_count() > 0).count();
+    assert!(alive <= 500, "{alive} of {} versions are held", versions.len());
+    // Nothing was lost that one needs to know.
+    for _ in 0..100 {
+        assert!(short(&next(&mut latest).await).starts_with("update shop/"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn h8_what_was_dropped_is_counted_and_the_first_content_is_not() {
+    let (server, _factory, informer) = live(&["shop/a", "shop/b", "shop/c"]).await;
+    struct Gated(Arc<tokio::sync::Notify>, Log);
+    impl Handler<Object> for Gated {
+        async fn on_add(&mut self, object: Arc<Object>, initial: bool) {
+            self.1.push(format!("add {object:?} {initial}"));
+        }
+        async fn on_synced(&mut self) {
+            self.0.notified().await;
+        }
+        async fn on_lagged(&mut self, dropped: u64) {
+            self.1.push(format!("lagged {dropped}"));
+        }
+    }
+    let (gate, log) = (Arc::new(tokio::sync::Notify::new()), Log::default());
+    let gated = Gated(gate.clone(), log.clone());
+    let _registration = informer.subscribe().every_change(2, WhenFull::Drop).handler(gated).unwrap();
+    until("the content was told", || log.len() == 3).await;
+    settle().await;
+    server.put_many("pods", (0..10).map(|number| format!("shop/{number}")));
+    caught_up(&server, &informer).await;
+    gate.notify_one();
+    log.until("add shop/9@113 false").await;
+    assert_eq!(log.lines()[3..], ["lagged 8", "add shop/8@112 false", "add shop/9@113 false"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn f5_h8_a_stuck_handler_that_was_dropped_keeps_nothing_alive() {
+    let (server, factory, informer) = live(&["shop/a"]).await;
+    let (stuck, began) = Stuck::new();
+    let registration = informer.add_handler(stuck).unwrap();
+    until("it is stuck", || began.load(Ordering::SeqCst)).await;
+    drop(informer);
+    settle().await;
+    assert_eq!(server.open(), 1, "the registration keeps the informer alive");
+    drop(registration);
+    until("the watch is closed", || server.open() == 0).await;
+    drop(factory);
+}
+
+/// A backlog that takes long to read is read in turns with everybody else on the thread.
+#[tokio::test(start_paused = true)]
+async fn h8_a_long_backlog_does_not_keep_the_thread() {
+    let keys: Vec<_> = (0..5_000).map(|number| format!("shop/{number}")).collect();
+    let (_server, _factory, informer) = live(&keys.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    let turns = Arc::<std::sync::atomic::AtomicUsize>::default();
+    let counted = turns.clone();
+    let other = tokio::spawn(async move {
+        loop {
+            counted.fetch_add(1, Ordering::Relaxed);
+            tokio::task::yield_now().await;
+        }
+    });
+    let mut changes = informer.subscribe().filter(|_| false).changes().unwrap();
+    assert_eq!(until_synced(&mut changes).await.len(), 1);
+    assert!(turns.load(Ordering::Relaxed) > 10, "{turns:?}");
+    let (recorder, log) = Recorder::new();
+    turns.store(0, Ordering::Relaxed);
+    let registration = informer.add_handler(recorder).unwrap();
+    assert!(registration.synced().await);
+    assert!(turns.load(Ordering::Relaxed) > 10, "{turns:?}");
+    assert_eq!(log.len(), 5_001);
+    other.abort();
+}
