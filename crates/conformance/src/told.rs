@@ -18,7 +18,6 @@ pub struct Told {
 pub struct Story {
     view: BTreeMap<ObjectKey, (Uid, ResourceVersion)>,
     synced: bool,
-    merged: bool,
 }
 
 impl Told {
@@ -88,12 +87,6 @@ impl Told {
 }
 
 impl Story {
-    /// A story of which changes may have been merged: an object that is made again and deleted at once is then told as a
-    /// deletion with the state of an incarnation that was never told.
-    pub fn merged() -> Self {
-        Self { merged: true, ..Self::default() }
-    }
-
     /// Goes on with a change.
     ///
     /// # Errors
@@ -119,7 +112,7 @@ impl Story {
                 let before = self.view.remove(deleted.key());
                 let (uid, known) =
                     before.as_ref().ok_or_else(|| format!("{}: it was not there", summary(change)))?;
-                self.expect(self.merged || uid == last.uid(), "who is deleted is who was there", change)?;
+                self.expect(uid == last.uid(), "who is deleted is who was there", change)?;
                 // An event has the version of the deletion; a list can only repeat what was known.
                 let fits = last.resource_version().is_at_least(known);
                 self.expect(fits, "the last state is not older than the one told before", change)

@@ -18,7 +18,8 @@ pub(crate) fn run(tree: &Tree) -> Result<(), Error> {
     println!("    kubectl create deployment web --image=nginx --replicas=2");
     println!("    kubectl scale deployment web --replicas=3\n");
     // The terminal tells its whole group of Ctrl-C; kubediff is the one that acts on it.
-    ctrlc::set_handler(|| {}).map_err(|source| Error::Found(format!("Ctrl-C cannot be listened for: {source}")))?;
+    ctrlc::set_handler(|| {})
+        .map_err(|source| Error::Found(format!("Ctrl-C cannot be listened for: {source}")))?;
     let mut kubediff = cargo(tree);
     kubediff.args(["run", "--quiet", "--release", "--package", "kubediff", "--", "watch", "-A"]);
     process::run(kubediff.env("KUBECONFIG", server.kubeconfig()))

@@ -1,8 +1,9 @@
 //! One pending change per key, in the order in which the keys became pending.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
-use crate::{Change, Delta, ObjectKey};
+use crate::{Change, Delta, Object, ObjectKey};
 
 /// Pending changes, merged by key.
 #[derive(Debug, Default)]
@@ -113,7 +114,7 @@ fn merge(pending: Net, change: Change, split_initial: Option<bool>) -> Option<Ne
         (Delta::Updated { old, .. }, Delta::Updated { new, .. } | Delta::Added(new)) => {
             net(Delta::Updated { old, new })
         }
-        (Delta::Updated { old, .. }, Delta::Deleted { last, .. }) => net(Delta::Deleted { old, last }),
+        (Delta::Updated { old, .. }, Delta::Deleted { last, .. }) => net(gone(old, last)),
         (Delta::Deleted { old, last }, Delta::Added(new)) if split_initial.is_some() => {
             Some(Net::Recreated {
                 deleted: Change { delta: Delta::Deleted { old, last }, source: pending_source },
@@ -124,6 +125,12 @@ fn merge(pending: Net, change: Change, split_initial: Option<bool>) -> Option<Ne
         (Delta::Deleted { old, .. }, Delta::Added(new) | Delta::Updated { new, .. }) => {
             net(Delta::Updated { old, new })
         }
-        (Delta::Deleted { old, .. }, Delta::Deleted { last, .. }) => net(Delta::Deleted { old, last }),
+        (Delta::Deleted { old, .. }, Delta::Deleted { last, .. }) => net(gone(old, last)),
     }
+}
+
+/// The deletion of what the reader knows: an incarnation that came and went unheard of is not to be named.
+fn gone(old: Arc<Object>, last: Arc<Object>) -> Delta {
+    let last = if old.uid() == last.uid() { last } else { old.clone() };
+    Delta::Deleted { old, last }
 }

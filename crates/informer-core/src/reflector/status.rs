@@ -120,6 +120,7 @@ impl fmt::Display for Status {
         match self {
             Self::Connecting => write!(f, "connecting"),
             Self::Syncing { received } => write!(f, "syncing, {received} objects received"),
+            Self::Live { resource_version } if resource_version.is_unset() => write!(f, "live"),
             Self::Live { resource_version } => write!(f, "live since resourceVersion {resource_version}"),
             Self::Retrying { cause, attempt, wait } => {
                 write!(f, "retrying in {:.1} s (failure {attempt}): {cause}", wait.as_secs_f64())

@@ -79,6 +79,8 @@ impl Reflector {
                     EventKind::Deleted => StoreOperation::Delete(object),
                 });
             }
+            // An event that repeats what the cache has is an event all the same.
+            Input::Unchanged(_) => watching.events += 1,
             Input::Bookmark(bookmark) => self.bookmark(bookmark),
             Input::Unreadable { key, reason } => {
                 watching.events += 1;

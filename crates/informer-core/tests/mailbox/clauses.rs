@@ -262,6 +262,24 @@ fn h11_a_second_incarnation_that_came_and_went_is_not_told() {
 }
 
 #[test]
+fn h1_h11_a_merged_deletion_names_the_incarnation_that_was_told() {
+    let (one, two, three) = (object("a", 1, 1), object("a", 2, 5), object("a", 3, 7));
+    for changes in [
+        [updated(&one, &two), deleted(&two, &object("a", 2, 6))].as_slice(),
+        &[deleted(&one, &object("a", 1, 4)), added(&two), deleted(&two, &object("a", 2, 6))],
+        &[updated(&one, &two), updated(&two, &three), deleted(&three, &three)],
+    ] {
+        let mut mailbox = joined(LATEST);
+        mailbox.offer(1, &added(&one));
+        drain(&mut mailbox);
+        for (revision, change) in (2..).zip(changes) {
+            mailbox.offer(revision, change);
+        }
+        assert_eq!(drain(&mut mailbox), ["delete a@1 last a@1"], "{changes:?}");
+    }
+}
+
+#[test]
 fn the_revision_is_that_of_the_last_change_offered() {
     let mut mailbox = Mailbox::new(LATEST, true);
     assert_eq!(mailbox.revision(), 0);

@@ -7,6 +7,7 @@
     reason = "a test may stop at a surprise, in its helpers too"
 )]
 
+mod backwards;
 mod list;
 mod script;
 mod streaming;

@@ -188,7 +188,7 @@ impl Play {
             StoreOperation::Stage(object) => return self.staging.as_mut().unwrap().stage(object),
             StoreOperation::Unstage(object) => return self.staging.as_mut().unwrap().delete(object),
             StoreOperation::Commit { resource_version } => {
-                let _ = writeln!(self.record, "  commit {resource_version}");
+                let _ = writeln!(self.record, "  commit {resource_version:?}");
                 self.store.commit(self.staging.take().unwrap(), resource_version).unwrap()
             }
             StoreOperation::Upsert(object) => self.store.upsert(self.source, object).into_iter().collect(),

@@ -25,7 +25,7 @@ fn s1_requests_of_streaming_lists() {
           syncing, 0 objects received
         > added a@5
         > bookmark 10 end
-          commit 10
+          commit "10"
           + a@5 by list
           live since resourceVersion 10
         > error 410 Expired
@@ -65,7 +65,7 @@ fn s2_nothing_is_visible_before_the_end_bookmark() {
         > cache
            at ""
         > bookmark 10 end
-          commit 10
+          commit "10"
           + a@5 by list
           live since resourceVersion 10
         > cache
@@ -96,7 +96,7 @@ fn s3_changes_before_the_end_bookmark_are_applied() {
         > modified a@8
         > deleted b@9
         > bookmark 10 end
-          commit 10
+          commit "10"
           + a@8 by list
           live since resourceVersion 10
         > cache
@@ -137,7 +137,7 @@ fn s4_nothing_of_a_dead_stream_leaks_and_the_next_is_paced() {
           syncing, 0 objects received
         > added a@6
         > bookmark 10 end
-          commit 10
+          commit "10"
           + a@6 by list
           live since resourceVersion 10
         > cache
@@ -211,7 +211,7 @@ fn s5_the_same_stream_is_the_watch_and_a_plain_watch_follows() {
         > accept
           syncing, 0 objects received
         > bookmark 10 end
-          commit 10
+          commit "10"
           live since resourceVersion 10
         > added a@11
           + a@11
@@ -251,7 +251,7 @@ fn s6_a_refusal_leads_to_list_and_watch_and_is_remembered() {
           LIST rv=""
         > items a@5
         > done rv=10
-          commit 10
+          commit "10"
           + a@5 by list
           WATCH rv="10"
         > accept
@@ -264,7 +264,7 @@ fn s6_a_refusal_leads_to_list_and_watch_and_is_remembered() {
           connecting
           LIST rv="10"
         > done rv=12
-          commit 12
+          commit "12"
           - a@5 by list
           WATCH rv="12"
         > accept
@@ -369,7 +369,7 @@ fn s8_an_expired_watch_keeps_the_content_until_the_next_round_has_succeeded() {
         > added a@5
         > added b@6
         > bookmark 10 end
-          commit 10
+          commit "10"
           + a@5 by list
           + b@6 by list
           live since resourceVersion 10
@@ -387,7 +387,7 @@ fn s8_an_expired_watch_keeps_the_content_until_the_next_round_has_succeeded() {
         > cache
           a@5 b@6 at "10"
         > bookmark 14 end
-          commit 14
+          commit "14"
           - a@5 by list
           live since resourceVersion 14
         > cache
@@ -419,7 +419,7 @@ fn s9_an_empty_collection_syncs() {
         > accept
           syncing, 0 objects received
         > bookmark 10 end
-          commit 10
+          commit "10"
           live since resourceVersion 10
         > cache
            at "10"
@@ -442,7 +442,7 @@ fn l12_a_streaming_list_that_goes_back_is_not_applied_unless_the_server_did() {
           syncing, 0 objects received
         > added a@5
         > bookmark 10 end
-          commit 10
+          commit "10"
           + a@5 by list
           live since resourceVersion 10
         > error 410 Expired
@@ -471,7 +471,7 @@ fn l12_a_streaming_list_that_goes_back_is_not_applied_unless_the_server_did() {
         > added a@5
         > bookmark 8 end
           server restored: 10 -> 8
-          commit 8
+          commit "8"
           live since resourceVersion 8
         > cache
           a@5 at "8"

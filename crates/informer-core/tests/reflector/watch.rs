@@ -225,7 +225,7 @@ fn w6_an_expired_watch_is_followed_by_a_list_from_the_last_version() {
           LIST rv="12"
         > items a@5 b@12
         > done rv=14
-          commit 14
+          commit "14"
           WATCH rv="14"
         > refuse 410 Gone
           disconnected: the resourceVersion is not available: 410 Gone
@@ -269,7 +269,7 @@ fn w7_internal_errors_may_be_retried_without_a_list_for_a_time() {
           connecting
           LIST rv=""
         > done rv=10
-          commit 10
+          commit "10"
           WATCH rv="10"
         > accept
           live since resourceVersion 10
@@ -339,11 +339,11 @@ fn w9_versions_of_initial_events_are_not_taken_as_the_last_one() {
           LIST rv=""
         > items a@5
         > done
-          commit 
+          commit ""
           + a@5 by list
           WATCH rv=""
         > accept
-          live since resourceVersion 
+          live
         > added b@9
           + b@9
         > added c@7
@@ -353,7 +353,7 @@ fn w9_versions_of_initial_events_are_not_taken_as_the_last_one() {
           disconnected: the server ended the watch
           WATCH rv=""
         > accept
-          live since resourceVersion 
+          live
         > added b@9
         > modified a@11
           ~ a@5 -> a@11
@@ -393,7 +393,7 @@ fn w10_a_store_read_error_ends_in_a_list_without_the_lost_object() {
           LIST rv="11"
         > items b@11
         > done rv=13
-          commit 13
+          commit "13"
           - a@5 by list
           WATCH rv="13"
         > cache
@@ -478,7 +478,7 @@ fn w12_a_watch_at_a_version_that_the_server_has_not_reached_is_found_out() {
         > items a@5
         > done rv=7
           server restored: 20 -> 7
-          commit 7
+          commit "7"
           - b@20 by list
           WATCH rv="7"
         > cache
@@ -566,7 +566,7 @@ fn w15_credentials_are_read_once_more_before_a_401_counts_as_denied() {
         > accept
           syncing, 0 objects received
         > done rv=12
-          commit 12
+          commit "12"
           - a@5 by list
           WATCH rv="12"
     "#]]
@@ -622,7 +622,7 @@ fn w15_403_and_404_are_denials_retried_slowly_until_the_cause_ends() {
           syncing, 0 objects received
         > items a@1
         > done rv=3
-          commit 3
+          commit "3"
           + a@1 by list
           WATCH rv="3"
         > accept

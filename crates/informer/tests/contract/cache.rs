@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::server::Server;
 use super::support::{
-    LONG, cached, caught_up, factory, labelled, live, next, pods, started, until, until_synced,
+    LONG, cached, caught_up, factory, labelled, live, next, pods, soon, started, until, until_synced,
 };
 
 /// Looks into the cache at each call: it must have what the call says, or something newer.
@@ -211,7 +211,7 @@ async fn c5_at_least_resolves_when_ones_own_write_is_there() {
     assert!(tokio::time::timeout(LONG, wait).await.unwrap());
     assert!(informer.lister().get("shop/b").is_ok());
     // What was reached already resolves at once, also after the end.
-    informer.stop().await;
+    soon(informer.stop()).await;
     assert!(informer.at_least(&version).await);
     assert!(informer.at_least(&ResourceVersion::UNSET).await);
     assert!(!informer.at_least(&ResourceVersion::new("999999")).await);

@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::server::Server;
 use super::support::{
-    LONG, Recorder, builder, caught_up, config_maps, factory, labelled, live, nodes, pods, settle, started,
-    until,
+    LONG, Recorder, builder, caught_up, config_maps, factory, labelled, live, nodes, pods, settle, soon,
+    started, until,
 };
 
 #[tokio::test(start_paused = true)]
@@ -55,7 +55,7 @@ async fn f1_what_is_asked_for_later_starts_with_the_next_start_or_at_once_by_cho
 #[tokio::test(start_paused = true)]
 async fn f1_a_stopped_informer_is_replaced_by_a_new_one() {
     let (server, factory, informer) = live(&["shop/a"]).await;
-    informer.stop().await;
+    soon(informer.stop()).await;
     let next = started(&factory).await;
     assert!(informer.is_stopped() && !next.is_stopped());
     server.put("pods", "shop/b", json!({}));
@@ -214,7 +214,7 @@ async fn f6_all_faces_share_one_watch_and_one_cache() {
     caught_up(&server, &metadata).await;
     assert_eq!([typed.len(), dynamic.len(), metadata_again.len()], [2; 3]);
     // One stops for all.
-    dynamic.stop().await;
+    soon(dynamic.stop()).await;
     assert!(typed.is_stopped() && metadata.is_stopped());
 }
 
@@ -246,7 +246,7 @@ async fn f8_handlers_and_indexes_can_come_at_any_time() {
     let (server, _factory, informer) = live(&["shop/a"]).await;
     let (recorder, log) = Recorder::new();
     let registration = informer.add_handler(recorder).unwrap();
-    assert!(registration.synced().await);
+    assert!(soon(registration.synced()).await);
     let by_name = informer.add_index(|object: &Object| [object.key().name().to_owned()]);
     server.put("pods", "shop/b", json!({}));
     log.until("add shop/b@102").await;

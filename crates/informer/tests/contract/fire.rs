@@ -1,7 +1,7 @@
 //! Under fire: many threads, real time, and nothing that may be left behind.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -36,11 +36,15 @@ async fn in_time<F: Future>(what: &str, future: F) -> F::Output {
 }
 
 /// Counts calls, and yields in the middle of them.
-struct Busy(Arc<AtomicUsize>);
+struct Busy {
+    calls: Arc<AtomicUsize>,
+    /// There is nothing of the handler left when this is gone.
+    _whole: Arc<()>,
+}
 
 impl Handler<Object> for Busy {
     async fn on_add(&mut self, _: Arc<Object>, _: bool) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.calls.fetch_add(1, Ordering::Relaxed);
         tokio::task::yield_now().await;
     }
 }
@@ -48,24 +52,29 @@ impl Handler<Object> for Busy {
 /// One of the hundred: comes and goes until nothing is to be had any more.
 async fn come_and_go(informer: Informer<Object>, seed: u64, calls: Arc<AtomicUsize>) {
     let mut random = fastrand::Rng::with_seed(seed);
-    let mut mine: Vec<Registration> = Vec::new();
+    let mut mine: Vec<(Registration, Weak<()>)> = Vec::new();
     loop {
         match random.u8(..8) {
-            0..=2 if mine.len() < 4 => match informer.add_handler(Busy(calls.clone())) {
-                Ok(registration) => mine.push(registration),
-                Err(error) => {
-                    assert!(error.is_stopped(), "{error}");
-                    return;
+            0..=2 if mine.len() < 4 => {
+                let whole = Arc::new(());
+                let weak = Arc::downgrade(&whole);
+                match informer.add_handler(Busy { calls: calls.clone(), _whole: whole }) {
+                    Ok(registration) => mine.push((registration, weak)),
+                    Err(error) => {
+                        assert!(error.is_stopped(), "{error}");
+                        return;
+                    }
                 }
-            },
+            }
             3 => drop(mine.pop()),
             4 => {
-                if let Some(registration) = mine.pop() {
+                if let Some((registration, handler)) = mine.pop() {
                     registration.remove().await;
+                    assert_eq!(handler.strong_count(), 0, "the handler is still there after its removal");
                 }
             }
             5 => {
-                if let Some(registration) = mine.first() {
+                if let Some((registration, _)) = mine.first() {
                     registration.synced().await;
                 }
             }
@@ -84,7 +93,7 @@ async fn come_and_go(informer: Informer<Object>, seed: u64, calls: Arc<AtomicUsi
 }
 
 #[test]
-fn h13_a_hundred_tasks_add_and_remove_handlers_under_fire() {
+fn h5_h13_a_hundred_tasks_add_and_remove_handlers_under_fire() {
     let runtime = threads();
     runtime.block_on(async {
         let before = tasks();

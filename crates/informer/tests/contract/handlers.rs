@@ -10,7 +10,8 @@ use tokio::sync::Notify;
 
 use super::server::Server;
 use super::support::{
-    Log, Recorder, cached, factory, labelled, live, next, pods, settle, short, started, until, until_synced,
+    Log, Recorder, cached, factory, labelled, live, next, pods, settle, short, soon, started, until,
+    until_synced,
 };
 
 #[tokio::test(start_paused = true)]
@@ -18,7 +19,7 @@ async fn h1_a_handler_is_told_a_legal_story() {
     let (server, _factory, informer) = live(&["shop/a"]).await;
     let (recorder, log) = Recorder::new();
     let registration = informer.add_handler(recorder).unwrap();
-    assert!(registration.synced().await);
+    assert!(soon(registration.synced()).await);
     let first = server.version();
     let updated = server.put("pods", "shop/a", json!({}));
     log.until(&format!("update shop/a@{first} -> shop/a@{updated}")).await;
@@ -67,7 +68,7 @@ async fn h2_h3_h4_a_handler_from_before_the_start_sees_everything() {
     let registration = informer.add_handler(recorder).unwrap();
     assert!(!registration.is_synced());
     factory.start();
-    assert!(registration.synced().await && registration.is_synced());
+    assert!(soon(registration.synced()).await && registration.is_synced());
     assert_eq!(log.take(), ["add shop/a@101 initial", "add shop/b@102 initial", "synced"]);
     server.put("pods", "shop/c", json!({}));
     log.until("add shop/c@103").await;
@@ -78,13 +79,13 @@ async fn h2_h3_a_late_handler_gets_what_is_there_and_pauses_nobody() {
     let (server, _factory, informer) = live(&["shop/a", "shop/b"]).await;
     let (recorder, early) = Recorder::new();
     let first = informer.add_handler(recorder).unwrap();
-    assert!(first.synced().await);
+    assert!(soon(first.synced()).await);
     early.take();
     server.put("pods", "shop/c", json!({}));
     let (recorder, late) = Recorder::new();
     let second = informer.add_handler(recorder).unwrap();
     early.until("add shop/c@103").await;
-    assert!(second.synced().await);
+    assert!(soon(second.synced()).await);
     server.put("pods", "shop/a", json!({}));
     late.until("update shop/a@101 -> shop/a@104").await;
     let mut told = late.take();
@@ -102,7 +103,7 @@ async fn h3_a_relist_marks_nothing_as_initial() {
     let (server, _factory, informer) = live(&["shop/a"]).await;
     let (recorder, log) = Recorder::new();
     let registration = informer.add_handler(recorder).unwrap();
-    assert!(registration.synced().await);
+    assert!(soon(registration.synced()).await);
     log.take();
     server.hold("pods");
     server.break_watches("pods");
@@ -131,7 +132,7 @@ async fn h4_synced_is_only_said_when_the_content_was_processed() {
     settle().await;
     assert!(!registration.is_synced() && log.len() == 1);
     gate.notify_one();
-    assert!(registration.synced().await);
+    assert!(soon(registration.synced()).await);
     assert_eq!(log.len(), 2);
 }
 
@@ -172,7 +173,7 @@ async fn h4_h7_a_panicking_handler_goes_on_syncs_and_hurts_nobody() {
     let (recorder, other) = Recorder::new();
     let good = informer.add_handler(recorder).unwrap();
     factory.start();
-    assert!(bad.synced().await && good.synced().await);
+    assert!(soon(bad.synced()).await && soon(good.synced()).await);
     assert_eq!(log.take(), ["add shop/a", "add shop/bad", "add shop/c"]);
     let version = server.put("pods", "shop/bad", json!({}));
     log.until("update shop/bad").await;
@@ -191,7 +192,7 @@ async fn h7_h12_an_object_for_which_a_filter_panics_is_not_in() {
         true
     };
     let registration = informer.subscribe().filter(panics).handler(recorder).unwrap();
-    assert!(registration.synced().await);
+    assert!(soon(registration.synced()).await);
     log.take();
     let version = server.put("pods", "shop/a", labelled("mood", "bad"));
     log.until("delete shop/a@101").await;
@@ -209,8 +210,8 @@ async fn h5_removal_leaves_the_others_alone() {
     let second = informer.add_handler(recorder).unwrap();
     let (recorder, stays) = Recorder::new();
     let third = informer.add_handler(recorder).unwrap();
-    assert!(first.synced().await && second.synced().await && third.synced().await);
-    first.remove().await;
+    assert!(soon(first.synced()).await && soon(second.synced()).await && soon(third.synced()).await);
+    soon(first.remove()).await;
     drop(second);
     server.put("pods", "shop/a", json!({}));
     stays.until("add shop/a@101").await;
@@ -237,7 +238,7 @@ async fn h5_removal_waits_for_the_call_under_way() {
     let mut removal = Box::pin(registration.remove());
     assert!(tokio::time::timeout(Duration::from_secs(60), &mut removal).await.is_err());
     gate.notify_one();
-    removal.await;
+    soon(removal).await;
     assert!(ended.load(Ordering::SeqCst), "the call was not over");
     settle().await;
     assert!(!began.load(Ordering::SeqCst), "another call after the removal");
@@ -248,7 +249,7 @@ async fn h5_the_wait_for_a_removal_may_be_given_up() {
     let (server, _factory, informer) = live(&[]).await;
     let (recorder, log) = Recorder::new();
     let registration = informer.add_handler(recorder).unwrap();
-    assert!(registration.synced().await);
+    assert!(soon(registration.synced()).await);
     drop(registration.remove());
     server.put("pods", "shop/a", json!({}));
     settle().await;
@@ -263,7 +264,7 @@ impl Handler<Object> for RemovesItself {
         self.1.push(object.key().as_str());
         let registration = self.0.lock().unwrap().take();
         if let Some(registration) = registration {
-            registration.remove().await;
+            soon(registration.remove()).await;
         }
         self.1.push("removed");
     }
@@ -274,7 +275,7 @@ async fn h5_removal_from_inside_of_the_handler_does_not_deadlock() {
     let (server, _factory, informer) = live(&[]).await;
     let (slot, log) = (Arc::new(Mutex::new(None)), Log::default());
     let registration = informer.add_handler(RemovesItself(slot.clone(), log.clone())).unwrap();
-    assert!(registration.synced().await);
+    assert!(soon(registration.synced()).await);
     *slot.lock().unwrap() = Some(registration);
     server.put_many("pods", ["shop/a".to_owned(), "shop/b".to_owned()]);
     log.until("removed").await;
@@ -291,7 +292,7 @@ async fn h5_whoever_awaits_the_removal_finds_the_handler_gone() {
     for _ in 0..20 {
         let held = Arc::new(());
         let registration = informer.add_handler(Holds(held.clone())).unwrap();
-        registration.remove().await;
+        soon(registration.remove()).await;
         assert_eq!(Arc::strong_count(&held), 1);
     }
 }
@@ -301,11 +302,11 @@ async fn h6_a_stopped_informer_takes_no_handlers_but_gives_them_back() {
     let (_server, _factory, informer) = live(&[]).await;
     let (recorder, _log) = Recorder::new();
     let registration = informer.add_handler(recorder).unwrap();
-    informer.stop().await;
+    soon(informer.stop()).await;
     let (recorder, _log) = Recorder::new();
     assert!(informer.add_handler(recorder).err().unwrap().is_stopped());
     assert!(informer.changes().err().unwrap().is_stopped());
-    registration.remove().await;
+    soon(registration.remove()).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -325,7 +326,7 @@ async fn h9_an_object_that_a_relist_brings_unchanged_is_no_event() {
     let (server, _factory, informer) = live(&["shop/a", "shop/b"]).await;
     let (recorder, log) = Recorder::new();
     let registration = informer.add_handler(recorder).unwrap();
-    assert!(registration.synced().await);
+    assert!(soon(registration.synced()).await);
     log.take();
     let lists = server.count("LIST");
     server.expire("pods");
@@ -340,7 +341,7 @@ async fn h10_a_missed_deletion_is_told_once_as_missed() {
     let (server, _factory, informer) = live(&["shop/a", "shop/b"]).await;
     let (recorder, log) = Recorder::new();
     let registration = informer.add_handler(recorder).unwrap();
-    assert!(registration.synced().await);
+    assert!(soon(registration.synced()).await);
     let updated = server.put("pods", "shop/a", json!({}));
     log.until(&format!("update shop/a@101 -> shop/a@{updated}")).await;
     log.take();
@@ -383,7 +384,7 @@ async fn filtered(server: &Server, informer: &Informer<Object>) -> (Registration
     let (recorder, log) = Recorder::new();
     let filter = |object: &Object| object.labels().value("app") == Some("web");
     let registration = informer.subscribe().filter(filter).handler(recorder).unwrap();
-    assert!(registration.synced().await);
+    assert!(soon(registration.synced()).await);
     assert_eq!(log.take(), ["add shop/in@101 initial", "synced"]);
     (registration, log)
 }

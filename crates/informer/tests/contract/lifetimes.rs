@@ -8,7 +8,7 @@ use informer::{Handler, Informer, Object, Registration};
 use serde_json::json;
 
 use super::server::Server;
-use super::support::{Recorder, factory, live, pods, settle, tasks, until};
+use super::support::{Recorder, factory, live, pods, settle, soon, tasks, until};
 
 /// A kind of handle and how to get one.
 type Take = fn(&Informer<Object>) -> Box<dyn Any + Send>;
@@ -68,7 +68,7 @@ async fn f5_a_detached_handler_lives_until_the_stop() {
     drop(informer);
     server.put("pods", "shop/b", json!({}));
     log.until("add shop/b@102").await;
-    factory.shutdown().await;
+    soon(factory.shutdown()).await;
     assert_eq!(server.open(), 0);
     until("no task is left", || tasks() == before).await;
 }
@@ -83,7 +83,7 @@ async fn f5_a_handler_with_a_handle_of_its_own_informer_is_no_leak() {
     let before = tasks();
     let (server, _factory, informer) = live(&["shop/a"]).await;
     let registration = informer.add_handler(HasLister(informer.lister())).unwrap();
-    assert!(registration.synced().await);
+    assert!(soon(registration.synced()).await);
     drop(informer);
     drop(registration);
     until("nothing is left", || server.open() == 0 && tasks() == before).await;
@@ -107,7 +107,7 @@ async fn f5_the_last_handle_may_be_dropped_inside_of_a_handler() {
     let (server, _factory, informer) = live(&[]).await;
     let all = Arc::new(Mutex::new(None));
     let registration = informer.add_handler(DropsAll(all.clone())).unwrap();
-    assert!(registration.synced().await);
+    assert!(soon(registration.synced()).await);
     *all.lock().unwrap() = Some((informer, registration));
     server.put("pods", "shop/a", json!({}));
     until("nothing is left", || server.open() == 0 && tasks() == before).await;

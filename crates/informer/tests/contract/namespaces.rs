@@ -7,7 +7,7 @@ use informer::{Informer, Object, ResourceType, ResourceVersion, SharedInformerFa
 use serde_json::json;
 
 use super::server::Server;
-use super::support::{LONG, Log, Recorder, cached, factory, pods, settle, until};
+use super::support::{LONG, Log, Recorder, cached, factory, pods, settle, soon, until};
 
 async fn of_shop(server: &Server) -> (SharedInformerFactory, Informer<Object>, informer::Registration, Log) {
     server.put("pods", "shop/a", json!({}));
@@ -17,7 +17,7 @@ async fn of_shop(server: &Server) -> (SharedInformerFactory, Informer<Object>, i
     let (recorder, log) = Recorder::new();
     let registration = informer.add_handler(recorder).unwrap();
     factory.start();
-    assert!(registration.synced().await);
+    assert!(soon(registration.synced()).await);
     until("the watch runs", || server.open() == 1).await;
     (factory, informer, registration, log)
 }
@@ -41,7 +41,7 @@ async fn f7_namespaces_are_added_and_removed_while_it_runs() {
     assert!(informer.resource_version().is_at_least(&before));
     let (recorder, late) = Recorder::new();
     let late_registration = informer.add_handler(recorder).unwrap();
-    assert!(late_registration.synced().await);
+    assert!(soon(late_registration.synced()).await);
     assert_eq!(late.len(), 3);
 
     server.put("pods", "front/c", json!({}));

@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;
 
 use super::server::Server;
-use super::support::{LONG, builder, cached, caught_up, factory, live, pods, settle, started, until};
+use super::support::{LONG, builder, cached, caught_up, factory, live, pods, settle, soon, started, until};
 
 #[tokio::test(start_paused = true)]
 async fn l1_w1_a_consistent_list_then_a_watch_with_bookmarks_from_its_version() {
@@ -185,7 +185,7 @@ async fn w14_every_wait_ends_at_once_when_the_informer_stops() {
     factory.start();
     until("it waits", || matches!(informer.status(), Status::Retrying { .. })).await;
     let begin = tokio::time::Instant::now();
-    informer.stop().await;
+    soon(informer.stop()).await;
     assert_eq!(begin.elapsed(), Duration::ZERO);
 }
 
@@ -262,5 +262,5 @@ async fn an_informer_that_fails_says_so() {
     assert!(factory.wait_for_sync(LONG).await.is_err());
     assert_eq!(begin.elapsed(), Duration::ZERO);
     assert!(informer.is_stopped());
-    factory.shutdown().await;
+    soon(factory.shutdown()).await;
 }

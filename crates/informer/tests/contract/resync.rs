@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::server::Server;
 use super::support::{
-    Recorder, builder, config_maps, factory, live, next, pods, settle, short, until, until_synced,
+    Recorder, builder, config_maps, factory, live, next, pods, settle, short, soon, until, until_synced,
 };
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -29,7 +29,7 @@ async fn r1_each_handler_has_its_own_period() {
     for minutes in [0, 1, 5] {
         let (recorder, log) = Recorder::new();
         let registration = informer.subscribe().resync(MINUTE * minutes).handler(recorder).unwrap();
-        assert!(registration.synced().await);
+        assert!(soon(registration.synced()).await);
         log.take();
         logs.push((registration, log));
     }
@@ -57,7 +57,7 @@ async fn r1_the_factory_has_a_period_for_those_who_choose_none() {
         factory.informer_of::<Object>(pods()).subscribe().resync(Duration::ZERO).handler(recorder).unwrap();
     factory.start();
     for (registration, log) in &logs {
-        assert!(registration.synced().await);
+        assert!(soon(registration.synced()).await);
         log.take();
     }
     pass(&server, Duration::from_secs(210)).await;
@@ -70,7 +70,7 @@ async fn r2_a_resync_waits_while_a_relist_runs() {
     let (server, _factory, informer) = live(&["shop/a"]).await;
     let (recorder, log) = Recorder::new();
     let registration = informer.subscribe().resync(MINUTE).handler(recorder).unwrap();
-    assert!(registration.synced().await);
+    assert!(soon(registration.synced()).await);
     log.take();
     tokio::time::advance(Duration::from_secs(50)).await;
     server.hold_in_the_middle_of_lists("pods");
@@ -89,7 +89,7 @@ async fn r2_a_list_that_fails_does_not_hold_a_resync_up() {
     let (server, _factory, informer) = live(&["shop/a"]).await;
     let (recorder, log) = Recorder::new();
     let registration = informer.subscribe().resync(MINUTE).handler(recorder).unwrap();
-    assert!(registration.synced().await);
+    assert!(soon(registration.synced()).await);
     log.take();
     tokio::time::advance(Duration::from_secs(50)).await;
     server.hold("pods");

@@ -10,7 +10,9 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use super::server::Server;
-use super::support::{LONG, Log, Recorder, factory, live, pods, settle, started, tasks, until, until_synced};
+use super::support::{
+    LONG, Log, Recorder, factory, live, pods, settle, soon, started, tasks, until, until_synced,
+};
 
 /// Everybody who can wait for something of an informer, waiting.
 async fn waiters(informer: &Informer<Object>) -> JoinSet<&'static str> {
@@ -32,7 +34,7 @@ async fn waiters(informer: &Informer<Object>) -> JoinSet<&'static str> {
     });
     let registration = informer.add_handler(Recorder::new().0).unwrap();
     waiters.spawn(async move {
-        assert!(!registration.synced().await);
+        assert!(!soon(registration.synced()).await);
         "registration.synced"
     });
     let mut status = Box::pin(informer.status_changes());
@@ -75,8 +77,8 @@ async fn d5_a_stop_wakes_everybody_who_waits() {
         factory.start();
         let waiters = waiters(&informer).await;
         match how {
-            0 => informer.stop().await,
-            1 => factory.shutdown().await,
+            0 => soon(informer.stop()).await,
+            1 => soon(factory.shutdown()).await,
             2 => token.cancel(),
             _ => assert!(factory.shutdown_within(LONG).await),
         }
@@ -88,7 +90,7 @@ async fn d5_a_stop_wakes_everybody_who_waits() {
 #[tokio::test(start_paused = true)]
 async fn d5_whoever_comes_after_the_stop_does_not_wait_either() {
     let (_server, _factory, informer) = live(&["shop/a"]).await;
-    informer.stop().await;
+    soon(informer.stop()).await;
     assert!(informer.reports().recv().await.is_err());
     let status: Vec<_> = informer.status_changes().collect().await;
     assert_eq!(status, [Status::Stopped]);
@@ -104,7 +106,7 @@ async fn d5_what_is_pending_when_the_informer_stops_is_told_by_a_stream() {
     until_synced(&mut changes).await;
     server.put("pods", "shop/b", json!({}));
     until("it is pending", || changes.backlog() == 1).await;
-    informer.stop().await;
+    soon(informer.stop()).await;
     assert!(changes.next().await.is_some());
     assert!(changes.next().await.is_none());
     assert!(changes.next().await.is_none());
@@ -139,9 +141,9 @@ async fn f4_a_stop_waits_for_the_call_under_way_and_begins_no_other() {
     let mut shutdown = Box::pin(factory.shutdown());
     assert!(tokio::time::timeout(Duration::from_secs(100), &mut shutdown).await.is_err());
     gate.notify_one();
-    shutdown.await;
+    soon(shutdown).await;
     assert_eq!(log.len(), 2, "{:?}", log.lines());
-    assert!(!registration.synced().await);
+    assert!(!soon(registration.synced()).await);
 }
 
 #[tokio::test(start_paused = true)]
@@ -151,7 +153,7 @@ async fn f4_a_bounded_stop_drops_calls_that_do_not_end() {
     let (registration, _gate, log) = gated(&informer).await;
     assert!(!factory.shutdown_within(Duration::from_secs(5)).await);
     assert_eq!(log.len(), 1);
-    assert!(!registration.synced().await);
+    assert!(!soon(registration.synced()).await);
     until("no task is left", || tasks() == before).await;
     assert_eq!(server.open(), 0);
     assert!(factory.shutdown_within(Duration::from_secs(5)).await, "nothing is left to be dropped");
@@ -180,7 +182,7 @@ async fn f4_a_shutdown_waits_for_what_was_dropped_before() {
     let mut shutdown = Box::pin(factory.shutdown());
     assert!(tokio::time::timeout(Duration::from_secs(100), &mut shutdown).await.is_err());
     gate.notify_one();
-    shutdown.await;
+    soon(shutdown).await;
     assert_eq!(log.len(), 2);
 }
 
@@ -203,7 +205,7 @@ async fn f4_nothing_is_left_after_a_shutdown() {
     in_namespaces.wait_for_sync(LONG).await.unwrap();
     until("three watches run", || server.open() == 3).await;
     assert!(tasks() > before + 5);
-    factory.shutdown().await;
+    soon(factory.shutdown()).await;
     assert_eq!(server.open(), 0);
     until("no task is left", || tasks() == before).await;
     assert!(object.strong_count() > 0, "the cache can still be read");
@@ -246,14 +248,14 @@ async fn f4_a_stop_in_the_middle_of_anything_ends_everything() {
 #[tokio::test(start_paused = true)]
 async fn f4_what_is_asked_for_after_the_shutdown_is_stopped() {
     let (server, factory, _informer) = live(&[]).await;
-    factory.shutdown().await;
+    soon(factory.shutdown()).await;
     let requests = server.log().len();
     let late = factory.informer_of::<Object>(super::support::config_maps());
     factory.start();
     assert!(late.is_stopped() && late.add_handler(Recorder::new().0).is_err());
     assert!(late.wait_for_sync(LONG).await.is_err());
     assert!(!late.add_namespace("shop"));
-    factory.shutdown().await;
+    soon(factory.shutdown()).await;
     assert_eq!(server.log().len(), requests);
 }
 
@@ -264,6 +266,6 @@ async fn f4_a_flood_does_not_keep_anybody_from_stopping() {
     let factory = factory(&server);
     let informer = started(&factory).await;
     settle().await;
-    informer.stop().await;
+    soon(informer.stop()).await;
     assert_eq!(server.open(), 0);
 }

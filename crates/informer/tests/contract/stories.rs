@@ -12,7 +12,7 @@ use informer::{
 use serde_json::json;
 
 use super::server::Server;
-use super::support::{Log, builder, cached, content, labelled, pods, settle, until};
+use super::support::{Log, builder, cached, content, labelled, pods, settle, soon, until};
 
 /// What somebody believes after what they were told.
 #[derive(Default)]
@@ -208,7 +208,7 @@ async fn one_life(seed: u64) {
     }
     for (registration, belief) in handlers {
         until(&context, || belief.lock().unwrap().objects() == content(&server)).await;
-        assert!(registration.synced().await, "{context}");
+        assert!(soon(registration.synced()).await, "{context}");
         assert_eq!(belief.lock().unwrap().wrong.lines(), [""; 0], "{context}");
     }
     drop(streams);

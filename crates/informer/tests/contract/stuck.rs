@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use informer::{Handler, Object, WhenFull};
 use serde_json::json;
 
-use super::support::{Log, Recorder, caught_up, live, next, settle, short, until, until_synced};
+use super::support::{Log, Recorder, caught_up, live, next, settle, short, soon, until, until_synced};
 
 /// Begins its first call and never ends it.
 struct Stuck(Arc<AtomicBool>);
@@ -134,7 +134,7 @@ async fn h8_a_long_backlog_does_not_keep_the_thread() {
     let (recorder, log) = Recorder::new();
     turns.store(0, Ordering::Relaxed);
     let registration = informer.add_handler(recorder).unwrap();
-    assert!(registration.synced().await);
+    assert!(soon(registration.synced()).await);
     assert!(turns.load(Ordering::Relaxed) > 10, "{turns:?}");
     assert_eq!(log.len(), 5_001);
     other.abort();

@@ -71,6 +71,11 @@ pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     panic!("waited in vain until {what}");
 }
 
+/// What is to come of itself; a failure does not hang.
+pub(crate) async fn soon<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(LONG, future).await.expect("waited in vain")
+}
+
 /// Lets everything run that can, without any time passing.
 pub(crate) async fn settle() {
     for _ in 0..500 {

@@ -7,7 +7,7 @@ use informer::{Keep, Object, Report, SharedInformerFactory, StreamingListChoice,
 use serde_json::{Value, json};
 
 use super::server::Server;
-use super::support::{Recorder, builder, caught_up, pods, settle, started, until};
+use super::support::{Recorder, builder, caught_up, pods, settle, soon, started, until};
 
 /// Counts its calls per version, and does what the object says.
 fn counting() -> (Transform, Arc<Mutex<Vec<String>>>) {
@@ -111,7 +111,7 @@ async fn d6_a_transform_may_leave_an_object_out() {
         let informer = started(&factory).await;
         let (recorder, log) = Recorder::new();
         let registration = informer.add_handler(recorder).unwrap();
-        assert!(registration.synced().await);
+        assert!(soon(registration.synced()).await);
         assert_eq!(log.take(), ["add shop/a@101 initial", "synced"]);
         // It goes as if it had left the selector; what is told last is what was known: the rest was not transformed.
         server.put("pods", "shop/a", json!({ "do": "drop", "secret": "x" }));

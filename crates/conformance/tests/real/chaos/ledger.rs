@@ -90,8 +90,7 @@ impl Handlers {
     }
 
     fn recorder(&mut self, name: &'static str, only_web: bool, pace: Pace) -> Recorder {
-        let story = if name.starts_with("every change") { Story::default() } else { Story::merged() };
-        let (book, reader) = watch::channel(Book { story, ..Book::default() });
+        let (book, reader) = watch::channel(Book::default());
         self.ledgers.push(Ledger { name, only_web, book: reader });
         let pause = match pace {
             Pace::Fast => None,
@@ -198,10 +197,7 @@ impl Book {
                 self.recreated += 1;
             }
             Change::Deleted(deleted) => {
-                // Of merged changes the last state may be that of an incarnation which came and went unheard of.
-                let told = self.story.view().get(deleted.key()).map(|(uid, _)| uid.clone());
-                let uid = told.unwrap_or_else(|| deleted.object().uid().clone());
-                self.lives.entry(uid).or_default().deleted += 1;
+                self.life(deleted.object()).deleted += 1;
                 self.missed += usize::from(deleted.is_missed());
             }
             _ => {}

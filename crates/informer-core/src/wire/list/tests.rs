@@ -1,3 +1,5 @@
+//! Lists, cut everywhere and damaged.
+
 use fastrand::Rng;
 use serde_json::{Value, json};
 

@@ -1,3 +1,5 @@
+//! Metadata, against what serde reads.
+
 use std::collections::BTreeMap;
 
 use fastrand::Rng;
