@@ -122,7 +122,9 @@ impl Store {
         Cache { shared: self.shared.clone() }
     }
 
-    /// Lets one more list and watch feed the store. It is synced once its first list is committed.
+    /// Lets one more list and watch feed the store. It is synced once its first list is committed. While it is not, it
+    /// does not hold back the version of a store that was synced; its first list should be a consistent one, so that
+    /// the version stays true for what it brings.
     ///
     /// Scopes may overlap for a while, for instance when many namespaces give way to all of them.
     pub fn add_source(&mut self, scope: Scope) -> SourceId {

@@ -74,13 +74,14 @@ impl Sources {
         self.update()
     }
 
-    /// The store reflects what the slowest source does; it takes part in no going back of a single source's.
+    /// The store reflects what the slowest source does; it takes part in no going back of a single source's. Nor does a
+    /// source that was added later hold it back: it may never come, if the server denies it.
     fn update(&mut self) -> bool {
-        if !self.is_synced() {
+        if self.reached.is_unset() && !self.is_synced() {
             return false;
         }
         let mut slowest: Option<&ResourceVersion> = None;
-        for feed in &self.sources {
+        for feed in self.sources.iter().filter(|feed| feed.is_synced) {
             slowest = match slowest {
                 Some(other) if feed.reached.is_at_least(other) => Some(other),
                 Some(other) if !feed.reached.is_older_than(other) => Some(&ResourceVersion::UNSET),

@@ -102,8 +102,11 @@ impl Model {
     }
 
     fn update(&mut self) {
-        if self.is_synced() {
-            self.reached = self.reached.max(self.sources.iter().map(|source| source.reached).min().unwrap());
+        let synced = self.sources.iter().filter(|source| source.is_synced).map(|source| source.reached);
+        if (self.reached > 0 || self.is_synced())
+            && let Some(slowest) = synced.min()
+        {
+            self.reached = self.reached.max(slowest);
         }
     }
 

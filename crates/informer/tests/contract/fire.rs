@@ -42,6 +42,15 @@ struct Busy {
     _whole: Arc<()>,
 }
 
+impl Drop for Busy {
+    /// Takes its time, so that who does not wait for it shows.
+    fn drop(&mut self) {
+        for _ in 0..20 {
+            std::thread::yield_now();
+        }
+    }
+}
+
 impl Handler<Object> for Busy {
     async fn on_add(&mut self, _: Arc<Object>, _: bool) {
         self.calls.fetch_add(1, Ordering::Relaxed);

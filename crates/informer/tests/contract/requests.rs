@@ -1,8 +1,10 @@
 //! What goes over the wire: requests of the groups L, W and S, and how long it may take.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt, stream};
 use informer::transport::{Response, Transport, TransportError};
 use informer::{
     BackoffConfig, FirstListChoice, Object, Report, SharedInformerFactory, Status, StreamingListChoice,
@@ -10,7 +12,7 @@ use informer::{
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;
 
-use super::server::Server;
+use super::server::{Server, status};
 use super::support::{LONG, builder, cached, caught_up, factory, live, pods, settle, soon, started, until};
 
 #[tokio::test(start_paused = true)]
@@ -263,4 +265,40 @@ async fn an_informer_that_fails_says_so() {
     assert_eq!(begin.elapsed(), Duration::ZERO);
     assert!(informer.is_stopped());
     soon(factory.shutdown()).await;
+}
+
+/// Answers with an error event, and then keeps the response open.
+struct Busy(Arc<()>);
+
+impl Transport for Busy {
+    fn send(&self, request: http::Request<Vec<u8>>) -> BoxFuture<'static, Result<Response, TransportError>> {
+        let open = self.0.clone();
+        let watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
+        let busy = json!({ "type": "ERROR", "object": status(429, "TooManyRequests") });
+        let line = if watch { format!("{busy}\n") } else { String::new() };
+        let body =
+            stream::iter([Ok(line.into())]).chain(stream::pending()).inspect(move |_| _ = &open).boxed();
+        let (head, ()) = http::Response::new(()).into_parts();
+        async move { Ok(Response { head, body }) }.boxed()
+    }
+
+    fn refresh_credentials(&self) -> BoxFuture<'static, Result<(), TransportError>> {
+        async { Ok(()) }.boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn w5_what_a_busy_server_leaves_open_is_closed_before_the_wait() {
+    let open = Arc::new(());
+    let factory = SharedInformerFactory::builder_with_transport(Busy(open.clone()))
+        .streaming_list(StreamingListChoice::Always)
+        .first_list(FirstListChoice::Consistent)
+        .build()
+        .unwrap();
+    let informer = factory.informer_of::<Object>(pods());
+    factory.start();
+    until("it waits", || matches!(informer.status(), Status::Retrying { .. })).await;
+    settle().await;
+    // The test's and the transport's own.
+    assert_eq!(Arc::strong_count(&open), 2);
 }
