@@ -97,3 +97,8 @@ pub use informer_core::{
     DecodeError, InvalidKey, InvalidSelector, Labels, Object, ObjectKey, ResourceVersion, Selector, Source,
     Uid, View,
 };
+
+/// The README's example compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
