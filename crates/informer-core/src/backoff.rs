@@ -32,6 +32,9 @@ impl Default for BackoffConfig {
     }
 }
 
+/// A server that asks for more than this is not believed: whatever it was will have passed, or can say so again.
+const LONGEST_ASKED: Duration = Duration::from_secs(600);
+
 /// Where on its curve somebody is.
 #[derive(Debug)]
 pub struct Backoff {
@@ -56,7 +59,7 @@ impl Backoff {
         let doubled = self.config.first.saturating_mul(1_u32.checked_shl(self.failures).unwrap_or(u32::MAX));
         self.failures = self.failures.saturating_add(1);
         let wait = self.stretched(doubled.min(self.config.longest));
-        let wait = asked.map_or(wait, |asked| self.stretched_a_little(asked).max(wait));
+        let wait = asked.map_or(wait, |asked| self.stretched_a_little(asked.min(LONGEST_ASKED)).max(wait));
         self.last_wait_ended = now + wait;
         wait
     }
@@ -68,13 +71,18 @@ impl Backoff {
 
     /// A wait outside the curve, with its jitter.
     pub fn stretched(&mut self, wait: Duration) -> Duration {
-        wait.mul_f64(1.0 + self.config.jitter * self.random.f64())
+        stretch(wait, self.config.jitter * self.random.f64())
     }
 
     /// Clients that were all told the same Retry-After should not come back in the same instant.
     fn stretched_a_little(&mut self, wait: Duration) -> Duration {
-        wait.mul_f64(1.0 + 0.1 * self.random.f64())
+        stretch(wait, 0.1 * self.random.f64())
     }
+}
+
+/// `wait` and `part` of it more; `wait` where that cannot be a time.
+fn stretch(wait: Duration, part: f64) -> Duration {
+    Duration::try_from_secs_f64(wait.as_secs_f64() * (1.0 + part.max(0.0))).unwrap_or(wait)
 }
 
 #[cfg(test)]
@@ -105,5 +113,12 @@ mod tests {
             assert!(seconds(backoff.after_failure(Time::ZERO, None)) <= 60.0);
         }
         assert!(seconds(backoff.after_failure(Time::ZERO, Some(Duration::from_secs(300)))) >= 300.0);
+        let asked = backoff.after_failure(Time::ZERO, Some(Duration::from_secs(u64::MAX)));
+        assert!(asked <= 2 * LONGEST_ASKED, "{asked:?}");
+        for jitter in [f64::NAN, f64::INFINITY, -7.0] {
+            let mut backoff = Backoff::new(BackoffConfig { jitter, ..BackoffConfig::default() }, 1);
+            assert!(backoff.stretched(Duration::MAX) >= Duration::from_secs(1));
+            assert!(seconds(backoff.after_failure(Time::ZERO, None)) >= 0.8);
+        }
     }
 }

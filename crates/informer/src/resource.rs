@@ -67,16 +67,22 @@ impl ResourceType {
     /// The path of the collection, in one namespace or in all.
     pub(crate) fn path(&self, scope: &Scope) -> String {
         let root = match self.group.as_str() {
-            "" => format!("/api/{}", self.version),
-            group => format!("/apis/{group}/{}", self.version),
+            "" => format!("/api/{}", segment(&self.version)),
+            group => format!("/apis/{}/{}", segment(group), segment(&self.version)),
         };
+        let plural = segment(&self.plural);
         match scope {
             Scope::Namespace(namespace) if self.namespaced => {
-                format!("{root}/namespaces/{namespace}/{}", self.plural)
+                format!("{root}/namespaces/{}/{plural}", segment(namespace))
             }
-            _ => format!("{root}/{}", self.plural),
+            _ => format!("{root}/{plural}"),
         }
     }
+}
+
+/// A name as one segment of a path: it cannot leave it, whatever a configuration holds.
+fn segment(name: &str) -> String {
+    form_urlencoded::byte_serialize(name.as_bytes()).collect()
 }
 
 /// The scope that typed cluster-wide resources have.

@@ -8,17 +8,21 @@ use crate::render::Color;
 
 /// Shows what changes in a Kubernetes cluster.
 #[derive(Debug, Parser)]
-#[command(name = "kubediff", version, about, max_term_width = 100)]
+#[command(name = "kubediff", version, about, max_term_width = 100, after_help = EXIT_CODES)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
 }
 
+const EXIT_CODES: &str = "Exit codes: 0 ended as asked, 1 something unexpected, 2 the command line, a resource, a selector \
+or a rule cannot be understood, 3 the cluster cannot be reached. A second Ctrl-C ends at once, with 130.";
+
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Shows changes as they happen
+    #[command(after_help = EXIT_CODES)]
     Watch(WatchArgs),
 }
 
@@ -52,10 +56,10 @@ pub struct WatchArgs {
     pub resources: Vec<String>,
 
     /// The namespace to look at; else the context's
-    #[arg(short = 'n', long, value_name = "NAME", conflicts_with = "all_namespaces")]
+    #[arg(short = 'n', long, value_name = "NAME", value_parser = namespace)]
     pub namespace: Option<String>,
 
-    /// Look at all namespaces, and at resources that have none
+    /// Look at all namespaces, and at resources that have none, whatever -n says
     #[arg(short = 'A', long)]
     pub all_namespaces: bool,
 
@@ -100,4 +104,18 @@ pub enum Output {
     Diff,
     /// For programs: one JSON object per line
     Json,
+}
+
+/// A namespace's name is a DNS label (RFC 1123).
+fn namespace(text: &str) -> Result<String, &'static str> {
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let valid = (1..=63).contains(&text.len())
+        && text.chars().all(inner)
+        && !text.starts_with('-')
+        && !text.ends_with('-');
+    if valid {
+        Ok(text.to_owned())
+    } else {
+        Err("a namespace has lower-case letters, digits and `-` in its name")
+    }
 }

@@ -31,7 +31,7 @@ impl From<Exit> for ExitCode {
 pub fn say(error: &dyn Error) {
     use std::io::Write;
     // Nobody may be reading; there is nowhere else to say so.
-    let _ = writeln!(std::io::stderr(), "kubediff: {}", chain(error));
+    let _ = writeln!(std::io::stderr(), "kubediff: {}", crate::render::escape(&chain(error)));
 }
 
 /// An error and its causes in one line.

@@ -7,6 +7,8 @@ mod streams;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use informer::{Change as Told, Object, ResourceType, SharedInformerFactory, Source as Seen, Status};
 use jiff::Timestamp;
 use kube_client::Client;
@@ -37,6 +39,9 @@ pub enum WatchError {
     /// What there is to watch is not known.
     #[error(transparent)]
     Discovery(#[from] DiscoveryFailed),
+    /// The same, without an end.
+    #[error("the server does not say within {} s which resources it has", .0.as_secs())]
+    Silent(Duration),
     /// There is no such resource.
     #[error(transparent)]
     Resource(#[from] UnknownResource),
@@ -61,7 +66,9 @@ impl WatchError {
     /// How the program ends with this.
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Cluster(_) | Self::Client(_) | Self::Discovery(_) | Self::Informer(_) => Exit::Cluster,
+            Self::Cluster(_) | Self::Client(_) | Self::Discovery(_) | Self::Silent(_) | Self::Informer(_) => {
+                Exit::Cluster
+            }
             Self::Resource(_) | Self::Selector(..) | Self::Noise(_) => Exit::Usage,
             Self::Secrets(_) | Self::Output(_) | Self::Signals(_) => Exit::Failure,
         }
@@ -111,6 +118,8 @@ struct Watch<'a> {
     first_content: BTreeMap<ResourceType, bool>,
     /// Whether it was said that everything is there.
     announced: bool,
+    /// Groups and names that have been watched: what they have in another version is not new.
+    followed: BTreeSet<(String, String)>,
     /// Resources whose connection is lost.
     lost: BTreeSet<ResourceType>,
     session: Session,
@@ -118,15 +127,23 @@ struct Watch<'a> {
 }
 
 /// Everything that can happen.
-#[expect(clippy::large_enum_variant, reason = "there is one at a time, and it is not stored")]
 enum Event {
     News(ResourceType, News),
     DefinitionsChanged,
+    Rediscover,
+    Discovered(Result<Vec<ResourceType>, WatchError>),
     Interrupted,
 }
 
+/// A discovery under way.
+type Discovery<'a> = BoxFuture<'a, Result<Vec<ResourceType>, WatchError>>;
+
 /// A custom resource is served a moment after its definition has changed.
 const DEFINITIONS_SETTLE: Duration = Duration::from_millis(500);
+/// Not everybody may watch definitions: look from time to time.
+const REDISCOVER: Duration = Duration::from_secs(60);
+/// A server that does not say what it has for so long is not waited for.
+const DISCOVERY_LIMIT: Duration = Duration::from_secs(30);
 
 impl<'a> Watch<'a> {
     async fn connect(args: &'a WatchArgs, profile: Profile) -> Result<Self, WatchError> {
@@ -145,7 +162,7 @@ impl<'a> Watch<'a> {
             builder = builder.namespace(args.namespace.as_deref().unwrap_or(&default_namespace));
         }
         let factory = builder.build()?;
-        let definitions = Definitions::new(&factory, args.resources.is_empty())?;
+        let definitions = Definitions::new(&factory)?;
         Ok(Self {
             args,
             profile,
@@ -156,6 +173,7 @@ impl<'a> Watch<'a> {
             definitions,
             first_content: BTreeMap::new(),
             announced: false,
+            followed: BTreeSet::new(),
             lost: BTreeSet::new(),
             session: Session::default(),
             started: Instant::now(),
@@ -163,41 +181,44 @@ impl<'a> Watch<'a> {
     }
 
     async fn show(&mut self, screen: &mut Screen) -> Result<(), WatchError> {
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(WatchError::Signals)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(WatchError::Signals)?;
-        self.follow(self.wanted().await?, true)?;
-        let mut rediscover: Option<Instant> = None;
+        end_at_once_on_the_second_signal()?;
+        let mut at_start = true;
+        // Under way or not; begins with the first.
+        let mut discovery: Option<Discovery<'a>> = Some(wanted(self.client.clone(), self.args));
+        let mut rediscover = Instant::now() + REDISCOVER;
         loop {
             self.announce(screen)?;
             let event = tokio::select! {
                 biased;
-                _ = tokio::signal::ctrl_c() => Event::Interrupted,
+                _ = interrupt.recv() => Event::Interrupted,
                 _ = terminate.recv() => Event::Interrupted,
-                Some((resource, news)) = self.streams.next() => Event::News(resource, news),
+                wanted = in_flight(&mut discovery) => Event::Discovered(wanted),
                 () = self.definitions.changed() => Event::DefinitionsChanged,
-                () = sleep_until(rediscover) => {
-                    rediscover = None;
-                    // What cannot be found out now stays as it is until the next change.
-                    if let Ok(wanted) = self.wanted().await {
-                        self.follow(wanted, false)?;
-                    }
-                    continue;
-                }
+                () = tokio::time::sleep_until(rediscover) => Event::Rediscover,
+                Some((resource, news)) = self.streams.next() => Event::News(resource, news),
             };
             match event {
                 Event::Interrupted => return Ok(()),
-                Event::DefinitionsChanged => rediscover = Some(Instant::now() + DEFINITIONS_SETTLE),
+                Event::DefinitionsChanged => rediscover = Instant::now() + DEFINITIONS_SETTLE,
+                Event::Rediscover => {
+                    discovery = Some(wanted(self.client.clone(), self.args));
+                    rediscover = Instant::now() + REDISCOVER;
+                }
+                Event::Discovered(wanted) => {
+                    discovery = None;
+                    match wanted {
+                        Ok(wanted) => self.follow(wanted, at_start)?,
+                        Err(error) if at_start => return Err(error),
+                        // What cannot be found out now stays as it is until the next time.
+                        Err(_) => {}
+                    }
+                    at_start = false;
+                }
                 Event::News(resource, news) => self.news(screen, &resource, news)?,
             }
         }
-    }
-
-    /// What is to be watched now.
-    async fn wanted(&self) -> Result<Vec<ResourceType>, WatchError> {
-        let catalog = Catalog::discover(&self.client).await?;
-        if self.args.resources.is_empty() {
-            return Ok(catalog.everything(self.args.all_namespaces));
-        }
-        Ok(catalog.resolve(&self.args.resources)?)
     }
 
     /// Begins to watch what is new, and ends to watch what is gone.
@@ -212,7 +233,12 @@ impl<'a> Watch<'a> {
         }
         for resource in wanted {
             if !self.first_content.contains_key(&resource) {
-                self.streams.add(&self.factory, resource.clone(), at_start)?;
+                if resource.plural == "events" && !self.args.resources.is_empty() {
+                    // Who asks for them wants to see them.
+                    self.profile.noise.switch("events", false)?;
+                }
+                let known = !self.followed.insert((resource.group.clone(), resource.plural.clone()));
+                self.streams.add(&self.factory, resource.clone(), at_start || known)?;
                 self.first_content.insert(resource, false);
             }
         }
@@ -314,8 +340,8 @@ impl<'a> Watch<'a> {
     /// Says once that the first content of everything is there, or denied.
     fn announce(&mut self, screen: &mut Screen) -> Result<(), WatchError> {
         let denied = |resource: &ResourceType| self.session.not_watched.contains_key(&short_name(resource));
-        if self.announced || !self.first_content.iter().all(|(resource, synced)| *synced || denied(resource))
-        {
+        let settled = self.first_content.iter().all(|(resource, synced)| *synced || denied(resource));
+        if self.announced || !settled || self.first_content.is_empty() {
             return Ok(());
         }
         self.announced = true;
@@ -324,9 +350,11 @@ impl<'a> Watch<'a> {
             (false, Some(namespace)) => format!("namespace {namespace}"),
             (false, None) => "the context's namespace (-A for everything)".to_owned(),
         };
+        let synced = self.first_content.values().filter(|synced| **synced).count();
         let resources = match self.first_content.len() {
-            1 => "1 resource".to_owned(),
-            count => format!("{count} resources"),
+            1 if synced == 1 => "1 resource".to_owned(),
+            count if count == synced => format!("{count} resources"),
+            count => format!("{synced} of {count} resources"),
         };
         let objects = self.streams.objects();
         screen.note(&format!("watching {resources} in {place}, {objects} objects; Ctrl-C ends"));
@@ -334,9 +362,34 @@ impl<'a> Watch<'a> {
     }
 }
 
-async fn sleep_until(when: Option<Instant>) {
-    match when {
-        Some(when) => tokio::time::sleep_until(when).await,
+/// What is to be watched now.
+fn wanted(client: Client, args: &WatchArgs) -> Discovery<'_> {
+    let discovery = async move {
+        let catalog = tokio::time::timeout(DISCOVERY_LIMIT, Catalog::discover(&client));
+        let catalog = catalog.await.map_err(|_| WatchError::Silent(DISCOVERY_LIMIT))??;
+        if args.resources.is_empty() {
+            return Ok(catalog.everything(args.all_namespaces));
+        }
+        Ok(catalog.resolve(&args.resources)?)
+    };
+    discovery.boxed()
+}
+
+/// The result of what is under way; pends while nothing is.
+async fn in_flight<T>(work: &mut Option<BoxFuture<'_, T>>) -> T {
+    match work {
+        Some(work) => work.await,
         None => std::future::pending().await,
     }
+}
+
+/// Whoever reads our output may have stopped to, and then nothing is written and nothing is heard.
+fn end_at_once_on_the_second_signal() -> Result<(), WatchError> {
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(WatchError::Signals)?;
+    tokio::spawn(async move {
+        interrupt.recv().await;
+        interrupt.recv().await;
+        std::process::exit(130);
+    });
+    Ok(())
 }

@@ -14,9 +14,8 @@ use crate::tree::Tree;
 use licence::Expression;
 use policy::Policy;
 
-/// How cargo names the public registry.
-const PUBLIC_REGISTRY: &[&str] =
-    &["registry+https://github.com/rust-lang/crates.io-index", "sparse+https://index.crates.io/"];
+/// How cargo names the public registry, whichever of its protocols is in use: the name ends the path or begins it.
+const PUBLIC_REGISTRY: &str = "crates.io";
 
 pub(crate) fn run(tree: &Tree) -> Result<(), Error> {
     if process::is_installed("cargo-deny", "--version") {
@@ -40,6 +39,12 @@ pub(crate) fn check(tree: &Tree) -> Result<(), Error> {
     if findings.is_empty() { Ok(()) } else { Err(Error::Found("deny.toml refuses dependencies".to_owned())) }
 }
 
+/// Neither a git repository nor a registry of somebody's own.
+fn is_public_registry(source: &str) -> bool {
+    let registry = source.strip_prefix("registry+").or_else(|| source.strip_prefix("sparse+"));
+    registry.is_some_and(|address| address.contains(PUBLIC_REGISTRY))
+}
+
 fn judge(package: &Package, policy: &Policy) -> Vec<String> {
     let Package { name, version, .. } = package;
     let mut findings = Vec::new();
@@ -48,7 +53,7 @@ fn judge(package: &Package, policy: &Policy) -> Vec<String> {
         refuse(format!("banned: {reason}"));
     }
     match &package.source {
-        Some(source) if !PUBLIC_REGISTRY.contains(&source.as_str()) => {
+        Some(source) if !is_public_registry(source) => {
             refuse(format!("comes from {source}, not from the public registry"));
         }
         _ => {}
@@ -90,7 +95,7 @@ mod tests {
     #[test]
     fn packages_are_judged() {
         let policy: Policy = POLICY.parse().unwrap();
-        let registry = PUBLIC_REGISTRY[0];
+        let registry = "registry+https://example.com/crates.io-index";
         let judge = |name, license, source| judge(&package(name, license, source), &policy);
         assert_eq!(judge("a", "MIT OR GPL-3.0", registry), [""; 0]);
         assert_eq!(judge("roots", "CDLA-Permissive-2.0", registry), [""; 0]);

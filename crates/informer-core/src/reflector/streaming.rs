@@ -125,7 +125,10 @@ impl Reflector {
             self.store(StoreOperation::Discard);
             return self.refused(now, status, Next::Sync);
         }
-        self.remember_refusal(now);
+        // A server in trouble may be one that can, once it is well.
+        if status.code < 500 {
+            self.remember_refusal(now);
+        }
         self.fall_back(now, Cause::Refused(status));
     }
 

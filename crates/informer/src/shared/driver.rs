@@ -158,7 +158,9 @@ impl Driver {
             },
             Decoder::Watch(decoder) => match decoder.next() {
                 Ok(Some(Ok(frame))) => Some(reader.frame(&frame, trust)),
-                Ok(Some(Err(error))) => Some(Input::Unreadable { key: None, reason: error.to_string() }),
+                Ok(Some(Err(error))) => {
+                    Some(Input::Unreadable { key: error.key().cloned(), reason: error.to_string() })
+                }
                 Ok(None) => None,
                 Err(error) => Some(self.undecodable(error.to_string())),
             },

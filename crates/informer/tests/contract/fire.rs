@@ -129,6 +129,7 @@ fn h5_h13_a_hundred_tasks_add_and_remove_handlers_under_fire() {
             }
         }
         until("the cache has all of it", || cached(&informer) == content(&server)).await;
+        until("they had their share", || calls.load(Ordering::Relaxed) > 1_000).await;
         assert_eq!(hundred.len(), 100);
         in_time("the stop", factory.shutdown()).await;
         in_time("one of the hundred", async {
@@ -137,7 +138,6 @@ fn h5_h13_a_hundred_tasks_add_and_remove_handlers_under_fire() {
             }
         })
         .await;
-        assert!(calls.load(Ordering::Relaxed) > 1_000);
         let object = Arc::downgrade(&informer.lister().get("shop/0").unwrap());
         drop((informer, factory));
         until("no task is left", || tasks() == before && server.open() == 0).await;
@@ -154,13 +154,12 @@ fn d4_h2_nothing_is_missed_or_told_twice_when_joining_under_fire() {
         let factory = factory(&server);
         let informer = factory.informer_of::<Object>(pods());
         factory.start();
-        let done = Arc::<AtomicBool>::default();
+        let (done, rounds) = (Arc::<AtomicBool>::default(), Arc::<AtomicUsize>::default());
         let mut joiners = JoinSet::new();
         for seed in 0..8 {
-            let (informer, done) = (informer.clone(), done.clone());
+            let (informer, done, rounds) = (informer.clone(), done.clone(), rounds.clone());
             joiners.spawn(async move {
                 let mut random = fastrand::Rng::with_seed(seed);
-                let mut rounds = 0;
                 while !done.load(Ordering::Relaxed) {
                     let often = Duration::from_micros(100);
                     let mut changes = informer.subscribe().resync(often).changes().unwrap();
@@ -190,13 +189,17 @@ fn d4_h2_nothing_is_missed_or_told_twice_when_joining_under_fire() {
                             Ok(None) => panic!("it has ended"),
                         }
                     }
-                    rounds += 1;
+                    rounds.fetch_add(1, Ordering::Relaxed);
                 }
-                rounds
             });
         }
         let mut random = fastrand::Rng::with_seed(17);
-        for event in 0..20_000 {
+        let begin = std::time::Instant::now();
+        for event in 0.. {
+            if event > 20_000 && rounds.load(Ordering::Relaxed) >= 50 {
+                break;
+            }
+            assert!(begin.elapsed() < Duration::from_secs(60), "only {rounds:?} rounds");
             let key = format!("shop/{}", random.u8(..30));
             if random.u8(..4) == 0 && server.content("pods").contains_key(&key) {
                 server.delete("pods", &key);
@@ -211,14 +214,12 @@ fn d4_h2_nothing_is_missed_or_told_twice_when_joining_under_fire() {
             }
         }
         done.store(true, Ordering::Relaxed);
-        let mut rounds = 0;
         in_time("a joiner", async {
             while let Some(joined) = joiners.join_next().await {
-                rounds += joined.unwrap();
+                joined.unwrap();
             }
         })
         .await;
-        assert!(rounds > 8, "{rounds}");
         in_time("the stop", factory.shutdown()).await;
     });
 }

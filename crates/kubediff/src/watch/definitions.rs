@@ -4,14 +4,10 @@ use futures_util::stream::{BoxStream, StreamExt, select};
 use informer::{Change as Told, Error, Object, ResourceType, SharedInformerFactory};
 
 /// Tells of changes of custom resource definitions and of aggregated APIs.
-pub(super) struct Definitions(Option<BoxStream<'static, ()>>);
+pub(super) struct Definitions(BoxStream<'static, ()>);
 
 impl Definitions {
-    /// Only watched when new resources are wanted.
-    pub(super) fn new(factory: &SharedInformerFactory, wanted: bool) -> Result<Self, Error> {
-        if !wanted {
-            return Ok(Self(None));
-        }
+    pub(super) fn new(factory: &SharedInformerFactory) -> Result<Self, Error> {
         // Labels and fields that were asked for are about the objects, not their definitions.
         let factory = factory.in_namespaces([]).with_labels("").with_fields("");
         let custom = changes(
@@ -21,16 +17,12 @@ impl Definitions {
             "CustomResourceDefinition",
         )?;
         let aggregated = changes(&factory, "apiregistration.k8s.io", "apiservices", "APIService")?;
-        Ok(Self(Some(select(custom, aggregated).boxed())))
+        Ok(Self(select(custom, aggregated).boxed()))
     }
 
     /// Resolves when something has changed.
     pub(super) async fn changed(&mut self) {
-        let news = match &mut self.0 {
-            Some(changes) => changes.next().await,
-            None => None,
-        };
-        if news.is_none() {
+        if self.0.next().await.is_none() {
             std::future::pending().await
         }
     }

@@ -29,7 +29,7 @@ pub(super) struct Streams {
 
 struct Running {
     informer: Informer<Object>,
-    /// Ends the streams, and with them the informer, once what they have is told.
+    /// Ends the streams, and with them the informer. What is gone from discovery has told its deletions before.
     end: CancellationToken,
 }
 

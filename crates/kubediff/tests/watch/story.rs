@@ -214,7 +214,7 @@ async fn a_forbidden_kind_is_reported_once_and_the_others_go_on() {
     .await;
     let mut watch = Session::spawn(server, &["-n", "limits", "--as", "jane", "cm,secrets"]);
     watch.note("secrets is not watched: 403 Forbidden");
-    watch.note("watching 2 resources");
+    watch.note("watching 1 of 2 resources");
     let config_maps: Api<ConfigMap> = Api::namespaced(client.clone(), "limits");
     create(&config_maps, json!({"metadata": {"name": "c"}, "data": {"k": "v"}})).await;
     watch.line(&["+ configmaps limits/c"]);
@@ -233,10 +233,40 @@ async fn what_cannot_be_understood_ends_with_a_remedy() {
         (["depl", "-A"].as_slice(), "did you mean deployments.apps?", 2),
         (&["-l", "a in ("], "label selector", 2),
         (&["--noise", "nonsense"], "nonsense", 2),
+        (&["-n", "../../x"], "a namespace has", 2),
         (&["--context", "nowhere"], "nowhere", 3),
     ] {
         let (notes, status) = Session::spawn(server, arguments).wait();
         assert!(notes.iter().any(|note| note.contains(words)), "{arguments:?}: {notes:#?}");
         assert_eq!(status.code(), Some(code), "{arguments:?}");
     }
+}
+
+/// A signal that came while a change was being shown was lost: whoever listens must never stop to.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interrupt_is_heard_in_the_middle_of_changes() {
+    let Some(server) = control_plane::shared_or_skip("an_interrupt_is_heard_in_the_middle_of_changes") else {
+        return;
+    };
+    let client = client(server).await;
+    namespace(&client, "busy").await;
+    let config_maps: Api<ConfigMap> = Api::namespaced(client.clone(), "busy");
+    let writers: Vec<_> = (0..4)
+        .map(|writer| {
+            let config_maps = config_maps.clone();
+            tokio::spawn(async move {
+                for round in 0.. {
+                    let name = format!("c-{writer}-{round}");
+                    create(&config_maps, json!({"metadata": {"name": name}, "data": {"k": "v"}})).await;
+                }
+            })
+        })
+        .collect();
+    for _ in 0..5 {
+        let mut watch = Session::start(server, &["-n", "busy", "-o", "json", "cm"]);
+        watch.line(&["added"]);
+        let (_, _, status) = watch.interrupt();
+        assert!(status.success(), "{status}");
+    }
+    writers.iter().for_each(tokio::task::JoinHandle::abort);
 }
