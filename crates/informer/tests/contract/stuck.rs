@@ -1,9 +1,9 @@
 //! H8: whatever a handler does not do, the others, the cache and the watch go on.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 
-use informer::{Handler, Object, WhenFull};
+use informer::{Handler, Informer, Object, WhenFull};
 use serde_json::json;
 
 use super::support::{Log, Recorder, caught_up, live, next, settle, short, soon, until, until_synced};
@@ -113,6 +113,30 @@ async fn f5_h8_a_stuck_handler_that_was_dropped_keeps_nothing_alive() {
     drop(registration);
     until("the watch is closed", || server.open() == 0).await;
     drop(factory);
+}
+
+/// The version that the cache has now, to see later whether somebody holds it.
+fn cached_version(informer: &Informer<Object>) -> Weak<Object> {
+    Arc::downgrade(&informer.lister().get("shop/a").unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn h5_h8_who_went_holds_nothing_of_what_comes_after() {
+    let (server, _factory, informer) = live(&["shop/a"]).await;
+    let (stuck, began) = Stuck::new();
+    let registration = informer.add_handler(stuck).unwrap();
+    until("it is stuck", || began.load(Ordering::SeqCst)).await;
+    let unread = [informer.changes().unwrap(), informer.changes().unwrap()];
+    let mut versions = vec![cached_version(&informer)];
+    drop((registration, unread));
+    for _ in 0..3 {
+        server.put("pods", "shop/a", json!({}));
+        caught_up(&server, &informer).await;
+        versions.push(cached_version(&informer));
+    }
+    // The stuck call itself has the first one.
+    let held: Vec<_> = versions.iter().map(|version| version.strong_count() > 0).collect();
+    assert_eq!(held, [true, false, false, true]);
 }
 
 /// A backlog that takes long to read is read in turns with everybody else on the thread.
