@@ -10,6 +10,7 @@ use crate::tree::Tree;
 
 /// Runs until Ctrl-C, which ends kubediff, and that ends us and the server.
 pub(crate) fn run(tree: &Tree) -> Result<(), Error> {
+    println!("Building kubediff; the first time that takes a few minutes.");
     // Built first, so that the server does not wait for the compiler.
     process::run(cargo(tree).args(["build", "--quiet", "--release", "--package", "kubediff"]))?;
     let server = ControlPlane::builder().controller_manager(true).start()?;
