@@ -1,0 +1,69 @@
+//! What has to be known of a server as a whole to serve it.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::{Collection, Resource};
+
+/// A server's resources and their collections.
+pub trait Catalog: Send + Sync + 'static {
+    /// All resources that are served right now.
+    fn resources(&self) -> Arc<Resources>;
+
+    /// The objects of a resource; `None` if it has just disappeared.
+    fn collection(&self, resource: &Resource) -> Option<Arc<dyn Collection>>;
+
+    /// What `/version` says.
+    fn version(&self) -> ServerVersion;
+
+    /// The schemas of one group and version in OpenAPI's words (`components.schemas`), if any are known.
+    fn schemas(&self, _group: &str, _version: &str) -> Option<Value> {
+        None
+    }
+}
+
+/// The resources of a server. In the order in which discovery tells them: groups in the order of their first
+/// resource, of each group the preferred version first.
+#[derive(Debug, Clone, Default)]
+pub struct Resources {
+    all: Vec<Arc<Resource>>,
+}
+
+/// What a server says of its version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerVersion {
+    /// `1`
+    pub major: u32,
+    /// `36`
+    pub minor: u32,
+    /// `v1.36.3`
+    pub git_version: String,
+}
+
+impl Resources {
+    /// All of them, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Resource>> {
+        self.all.iter()
+    }
+
+    /// The resource of a path.
+    pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
+        self.all.iter().find(|resource| {
+            *resource.plural == *plural && *resource.version == *version && *resource.group == *group
+        })
+    }
+
+    /// The resource of a kind.
+    pub fn find_kind(&self, group: &str, version: &str, kind: &str) -> Option<&Arc<Resource>> {
+        self.all.iter().find(|resource| {
+            *resource.kind == *kind && *resource.version == *version && *resource.group == *group
+        })
+    }
+}
+
+impl FromIterator<Arc<Resource>> for Resources {
+    fn from_iter<I: IntoIterator<Item = Arc<Resource>>>(resources: I) -> Self {
+        Self { all: resources.into_iter().collect() }
+    }
+}

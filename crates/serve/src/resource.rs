@@ -1,0 +1,121 @@
+//! What is known of a resource in one version of the API.
+
+use serde_json::Value;
+
+/// One resource in one version of the API. A resource that is served in several versions has several of these and one
+/// collection.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resource {
+    /// The group of the API, empty for the core.
+    pub group: Box<str>,
+    /// The version of the API: `v1`.
+    pub version: Box<str>,
+    /// The name in paths: `pods`.
+    pub plural: Box<str>,
+    /// The name of one: `pod`.
+    pub singular: Box<str>,
+    /// The kind of an object: `Pod`.
+    pub kind: Box<str>,
+    /// The kind of a list: `PodList`.
+    pub list_kind: Box<str>,
+    /// Whether objects are in a namespace.
+    pub namespaced: bool,
+    /// Short names for people: `po`.
+    pub short_names: Vec<Box<str>>,
+    /// Categories for people: `all`.
+    pub categories: Vec<Box<str>>,
+    /// What discovery says can be done: `get`, `list`, `watch`, `create` ...
+    pub verbs: Vec<Box<str>>,
+    /// What is below an object: `status`, `scale`.
+    pub subresources: Vec<Subresource>,
+    /// Fields that a field selector may name, besides `metadata.name` and `metadata.namespace`.
+    pub selectable: Vec<SelectableField>,
+    /// How a table of them looks.
+    pub columns: Columns,
+    /// Whether the items of a list say their kind and version, as those of custom resources do.
+    pub typed_items: bool,
+}
+
+/// Something below an object: `pods/log`, `deployments/scale`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subresource {
+    /// The last part of the path: `scale`.
+    pub name: Box<str>,
+    /// Group, version and kind of what is sent and answered, where it is not the resource's own.
+    pub group_version_kind: Option<(Box<str>, Box<str>, Box<str>)>,
+    /// What can be done.
+    pub verbs: Vec<Box<str>>,
+}
+
+/// A field that a field selector may name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SelectableField {
+    /// As the selector says it: `spec.nodeName`.
+    pub label: Box<str>,
+    /// Where the value is (RFC 6901): `/spec/nodeName`.
+    pub pointer: Box<str>,
+    /// The value where the field is missing: empty for most, `false` for a boolean.
+    pub missing: Box<str>,
+}
+
+/// How a table of a resource looks.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Columns {
+    /// As servers print the built-in kind; name and creation time for a kind that has nothing of its own.
+    BuiltIn,
+    /// As a CustomResourceDefinition says in `additionalPrinterColumns`.
+    Declared(Vec<Column>),
+}
+
+/// A column of a CustomResourceDefinition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Column {
+    /// The head of the column.
+    pub name: Box<str>,
+    /// `integer`, `number`, `string`, `boolean` or `date`.
+    pub kind: Box<str>,
+    /// `int32`, `date-time`, `name` ... or empty.
+    pub format: Box<str>,
+    /// For people.
+    pub description: Box<str>,
+    /// 0 for columns that are always shown, more for `-o wide`.
+    pub priority: i32,
+    /// Where the value is: `.spec.replicas`.
+    pub json_path: Box<str>,
+}
+
+impl Resource {
+    /// `v1`, `apps/v1`.
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() {
+            self.version.to_string()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
+    }
+
+    /// `pods`, `deployments.apps`: how servers name it in messages.
+    pub fn qualified_name(&self) -> String {
+        if self.group.is_empty() {
+            self.plural.to_string()
+        } else {
+            format!("{}.{}", self.plural, self.group)
+        }
+    }
+
+    /// Whether discovery says that a verb can be used.
+    pub fn allows(&self, verb: &str) -> bool {
+        self.verbs.iter().any(|allowed| **allowed == *verb)
+    }
+}
+
+impl SelectableField {
+    /// The value of the field in an object, as a field selector compares it.
+    pub fn value(&self, object: &Value) -> String {
+        match object.pointer(&self.pointer) {
+            None | Some(Value::Null) => self.missing.to_string(),
+            Some(Value::String(text)) => text.clone(),
+            Some(other) => other.to_string(),
+        }
+    }
+}

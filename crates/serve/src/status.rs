@@ -1,0 +1,223 @@
+//! Refusals, in the words of the real server.
+
+use http::StatusCode;
+use serde_json::{Value, json};
+
+/// A refusal: what the API calls a `Status`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Status {
+    /// The status code of HTTP.
+    pub code: StatusCode,
+    /// The reason in one word.
+    pub reason: Reason,
+    /// For people.
+    pub message: String,
+    /// What it is about: group and plural name or kind.
+    pub about: Option<About>,
+    /// What is wrong in detail.
+    pub causes: Vec<Cause>,
+    /// Seconds after which to try again.
+    pub retry_after: Option<u32>,
+}
+
+/// What a refusal is about.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct About {
+    /// The group, empty for the core.
+    pub group: String,
+    /// The resource's plural name or, where an object is not valid, its kind.
+    pub kind: String,
+    /// The name of the object.
+    pub name: String,
+    /// The uid of the object.
+    pub uid: String,
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cause {
+    /// `FieldValueRequired`, `FieldManagerConflict`, `ResourceVersionTooLarge` ...
+    pub reason: String,
+    /// For people.
+    pub message: String,
+    /// `spec.replicas`, or empty.
+    pub field: String,
+}
+
+/// The reason of a refusal (`metav1.StatusReason`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the API's own words")]
+pub enum Reason {
+    Unknown,
+    Unauthorized,
+    Forbidden,
+    NotFound,
+    AlreadyExists,
+    Conflict,
+    Gone,
+    Invalid,
+    Timeout,
+    TooManyRequests,
+    BadRequest,
+    MethodNotAllowed,
+    NotAcceptable,
+    RequestEntityTooLarge,
+    UnsupportedMediaType,
+    InternalError,
+    Expired,
+    ServiceUnavailable,
+}
+
+impl Reason {
+    /// As it is written in a `Status`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Unknown => "",
+            Self::Unauthorized => "Unauthorized",
+            Self::Forbidden => "Forbidden",
+            Self::NotFound => "NotFound",
+            Self::AlreadyExists => "AlreadyExists",
+            Self::Conflict => "Conflict",
+            Self::Gone => "Gone",
+            Self::Invalid => "Invalid",
+            Self::Timeout => "Timeout",
+            Self::TooManyRequests => "TooManyRequests",
+            Self::BadRequest => "BadRequest",
+            Self::MethodNotAllowed => "MethodNotAllowed",
+            Self::NotAcceptable => "NotAcceptable",
+            Self::RequestEntityTooLarge => "RequestEntityTooLarge",
+            Self::UnsupportedMediaType => "UnsupportedMediaType",
+            Self::InternalError => "InternalError",
+            Self::Expired => "Expired",
+            Self::ServiceUnavailable => "ServiceUnavailable",
+        }
+    }
+
+    /// The status code that goes with it.
+    pub fn code(self) -> StatusCode {
+        match self {
+            Self::Unknown | Self::InternalError => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::Forbidden => StatusCode::FORBIDDEN,
+            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::AlreadyExists | Self::Conflict => StatusCode::CONFLICT,
+            Self::Gone | Self::Expired => StatusCode::GONE,
+            Self::Invalid => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::Timeout => StatusCode::GATEWAY_TIMEOUT,
+            Self::TooManyRequests => StatusCode::TOO_MANY_REQUESTS,
+            Self::BadRequest => StatusCode::BAD_REQUEST,
+            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Self::NotAcceptable => StatusCode::NOT_ACCEPTABLE,
+            Self::RequestEntityTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::ServiceUnavailable => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+}
+
+impl Status {
+    /// A refusal with the code that goes with the reason, and nothing else.
+    pub fn new(reason: Reason, message: impl Into<String>) -> Self {
+        Self {
+            code: reason.code(),
+            reason,
+            message: message.into(),
+            about: None,
+            causes: Vec::new(),
+            retry_after: None,
+        }
+    }
+
+    /// Says what it is about.
+    #[must_use]
+    pub fn about(mut self, group: &str, kind: &str, name: &str) -> Self {
+        self.about =
+            Some(About { group: group.into(), kind: kind.into(), name: name.into(), uid: String::new() });
+        self
+    }
+
+    /// Adds one thing that is wrong.
+    #[must_use]
+    pub fn cause(mut self, reason: &str, message: impl Into<String>, field: &str) -> Self {
+        self.causes.push(Cause { reason: reason.into(), message: message.into(), field: field.into() });
+        self
+    }
+
+    /// Says when to try again.
+    #[must_use]
+    pub fn retry_after(mut self, seconds: u32) -> Self {
+        self.retry_after = Some(seconds);
+        self
+    }
+
+    /// There is no such object.
+    pub fn not_found(group: &str, plural: &str, name: &str) -> Self {
+        Self::new(Reason::NotFound, format!("{} {name:?} not found", qualified(group, plural)))
+            .about(group, plural, name)
+    }
+
+    /// The history does not go back that far.
+    pub fn expired(asked: u64, oldest: u64) -> Self {
+        Self::new(Reason::Expired, format!("too old resource version: {asked} ({oldest})"))
+    }
+
+    /// The server has not got that far yet.
+    pub fn too_large(asked: u64, newest: u64) -> Self {
+        Self::new(Reason::Timeout, format!("Too large resource version: {asked}, current: {newest}"))
+            .cause("ResourceVersionTooLarge", "Too large resource version", "")
+            .retry_after(1)
+    }
+
+    /// The request itself is wrong.
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(Reason::BadRequest, message)
+    }
+
+    /// The JSON of the API.
+    pub fn to_json(&self) -> Value {
+        let mut status = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": self.message,
+        });
+        if self.reason != Reason::Unknown {
+            status["reason"] = self.reason.as_str().into();
+        }
+        let mut details = serde_json::Map::new();
+        if let Some(about) = &self.about {
+            for (name, value) in
+                [("name", &about.name), ("group", &about.group), ("kind", &about.kind), ("uid", &about.uid)]
+            {
+                if !value.is_empty() {
+                    details.insert(name.into(), value.as_str().into());
+                }
+            }
+        }
+        if !self.causes.is_empty() {
+            details.insert("causes".into(), self.causes.iter().map(Cause::to_json).collect());
+        }
+        if let Some(seconds) = self.retry_after {
+            details.insert("retryAfterSeconds".into(), seconds.into());
+        }
+        if self.about.is_some() || !details.is_empty() {
+            status["details"] = Value::Object(details);
+        }
+        status["code"] = self.code.as_u16().into();
+        status
+    }
+}
+
+impl Cause {
+    fn to_json(&self) -> Value {
+        let mut cause = serde_json::Map::new();
+        for (name, value) in [("reason", &self.reason), ("message", &self.message), ("field", &self.field)] {
+            if !value.is_empty() {
+                cause.insert(name.into(), value.as_str().into());
+            }
+        }
+        Value::Object(cause)
+    }
+}
+
+fn qualified(group: &str, plural: &str) -> String {
+    if group.is_empty() { plural.to_string() } else { format!("{plural}.{group}") }
+}
