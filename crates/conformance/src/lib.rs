@@ -1,6 +1,6 @@
 //! What the tests of the contract have in common.
 //!
-//! - [`Rig`]: a namespace of a control plane, seen directly by the test and through a proxy by the informers.
+//! - [`Rig`]: a namespace of a server, seen directly by the test and through a proxy by the informers.
 //! - [`Proxy`]: carries connections, cuts them, freezes them, turns them away.
 //! - [`Wire`]: what the informers ask the server for, and a way to change it.
 //! - [`Told`]: what a subscription is told, checked to be a legal story.
@@ -13,12 +13,14 @@
 
 mod proxy;
 mod rig;
+mod server;
 mod told;
 mod wait;
 mod wire;
 
 pub use proxy::Proxy;
 pub use rig::{Rig, config_map, custom_resource, impatient};
+pub use server::{Kind, Needs};
 pub use told::{Story, Told, summary};
 pub use wait::{status, within};
 pub use wire::{Asked, Wire};

@@ -1,10 +1,9 @@
-//! A place in a control plane for one test.
+//! A place in a server for one test.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Once};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use control_plane::{Builder, ControlPlane};
 use informer::{
     BackoffConfig, FactoryBuilder, Informer, Object, ResourceType, ResourceVersion, SharedInformerFactory,
     Status,
@@ -16,9 +15,10 @@ use kube_client::config::{KubeConfigOptions, Kubeconfig};
 use kube_client::{Api, Client, Config};
 use serde_json::json;
 
-use crate::{Proxy, Wire, status};
+use crate::server::Server;
+use crate::{Kind, Needs, Proxy, Wire, status};
 
-/// A namespace of a control plane: the test writes to it directly, the informers see it through a proxy.
+/// A namespace of a server: the test writes to it directly, the informers see it through a proxy.
 pub struct Rig {
     server: Server,
     namespace: String,
@@ -31,31 +31,19 @@ pub struct Rig {
     pub wire: Wire,
 }
 
-#[derive(Clone)]
-enum Server {
-    Shared(&'static ControlPlane),
-    Own(Arc<ControlPlane>),
-}
-
 impl Rig {
-    /// A namespace, named after the test, of the control plane that all tests share; `None` where there is none.
-    pub async fn shared(test: &str) -> Option<Self> {
-        let server = control_plane::shared_or_skip(test)?;
-        // Before anybody uses it: a server that remembers nothing of its early days answers a watch from there with
-        // 410, which tests make use of.
-        static RESTARTED: Once = Once::new();
-        RESTARTED.call_once(|| server.kill_restart().expect("a restart"));
-        Some(Self::on(Server::Shared(server), test).await)
+    /// A namespace, named after the test, of a server that all tests may share; `None` where there is none.
+    pub async fn shared(kind: Kind, test: &str) -> Option<Self> {
+        Some(Self::on(Server::shared(kind, test)?, test).await)
     }
 
-    /// A control plane for this test alone.
-    pub async fn own(test: &str, builder: Builder) -> Option<Self> {
-        let server = builder.start_or_skip(test)?;
-        Some(Self::on(Server::Own(Arc::new(server)), test).await)
+    /// A server for this test alone.
+    pub async fn own(kind: Kind, test: &str, needs: Needs) -> Option<Self> {
+        Some(Self::on(Server::own(kind, test, needs)?, test).await)
     }
 
     async fn on(server: Server, test: &str) -> Self {
-        let kubeconfig = Kubeconfig::read_from(server.get().kubeconfig()).expect("a kubeconfig");
+        let kubeconfig = Kubeconfig::read_from(server.kubeconfig()).expect("a kubeconfig");
         let direct = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
             .await
             .expect("a configuration");
@@ -100,25 +88,45 @@ impl Rig {
         self.direct.clone()
     }
 
-    /// The server itself. Its calls block: see [`Rig::control`].
-    pub fn server(&self) -> &ControlPlane {
-        self.server.get()
+    /// The file with the kubeconfig of the server's administrator.
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.server.kubeconfig()
     }
 
-    /// Does something to the server that takes its time, as a restart.
-    pub async fn control<R: Send + 'static>(
-        &self,
-        action: impl FnOnce(&ControlPlane) -> Result<R, control_plane::Error> + Send + 'static,
-    ) -> R {
-        let server = self.server.clone();
-        let done = tokio::task::spawn_blocking(move || action(server.get())).await;
-        done.expect("no panic").expect("the control plane does it")
+    /// The token of the server's administrator.
+    pub fn token(&self) -> String {
+        self.server.token()
+    }
+
+    /// Ends the server in an orderly way and starts it again.
+    pub async fn restart(&self) {
+        self.server.restart().await;
+    }
+
+    /// Ends the server at once and starts it again, with nothing in its watch cache.
+    pub async fn kill_restart(&self) {
+        self.server.kill_restart().await;
+    }
+
+    /// Ends the server in an orderly way, for now.
+    pub async fn stop(&self) {
+        self.server.stop().await;
+    }
+
+    /// Starts the server again.
+    pub async fn start(&self) {
+        self.server.start().await;
+    }
+
+    /// Makes old revisions of objects unknown to the server.
+    pub async fn compact(&self) {
+        self.server.compact().await;
     }
 
     /// Makes the history up to now unknown to the server: watches from there are answered with 410.
     pub async fn forget_history(&self) {
-        self.control(ControlPlane::compact).await;
-        self.control(ControlPlane::kill_restart).await;
+        self.compact().await;
+        self.kill_restart().await;
     }
 
     /// A factory for the test's namespace, through the proxy, its requests recorded, its waits short.
@@ -176,15 +184,6 @@ impl Rig {
     /// Deletes a config map.
     pub async fn delete(&self, name: &str) {
         self.config_maps().delete(name, &DeleteParams::default()).await.expect("a config map");
-    }
-}
-
-impl Server {
-    fn get(&self) -> &ControlPlane {
-        match self {
-            Self::Shared(server) => server,
-            Self::Own(server) => server,
-        }
     }
 }
 

@@ -5,8 +5,7 @@
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use conformance::{Rig, custom_resource};
-use control_plane::ControlPlane;
+use conformance::{Kind, Needs, Rig, custom_resource};
 use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::{Pod, Service};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -26,7 +25,7 @@ impl Example {
     fn run(rig: &Rig, program: &str, arguments: &[&str]) -> Self {
         let mut process = Command::new(program)
             .args(arguments)
-            .env("KUBECONFIG", rig.server().kubeconfig())
+            .env("KUBECONFIG", rig.kubeconfig())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -80,7 +79,7 @@ fn pod(name: &str) -> Pod {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn seven_steps() {
-    let Some(rig) = Rig::shared("seven_steps").await else { return };
+    let Some(rig) = Rig::shared(Kind::Real, "seven_steps").await else { return };
     let pods = Api::<Pod>::namespaced(rig.client(), "default");
     for name in ["step-a", "step-b"] {
         pods.create(&Default::default(), &pod(name)).await.unwrap();
@@ -92,7 +91,7 @@ async fn seven_steps() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pods_by_ip() {
-    let Some(rig) = Rig::shared("pods_by_ip").await else { return };
+    let Some(rig) = Rig::shared(Kind::Real, "pods_by_ip").await else { return };
     let pods = Api::<Pod>::namespaced(rig.client(), rig.namespace());
     for (name, ip) in [("host-a", "10.1.0.1"), ("host-b", "10.1.0.1"), ("own", "10.2.0.7"), ("none", "")] {
         pods.create(&Default::default(), &pod(name)).await.unwrap();
@@ -111,7 +110,7 @@ async fn pods_by_ip() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn several_kinds() {
-    let Some(rig) = Rig::shared("several_kinds").await else { return };
+    let Some(rig) = Rig::shared(Kind::Real, "several_kinds").await else { return };
     let labels = json!({ "app": "web" });
     let set: ReplicaSet = typed(json!({
         "metadata": { "name": "web" },
@@ -146,7 +145,7 @@ async fn several_kinds() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn dynamic() {
-    let Some(rig) = Rig::shared("dynamic").await else { return };
+    let Some(rig) = Rig::shared(Kind::Real, "dynamic").await else { return };
     rig.add_namespace("dynamic-elsewhere").await;
     let (definition, resource) = custom_resource("dynamic.example.com", "Widget");
     let definitions = Api::<CustomResourceDefinition>::all(rig.client());
@@ -182,7 +181,7 @@ async fn dynamic() {
 async fn raw_watch() {
     for (name, forgets, how) in [("raw-watch", false, "deleted"), ("forgotten", true, "gone, nobody saw how")]
     {
-        let Some(rig) = Rig::own(name, ControlPlane::builder()).await else { return };
+        let Some(rig) = Rig::own(Kind::Real, name, Needs::default()).await else { return };
         let mut example = Example::run(&rig, env!("CARGO_BIN_EXE_example_raw_watch"), &[rig.namespace()]);
         example.says("Press Enter to reconnect");
         if forgets {

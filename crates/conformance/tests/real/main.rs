@@ -1,7 +1,5 @@
-//! The contract, shown against a real kube-apiserver: that servers are as the scripted tests say.
-//!
-//! One module per group of clauses. The tests share one control plane, each in a namespace of its own; those that
-//! restart the server or need another one start their own.
+//! The contract, shown against a real kube-apiserver: that servers are as the scripted tests say. The tests share one
+//! control plane.
 
 #![expect(
     clippy::expect_used,
@@ -9,43 +7,8 @@
     reason = "a test may stop at a surprise, its helpers too"
 )]
 
-mod cache;
-mod chaos;
-mod denied;
-mod factories;
-mod handlers;
-mod list;
-mod streaming;
-mod watch;
+#[path = "../clauses/mod.rs"]
+mod clauses;
 
-use std::time::Duration;
-
-use informer::{Informer, Object, ResourceType, SharedInformerFactory, Status, View};
-use k8s_openapi::api::core::v1::ConfigMap;
-use serde_json::Value;
-
-fn config_maps() -> ResourceType {
-    ResourceType::of::<ConfigMap>()
-}
-
-/// The names of all objects in the cache, in order.
-fn names(informer: &Informer<Object>) -> Vec<String> {
-    let mut names: Vec<_> =
-        informer.snapshot().objects().map(|object| object.key().name().to_owned()).collect();
-    names.sort();
-    names
-}
-
-/// Starts the factory, and waits for the informer's first content.
-async fn sync<T: View>(factory: &SharedInformerFactory, informer: &Informer<T>) {
-    factory.start();
-    informer.wait_for_sync(Duration::from_secs(60)).await.expect("the first content");
-}
-
-fn json(object: &Object) -> Value {
-    serde_json::from_slice(&object.json()).expect("JSON")
-}
-
-fn is_live(status: &Status) -> bool {
-    matches!(status, Status::Live { .. })
-}
+/// What the clauses are shown against.
+const SERVER: conformance::Kind = conformance::Kind::Real;

@@ -12,11 +12,12 @@ use kube_core::discovery::ApiResource;
 use kube_core::{DynamicObject, ResourceExt};
 use serde_json::json;
 
-use crate::{config_maps, is_live, names, sync};
+use super::{config_maps, is_live, names, sync};
+use crate::SERVER;
 
 #[tokio::test]
 async fn f1_f6_all_views_of_a_resource_share_one_watch() {
-    let Some(rig) = Rig::shared("f6_views").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "f6_views").await else { return };
     rig.create_with(config_map("a", "text")).await;
     let factory = rig.factory();
     let typed: Informer<ConfigMap> = factory.informer();
@@ -38,7 +39,7 @@ async fn f1_f6_all_views_of_a_resource_share_one_watch() {
 
 #[tokio::test]
 async fn f6_a_metadata_informer_fetches_metadata_only() {
-    let Some(rig) = Rig::shared("f6_metadata").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "f6_metadata").await else { return };
     rig.create_with(config_map("a", "secret")).await;
     let factory = rig.factory();
     let informer = factory.metadata(config_maps());
@@ -46,7 +47,7 @@ async fn f6_a_metadata_informer_fetches_metadata_only() {
     let version = rig.create_with(config_map("b", "secret")).await;
     assert!(informer.at_least(&version).await);
     for object in informer.snapshot().objects() {
-        let json = crate::json(object);
+        let json = super::json(object);
         assert_eq!((&json["kind"], json.get("data")), (&json!("PartialObjectMetadata"), None), "{object:?}");
     }
     let listed = informer.lister().namespace(rig.namespace()).get("a").unwrap();
@@ -59,7 +60,7 @@ async fn f6_a_metadata_informer_fetches_metadata_only() {
 
 #[tokio::test]
 async fn f2_d6_selectors_and_transforms_choose_the_objects() {
-    let Some(rig) = Rig::shared("f2_options").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "f2_options").await else { return };
     for name in ["a", "b", "bad", "dropped"] {
         rig.create(name).await;
     }
@@ -80,7 +81,7 @@ async fn f2_d6_selectors_and_transforms_choose_the_objects() {
     sync(&factory, &informer).await;
     assert_eq!(names(&informer), ["a", "b"]);
     for map in informer.lister().list().unwrap() {
-        let json = crate::json(&map);
+        let json = super::json(&map);
         assert_eq!(
             (&json["data"]["value"], json["metadata"].get("managedFields")),
             (&json!("changed"), None)
@@ -94,7 +95,7 @@ async fn f2_d6_selectors_and_transforms_choose_the_objects() {
 
 #[tokio::test]
 async fn f2_f7_namespaces_come_and_go() {
-    let Some(rig) = Rig::shared("f7_namespaces").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "f7_namespaces").await else { return };
     let spaces = ["f7-one", "f7-two", "f7-three"];
     for space in spaces {
         rig.add_namespace(space).await;
@@ -119,7 +120,7 @@ async fn f2_f7_namespaces_come_and_go() {
 
 #[tokio::test]
 async fn f3_w15_waiting_names_what_is_missing_and_why() {
-    let Some(rig) = Rig::shared("f3_waiting").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "f3_waiting").await else { return };
     let factory = rig.factory();
     let present = factory.informer::<Secret>();
     let (_, resource) = custom_resource("nowhere.example.com", "Ghost");
@@ -137,7 +138,7 @@ async fn f3_w15_waiting_names_what_is_missing_and_why() {
 
 #[tokio::test]
 async fn f4_a_shutdown_leaves_no_connection() {
-    let Some(rig) = Rig::shared("f4_shutdown").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "f4_shutdown").await else { return };
     let factory = rig.factory();
     let maps = rig.synced(&factory).await;
     let secrets = factory.informer::<Secret>();
@@ -152,7 +153,7 @@ async fn f4_a_shutdown_leaves_no_connection() {
 
 #[tokio::test]
 async fn f5_the_last_handle_closes_the_watch() {
-    let Some(rig) = Rig::shared("f5_last_handle").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "f5_last_handle").await else { return };
     let factory = rig.factory();
     let maps = rig.synced(&factory).await;
     status(&maps, is_live).await;
@@ -180,7 +181,7 @@ async fn define(rig: &Rig, definition: &CustomResourceDefinition) {
 
 #[tokio::test]
 async fn f7_w15_f6_a_custom_resource_appears_disappears_and_returns() {
-    let Some(rig) = Rig::shared("f7_custom_resource").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "f7_custom_resource").await else { return };
     let (definition, resource) = custom_resource("f7.example.com", "Widget");
     let factory = rig.factory();
     let informer = factory.dynamic(resource.clone());

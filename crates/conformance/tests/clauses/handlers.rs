@@ -10,7 +10,8 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::json;
 use tokio::sync::{Semaphore, mpsc};
 
-use crate::sync;
+use super::sync;
+use crate::SERVER;
 
 /// Tells of each call, after a permit for it.
 struct Calls {
@@ -65,7 +66,7 @@ async fn call(calls: &mut mpsc::UnboundedReceiver<String>) -> String {
 
 #[tokio::test]
 async fn h1_h2_h3_a_late_handler_gets_what_is_there_and_then_what_happens() {
-    let Some(rig) = Rig::shared("h2_late_handler").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "h2_late_handler").await else { return };
     rig.create("a").await;
     let factory = rig.factory();
     let informer: Informer<ConfigMap> = factory.informer();
@@ -89,7 +90,7 @@ async fn h1_h2_h3_a_late_handler_gets_what_is_there_and_then_what_happens() {
 
 #[tokio::test]
 async fn h4_h5_a_handler_is_synced_when_it_has_handled_its_first_objects() {
-    let Some(rig) = Rig::shared("h4_synced").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "h4_synced").await else { return };
     rig.create("a").await;
     rig.create("b").await;
     let factory = rig.factory();
@@ -116,7 +117,7 @@ async fn h4_h5_a_handler_is_synced_when_it_has_handled_its_first_objects() {
 
 #[tokio::test]
 async fn h5_h7_a_handler_that_goes_or_panics_leaves_the_others_alone() {
-    let Some(rig) = Rig::shared("h5_h7_others").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "h5_h7_others").await else { return };
     let factory = rig.factory();
     let informer: Informer<ConfigMap> = factory.informer();
     let [(removed, mut removed_calls), (dropped, mut dropped_calls), (stays, mut calls)] =
@@ -143,7 +144,7 @@ async fn h5_h7_a_handler_that_goes_or_panics_leaves_the_others_alone() {
 
 #[tokio::test]
 async fn h6_a_stopped_informer_takes_no_handlers() {
-    let Some(rig) = Rig::shared("h6_stopped").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "h6_stopped").await else { return };
     let factory = rig.factory();
     let informer: Informer<ConfigMap> = factory.informer();
     let (handler, _calls) = Calls::free();
@@ -158,7 +159,7 @@ async fn h6_a_stopped_informer_takes_no_handlers() {
 
 #[tokio::test]
 async fn h8_h1_a_stuck_handler_delays_nobody() {
-    let Some(rig) = Rig::shared("h8_stuck").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "h8_stuck").await else { return };
     let factory = rig.factory();
     let informer: Informer<ConfigMap> = factory.informer();
     let (stuck, mut stuck_calls, permits) = Calls::with_permits(0);
@@ -185,7 +186,7 @@ async fn h8_h1_a_stuck_handler_delays_nobody() {
 
 #[tokio::test]
 async fn h10_h11_deleted_and_made_again_is_told_apart() {
-    let Some(rig) = Rig::shared("h11_recreated").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "h11_recreated").await else { return };
     rig.create("goes").await;
     rig.create("returns").await;
     let informer = rig.synced(&rig.factory()).await;
@@ -204,7 +205,7 @@ async fn h10_h11_deleted_and_made_again_is_told_apart() {
     rig.proxy.resume();
     assert_eq!(merged.next().await, ["missed goes", "recreated returns"]);
     assert_eq!(split.next().await, ["missed goes", "missed returns", "added returns"]);
-    status(&informer, crate::is_live).await;
+    status(&informer, super::is_live).await;
     // Once more nothing has changed, so nothing is told once more.
     rig.wire.expire_next_watch();
     rig.proxy.cut();
@@ -215,7 +216,7 @@ async fn h10_h11_deleted_and_made_again_is_told_apart() {
 
 #[tokio::test]
 async fn h12_a_filter_turns_updates_into_additions_and_deletions() {
-    let Some(rig) = Rig::shared("h12_filter").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "h12_filter").await else { return };
     rig.create("a").await;
     let informer = rig.synced(&rig.factory()).await;
     let filtered = informer
@@ -238,7 +239,7 @@ async fn h12_a_filter_turns_updates_into_additions_and_deletions() {
 
 #[tokio::test]
 async fn r1_a_resync_is_for_those_who_asked_for_it() {
-    let Some(rig) = Rig::shared("r1_resync").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "r1_resync").await else { return };
     rig.create("a").await;
     let informer = rig.synced(&rig.factory()).await;
     let mut plain = Told::every(&informer);
@@ -250,10 +251,10 @@ async fn r1_a_resync_is_for_those_who_asked_for_it() {
 
 #[tokio::test]
 async fn h2_f1_a_handler_that_was_added_before_the_start_sees_everything() {
-    let Some(rig) = Rig::shared("h2_before_the_start").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "h2_before_the_start").await else { return };
     rig.create("a").await;
     let factory = rig.factory();
-    let informer = factory.informer_of::<informer::Object>(crate::config_maps());
+    let informer = factory.informer_of::<informer::Object>(super::config_maps());
     let mut changes = informer.changes().unwrap();
     assert_eq!(rig.wire.asked(), []);
     factory.start();

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use conformance::{Rig, Told, config_map, status};
-use control_plane::ControlPlane;
+use conformance::{Needs, Rig, Told, config_map, status};
 use informer::{Cause, Report, Status};
 use serde_json::json;
 
-use crate::{is_live, json, names};
+use super::{is_live, json, names};
+use crate::SERVER;
 
 #[tokio::test]
 async fn w1_c5_events_come_in_order_and_bookmarks_count() {
-    let Some(rig) = Rig::shared("w1_in_order").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "w1_in_order").await else { return };
     // Servers send a bookmark shortly before they end a watch.
     rig.wire.end_watches_after(4);
     let informer = rig.synced(&rig.factory()).await;
@@ -38,7 +38,7 @@ async fn w1_c5_events_come_in_order_and_bookmarks_count() {
 
 #[tokio::test]
 async fn w3_a_clean_end_is_no_trouble() {
-    let Some(rig) = Rig::shared("w3_clean_end").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "w3_clean_end").await else { return };
     rig.wire.end_watches_after(2);
     let informer = rig.synced(&rig.factory()).await;
     let mut reports = informer.reports();
@@ -60,20 +60,20 @@ async fn w3_a_clean_end_is_no_trouble() {
 
 #[tokio::test]
 async fn w5_a_server_that_is_down_is_waited_for() {
-    let Some(rig) = Rig::own("w5_server_down", ControlPlane::builder()).await else { return };
+    let Some(rig) = Rig::own(SERVER, "w5_server_down", Needs::default()).await else { return };
     rig.create("a").await;
     // Without the proxy, which accepts connections whatever becomes of them.
     let builder = conformance::impatient(rig.builder_of(rig.direct_config())).namespace(rig.namespace());
     let informer = rig.synced(&builder.build().unwrap()).await;
     let mut told = Told::every(&informer);
     told.first_content().await;
-    rig.control(ControlPlane::stop_apiserver).await;
+    rig.stop().await;
     let refused = status(&informer, |status| matches!(status, Status::Retrying { attempt: 3.., .. })).await;
     let Status::Retrying { cause: Cause::Unreachable(reason), .. } = refused else { panic!("{refused}") };
     assert!(reason.contains("refused"), "{reason}");
     assert_eq!(names(&informer), ["a"]);
 
-    rig.control(ControlPlane::start_apiserver).await;
+    rig.start().await;
     status(&informer, is_live).await;
     rig.create("b").await;
     assert_eq!(told.next().await, ["added b"]);
@@ -82,7 +82,7 @@ async fn w5_a_server_that_is_down_is_waited_for() {
 
 #[tokio::test]
 async fn w6_l2_d2_h10_what_was_missed_is_found_by_a_relist() {
-    let Some(rig) = Rig::own("w6_expired_watch", ControlPlane::builder()).await else { return };
+    let Some(rig) = Rig::own(SERVER, "w6_expired_watch", Needs::default()).await else { return };
     for name in ["changes", "goes", "returns", "stays"] {
         rig.create(name).await;
     }
@@ -122,7 +122,7 @@ async fn w6_l2_d2_h10_what_was_missed_is_found_by_a_relist() {
 
 #[tokio::test]
 async fn w12_a_connection_that_went_silent_is_found_out() {
-    let Some(rig) = Rig::shared("w12_silent").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "w12_silent").await else { return };
     let factory = rig.builder().silence_limit(Duration::from_secs(2)).build().unwrap();
     let informer = rig.synced(&factory).await;
     let mut told = Told::every(&informer);
@@ -138,7 +138,7 @@ async fn w12_a_connection_that_went_silent_is_found_out() {
 
 #[tokio::test]
 async fn w13_a_deletion_is_complete() {
-    let Some(rig) = Rig::shared("w13_deletion").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "w13_deletion").await else { return };
     let created = rig.create("a").await;
     let informer = rig.synced(&rig.factory()).await;
     let mut told = Told::every(&informer);
@@ -157,7 +157,7 @@ async fn w13_a_deletion_is_complete() {
 
 #[tokio::test]
 async fn w13_f2_an_object_that_leaves_the_selector_is_deleted() {
-    let Some(rig) = Rig::shared("w13_selector").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "w13_selector").await else { return };
     rig.create("in").await;
     rig.patch("in", json!({ "metadata": { "labels": { "tier": "web" } } })).await;
     rig.create("out").await;
@@ -179,7 +179,7 @@ async fn w13_f2_an_object_that_leaves_the_selector_is_deleted() {
 
 #[tokio::test]
 async fn w16_big_and_strange_objects_decode_with_and_without_gzip() {
-    let Some(rig) = Rig::shared("w16_big_objects").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "w16_big_objects").await else { return };
     let plain = rig.synced(&rig.factory()).await;
     // Just below the limit of 1 MiB, in characters of all lengths, with escapes at every place.
     let strange: String = "\u{0}\u{7f}\"\\/ä€𝄞\u{2028}\r\n\t<>&".chars().cycle().take(250_000).collect();

@@ -7,7 +7,8 @@ use informer::{Index, Informer, Object};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::json;
 
-use crate::{names, sync};
+use super::{names, sync};
+use crate::SERVER;
 
 /// The config maps' values, taken apart at commas.
 fn words(config_map: &ConfigMap) -> Vec<String> {
@@ -27,7 +28,7 @@ fn found(index: &Index<ConfigMap, String>, word: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn c2_c3_f8_indexes_hold_what_is_there_and_may_come_late() {
-    let Some(rig) = Rig::shared("c2_indexes").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "c2_indexes").await else { return };
     rig.create_with(config_map("a", "red,green")).await;
     let factory = rig.factory();
     let informer: Informer<ConfigMap> = factory.informer();
@@ -57,7 +58,7 @@ async fn c2_c3_f8_indexes_hold_what_is_there_and_may_come_late() {
 
 #[tokio::test]
 async fn c4_c2_a_snapshot_never_changes() {
-    let Some(rig) = Rig::shared("c4_snapshot").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "c4_snapshot").await else { return };
     for name in ["a", "b", "c"] {
         rig.create_with(config_map(name, "old")).await;
     }
@@ -87,7 +88,7 @@ async fn c4_c2_a_snapshot_never_changes() {
 
 #[tokio::test]
 async fn c7_c6_listers_select() {
-    let Some(rig) = Rig::shared("c7_listers").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "c7_listers").await else { return };
     let other = format!("{}-2", rig.namespace());
     rig.add_namespace(&other).await;
     for (name, tier) in [("a", "web"), ("b", "web"), ("c", "db")] {
@@ -136,7 +137,7 @@ async fn c7_c6_listers_select() {
 
 #[tokio::test]
 async fn d7_c1_a_relist_is_one_step() {
-    let Some(rig) = Rig::shared("d7_one_step").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "d7_one_step").await else { return };
     for name in ["changes", "goes", "goes-too", "stays"] {
         rig.create(name).await;
     }
@@ -165,7 +166,7 @@ async fn d7_c1_a_relist_is_one_step() {
 
 #[tokio::test]
 async fn c1_whoever_is_told_finds_it_in_the_cache() {
-    let Some(rig) = Rig::shared("c1_ahead").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "c1_ahead").await else { return };
     let informer = rig.synced(&rig.factory()).await;
     let mut told = Told::every(&informer);
     told.first_content().await;

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use conformance::{Rig, Told, status, within};
-use control_plane::ControlPlane;
+use conformance::{Needs, Rig, Told, status, within};
 use informer::{FirstListChoice, Keep, Object, Status, Transform};
 use serde_json::Value;
 
-use crate::{is_live, json, names};
+use super::{is_live, json, names};
+use crate::SERVER;
 
 #[tokio::test]
 async fn l1_c5_the_first_list_is_recent_and_the_watch_follows_it() {
-    let Some(rig) = Rig::shared("l1_first_list").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "l1_first_list").await else { return };
     let version = rig.create("a").await;
     let informer = rig.synced(&rig.factory()).await;
 
@@ -33,7 +33,7 @@ async fn l1_c5_the_first_list_is_recent_and_the_watch_follows_it() {
 
 #[tokio::test]
 async fn l1_any_state_is_listed_at_zero_where_it_is_asked_for() {
-    let Some(rig) = Rig::shared("l1_any_state").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "l1_any_state").await else { return };
     let version = rig.create("a").await;
     let informer = rig.synced(&rig.builder().first_list(FirstListChoice::Any).build().unwrap()).await;
     let [list] = rig.wire.lists().try_into().unwrap();
@@ -46,7 +46,7 @@ async fn l1_any_state_is_listed_at_zero_where_it_is_asked_for() {
 /// What a re-list of a cluster in which nothing has changed leads to: nothing.
 #[tokio::test]
 async fn l2_l6_l10_w6_h9_h3_d6_a_relist_without_news_tells_nothing() {
-    let Some(rig) = Rig::shared("l2_relist_without_news").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "l2_relist_without_news").await else { return };
     for name in ["a", "b", "c"] {
         rig.create(name).await;
     }
@@ -77,7 +77,7 @@ async fn l2_l6_l10_w6_h9_h3_d6_a_relist_without_news_tells_nothing() {
 
 #[tokio::test]
 async fn l3_w6_d2_h10_an_expired_list_starts_over_once() {
-    let Some(rig) = Rig::own("l3_expired_list", ControlPlane::builder()).await else { return };
+    let Some(rig) = Rig::own(SERVER, "l3_expired_list", Needs::default()).await else { return };
     rig.create("goes").await;
     rig.create("stays").await;
     let informer = rig.synced(&rig.factory()).await;
@@ -107,8 +107,8 @@ async fn l3_w6_d2_h10_an_expired_list_starts_over_once() {
 /// Without a watch cache the server answers from etcd, which has pages.
 #[tokio::test]
 async fn l4_l6_pages_that_expire_become_one_list() {
-    let builder = ControlPlane::builder().watch_cache(false);
-    let Some(rig) = Rig::own("l4_expired_pages", builder).await else { return };
+    let needs = Needs { watch_cache: false, ..Needs::default() };
+    let Some(rig) = Rig::own(SERVER, "l4_expired_pages", needs).await else { return };
     let all = ["a", "b", "c", "d", "e"];
     for name in all {
         rig.create(name).await;
@@ -130,11 +130,11 @@ async fn l4_l6_pages_that_expire_become_one_list() {
         false
     });
     let factory = rig.builder().first_list(FirstListChoice::Any).build().unwrap();
-    let informer = factory.informer_of::<Object>(crate::config_maps());
+    let informer = factory.informer_of::<Object>(super::config_maps());
     factory.start();
     within("the second page", second_asked).await.unwrap();
     rig.update("e", "new").await;
-    rig.control(ControlPlane::compact).await;
+    rig.compact().await;
     go_on.send(()).unwrap();
     rig.synced(&factory).await;
     assert_eq!(names(&informer), all);
@@ -158,7 +158,7 @@ async fn l4_l6_pages_that_expire_become_one_list() {
 
 #[tokio::test]
 async fn l5_a_version_that_the_server_has_not_reached_is_left_out() {
-    let Some(rig) = Rig::shared("l5_too_large_version").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "l5_too_large_version").await else { return };
     rig.create("a").await;
     let informer = rig.synced(&rig.factory()).await;
     rig.wire.expire_next_watch();
@@ -186,8 +186,8 @@ async fn l5_a_version_that_the_server_has_not_reached_is_left_out() {
 
 #[tokio::test]
 async fn l11_a_broken_list_leaves_no_trace() {
-    let builder = ControlPlane::builder().watch_cache(false);
-    let Some(rig) = Rig::own("l11_broken_list", builder).await else { return };
+    let needs = Needs { watch_cache: false, ..Needs::default() };
+    let Some(rig) = Rig::own(SERVER, "l11_broken_list", needs).await else { return };
     for name in ["a", "b", "c", "d"] {
         rig.create(name).await;
     }
@@ -205,7 +205,7 @@ async fn l11_a_broken_list_leaves_no_trace() {
         false
     });
     let factory = rig.builder().first_list(FirstListChoice::Any).build().unwrap();
-    let informer = factory.informer_of::<Object>(crate::config_maps());
+    let informer = factory.informer_of::<Object>(super::config_maps());
     let mut told = Told::every(&informer);
     factory.start();
     within("the second page", cut.recv()).await.unwrap();
@@ -222,7 +222,7 @@ async fn l11_a_broken_list_leaves_no_trace() {
     status(&informer, is_live).await;
 
     // The same in a re-list, which a watch from before a compaction leads to: readers keep what they had, and the next list tells each change once.
-    rig.control(ControlPlane::compact).await;
+    rig.compact().await;
     rig.wire.expire_next_watch();
     rig.proxy.refuse();
     rig.delete("a").await;
@@ -243,7 +243,7 @@ async fn l11_a_broken_list_leaves_no_trace() {
 
 #[tokio::test]
 async fn l13_listed_and_watched_objects_are_equal() {
-    let Some(rig) = Rig::shared("l13_equal").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "l13_equal").await else { return };
     let watching = rig.synced(&rig.factory()).await;
     let version = rig.create("a").await;
     assert!(watching.at_least(&version).await);

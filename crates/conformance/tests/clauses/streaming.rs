@@ -1,10 +1,10 @@
 //! S: streaming lists.
 
-use conformance::{Asked, Rig, Told, status};
-use control_plane::ControlPlane;
+use conformance::{Asked, Needs, Rig, Told, status};
 use informer::{Cause, Report, SharedInformerFactory, StreamingListChoice};
 
-use crate::{is_live, names};
+use super::{is_live, names};
+use crate::SERVER;
 
 fn streaming(rig: &Rig) -> SharedInformerFactory {
     rig.builder().streaming_list(StreamingListChoice::Always).build().expect("a factory")
@@ -12,7 +12,7 @@ fn streaming(rig: &Rig) -> SharedInformerFactory {
 
 #[tokio::test]
 async fn s1_s5_l13_one_stream_brings_the_content_and_then_the_changes() {
-    let Some(rig) = Rig::shared("s1_streaming_list").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "s1_streaming_list").await else { return };
     let version = rig.create("a").await;
     let informer = rig.synced(&streaming(&rig)).await;
     assert!(informer.resource_version().is_at_least(&version));
@@ -33,7 +33,7 @@ async fn s1_s5_l13_one_stream_brings_the_content_and_then_the_changes() {
 
 #[tokio::test]
 async fn s5_a_stream_that_ends_is_followed_by_a_plain_watch() {
-    let Some(rig) = Rig::shared("s5_plain_watch").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "s5_plain_watch").await else { return };
     rig.wire.end_watches_after(2);
     let informer = rig.synced(&streaming(&rig)).await;
     let mut told = Told::every(&informer);
@@ -47,7 +47,7 @@ async fn s5_a_stream_that_ends_is_followed_by_a_plain_watch() {
 
 #[tokio::test]
 async fn s9_an_empty_collection_is_synced() {
-    let Some(rig) = Rig::shared("s9_empty").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "s9_empty").await else { return };
     let informer = rig.synced(&streaming(&rig)).await;
     assert!(informer.is_empty() && !informer.resource_version().is_unset());
     assert_eq!(Told::every(&informer).next().await, ["synced"]);
@@ -56,7 +56,7 @@ async fn s9_an_empty_collection_is_synced() {
 
 #[tokio::test]
 async fn s1_s8_h9_the_content_outlives_its_stream() {
-    let Some(rig) = Rig::shared("s8_outlives").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "s8_outlives").await else { return };
     rig.create("a").await;
     rig.create("b").await;
     let informer = rig.synced(&streaming(&rig)).await;
@@ -80,11 +80,11 @@ async fn s1_s8_h9_the_content_outlives_its_stream() {
 
 #[tokio::test]
 async fn s6_a_server_without_streaming_lists_is_listed() {
-    let builder = ControlPlane::builder().feature_gate("WatchList", false);
-    let Some(rig) = Rig::own("s6_refused", builder).await else { return };
+    let needs = Needs { watch_list: false, ..Needs::default() };
+    let Some(rig) = Rig::own(SERVER, "s6_refused", needs).await else { return };
     rig.create("a").await;
     let factory = streaming(&rig);
-    let informer = factory.informer_of::<informer::Object>(crate::config_maps());
+    let informer = factory.informer_of::<informer::Object>(super::config_maps());
     let mut reports = informer.reports();
     rig.synced(&factory).await;
     let report = reports.recv().await.expect("a report");

@@ -6,13 +6,13 @@ mod writers;
 
 use std::collections::BTreeMap;
 
-use conformance::{Rig, Wire, within};
-use control_plane::ControlPlane;
+use conformance::{Needs, Rig, Wire, within};
 use informer::{Informer, Object, ObjectKey, ResourceType, ResourceVersion, WhenFull};
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::Value;
 
-use crate::{json, sync};
+use super::{json, sync};
+use crate::SERVER;
 use ledger::{Handlers, Pace};
 use writers::{NAMESPACES, Progress};
 
@@ -23,7 +23,7 @@ const SEED: u64 = 20_240_817;
 async fn c1_d2_h1_h2_h10_h11_h12_l2_w6_two_thousand_pods_through_restarts_and_a_compaction() {
     let seed = std::env::var("INFORMER_CHAOS_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(SEED);
     println!("seed {seed}");
-    let Some(rig) = Rig::own("chaos", ControlPlane::builder()).await else { return };
+    let Some(rig) = Rig::own(SERVER, "chaos", Needs::default()).await else { return };
     for namespace in NAMESPACES {
         rig.add_namespace(namespace).await;
     }
@@ -43,7 +43,7 @@ async fn c1_d2_h1_h2_h10_h11_h12_l2_w6_two_thousand_pods_through_restarts_and_a_
     let progress = Progress::default();
     let writing = writers::start(&rig.client(), seed, &progress);
     progress.reached(1_000).await;
-    rig.control(ControlPlane::restart).await;
+    rig.restart().await;
     progress.reached(2_200).await;
     handlers.call("from the middle on", every(1_000_000), Pace::Fast);
     handlers.call("latest, from the middle on", pods.subscribe(), Pace::Fast);
@@ -52,8 +52,8 @@ async fn c1_d2_h1_h2_h10_h11_h12_l2_w6_two_thousand_pods_through_restarts_and_a_
     progress.reached(3_000).await;
     rig.proxy.refuse();
     progress.reached(3_600).await;
-    rig.control(ControlPlane::compact).await;
-    rig.control(ControlPlane::kill_restart).await;
+    rig.compact().await;
+    rig.kill_restart().await;
     rig.proxy.resume();
     let written = within("the end of writing", writing).await;
 

@@ -7,7 +7,8 @@ use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube_client::Api;
 use serde_json::json;
 
-use crate::{is_live, names};
+use super::{is_live, names};
+use crate::SERVER;
 
 fn is_denied(code: u16) -> impl Fn(&Status) -> bool {
     move |status| matches!(status, Status::Denied { status } if status.code == code)
@@ -15,13 +16,13 @@ fn is_denied(code: u16) -> impl Fn(&Status) -> bool {
 
 #[tokio::test]
 async fn w15_a_denied_informer_goes_on_when_it_is_allowed() {
-    let Some(rig) = Rig::shared("w15_forbidden").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "w15_forbidden").await else { return };
     rig.create("a").await;
     let mut config = rig.config();
     let user = (HeaderName::from_static("impersonate-user"), HeaderValue::from_static("w15-nobody"));
     config.headers.push(user);
     let factory = impatient(rig.builder_of(config)).namespace(rig.namespace()).build().unwrap();
-    let informer = factory.informer_of(crate::config_maps());
+    let informer = factory.informer_of(super::config_maps());
     let mut told = Told::every(&informer);
     factory.start();
     status(&informer, is_denied(403)).await;
@@ -80,7 +81,7 @@ async fn refused_by_then(rig: &Rig) {
 
 #[tokio::test]
 async fn w15_credentials_are_read_again_before_a_401_counts() {
-    let Some(rig) = Rig::shared("w15_rotated_token").await else { return };
+    let Some(rig) = Rig::shared(SERVER, "w15_rotated_token").await else { return };
     rig.create("a").await;
     let file = std::env::temp_dir().join(format!("informer-conformance-token-{}", std::process::id()));
     std::fs::write(&file, "expired").unwrap();
@@ -89,8 +90,8 @@ async fn w15_credentials_are_read_again_before_a_401_counts() {
     config.auth_info.token_file = Some(file.to_str().unwrap().to_owned());
     // The first client reads the file here.
     let factory = impatient(rig.builder_of(config)).namespace(rig.namespace()).build().unwrap();
-    std::fs::write(&file, rig.server().token()).unwrap();
-    let informer = factory.informer_of::<informer::Object>(crate::config_maps());
+    std::fs::write(&file, rig.token()).unwrap();
+    let informer = factory.informer_of::<informer::Object>(super::config_maps());
     let mut reports = informer.reports();
     factory.start();
     let reached = status(&informer, |status| is_live(status) || is_denied(401)(status)).await;
@@ -105,10 +106,10 @@ async fn w15_credentials_are_read_again_before_a_401_counts() {
     config.auth_info.token = None;
     config.auth_info.token_file = Some(file.to_str().unwrap().to_owned());
     let factory = impatient(rig.builder_of(config)).namespace(rig.namespace()).build().unwrap();
-    let informer = factory.informer_of::<informer::Object>(crate::config_maps());
+    let informer = factory.informer_of::<informer::Object>(super::config_maps());
     factory.start();
     status(&informer, is_denied(401)).await;
-    std::fs::write(&file, rig.server().token()).unwrap();
+    std::fs::write(&file, rig.token()).unwrap();
     status(&informer, is_live).await;
     std::fs::remove_file(&file).unwrap();
 }
