@@ -1,0 +1,121 @@
+// A shared informer of client-go, to be asked over stdin what it knows:
+//
+//	until NAMESPACE/NAME    answers "there" once that object is in the store
+//	state                   answers with one line of JSON: resourceVersion by key
+//
+// It ends with stdin.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"log"
+	"os"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+func main() {
+	log.SetFlags(0)
+	if len(os.Args) != 4 {
+		log.Fatal("usage: shared-informer KUBECONFIG VERSION RESOURCE")
+	}
+	if err := run(os.Args[1], os.Args[2], os.Args[3]); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(kubeconfig, version, resource string) error {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	factory := informers.NewSharedInformerFactory(client, 0)
+	informer, err := factory.ForResource(schema.GroupVersionResource{Version: version, Resource: resource})
+	if err != nil {
+		return err
+	}
+	changed := newSignal()
+	if _, err := informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { changed.send() },
+		UpdateFunc: func(any, any) { changed.send() },
+		DeleteFunc: func(any) { changed.send() },
+	}); err != nil {
+		return err
+	}
+	stop := make(chan struct{})
+	defer close(stop)
+	factory.Start(stop)
+
+	store := informer.Informer().GetStore()
+	commands := bufio.NewScanner(os.Stdin)
+	for commands.Scan() {
+		var key string
+		if _, err := fmt.Sscanf(commands.Text(), "until %s", &key); err == nil {
+			changed.wait(func() bool {
+				_, exists, _ := store.GetByKey(key)
+				return exists
+			})
+			fmt.Println("there")
+			continue
+		}
+		if err := printState(store); err != nil {
+			return err
+		}
+	}
+	return commands.Err()
+}
+
+func printState(store cache.Store) error {
+	versions := map[string]string{}
+	for _, object := range store.List() {
+		accessor, err := meta.Accessor(object)
+		if err != nil {
+			return err
+		}
+		versions[accessor.GetNamespace()+"/"+accessor.GetName()] = accessor.GetResourceVersion()
+	}
+	line, err := json.Marshal(versions)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Println(string(line))
+	return err
+}
+
+// signal wakes whoever waits for a condition that something may have changed.
+type signal struct {
+	lock sync.Mutex
+	cond *sync.Cond
+}
+
+func newSignal() *signal {
+	s := &signal{}
+	s.cond = sync.NewCond(&s.lock)
+	return s
+}
+
+func (s *signal) send() {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.cond.Broadcast()
+}
+
+func (s *signal) wait(holds func() bool) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	for !holds() {
+		s.cond.Wait()
+	}
+}
