@@ -5,16 +5,40 @@
 //! watch understand: discovery, get, list in pages, watch, streaming lists, tables, metadata only, selectors,
 //! bookmarks and compression. This crate knows nothing of writes.
 
+mod answer;
 mod body;
 mod catalog;
 mod collection;
+mod discovery;
+mod fresh;
+mod get;
+mod gzip;
+pub mod http;
+mod json;
+mod json_path;
+mod list;
+mod negotiate;
 mod object;
+mod openapi;
+mod options;
+mod parameters;
+mod render;
 mod resource;
+mod route;
+mod selector;
+mod service;
+mod shard;
 mod status;
+mod table;
+mod token;
+mod watch;
 
 pub use body::{Body, full};
 pub use catalog::{Catalog, Resources, ServerVersion};
 pub use collection::{Batch, Change, Collection, CollectionError, Event, Events, Listing, Range};
 pub use object::{Labels, Object};
+pub use options::ServeOptions;
 pub use resource::{Column, Columns, Resource, SelectableField, Subresource};
+pub use route::{Query, ResourceRequest, Route, route};
+pub use service::Serve;
 pub use status::{About, Cause, Reason, Status};

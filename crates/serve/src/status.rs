@@ -67,6 +67,7 @@ pub enum Reason {
     InternalError,
     Expired,
     ServiceUnavailable,
+    StorageReadError,
 }
 
 impl Reason {
@@ -91,13 +92,14 @@ impl Reason {
             Self::InternalError => "InternalError",
             Self::Expired => "Expired",
             Self::ServiceUnavailable => "ServiceUnavailable",
+            Self::StorageReadError => "StorageReadError",
         }
     }
 
     /// The status code that goes with it.
     pub fn code(self) -> StatusCode {
         match self {
-            Self::Unknown | Self::InternalError => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Unknown | Self::InternalError | Self::StorageReadError => StatusCode::INTERNAL_SERVER_ERROR,
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
             Self::Forbidden => StatusCode::FORBIDDEN,
             Self::NotFound => StatusCode::NOT_FOUND,
@@ -164,7 +166,7 @@ impl Status {
 
     /// The server has not got that far yet.
     pub fn too_large(asked: u64, newest: u64) -> Self {
-        Self::new(Reason::Timeout, format!("Too large resource version: {asked}, current: {newest}"))
+        Self::new(Reason::Timeout, format!("Timeout: Too large resource version: {asked}, current: {newest}"))
             .cause("ResourceVersionTooLarge", "Too large resource version", "")
             .retry_after(1)
     }

@@ -1,0 +1,96 @@
+//! Answers as HTTP has them.
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::stream::{self, Stream};
+use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, RETRY_AFTER, VARY};
+use http::{Response, StatusCode};
+use http_body::Frame;
+use http_body_util::{BodyExt, StreamBody};
+use serde_json::Value;
+
+use crate::gzip::Gzip;
+use crate::{Body, Status, full};
+
+/// A body that is there at once, in JSON.
+pub(crate) fn json(code: StatusCode, text: impl Into<Bytes>) -> Response<Body> {
+    answer(code, "application/json", full(text.into()))
+}
+
+/// A refusal in JSON.
+pub(crate) fn status(status: &Status) -> Response<Body> {
+    status_text(status, &status.to_json())
+}
+
+/// A refusal whose text has something that a [`Status`] cannot say.
+pub(crate) fn status_text(status: &Status, text: &Value) -> Response<Body> {
+    let mut response = json(status.code, format!("{text}\n"));
+    if let Some(seconds) = status.retry_after {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
+
+/// A body in pieces as they are asked for. Compressed, if the client takes that and it has more than `gzip_from` bytes.
+pub(crate) fn chunks(
+    mut chunks: impl Iterator<Item = Bytes> + Send + 'static,
+    content_type: &'static str,
+    gzip_from: Option<usize>,
+) -> Response<Body> {
+    let mut first = Vec::new();
+    let mut length = 0;
+    let enough = gzip_from.unwrap_or(0);
+    let more = loop {
+        match chunks.next() {
+            None => break false,
+            Some(chunk) => {
+                length += chunk.len();
+                first.push(chunk);
+            }
+        }
+        if length > enough {
+            break true;
+        }
+    };
+    if !more && first.len() == 1 {
+        return answer(StatusCode::OK, content_type, full(first.remove(0)));
+    }
+    let chunks = first.into_iter().chain(chunks);
+    if gzip_from.is_none() || !more {
+        return answer(StatusCode::OK, content_type, streamed(stream::iter(chunks)));
+    }
+    let mut gzip = Some(Gzip::new());
+    let mut chunks = chunks.fuse();
+    let compressed = std::iter::from_fn(move || {
+        loop {
+            match chunks.next() {
+                Some(chunk) => {
+                    let written = gzip.as_mut()?.write(&chunk);
+                    if !written.is_empty() {
+                        return Some(written);
+                    }
+                }
+                None => return gzip.take().map(Gzip::finish),
+            }
+        }
+    });
+    let mut response = answer(StatusCode::OK, content_type, streamed(stream::iter(compressed)));
+    response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    response.headers_mut().insert(VARY, HeaderValue::from_static("Accept-Encoding"));
+    response
+}
+
+/// A body as it comes.
+pub(crate) fn streamed(chunks: impl Stream<Item = Bytes> + Send + 'static) -> Body {
+    StreamBody::new(chunks.map(|chunk| Ok(Frame::data(chunk)))).boxed_unsync()
+}
+
+/// An answer with the headers that all of them have.
+pub(crate) fn answer(code: StatusCode, content_type: &'static str, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() = code;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    response
+}

@@ -1,0 +1,237 @@
+//! What a server says of itself: its version, its health, its groups, versions and resources.
+//!
+//! Resources are told twice: group by group as they always were, and all at once (KEP-3352, aggregated discovery).
+
+mod aggregated;
+mod legacy;
+
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use http::{Response, StatusCode};
+use serde::Serialize;
+use sha2::{Digest, Sha512};
+
+use crate::{Body, Catalog, Reason, Resource, Resources, ServerVersion, Status, answer, full, openapi};
+
+/// Answers what is not about objects, or `None` where the path is not one of discovery's.
+pub(crate) fn answer(catalog: &dyn Catalog, path: &str, headers: &HeaderMap) -> Option<Response<Body>> {
+    if let Some(path) = path.strip_prefix("/openapi/v3") {
+        return Some(openapi::answer(catalog, path.trim_matches('/'), headers));
+    }
+    if path == "/" {
+        return Some(json(&paths(&catalog.resources())));
+    }
+    let segments: Vec<&str> = path.strip_suffix('/').unwrap_or(path).split('/').skip(1).collect();
+    let resources = catalog.resources();
+    let answer = match *segments.as_slice() {
+        ["version"] => json(&version(&catalog.version())),
+        // A server of ours has nothing to wait for: while it answers, it is well.
+        ["healthz" | "livez" | "readyz"] if !path.ends_with('/') => text(StatusCode::OK, "ok"),
+        ["healthz" | "livez" | "readyz", "ping"] => text(StatusCode::OK, "ok"),
+        ["api"] if aggregated::wanted(headers) => aggregated::core(&resources, headers),
+        ["apis"] if aggregated::wanted(headers) => aggregated::groups(&resources, headers),
+        ["api"] => negotiated(headers, || json(&legacy::versions(&resources, headers))),
+        ["apis"] => negotiated(headers, || json(&legacy::groups(&resources))),
+        ["api", version] => legacy_resources(&resources, "", version, headers),
+        ["apis", group] => match legacy::group(&resources, group) {
+            Some(group) => negotiated(headers, || json(&group)),
+            None => unknown_path(),
+        },
+        ["apis", group, version] => legacy_resources(&resources, group, version, headers),
+        _ => return None,
+    };
+    Some(answer)
+}
+
+/// The answer to a path that means nothing at all.
+pub(crate) fn unknown_path() -> Response<Body> {
+    text(StatusCode::NOT_FOUND, "404 page not found\n")
+}
+
+fn legacy_resources(
+    resources: &Resources,
+    group: &str,
+    version: &str,
+    headers: &HeaderMap,
+) -> Response<Body> {
+    if let Some(list) = legacy::resources(resources, group, version) {
+        return negotiated(headers, || json(&list));
+    }
+    // Groups of custom resources have no handler of their own that would say it as an object of the API.
+    let known = resources.iter().any(|resource| *resource.group == *group && !resource.typed_items);
+    if known { answer::status(&not_here()) } else { unknown_path() }
+}
+
+/// The path is below something that is there, and is not there itself.
+pub(crate) fn not_here() -> Status {
+    Status::new(Reason::NotFound, "the server could not find the requested resource").about("", "", "")
+}
+
+/// Answers if JSON is welcome, which is all we have.
+fn negotiated(headers: &HeaderMap, answer: impl FnOnce() -> Response<Body>) -> Response<Body> {
+    if accepts_json(headers) {
+        return answer();
+    }
+    let message = "406: Not Acceptable\n\nAvailable representations: application/json";
+    answer::status(&Status::new(Reason::NotAcceptable, message).about("", "", ""))
+}
+
+/// Whether a client takes JSON without further conditions.
+pub(crate) fn accepts_json(headers: &HeaderMap) -> bool {
+    let mut wishes = accepted(headers).peekable();
+    wishes.peek().is_none()
+        || wishes.any(|wish| {
+            let mut parts = wish.split(';').map(str::trim);
+            let media_type = parts.next().unwrap_or_default();
+            matches!(media_type, "application/json" | "application/*" | "*/*")
+                && !parts.any(|part| part.starts_with("as="))
+        })
+}
+
+/// The wishes of all `Accept` headers.
+fn accepted(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    headers
+        .get_all(header::ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(str::trim)
+        .filter(|wish| !wish.is_empty())
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct VersionInfo {
+    major: String,
+    minor: String,
+    emulation_major: String,
+    emulation_minor: String,
+    min_compatibility_major: String,
+    min_compatibility_minor: String,
+    git_version: String,
+    git_commit: &'static str,
+    git_tree_state: &'static str,
+    build_date: &'static str,
+    go_version: &'static str,
+    compiler: &'static str,
+    platform: String,
+}
+
+fn version(version: &ServerVersion) -> VersionInfo {
+    VersionInfo {
+        major: version.major.to_string(),
+        minor: version.minor.to_string(),
+        emulation_major: version.major.to_string(),
+        emulation_minor: version.minor.to_string(),
+        min_compatibility_major: version.major.to_string(),
+        min_compatibility_minor: version.minor.saturating_sub(1).to_string(),
+        git_version: version.git_version.clone(),
+        git_commit: "",
+        git_tree_state: "clean",
+        build_date: "1970-01-01T00:00:00Z",
+        // Clients expect something here; there is no Go in this server.
+        go_version: "none",
+        compiler: "rustc",
+        platform: format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
+    }
+}
+
+#[derive(Serialize)]
+struct Paths {
+    paths: Vec<String>,
+}
+
+fn paths(resources: &Resources) -> Paths {
+    let mut paths: Vec<String> =
+        ["/api", "/apis", "/apis/", "/healthz", "/healthz/ping", "/livez", "/livez/ping", "/openapi/v3"]
+            .into_iter()
+            .chain(["/openapi/v3/", "/readyz", "/readyz/ping", "/version"])
+            .map(String::from)
+            .collect();
+    for resource in resources.iter() {
+        paths.push(root(&resource.group, &resource.version));
+        if !resource.group.is_empty() {
+            paths.push(format!("/apis/{}", resource.group));
+        }
+    }
+    paths.sort();
+    paths.dedup();
+    Paths { paths }
+}
+
+/// Where the resources of a group and version are.
+pub(crate) fn root(group: &str, version: &str) -> String {
+    if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") }
+}
+
+/// All groups and versions in their order, the core first if it is there.
+pub(crate) fn group_versions(resources: &Resources) -> Vec<(&str, Vec<&str>)> {
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    for resource in resources.iter() {
+        let at = groups.iter().position(|(group, _)| **group == *resource.group).unwrap_or_else(|| {
+            groups.push((&resource.group, Vec::new()));
+            groups.len() - 1
+        });
+        if !groups[at].1.contains(&&*resource.version) {
+            groups[at].1.push(&resource.version);
+        }
+    }
+    groups
+}
+
+/// The resources of one group and version.
+pub(crate) fn of<'a>(
+    resources: &'a Resources,
+    group: &'a str,
+    version: &'a str,
+) -> impl Iterator<Item = &'a Resource> {
+    resources
+        .iter()
+        .map(|resource| &**resource)
+        .filter(move |resource| *resource.group == *group && *resource.version == *version)
+}
+
+pub(crate) fn json(value: &impl Serialize) -> Response<Body> {
+    match serde_json::to_vec(value) {
+        Ok(bytes) => answer::answer(StatusCode::OK, "application/json", full(bytes)),
+        Err(error) => answer::status(&Status::new(Reason::InternalError, error.to_string())),
+    }
+}
+
+/// As `json`, with the name of the content: whoever has it already gets 304.
+fn tagged(value: &impl Serialize, media_type: &'static str, headers: &HeaderMap) -> Response<Body> {
+    let bytes = match serde_json::to_vec(value) {
+        Ok(bytes) => bytes,
+        Err(error) => return answer::status(&Status::new(Reason::InternalError, error.to_string())),
+    };
+    let tag = format!("\"{}\"", fingerprint(&bytes));
+    let known = headers.get(header::IF_NONE_MATCH).is_some_and(|known| *known == *tag);
+    let mut answer = if known {
+        let mut answer = Response::new(full(""));
+        *answer.status_mut() = StatusCode::NOT_MODIFIED;
+        answer
+    } else {
+        answer::answer(StatusCode::OK, media_type, full(bytes))
+    };
+    set(&mut answer, header::CACHE_CONTROL, "public");
+    set(&mut answer, header::VARY, "Accept");
+    set(&mut answer, header::ETAG, &tag);
+    answer
+}
+
+/// The hash that servers name contents by.
+pub(crate) fn fingerprint(bytes: &[u8]) -> String {
+    Sha512::digest(bytes).iter().map(|byte| format!("{byte:02X}")).collect()
+}
+
+pub(crate) fn text(code: StatusCode, text: &'static str) -> Response<Body> {
+    let mut answer = answer::answer(code, "text/plain; charset=utf-8", full(text));
+    set(&mut answer, header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+    answer
+}
+
+/// Sets a header, unless the value is one that no header can have.
+pub(crate) fn set(answer: &mut Response<Body>, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        answer.headers_mut().insert(name, value);
+    }
+}

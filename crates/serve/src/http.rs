@@ -1,0 +1,259 @@
+//! A small HTTP server that can be told to misbehave: HTTP/1.1 and HTTP/2 on one port, plain or over TLS.
+//!
+//! Everything that runs belongs to one [`Serving`]: when it is stopped or dropped, no connection and no task is left.
+
+mod connection;
+mod gate;
+mod request;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::Body;
+
+use self::connection::Connection;
+pub use self::connection::ConnectionInfo;
+use self::gate::Gate;
+
+/// How to serve.
+#[derive(Debug, Clone)]
+pub struct ServerOptions {
+    /// Where to listen; port 0 takes a free one.
+    pub address: SocketAddr,
+    /// With this, connections are TLS. Where it names no protocols, `h2` and `http/1.1` are offered.
+    pub tls: Option<Arc<rustls::ServerConfig>>,
+    /// A request with a longer body is refused (413). In bytes.
+    pub max_request_body: usize,
+    /// How many requests of one HTTP/2 connection run at once.
+    pub max_concurrent_streams: u32,
+}
+
+/// A server that has its port and does not answer yet: connections wait.
+#[derive(Debug)]
+pub struct Server {
+    options: ServerOptions,
+    address: SocketAddr,
+    gate: Arc<Gate>,
+}
+
+/// A running server. Dropped, it ends at once, as if its process had been killed.
+#[derive(Debug)]
+pub struct Serving {
+    address: SocketAddr,
+    gate: Arc<Gate>,
+    shared: Arc<Shared>,
+}
+
+/// What all tasks of a server share.
+#[derive(Debug)]
+struct Shared {
+    tasks: TaskTracker,
+    /// Nothing new is accepted, and connections end when their running answers have.
+    drain: CancellationToken,
+    /// Ends the connections that are open now; replaced each time.
+    open: Mutex<CancellationToken>,
+    count: AtomicUsize,
+    next_id: AtomicU64,
+}
+
+/// Answers requests. Implemented for functions from a request and its connection to a future.
+pub trait Handler: Send + Sync + 'static {
+    /// Answers one request.
+    fn answer(
+        &self,
+        request: Request<Bytes>,
+        connection: ConnectionInfo,
+    ) -> impl Future<Output = Response<Body>> + Send;
+}
+
+impl<H, F> Handler for H
+where
+    H: Fn(Request<Bytes>, ConnectionInfo) -> F + Send + Sync + 'static,
+    F: Future<Output = Response<Body>> + Send,
+{
+    fn answer(
+        &self,
+        request: Request<Bytes>,
+        connection: ConnectionInfo,
+    ) -> impl Future<Output = Response<Body>> + Send {
+        self(request, connection)
+    }
+}
+
+/// Loopback, a free port, plain, and the limits of kube-apiserver.
+impl Default for ServerOptions {
+    fn default() -> Self {
+        Self {
+            address: (Ipv4Addr::LOCALHOST, 0).into(),
+            tls: None,
+            max_request_body: 3 << 20,
+            max_concurrent_streams: 1000,
+        }
+    }
+}
+
+impl Server {
+    /// Takes the port. Must be called in a tokio runtime with I/O.
+    ///
+    /// # Errors
+    ///
+    /// As binding and listening fail: the port is taken, the address is not this machine's ...
+    pub async fn bind(mut options: ServerOptions) -> std::io::Result<Self> {
+        let (gate, address) = Gate::open(options.address)?;
+        if let Some(config) = options.tls.as_mut().filter(|config| config.alpn_protocols.is_empty()) {
+            let mut offering = (**config).clone();
+            offering.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+            *config = Arc::new(offering);
+        }
+        Ok(Self { options, address, gate: Arc::new(gate) })
+    }
+
+    /// Where it listens, with the port that was taken.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers requests with a handler from now on.
+    pub fn serve(self, handler: impl Handler) -> Serving {
+        let shared = Arc::new(Shared {
+            tasks: TaskTracker::new(),
+            drain: CancellationToken::new(),
+            open: Mutex::new(CancellationToken::new()),
+            count: AtomicUsize::new(0),
+            next_id: AtomicU64::new(1),
+        });
+        let accepting = accept(self.gate.clone(), shared.clone(), self.options, Arc::new(handler));
+        shared.tasks.spawn(shared.drain.clone().run_until_cancelled_owned(accepting));
+        Serving { address: self.address, gate: self.gate, shared }
+    }
+}
+
+async fn accept<H: Handler>(gate: Arc<Gate>, shared: Arc<Shared>, options: ServerOptions, handler: Arc<H>) {
+    let acceptor = options.tls.clone().map(TlsAcceptor::from);
+    loop {
+        let Ok((stream, peer)) = gate.accept().await else {
+            // Too many open files, or a client that was gone before it was accepted: neither ends the server.
+            tokio::task::yield_now().await;
+            continue;
+        };
+        shared.connect(stream, peer, acceptor.clone(), &options, handler.clone());
+    }
+}
+
+impl Shared {
+    fn connect<H: Handler>(
+        self: &Arc<Self>,
+        stream: TcpStream,
+        peer: SocketAddr,
+        acceptor: Option<TlsAcceptor>,
+        options: &ServerOptions,
+        handler: Arc<H>,
+    ) {
+        // Without it, small events would wait for the acknowledgement of those before them.
+        let _ = stream.set_nodelay(true);
+        let closed = self.open.lock().unwrap_or_else(PoisonError::into_inner).child_token();
+        let connection = Connection {
+            info: ConnectionInfo {
+                id: self.next_id.fetch_add(1, Ordering::Relaxed),
+                peer,
+                tls: acceptor.is_some(),
+                closed: closed.clone(),
+            },
+            tasks: self.tasks.clone(),
+            drain: self.drain.clone(),
+            max_request_body: options.max_request_body,
+            max_concurrent_streams: options.max_concurrent_streams,
+        };
+        let counted = Counted::new(self.clone());
+        let running = connection.run(stream, acceptor, handler);
+        self.tasks.spawn(async move {
+            let _counted = counted;
+            closed.run_until_cancelled_owned(running).await;
+        });
+    }
+}
+
+impl Serving {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The number of open connections.
+    pub fn connections(&self) -> usize {
+        self.shared.count.load(Ordering::Acquire)
+    }
+
+    /// Refuses new connections (`ECONNREFUSED`) and keeps the port from others. Open connections go on.
+    pub fn refuse(&self) {
+        self.gate.close();
+    }
+
+    /// Accepts new connections again.
+    ///
+    /// # Errors
+    ///
+    /// As listening fails.
+    pub fn resume(&self) -> std::io::Result<()> {
+        self.gate.reopen()
+    }
+
+    /// Closes all connections in the middle of whatever they do, as a server does that is killed.
+    pub fn disconnect_all(&self) {
+        let mut open = self.shared.open.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *open, CancellationToken::new()).cancel();
+    }
+
+    /// Ends everything at once and waits until it has ended.
+    pub async fn stop(self) {
+        self.abandon();
+        self.shared.tasks.wait().await;
+    }
+
+    /// Accepts nothing new, lets running answers end and waits for that. Watches end when they want to: whoever
+    /// cannot wait for them drops the future, which ends everything at once.
+    pub async fn shutdown(self) {
+        self.gate.close();
+        self.shared.drain.cancel();
+        self.shared.tasks.close();
+        self.shared.tasks.wait().await;
+    }
+
+    fn abandon(&self) {
+        self.gate.close();
+        self.shared.drain.cancel();
+        self.shared.tasks.close();
+        // Not replaced: a connection that is just being accepted ends too.
+        self.shared.open.lock().unwrap_or_else(PoisonError::into_inner).cancel();
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.abandon();
+    }
+}
+
+/// One of the open connections.
+struct Counted(Arc<Shared>);
+
+impl Counted {
+    fn new(shared: Arc<Shared>) -> Self {
+        shared.count.fetch_add(1, Ordering::AcqRel);
+        Self(shared)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.count.fetch_sub(1, Ordering::AcqRel);
+    }
+}

@@ -1,0 +1,113 @@
+//! One connection and the tasks that serve it.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+
+use hyper::body::Incoming;
+use hyper::rt::{Read, Write};
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use hyper_util::server::conn::auto;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::{Handler, request};
+
+/// What is written into the kernel at once: lists are long, and a write costs more than a copy.
+const WRITE_BUFFER: usize = 1 << 20;
+
+/// The connection that a request came on.
+#[derive(Debug, Clone)]
+pub struct ConnectionInfo {
+    /// Counts the connections of the server from 1.
+    pub id: u64,
+    /// The client's address.
+    pub peer: SocketAddr,
+    /// Whether it is encrypted.
+    pub tls: bool,
+    pub(super) closed: CancellationToken,
+}
+
+impl ConnectionInfo {
+    /// Closes the connection in the middle of all its requests, this one included.
+    pub fn close(&self) {
+        self.closed.cancel();
+    }
+
+    /// Ends when the connection has been closed by either side.
+    pub async fn closed(&self) {
+        self.closed.cancelled().await;
+    }
+}
+
+pub(super) struct Connection {
+    pub(super) info: ConnectionInfo,
+    pub(super) tasks: TaskTracker,
+    pub(super) drain: CancellationToken,
+    pub(super) max_request_body: usize,
+    pub(super) max_concurrent_streams: u32,
+}
+
+impl Connection {
+    pub(super) async fn run<H: Handler>(self, stream: TcpStream, tls: Option<TlsAcceptor>, handler: Arc<H>) {
+        // When the connection is gone, so is everything that was answering on it.
+        let _closes = self.info.closed.clone().drop_guard();
+        match tls {
+            None => self.answer(TokioIo::new(stream), handler).await,
+            Some(acceptor) => {
+                if let Ok(stream) = acceptor.accept(stream).await {
+                    self.answer(TokioIo::new(stream), handler).await;
+                }
+            }
+        }
+    }
+
+    async fn answer<H: Handler>(self, stream: impl Read + Write + Unpin + Send + 'static, handler: Arc<H>) {
+        let Self { info, tasks, drain, max_request_body, max_concurrent_streams } = self;
+        let mut builder = auto::Builder::new(Streams { tasks, closed: info.closed.clone() });
+        builder.http1().max_buf_size(WRITE_BUFFER);
+        builder.http2().max_send_buf_size(WRITE_BUFFER).max_concurrent_streams(max_concurrent_streams);
+        let service = service_fn(move |incoming: http::Request<Incoming>| {
+            let (handler, info) = (handler.clone(), info.clone());
+            async move {
+                let closed = info.closed.clone();
+                let answer = match request::collect(incoming, max_request_body).await {
+                    Ok(request) => handler.answer(request, info).await,
+                    Err(refusal) => refusal,
+                };
+                if closed.is_cancelled() {
+                    // Whoever closed the connection does not want this answer to slip out before it is.
+                    std::future::pending::<()>().await;
+                }
+                Ok::<_, Infallible>(answer)
+            }
+        });
+        let mut connection = pin!(builder.serve_connection(stream, service));
+        // An error is the end of this connection and nobody else's business.
+        tokio::select! {
+            _ = connection.as_mut() => return,
+            () = drain.cancelled() => connection.as_mut().graceful_shutdown(),
+        }
+        let _ = connection.await;
+    }
+}
+
+/// Runs what HTTP/2 answers side by side, no longer than the connection lives.
+#[derive(Clone)]
+struct Streams {
+    tasks: TaskTracker,
+    closed: CancellationToken,
+}
+
+impl<F> hyper::rt::Executor<F> for Streams
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    fn execute(&self, stream: F) {
+        self.tasks.spawn(self.closed.clone().run_until_cancelled_owned(stream));
+    }
+}

@@ -1,0 +1,88 @@
+//! The port of a server: open, or closed and still ours.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::runtime::Handle;
+
+/// Connections that wait to be accepted; clients come in bursts.
+const BACKLOG: u32 = 1024;
+
+#[derive(Debug)]
+pub(super) struct Gate {
+    address: SocketAddr,
+    runtime: Handle,
+    /// Bound and never listening: keeps the port while nobody listens, so that clients are refused and nobody else
+    /// gets it.
+    _port: TcpSocket,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    listener: Option<TcpListener>,
+    /// Who waits for a connection: whoever opens the gate tells them.
+    waiting: Option<Waker>,
+}
+
+impl Gate {
+    pub(super) fn open(address: SocketAddr) -> io::Result<(Self, SocketAddr)> {
+        let port = socket(address)?;
+        port.bind(address)?;
+        let address = port.local_addr()?;
+        let listener = listen(address)?;
+        let state = Mutex::new(State { listener: Some(listener), waiting: None });
+        Ok((Self { address, runtime: Handle::current(), _port: port, state }, address))
+    }
+
+    pub(super) fn close(&self) {
+        self.state().listener = None;
+    }
+
+    pub(super) fn reopen(&self) -> io::Result<()> {
+        let mut state = self.state();
+        if state.listener.is_none() {
+            let _context = self.runtime.enter();
+            state.listener = Some(listen(self.address)?);
+            if let Some(waiting) = state.waiting.take() {
+                waiting.wake();
+            }
+        }
+        Ok(())
+    }
+
+    /// The next connection; waits while the gate is closed.
+    pub(super) fn accept(&self) -> impl Future<Output = io::Result<(TcpStream, SocketAddr)>> + Send {
+        std::future::poll_fn(|context| self.poll_accept(context))
+    }
+
+    fn poll_accept(&self, context: &mut Context<'_>) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
+        let mut state = self.state();
+        state.waiting = Some(context.waker().clone());
+        state.listener.as_ref().map_or(Poll::Pending, |listener| listener.poll_accept(context))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = socket(address)?;
+    // Connections of an earlier server on this port may still be in TIME_WAIT. The one who keeps the port does not
+    // say so: everybody else who does could have it while nobody listens.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+fn socket(address: SocketAddr) -> io::Result<TcpSocket> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // The one who keeps the port and the one who listens on it are two.
+    #[cfg(unix)]
+    socket.set_reuseport(true)?;
+    Ok(socket)
+}

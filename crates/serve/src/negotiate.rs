@@ -1,0 +1,197 @@
+//! In which form a client wants an answer.
+
+use http::HeaderMap;
+use http::header::{ACCEPT, ACCEPT_ENCODING};
+
+use crate::{Query, Reason, Resource, Status};
+
+/// In which form a client wants an answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Format {
+    pub(crate) form: Form,
+    pub(crate) encoding: Encoding,
+}
+
+/// What of an object is sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// All of it.
+    #[default]
+    Whole,
+    /// Its metadata; the version of `meta.k8s.io`. Said of an object or of a list.
+    Metadata { version: &'static str, list: bool },
+    /// A row of a table.
+    Table { version: &'static str, include: Include },
+}
+
+/// What a row of a table has beside its cells (`includeObject`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Include {
+    None,
+    Metadata,
+    Object,
+}
+
+/// How an answer is written. Protobuf and CBOR are for later: clients that ask for them take JSON as well.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    #[default]
+    Json,
+}
+
+impl Encoding {
+    pub(crate) fn content_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+        }
+    }
+}
+
+/// Chooses the form of an answer about objects; `one` says whether it is about one by its name.
+pub(crate) fn format(headers: &HeaderMap, resource: &Resource, one: bool) -> Result<Format, Status> {
+    let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    let mut clauses: Vec<Clause<'_>> = accept.split(',').filter_map(Clause::parse).collect();
+    if accept.trim().is_empty() {
+        return Ok(Format::default());
+    }
+    clauses.sort_by(|one, other| other.quality.total_cmp(&one.quality));
+    let form =
+        clauses.iter().find_map(Clause::form).ok_or_else(|| nothing_acceptable(resource, &clauses, one))?;
+    Ok(Format { form, encoding: Encoding::Json })
+}
+
+impl Format {
+    /// The same for rows with what the query wants in them. Asked for last, as the real server does.
+    pub(crate) fn with_rows(mut self, query: &Query) -> Result<Self, Status> {
+        if let Form::Table { include, .. } = &mut self.form {
+            *include = wanted(query)?;
+        }
+        Ok(self)
+    }
+}
+
+/// Whether the client takes gzip.
+pub(crate) fn accepts_gzip(headers: &HeaderMap) -> bool {
+    let encodings = headers.get(ACCEPT_ENCODING).and_then(|encodings| encodings.to_str().ok());
+    encodings.is_some_and(|encodings| encodings.split(',').any(|encoding| encoding.trim() == "gzip"))
+}
+
+/// One of the types that a client takes.
+struct Clause<'a> {
+    kind: &'a str,
+    quality: f64,
+    parameters: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Clause<'a> {
+    fn parse(text: &'a str) -> Option<Self> {
+        let mut parts = text.split(';').map(str::trim);
+        let kind = parts.next().filter(|kind| !kind.is_empty())?;
+        let mut clause = Self { kind, quality: 1.0, parameters: Vec::new() };
+        for parameter in parts {
+            match parameter.split_once('=') {
+                Some(("q", quality)) => clause.quality = quality.trim().parse().unwrap_or(1.0),
+                Some((name, value)) => clause.parameters.push((name.trim(), value.trim())),
+                None => {}
+            }
+        }
+        Some(clause)
+    }
+
+    fn get(&self, name: &str) -> Option<&'a str> {
+        self.parameters.iter().find_map(|(candidate, value)| (*candidate == name).then_some(*value))
+    }
+
+    /// The form that the clause asks for, if this server has it.
+    fn form(&self) -> Option<Form> {
+        if !matches!(self.kind, "application/json" | "application/*" | "*/*") {
+            return None;
+        }
+        if self.get("stream").is_some_and(|stream| !matches!(stream, "" | "watch")) {
+            return None;
+        }
+        let (kind, group, version) = (self.get("as"), self.get("g"), self.get("v"));
+        if kind.is_none() && group.is_none() && version.is_none() {
+            return Some(Form::Whole);
+        }
+        let version = match (group, version) {
+            (Some("meta.k8s.io"), Some("v1")) => "v1",
+            (Some("meta.k8s.io"), Some("v1beta1")) => "v1beta1",
+            _ => return None,
+        };
+        match kind {
+            Some("Table") => Some(Form::Table { version, include: Include::Metadata }),
+            Some("PartialObjectMetadata") => Some(Form::Metadata { version, list: false }),
+            Some("PartialObjectMetadataList") => Some(Form::Metadata { version, list: true }),
+            _ => None,
+        }
+    }
+}
+
+fn wanted(query: &Query) -> Result<Include, Status> {
+    match query.get("includeObject").unwrap_or_default() {
+        "" | "Metadata" => Ok(Include::Metadata),
+        "None" => Ok(Include::None),
+        "Object" => Ok(Include::Object),
+        other => Err(Status::bad_request(format!(
+            "Unable to convert to Table as requested: includeObject: Invalid value: {other:?}: must be \
+             'Metadata', 'Object', 'None', or empty"
+        ))),
+    }
+}
+
+/// Refuses a form of lists for one object.
+pub(crate) fn one(form: &Form, resource: &Resource) -> Result<(), Status> {
+    match form {
+        Form::Metadata { list: true, .. } => Err(not_acceptable(format!(
+            "you requested PartialObjectMetadataList, but the requested object is not a list ({})",
+            go_type(resource, false)
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a form of objects for a list.
+pub(crate) fn several(form: &Form, resource: &Resource) -> Result<(), Status> {
+    match form {
+        Form::Metadata { list: false, .. } => Err(not_acceptable(format!(
+            "you requested PartialObjectMetadata, but the requested object is a list ({})",
+            go_type(resource, true)
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// What the real server calls the type of what it would have sent.
+fn go_type(resource: &Resource, list: bool) -> String {
+    match (resource.typed_items, list) {
+        (true, true) => "*unstructured.UnstructuredList".to_string(),
+        (true, false) => "*unstructured.Unstructured".to_string(),
+        (false, _) => {
+            let package =
+                resource.group.split('.').next().filter(|group| !group.is_empty()).unwrap_or("core");
+            let kind = if list { &resource.list_kind } else { &resource.kind };
+            format!("*{package}.{kind}")
+        }
+    }
+}
+
+/// No type that a server has was asked for. What is served for built-in kinds is asked at the door, which says it in
+/// its own words.
+fn nothing_acceptable(resource: &Resource, clauses: &[Clause<'_>], one: bool) -> Status {
+    const TYPES: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+    const STREAMS: &str = ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
+    let at_the_door = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+    if resource.typed_items
+        || clauses.iter().any(|clause| clause.kind == "*/*" || at_the_door.contains(&clause.kind))
+    {
+        return not_acceptable(format!("only the following media types are accepted: {TYPES}"));
+    }
+    let streams = if one { "" } else { STREAMS };
+    not_acceptable(format!("406: Not Acceptable\n\nAvailable representations: {TYPES}{streams}"))
+        .about("", "", "")
+}
+
+fn not_acceptable(message: String) -> Status {
+    Status::new(Reason::NotAcceptable, message)
+}

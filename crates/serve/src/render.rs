@@ -1,0 +1,192 @@
+//! Objects as text, in the form that the client wants.
+
+use std::time::SystemTime;
+
+use serde_json::{Value, json};
+
+use crate::negotiate::{Encoding, Form, Format, Include};
+use crate::table::Printer;
+use crate::{Object, Resource, json};
+
+/// Writes objects of one resource in one form.
+pub(crate) struct Renderer {
+    form: Form,
+    encoding: Encoding,
+    /// `{"kind":"Pod","apiVersion":"v1",`: what a body lacks.
+    head: String,
+    /// The same where an object is an item of a list.
+    item_head: String,
+    list_kind: String,
+    api_version: String,
+    typed_items: bool,
+    printer: Option<Printer>,
+    /// For ages in tables.
+    now: SystemTime,
+}
+
+/// What a list says beside its items.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ListMeta {
+    pub(crate) revision: u64,
+    pub(crate) continue_token: Option<String>,
+    pub(crate) remaining: Option<usize>,
+    pub(crate) shard: Option<String>,
+}
+
+impl Renderer {
+    pub(crate) fn new(resource: &Resource, format: Format) -> Self {
+        let Format { form, encoding } = format;
+        let api_version = resource.api_version();
+        let head = format!("{{\"kind\":{},\"apiVersion\":{},", json!(*resource.kind), json!(api_version));
+        Self {
+            item_head: if resource.typed_items { head.clone() } else { "{".to_string() },
+            head,
+            list_kind: resource.list_kind.to_string(),
+            api_version,
+            typed_items: resource.typed_items,
+            printer: matches!(form, Form::Table { .. }).then(|| Printer::of(resource)),
+            form,
+            encoding,
+            now: SystemTime::now(),
+        }
+    }
+
+    /// What is said of the text in the head of an answer.
+    pub(crate) fn content_type(&self) -> &'static str {
+        self.encoding.content_type()
+    }
+
+    /// Whether the client takes nothing but lists.
+    pub(crate) fn lists_only(&self) -> bool {
+        matches!(self.form, Form::Metadata { list: true, .. })
+    }
+
+    /// An object alone.
+    pub(crate) fn object(&self, object: &Object, out: &mut Vec<u8>) {
+        self.embedded(&object.body, object.revision, true, out);
+    }
+
+    /// An object in an event of a watch. A table says its columns in the first event only.
+    pub(crate) fn embedded(&self, body: &[u8], revision: u64, columns: bool, out: &mut Vec<u8>) {
+        match &self.form {
+            Form::Whole => {
+                out.extend_from_slice(self.head.as_bytes());
+                out.extend_from_slice(body);
+            }
+            Form::Metadata { version, .. } => metadata(version, body, out),
+            Form::Table { version, .. } => {
+                let meta = ListMeta { revision, ..ListMeta::default() };
+                self.table_head(version, &meta, columns, out);
+                out.push(b'[');
+                self.row(body, out);
+                out.extend_from_slice(b"]}");
+            }
+        }
+    }
+
+    /// One of the items of a list.
+    pub(crate) fn item(&self, object: &Object, out: &mut Vec<u8>) {
+        match &self.form {
+            Form::Whole => {
+                out.extend_from_slice(self.item_head.as_bytes());
+                out.extend_from_slice(&object.body);
+            }
+            Form::Metadata { version, .. } => metadata(version, &object.body, out),
+            Form::Table { .. } => self.row(&object.body, out),
+        }
+    }
+
+    /// What stands instead of the items of a list that has none, brackets included: the real server writes an empty
+    /// list of metadata as none.
+    pub(crate) fn no_items(&self) -> &'static str {
+        if matches!(self.form, Form::Metadata { .. }) { "null" } else { "[]" }
+    }
+
+    /// What stands before the items of a list and their brackets. Behind them stands `}`.
+    pub(crate) fn list_head(&self, meta: &ListMeta, out: &mut Vec<u8>) {
+        match &self.form {
+            Form::Whole => {
+                let text = format!(
+                    "{{\"kind\":{},\"apiVersion\":{},\"metadata\":{},\"items\":",
+                    json!(self.list_kind),
+                    json!(self.api_version),
+                    meta.text(self.typed_items)
+                );
+                out.extend_from_slice(text.as_bytes());
+            }
+            Form::Metadata { version, .. } => {
+                let text = format!(
+                    "{{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta.k8s.io/{version}\",\
+                     \"metadata\":{},\"items\":",
+                    meta.text(false)
+                );
+                out.extend_from_slice(text.as_bytes());
+            }
+            Form::Table { version, .. } => self.table_head(version, meta, true, out),
+        }
+    }
+
+    fn table_head(&self, version: &str, meta: &ListMeta, columns: bool, out: &mut Vec<u8>) {
+        let columns = match &self.printer {
+            Some(printer) if columns => Value::Array(printer.columns()),
+            _ => Value::Null,
+        };
+        let text = format!(
+            "{{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/{version}\",\"metadata\":{},\
+             \"columnDefinitions\":{columns},\"rows\":",
+            meta.text(false)
+        );
+        out.extend_from_slice(text.as_bytes());
+    }
+
+    fn row(&self, body: &[u8], out: &mut Vec<u8>) {
+        let Form::Table { version, include } = &self.form else { return };
+        let mut text = self.head.clone().into_bytes();
+        text.extend_from_slice(body);
+        // A body that is no JSON was not written by an API; its row is empty.
+        let object: Value = serde_json::from_slice(&text).unwrap_or_default();
+        let cells = self.printer.as_ref().map(|printer| printer.cells(&object, self.now)).unwrap_or_default();
+        out.extend_from_slice(format!("{{\"cells\":{},", Value::Array(cells)).as_bytes());
+        let conditions = self.printer.as_ref().map(|printer| printer.conditions(&object)).unwrap_or_default();
+        if !conditions.is_empty() {
+            out.extend_from_slice(format!("\"conditions\":{},", Value::Array(conditions)).as_bytes());
+        }
+        out.extend_from_slice(b"\"object\":");
+        match include {
+            Include::None => out.extend_from_slice(b"null"),
+            Include::Metadata => metadata(version, body, out),
+            Include::Object => out.extend_from_slice(&text),
+        }
+        out.push(b'}');
+    }
+}
+
+impl ListMeta {
+    /// As the server writes it; lists of custom resources always have a `continue`.
+    fn text(&self, always_continue: bool) -> String {
+        let mut text = format!("{{\"resourceVersion\":\"{}\"", self.revision);
+        match &self.continue_token {
+            Some(token) => text.push_str(&format!(",\"continue\":{}", json!(token))),
+            None if always_continue => text.push_str(",\"continue\":\"\""),
+            None => {}
+        }
+        if let Some(remaining) = self.remaining {
+            text.push_str(&format!(",\"remainingItemCount\":{remaining}"));
+        }
+        if let Some(shard) = &self.shard {
+            text.push_str(&format!(",\"shardInfo\":{}", json!({ "selector": shard })));
+        }
+        text.push('}');
+        text
+    }
+}
+
+/// A `PartialObjectMetadata`.
+fn metadata(version: &str, body: &[u8], out: &mut Vec<u8>) {
+    let head = format!(
+        "{{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/{version}\",\"metadata\":"
+    );
+    out.extend_from_slice(head.as_bytes());
+    out.extend_from_slice(json::member(body, "metadata").map_or(b"{}", |range| &body[range]));
+    out.push(b'}');
+}

@@ -1,0 +1,119 @@
+//! Objects as rows of a table, as servers print them for `kubectl get`.
+//!
+//! What the columns are is data (`table/columns.json`, as kube-apiserver 1.36 answers it); how a kind's cells come
+//! from an object is code, a file for each family of kinds.
+
+mod access;
+mod cluster;
+mod columns;
+mod custom;
+mod network;
+mod node;
+mod pod;
+mod row;
+mod scaling;
+mod storage;
+mod time;
+mod workloads;
+
+use std::time::SystemTime;
+
+use serde_json::{Value, json};
+
+use crate::{Columns, Resource};
+
+use self::custom::CustomColumn;
+use self::row::Row;
+
+/// Prints the objects of one resource.
+pub(crate) struct Printer {
+    columns: Vec<Value>,
+    cells: Cells,
+}
+
+enum Cells {
+    /// Of a built-in kind.
+    BuiltIn(fn(&Row<'_>) -> Vec<Value>),
+    /// Of a kind that nobody has said anything about: name and creation time.
+    Plain,
+    /// Of a custom resource: the name and what its definition says.
+    Declared(Vec<CustomColumn>),
+}
+
+impl Printer {
+    /// The printer of a resource.
+    pub(crate) fn of(resource: &Resource) -> Self {
+        let name = resource.qualified_name();
+        match &resource.columns {
+            Columns::Declared(declared) => {
+                let mut columns = vec![columns::common("Name")];
+                columns.extend(declared.iter().map(custom::definition));
+                let cells = declared.iter().map(CustomColumn::new).collect();
+                Self { columns, cells: Cells::Declared(cells) }
+            }
+            Columns::BuiltIn if resource.typed_items => {
+                let columns = vec![columns::common("Name"), columns::common("Age (custom)")];
+                Self { columns, cells: Cells::Declared(vec![CustomColumn::age()]) }
+            }
+            Columns::BuiltIn => match (columns::of(&name), cells(&name)) {
+                (Some(columns), Some(cells)) => Self { columns, cells: Cells::BuiltIn(cells) },
+                _ => {
+                    let columns = vec![columns::common("Name"), columns::common("Created At")];
+                    Self { columns, cells: Cells::Plain }
+                }
+            },
+        }
+    }
+
+    /// `columnDefinitions` of the table.
+    pub(crate) fn columns(&self) -> Vec<Value> {
+        self.columns.clone()
+    }
+
+    /// The cells of an object's row, one for each column.
+    pub(crate) fn cells(&self, object: &Value, now: SystemTime) -> Vec<Value> {
+        let row = Row::new(object, now);
+        match &self.cells {
+            Cells::BuiltIn(cells) => cells(&row),
+            Cells::Plain => {
+                vec![row.text("/metadata/name").into(), row.text("/metadata/creationTimestamp").into()]
+            }
+            Cells::Declared(columns) => {
+                let mut cells = vec![row.text("/metadata/name").into()];
+                cells.extend(columns.iter().map(|column| column.cell(&row)));
+                cells
+            }
+        }
+    }
+
+    /// The `conditions` of an object's row: a pod that is over says so, and `kubectl get` may leave it out.
+    pub(crate) fn conditions(&self, object: &Value) -> Vec<Value> {
+        if !matches!(self.cells, Cells::BuiltIn(cells) if std::ptr::fn_addr_eq(cells, pod::cells as fn(&Row<'_>) -> _))
+        {
+            return Vec::new();
+        }
+        let (reason, message) = match object.pointer("/status/phase").and_then(Value::as_str) {
+            Some("Succeeded") => ("Succeeded", "The pod has completed successfully."),
+            Some("Failed") => ("Failed", "The pod failed."),
+            _ => return Vec::new(),
+        };
+        vec![json!({"type": "Completed", "status": "True", "reason": reason, "message": message})]
+    }
+}
+
+/// How the cells of a built-in resource are had.
+fn cells(resource: &str) -> Option<fn(&Row<'_>) -> Vec<Value>> {
+    if resource == "pods" {
+        return Some(pod::cells);
+    }
+    workloads::cells(resource)
+        .or_else(|| scaling::cells(resource))
+        .or_else(|| network::cells(resource))
+        .or_else(|| node::cells(resource))
+        .or_else(|| storage::cells(resource))
+        .or_else(|| access::cells(resource))
+        .or_else(|| cluster::cells(resource))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,263 @@
+//! Watches: what happens to a collection, as it happens.
+
+mod bookmark;
+mod frames;
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+use std::vec;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http::header::{CONTENT_ENCODING, HeaderValue, VARY};
+use http::{Response, StatusCode};
+use tokio::time::{Instant, sleep_until};
+
+use crate::fresh::until_fresh;
+use crate::negotiate::Format;
+use crate::parameters::{Parameters, version_error};
+use crate::render::Renderer;
+use crate::selector::Selection;
+use crate::{
+    Body, Collection, CollectionError, Event, Events, Object, Range, Reason, Resource, ResourceRequest,
+    ServeOptions, Status, answer, discovery, gzip,
+};
+
+use bookmark::Bookmark;
+use frames::Frames;
+
+/// About how much text is sent at once, where there is much to tell.
+const CHUNK: usize = 64 * 1024;
+
+/// How long before its end a watch gets its last bookmark.
+const BEFORE_THE_END: Duration = Duration::from_secs(2);
+
+/// Answers a watch. Refusals after the parameters were understood are told as events, as the real server does.
+pub(crate) async fn watch(
+    resource: &Resource,
+    collection: &dyn Collection,
+    request: &ResourceRequest,
+    parameters: Parameters,
+    format: Format,
+    gzip: bool,
+    options: &ServeOptions,
+) -> Result<Response<Body>, Status> {
+    let version = parameters.version().map_err(version_error)?;
+    let renderer = Renderer::new(resource, format.with_rows(&request.query)?);
+    let now = Instant::now();
+    let lasting = match parameters.timeout_seconds {
+        Some(seconds) if seconds != 0 => Duration::from_secs(u64::try_from(seconds).unwrap_or(0)),
+        _ => options.watch_timeout.mul_f64(1.0 + by_chance()),
+    };
+    let streaming_list = parameters.initial_events == Some(true);
+    let compressed = gzip && options.gzip_watch_members && streaming_list && parameters.bookmarks;
+    let bookmark = Bookmark::new(resource);
+    let unfit = renderer.lists_only();
+    let content_type = renderer.content_type();
+    let start = match start(collection, request, &parameters, version, options).await {
+        _ if lasting.is_zero() => Err(Status::new(Reason::InternalError, "context deadline exceeded")),
+        // Events are no lists: the real server fails at the first and says nothing.
+        Ok(start) if unfit => Ok(Start { initial: Vec::new(), events: None, ..start }),
+        start => start,
+    };
+    let start = start.unwrap_or_else(Start::refused);
+    let watching = Watching {
+        frames: Frames::new(renderer, bookmark),
+        scope: Scope {
+            namespace: request.namespace.as_deref().map(Box::from),
+            selection: parameters.selection,
+        },
+        initial: start.initial.into_iter(),
+        initial_end: (streaming_list && parameters.bookmarks && start.events.is_some())
+            .then_some(start.after),
+        refusal: start.refusal,
+        after: start.after,
+        events: start.events,
+        batch: Vec::new().into_iter(),
+        end: now + lasting,
+        bookmarks: parameters.bookmarks.then(|| Bookmarks {
+            period: options.bookmark_period,
+            next: now + first_bookmark(options.bookmark_period, lasting),
+        }),
+    };
+    let chunks = stream::unfold(watching, move |mut watching| async move {
+        let chunk = watching.next().await?;
+        let chunk = if compressed { gzip::member(&chunk) } else { Bytes::from(chunk) };
+        Some((chunk, watching))
+    });
+    let mut response = answer::answer(StatusCode::OK, content_type, answer::streamed(chunks));
+    if compressed {
+        response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        response.headers_mut().insert(VARY, HeaderValue::from_static("Accept-Encoding"));
+    }
+    Ok(response)
+}
+
+/// A watch that is over soon has no last bookmark.
+fn first_bookmark(period: Duration, lasting: Duration) -> Duration {
+    lasting.checked_sub(BEFORE_THE_END).filter(|last| !last.is_zero()).map_or(period, |last| last.min(period))
+}
+
+/// From 0 to 1, so that watches that began together do not end together. Hashers are seeded by chance.
+fn by_chance() -> f64 {
+    let hash = RandomState::new().hash_one(());
+    f64::from(u16::try_from(hash & 0xffff).unwrap_or(0)) / 65536.0
+}
+
+/// Where a watch begins.
+struct Start {
+    /// What there is at first, to be told as added.
+    initial: Vec<Arc<Object>>,
+    /// Only what happens after this is told.
+    after: u64,
+    events: Option<Box<dyn Events>>,
+    refusal: Option<Status>,
+}
+
+impl Start {
+    fn refused(status: Status) -> Self {
+        Self { initial: Vec::new(), after: 0, events: None, refusal: Some(status) }
+    }
+}
+
+async fn start(
+    collection: &dyn Collection,
+    request: &ResourceRequest,
+    parameters: &Parameters,
+    version: u64,
+    options: &ServeOptions,
+) -> Result<Start, Status> {
+    let refused = |error| match error {
+        CollectionError::Expired { oldest } => Status::expired(version, oldest),
+        CollectionError::Gone => discovery::not_here(),
+        CollectionError::Failed(status) => status,
+    };
+    let whole = match parameters.initial_events {
+        Some(whole) => whole,
+        None => version == 0,
+    };
+    if parameters.initial_events.is_some() {
+        until_fresh(collection, version, options.fresh_timeout).await?;
+    }
+    let (initial, after) = if whole {
+        let range = Range { namespace: request.namespace.as_deref().map(Box::from), after: None };
+        let mut listing = collection.list(&range, None).await.map_err(refused)?;
+        listing.objects.retain(|object| parameters.selection.matches(object));
+        (listing.objects, listing.revision)
+    } else if version == 0 {
+        (Vec::new(), collection.revision())
+    } else {
+        (Vec::new(), version)
+    };
+    // Who asks for what is to come after a version that is not reached yet is told nothing until then.
+    let events = collection.events(after.min(collection.revision())).map_err(refused)?;
+    Ok(Start { initial, after, events: Some(events), refusal: None })
+}
+
+/// Which objects a watch is about.
+pub(crate) struct Scope {
+    namespace: Option<Box<str>>,
+    selection: Selection,
+}
+
+impl Scope {
+    fn has(&self, object: &Object) -> bool {
+        self.namespace.as_ref().is_none_or(|namespace| **namespace == *object.namespace)
+            && self.selection.matches(object)
+    }
+}
+
+struct Bookmarks {
+    period: Duration,
+    next: Instant,
+}
+
+/// A running watch. It holds no more than it is about to send: who reads slowly makes it ask the collection less
+/// often, until the collection no longer has what comes next.
+struct Watching {
+    frames: Frames,
+    scope: Scope,
+    initial: vec::IntoIter<Arc<Object>>,
+    /// The version of the bookmark that ends the initial events, until it was sent.
+    initial_end: Option<u64>,
+    refusal: Option<Status>,
+    after: u64,
+    /// `None` once the stream is over.
+    events: Option<Box<dyn Events>>,
+    batch: vec::IntoIter<Event>,
+    end: Instant,
+    bookmarks: Option<Bookmarks>,
+}
+
+impl Watching {
+    /// What is to be sent next, or `None` at the end.
+    async fn next(&mut self) -> Option<Vec<u8>> {
+        let mut out = Vec::new();
+        if let Some(status) = self.refusal.take() {
+            self.frames.error(&status, &mut out);
+            return Some(out);
+        }
+        loop {
+            if Instant::now() >= self.end {
+                return None;
+            }
+            self.take(&mut out);
+            if !out.is_empty() {
+                return Some(out);
+            }
+            let events = self.events.as_mut()?;
+            let bookmark = self.bookmarks.as_ref().map_or(self.end, |bookmarks| bookmarks.next.min(self.end));
+            tokio::select! {
+                biased;
+                () = sleep_until(self.end) => return None,
+                () = sleep_until(bookmark) => self.bookmark(&mut out),
+                batch = events.next() => match batch {
+                    Ok(batch) => self.batch = batch.events.into_iter(),
+                    // Too slow, or the resource is gone: the real server closes the stream without a word, and who
+                    // asks again is told why.
+                    Err(CollectionError::Expired { .. } | CollectionError::Gone) => self.events = None,
+                    Err(CollectionError::Failed(status)) => {
+                        self.events = None;
+                        self.frames.error(&status, &mut out);
+                    }
+                },
+            }
+            if !out.is_empty() {
+                return Some(out);
+            }
+        }
+    }
+
+    /// Writes what is there already.
+    fn take(&mut self, out: &mut Vec<u8>) {
+        while out.len() < CHUNK {
+            let Some(object) = self.initial.next() else { break };
+            self.frames.added(&object, out);
+        }
+        if out.len() < CHUNK
+            && let Some(revision) = self.initial_end.take()
+        {
+            self.frames.bookmark(revision, true, out);
+        }
+        while out.len() < CHUNK {
+            let Some(event) = self.batch.next() else { break };
+            if event.object.revision > self.after {
+                self.frames.event(&self.scope, &event, out);
+            }
+        }
+    }
+
+    fn bookmark(&mut self, out: &mut Vec<u8>) {
+        let Some(bookmarks) = &mut self.bookmarks else { return };
+        let now = Instant::now();
+        let last = self.end.checked_sub(BEFORE_THE_END).filter(|last| *last > now);
+        // After the last one there is none: the end comes first.
+        bookmarks.next = last.map_or(self.end, |last| last.min(now + bookmarks.period));
+        let revision = self.events.as_ref().map_or(0, |events| events.revision());
+        // A version that the client has begun with is no news, as long as it is the newest.
+        if revision > self.after {
+            self.frames.bookmark(revision, false, out);
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Reading a collection over requests, as the real server answers them.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test stops at a surprise")]
+
+mod client;
+mod forms;
+mod gets;
+mod lists;
+mod model;
+mod pages;
+mod random;
+mod refusals;
+mod selectors;
+mod shards;
+mod watches;

@@ -1,0 +1,225 @@
+//! The server without a network: requests in, answers out, and the same in calls of Rust.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use serde_json::Value;
+use serve::{Body, Catalog, Collection, Resource, Serve, Status};
+
+use crate::core::{ApiOptions, Core};
+use crate::namespaces;
+use crate::store::{Backup, encode};
+use crate::write::{
+    self, DeleteOptions, Deleted, Meta, Patch, Target, Turn, WriteOptions, metadata_mut, typed,
+};
+
+/// A Kubernetes API server in this process, without a network. A handle: clones are the same server.
+///
+/// ```
+/// # tokio_test(async {
+/// use serde_json::json;
+/// use testapi::{Api, Gvr, Patch};
+///
+/// let api = Api::default();
+/// let maps = Gvr::new("v1", "configmaps");
+/// let made = api.create(&maps, json!({"metadata": {"namespace": "default", "name": "a"}, "data": {"x": "1"}}))?;
+/// assert_eq!(made["kind"], "ConfigMap");
+/// api.patch(&maps, "default", "a", &Patch::Merge(json!({"data": {"x": "2"}})))?;
+/// assert_eq!(api.get(&maps, "default", "a")?["data"]["x"], "2");
+/// api.delete(&maps, "default", "a")?;
+/// # Ok::<(), serve::Status>(()) }).unwrap();
+/// # fn tokio_test<T>(run: impl Future<Output = T>) -> T {
+/// #     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(run)
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Api {
+    core: Arc<Core>,
+    serve: Arc<Serve>,
+}
+
+/// Group, version and plural name of a resource, as in paths.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Gvr {
+    /// Empty for the core.
+    pub group: String,
+    /// `v1`
+    pub version: String,
+    /// `deployments`
+    pub plural: String,
+}
+
+impl Gvr {
+    /// From `apps/v1` and `deployments`.
+    pub fn new(api_version: &str, plural: &str) -> Self {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        Self { group: group.into(), version: version.into(), plural: plural.into() }
+    }
+}
+
+/// Who writes by calls of Rust, in `managedFields`.
+const MANAGER: &str = "testapi";
+
+impl Default for Api {
+    fn default() -> Self {
+        Self::new(ApiOptions::default())
+    }
+}
+
+impl Api {
+    /// A new server with nothing but the namespaces that all have.
+    pub fn new(options: ApiOptions) -> Self {
+        let serve_options = options.serve.clone();
+        let core = Arc::new(Core::new(options));
+        // The names are valid and new.
+        let _ = namespaces::create_first(&Turn::new(&core));
+        let catalog: Arc<dyn Catalog> = Arc::clone(&core) as _;
+        Self { serve: Arc::new(Serve::new(catalog, serve_options)), core }
+    }
+
+    /// Answers a request.
+    pub async fn handle(&self, request: Request<Bytes>) -> Response<Body> {
+        write::handle(&self.core, &self.serve, request).await
+    }
+
+    /// The newest revision: the `resourceVersion` of a list that is taken now.
+    pub fn revision(&self) -> u64 {
+        self.core.store.revision()
+    }
+
+    /// What it serves, for reading by other means.
+    pub fn catalog(&self) -> Arc<dyn Catalog> {
+        Arc::clone(&self.core) as _
+    }
+
+    /// The objects of a resource with their history, if it is served.
+    pub fn collection(&self, resource: &Gvr) -> Option<Arc<dyn Collection>> {
+        self.core.collection(&*self.resource(resource).ok()?)
+    }
+
+    /// Creates an object in the namespace that it says.
+    ///
+    /// # Errors
+    ///
+    /// As the API answers; so do all that follow.
+    pub fn create(&self, resource: &Gvr, object: Value) -> Result<Value, Status> {
+        let target = self.target(resource, Meta(&object).namespace(), "")?;
+        let made = Turn::new(&self.core).create(&target, object, &WriteOptions::by(MANAGER))?;
+        Ok(typed(&target.resource, &made))
+    }
+
+    /// An object as it is; the namespace is empty for resources of the cluster.
+    pub fn get(&self, resource: &Gvr, namespace: &str, name: &str) -> Result<Value, Status> {
+        let target = self.target(resource, namespace, name)?;
+        let found = target.current().ok_or_else(|| target.not_found())?;
+        Ok(typed(&target.resource, &found))
+    }
+
+    /// All objects of a resource, or those of one namespace, sorted by namespace and name.
+    pub fn list(&self, resource: &Gvr, namespace: Option<&str>) -> Result<Vec<Value>, Status> {
+        let target = self.target(resource, "", "")?;
+        let objects = target.objects.all(namespace);
+        Ok(objects.iter().map(|object| typed(&target.resource, object)).collect())
+    }
+
+    /// Replaces an object.
+    pub fn update(&self, resource: &Gvr, object: Value) -> Result<Value, Status> {
+        self.replace(resource, object, false)
+    }
+
+    /// Replaces the status of an object.
+    pub fn update_status(&self, resource: &Gvr, object: Value) -> Result<Value, Status> {
+        self.replace(resource, object, true)
+    }
+
+    fn replace(&self, resource: &Gvr, object: Value, status: bool) -> Result<Value, Status> {
+        let meta = Meta(&object);
+        let target = Target { status, ..self.target(resource, meta.namespace(), meta.name())? };
+        let mut options = WriteOptions::by(MANAGER);
+        options.subresource = status.then(|| "status".into());
+        let (updated, _) = Turn::new(&self.core).update(&target, object, &options)?;
+        Ok(typed(&target.resource, &updated))
+    }
+
+    /// Changes an object; applying may create it.
+    pub fn patch(&self, resource: &Gvr, namespace: &str, name: &str, patch: &Patch) -> Result<Value, Status> {
+        let target = self.target(resource, namespace, name)?;
+        let (patched, _) = Turn::new(&self.core).patch(&target, patch, &WriteOptions::by(MANAGER))?;
+        Ok(typed(&target.resource, &patched))
+    }
+
+    /// Deletes an object. Returns it where it has to wait for its finalizers and the like.
+    pub fn delete(&self, resource: &Gvr, namespace: &str, name: &str) -> Result<Option<Value>, Status> {
+        let target = self.target(resource, namespace, name)?;
+        match Turn::new(&self.core).delete(&target, &DeleteOptions::default())? {
+            Deleted::Gone(_) => Ok(None),
+            Deleted::Waiting(object) => Ok(Some(typed(&target.resource, &object))),
+        }
+    }
+
+    /// Puts objects in as they are, new or in the place of others, without the rules of writes: for many objects, fast.
+    /// Each gets a resourceVersion, and a uid and a creation time if it has none. Returns how many they were.
+    pub fn load(&self, resource: &Gvr, objects: impl IntoIterator<Item = Value>) -> Result<usize, Status> {
+        let target = self.target(resource, "", "")?;
+        let mut count = 0;
+        for mut object in objects {
+            let metadata = metadata_mut(&mut object);
+            metadata.entry("uid").or_insert_with(|| self.core.new_uid().into());
+            let turn = Turn::new(&self.core);
+            metadata.entry("creationTimestamp").or_insert_with(|| turn.now().into());
+            let object = encode(&mut object, turn.writer.next_revision(), target.order());
+            turn.writer.put(&target.objects, Arc::new(object));
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// Forgets all history: lists and watches of older versions get 410.
+    pub fn compact(&self) {
+        self.core.store.compact();
+    }
+
+    /// The state of everything, for [`restore`](Self::restore).
+    pub fn backup(&self) -> Backup {
+        self.core.store.backup()
+    }
+
+    /// Puts everything back to an older state, as an etcd restored from a backup: the revision goes back too, history is
+    /// lost, and all watches end.
+    pub fn restore(&self, backup: &Backup) {
+        let turn = Turn::new(&self.core);
+        turn.writer.restore(backup);
+        crate::definitions::serve_all(&turn);
+    }
+
+    /// Ends all watches and, if asked for, forgets history, as a server does that starts anew with its data.
+    pub fn restart(&self, keep_history: bool) {
+        if !keep_history {
+            self.core.store.compact();
+        }
+        self.core.store.end_watches();
+    }
+
+    fn resource(&self, resource: &Gvr) -> Result<Arc<Resource>, Status> {
+        let resources = self.core.resources();
+        let found = resources.find(&resource.group, &resource.version, &resource.plural);
+        found.cloned().ok_or_else(|| {
+            Status::new(serve::Reason::NotFound, "the server could not find the requested resource")
+        })
+    }
+
+    fn target(&self, resource: &Gvr, namespace: &str, name: &str) -> Result<Target, Status> {
+        let found = self.resource(resource)?;
+        let namespace = if found.namespaced { namespace } else { "" };
+        Target::new(&self.core, &found, namespace, name).ok_or_else(|| {
+            Status::new(serve::Reason::MethodNotAllowed, "no objects of this resource are kept")
+        })
+    }
+}
+
+impl std::fmt::Debug for Api {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Api(at revision {})", self.revision())
+    }
+}

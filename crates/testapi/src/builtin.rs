@@ -1,0 +1,152 @@
+//! The built-in resources.
+
+use std::sync::Arc;
+
+use serve::{Columns, Resource, SelectableField, Subresource};
+
+/// What discovery says of them; the file's head tells its form and origin.
+const TABLE: &str = include_str!("builtin.txt");
+
+const ALL_VERBS: [&str; 8] =
+    ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+
+/// Fields that field selectors may name, which discovery does not tell: group, plural name, field and, where they are
+/// not the obvious ones, where its value is and what it is where it is missing. As the conversions of field labels and
+/// the registries of Kubernetes 1.36 have them.
+const SELECTABLE: &[(&str, &str, &str, &str, &str)] = &[
+    ("", "pods", "spec.nodeName", "", ""),
+    ("", "pods", "spec.restartPolicy", "", ""),
+    ("", "pods", "spec.schedulerName", "", ""),
+    ("", "pods", "spec.serviceAccountName", "", ""),
+    ("", "pods", "spec.hostNetwork", "", "false"),
+    ("", "pods", "status.phase", "", ""),
+    ("", "pods", "status.podIP", "", ""),
+    ("", "pods", "status.nominatedNodeName", "", ""),
+    ("", "nodes", "spec.unschedulable", "", "false"),
+    ("", "replicationcontrollers", "status.replicas", "", "0"),
+    ("", "events", "involvedObject.kind", "", ""),
+    ("", "events", "involvedObject.namespace", "", ""),
+    ("", "events", "involvedObject.name", "", ""),
+    ("", "events", "involvedObject.uid", "", ""),
+    ("", "events", "involvedObject.apiVersion", "", ""),
+    ("", "events", "involvedObject.resourceVersion", "", ""),
+    ("", "events", "involvedObject.fieldPath", "", ""),
+    ("", "events", "reason", "", ""),
+    ("", "events", "reportingComponent", "", ""),
+    ("", "events", "source", "/source/component", ""),
+    ("", "events", "type", "", ""),
+    ("", "namespaces", "status.phase", "", ""),
+    ("", "secrets", "type", "", ""),
+    ("", "services", "spec.clusterIP", "", ""),
+    ("", "services", "spec.type", "", ""),
+    ("batch", "jobs", "status.successful", "/status/succeeded", "0"),
+    ("certificates.k8s.io", "certificatesigningrequests", "spec.signerName", "", ""),
+    ("resource.k8s.io", "resourceslices", "spec.nodeName", "", ""),
+    ("resource.k8s.io", "resourceslices", "spec.driver", "", ""),
+];
+
+/// All of them, in the order of discovery.
+pub(crate) fn resources() -> Vec<Arc<Resource>> {
+    let mut resources: Vec<Resource> = Vec::new();
+    let (mut group, mut version) = ("", "");
+    for line in TABLE.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match (line.len() - line.trim_start().len(), words.as_slice()) {
+            (0, [name]) => (group, version) = name.split_once('/').unwrap_or(("", name)),
+            (2, [plural, singular, kind, scope, short, categories, verbs]) => resources.push(Resource {
+                group: group.into(),
+                version: version.into(),
+                plural: (*plural).into(),
+                singular: (*singular).into(),
+                kind: (*kind).into(),
+                list_kind: format!("{kind}List").into(),
+                namespaced: *scope == "namespaced",
+                short_names: names(short),
+                categories: names(categories),
+                verbs: names(verbs),
+                subresources: Vec::new(),
+                selectable: selectable(group, plural),
+                columns: Columns::BuiltIn,
+                typed_items: false,
+            }),
+            (4, [name, kind, verbs]) => {
+                if let Some(resource) = resources.last_mut() {
+                    resource.subresources.push(Subresource {
+                        name: (*name).into(),
+                        group_version_kind: other_kind(resource, kind),
+                        verbs: names(verbs),
+                    });
+                }
+            }
+            _ => debug_assert!(false, "not a line of the table: {line}"),
+        }
+    }
+    resources.into_iter().map(Arc::new).collect()
+}
+
+fn names(list: &str) -> Vec<Box<str>> {
+    match list {
+        "-" => Vec::new(),
+        "*" => ALL_VERBS.map(Into::into).to_vec(),
+        list => list.split(',').map(Into::into).collect(),
+    }
+}
+
+/// `Pod`, `v1/Binding`, `policy/v1/Eviction`; nothing if it is the resource's own.
+fn other_kind(resource: &Resource, kind: &str) -> Option<(Box<str>, Box<str>, Box<str>)> {
+    let parts: Vec<&str> = kind.split('/').collect();
+    let (group, version, kind) = match parts.as_slice() {
+        [group, version, kind] => (*group, *version, *kind),
+        [version, kind] => ("", *version, *kind),
+        _ => (&*resource.group, &*resource.version, kind),
+    };
+    let own = *resource.group == *group && *resource.version == *version && *resource.kind == *kind;
+    (!own).then(|| (group.into(), version.into(), kind.into()))
+}
+
+fn selectable(group: &str, plural: &str) -> Vec<SelectableField> {
+    let of_it = SELECTABLE.iter().filter(|row| row.0 == group && row.1 == plural);
+    let fields = of_it.map(|(_, _, label, pointer, missing)| SelectableField {
+        label: (*label).into(),
+        pointer: if pointer.is_empty() {
+            format!("/{}", label.replace('.', "/")).into()
+        } else {
+            (*pointer).into()
+        },
+        missing: (*missing).into(),
+    });
+    fields.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_read_as_discovery_tells_it() {
+        let resources = resources();
+        let find = |group: &str, plural: &str| {
+            resources
+                .iter()
+                .find(|resource| *resource.group == *group && *resource.plural == *plural)
+                .unwrap()
+        };
+        let pods = find("", "pods");
+        assert_eq!((&*pods.kind, &*pods.list_kind, pods.namespaced), ("Pod", "PodList", true));
+        assert_eq!((pods.verbs.len(), pods.subresources.len()), (8, 10));
+        assert!(!find("", "namespaces").allows("deletecollection"));
+        let scale = &find("apps", "deployments").subresources[0];
+        assert_eq!(scale.group_version_kind, Some(("autoscaling".into(), "v1".into(), "Scale".into())));
+        assert_eq!(find("apps", "deployments").subresources[1].group_version_kind, None);
+        assert_eq!(resources.len(), 66);
+    }
+
+    #[test]
+    fn every_selectable_field_belongs_to_a_resource() {
+        let resources = resources();
+        for (group, plural, ..) in SELECTABLE {
+            let known = |resource: &Arc<Resource>| *resource.group == **group && *resource.plural == **plural;
+            assert!(resources.iter().any(known), "{plural}.{group}");
+        }
+    }
+}

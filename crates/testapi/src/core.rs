@@ -1,0 +1,149 @@
+//! What the parts of the server share: its objects, its resources, its options.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::SystemTime;
+
+use serve::{Resource, Resources, ServeOptions, ServerVersion};
+
+use crate::builtin;
+use crate::definitions::Definition;
+use crate::store::{GroupResource, Objects, Store};
+
+/// How an [`Api`](crate::Api) behaves. The default is a kube-apiserver 1.36 with the controllers that make namespaces
+/// go away, and whose nodes end pods at once.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct ApiOptions {
+    /// The version to pose as.
+    pub version: ServerVersion,
+    /// How reads are answered.
+    pub serve: ServeOptions,
+    /// How many events of each resource are kept for watches and for lists of older versions; at least 1.
+    pub history: usize,
+    /// Whether what is in a deleted namespace is deleted, and then the namespace; else it stays `Terminating`.
+    pub empty_namespaces: bool,
+    /// Whether objects are deleted whose owners are gone, and finalizers `orphan` and `foregroundDeletion` are carried
+    /// out; as the garbage collector of the kube-controller-manager does, but before the deletion is answered.
+    pub garbage_collection: bool,
+    /// Whether a deleted pod on a node stays for its grace period, until somebody deletes it with the period 0, as a
+    /// kubelet does. Else it goes at once.
+    pub graceful_pods: bool,
+    /// What uids and generated names are made from.
+    pub seed: u64,
+    /// Where the time comes from.
+    pub clock: Arc<dyn Fn() -> SystemTime + Send + Sync>,
+}
+
+impl Default for ApiOptions {
+    fn default() -> Self {
+        Self {
+            version: ServerVersion { major: 1, minor: 36, git_version: "v1.36.3".into() },
+            serve: ServeOptions::default(),
+            history: 10_000,
+            empty_namespaces: true,
+            garbage_collection: false,
+            graceful_pods: false,
+            seed: 0,
+            clock: Arc::new(SystemTime::now),
+        }
+    }
+}
+
+impl std::fmt::Debug for ApiOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ApiOptions")
+            .field("version", &self.version)
+            .field("serve", &self.serve)
+            .field("history", &self.history)
+            .field("empty_namespaces", &self.empty_namespaces)
+            .field("garbage_collection", &self.garbage_collection)
+            .field("graceful_pods", &self.graceful_pods)
+            .field("seed", &self.seed)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What the parts of the server share.
+pub(crate) struct Core {
+    pub(crate) options: ApiOptions,
+    pub(crate) store: Store,
+    served: RwLock<Served>,
+    random: Mutex<fastrand::Rng>,
+}
+
+/// What is served: the built-in resources, then the custom ones.
+#[derive(Default)]
+struct Served {
+    resources: Arc<Resources>,
+    definitions: BTreeMap<GroupResource, Arc<Definition>>,
+}
+
+impl Core {
+    /// A server without objects.
+    pub(crate) fn new(options: ApiOptions) -> Self {
+        let store = Store::new(options.history.max(1));
+        for resource in builtin::resources().iter().filter(|resource| resource.allows("list")) {
+            store.open(GroupResource::new(&resource.group, &resource.plural));
+        }
+        let random = Mutex::new(fastrand::Rng::with_seed(options.seed));
+        let core = Self { options, store, served: RwLock::default(), random };
+        core.serve_definitions(BTreeMap::new());
+        core
+    }
+
+    pub(crate) fn resources(&self) -> Arc<Resources> {
+        Arc::clone(&self.served.read().unwrap_or_else(PoisonError::into_inner).resources)
+    }
+
+    pub(crate) fn definition(&self, resource: &GroupResource) -> Option<Arc<Definition>> {
+        self.served.read().unwrap_or_else(PoisonError::into_inner).definitions.get(resource).cloned()
+    }
+
+    pub(crate) fn definitions(&self) -> BTreeMap<GroupResource, Arc<Definition>> {
+        self.served.read().unwrap_or_else(PoisonError::into_inner).definitions.clone()
+    }
+
+    /// From now on these custom resources are served.
+    pub(crate) fn serve_definitions(&self, definitions: BTreeMap<GroupResource, Arc<Definition>>) {
+        let custom = definitions.values().flat_map(|definition| definition.resources.iter().cloned());
+        let resources = Arc::new(builtin::resources().into_iter().chain(custom).collect());
+        *self.served.write().unwrap_or_else(PoisonError::into_inner) = Served { resources, definitions };
+    }
+
+    /// The objects of a resource.
+    pub(crate) fn objects(&self, group: &str, plural: &str) -> Option<Objects> {
+        self.store.objects(&GroupResource::new(group, plural))
+    }
+
+    pub(crate) fn now(&self) -> SystemTime {
+        (self.options.clock)()
+    }
+
+    /// A random uid (RFC 9562, version 4).
+    pub(crate) fn new_uid(&self) -> String {
+        let bits = self.random.lock().unwrap_or_else(PoisonError::into_inner).u128(..);
+        let bits = bits & !(0xf << 76) & !(0x3 << 62) | (0x4 << 76) | (0x2 << 62);
+        let hex = format!("{bits:032x}");
+        format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+    }
+
+    pub(crate) fn random_u16(&self) -> u16 {
+        self.random.lock().unwrap_or_else(PoisonError::into_inner).u16(..)
+    }
+
+    /// `prefix` with five random letters, as names are generated.
+    pub(crate) fn generated_name(&self, prefix: &str) -> String {
+        const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+        const MAX: usize = 63;
+        let mut random = self.random.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut name: String = prefix.chars().take(MAX - 5).collect();
+        name.extend((0..5).map(|_| char::from(LETTERS[random.usize(..LETTERS.len())])));
+        name
+    }
+}
+
+/// Which resource it is, in whatever version.
+pub(crate) fn group_resource(resource: &Resource) -> GroupResource {
+    GroupResource::new(&resource.group, &resource.plural)
+}

@@ -1,0 +1,225 @@
+//! The body of an answer on its way, through stages that each do one thing wrong.
+//!
+//! ```text
+//! the answer -> [Lines] -> stage -> stage -> ... -> HTTP
+//!               where a stage looks at events
+//! ```
+//!
+//! Nothing is collected but the event, or the piece, that a stage looks at.
+
+use std::collections::VecDeque;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::{Body as _, Frame};
+use serve::Body;
+use tokio::sync::mpsc;
+use tokio::time::{Sleep, sleep};
+
+/// Before a connection breaks: what was sent so far leaves the buffers of HTTP, which go with the connection.
+const SETTLE: Duration = Duration::from_millis(20);
+
+/// What is next in an answer.
+#[derive(Debug)]
+pub(super) enum Step {
+    Bytes(Bytes),
+    /// Sends what there is, and waits.
+    Wait(Duration),
+    /// Nothing comes after this.
+    Finish(Finish),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Finish {
+    /// As an answer ends.
+    End,
+    /// The connection breaks.
+    Cut,
+    /// Nothing comes any more, and the connection stays.
+    Stall,
+}
+
+/// Does one thing to an answer.
+pub(super) trait Stage: Send {
+    /// Before anything has come.
+    fn start(&mut self, _out: &mut VecDeque<Step>) {}
+
+    /// Passes a step on, or does something else.
+    fn take(&mut self, step: Step, out: &mut VecDeque<Step>);
+}
+
+/// What is done to an answer while it runs.
+#[derive(Debug, Clone)]
+pub(super) enum Order {
+    Finish(Finish),
+    /// A line of a watch, and then go on.
+    Line(Bytes),
+}
+
+/// The body that HTTP gets.
+pub(super) struct Flow {
+    source: Body,
+    stages: Vec<Box<dyn Stage>>,
+    orders: Option<mpsc::UnboundedReceiver<Order>>,
+    /// Orders that wait for the end of an event.
+    held: VecDeque<Order>,
+    next: VecDeque<Step>,
+    waiting: Option<Pin<Box<Sleep>>>,
+    finish: Option<Finish>,
+    started: bool,
+    /// Whether what was sent ends with an event.
+    at_border: bool,
+    /// Events have no borders that we could see.
+    opaque: bool,
+}
+
+impl Flow {
+    pub(super) fn new(source: Body, stages: Vec<Box<dyn Stage>>) -> Self {
+        Self {
+            source,
+            stages,
+            orders: None,
+            held: VecDeque::new(),
+            next: VecDeque::new(),
+            waiting: None,
+            finish: None,
+            started: false,
+            at_border: true,
+            opaque: false,
+        }
+    }
+
+    /// Lets it be told what to do while it runs. An `opaque` answer is compressed.
+    pub(super) fn with_orders(mut self, orders: mpsc::UnboundedReceiver<Order>, opaque: bool) -> Self {
+        (self.orders, self.opaque) = (Some(orders), opaque);
+        self
+    }
+
+    /// Through all stages from one on.
+    fn feed(&mut self, from: usize, steps: VecDeque<Step>) {
+        let mut steps = steps;
+        for stage in &mut self.stages[from..] {
+            let mut out = VecDeque::with_capacity(steps.len());
+            for step in steps {
+                stage.take(step, &mut out);
+            }
+            steps = out;
+        }
+        self.next.extend(steps);
+    }
+
+    fn start(&mut self) {
+        for index in 0..self.stages.len() {
+            let mut out = VecDeque::new();
+            self.stages[index].start(&mut out);
+            self.feed(index + 1, out);
+        }
+    }
+
+    /// Notes orders; `true` if one has become the next step.
+    fn poll_orders(&mut self, context: &mut Context<'_>) -> bool {
+        if let Some(orders) = &mut self.orders {
+            while let Poll::Ready(order) = orders.poll_recv(context) {
+                match order {
+                    Some(order) => self.held.push_back(order),
+                    None => {
+                        self.orders = None;
+                        break;
+                    }
+                }
+            }
+        }
+        let waits = match self.held.front() {
+            None => return false,
+            Some(Order::Finish(Finish::Cut | Finish::Stall)) => false,
+            Some(Order::Finish(Finish::End)) => !self.at_border && !self.opaque,
+            Some(Order::Line(_)) => !self.at_border || self.finish.is_some(),
+        };
+        if waits {
+            return false;
+        }
+        match self.held.pop_front() {
+            Some(Order::Line(line)) => self.next.push_front(Step::Bytes(line)),
+            Some(Order::Finish(finish)) => {
+                self.next.clear();
+                self.next.extend(finishing(finish));
+            }
+            None => {}
+        }
+        true
+    }
+
+    fn poll_step(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+        loop {
+            let ordered = self.poll_orders(context);
+            if let Some(waiting) = &mut self.waiting
+                && !ordered
+            {
+                ready!(waiting.as_mut().poll(context));
+            }
+            self.waiting = None;
+            match self.finish {
+                Some(Finish::End) => return Poll::Ready(None),
+                Some(Finish::Cut) => {
+                    return Poll::Ready(Some(Err(io::ErrorKind::ConnectionReset.into())));
+                }
+                Some(Finish::Stall) if !ordered => return Poll::Pending,
+                Some(Finish::Stall) | None => self.finish = None,
+            }
+            match self.next.pop_front() {
+                Some(Step::Bytes(bytes)) if bytes.is_empty() => {}
+                Some(Step::Bytes(bytes)) => {
+                    self.at_border = bytes.ends_with(b"\n");
+                    return Poll::Ready(Some(Ok(bytes)));
+                }
+                Some(Step::Wait(Duration::ZERO)) => {
+                    context.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                Some(Step::Wait(time)) => self.waiting = Some(Box::pin(sleep(time))),
+                Some(Step::Finish(finish)) => self.finish = Some(finish),
+                None if !self.started => {
+                    self.started = true;
+                    self.start();
+                }
+                None => {
+                    let step = match ready!(Pin::new(&mut self.source).poll_frame(context)) {
+                        None => Step::Finish(Finish::End),
+                        Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                        Some(Ok(frame)) => match frame.into_data() {
+                            Ok(bytes) => Step::Bytes(bytes),
+                            // Trailers: no answer of the API has any.
+                            Err(_) => continue,
+                        },
+                    };
+                    match self.stages.is_empty() {
+                        true => self.next.push_back(step),
+                        false => self.feed(0, VecDeque::from([step])),
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl http_body::Body for Flow {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        let next = ready!(self.get_mut().poll_step(context));
+        Poll::Ready(next.map(|result| result.map(Frame::data)))
+    }
+}
+
+/// The steps that end an answer.
+pub(super) fn finishing(finish: Finish) -> impl Iterator<Item = Step> {
+    let settle = (finish == Finish::Cut).then_some(Step::Wait(SETTLE));
+    settle.into_iter().chain([Step::Finish(finish)])
+}

@@ -1,0 +1,117 @@
+//! Resources that are not there for a while: 404 for them, and no word of them in discovery.
+
+use std::collections::BTreeSet;
+use std::sync::{PoisonError, RwLock};
+
+use http::{HeaderMap, Response, StatusCode, header};
+use http_body_util::BodyExt;
+use serde_json::Value;
+use serve::{Body, full};
+
+use super::words;
+use crate::call::{Call, Target};
+
+#[derive(Debug, Default)]
+pub(super) struct Hidden(RwLock<BTreeSet<String>>);
+
+impl Hidden {
+    pub(super) fn hide(&self, resource: &str) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(resource.to_owned());
+    }
+
+    pub(super) fn show(&self, resource: &str) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).remove(resource);
+    }
+
+    pub(super) fn clear(&self) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    fn all(&self) -> BTreeSet<String> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The answer to a request for something hidden.
+    pub(super) fn refuse(&self, call: &Call) -> Option<Response<Body>> {
+        let target = call.target.as_ref()?;
+        self.all().iter().any(|hidden| target.is(hidden)).then(|| {
+            // The group of a custom resource is often its alone, and goes with it.
+            match target.group.contains('.') && !target.group.ends_with(".k8s.io") {
+                true => words::no_page(),
+                false => words::answer(&words::no_resource()),
+            }
+        })
+    }
+
+    /// Whether an answer may speak of something hidden.
+    pub(super) fn concerns(&self, call: &Call) -> bool {
+        let discovery = call.path.starts_with("/api") && call.target.is_none();
+        discovery && !self.0.read().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    /// Discovery is asked for whole and as it is.
+    pub(super) fn prepare(headers: &mut HeaderMap) {
+        headers.remove(header::ACCEPT_ENCODING);
+        headers.remove(header::IF_NONE_MATCH);
+    }
+
+    /// A document of discovery without what is hidden. These are small, and collected.
+    pub(super) async fn filter(&self, response: Response<Body>) -> Response<Body> {
+        if response.status() != StatusCode::OK {
+            return response;
+        }
+        let (mut parts, body) = response.into_parts();
+        let Ok(text) = body.collect().await.map(http_body_util::Collected::to_bytes) else {
+            return words::answer(&super::fault::internal_error("discovery broke off"));
+        };
+        let Ok(mut document) = serde_json::from_slice(&text) else {
+            return Response::from_parts(parts, full(text));
+        };
+        let hidden = self.all();
+        let is_hidden = |group: &str, resource: &str| {
+            let (resource, group) = (resource.to_owned(), group.to_owned());
+            let target = Target {
+                group,
+                version: String::new(),
+                resource,
+                namespace: None,
+                name: None,
+                subresource: None,
+            };
+            hidden.iter().any(|hidden| target.is(hidden))
+        };
+        remove(&mut document, is_hidden);
+        parts.headers.remove(header::ETAG);
+        parts.headers.remove(header::CONTENT_LENGTH);
+        Response::from_parts(parts, full(document.to_string()))
+    }
+}
+
+/// Removes resources from the lists of one group and version, and from aggregated discovery.
+fn remove(document: &mut Value, is_hidden: impl Fn(&str, &str) -> bool) {
+    if document["kind"] == "APIResourceList" {
+        let group_version = document["groupVersion"].as_str().unwrap_or_default().to_owned();
+        let group = group_version.split_once('/').map_or("", |(group, _)| group);
+        retain(&mut document["resources"], |resource| {
+            let name = resource["name"].as_str().unwrap_or_default();
+            !is_hidden(group, name.split('/').next().unwrap_or_default())
+        });
+    }
+    if document["kind"] == "APIGroupDiscoveryList" {
+        retain(&mut document["items"], |item| {
+            let group = item["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+            retain(&mut item["versions"], |version| {
+                retain(&mut version["resources"], |resource| {
+                    !is_hidden(&group, resource["resource"].as_str().unwrap_or_default())
+                })
+            })
+        });
+    }
+}
+
+/// Keeps what is wanted; `false` if that leaves nothing.
+fn retain(list: &mut Value, wanted: impl FnMut(&mut Value) -> bool) -> bool {
+    let Some(list) = list.as_array_mut() else { return true };
+    list.retain_mut(wanted);
+    !list.is_empty()
+}

@@ -1,0 +1,126 @@
+//! What happens to one request.
+
+use std::sync::Arc;
+
+use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use http_body_util::BodyExt;
+use serve::Body;
+use tokio::sync::mpsc;
+
+use super::fault::Fault;
+use super::flow::{Flow, Order, Stage};
+use super::rule::Hit;
+use super::stage::{self, Lines};
+use super::words;
+use crate::{Call, Verb};
+
+/// What faults may do to a server.
+pub(crate) trait Control: Sync {
+    /// Closes the connection of the request.
+    fn disconnect(&self);
+    /// Closes all connections.
+    fn disconnect_all(&self);
+    /// Forgets the history.
+    fn compact(&self);
+}
+
+/// What happens to one request.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(super) call: Arc<Call>,
+    pub(super) hits: Vec<Hit>,
+}
+
+/// What a client accepts that wants tables.
+const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
+
+impl Plan {
+    /// Makes the request one whose answer the faults can see and shape.
+    pub(crate) fn prepare(&self, headers: &mut HeaderMap) {
+        if self.hits.iter().any(|hit| hit.fault().reads_content()) {
+            headers.remove(header::ACCEPT_ENCODING);
+        }
+        for hit in self.hits.iter().filter(|hit| *hit.fault() == Fault::AsTable) {
+            headers.insert(header::ACCEPT, HeaderValue::from_static(TABLE));
+            hit.fire();
+        }
+    }
+
+    /// What happens before the request is served; an answer if it is not served at all.
+    pub(crate) async fn before(&self, control: &impl Control) -> Option<Response<Body>> {
+        for hit in &self.hits {
+            match hit.fault() {
+                Fault::Delay(time) => {
+                    hit.fire();
+                    tokio::time::sleep(*time).await;
+                }
+                Fault::Compact => {
+                    control.compact();
+                    hit.fire();
+                }
+                Fault::Disconnect => {
+                    hit.fire();
+                    control.disconnect();
+                    std::future::pending::<()>().await;
+                }
+                Fault::DisconnectAll => {
+                    hit.fire();
+                    control.disconnect_all();
+                    std::future::pending::<()>().await;
+                }
+                Fault::Hang => {
+                    hit.fire();
+                    std::future::pending::<()>().await;
+                }
+                Fault::Refuse(refusal) => {
+                    hit.fire();
+                    return Some(words::refuse(*refusal, &self.call));
+                }
+                Fault::Answer(status) => {
+                    hit.fire();
+                    return Some(words::answer(status));
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// The answer with what happens to it on its way. `orders` may change it while it runs.
+    pub(super) fn apply(
+        &self,
+        response: Response<Body>,
+        orders: Option<mpsc::UnboundedReceiver<Order>>,
+    ) -> Response<Body> {
+        let is_watch = self.call.verb == Verb::Watch && response.status() == StatusCode::OK;
+        let stages = self.stages(is_watch);
+        if stages.is_empty() && orders.is_none() {
+            return response;
+        }
+        let (mut parts, body) = response.into_parts();
+        // What comes may be another length.
+        parts.headers.remove(header::CONTENT_LENGTH);
+        let mut flow = Flow::new(body, stages);
+        if let Some(orders) = orders {
+            flow = flow.with_orders(orders, parts.headers.contains_key(header::CONTENT_ENCODING));
+        }
+        Response::from_parts(parts, flow.boxed_unsync())
+    }
+
+    /// Content first, then where it ends, then how fast it is sent.
+    fn stages(&self, is_watch: bool) -> Vec<Box<dyn Stage>> {
+        let mut hits: Vec<&Hit> = self.hits.iter().collect();
+        hits.sort_by_key(|hit| match hit.fault() {
+            Fault::Chunks { .. } | Fault::Slow { .. } => 2,
+            Fault::CutAfter(_) | Fault::EndAfter(_) | Fault::StallAfter(_) | Fault::ErrorAfter(..) => 1,
+            _ => 0,
+        });
+        let needs_lines = is_watch && hits.iter().any(|hit| hit.fault().reads_content());
+        let lines = needs_lines.then(|| Box::new(Lines::default()) as Box<dyn Stage>);
+        let stages = hits
+            .into_iter()
+            .filter(|hit| is_watch || !hit.fault().is_for_watches())
+            .filter_map(|hit| stage::of(hit.fault(), hit.clone(), is_watch));
+        lines.into_iter().chain(stages).collect()
+    }
+}

@@ -1,0 +1,213 @@
+//! Faults that are armed, and what became of them.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::watch;
+
+use super::fault::Fault;
+use super::matcher::Matcher;
+use super::random::Random;
+use crate::{Call, Verb};
+
+/// How much of what has fired is remembered.
+const FIRED_MAX: usize = 10_000;
+
+/// A fault that is armed. Dropping it changes nothing; [`disarm`](Self::disarm) does.
+#[derive(Debug, Clone)]
+pub struct Armed(pub(super) Arc<Rule>);
+
+/// A fault that has taken effect.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fired {
+    /// What happened.
+    pub fault: Fault,
+    /// To which request: [`Call::number`].
+    pub request: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Rule {
+    matcher: Matcher,
+    recipe: Recipe,
+    /// So many requests meet it; `None` for all.
+    times: Option<u64>,
+    /// Requests that matched, and those that met it.
+    seen: AtomicU64,
+    met: AtomicU64,
+    disarmed: AtomicBool,
+    hits: watch::Sender<u64>,
+}
+
+#[derive(Debug)]
+pub(super) enum Recipe {
+    Always(Vec<Fault>),
+    Random(Random),
+}
+
+/// What has fired, of all rules.
+#[derive(Debug)]
+pub(super) struct Record {
+    fired: Mutex<VecDeque<Fired>>,
+    hits: watch::Sender<u64>,
+}
+
+/// One fault of one request, which may take effect once.
+#[derive(Debug, Clone)]
+pub(super) struct Hit(Arc<HitOnce>);
+
+#[derive(Debug)]
+struct HitOnce {
+    fault: Fault,
+    request: u64,
+    rule: Arc<Rule>,
+    record: Arc<Record>,
+    done: AtomicBool,
+}
+
+impl Armed {
+    /// Ends it: no request meets it any more. Answers that have met it go on as they are.
+    pub fn disarm(&self) {
+        self.0.disarmed.store(true, Ordering::Release);
+    }
+
+    /// How many requests have met it.
+    pub fn met(&self) -> u64 {
+        self.0.met.load(Ordering::Acquire)
+    }
+
+    /// How often it has taken effect. An answer that ends before the place where it was to be cut was met, not hit.
+    pub fn hits(&self) -> u64 {
+        *self.0.hits.borrow()
+    }
+
+    /// Waits until it has taken effect.
+    pub async fn hit(&self) {
+        self.hit_times(1).await;
+    }
+
+    /// Waits until it has taken effect so often.
+    pub async fn hit_times(&self, times: u64) {
+        reach(&self.0.hits, times).await;
+    }
+}
+
+impl Rule {
+    pub(super) fn new(matcher: Matcher, recipe: Recipe, times: Option<u64>) -> Self {
+        Self {
+            matcher,
+            recipe,
+            times,
+            seen: AtomicU64::new(0),
+            met: AtomicU64::new(0),
+            disarmed: AtomicBool::new(false),
+            hits: watch::Sender::new(0),
+        }
+    }
+
+    /// Whether it can still happen.
+    pub(super) fn is_armed(&self) -> bool {
+        let used_up = self.times.is_some_and(|times| self.met.load(Ordering::Acquire) >= times);
+        !used_up && !self.disarmed.load(Ordering::Acquire)
+    }
+
+    /// Whether it is for a number of requests, not for all.
+    pub(super) fn is_counted(&self) -> bool {
+        self.times.is_some()
+    }
+
+    /// Whether a request is one of those it is for; counts it.
+    pub(super) fn sees(&self, call: &Call) -> bool {
+        let fits = |fault: &Fault| call.verb == Verb::Watch || !fault.is_for_watches();
+        let fits = match &self.recipe {
+            Recipe::Always(faults) => faults.iter().all(fits),
+            Recipe::Random(_) => true,
+        };
+        self.is_armed()
+            && fits
+            && self.matcher.matches(call)
+            && self.seen.fetch_add(1, Ordering::AcqRel) + 1 >= self.matcher.from_nth
+    }
+
+    /// What happens to a request that it is for.
+    pub(super) fn meet(self: &Arc<Self>, call: &Call, record: &Arc<Record>) -> Vec<Hit> {
+        let faults = match &self.recipe {
+            Recipe::Always(faults) => faults.clone(),
+            Recipe::Random(random) => random.draw(call),
+        };
+        if !faults.is_empty() {
+            self.met.fetch_add(1, Ordering::AcqRel);
+        }
+        let hit = |fault| HitOnce {
+            fault,
+            request: call.number,
+            rule: self.clone(),
+            record: record.clone(),
+            done: AtomicBool::new(false),
+        };
+        faults.into_iter().map(|fault| Hit(Arc::new(hit(fault)))).collect()
+    }
+}
+
+/// `watch pods: 1 of 2 times [CutAfter(Events(3))]`
+impl std::fmt::Display for Rule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}: met {}", self.matcher, self.met.load(Ordering::Acquire))?;
+        match self.times {
+            Some(times) => write!(f, " of {times} times")?,
+            None => write!(f, " times")?,
+        }
+        match &self.recipe {
+            Recipe::Always(faults) => write!(f, " {faults:?}"),
+            Recipe::Random(random) => write!(f, " {random}"),
+        }
+    }
+}
+
+impl Record {
+    pub(super) fn new() -> Self {
+        Self { fired: Mutex::default(), hits: watch::Sender::new(0) }
+    }
+
+    pub(super) fn all(&self) -> Vec<Fired> {
+        self.fired.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+
+    pub(super) fn hits(&self) -> u64 {
+        *self.hits.borrow()
+    }
+
+    pub(super) async fn reach(&self, times: u64) {
+        reach(&self.hits, times).await;
+    }
+
+    fn add(&self, fired: Fired) {
+        let mut all = self.fired.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() == FIRED_MAX {
+            all.pop_front();
+        }
+        all.push_back(fired);
+        drop(all);
+        self.hits.send_modify(|hits| *hits += 1);
+    }
+}
+
+impl Hit {
+    pub(super) fn fault(&self) -> &Fault {
+        &self.0.fault
+    }
+
+    /// The fault takes effect now; a second time changes nothing.
+    pub(super) fn fire(&self) {
+        if !self.0.done.swap(true, Ordering::AcqRel) {
+            self.0.record.add(Fired { fault: self.0.fault.clone(), request: self.0.request });
+            self.0.rule.hits.send_modify(|hits| *hits += 1);
+        }
+    }
+}
+
+async fn reach(count: &watch::Sender<u64>, times: u64) {
+    // The sender is borrowed: it cannot be gone.
+    let _ = count.subscribe().wait_for(|hits| *hits >= times).await;
+}

@@ -1,0 +1,95 @@
+//! Watches that are running, and what can be done to them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::fault::StreamError;
+use super::flow::{Finish, Order};
+use super::matcher::Matcher;
+use super::stage::line;
+use crate::Call;
+
+/// The watches that were running when it was made.
+///
+/// Each method says how many watches it has told. What needs the end of an event waits for it.
+#[derive(Debug, Clone)]
+pub struct Running(Vec<Live>);
+
+#[derive(Debug, Clone)]
+struct Live {
+    call: Arc<Call>,
+    orders: mpsc::UnboundedSender<Order>,
+}
+
+/// All watches of a server.
+#[derive(Debug, Default)]
+pub(super) struct Watches(Mutex<Vec<Live>>);
+
+impl Running {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.0.iter().filter(|live| !live.orders.is_closed()).count()
+    }
+
+    /// Their requests.
+    pub fn calls(&self) -> impl Iterator<Item = &Call> {
+        self.0.iter().map(|live| &*live.call)
+    }
+
+    /// Ends them as servers do.
+    pub fn end(&self) -> usize {
+        self.order([Order::Finish(Finish::End)])
+    }
+
+    /// Breaks them off.
+    pub fn cut(&self) -> usize {
+        self.order([Order::Finish(Finish::Cut)])
+    }
+
+    /// Nothing comes any more, and the connections stay.
+    pub fn stall(&self) -> usize {
+        self.order([Order::Finish(Finish::Stall)])
+    }
+
+    /// Ends them with an ERROR event. A compressed watch is left alone, and is counted all the same.
+    pub fn error(&self, error: StreamError) -> usize {
+        let event = json!({ "type": "ERROR", "object": error.status().to_json() });
+        self.order([Order::Line(line(&event)), Order::Finish(Finish::End)])
+    }
+
+    /// Puts an event of the script's own between those of the server. A compressed watch is left alone, and is counted
+    /// all the same.
+    pub fn event(&self, event: &Value) -> usize {
+        self.order([Order::Line(line(event))])
+    }
+
+    /// Puts a line in, JSON or not.
+    pub fn line(&self, text: &str) -> usize {
+        self.order([Order::Line(Bytes::from(format!("{text}\n")))])
+    }
+
+    fn order<const N: usize>(&self, orders: [Order; N]) -> usize {
+        let told = |live: &&Live| orders.iter().all(|order| live.orders.send(order.clone()).is_ok());
+        self.0.iter().filter(told).count()
+    }
+}
+
+impl Watches {
+    /// Notes a watch; it is there until the receiver is dropped.
+    pub(super) fn add(&self, call: Arc<Call>) -> mpsc::UnboundedReceiver<Order> {
+        let (orders, receiver) = mpsc::unbounded_channel();
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|live| !live.orders.is_closed());
+        all.push(Live { call, orders });
+        receiver
+    }
+
+    pub(super) fn matching(&self, matcher: &Matcher) -> Running {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = all.iter().filter(|live| !live.orders.is_closed() && matcher.matches(&live.call));
+        Running(running.cloned().collect())
+    }
+}

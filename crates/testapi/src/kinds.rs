@@ -1,0 +1,202 @@
+//! What is special about kinds: what the server fills in, keeps and refuses, each in one small place.
+//!
+//! A kind that has no place here is treated as all are: it keeps what it is given, its status is written by the
+//! subresource `status` alone if there is one, and its generation counts changes of what is neither metadata nor status.
+//! Of the real server's validation only so much is here as clients in ordinary use meet; the values of built-in kinds are
+//! not checked.
+
+mod checks;
+mod defaults;
+mod fill;
+mod generation;
+mod pod_actions;
+mod pods;
+mod reviews;
+mod secrets;
+mod services;
+mod workloads;
+
+use serde_json::{Value, json};
+
+use crate::namespaces;
+use crate::write::{Target, Turn, metadata_mut};
+
+pub(crate) use checks::errors;
+pub(crate) use generation::{has_generation, is_new_generation};
+pub(crate) use pod_actions::subresource;
+pub(crate) use reviews::review;
+
+/// What reading an object makes of it, before anything else is done: unknown fields go, defaults come.
+pub(crate) fn complete(target: &Target, object: &mut Value) {
+    if let Some(schema) = target.schema() {
+        if target.definition.is_some() {
+            schema.prune(object);
+            schema.fill_defaults(object);
+        } else {
+            schema.normalize(object);
+        }
+    }
+    if target.definition.is_some() {
+        return;
+    }
+    metadata_mut(object);
+    if target.is("", "secrets") {
+        secrets::encode(object);
+    }
+    if target.is("", "namespaces") {
+        namespaces::label(object);
+    }
+    defaults::fill_in(target, object);
+}
+
+/// Fills in what only the server says of a new object.
+pub(crate) fn prepare_create(turn: &Turn<'_>, target: &Target, object: &mut Value) {
+    let resource = &target.resource;
+    if target.has_status() {
+        remove(object, "status");
+    }
+    match (&*resource.group, &*resource.plural) {
+        ("", "namespaces") => namespaces::prepare_create(object),
+        ("", "pods") => pods::prepare_create(object),
+        ("", "services") => services::prepare(turn, None, object),
+        ("", "nodes") => {
+            let taint = json!([{ "key": "node.kubernetes.io/not-ready", "effect": "NoSchedule" }]);
+            fill::fill(object, &["spec", "taints"], taint);
+        }
+        ("", "persistentvolumes") => add_finalizer(object, "kubernetes.io/pv-protection"),
+        ("", "persistentvolumeclaims") => add_finalizer(object, "kubernetes.io/pvc-protection"),
+        ("apiextensions.k8s.io", _) => crate::definitions::prepare_create(object),
+        ("apps", "controllerrevisions") => {}
+        ("apps" | "batch", plural) | ("", plural @ "replicationcontrollers") => {
+            workloads::prepare_create(plural, object);
+        }
+        _ => {}
+    }
+    if let Some(status) = defaults::first_status(target, &turn.now()) {
+        object["status"] = status;
+    }
+}
+
+/// Fills in what the new state does not say, and restores what this write cannot change.
+pub(crate) fn prepare_update(
+    turn: &Turn<'_>,
+    target: &Target,
+    before: &Value,
+    object: &mut Value,
+    finalize: bool,
+) {
+    if finalize {
+        restore(object, before, "status");
+        if !object["spec"].is_object() {
+            object["spec"] = json!({});
+        }
+    } else if target.status {
+        keep_all_but_status(target, before, object);
+    } else if target.has_status() {
+        restore(object, before, "status");
+    }
+    if target.is("", "services") {
+        services::prepare(turn, Some(before), object);
+    }
+    if target.is("", "namespaces") && !finalize {
+        restore(object, before, "spec");
+    }
+}
+
+/// Whether an update of what is not there creates it.
+pub(crate) fn is_created_by_update(target: &Target) -> bool {
+    match &*target.resource.group {
+        "" => matches!(&*target.resource.plural, "limitranges" | "events" | "services" | "endpoints"),
+        "rbac.authorization.k8s.io" | "coordination.k8s.io" | "node.k8s.io" => true,
+        _ => false,
+    }
+}
+
+/// Whether an update may leave out the version that it replaces.
+pub(crate) fn is_updated_unconditionally(target: &Target) -> bool {
+    if target.definition.is_some() {
+        return false;
+    }
+    match &*target.resource.group {
+        "admissionregistration.k8s.io"
+        | "apiextensions.k8s.io"
+        | "coordination.k8s.io"
+        | "node.k8s.io"
+        | "policy" => false,
+        "storage.k8s.io" => matches!(&*target.resource.plural, "storageclasses" | "volumeattributesclasses"),
+        _ => true,
+    }
+}
+
+/// Whether the answer to a deletion is the object.
+pub(crate) fn answers_deleted(target: &Target) -> bool {
+    match &*target.resource.group {
+        "resource.k8s.io" => true,
+        "storage.k8s.io" => &*target.resource.plural != "csistoragecapacities",
+        "" => matches!(
+            &*target.resource.plural,
+            "resourcequotas"
+                | "persistentvolumes"
+                | "serviceaccounts"
+                | "persistentvolumeclaims"
+                | "namespaces"
+                | "pods"
+                | "services"
+                | "podtemplates"
+        ),
+        _ => false,
+    }
+}
+
+/// The status is written alone: all else stays, but for what metadata a status may bring along.
+fn keep_all_but_status(target: &Target, before: &Value, object: &mut Value) {
+    let status = object.get("status").cloned();
+    let mut metadata = object["metadata"].clone();
+    *object = before.clone();
+    match status {
+        Some(status) => object["status"] = status,
+        None if target.definition.is_some() => remove(object, "status"),
+        None => object["status"] = json!({}),
+    }
+    let keeps = |name: &str| match target.definition {
+        Some(_) => name != "managedFields",
+        None => match &*target.resource.group {
+            "apps" => name == "labels",
+            "" => &*target.resource.plural == "pods" && name == "ownerReferences",
+            _ => false,
+        },
+    };
+    let names: Vec<String> = [&before["metadata"], &metadata]
+        .iter()
+        .flat_map(|metadata| metadata.as_object().into_iter().flatten().map(|(name, _)| name.clone()))
+        .collect();
+    for name in names.iter().filter(|name| keeps(name)) {
+        match before["metadata"].get(name) {
+            Some(then) => metadata[name.as_str()] = then.clone(),
+            None => remove(&mut metadata, name),
+        }
+    }
+    object["metadata"] = metadata;
+}
+
+fn add_finalizer(object: &mut Value, finalizer: &str) {
+    let finalizers = metadata_mut(object).entry("finalizers").or_insert_with(|| json!([]));
+    if let Some(finalizers) = finalizers.as_array_mut()
+        && !finalizers.iter().any(|known| known == finalizer)
+    {
+        finalizers.push(finalizer.into());
+    }
+}
+
+fn restore(object: &mut Value, before: &Value, name: &str) {
+    match before.get(name) {
+        Some(then) => object[name] = then.clone(),
+        None => remove(object, name),
+    }
+}
+
+fn remove(object: &mut Value, name: &str) {
+    if let Some(members) = object.as_object_mut() {
+        members.remove(name);
+    }
+}

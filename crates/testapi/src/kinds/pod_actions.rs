@@ -1,0 +1,78 @@
+//! What is done to an object by writing below it, besides its status and its scale.
+
+use http::StatusCode;
+use serde_json::{Value, json};
+use serve::Status;
+
+use crate::clock;
+use crate::refusal::conflict;
+use crate::write::{DeleteOptions, Meta, Target, Turn, WriteOptions, typed};
+
+/// Carries out `pods/binding`, `pods/eviction` and `serviceaccounts/token`; nothing else of this kind is there.
+pub(crate) fn subresource(
+    turn: &Turn<'_>,
+    target: &Target,
+    name: &str,
+    body: &[u8],
+    options: &WriteOptions,
+) -> Result<(StatusCode, Value), Status> {
+    let asked: Value =
+        serde_json::from_slice(body).map_err(|error| Status::bad_request(error.to_string()))?;
+    match (&*target.resource.plural, name) {
+        ("pods", "binding") => bind(turn, target, &asked, options),
+        ("pods", "eviction") => evict(turn, target, &asked),
+        ("serviceaccounts", "token") => token(turn, target, asked),
+        _ => Err(target.not_found()),
+    }
+}
+
+fn done() -> (StatusCode, Value) {
+    let status =
+        json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201 });
+    (StatusCode::CREATED, status)
+}
+
+fn bind(
+    turn: &Turn<'_>,
+    target: &Target,
+    binding: &Value,
+    options: &WriteOptions,
+) -> Result<(StatusCode, Value), Status> {
+    let existing = target.current().ok_or_else(|| target.not_found())?;
+    let mut pod = typed(&target.resource, &existing);
+    if let Some(node) = pod["spec"]["nodeName"].as_str().filter(|node| !node.is_empty()) {
+        let why = format!("pod {} is already assigned to node {node:?}", target.name);
+        return Err(conflict("", "pods/binding", &target.name, &why));
+    }
+    pod["spec"]["nodeName"] = binding["target"]["name"].clone();
+    let now = turn.now();
+    let scheduled = json!({ "type": "PodScheduled", "status": "True", "lastProbeTime": null,
+        "lastTransitionTime": now });
+    pod["status"]["conditions"] = json!([scheduled]);
+    turn.put_whole(target, pod, options);
+    Ok(done())
+}
+
+fn evict(turn: &Turn<'_>, target: &Target, eviction: &Value) -> Result<(StatusCode, Value), Status> {
+    if Meta(eviction).name() != target.name {
+        return Err(Status::bad_request("name in URL does not match name in Eviction object"));
+    }
+    let options = serde_json::to_vec(&eviction["deleteOptions"]).unwrap_or_default();
+    let options = if eviction["deleteOptions"].is_object() { options } else { Vec::new() };
+    turn.delete(target, &DeleteOptions::from_body(&options)?)?;
+    Ok(done())
+}
+
+fn token(turn: &Turn<'_>, target: &Target, mut request: Value) -> Result<(StatusCode, Value), Status> {
+    let account = typed(&target.resource, &*target.current().ok_or_else(|| target.not_found())?);
+    let seconds = request["spec"]["expirationSeconds"].as_u64().unwrap_or(3600);
+    request["kind"] = "TokenRequest".into();
+    request["apiVersion"] = "authentication.k8s.io/v1".into();
+    request["metadata"] = json!({ "name": target.name, "namespace": target.namespace,
+        "creationTimestamp": turn.now() });
+    request["spec"]["expirationSeconds"] = seconds.into();
+    let until = turn.time + std::time::Duration::from_secs(seconds);
+    let token = format!("testapi.{}.{}", Meta(&account).uid(), turn.core.new_uid());
+    request["status"] = json!({ "token": token, "expirationTimestamp": clock::rfc3339(until) });
+    Ok((StatusCode::CREATED, request))
+}

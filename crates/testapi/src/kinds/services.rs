@@ -1,0 +1,80 @@
+//! Services: their addresses and ports, made up as from a cluster with the ranges 10.96.0.0/16 and 30000-32767.
+//!
+//! An address is drawn at random and kept as long as the service is; that two services draw the same one is unlikely
+//! and not prevented.
+
+use serde_json::{Value, json};
+
+use super::fill::{fill, fill_all, items, part};
+use crate::write::Turn;
+
+/// Fills in what a service does not say, but for its addresses.
+pub(super) fn fill_spec(service: &mut Value) {
+    let Some(spec) = part(service, "spec") else { return };
+    fill_all(spec, json!({ "type": "ClusterIP", "sessionAffinity": "None" }));
+    for port in items(spec, "ports") {
+        fill(port, &["protocol"], "TCP".into());
+        let same = port["port"].clone();
+        fill(port, &["targetPort"], same);
+    }
+    let kind = spec["type"].as_str().unwrap_or_default().to_owned();
+    if kind != "ExternalName" {
+        fill(spec, &["internalTrafficPolicy"], "Cluster".into());
+    }
+    if matches!(&*kind, "NodePort" | "LoadBalancer") {
+        fill(spec, &["externalTrafficPolicy"], "Cluster".into());
+    }
+    if kind == "LoadBalancer" {
+        fill(spec, &["allocateLoadBalancerNodePorts"], true.into());
+    }
+}
+
+/// Gives a service its addresses and ports, or leaves it those that it has.
+pub(super) fn prepare(turn: &Turn<'_>, before: Option<&Value>, service: &mut Value) {
+    if before.is_none() {
+        service["status"] = json!({ "loadBalancer": {} });
+    }
+    let Some(spec) = part(service, "spec") else { return };
+    let kind = spec["type"].as_str().unwrap_or_default().to_owned();
+    if kind == "ExternalName" {
+        return;
+    }
+    keep_address(spec, before);
+    give_address(turn, spec);
+    if matches!(&*kind, "NodePort" | "LoadBalancer") {
+        give_node_ports(turn, spec, before);
+    }
+}
+
+/// An update that does not say them leaves the addresses.
+fn keep_address(spec: &mut Value, before: Option<&Value>) {
+    let Some(then) = before.map(|before| &before["spec"]) else { return };
+    for name in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
+        if !then[name].is_null() {
+            fill(spec, &[name], then[name].clone());
+        }
+    }
+}
+
+fn give_address(turn: &Turn<'_>, spec: &mut Value) {
+    let [high, low] = turn.core.random_u16().to_be_bytes();
+    let address = format!("10.96.{high}.{}", low.clamp(1, 254));
+    fill(spec, &["clusterIP"], address.into());
+    let headless = spec["clusterIP"] == "None";
+    // A headless service without a selector may have endpoints of both families.
+    let both = headless && spec["selector"].as_object().is_none_or(serde_json::Map::is_empty);
+    let families = if both { json!(["IPv4", "IPv6"]) } else { json!(["IPv4"]) };
+    let policy = if both { "RequireDualStack" } else { "SingleStack" };
+    let addresses = json!([spec["clusterIP"]]);
+    fill_all(spec, json!({ "clusterIPs": addresses, "ipFamilies": families, "ipFamilyPolicy": policy }));
+}
+
+fn give_node_ports(turn: &Turn<'_>, spec: &mut Value, before: Option<&Value>) {
+    let then = before.map(|before| before["spec"]["ports"].clone()).unwrap_or_default();
+    for port in items(spec, "ports") {
+        let same = |other: &&Value| other["port"] == port["port"] && other["protocol"] == port["protocol"];
+        let kept = then.as_array().into_iter().flatten().find(same).map(|other| other["nodePort"].clone());
+        let new = || (30_000 + turn.core.random_u16() % 2_768).into();
+        fill(port, &["nodePort"], kept.filter(|port| !port.is_null()).unwrap_or_else(new));
+    }
+}

@@ -1,0 +1,55 @@
+//! How clients find a server.
+
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+
+/// The text of a kubeconfig file with one cluster, one user and one context, all named `testapi`.
+///
+/// YAML takes strings as JSON writes them, so no value can break out of its place.
+pub(crate) fn kubeconfig(url: &str, ca_pem: Option<&str>, token: Option<&str>) -> String {
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    let authority = ca_pem.map_or_else(String::new, |pem| {
+        let data = BASE64_STANDARD.encode(pem);
+        format!("\n    certificate-authority-data: {}", quoted(&data))
+    });
+    let user = token.map_or_else(|| " {}".to_owned(), |token| format!("\n    token: {}", quoted(token)));
+    format!(
+        "apiVersion: v1
+kind: Config
+clusters:
+- name: testapi
+  cluster:
+    server: {}{authority}
+users:
+- name: testapi
+  user:{user}
+contexts:
+- name: testapi
+  context:
+    cluster: testapi
+    user: testapi
+    namespace: default
+current-context: testapi
+",
+        quoted(url)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_stay_in_their_places() {
+        let text = kubeconfig("http://127.0.0.1:1", None, Some("a\"\nusers: []"));
+        assert_eq!(text.lines().filter(|line| line.starts_with("users:")).count(), 1);
+        assert!(text.contains(r#"token: "a\"\nusers: []""#), "{text}");
+        assert!(!text.contains("certificate-authority"));
+    }
+
+    #[test]
+    fn the_authority_goes_with_it() {
+        let text = kubeconfig("https://127.0.0.1:1", Some("PEM"), None);
+        assert!(text.contains("certificate-authority-data: \"UEVN\""), "{text}");
+        assert!(text.contains("user: {}"), "{text}");
+    }
+}

@@ -1,0 +1,129 @@
+//! `testapi`: the embedded API server as a program.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that talks to its user")]
+
+use std::error::Error;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+use serde_json::json;
+use testapi::faults::Mix;
+use testapi::{Gvr, TestApi, sample};
+
+/// A Kubernetes API server for tests and demos, in one process and without a cluster.
+///
+/// It keeps objects in memory and answers as a kube-apiserver does; nothing runs what they describe. kubectl and every
+/// other client can talk to it. It ends on Ctrl-C.
+#[derive(Debug, Parser)]
+#[command(name = "testapi", version, max_term_width = 100)]
+struct Options {
+    /// Listen on this port; 0 takes a free one
+    #[arg(long, default_value_t = 0)]
+    port: u16,
+
+    /// Listen on this address. Whoever can reach it can do everything
+    #[arg(long, default_value = "127.0.0.1")]
+    address: IpAddr,
+
+    /// Speak TLS, with a certificate authority made for this run (the kubeconfig has it)
+    #[arg(long)]
+    tls: bool,
+
+    /// Accept only requests with this bearer token
+    #[arg(long, value_name = "TOKEN")]
+    token: Option<String>,
+
+    /// Pose as Kubernetes 1.MINOR
+    #[arg(long, value_name = "MINOR", default_value_t = 36, value_parser = clap::value_parser!(u32).range(32..=37))]
+    kubernetes: u32,
+
+    /// The seed of everything random: uids, generated names, pods, faults
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+
+    /// Let things go wrong at random: a mix (default, network, refusals, all, none) and changes to it, as in
+    /// "network,share=0.5" or "none,cut=3,too-many-requests=1"
+    #[arg(long, value_name = "MIX")]
+    faults: Option<Mix>,
+
+    /// Start with so many pods of about 9 KB
+    #[arg(long, value_name = "PODS", default_value_t = 0)]
+    load: usize,
+
+    /// Write a kubeconfig to this file (kubectl --kubeconfig FILE get pods -A); it is overwritten
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+
+    /// Delete what is owned by what is deleted, as the garbage collector does
+    #[arg(long)]
+    garbage_collection: bool,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run(Options::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprint!("testapi: {error}");
+            let mut cause = error.source();
+            while let Some(because) = cause {
+                eprint!(": {because}");
+                cause = because.source();
+            }
+            eprintln!();
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(options: Options) -> Result<(), Box<dyn Error>> {
+    // From here on, so that an early Ctrl-C is not lost.
+    let mut interrupt = std::pin::pin!(tokio::signal::ctrl_c());
+    let mut builder = TestApi::builder()
+        .address(options.address)
+        .port(options.port)
+        .seed(options.seed)
+        .version(options.kubernetes)
+        .garbage_collection(options.garbage_collection);
+    if options.tls {
+        builder = builder.tls();
+    }
+    if let Some(token) = &options.token {
+        builder = builder.token(token, "admin");
+    }
+    let server = builder.start().await?;
+    load(&server, options.seed, options.load)?;
+    if let Some(path) = &options.kubeconfig {
+        std::fs::write(path, server.kubeconfig())
+            .map_err(|error| format!("failed to write {}: {error}", path.display()))?;
+        println!("kubeconfig: {}", path.display());
+    }
+    if let Some(mix) = options.faults {
+        server.faults().random(options.seed, mix);
+        for armed in server.faults().armed() {
+            println!("faults: {armed}");
+        }
+    }
+    // Last: who reads this line can go on.
+    println!("{}", server.url());
+    interrupt.as_mut().await?;
+    server.stop().await;
+    Ok(())
+}
+
+/// Pods and their namespaces, a thousand pods in each.
+fn load(server: &TestApi, seed: u64, count: usize) -> Result<(), serve::Status> {
+    if count == 0 {
+        return Ok(());
+    }
+    let namespaces = count.div_ceil(1_000);
+    for index in 0..namespaces {
+        let name = format!("shop-{index}");
+        server.api().create(&Gvr::new("v1", "namespaces"), json!({ "metadata": { "name": name } }))?;
+    }
+    let started = std::time::Instant::now();
+    server.api().load(&Gvr::new("v1", "pods"), sample::pods(seed, count, namespaces))?;
+    println!("loaded {count} pods in {:.1} s", started.elapsed().as_secs_f64());
+    Ok(())
+}

@@ -1,0 +1,36 @@
+//! What cannot be written by a way: status by the object itself, everything else by `status`.
+
+use super::set::FieldSet;
+
+/// Fields that a write does not change, whatever it says of them.
+#[derive(Debug, Clone, Default)]
+pub struct Ignored {
+    pub(super) fields: FieldSet,
+}
+
+impl Ignored {
+    /// Of a resource (group and plural name) by one of its subresources, empty for the object itself. `has_status`:
+    /// it has the subresource `status`.
+    ///
+    /// The table is that of the API server's strategies (`GetResetFields`).
+    pub fn of(group: &str, plural: &str, subresource: &str, has_status: bool) -> Self {
+        let paths: &[&str] = match (group, plural, subresource) {
+            ("certificates.k8s.io", "certificatesigningrequests", "") => &["spec", "status"],
+            ("certificates.k8s.io", "certificatesigningrequests", "status") => &["spec", "status.conditions"],
+            ("certificates.k8s.io", "certificatesigningrequests", "approval") => {
+                &["spec", "status.certificate"]
+            }
+            // Both are written as a whole.
+            ("", "endpoints" | "events", _) => &[],
+            ("", "namespaces", "finalize") => &["status"],
+            (_, _, "") if has_status => &["status"],
+            ("", "pods", "status") => &["spec", "metadata.deletionTimestamp", "metadata.ownerReferences"],
+            ("apps", "deployments", "status") => &["spec", "metadata.labels"],
+            ("networking.k8s.io", "ingresses", "status") => &["spec"],
+            ("" | "apps" | "autoscaling" | "batch" | "policy", _, "status") => &["spec"],
+            (_, _, "status") => &["metadata", "spec"],
+            _ => &[],
+        };
+        Self { fields: FieldSet::of(paths) }
+    }
+}

@@ -1,0 +1,128 @@
+//! What was asked: the log of a server.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use http::StatusCode;
+use tokio::sync::watch;
+
+use crate::Call;
+use crate::faults::Matcher;
+
+/// How many requests are remembered.
+const REQUESTS_MAX: usize = 10_000;
+
+/// The last 10,000 requests to a server. Clones are the same log.
+#[derive(Debug, Clone)]
+pub struct Requests(Arc<Inner>);
+
+/// A request and what became of it.
+#[derive(Debug, Clone)]
+pub struct Logged {
+    /// The request.
+    pub call: Arc<Call>,
+    /// The status code of the answer, from when its body begins to be sent; `None` before, and for a request that was
+    /// never answered.
+    pub status: Option<StatusCode>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    log: Mutex<Log>,
+    /// Told of each change.
+    changed: watch::Sender<()>,
+}
+
+#[derive(Debug, Default)]
+struct Log {
+    entries: VecDeque<Logged>,
+    /// The number of the last request.
+    last: u64,
+}
+
+impl Requests {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Inner { log: Mutex::default(), changed: watch::Sender::new(()) }))
+    }
+
+    /// All that are remembered, oldest first.
+    pub fn all(&self) -> Vec<Logged> {
+        self.log().entries.iter().cloned().collect()
+    }
+
+    /// Those that match, oldest first.
+    pub fn matching(&self, matcher: &Matcher) -> Vec<Logged> {
+        self.log().entries.iter().filter(|logged| matcher.matches(&logged.call)).cloned().collect()
+    }
+
+    /// How many match, answered or not.
+    pub fn count(&self, matcher: &Matcher) -> usize {
+        self.log().entries.iter().filter(|logged| matcher.matches(&logged.call)).count()
+    }
+
+    /// Waits until so many that match have been answered, or their answers begun, and returns them. To wait for the
+    /// next one, forget the others first.
+    pub async fn answered(&self, matcher: &Matcher, count: usize) -> Vec<Logged> {
+        self.wait(|logged| logged.status.is_some() && matcher.matches(&logged.call), count).await
+    }
+
+    /// Waits until so many that match have come, answered or not, and returns them.
+    pub async fn came(&self, matcher: &Matcher, count: usize) -> Vec<Logged> {
+        self.wait(|logged| matcher.matches(&logged.call), count).await
+    }
+
+    /// Forgets all; numbers go on.
+    pub fn clear(&self) {
+        self.log().entries.clear();
+    }
+
+    /// Notes a request under its number.
+    pub(crate) fn add(&self, call: impl FnOnce(u64) -> Call) -> Arc<Call> {
+        let mut log = self.log();
+        log.last += 1;
+        let call = Arc::new(call(log.last));
+        if log.entries.len() == REQUESTS_MAX {
+            log.entries.pop_front();
+        }
+        log.entries.push_back(Logged { call: call.clone(), status: None });
+        drop(log);
+        self.0.changed.send_replace(());
+        call
+    }
+
+    pub(crate) fn answer(&self, number: u64, status: StatusCode) {
+        let mut log = self.log();
+        if let Some(logged) = log.entries.iter_mut().rev().find(|logged| logged.call.number == number) {
+            logged.status = Some(status);
+        }
+        drop(log);
+        self.0.changed.send_replace(());
+    }
+
+    async fn wait(&self, wanted: impl Fn(&Logged) -> bool, count: usize) -> Vec<Logged> {
+        let mut changed = self.0.changed.subscribe();
+        loop {
+            let found: Vec<_> = self.log().entries.iter().filter(|logged| wanted(logged)).cloned().collect();
+            if found.len() >= count {
+                return found;
+            }
+            // The sender is borrowed: it cannot be gone.
+            let _ = changed.changed().await;
+        }
+    }
+
+    fn log(&self) -> MutexGuard<'_, Log> {
+        self.0.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// `7 WATCH /api/v1/pods?watch=true -> 200`
+impl std::fmt::Display for Logged {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.call.number, self.call)?;
+        match self.status {
+            Some(status) => write!(f, " -> {}", status.as_u16()),
+            None => write!(f, " -> ?"),
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! What is known of the fields of kinds: their types, how they merge, who may own what.
+//!
+//! The built-in kinds are in a table, `schema/types.txt`, that `cargo xtask schema` makes from a real server's
+//! OpenAPI; it is read when it is first needed. Custom kinds bring theirs along in their CustomResourceDefinition.
+//! Both end up as [`TypeRef`]s.
+//!
+//! ```
+//! let deployment = testapi::schema::builtin("apps", "v1", "Deployment").unwrap();
+//! let object = serde_json::json!({"spec": {"replicas": 1, "replica": 1}});
+//! assert_eq!(deployment.unknown_fields(&object), ["spec.replica"]);
+//! ```
+
+mod custom;
+mod decode;
+mod openapi;
+mod prune;
+mod table;
+mod types;
+mod unknown;
+mod validate;
+
+pub use custom::custom;
+pub use openapi::openapi;
+pub use types::TypeRef;
+pub use validate::Mismatch;
+
+pub(crate) use types::{Field, Object, Relation, Scalar, Shape, Type, Types, Use};
+
+/// The type of a built-in kind.
+pub fn builtin(group: &str, version: &str, kind: &str) -> Option<TypeRef> {
+    TypeRef::named(table::builtin(), |table| table.kind(group, version, kind))
+}

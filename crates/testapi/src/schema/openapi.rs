@@ -1,0 +1,150 @@
+//! The built-in types in OpenAPI's words again, for `kubectl explain` and client-side validation. What the table leaves
+//! out, descriptions above all, is not there.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use super::table;
+use super::{Field, Relation, Type, Types, Use};
+
+/// `components.schemas` of one group and version: its kinds and all that they refer to; `None` for an unknown one.
+pub fn openapi(group: &str, version: &str) -> Option<Value> {
+    let types = table::builtin();
+    let mut wanted: Vec<usize> = types
+        .kinds
+        .iter()
+        .filter(|([its_group, its_version, _], _)| **its_group == *group && **its_version == *version)
+        .map(|(_, at)| *at)
+        .collect();
+    let mut seen: BTreeSet<usize> = wanted.iter().copied().collect();
+    while let Some(at) = wanted.pop() {
+        for used in parts(&types.all[at]) {
+            if seen.insert(used.at) {
+                wanted.push(used.at);
+            }
+        }
+    }
+    let schemas: Map<String, Value> = types
+        .names
+        .iter()
+        .filter(|(_, at)| seen.contains(at))
+        .map(|(name, at)| (name.to_string(), named(types, name, *at)))
+        .collect();
+    (!schemas.is_empty()).then_some(Value::Object(schemas))
+}
+
+fn parts(definition: &Type) -> Vec<Use> {
+    match definition {
+        Type::Any { .. } | Type::Scalar(_) => Vec::new(),
+        Type::List { items, .. } => vec![*items],
+        Type::Object(object) => object.fields.values().map(|field| field.used).chain(object.rest).collect(),
+    }
+}
+
+fn named(types: &Types, name: &str, at: usize) -> Value {
+    let mut schema = definition(types, &types.all[at]);
+    // The two that server-side apply takes for anything.
+    if name.ends_with(".RawExtension") || name.ends_with(".FieldsV1") {
+        schema = json!({"type": "object"});
+    }
+    let kinds: Vec<_> = types
+        .kinds
+        .iter()
+        .filter(|(_, kind)| **kind == at)
+        .map(|([group, version, kind], _)| json!({"group": group, "version": version, "kind": kind}))
+        .collect();
+    if !kinds.is_empty() {
+        schema["x-kubernetes-group-version-kind"] = kinds.into();
+    }
+    schema
+}
+
+fn used(types: &Types, used: Use) -> Value {
+    let named = types.names.iter().find(|(_, at)| **at == used.at);
+    match named {
+        Some((name, _)) => {
+            let mut schema = json!({"allOf": [{"$ref": format!("#/components/schemas/{name}")}]});
+            if let Some(atomic) = used.atomic {
+                schema["x-kubernetes-map-type"] = map_type(atomic);
+            }
+            schema
+        }
+        None => definition(types, &types.all[used.at]),
+    }
+}
+
+fn definition(types: &Types, definition: &Type) -> Value {
+    match definition {
+        Type::Any { format, one_of, .. } => {
+            let mut schema = json!({});
+            if !format.is_empty() {
+                schema["format"] = (**format).into();
+            }
+            if !one_of.is_empty() {
+                schema["oneOf"] = one_of.iter().map(|one| json!({"type": one})).collect();
+            }
+            schema
+        }
+        Type::Scalar(scalar) => {
+            let mut schema = json!({"type": scalar.name});
+            if !scalar.format.is_empty() {
+                schema["format"] = (*scalar.format).into();
+            }
+            schema
+        }
+        Type::List { items, relation } => {
+            let mut schema = json!({"type": "array", "items": used(types, *items)});
+            if let Relation::Map(keys) = relation {
+                schema["x-kubernetes-list-map-keys"] = json!(keys);
+            }
+            schema
+        }
+        Type::Object(object) => {
+            let mut schema = json!({"type": "object"});
+            if let Some(atomic) = object.atomic {
+                schema["x-kubernetes-map-type"] = map_type(atomic);
+            }
+            if object.fields.is_empty() {
+                // A type with a name and without fields is free, without saying so.
+                if let Some(rest) = object.rest.filter(|rest| !matches!(types.all[rest.at], Type::Any { .. }))
+                {
+                    schema["additionalProperties"] = used(types, rest);
+                }
+                return schema;
+            }
+            let fields = object.fields.iter();
+            schema["properties"] =
+                fields.clone().map(|(name, field)| (name.to_string(), property(types, field))).collect();
+            let required: Vec<_> = fields.filter(|(_, field)| field.required).map(|(name, _)| name).collect();
+            if !required.is_empty() {
+                schema["required"] = json!(required);
+            }
+            schema
+        }
+    }
+}
+
+fn property(types: &Types, field: &Field) -> Value {
+    let mut schema = used(types, field.used);
+    if let Some(default) = &field.default {
+        schema["default"] = default.clone();
+    }
+    if !field.values.is_empty() {
+        schema["enum"] = json!(field.values);
+    }
+    if let Some(list) = &field.list {
+        schema["x-kubernetes-list-type"] = list.split(':').next().unwrap_or_default().into();
+    }
+    if !field.patch.is_empty() {
+        schema["x-kubernetes-patch-strategy"] = field.patch.join(",").into();
+    }
+    if let Some(key) = &field.merge_key {
+        schema["x-kubernetes-patch-merge-key"] = (**key).into();
+    }
+    schema
+}
+
+fn map_type(atomic: bool) -> Value {
+    if atomic { "atomic".into() } else { "granular".into() }
+}

@@ -1,0 +1,36 @@
+//! Fields that a type does not have.
+
+use serde_json::Value;
+
+use super::{Type, TypeRef};
+
+impl TypeRef {
+    /// The paths of fields that the type does not have: `spec.containers[0].imag`. For `fieldValidation`, whose words
+    /// are `strict decoding error: unknown field "spec.containers[0].imag"`.
+    pub fn unknown_fields(&self, object: &Value) -> Vec<String> {
+        let mut found = Vec::new();
+        self.find_unknown(object, "", &mut found);
+        found
+    }
+
+    fn find_unknown(&self, value: &Value, path: &str, found: &mut Vec<String>) {
+        match (self.definition(), value) {
+            (Type::Object(object), Value::Object(members)) => {
+                for (name, value) in members {
+                    let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                    match object.known(name) {
+                        Some(used) => self.at(used).find_unknown(value, &path, found),
+                        None if object.keeps_unknown => {}
+                        None => found.push(path),
+                    }
+                }
+            }
+            (Type::List { items, .. }, Value::Array(values)) => {
+                for (at, value) in values.iter().enumerate() {
+                    self.at(*items).find_unknown(value, &format!("{path}[{at}]"), found);
+                }
+            }
+            _ => {}
+        }
+    }
+}

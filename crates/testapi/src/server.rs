@@ -1,0 +1,238 @@
+//! The server that clients talk to: the API behind HTTP, tokens, the log and the faults.
+
+use std::sync::{Arc, OnceLock, Weak};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use serve::Body;
+use serve::http::{ConnectionInfo, Server, Serving};
+
+use crate::builder::Builder;
+use crate::call::Call;
+use crate::faults::{Control, Faults, Refusal, refuse};
+use crate::kubeconfig::kubeconfig;
+use crate::requests::Requests;
+use crate::tokens::Tokens;
+use crate::{Api, Backup};
+
+/// A running server. Dropped, it is gone at once, with its port and all connections.
+#[derive(Debug)]
+pub struct TestApi {
+    serving: Arc<Serving>,
+    shared: Arc<Shared>,
+    ca_pem: Option<String>,
+    first_token: Option<String>,
+}
+
+/// What becomes of the history of events when a server starts anew. The objects stay in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum History {
+    /// Watches can go on where they were.
+    Kept,
+    /// Watches of older versions get 410, as from a watch cache that has to fill again.
+    Lost,
+}
+
+/// What a running server is made of, for the requests that it answers.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    api: Api,
+    tokens: Tokens,
+    requests: Requests,
+    faults: Faults,
+    /// The way back from a request to the server, for faults that concern all connections.
+    serving: OnceLock<Weak<Serving>>,
+}
+
+impl TestApi {
+    /// What can be said before it starts.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    pub(crate) fn new(
+        server: Server,
+        shared: Shared,
+        ca_pem: Option<String>,
+        first_token: Option<String>,
+    ) -> Self {
+        let shared = Arc::new(shared);
+        let answering = shared.clone();
+        let serving = Arc::new(server.serve(move |request, connection| {
+            let shared = answering.clone();
+            async move { shared.answer(request, &connection).await }
+        }));
+        // It is set once, here.
+        let _ = shared.serving.set(Arc::downgrade(&serving));
+        Self { serving, shared, ca_pem, first_token }
+    }
+
+    /// `http://127.0.0.1:40123`
+    pub fn url(&self) -> String {
+        let scheme = if self.ca_pem.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.serving.address())
+    }
+
+    /// The port that it listens on.
+    pub fn port(&self) -> u16 {
+        self.serving.address().port()
+    }
+
+    /// The certificate of its authority, if it speaks TLS.
+    pub fn ca_pem(&self) -> Option<&str> {
+        self.ca_pem.as_deref()
+    }
+
+    /// The text of a kubeconfig file for it, with the first token of the builder.
+    pub fn kubeconfig(&self) -> String {
+        self.kubeconfig_with(self.first_token.as_deref())
+    }
+
+    /// The text of a kubeconfig file with another token, or none.
+    pub fn kubeconfig_with(&self, token: Option<&str>) -> String {
+        kubeconfig(&self.url(), self.ca_pem(), token)
+    }
+
+    /// The server without the network: reads and writes in this process, past tokens, log and faults.
+    pub fn api(&self) -> &Api {
+        &self.shared.api
+    }
+
+    /// What goes wrong.
+    pub fn faults(&self) -> &Faults {
+        &self.shared.faults
+    }
+
+    /// What was asked.
+    pub fn requests(&self) -> &Requests {
+        &self.shared.requests
+    }
+
+    /// Who may ask.
+    pub fn tokens(&self) -> &Tokens {
+        &self.shared.tokens
+    }
+
+    /// How many connections are open.
+    pub fn connections(&self) -> usize {
+        self.serving.connections()
+    }
+
+    /// Closes all connections in the middle of whatever they do; new ones are accepted.
+    pub fn disconnect_all(&self) {
+        self.serving.disconnect_all();
+    }
+
+    /// Refuses new connections from now on, as a machine on which no server runs; the port stays taken, and open
+    /// connections stay.
+    pub fn refuse_connections(&self) {
+        self.serving.refuse();
+    }
+
+    /// Accepts connections again.
+    ///
+    /// # Errors
+    ///
+    /// As listening fails.
+    pub fn accept_connections(&self) -> std::io::Result<()> {
+        self.serving.resume()
+    }
+
+    /// As a server that is killed and started again: all connections break, objects and port stay.
+    ///
+    /// # Errors
+    ///
+    /// As listening fails.
+    pub async fn restart(&self, history: History) -> std::io::Result<()> {
+        self.down_for(|api| api.restart(history == History::Kept)).await
+    }
+
+    /// As a server whose etcd is restored from a backup of [`Api::backup`]: all connections break, the objects are those
+    /// of then, and resourceVersions go back.
+    ///
+    /// # Errors
+    ///
+    /// As listening fails.
+    pub async fn restore(&self, backup: &Backup) -> std::io::Result<()> {
+        self.down_for(|api| api.restore(backup)).await
+    }
+
+    /// Forgets the history: what asks for an older version gets 410.
+    pub fn compact(&self) {
+        self.shared.api.compact();
+    }
+
+    /// Ends it and waits until nothing of it is left.
+    pub async fn stop(self) {
+        let Self { serving, .. } = self;
+        // Else a request that breaks all connections holds it for a moment, and drops it.
+        if let Some(serving) = Arc::into_inner(serving) {
+            serving.stop().await;
+        }
+    }
+
+    /// Does something while nobody can connect.
+    async fn down_for(&self, change: impl FnOnce(&Api)) -> std::io::Result<()> {
+        self.serving.refuse();
+        self.serving.disconnect_all();
+        // Else a watch could still tell that it ends, which one that breaks does not.
+        while self.serving.connections() > 0 {
+            tokio::task::yield_now().await;
+        }
+        change(&self.shared.api);
+        self.serving.resume()
+    }
+}
+
+impl Shared {
+    pub(crate) fn new(api: Api, tokens: Tokens) -> Self {
+        Self { api, tokens, requests: Requests::new(), faults: Faults::new(), serving: OnceLock::new() }
+    }
+
+    async fn answer(&self, request: Request<Bytes>, connection: &ConnectionInfo) -> Response<Body> {
+        let (mut parts, body) = request.into_parts();
+        let user = self.tokens.user(&parts.headers);
+        let known = user.is_some();
+        let call = self.requests.add(|number| Call::new(number, user.unwrap_or_default(), &parts));
+        tracing::debug!(number = call.number, user = call.user, "{call}");
+        let response = if !known {
+            refuse(Refusal::Unauthorized, &call)
+        } else {
+            let plan = self.faults.meet(&call);
+            plan.prepare(&mut parts.headers);
+            let control = Controlled { shared: self, connection };
+            let response = match plan.before(&control).await {
+                Some(response) => response,
+                None => match self.faults.hidden(&call, &mut parts.headers) {
+                    Some(response) => response,
+                    None => self.api.handle(Request::from_parts(parts, body)).await,
+                },
+            };
+            self.faults.apply(&plan, response).await
+        };
+        self.requests.answer(call.number, response.status());
+        response
+    }
+}
+
+/// What a fault of one request can do.
+struct Controlled<'a> {
+    shared: &'a Shared,
+    connection: &'a ConnectionInfo,
+}
+
+impl Control for Controlled<'_> {
+    fn disconnect(&self) {
+        self.connection.close();
+    }
+
+    fn disconnect_all(&self) {
+        if let Some(serving) = self.shared.serving.get().and_then(Weak::upgrade) {
+            serving.disconnect_all();
+        }
+    }
+
+    fn compact(&self) {
+        self.shared.api.compact();
+    }
+}

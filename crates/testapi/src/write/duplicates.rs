@@ -1,0 +1,83 @@
+//! Members that a JSON object has twice, of which a parsed one shows only the last.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+
+/// The paths of members that are there more than once: `metadata.name`. Of text that is no JSON, those before its fault.
+pub(super) fn duplicate_fields(text: &[u8]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut deserializer = serde_json::Deserializer::from_slice(text);
+    // Whoever reads the object says what is wrong with the text.
+    let _ = Walk { path: "", found: &mut found }.deserialize(&mut deserializer);
+    found
+}
+
+struct Walk<'a> {
+    path: &'a str,
+    found: &'a mut Vec<String>,
+}
+
+impl<'de> DeserializeSeed<'de> for Walk<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Walk<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        let mut seen = BTreeSet::new();
+        while let Some(name) = members.next_key::<String>()? {
+            let path = if self.path.is_empty() { name.clone() } else { format!("{}.{name}", self.path) };
+            if !seen.insert(name) {
+                self.found.push(path.clone());
+            }
+            members.next_value_seed(Walk { path: &path, found: self.found })?;
+        }
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        let mut at = 0;
+        loop {
+            let path = format!("{}[{at}]", self.path);
+            if items.next_element_seed(Walk { path: &path, found: self.found })?.is_none() {
+                return Ok(());
+            }
+            at += 1;
+        }
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+}

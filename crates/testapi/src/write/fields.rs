@@ -1,0 +1,77 @@
+//! What is known of fields: their types, and who owns them.
+
+use serde_json::Value;
+use serve::Status;
+
+use super::{Target, Turn, WriteOptions};
+use crate::core::Core;
+use crate::managed::{self, ApplyRequest, Ignored, Writer};
+use crate::schema::{self, TypeRef};
+
+/// The schemas of a group and version for OpenAPI: those of the built-in kinds, or those that definitions give.
+pub(crate) fn schemas(core: &Core, group: &str, version: &str) -> Option<Value> {
+    let definitions = core.definitions();
+    let custom = definitions.values().flat_map(|definition| {
+        let resources = definition.resources.iter();
+        let of_it = resources.filter(|resource| *resource.group == *group && *resource.version == *version);
+        of_it.filter_map(|resource| {
+            let name = format!("{}.{version}.{}", reversed(group), resource.kind);
+            let mut schema = definition.given_schema(version)?.clone();
+            schema["x-kubernetes-group-version-kind"] =
+                serde_json::json!([{ "group": group, "version": version, "kind": &*resource.kind }]);
+            Some((name, schema))
+        })
+    });
+    let custom: serde_json::Map<_, _> = custom.collect();
+    if custom.is_empty() { schema::openapi(group, version) } else { Some(Value::Object(custom)) }
+}
+
+/// `io.x` for `x.io`.
+fn reversed(group: &str) -> String {
+    group.rsplit('.').collect::<Vec<_>>().join(".")
+}
+
+impl Turn<'_> {
+    /// Records in `managedFields` what a write has changed.
+    pub(super) fn track(
+        &self,
+        target: &Target,
+        before: Option<&Value>,
+        after: &mut Value,
+        options: &WriteOptions,
+    ) {
+        // An apply has seen to that.
+        if !options.applied {
+            super::set_type(&target.resource, after);
+            self.as_writer(target, options, |writer| managed::update(before, after, writer));
+        }
+    }
+
+    /// What an apply makes of an object.
+    pub(super) fn applied(
+        &self,
+        target: &Target,
+        live: Option<&Value>,
+        config: &Value,
+        options: &WriteOptions,
+    ) -> Result<Value, Status> {
+        let kind = &target.resource.kind;
+        self.as_writer(target, options, |writer| {
+            managed::apply(ApplyRequest { live, config, kind, force: options.force, writer })
+        })
+    }
+
+    fn as_writer<T>(&self, target: &Target, options: &WriteOptions, run: impl FnOnce(Writer<'_>) -> T) -> T {
+        let resource = &target.resource;
+        let subresource = options.subresource.as_deref().unwrap_or_default();
+        let ignored = Ignored::of(&resource.group, &resource.plural, subresource, target.has_status());
+        run(Writer {
+            manager: &options.manager,
+            subresource,
+            api_version: &resource.api_version(),
+            now: &self.now(),
+            schema: &target.schema().unwrap_or_else(TypeRef::any),
+            ignored: &ignored,
+        })
+    }
+}

@@ -1,0 +1,275 @@
+//! From a request to an answer.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderValue, WARNING};
+use http::request::Parts;
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::BodyExt;
+use serde_json::Value;
+use serve::{Body, Object, Resource, ResourceRequest, Route, Serve, Status, route};
+
+use super::delete::Deleted;
+use super::duplicates::duplicate_fields;
+use super::options::FieldValidation;
+use super::{DeleteOptions, Patch, Target, Turn, WriteOptions, input, scale};
+use crate::core::Core;
+use crate::kinds;
+use crate::refusal::method_not_allowed;
+
+/// What a write is answered with.
+pub(super) struct Answer {
+    code: StatusCode,
+    content: Content,
+    warnings: Vec<String>,
+}
+
+enum Content {
+    Object(Arc<Resource>, Arc<Object>),
+    Json(Value),
+}
+
+impl Answer {
+    fn object(code: StatusCode, target: &Target, object: Arc<Object>) -> Self {
+        Self { code, content: Content::Object(Arc::clone(&target.resource), object), warnings: Vec::new() }
+    }
+
+    pub(super) fn json(code: StatusCode, value: Value) -> Self {
+        Self { code, content: Content::Json(value), warnings: Vec::new() }
+    }
+
+    fn warning(self, warnings: Vec<String>) -> Self {
+        Self { warnings, ..self }
+    }
+}
+
+/// Answers any request.
+pub(crate) async fn handle(core: &Arc<Core>, serve: &Serve, request: Request<Bytes>) -> Response<Body> {
+    let (parts, body) = request.into_parts();
+    let Route::Resource(asked) = route(&parts.method, &parts.uri) else { return serve.read(&parts).await };
+    let is_scale = asked.subresource.as_deref() == Some("scale");
+    let is_write = matches!(parts.method, Method::POST | Method::PUT | Method::PATCH | Method::DELETE);
+    if !is_write && !(is_scale && parts.method == Method::GET) {
+        return serve.read(&parts).await;
+    }
+    let resources = core.resources();
+    let resource = resources.find(&asked.group, &asked.version, &asked.plural).cloned();
+    let Some(resource) = resource.filter(|resource| resource.namespaced || asked.namespace.is_none()) else {
+        return serve.read(&parts).await;
+    };
+    let answered = if parts.method == Method::DELETE && asked.name.is_none() {
+        delete_collection(core, serve, &resource, &asked, &parts, &body).await
+    } else {
+        Writing { core, resource, asked: &asked, parts: &parts, body: &body }.answer()
+    };
+    match answered {
+        Ok(answer) => render(serve, answer, &parts),
+        Err(status) => Serve::refusal(&status, &parts),
+    }
+}
+
+fn render(serve: &Serve, answer: Answer, parts: &Parts) -> Response<Body> {
+    let mut response = match answer.content {
+        Content::Object(resource, object) => serve.object(&resource, &object, parts, answer.code),
+        Content::Json(value) => {
+            let mut response = Response::new(serve::full(value.to_string() + "\n"));
+            *response.status_mut() = answer.code;
+            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            response
+        }
+    };
+    for warning in answer.warnings {
+        let quoted = Value::from(warning).to_string();
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - {quoted}")) {
+            response.headers_mut().append(WARNING, value);
+        }
+    }
+    response
+}
+
+/// A write as it was asked for.
+struct Writing<'a> {
+    core: &'a Core,
+    resource: Arc<Resource>,
+    asked: &'a ResourceRequest,
+    parts: &'a Parts,
+    body: &'a [u8],
+}
+
+impl Writing<'_> {
+    fn answer(&self) -> Result<Answer, Status> {
+        let verb = match (&self.parts.method, &self.asked.name) {
+            (&Method::POST, None) => "create",
+            (&Method::POST, Some(_)) if self.asked.subresource.is_some() => "create",
+            (&Method::GET, Some(_)) => "get",
+            (&Method::PUT, Some(_)) => "update",
+            (&Method::PATCH, Some(_)) => "patch",
+            (&Method::DELETE, Some(_)) => "delete",
+            _ => return Err(method_not_allowed()),
+        };
+        if self.resource.namespaced && self.asked.namespace.is_none() {
+            return Err(method_not_allowed());
+        }
+        let Some(subresource) = self.asked.subresource.as_deref() else {
+            return if self.resource.allows(verb) { self.write(verb) } else { Err(method_not_allowed()) };
+        };
+        let known = self.resource.subresources.iter().find(|known| *known.name == *subresource);
+        let Some(known) = known else { return Err(no_resource()) };
+        if !known.verbs.iter().any(|allowed| **allowed == *verb) {
+            return Err(method_not_allowed());
+        }
+        match subresource {
+            "scale" => self.scale(verb),
+            "status" | "finalize" | "approval" | "ephemeralcontainers" | "resize" => self.write(verb),
+            _ => kinds::subresource(
+                &Turn::new(self.core),
+                &self.target()?,
+                subresource,
+                self.body,
+                &self.options(verb)?,
+            )
+            .map(|(code, value)| Answer::json(code, value)),
+        }
+    }
+
+    fn target(&self) -> Result<Target, Status> {
+        let namespace = self.asked.namespace.as_deref().unwrap_or_default();
+        let name = self.asked.name.as_deref().unwrap_or_default();
+        let target = Target::new(self.core, &self.resource, namespace, name).ok_or_else(no_resource)?;
+        Ok(Target { status: self.asked.subresource.as_deref() == Some("status"), ..target })
+    }
+
+    fn options(&self, verb: &str) -> Result<WriteOptions, Status> {
+        let kind = match verb {
+            "create" => "CreateOptions",
+            "update" => "UpdateOptions",
+            _ => "PatchOptions",
+        };
+        let mut options = WriteOptions::read(kind, &self.asked.query, &self.parts.headers)?;
+        options.subresource = self.asked.subresource.clone();
+        Ok(options)
+    }
+
+    /// A write of the object itself, or of its status.
+    fn write(&self, verb: &str) -> Result<Answer, Status> {
+        if verb == "create" && !self.resource.allows("list") {
+            let object = input::object(&self.resource, &self.parts.headers, self.body)?;
+            let answer = kinds::review(self.core, &self.resource, object)?;
+            return Ok(Answer::json(StatusCode::CREATED, answer));
+        }
+        let target = self.target()?;
+        if verb == "delete" {
+            let options = DeleteOptions::read(&self.asked.query, self.body)?;
+            return delete(&Turn::new(self.core), &target, &options);
+        }
+        let options = self.options(verb)?;
+        let code = |created| if created { StatusCode::CREATED } else { StatusCode::OK };
+        if verb == "patch" {
+            let content_type = self.parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+            let patch = Patch::read(&target, content_type.unwrap_or_default(), self.body)?;
+            patch
+                .check(&options, self.asked.query.get("fieldManager").is_some_and(|name| !name.is_empty()))?;
+            let turn = Turn::new(self.core);
+            let (object, created) = turn.patch(&target, &patch, &options)?;
+            return Ok(Answer::object(code(created), &target, object).warning(turn.warnings.take()));
+        }
+        let object = input::object(&self.resource, &self.parts.headers, self.body)?;
+        input::check_values(&target, &object)?;
+        let warnings = self.check_fields(&target, &object, &options)?;
+        let turn = Turn::new(self.core);
+        let written = match verb {
+            "create" => turn.create(&target, object, &options).map(|object| (object, true)),
+            _ => turn.update(&target, object, &options),
+        };
+        // A write that is refused later is warned of all the same.
+        Ok(match written {
+            Ok((object, created)) => Answer::object(code(created), &target, object).warning(warnings),
+            Err(status) => Answer::json(status.code, status.to_json()).warning(warnings),
+        })
+    }
+
+    /// What to say of fields that no schema has.
+    fn check_fields(
+        &self,
+        target: &Target,
+        object: &Value,
+        options: &WriteOptions,
+    ) -> Result<Vec<String>, Status> {
+        let duplicates = match options.validation {
+            FieldValidation::Ignore => Vec::new(),
+            _ => duplicate_fields(self.body),
+        };
+        input::check_fields(target, object, &duplicates, options)
+    }
+
+    fn scale(&self, verb: &str) -> Result<Answer, Status> {
+        let target = self.target()?;
+        if verb == "get" {
+            let object = target.current().ok_or_else(|| target.not_found())?;
+            return Ok(Answer::json(StatusCode::OK, scale::scale(&target, &object)?));
+        }
+        let options = self.options(verb)?;
+        let turn = Turn::new(self.core);
+        let object = if verb == "patch" {
+            let content_type = self.parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+            let patch = Patch::read(&target, content_type.unwrap_or_default(), self.body)?;
+            turn.patch_scale(&target, &patch, &options)?
+        } else {
+            turn.update_scale(&target, &input::parse("Scale", self.body)?, &options)?
+        };
+        Ok(Answer::json(StatusCode::OK, scale::scale(&target, &object)?))
+    }
+}
+
+fn delete(turn: &Turn<'_>, target: &Target, options: &DeleteOptions) -> Result<Answer, Status> {
+    match turn.delete(target, options)? {
+        Deleted::Waiting(object) => {
+            let code = if options.accepted { StatusCode::ACCEPTED } else { StatusCode::OK };
+            Ok(Answer::object(code, target, object))
+        }
+        Deleted::Gone(object) if Deleted::answers_object(target) => {
+            Ok(Answer::object(StatusCode::OK, target, object))
+        }
+        Deleted::Gone(object) => Ok(Answer::json(StatusCode::OK, Deleted::status(target, &object))),
+    }
+}
+
+/// Deletes what a list with the same parameters shows, and answers with that list.
+async fn delete_collection(
+    core: &Arc<Core>,
+    serve: &Serve,
+    resource: &Arc<Resource>,
+    asked: &ResourceRequest,
+    parts: &Parts,
+    body: &[u8],
+) -> Result<Answer, Status> {
+    if !resource.allows("deletecollection") || resource.namespaced && asked.namespace.is_none() {
+        return Err(method_not_allowed());
+    }
+    let options = DeleteOptions::read(&asked.query, body)?;
+    let mut get = Request::new(()).into_parts().0;
+    get.uri = parts.uri.clone();
+    let answer = serve.read(&get).await;
+    let code = answer.status();
+    let list = answer.into_body().collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+    let list: Value = serde_json::from_slice(&list).unwrap_or_default();
+    if code != StatusCode::OK {
+        return Ok(Answer::json(code, list));
+    }
+    let namespace = asked.namespace.as_deref().unwrap_or_default();
+    let turn = Turn::new(core);
+    for item in list["items"].as_array().into_iter().flatten() {
+        let name = super::Meta(item).name();
+        let Some(target) = Target::new(core, resource, namespace, name) else { continue };
+        match turn.delete(&target, &options) {
+            Err(status) if status.code != StatusCode::NOT_FOUND => return Err(status),
+            _ => {}
+        }
+    }
+    Ok(Answer::json(StatusCode::OK, list))
+}
+
+pub(super) fn no_resource() -> Status {
+    Status::new(serve::Reason::NotFound, "the server could not find the requested resource")
+}

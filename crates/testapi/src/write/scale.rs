@@ -1,0 +1,146 @@
+//! The subresource `scale`: how many there are to be.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use serve::{Object, Status};
+
+use super::patch::{Patch, apply_to};
+use super::{Meta, Target, Turn, WriteOptions, typed};
+use crate::refusal::modified;
+use crate::store::decode;
+
+/// Where a kind keeps what its scale says (RFC 6901).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ScalePaths {
+    pub(crate) spec: String,
+    pub(crate) status: String,
+    pub(crate) selector: Option<String>,
+}
+
+impl ScalePaths {
+    fn of(target: &Target) -> Option<Self> {
+        if let Some(definition) = &target.definition {
+            return definition.scale(&target.resource.version).cloned();
+        }
+        let has = target.resource.subresources.iter().any(|subresource| &*subresource.name == "scale");
+        has.then(|| Self {
+            spec: "/spec/replicas".into(),
+            status: "/status/replicas".into(),
+            selector: Some("/spec/selector".into()),
+        })
+    }
+}
+
+/// The scale of an object.
+pub(crate) fn scale(target: &Target, object: &Object) -> Result<Value, Status> {
+    let paths = ScalePaths::of(target).ok_or_else(|| target.not_found())?;
+    let object = decode(object);
+    let count = |path: &str| object.pointer(path).and_then(Value::as_i64).unwrap_or(0);
+    let mut spec = json!({});
+    if count(&paths.spec) != 0 {
+        spec["replicas"] = count(&paths.spec).into();
+    }
+    let mut status = json!({ "replicas": count(&paths.status) });
+    if let Some(selector) = paths.selector.and_then(|path| object.pointer(&path).map(selector_text)) {
+        status["selector"] = selector.into();
+    }
+    let mut metadata = json!({ "name": Meta(&object).name() });
+    for name in ["namespace", "uid", "resourceVersion", "creationTimestamp"] {
+        if let Some(value) = object["metadata"].get(name) {
+            metadata[name] = value.clone();
+        }
+    }
+    Ok(json!({
+        "kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status,
+    }))
+}
+
+/// `app=cart,tier in (a,b)`, from a selector in any of the forms that kinds have.
+fn selector_text(selector: &Value) -> String {
+    let Some(members) = selector.as_object() else { return selector.as_str().unwrap_or_default().into() };
+    let equal = |labels: &Value| -> Vec<String> {
+        let labels = labels.as_object().into_iter().flatten();
+        labels.map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default())).collect()
+    };
+    if !members.contains_key("matchLabels") && !members.contains_key("matchExpressions") {
+        return equal(selector).join(",");
+    }
+    let mut words = equal(&selector["matchLabels"]);
+    for requirement in selector["matchExpressions"].as_array().into_iter().flatten() {
+        let key = requirement["key"].as_str().unwrap_or_default();
+        let values = requirement["values"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let values = values.collect::<Vec<_>>().join(",");
+        words.push(match requirement["operator"].as_str().unwrap_or_default() {
+            "In" => format!("{key} in ({values})"),
+            "NotIn" => format!("{key} notin ({values})"),
+            "Exists" => key.into(),
+            _ => format!("!{key}"),
+        });
+    }
+    words.sort();
+    words.join(",")
+}
+
+impl Turn<'_> {
+    /// Replaces an object's scale.
+    pub(crate) fn update_scale(
+        &self,
+        target: &Target,
+        scale: &Value,
+        options: &WriteOptions,
+    ) -> Result<Arc<Object>, Status> {
+        let existing = target.current().ok_or_else(|| target.not_found())?;
+        let version = Meta(scale).resource_version();
+        if !version.is_empty() && version != existing.revision.to_string() {
+            return Err(modified(&target.resource, &target.name));
+        }
+        self.set_scale(target, &existing, scale, options)
+    }
+
+    /// Changes an object's scale.
+    pub(crate) fn patch_scale(
+        &self,
+        target: &Target,
+        patch: &Patch,
+        options: &WriteOptions,
+    ) -> Result<Arc<Object>, Status> {
+        let existing = target.current().ok_or_else(|| target.not_found())?;
+        let mut new = scale(target, &existing)?;
+        match patch {
+            Patch::Apply(config) => crate::patch::merge(&mut new, config.clone()),
+            // A scale has no lists: to merge strategically is to merge.
+            Patch::Strategic(by) => crate::patch::merge(&mut new, by.clone()),
+            other => apply_to(&mut new, target, other)?,
+        }
+        self.set_scale(target, &existing, &new, options)
+    }
+
+    fn set_scale(
+        &self,
+        target: &Target,
+        existing: &Arc<Object>,
+        scale: &Value,
+        options: &WriteOptions,
+    ) -> Result<Arc<Object>, Status> {
+        let paths = ScalePaths::of(target).ok_or_else(|| target.not_found())?;
+        let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
+        let before = typed(&target.resource, existing);
+        let mut object = before.clone();
+        set_pointer(&mut object, &paths.spec, replicas.into());
+        let options = WriteOptions { subresource: Some("scale".into()), ..options.clone() };
+        self.replace(target, existing, &before, object, &options)
+    }
+}
+
+/// Sets a value, with the objects on the way to it.
+fn set_pointer(object: &mut Value, pointer: &str, value: Value) {
+    let mut at = object;
+    for part in pointer.split('/').skip(1) {
+        if !at.is_object() {
+            *at = json!({});
+        }
+        at = &mut at[part];
+    }
+    *at = value;
+}
