@@ -4,6 +4,8 @@
 
 pub mod backoff;
 mod change;
+#[cfg(all(test, loom))]
+mod interleavings;
 mod key;
 mod labels;
 pub mod mailbox;
@@ -11,6 +13,7 @@ mod object;
 pub mod reflector;
 mod selector;
 pub mod store;
+mod sync;
 mod time;
 mod uid;
 mod version;

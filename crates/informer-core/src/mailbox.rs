@@ -171,11 +171,13 @@ impl Mailbox {
             let change = Change { delta: Delta::Added(object), source: Source::List };
             return Some(Notice::Change { change, initial: true });
         }
-        if self.sync == Sync::Pending && self.initial_in_every + self.coalesced.initial_len() == 0 {
+        let first_content_left = self.initial_in_every + self.coalesced.initial_len() > 0;
+        if self.sync == Sync::Pending && !first_content_left {
             self.sync = Sync::Told;
             return Some(Notice::Synced);
         }
-        if self.lagged > 0 {
+        // What was dropped came after the first content: told before it, nothing would say that it is outdated.
+        if self.lagged > 0 && !first_content_left {
             return Some(Notice::Lagged(std::mem::take(&mut self.lagged)));
         }
         // What is merged came after what is not; but where changes are dropped, it is the first content.

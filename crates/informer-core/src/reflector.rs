@@ -64,7 +64,7 @@ pub enum Input {
     Start,
     /// The time is what the call says; deadlines may have passed.
     Tick,
-    /// Whatever is waited for may be there now: try at once.
+    /// Whatever is waited for may be there now: try at once. A request under way goes on as it is.
     Wake,
     /// End for good.
     Stop,
@@ -210,8 +210,8 @@ struct Known {
     short_watches: u32,
     /// When internal errors inside watches began.
     internal_errors_since: Option<Time>,
-    /// When a watch last expired.
-    expired_at: Option<Time>,
+    /// When a watch last expired, and from which version.
+    expired: Option<(Time, ResourceVersion)>,
     /// The credentials were read again and nothing has been accepted since.
     credentials_refreshed: bool,
 }
@@ -235,7 +235,7 @@ impl Reflector {
                 streaming_attempts: 0,
                 short_watches: 0,
                 internal_errors_since: None,
-                expired_at: None,
+                expired: None,
                 credentials_refreshed: false,
             },
             outputs: VecDeque::new(),
@@ -253,6 +253,8 @@ impl Reflector {
             (_, Input::Tick) => self.tick(now),
             (State::Waiting { next, .. }, Input::Wake) => self.resume(now, *next),
             (State::Waiting { .. }, _) => {}
+            // A request under way has its own time.
+            (_, Input::Start | Input::Wake) => {}
             (State::Listing(_), input) => self.listing(now, input),
             (State::Streaming(_), input) => self.streaming(now, input),
             (State::Watching(_), input) => self.watching(now, input),
@@ -289,6 +291,11 @@ impl Reflector {
     /// The newest version seen.
     pub fn last_version(&self) -> &ResourceVersion {
         &self.known.last_version
+    }
+
+    /// Until when no streaming list is asked for, because the last one was refused or did not come to its end.
+    pub fn streaming_refused_until(&self) -> Option<Time> {
+        self.known.streaming_refused_until
     }
 
     fn tick(&mut self, now: Time) {

@@ -194,7 +194,8 @@ impl Store {
         };
         self.apply_one(slot, Some(&known), None, indexes);
         self.vacated_slots.push(slot);
-        Some(Change { delta: Delta::Deleted { old: known, last: object }, source: Source::Watch })
+        let last = last_known(&known, &object);
+        Some(Change { delta: Delta::Deleted { old: known, last }, source: Source::Watch })
     }
 
     /// Takes a bookmark: the source has come this far without further changes.
@@ -265,7 +266,8 @@ impl Store {
             .filter(|(slot, _)| !kept.contains(*slot))
             .filter(|(slot, object)| is_restored || !is_newer(object) || last_states.contains_key(slot))
             .map(|(slot, object)| {
-                let last = last_states.get(&slot).unwrap_or(object).clone();
+                let last =
+                    last_states.get(&slot).map_or_else(|| object.clone(), |last| last_known(object, last));
                 Gone { slot, known: object.clone(), last }
             })
             .collect();
@@ -431,6 +433,11 @@ impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Store({:?})", self.cache())
     }
+}
+
+/// The last state of what the cache has: not that of another incarnation, which came and went unheard of.
+fn last_known(known: &Arc<Object>, last: &Arc<Object>) -> Arc<Object> {
+    if last.uid() == known.uid() { last.clone() } else { known.clone() }
 }
 
 /// The objects of a scope and their slots.

@@ -13,10 +13,11 @@ mod watch;
 mod window;
 
 #[cfg(test)]
-mod testing;
+use fuzzing::json as testing;
 
 pub use error::WireError;
 pub use list::{Limits, ListDecoder, ListMeta, ListPart};
+use scan::key_of_part;
 pub use scan::{
     Bookmark, ScanError, ScannedObject, TypeMeta, managed_fields_span, scan_bookmark, scan_object,
     without_managed_fields,

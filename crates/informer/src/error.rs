@@ -95,6 +95,27 @@ impl Error {
     }
 }
 
+/// An error and its causes in one line. What wrapping layers repeat is said once.
+///
+/// ```
+/// let cause = std::io::Error::other("no route to host");
+/// let error = informer::transport::TransportError::new("the request failed", Some(cause.into()));
+/// assert_eq!(informer::error_chain(&error), "the request failed: no route to host");
+/// ```
+pub fn error_chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let cause = error.to_string();
+        if !text.contains(&cause) {
+            text.push_str(": ");
+            text.push_str(&cause);
+        }
+        source = error.source();
+    }
+    text
+}
+
 impl From<Kind> for Error {
     fn from(kind: Kind) -> Self {
         Self(Arc::new(kind))

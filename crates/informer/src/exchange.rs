@@ -9,6 +9,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::Stream;
 use informer_core::wire::{ApiStatus, ListDecoder, WatchDecoder};
 
+use crate::error_chain;
 use crate::transport::{Response, TransportError};
 
 type Content = Pin<Box<dyn Stream<Item = Result<Bytes, TransportError>> + Send>>;
@@ -85,7 +86,7 @@ impl Exchange {
                         return Progress::End;
                     };
                     match answer {
-                        Err(error) => return Progress::Unreachable(error.chain()),
+                        Err(error) => return Progress::Unreachable(error_chain(&error)),
                         Ok(response) if response.head.status.is_success() => {
                             *self = Self::Receiving { content: response.into_content(), decoder };
                             return Progress::Accepted;
@@ -118,7 +119,7 @@ impl Exchange {
                     }
                     Some(Err(error)) => {
                         *self = Self::Idle;
-                        return Progress::Broken(error.chain());
+                        return Progress::Broken(error_chain(&error));
                     }
                     // The decoder may still hold a last frame: the caller finishes it.
                     None => return Progress::End,

@@ -1,26 +1,29 @@
 //! Where informers come from: one per resource and selection, however many ask.
 
+mod builder;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use informer_core::View;
-use informer_core::backoff::BackoffConfig;
-use informer_core::reflector::ReflectorConfig;
 use kube_client::{Client, Config};
 use kube_core::metadata::PartialObjectMeta;
 use kube_core::{DynamicObject, Resource};
-use tokio_util::sync::CancellationToken;
 
 use crate::informer::Informer;
+use crate::metrics::{FactoryMetrics, free_number};
 use crate::resource::{ResourceType, Selection};
 use crate::runtime::Runtime;
 use crate::server::Server;
-use crate::shared::{Content, Core, Life, ListOptionsTweak, Settings, Shared};
+use crate::shared::{Content, Core, Life, Settings, Shared};
 use crate::sync::NotSynced;
 use crate::transform::Transform;
 use crate::transport::{KubeTransport, Transport};
-use crate::{Error, FirstListChoice, Layout, StreamingListChoice};
+use crate::{Error, Layout};
+use builder::Connection;
+
+pub use builder::FactoryBuilder;
 
 /// Makes informers that share: per resource and selection there is one cache and one watch, whatever the views.
 ///
@@ -67,20 +70,6 @@ struct Identity {
     content: Content,
 }
 
-/// Builds a [`SharedInformerFactory`].
-#[must_use = "nothing happens before `build`"]
-pub struct FactoryBuilder {
-    connection: Connection,
-    selection: Selection,
-    options: Options,
-    stop: CancellationToken,
-}
-
-enum Connection {
-    Config(Box<Config>),
-    Transport(Arc<dyn Transport>),
-}
-
 struct Options {
     settings: Settings,
     resync: HashMap<ResourceType, Duration>,
@@ -88,9 +77,6 @@ struct Options {
     layout: Layout,
     start_at_once: bool,
 }
-
-/// Objects of up to this size are accepted: etcd's limit is 1.5 MiB by default, aggregated servers have their own.
-const ITEM_LIMIT: usize = 16 * 1024 * 1024;
 
 impl SharedInformerFactory {
     /// A factory with default options, for all namespaces, on a connection thread of its own.
@@ -212,13 +198,19 @@ impl SharedInformerFactory {
         crate::sync::wait_for_all(&self.inner.started(), limit, false).await
     }
 
-    /// As [`SharedInformerFactory::wait_for_sync`], but gives up as soon as the server denies a resource (401, 403, 404).
+    /// As [`SharedInformerFactory::wait_for_sync`], but gives up as soon as the server denies a resource
+    /// ([`Status::Denied`](crate::Status::Denied)).
     ///
     /// # Errors
     ///
     /// When one is denied, or not there within `limit`.
     pub async fn wait_for_sync_or_denial(&self, limit: Duration) -> Result<(), NotSynced> {
         crate::sync::wait_for_all(&self.inner.started(), limit, true).await
+    }
+
+    /// What all informers of which somebody has a handle hold and have done, at this moment.
+    pub fn metrics(&self) -> FactoryMetrics {
+        FactoryMetrics::of(&self.inner.living())
     }
 
     /// Stops every informer and waits until nothing runs: no task, no request, no handler's call.
@@ -289,6 +281,7 @@ impl Inner {
             self.server.clone(),
             self.runtime.clone(),
             self.life.part(),
+            free_number(&resource, selection, informers.values().filter_map(Weak::upgrade)),
         ));
         informers.insert(identity(content), Arc::downgrade(&shared));
         shared
@@ -310,171 +303,6 @@ impl Inner {
     fn started(&self) -> Vec<Arc<Core>> {
         let cores = self.living().into_iter().map(|informer| informer.core().clone());
         cores.filter(|core| core.is_started()).collect()
-    }
-}
-
-impl FactoryBuilder {
-    fn new(connection: Connection) -> Self {
-        let settings = Settings {
-            reflector: ReflectorConfig::default(),
-            first_list: FirstListChoice::default(),
-            streaming_list: StreamingListChoice::default(),
-            gzip: false,
-            item_limit: ITEM_LIMIT,
-            tweak: None,
-            resync: None,
-        };
-        let options = Options {
-            settings,
-            resync: HashMap::new(),
-            transform: None,
-            layout: Layout::default(),
-            start_at_once: false,
-        };
-        Self { connection, selection: Selection::default(), options, stop: CancellationToken::new() }
-    }
-
-    /// Looks at one namespace only.
-    pub fn namespace(self, namespace: &str) -> Self {
-        self.namespaces([namespace])
-    }
-
-    /// Looks at these namespaces only. None means all.
-    pub fn namespaces<'a>(mut self, namespaces: impl IntoIterator<Item = &'a str>) -> Self {
-        self.selection.namespaces = sorted(namespaces);
-        self
-    }
-
-    /// Looks only at objects with matching labels.
-    pub fn labels(mut self, selector: &str) -> Self {
-        selector.clone_into(&mut self.selection.labels);
-        self
-    }
-
-    /// Looks only at objects with matching fields.
-    pub fn fields(mut self, selector: &str) -> Self {
-        selector.clone_into(&mut self.selection.fields);
-        self
-    }
-
-    /// Changes the query parameters of each list and watch.
-    pub fn tweak_list_options(
-        mut self,
-        tweak: impl Fn(&ResourceType, &mut Vec<(String, String)>) + Send + Sync + 'static,
-    ) -> Self {
-        let tweak: ListOptionsTweak = Arc::new(tweak);
-        self.options.settings.tweak = Some(tweak);
-        self
-    }
-
-    /// The resync period of handlers that do not choose one. Zero, the default: never.
-    pub fn resync(mut self, period: Duration) -> Self {
-        self.options.settings.resync = (!period.is_zero()).then_some(period);
-        self
-    }
-
-    /// The same for the handlers of one resource.
-    pub fn resync_of(mut self, resource: ResourceType, period: Duration) -> Self {
-        self.options.resync.insert(resource, period);
-        self
-    }
-
-    /// Changes each object of each resource before it is kept.
-    pub fn transform(mut self, transform: Transform) -> Self {
-        self.options.transform = Some(transform);
-        self
-    }
-
-    /// How objects are kept.
-    pub fn layout(mut self, layout: Layout) -> Self {
-        self.options.layout = layout;
-        self
-    }
-
-    /// Starts each informer when it is asked for, without [`SharedInformerFactory::start`].
-    pub fn start_at_once(mut self) -> Self {
-        self.options.start_at_once = true;
-        self
-    }
-
-    /// How the first list reads.
-    pub fn first_list(mut self, choice: FirstListChoice) -> Self {
-        self.options.settings.first_list = choice;
-        self
-    }
-
-    /// Whether first contents come as streaming lists.
-    pub fn streaming_list(mut self, choice: StreamingListChoice) -> Self {
-        self.options.settings.streaming_list = choice;
-        self
-    }
-
-    /// Asks the server to compress lists and watches. Off by default: within a cluster the network is faster.
-    pub fn gzip(mut self, gzip: bool) -> Self {
-        self.options.settings.gzip = gzip;
-        self
-    }
-
-    /// Waits after failures.
-    pub fn backoff(mut self, backoff: BackoffConfig) -> Self {
-        self.options.settings.reflector.backoff = backoff;
-        self
-    }
-
-    /// A watch asks the server to end it after a random time between this and twice this. At least 5 minutes.
-    pub fn min_watch_timeout(mut self, timeout: Duration) -> Self {
-        self.options.settings.reflector.min_watch_timeout = timeout;
-        self
-    }
-
-    /// A watch without an event or a bookmark for this long is taken as dead. 130 s by default: two missed bookmarks.
-    pub fn silence_limit(mut self, limit: Duration) -> Self {
-        self.options.settings.reflector.silence_limit = limit;
-        self
-    }
-
-    /// How often something denied (401, 403, 404) is asked for again, jitter apart. 30 s by default.
-    pub fn denied_retry(mut self, period: Duration) -> Self {
-        self.options.settings.reflector.denied_retry = period;
-        self
-    }
-
-    /// How long internal errors inside of a watch are retried without a list. Zero, the default: not at all.
-    pub fn internal_error_retry(mut self, limit: Duration) -> Self {
-        self.options.settings.reflector.internal_error_retry = limit;
-        self
-    }
-
-    /// Stops everything when the token is cancelled.
-    pub fn stop_token(mut self, token: CancellationToken) -> Self {
-        self.stop = token.child_token();
-        self
-    }
-
-    /// Makes the factory. Nothing is sent before the start of an informer.
-    ///
-    /// # Errors
-    ///
-    /// When the configuration cannot be used, or, for a client or transport of one's own, outside of a tokio runtime.
-    pub fn build(self) -> Result<SharedInformerFactory, Error> {
-        let (transport, runtime): (Arc<dyn Transport>, Runtime) = match self.connection {
-            Connection::Transport(transport) => {
-                (transport, Runtime::current().map_err(|_| Error::no_runtime())?)
-            }
-            Connection::Config(config) => {
-                let runtime = Runtime::own_thread().map_err(Error::thread)?;
-                let transport = runtime.enter(|| KubeTransport::new(*config))?;
-                (Arc::new(transport), runtime)
-            }
-        };
-        let inner = Inner {
-            options: self.options,
-            server: Arc::new(Server::new(transport)),
-            runtime,
-            life: Life::new(self.stop),
-            informers: Mutex::default(),
-        };
-        Ok(SharedInformerFactory { inner: Arc::new(inner), selection: self.selection })
     }
 }
 

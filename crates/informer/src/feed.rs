@@ -23,7 +23,6 @@ pub(crate) struct Feed<T> {
     layout: Layout,
     subscriber: Arc<Subscriber>,
     filter: Option<Filter<T>>,
-    name: String,
     /// Keys whose newest version cannot be read, with the last version that was told.
     undecodable: HashMap<ObjectKey, Option<Arc<Object>>>,
     resync: Option<Resync>,
@@ -52,7 +51,8 @@ impl<T: View> Feed<T> {
         if core.life.is_stopped() {
             return Err(Error::stopped(&core.resource));
         }
-        let subscriber = core.fanout.subscribe(delivery).ok_or_else(|| Error::stopped(&core.resource))?;
+        let subscriber =
+            core.fanout.subscribe(delivery, name).ok_or_else(|| Error::stopped(&core.resource))?;
         // The snapshot is taken after the subscription began to collect: nothing falls in between.
         let snapshot = core.cache.snapshot();
         let present = snapshot.iter().cloned().collect();
@@ -60,15 +60,16 @@ impl<T: View> Feed<T> {
         let resync =
             resync.map(|period| Resync { period, timer: Box::pin(tokio::time::sleep(period)), round: None });
         let layout = informer.layout();
-        Ok(Self { core, layout, subscriber, filter, name, undecodable: HashMap::new(), resync })
+        Ok(Self { core, layout, subscriber, filter, undecodable: HashMap::new(), resync })
     }
 
     pub(crate) fn subscriber(&self) -> &Arc<Subscriber> {
         &self.subscriber
     }
 
-    pub(crate) fn name(&self) -> &str {
-        &self.name
+    /// Which subscription it is, for logs.
+    pub(crate) fn name(&self) -> String {
+        format!("{} of {}", self.subscriber.name(), self.core.resource)
     }
 
     pub(crate) async fn next(&mut self) -> Option<Change<T>> {
@@ -178,7 +179,7 @@ impl<T: View> Feed<T> {
     fn wants(&self, object: &T) -> bool {
         let Some(filter) = &self.filter else { return true };
         catch_unwind(AssertUnwindSafe(|| filter(object))).unwrap_or_else(|_| {
-            tracing::error!(subscription = self.name, "the filter panicked: the object is left out");
+            tracing::error!(subscription = self.name(), "the filter panicked: the object is left out");
             false
         })
     }

@@ -221,7 +221,11 @@ async fn run<T: View>(feed: Feed<T>, handler: impl Handler<T>, progress: watch::
             break;
         }
         let synced = matches!(change, Change::Synced);
-        if AssertUnwindSafe(call(&mut handler, change)).catch_unwind().await.is_err() {
+        let meter = &feed.subscriber().meter;
+        meter.begin();
+        let panicked = AssertUnwindSafe(call(&mut handler, change)).catch_unwind().await.is_err();
+        meter.end();
+        if panicked {
             tracing::error!(handler = feed.name(), "the handler panicked; the next change is handled");
         }
         if synced {

@@ -6,21 +6,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::{Stream, StreamExt};
-use informer_core::reflector::{Report, Status};
+use informer_core::backoff::BackoffConfig;
+use informer_core::reflector::Status;
 use informer_core::{DecodeError, Object, ResourceVersion, Scope, View};
-use tokio::sync::broadcast;
 
 use crate::changes::Changes;
 use crate::handler::{Handler, Registration};
 use crate::index::{Index, Key};
 use crate::lister::Lister;
+use crate::metrics::InformerMetrics;
+use crate::reports::Reports;
 use crate::resource::ResourceType;
 use crate::shared::{Core, Shared};
 use crate::snapshot::Snapshot;
 use crate::subscribe::Subscribe;
 use crate::sync::NotSynced;
 use crate::transform::Transform;
-use crate::{Error, Layout};
+use crate::{Error, Layout, Quarantined};
 
 /// A local, indexed, always current copy of a resource's objects, as `T`s.
 ///
@@ -176,6 +178,21 @@ impl<T: View> Informer<T> {
         self.core().set_transform(transform)
     }
 
+    /// How long this informer waits after failures, where that is not to be as for the others of its factory
+    /// ([`FactoryBuilder::backoff`](crate::FactoryBuilder::backoff)).
+    ///
+    /// # Errors
+    ///
+    /// When the informer was started ([`Error::is_already_started`]).
+    pub fn set_backoff(&self, backoff: BackoffConfig) -> Result<(), Error> {
+        self.core().set_backoff(backoff)
+    }
+
+    /// What the informer holds and has done, at this moment.
+    pub fn metrics(&self) -> InformerMetrics {
+        InformerMetrics::of(self.core())
+    }
+
     /// Where the informer stands.
     pub fn status(&self) -> Status {
         self.core().progress.status().borrow().clone()
@@ -198,9 +215,15 @@ impl<T: View> Informer<T> {
     }
 
     /// What went wrong or is noteworthy from now on: each disconnect with its cause, objects that cannot be read.
-    /// An observer that is 256 reports behind misses some. Ends when the informer stops; does not keep it alive.
-    pub fn reports(&self) -> broadcast::Receiver<Report> {
-        self.core().progress.reports()
+    /// Does not keep the informer alive.
+    pub fn reports(&self) -> Reports {
+        Reports::new(self.core().progress.reports())
+    }
+
+    /// Objects whose newest version could not be read, as far as their keys could, by key; the cache has the last one that
+    /// could be read, if any. Up to 4096 are remembered, each until its next good version.
+    pub fn quarantined(&self) -> Vec<Quarantined> {
+        self.core().quarantine.all()
     }
 
     /// Whether the first content is in the cache.
@@ -221,7 +244,7 @@ impl<T: View> Informer<T> {
         crate::sync::wait_for_all(&[self.core().clone()], limit, false).await
     }
 
-    /// As [`Informer::wait_for_sync`], but gives up as soon as the server denies the resource (401, 403, 404).
+    /// As [`Informer::wait_for_sync`], but gives up as soon as the server denies the resource ([`Status::Denied`]).
     ///
     /// # Errors
     ///

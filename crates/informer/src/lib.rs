@@ -51,7 +51,7 @@
 //! | make informers, choose options | [`SharedInformerFactory`], [`FactoryBuilder`] |
 //! | read objects | [`Lister`], [`Index`], [`Snapshot`] |
 //! | be told of changes | [`Handler`], [`Changes`], [`Subscribe`] |
-//! | know how it stands | [`Informer::status`], [`Informer::reports`], [`NotSynced`] |
+//! | know how it stands | [`Informer::status`], [`Informer::reports`], [`NotSynced`], [`metrics`] |
 
 mod change;
 mod changes;
@@ -64,6 +64,8 @@ mod handler;
 mod index;
 mod informer;
 mod lister;
+pub mod metrics;
+mod reports;
 mod resource;
 mod runtime;
 mod server;
@@ -77,13 +79,15 @@ pub mod transport;
 pub use change::{Change, Deleted, Previous};
 pub use changes::Changes;
 pub use choices::{FirstListChoice, Layout, StreamingListChoice};
-pub use error::Error;
+pub use error::{Error, error_chain};
 pub use factory::{FactoryBuilder, SharedInformerFactory};
 pub use handler::{Handler, Registration};
 pub use index::{Index, Key};
 pub use informer::Informer;
 pub use lister::Lister;
+pub use reports::Reports;
 pub use resource::ResourceType;
+pub use shared::Quarantined;
 pub use snapshot::Snapshot;
 pub use subscribe::Subscribe;
 pub use sync::{Missing, NotSynced};

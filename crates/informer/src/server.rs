@@ -1,21 +1,30 @@
 //! The server behind a factory: how to reach it and what is known of it.
 
+use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use informer_core::reflector::{FirstList, ReflectorConfig, StreamingList};
+use informer_core::wire::ApiStatus;
 use tokio::sync::OnceCell;
+use tokio::time::Instant;
 
-use crate::shared::Settings;
+use crate::resource::ResourceType;
+use crate::shared::{Settings, lock};
 use crate::transport::Transport;
 use crate::{FirstListChoice, StreamingListChoice};
 
 pub(crate) struct Server {
     transport: Arc<dyn Transport>,
     version: OnceCell<Version>,
+    /// Streaming lists that were refused: when, and with which words.
+    refused: Mutex<HashMap<ApiGroup, (Instant, ApiStatus)>>,
 }
+
+/// A group and a version. Each is served by one server: the apiserver itself, or one that it aggregates.
+type ApiGroup = (String, String);
 
 /// A Kubernetes version, as far as it decides anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,7 +41,7 @@ const VERSION_LIMIT: usize = 64 * 1024;
 
 impl Server {
     pub(crate) fn new(transport: Arc<dyn Transport>) -> Self {
-        Self { transport, version: OnceCell::new() }
+        Self { transport, version: OnceCell::new(), refused: Mutex::default() }
     }
 
     pub(crate) fn transport(&self) -> &Arc<dyn Transport> {
@@ -56,6 +65,22 @@ impl Server {
             StreamingListChoice::Always => StreamingList::Preferred,
         };
         ReflectorConfig { first_list, streaming_list, ..settings.reflector.clone() }
+    }
+
+    /// A streaming list was refused: the others need not ask.
+    pub(crate) fn streaming_list_refused(&self, resource: &ResourceType, status: ApiStatus) {
+        lock(&self.refused).insert(api_group(resource), (Instant::now(), status));
+    }
+
+    /// What the server would say to a streaming list, if it refused one within `time`.
+    pub(crate) fn refuses_streaming_list(
+        &self,
+        resource: &ResourceType,
+        time: Duration,
+    ) -> Option<ApiStatus> {
+        let refused = lock(&self.refused);
+        let (at, status) = refused.get(&api_group(resource))?;
+        (at.elapsed() < time).then(|| status.clone())
     }
 
     /// A number that no two reflectors share.
@@ -88,6 +113,10 @@ impl Server {
         }
         Version::from_json(&body)
     }
+}
+
+fn api_group(resource: &ResourceType) -> ApiGroup {
+    (resource.group.clone(), resource.version.clone())
 }
 
 impl Version {

@@ -2,20 +2,28 @@
 
 mod driver;
 mod fanout;
+mod journal;
 mod life;
+mod memory;
 mod progress;
+mod quarantine;
 mod reader;
 mod source;
+mod tally;
 
+use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use http::HeaderValue;
+use informer_core::backoff::BackoffConfig;
 use informer_core::reflector::ReflectorConfig;
 use informer_core::store::Replace;
 use informer_core::{Cache, Change, Scope, SourceId, Store};
 
+use crate::metrics::Counters;
 use crate::resource::{ResourceType, Selection};
 use crate::runtime::Runtime;
 use crate::server::Server;
@@ -26,6 +34,8 @@ use source::Sources;
 pub(crate) use fanout::{Fanout, Subscriber};
 pub(crate) use life::Life;
 pub(crate) use progress::Progress;
+pub(crate) use quarantine::Quarantine;
+pub use quarantine::Quarantined;
 
 /// What of each object is fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -43,6 +53,7 @@ pub(crate) struct Settings {
     pub(crate) streaming_list: StreamingListChoice,
     pub(crate) gzip: bool,
     pub(crate) item_limit: usize,
+    pub(crate) user_agent: HeaderValue,
     pub(crate) tweak: Option<ListOptionsTweak>,
     pub(crate) resync: Option<Duration>,
 }
@@ -66,7 +77,11 @@ pub(crate) struct Core {
     pub(crate) cache: Cache,
     pub(crate) fanout: Fanout,
     pub(crate) progress: Progress,
+    pub(crate) quarantine: Quarantine,
     pub(crate) life: Life,
+    pub(crate) counters: Arc<Counters>,
+    /// Tells it from others whose metrics have the same labels.
+    pub(crate) number: usize,
     /// The writing side. Changes are put into the mailboxes before it is unlocked, so that everybody hears of them in
     /// the order in which they happened, whichever source they came from.
     store: Mutex<Store>,
@@ -82,6 +97,7 @@ pub(crate) struct Setup {
     started: bool,
     pub(crate) content: Content,
     pub(crate) transform: Option<Transform>,
+    pub(crate) backoff: BackoffConfig,
     /// What to look at from the start on.
     scopes: Vec<Scope>,
 }
@@ -94,9 +110,11 @@ impl Shared {
         server: Arc<Server>,
         runtime: Runtime,
         life: Life,
+        number: usize,
     ) -> Self {
         let store = Store::new();
         let scopes = selection.scopes();
+        let backoff = settings.reflector.backoff.clone();
         let core = Core {
             resource,
             selection,
@@ -105,9 +123,12 @@ impl Shared {
             cache: store.cache(),
             fanout: Fanout::default(),
             progress: Progress::default(),
+            quarantine: Quarantine::default(),
             life,
+            counters: Arc::default(),
+            number,
             store: Mutex::new(store),
-            setup: Mutex::new(Setup { started: false, content, transform, scopes }),
+            setup: Mutex::new(Setup { started: false, content, transform, backoff, scopes }),
             sources: Mutex::default(),
             runtime,
         };
@@ -165,11 +186,19 @@ impl Core {
     }
 
     pub(crate) fn set_transform(&self, transform: Transform) -> Result<(), Error> {
+        self.set_up(|setup| setup.transform = Some(transform))
+    }
+
+    pub(crate) fn set_backoff(&self, backoff: BackoffConfig) -> Result<(), Error> {
+        self.set_up(|setup| setup.backoff = backoff)
+    }
+
+    fn set_up(&self, change: impl FnOnce(&mut Setup)) -> Result<(), Error> {
         let mut setup = lock(&self.setup);
         if setup.started {
             return Err(Error::already_started(&self.resource));
         }
-        setup.transform = Some(transform);
+        change(&mut setup);
         Ok(())
     }
 
@@ -228,6 +257,8 @@ impl Core {
             // What the source still brings is of an unknown source from here on.
             self.change(|store| store.remove_source(source.id()));
             self.observe(|progress| progress.source_removed(source.id()));
+            self.counters.source_removed(source.id());
+            self.quarantine.listed(source.id(), &HashSet::new());
         }
         Some(async move {
             if let Some(source) = source {
@@ -269,6 +300,7 @@ impl Core {
         if let Some(told) = synced {
             told.wake();
             self.progress.synced();
+            tracing::info!(resource = %self.resource, objects = self.cache.len(), "the informer has its first content");
         }
         for report in reports {
             tracing::warn!(resource = %self.resource, %report, "an index function failed");

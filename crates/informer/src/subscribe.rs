@@ -40,19 +40,13 @@ pub struct Subscribe<T: View> {
     pub(crate) delivery: Delivery,
     pub(crate) resync: Option<Duration>,
     pub(crate) filter: Option<Filter<T>>,
-    pub(crate) name: String,
+    pub(crate) name: Option<String>,
 }
 
 impl<T: View> Subscribe<T> {
     pub(crate) fn new(informer: Informer<T>) -> Self {
         let resync = informer.core().settings.resync;
-        Self {
-            informer,
-            delivery: Delivery::default(),
-            resync,
-            filter: None,
-            name: std::any::type_name::<T>().to_owned(),
-        }
+        Self { informer, delivery: Delivery::default(), resync, filter: None, name: None }
     }
 
     /// One pending change per object, from the state last told to the newest: the default.
@@ -89,9 +83,9 @@ impl<T: View> Subscribe<T> {
         self
     }
 
-    /// A name for logs.
+    /// A name for logs and metrics; one of few, since it is a label there. Without one it is a number.
     pub fn named(mut self, name: impl Into<String>) -> Self {
-        self.name = name.into();
+        self.name = Some(name.into());
         self
     }
 

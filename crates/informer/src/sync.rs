@@ -33,7 +33,7 @@ impl NotSynced {
         &self.missing
     }
 
-    /// Whether the server has denied one of them (401, 403, 404).
+    /// Whether the server has denied one of them ([`Status::Denied`]).
     pub fn is_denied(&self) -> bool {
         self.missing.iter().any(|missing| matches!(missing.status, Status::Denied { .. }))
     }

@@ -11,7 +11,7 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use futures_util::stream::{BoxStream, Stream};
+use futures_util::stream::{BoxStream, Stream, StreamExt, TryStreamExt};
 
 pub(crate) use gzip::Inflated;
 pub use kube::KubeTransport;
@@ -52,25 +52,15 @@ impl TransportError {
     ) -> Self {
         Self { context: context.into(), source: source.into() }
     }
-
-    /// The whole chain of causes in one line.
-    pub(crate) fn chain(&self) -> String {
-        let mut text = self.context.clone();
-        let mut source = std::error::Error::source(self);
-        while let Some(error) = source {
-            let cause = error.to_string();
-            // Wrapping layers often repeat what they wrap.
-            if !text.contains(&cause) {
-                text.push_str(": ");
-                text.push_str(&cause);
-            }
-            source = error.source();
-        }
-        text
-    }
 }
 
 impl Response {
+    /// Tells of how many bytes the body's pieces are, as they come.
+    pub(crate) fn inspect_bytes(self, mut seen: impl FnMut(usize) + Send + 'static) -> Self {
+        let body = self.body.inspect_ok(move |bytes| seen(bytes.len()));
+        Self { head: self.head, body: body.boxed() }
+    }
+
     /// The body, decompressed.
     pub(crate) fn into_content(self) -> Pin<Box<dyn Stream<Item = Result<Bytes, TransportError>> + Send>> {
         let gzip = self

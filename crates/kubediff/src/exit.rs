@@ -31,20 +31,5 @@ impl From<Exit> for ExitCode {
 pub fn say(error: &dyn Error) {
     use std::io::Write;
     // Nobody may be reading; there is nowhere else to say so.
-    let _ = writeln!(std::io::stderr(), "kubediff: {}", crate::render::escape(&chain(error)));
-}
-
-/// An error and its causes in one line.
-pub fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let said = cause.to_string();
-        if !text.contains(&said) {
-            text.push_str(": ");
-            text.push_str(&said);
-        }
-        source = cause.source();
-    }
-    text
+    let _ = writeln!(std::io::stderr(), "kubediff: {}", crate::render::escape(&informer::error_chain(error)));
 }

@@ -5,12 +5,18 @@
 //! Exit codes: 0 all is well, 1 a check found something, 2 wrong usage, 3 something is missing on this machine.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a tool talks to its terminal")]
 
+mod artifact;
 mod contract;
 mod control_plane;
 mod deny;
 mod error;
+mod fuzz;
+mod interleavings;
 mod metadata;
+mod mutants;
 mod process;
+mod schema;
+mod simulate;
 mod source;
 mod test;
 mod test_run;
@@ -24,6 +30,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::error::Error;
+use crate::mutants::Catcher;
 use crate::tree::Tree;
 
 /// The automation of this repository.
@@ -53,10 +60,50 @@ enum Command {
         #[arg(long)]
         names: bool,
     },
+    /// What threads share, in the orders in which they may meet, by loom
+    Loom,
+    /// Any input for what reads bytes or takes operations, by cargo-fuzz; needs a nightly compiler
+    Fuzz {
+        /// One of `fuzz/fuzz_targets`; all of them without it
+        target: Option<String>,
+        /// How long, for each
+        #[arg(long, default_value_t = 120)]
+        seconds: u64,
+    },
+    /// The engine under a simulated server, network and clock: many runs, or one of them readably
+    #[command(group(clap::ArgGroup::new("what").required(true)))]
+    Simulate {
+        /// All seeds from A up to B, on all cores
+        #[arg(long, group = "what", value_name = "A..B")]
+        seeds: Option<String>,
+        /// This one
+        #[arg(long, group = "what")]
+        seed: Option<u64>,
+        /// Show each step
+        #[arg(long, requires = "seed")]
+        trace: bool,
+    },
+    /// Deliberate bugs, one at a time, to see whether the tests notice
+    Mutants {
+        /// Only those with one of these in their name
+        #[arg(long, value_delimiter = ',')]
+        only: Vec<String>,
+        /// Who is to catch them
+        #[arg(long, value_enum, value_delimiter = ',', default_values = ["simulation", "conformance"])]
+        by: Vec<Catcher>,
+        /// Ask each of those, not only until one has caught it
+        #[arg(long)]
+        all: bool,
+        /// What simulation plays
+        #[arg(long, default_value = "0..20000")]
+        seeds: String,
+    },
     /// The rules of the house that no compiler checks
     Tidy,
     /// Licences, sources and banned crates, by cargo-deny where it is installed
     Deny,
+    /// Write down the schemas of a real API server for testapi; needs kubectl
+    Schema,
     /// The real etcd and kube-apiserver for tests
     ControlPlane {
         #[command(subcommand)]
@@ -91,8 +138,19 @@ fn execute(command: Command) -> Result<(), Error> {
         Command::Test { fast } => test::run(&tree, fast),
         Command::Try => try_it::run(&tree),
         Command::Contract { run, names } => contract::run(&tree, run, names),
+        Command::Loom => interleavings::run(&tree),
+        Command::Fuzz { target, seconds } => fuzz::run(&tree, target.as_deref(), seconds),
+        Command::Mutants { only, by, all, seeds } => {
+            mutants::run(&tree, &mutants::Options { only: &only, by: &by, all, seeds: &seeds })
+        }
+        Command::Simulate { seeds, seed, trace } => {
+            let one = |seed| simulate::What::Seed { seed, trace };
+            let what = seed.map(one).or(seeds.map(simulate::What::Seeds));
+            what.map_or(Ok(()), |what| simulate::run(&tree, what))
+        }
         Command::Tidy => tidy::run(&tree),
         Command::Deny => deny::run(&tree),
+        Command::Schema => schema::run(&tree),
         Command::ControlPlane { command: ControlPlane::Build } => control_plane::build(),
         Command::ControlPlane { command: ControlPlane::Run { options } } => control_plane::run(&options),
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::error::Error;
 use crate::test_run::{NO_CONTROL_PLANE, TestRun};
 use crate::tree::Tree;
-use crate::{contract, control_plane, deny, process, tidy};
+use crate::{contract, control_plane, deny, interleavings, process, tidy};
 
 /// One step: its heading, and what it does.
 type Step<'a> = (&'static str, Box<dyn Fn() -> Result<(), Error> + 'a>);
@@ -27,6 +27,7 @@ pub(crate) fn run(tree: &Tree, fast: bool) -> Result<(), Error> {
         steps.push(("control plane", Box::new(|| control_plane::check(tree))));
     }
     steps.push(("tests", Box::new(move || tests(tree, real_server))));
+    steps.push(("loom", Box::new(|| interleavings::run(tree))));
     steps.push(("contract", Box::new(|| contract::report(tree, false))));
     perform(&steps)
 }

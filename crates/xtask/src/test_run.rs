@@ -11,8 +11,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use serde::Deserialize;
-
+use crate::artifact::{self, Artifact};
 use crate::error::Error;
 use crate::metadata::Metadata;
 use crate::process;
@@ -94,32 +93,16 @@ fn record_path(workspace: &Metadata) -> PathBuf {
     workspace.target_directory.join("contract").join("run.tsv")
 }
 
-/// A line of cargo's JSON about something that it built.
-#[derive(Deserialize)]
-struct Artifact {
-    package_id: String,
-    target: Target,
-    executable: PathBuf,
-}
-
-#[derive(Deserialize)]
-struct Target {
-    name: String,
-}
-
 /// Builds all tests and returns the binaries by file name.
 fn build(tree: &Tree, workspace: &Metadata) -> Result<HashMap<String, Binary>, Error> {
     let mut command = process::cargo(tree.root());
-    command.args(["test", "--workspace", "--no-run", "--message-format", "json-render-diagnostics"]);
-    let json = process::output(&mut command)?;
+    let artifacts = artifact::build(command.args(["test", "--workspace", "--no-run"]))?;
     let packages: HashMap<&str, &str> =
         workspace.packages.iter().map(|package| (package.id.as_str(), package.name.as_str())).collect();
-    // Other messages lack an executable and do not parse.
-    let artifacts = json.lines().filter_map(|line| serde_json::from_str::<Artifact>(line).ok());
     let binary = |artifact: Artifact| {
         let file = artifact.executable.file_name()?.to_string_lossy().into_owned();
         let package = (*packages.get(artifact.package_id.as_str())?).to_owned();
         Some((file, Binary { package, target: artifact.target.name }))
     };
-    Ok(artifacts.filter_map(binary).collect())
+    Ok(artifacts.into_iter().filter_map(binary).collect())
 }

@@ -19,7 +19,7 @@ pub(crate) struct File {
 }
 
 /// Never ours: build output, and what tools leave behind.
-const SKIPPED: &[&str] = &["target", "node_modules", "vendor"];
+const SKIPPED: &[&str] = &["target", "node_modules", "vendor", "corpus", "artifacts"];
 
 impl Tree {
     /// The tree that this program was built from.
@@ -39,6 +39,22 @@ impl Tree {
     pub(crate) fn read(&self, path: &str) -> Result<String, Error> {
         let path = self.root.join(path);
         fs::read_to_string(&path).map_err(Error::io(&path))
+    }
+
+    /// Another tree than ours.
+    pub(crate) fn at(root: PathBuf) -> Self {
+        Self { root }
+    }
+
+    /// All files, and the folders of settings for cargo.
+    pub(crate) fn paths(&self) -> Result<Vec<PathBuf>, Error> {
+        let mut paths = Vec::new();
+        self.walk(&self.root, &mut paths)?;
+        let settings = self.root.join(".cargo");
+        if settings.exists() {
+            self.walk(&settings, &mut paths)?;
+        }
+        Ok(paths)
     }
 
     /// All text files with one of these extensions, in order of their paths.

@@ -112,7 +112,7 @@ fn merge(pending: Net, change: Change, split_initial: Option<bool>) -> Option<Ne
         (Delta::Added(_), Delta::Deleted { .. }) => None,
         (Delta::Added(_), Delta::Updated { new, .. } | Delta::Added(new)) => net(Delta::Added(new)),
         (Delta::Updated { old, .. }, Delta::Updated { new, .. } | Delta::Added(new)) => {
-            net(Delta::Updated { old, new })
+            updated(old, new).and_then(net)
         }
         (Delta::Updated { old, .. }, Delta::Deleted { last, .. }) => net(gone(old, last)),
         (Delta::Deleted { old, last }, Delta::Added(new)) if split_initial.is_some() => {
@@ -123,10 +123,17 @@ fn merge(pending: Net, change: Change, split_initial: Option<bool>) -> Option<Ne
             })
         }
         (Delta::Deleted { old, .. }, Delta::Added(new) | Delta::Updated { new, .. }) => {
-            net(Delta::Updated { old, new })
+            updated(old, new).and_then(net)
         }
         (Delta::Deleted { old, .. }, Delta::Deleted { last, .. }) => net(gone(old, last)),
     }
+}
+
+/// From what the reader knows to what is there now; nothing where that is the same again, as when a namespace was looked
+/// at no more for a while.
+fn updated(old: Arc<Object>, new: Arc<Object>) -> Option<Delta> {
+    let is_same = old.uid() == new.uid() && old.resource_version() == new.resource_version();
+    (!is_same || !old.same_content(&new)).then_some(Delta::Updated { old, new })
 }
 
 /// The deletion of what the reader knows: an incarnation that came and went unheard of is not to be named.

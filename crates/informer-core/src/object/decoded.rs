@@ -1,7 +1,9 @@
 //! The decoded values of one object version, shared while somebody holds them.
 
 use std::any::{Any, TypeId};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, PoisonError, Weak};
+
+use crate::sync::{Mutex, MutexGuard};
 
 /// Empty until the first decode: 16 bytes.
 #[derive(Default)]

@@ -25,7 +25,7 @@ pub struct ReflectorConfig {
     pub initial_events_timeout: Duration,
     /// How long internal errors inside a watch are retried without a list. Zero: not at all.
     pub internal_error_retry: Duration,
-    /// How often something denied (401, 403, 404) is asked for again.
+    /// How often something denied ([`Status::Denied`](super::Status::Denied)) is asked for again.
     pub denied_retry: Duration,
     /// How long a refused streaming list is not asked for again.
     pub streaming_list_retry: Duration,

@@ -170,8 +170,10 @@ impl Reflector {
             self.output(Output::Report(Report::Disconnected(Cause::VersionUnavailable(status))));
             return self.list_most_recent(now);
         }
+        // A page's token may be what is wrong; the whole list has no such excuse.
+        let hopeless = status.is_unsupported() && !listing.continued;
         self.store(StoreOperation::Discard);
-        self.refused(now, status, Next::Sync);
+        if hopeless { self.deny(now, status) } else { self.refused(now, status, Next::Sync) }
     }
 
     fn list_failed(&mut self, now: Time, cause: Cause) {

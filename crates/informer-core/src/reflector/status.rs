@@ -30,7 +30,8 @@ pub enum Status {
         /// How long after the failure it is tried again.
         wait: Duration,
     },
-    /// The server does not let us (401, 403) or does not know the resource (404). Asked again at a slow pace.
+    /// The server does not let us (401, 403), does not know the resource (404), or will not list it as it was asked to
+    /// (400, 405, 406, 415, 422), as with a field selector that the resource does not have. Asked again at a slow pace.
     Denied {
         /// The server's answer.
         status: ApiStatus,
@@ -90,6 +91,40 @@ pub enum Report {
         /// What is wrong with it, without any of its content.
         reason: String,
     },
+}
+
+impl Cause {
+    /// Every [`Cause::name`].
+    pub const NAMES: [&'static str; 11] = [
+        "unreachable",
+        "refused",
+        "error_event",
+        "broken",
+        "undecodable",
+        "short_watch",
+        "ended",
+        "silent",
+        "no_initial_events_end",
+        "version_unavailable",
+        "went_back",
+    ];
+
+    /// The cause without what is special about it: a label for metrics, one of few.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Unreachable(_) => "unreachable",
+            Self::Refused(_) => "refused",
+            Self::ErrorEvent(_) => "error_event",
+            Self::Broken(_) => "broken",
+            Self::Undecodable(_) => "undecodable",
+            Self::ShortWatch => "short_watch",
+            Self::Ended => "ended",
+            Self::Silent(_) => "silent",
+            Self::NoInitialEventsEnd => "no_initial_events_end",
+            Self::VersionUnavailable(_) => "version_unavailable",
+            Self::WentBack { .. } => "went_back",
+        }
+    }
 }
 
 impl fmt::Display for Cause {

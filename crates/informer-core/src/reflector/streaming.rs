@@ -70,7 +70,10 @@ impl Reflector {
                 self.output(Output::Report(Report::Quarantined { key, reason }));
             }
             Input::Bookmark(bookmark) => self.initial_bookmark(now, bookmark),
-            Input::ErrorEvent(status) => self.stream_refused(now, status),
+            Input::ErrorEvent(status) => {
+                self.output(Output::Cancel);
+                self.stream_refused(now, status);
+            }
             Input::Refused(status) => self.stream_refused(now, status),
             Input::Unreachable(reason) => self.stream_failed(now, Cause::Unreachable(reason)),
             Input::End => self.stream_ended(now, Cause::NoInitialEventsEnd),

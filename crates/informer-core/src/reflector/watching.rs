@@ -160,8 +160,11 @@ impl Reflector {
 
     /// The history since the last version is gone: list, not older than that version, at once unless it keeps happening.
     fn watch_expired(&mut self, now: Time, status: ApiStatus) {
-        let before = self.known.expired_at.replace(now);
-        if before.is_some_and(|before| now.since(before) < EXPIRES_OFTEN) {
+        let version = self.known.last_version.clone();
+        let before = self.known.expired.replace((now, version.clone()));
+        // A list has given that version once more: what it came from does not get any further.
+        self.known.version_unavailable |= before.as_ref().is_some_and(|(_, expired)| *expired == version);
+        if before.is_some_and(|(at, _)| now.since(at) < EXPIRES_OFTEN) {
             let asked = status.retry_after;
             return self.retry(now, Cause::VersionUnavailable(status), asked, Next::Sync);
         }
@@ -180,7 +183,9 @@ impl Reflector {
                 if next == Next::Sync {
                     self.known.short_watches = 0;
                 }
-                return self.retry(now, Cause::ShortWatch, None, next);
+                // One that broke says why; of one that ended there is nothing else to say.
+                let cause = if cause == Cause::Ended { Cause::ShortWatch } else { cause };
+                return self.retry(now, cause, None, next);
             }
         } else {
             self.known.short_watches = 0;

@@ -4,18 +4,18 @@
 //! meanwhile, which snapshots tell cheaply, and put the index in when nothing changed any more. A writer that is too
 //! busy for that ever to happen takes the index over and follows the last few changes itself.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use super::cache::Shared;
 use super::index::{IndexCore, IndexEntry};
 use super::report::Reports;
 use super::state::{Slots, State};
+use crate::sync::{AtomicBool, Condvar, Mutex, MutexGuard, Ordering, yield_now};
 
-/// Attempts to put the index in before the writer is asked to.
-const ATTEMPTS: usize = 8;
+/// Attempts to put the index in before the writer is asked to. With loom one, so that it gets to what follows.
+const ATTEMPTS: usize = if cfg!(loom) { 1 } else { 8 };
 /// Looks at whether the writer took the index, before it is tried again without it.
-const LOOKS: usize = 256;
+const LOOKS: usize = if cfg!(loom) { 1 } else { 256 };
 
 /// An index that reflects `base`, on its way in.
 pub(super) struct Build {
@@ -71,7 +71,7 @@ impl Shared {
                 if core.is_installed() {
                     return;
                 }
-                std::thread::yield_now();
+                yield_now();
             }
             let mut builds = self.inbox.builds();
             if let Some(at) = builds.iter().position(|build| Arc::ptr_eq(&build.entry.core, &core)) {

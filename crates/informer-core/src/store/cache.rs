@@ -2,8 +2,7 @@
 
 use std::any::Any;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError};
 
 use super::build::{Build, Inbox};
 use super::builtin::ByLabel;
@@ -11,6 +10,7 @@ use super::index::IndexCore;
 use super::report::{IndexReport, Reports};
 use super::snapshot::Snapshot;
 use super::state::{BY_LABEL, State};
+use crate::sync::{AtomicU8, Mutex, MutexGuard, Ordering, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use crate::{Object, ObjectKey, ResourceVersion};
 
 /// The objects of a [`Store`](super::Store), for any number of readers. A clone reads the same store.
@@ -140,9 +140,10 @@ impl Cache {
     }
 
     /// The version that the cache reflects: the oldest of what its sources have reached; never goes back, but for a
-    /// restored backup. Unset until all sources that there were at the start are synced.
+    /// restored backup, or when the sources that had come this far are removed. Unset until all sources that there were at
+    /// the start are synced, and when none is left that is.
     ///
-    /// A source that is added later counts once it is synced; it should not list anything older than this.
+    /// A source that is added later counts once it is synced and has come as far.
     pub fn resource_version(&self) -> ResourceVersion {
         self.shared.read().resource_version.clone()
     }

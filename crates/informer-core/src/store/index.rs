@@ -5,14 +5,14 @@
 //! beforehand ([`IndexEntry::plan`]); what it found is then applied by number ([`IndexEntry::apply`]).
 
 use std::any::Any;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use super::cow_table::CowTable;
 use super::cow_vec::CowVec;
 use super::posting::Posting;
 use super::report::{IndexFault, Reports};
 use crate::Object;
+use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering};
 
 /// A value of an index, of the index's own type.
 pub(super) type AnyValue = Arc<dyn Any + Send + Sync>;

@@ -72,9 +72,11 @@ impl Replace {
         true
     }
 
-    /// The list has this key, in a version that cannot be read: whatever the cache has of it stays. O(1).
+    /// The list has this key, in a version that cannot be read: whatever the cache has of it stays. Not so after a restore
+    /// from a backup, where that may be of a past that the server has not had, and no later version be news. O(1).
     pub fn keep_cached(&mut self, key: &ObjectKey) {
-        if self.place(key.as_str()).is_none()
+        if !self.is_restored
+            && self.place(key.as_str()).is_none()
             && let Some((slot, _)) = self.known(key)
         {
             self.kept.set(slot);
@@ -87,7 +89,8 @@ impl Replace {
         let Some(place) = self.place(object.key().as_str()) else {
             let known = self.known(object.key());
             if let Some((slot, known)) = known
-                && !Self::is_change(self.is_restored, &object, &known)
+                && (self.is_behind_kept(slot, &object, &known)
+                    || !Self::is_change(self.is_restored, &object, &known))
             {
                 self.kept.set(slot);
                 return;
@@ -116,6 +119,7 @@ impl Replace {
             return;
         }
         if let Some((slot, known)) = self.known(object.key())
+            && !self.is_behind_kept(slot, &object, &known)
             && (self.is_restored || !object.resource_version().is_older_than(known.resource_version()))
         {
             self.kept.clear(slot);
@@ -143,6 +147,11 @@ impl Replace {
         } else {
             is_news(listed, known)
         }
+    }
+
+    /// The list has had what the cache has, and this is older.
+    fn is_behind_kept(&self, slot: u32, object: &Object, known: &Object) -> bool {
+        self.kept.contains(slot) && object.resource_version().is_older_than(known.resource_version())
     }
 
     fn known(&self, key: &ObjectKey) -> Option<(u32, Arc<Object>)> {

@@ -3,9 +3,10 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use super::index::IndexCore;
+use crate::sync::Mutex;
 use crate::{Object, ObjectKey, ResourceVersion};
 
 /// Reports kept until somebody takes them; then the oldest give way.

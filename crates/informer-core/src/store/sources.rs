@@ -13,6 +13,8 @@ pub(super) struct Sources {
     added: u64,
     /// What the store as a whole reflects.
     reached: ResourceVersion,
+    /// All sources that there were at the time were synced once.
+    has_begun: bool,
 }
 
 pub(super) struct Feed {
@@ -33,6 +35,10 @@ impl Sources {
     pub(super) fn remove(&mut self, id: SourceId) -> Option<Scope> {
         let at = self.sources.iter().position(|feed| feed.id == id)?;
         let scope = self.sources.swap_remove(at).scope;
+        // Nothing that is left reflects it.
+        if !self.sources.iter().any(|feed| feed.is_synced && !feed.reached.is_older_than(&self.reached)) {
+            self.reached = ResourceVersion::UNSET;
+        }
         self.update();
         Some(scope)
     }
@@ -77,7 +83,8 @@ impl Sources {
     /// The store reflects what the slowest source does; it takes part in no going back of a single source's. Nor does a
     /// source that was added later hold it back: it may never come, if the server denies it.
     fn update(&mut self) -> bool {
-        if self.reached.is_unset() && !self.is_synced() {
+        self.has_begun |= self.is_synced();
+        if !self.has_begun {
             return false;
         }
         let mut slowest: Option<&ResourceVersion> = None;

@@ -1,6 +1,7 @@
 //! Why a response could not be taken apart.
 
 use super::ApiStatus;
+use crate::ObjectKey;
 
 /// A response that cannot be taken apart any further. Never holds any of an object's content.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -15,6 +16,8 @@ pub(super) enum Cause {
     Truncated { at: u64 },
     #[error("one item of the answer is longer than {limit} bytes (byte {at})")]
     TooLong { limit: usize, at: u64 },
+    #[error("it is longer than {limit} bytes")]
+    Skipped { key: ObjectKey, limit: usize },
     #[error("one item of the answer is nested too deep (byte {at})")]
     TooDeep { at: u64 },
     #[error("the server answered with a Table, made for printing, where a list of objects was asked for")]
@@ -38,7 +41,18 @@ impl WireError {
 
     /// Whether one item of it is longer than allowed.
     pub fn is_too_long(&self) -> bool {
-        matches!(self.0, Cause::TooLong { .. })
+        matches!(self.0, Cause::TooLong { .. } | Cause::Skipped { .. })
+    }
+
+    /// The item that is left out, where that is all that is wrong ([`ListDecoder::skipping_long_items`]): the decoder's
+    /// next call goes on behind it.
+    ///
+    /// [`ListDecoder::skipping_long_items`]: super::ListDecoder::skipping_long_items
+    pub fn skipped(&self) -> Option<&ObjectKey> {
+        match &self.0 {
+            Cause::Skipped { key, .. } => Some(key),
+            _ => None,
+        }
     }
 
     /// Whether one item of it is nested deeper than allowed.

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::cursor::Cursor;
 use super::error::Cause;
 use super::window::Window;
-use super::{ApiStatus, WireError};
+use super::{ApiStatus, WireError, key_of_part};
 use crate::ResourceVersion;
 
 /// Bounds of what is taken from a server.
@@ -89,6 +89,9 @@ pub struct ListDecoder {
     /// The members that only a Status has, should it be one.
     status: Vec<u8>,
     failed: Option<WireError>,
+    skips_long_items: bool,
+    /// An item that is too long is coming in.
+    skipping: bool,
 }
 
 /// What is expected next.
@@ -131,7 +134,17 @@ impl ListDecoder {
             meta: ListMeta::default(),
             status: Vec::new(),
             failed: None,
+            skips_long_items: false,
+            skipping: false,
         }
+    }
+
+    /// Leaves an item that exceeds the limit out, without holding it, where what may be held of it has its key: then
+    /// [`ListDecoder::next`] says so once ([`WireError::skipped`]) and goes on. Otherwise no list could be read past it.
+    #[must_use]
+    pub fn skipping_long_items(mut self) -> Self {
+        self.skips_long_items = true;
+        self
     }
 
     /// Takes the next chunk of the body.
@@ -143,7 +156,8 @@ impl ListDecoder {
     ///
     /// # Errors
     ///
-    /// When the answer is not a list of objects, or not well-formed, or exceeds a limit; then again at each further call.
+    /// When the answer is not a list of objects, or not well-formed, or exceeds a limit; then again at each further call,
+    /// but for an item that is skipped.
     #[expect(clippy::should_implement_trait, reason = "an Iterator cannot lend its items")]
     pub fn next(&mut self) -> Result<Option<ListPart<'_>>, WireError> {
         if let Some(error) = &self.failed {
@@ -156,6 +170,7 @@ impl ListDecoder {
                 self.window.relax();
                 Ok(None)
             }
+            Err(cause @ Cause::Skipped { .. }) => Err(cause.into()),
             Err(cause) => Err(self.failed.insert(cause.into()).clone()),
         }
     }
@@ -183,12 +198,20 @@ impl ListDecoder {
         self.next()?;
         self.window.clear();
         self.state = State::List;
+        self.skipping = false;
         self.seen_items = false;
         self.status.clear();
         Ok(std::mem::take(&mut self.meta))
     }
 
     fn advance(&mut self) -> Result<Option<Found>, Cause> {
+        if self.skipping {
+            if !self.window.skip_value()? {
+                return Ok(None);
+            }
+            self.skipping = false;
+            self.state = State::AfterItem;
+        }
         while let Some(byte) = self.window.peek() {
             match (self.state, byte) {
                 (State::List, b'{') => self.pass_to(State::FirstMember),
@@ -218,7 +241,9 @@ impl ListDecoder {
                 (State::AfterItem, b',') => self.pass_to(State::Item),
                 // Whatever it is: an item that is no object concerns itself alone.
                 (State::FirstItem | State::Item, _) => {
-                    let Some(item) = self.next_value()? else { return Ok(None) };
+                    let Some(item) = self.next_value().map_err(|cause| self.skip(cause))? else {
+                        return Ok(None);
+                    };
                     self.state = State::AfterItem;
                     return Ok(Some(Found::Item(item)));
                 }
@@ -235,6 +260,17 @@ impl ListDecoder {
 
     fn next_value(&mut self) -> Result<Option<Range<usize>>, Cause> {
         self.window.next_value(self.limits.item_bytes)
+    }
+
+    /// An item that is too long is left out, if it can be said which one.
+    fn skip(&mut self, cause: Cause) -> Cause {
+        let Cause::TooLong { limit, .. } = cause else { return cause };
+        if !self.skips_long_items {
+            return cause;
+        }
+        let Some(key) = key_of_part(self.window.allowed_part(limit)) else { return cause };
+        self.skipping = true;
+        Cause::Skipped { key, limit }
     }
 
     fn malformed(&self, what: &'static str) -> Cause {

@@ -118,6 +118,12 @@ pub fn scan_object(json: &[u8]) -> Result<ScannedObject<'_>, ScanError> {
     }
 }
 
+/// The key of an object of which only the beginning is there. One without a namespace has none until its metadata has
+/// ended, since that might still come.
+pub(super) fn key_of_part(json: &[u8]) -> Option<ObjectKey> {
+    scan_object(json).ok()?.key().ok()
+}
+
 impl<'a> TypeMeta<'a> {
     fn read(&mut self, name: &[u8], cursor: &mut Cursor<'a>) -> Result<(), Fault> {
         match name {

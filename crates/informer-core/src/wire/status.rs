@@ -142,6 +142,15 @@ impl ApiStatus {
         self.is("BadRequest", 400)
     }
 
+    /// Whether the server will not do what it was asked for, however often it is asked: 400, 405, 406, 415, 422.
+    pub fn is_unsupported(&self) -> bool {
+        self.is_bad_request()
+            || self.is_invalid()
+            || self.is("MethodNotAllowed", 405)
+            || self.is("NotAcceptable", 406)
+            || self.is("UnsupportedMediaType", 415)
+    }
+
     fn is(&self, reason: &str, code: u16) -> bool {
         self.reason == reason || self.code == code && !REASONS.contains(&self.reason.as_str())
     }

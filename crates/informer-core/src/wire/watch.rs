@@ -5,7 +5,8 @@ use std::fmt;
 use super::cursor::{Cursor, Fault};
 use super::error::Cause;
 use super::window::Window;
-use super::{Limits, ScanError, WireError, scan_object};
+use super::{Limits, ScanError, WireError, key_of_part, scan_object};
+use crate::ObjectKey;
 
 /// What an event of a watch says about its object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -55,12 +56,23 @@ pub struct WatchDecoder {
     window: Window,
     limits: Limits,
     failed: Option<WireError>,
+    skips_long_events: bool,
+    /// An event that is too long is coming in.
+    skipping: bool,
 }
 
 impl WatchDecoder {
     /// A decoder for one watch answer.
     pub fn new(limits: Limits) -> Self {
-        Self { window: Window::default(), limits, failed: None }
+        Self { window: Window::default(), limits, failed: None, skips_long_events: false, skipping: false }
+    }
+
+    /// Takes an event that exceeds the limit for one that cannot be read, without holding it, where what may be held of it
+    /// says whose new state it is. Not so for a deletion, of which more has to be known than that it is left out.
+    #[must_use]
+    pub fn skipping_long_events(mut self) -> Self {
+        self.skips_long_events = true;
+        self
     }
 
     /// Takes the next chunk of the body.
@@ -73,11 +85,18 @@ impl WatchDecoder {
     ///
     /// # Errors
     ///
-    /// When an event exceeds the limit; then again at each further call.
+    /// When an event exceeds the limit and is not skipped; then again at each further call.
     #[expect(clippy::should_implement_trait, reason = "an Iterator cannot lend its items")]
     pub fn next(&mut self) -> Result<Option<Result<WatchFrame<'_>, ScanError>>, WireError> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
+        }
+        if self.skipping {
+            if !self.window.skip_line() {
+                self.window.relax();
+                return Ok(None);
+            }
+            self.skipping = false;
         }
         loop {
             match self.window.next_line(self.limits.item_bytes) {
@@ -87,9 +106,22 @@ impl WatchDecoder {
                     self.window.relax();
                     return Ok(None);
                 }
-                Err(cause) => return Err(self.failed.insert(cause.into()).clone()),
+                Err(cause) => match self.skip() {
+                    Some(skipped) => return Ok(Some(Err(skipped))),
+                    None => return Err(self.failed.insert(cause.into()).clone()),
+                },
             }
         }
+    }
+
+    fn skip(&mut self) -> Option<ScanError> {
+        if !self.skips_long_events {
+            return None;
+        }
+        let key = key_of_new_state(self.window.allowed_part(self.limits.item_bytes))?;
+        let at = self.limits.item_bytes;
+        self.skipping = true;
+        Some(ScanError::new(Fault { what: "the event is longer than the limit", at }, Some(key)))
     }
 
     /// Bytes that the decoder holds.
@@ -107,6 +139,9 @@ impl WatchDecoder {
             return Err(error.clone());
         }
         let truncated = Cause::Truncated { at: self.window.received() };
+        if self.skipping {
+            return Err(truncated.into());
+        }
         let rest = self.window.take_rest();
         match self.window.get(rest) {
             blank if is_blank(blank) => Ok(None),
@@ -149,6 +184,25 @@ fn read_event(line: &[u8]) -> Result<WatchFrame<'_>, ScanError> {
         });
         ScanError::new(fault, key)
     })
+}
+
+/// Whose new state an event tells, from its beginning.
+fn key_of_new_state(part: &[u8]) -> Option<ObjectKey> {
+    let mut is_new = false;
+    let mut cursor = Cursor::new(part);
+    let mut members = cursor.enter_object().ok()?;
+    while let Some(member) = cursor.next_member(&mut members).ok()? {
+        match &*member.bytes() {
+            b"type" => {
+                let kind = EventType::named(&cursor.text().ok()?.bytes());
+                is_new = matches!(kind, Some(EventType::Added | EventType::Modified));
+            }
+            b"object" if is_new => return key_of_part(cursor.rest()),
+            b"object" => return None,
+            _ => drop(cursor.skip_value().ok()?),
+        }
+    }
+    None
 }
 
 /// Reads an event, and notes where its object starts as soon as it is known.

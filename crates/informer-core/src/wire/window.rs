@@ -126,6 +126,37 @@ impl Window {
         Ok(line)
     }
 
+    /// As much of an item that turned out to be too long as was allowed: the same however it came in.
+    pub(super) fn allowed_part(&self, limit: usize) -> &[u8] {
+        let end = self.start.saturating_add(limit).min(self.bytes.len());
+        self.get(self.start..end)
+    }
+
+    /// Forgets what came of a value that turned out to be too long; whether that was all of it.
+    pub(super) fn skip_value(&mut self) -> Result<bool, Cause> {
+        // Without a search the end was found already.
+        if let Some(mut search) = self.search.take() {
+            let rest = self.unsearched();
+            let found = search.advance(rest).map_err(|TooDeep| Cause::TooDeep { at: self.at() })?;
+            self.searched += found.unwrap_or(rest.len());
+            self.search = found.is_none().then_some(search);
+        }
+        self.start = self.searched;
+        Ok(self.search.is_none())
+    }
+
+    /// The same of a line.
+    pub(super) fn skip_line(&mut self) -> bool {
+        let rest = self.unsearched();
+        let found = memchr(b'\n', rest);
+        self.searched += found.unwrap_or(rest.len());
+        self.start = self.searched;
+        if found.is_some() {
+            self.pass();
+        }
+        found.is_some()
+    }
+
     /// All that is left.
     pub(super) fn take_rest(&mut self) -> Range<usize> {
         let rest = self.start..self.bytes.len();

@@ -2,7 +2,9 @@
 
 use informer_core::mailbox::{Mailbox, Notice, WhenFull};
 
-use super::fixture::{LATEST, added, deleted, drain, every, joined, listed, object, short, split, updated};
+use fuzzing::mailbox::reader::{
+    LATEST, added, deleted, drain, every, joined, listed, object, short, split, updated,
+};
 
 #[test]
 fn d1_a_queued_deletion_and_a_new_object_are_both_told() {
@@ -290,4 +292,30 @@ fn the_revision_is_that_of_the_last_change_offered() {
     mailbox.offer(8, &added(&object("a", 1, 1)));
     assert_eq!((mailbox.revision(), mailbox.backlog()), (8, 1));
     assert!(matches!(mailbox.take(), Some(Notice::Synced)));
+}
+
+#[test]
+fn h3_changes_that_were_dropped_are_told_of_after_the_first_content() {
+    // Told before it, nothing would say that what the first content has of `a` is outdated.
+    let (one, gone) = (object("a", 1, 1), object("a", 1, 2));
+    let mut mailbox = Mailbox::new(every(1, WhenFull::Drop), false);
+    mailbox.join(Vec::new(), 0);
+    mailbox.offer(1, &added(&one));
+    mailbox.cache_synced();
+    mailbox.offer(2, &deleted(&one, &gone));
+    mailbox.offer(3, &added(&object("b", 2, 3)));
+    assert_eq!(drain(&mut mailbox), ["add a@1 initial", "synced", "lagged 1", "add b@3"]);
+}
+
+#[test]
+fn h9_what_is_the_same_again_is_not_told() {
+    // As when a namespace is looked at no more, and then again.
+    let one = || object("a", 1, 1);
+    let mut mailbox = joined(LATEST);
+    mailbox.offer(1, &added(&one()));
+    drain(&mut mailbox);
+    mailbox.offer(2, &deleted(&one(), &one()));
+    mailbox.offer(3, &listed(added(&one())));
+    assert_eq!(drain(&mut mailbox), [""; 0]);
+    assert_eq!(mailbox.backlog(), 0);
 }

@@ -8,5 +8,4 @@
 )]
 
 mod clauses;
-mod fixture;
 mod random;

@@ -536,3 +536,14 @@ fn a_list_that_falls_silent_is_given_up() {
          cache",
     ));
 }
+
+#[test]
+fn w15_a_list_that_the_server_will_never_answer_is_denied() {
+    for refusal in ["400 BadRequest", "405 MethodNotAllowed", "406 NotAcceptable", "415 ", "422 Invalid"] {
+        let record = play(&format!("start\nrefuse {refusal}"));
+        assert!(record.contains(&format!("denied: {}", refusal.trim())), "{record}");
+    }
+    // A page is another matter: its token may be at fault, and the whole list is not.
+    let record = play_with(any(), "start\naccept\nitems a@5\ndone rv=10 continue=x\nrefuse 400 BadRequest");
+    assert!(record.contains("retrying") && !record.contains("denied"), "{record}");
+}

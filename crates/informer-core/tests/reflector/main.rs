@@ -11,4 +11,5 @@ mod backwards;
 mod list;
 mod script;
 mod streaming;
+mod waits;
 mod watch;

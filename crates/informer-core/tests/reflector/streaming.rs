@@ -311,6 +311,7 @@ fn s6_a_429_is_answered_with_the_same_request() {
         > accept
           syncing, 0 objects received
         > error 429 TooManyRequests
+          cancel
           discard
           disconnected: the server refused: 429 TooManyRequests
           retrying 2: the server refused: 429 TooManyRequests
@@ -492,5 +493,30 @@ fn l12_a_streaming_list_that_goes_back_is_not_applied_unless_the_server_did() {
          added a@5
          bookmark 8 end
          cache",
+    ));
+}
+
+#[test]
+fn an_error_event_before_the_end_bookmark_ends_the_stream() {
+    expect![[r#"
+        > start
+          connecting
+          WATCH rv="" initial-events
+        > accept
+          syncing, 0 objects received
+        > added a@5
+        > error 429 TooManyRequests
+          cancel
+          discard
+          disconnected: the server refused: 429 TooManyRequests
+          retrying 1: the server refused: 429 TooManyRequests
+        > added b@6
+    "#]]
+    .assert_eq(&play(
+        "start
+         accept
+         added a@5
+         error 429 TooManyRequests
+         added b@6",
     ));
 }

@@ -10,7 +10,7 @@ use informer_core::wire::ListMeta;
 use crate::script::{Play, play, play_with};
 
 /// A cache with `a@5` at version 10, and a watch.
-fn watching(script: &str) -> String {
+pub(crate) fn watching(script: &str) -> String {
     let mut play = Play::new(ReflectorConfig::default());
     let record = play.skip("start\nitems a@5\ndone rv=10\naccept");
     assert!(record.contains("live"));

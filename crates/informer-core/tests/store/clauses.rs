@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use informer_core::{ResourceVersion, Scope, Selector, Source, Store};
 
-use crate::fixture::{Pod, names, pod, relist, short, shorts, staged, synced, version};
+use fuzzing::store::pods::{Pod, names, pod, relist, short, shorts, staged, synced, version};
 
 #[test]
 fn w11_an_event_that_is_not_newer_is_dropped() {

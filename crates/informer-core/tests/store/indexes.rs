@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use informer_core::store::IndexFault;
 use informer_core::{Index, Object, Snapshot};
 
-use crate::fixture::{Pod, names, pod, relist, synced, tags};
-use crate::random::hush_expected_panics;
+use fuzzing::store::hush_expected_panics;
+use fuzzing::store::pods::{Pod, names, pod, relist, synced, tags};
 
 fn tagged(key: &str, version: &str, tags: &[&str]) -> Arc<Object> {
     Pod { key, version, tags, ..Pod::default() }.object()

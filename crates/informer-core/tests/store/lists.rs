@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use informer_core::{Delta, ResourceVersion, Scope, Store};
 
-use crate::fixture::{Pod, names, pod, relist, shorts, staged, synced, version};
+use fuzzing::store::pods::{Pod, names, pod, relist, shorts, staged, synced, version};
 
 #[test]
 fn l10_an_unchanged_item_is_not_staged() {
@@ -67,6 +67,73 @@ fn l12_a_restored_server_is_followed() {
     assert_eq!((store.resource_version(), store.source_version(source)), (version(50), version(50)));
     assert_eq!(shorts(&store.upsert(source, of("a/z", "51", "3"))), ["w~a/z@4>51"]);
     store.validate();
+}
+
+#[test]
+fn l12_w8_of_a_restored_server_nothing_is_kept_unread() {
+    // What the cache has of it is of a past that the server has not had: its next version, 51, would not be news.
+    let (mut store, source) = synced([pod("a/x", 90)], 100);
+    let mut list = store.begin_restored_replace(source);
+    list.keep_cached(&"a/x".parse().unwrap());
+    assert_eq!(shorts(&store.commit(list, version(50)).unwrap()), ["l-a/x@90"]);
+    assert_eq!(shorts(&store.upsert(source, pod("a/x", 51)).into_iter().collect::<Vec<_>>()), ["w+a/x@51"]);
+}
+
+#[test]
+fn l12_w11_an_older_event_does_not_undo_what_a_restored_list_has_said() {
+    let (mut store, source) = synced([pod("a/x", 4), pod("a/y", 4)], 100);
+    let mut list = staged(store.begin_restored_replace(source), [pod("a/x", 4), pod("a/y", 4)]);
+    list.stage(pod("a/x", 2));
+    list.delete(pod("a/y", 3));
+    assert_eq!(shorts(&store.commit(list, version(50)).unwrap()), [""; 0]);
+    assert_eq!(names(&store.cache().snapshot()), ["a/x@4", "a/y@4"]);
+}
+
+#[test]
+fn l12_f7_a_restored_server_is_followed_though_a_later_namespace_is_denied() {
+    let mut store = Store::new();
+    let a = store.add_source(Scope::Namespace("a".into()));
+    relist(&mut store, a, [], 100);
+    let denied = store.add_source(Scope::Namespace("denied".into()));
+    let list = store.begin_restored_replace(a);
+    store.commit(list, version(50)).unwrap();
+    assert_eq!(store.resource_version(), version(50));
+    assert!(!store.is_source_synced(denied));
+}
+
+#[test]
+fn c5_f7_the_version_is_of_what_is_left() {
+    let mut store = Store::new();
+    let [a, b] = ["a", "b"].map(|namespace| store.add_source(Scope::Namespace(namespace.into())));
+    relist(&mut store, a, [], 100);
+    relist(&mut store, b, [], 100);
+    store.remove_source(b);
+    assert_eq!(store.resource_version(), version(100));
+    // The server went back, which `a` has not noticed yet.
+    let later = store.add_source(Scope::Namespace("b".into()));
+    relist(&mut store, later, [], 50);
+    assert_eq!(store.resource_version(), version(100), "never back by itself");
+    store.remove_source(a);
+    assert_eq!(store.resource_version(), version(50));
+    store.remove_source(later);
+    assert_eq!(store.cache().resource_version(), ResourceVersion::UNSET);
+}
+
+#[test]
+fn h10_a_deletion_names_the_incarnation_that_was_known() {
+    let of = |version, uid| Pod { key: "a/x", version, uid, ..Pod::default() }.object();
+    let last = |change: informer_core::Change| match change.delta {
+        Delta::Deleted { last, .. } => last.uid().to_string(),
+        other => panic!("{other:?}"),
+    };
+    // The second incarnation came and went between two looks, or could not be read.
+    let (mut store, source) = synced([of("3", "first")], 5);
+    assert_eq!(last(store.delete(source, of("9", "second")).unwrap()), "first");
+    let (mut store, source) = synced([of("3", "first")], 5);
+    let mut list = store.begin_replace(source);
+    list.stage(of("8", "second"));
+    list.delete(of("9", "second"));
+    assert_eq!(last(store.commit(list, version(9)).unwrap().remove(0)), "first");
 }
 
 #[test]

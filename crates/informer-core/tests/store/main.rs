@@ -4,14 +4,11 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    clippy::print_stdout,
-    reason = "a test may stop at a surprise, in its helpers too, and says with which seed"
+    reason = "a test may stop at a surprise, in its helpers too"
 )]
 
 mod clauses;
-mod fixture;
 mod indexes;
 mod lists;
-mod model;
 mod random;
 mod threads;

@@ -7,7 +7,7 @@ use std::thread;
 use informer_core::store::SourceId;
 use informer_core::{Cache, Index, Object, ResourceVersion, Selector, Store};
 
-use crate::fixture::{Pod, staged, synced, version};
+use fuzzing::store::pods::{Pod, staged, synced, version};
 
 const OBJECTS: u64 = 64;
 

@@ -1,21 +1,27 @@
 //! Drives one reflector: the only place that waits. Sends what the state machine asks for, feeds it what comes back,
 //! and applies what it puts out to the cache.
 
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use futures_util::FutureExt;
 use http::header::{ACCEPT, ACCEPT_ENCODING, USER_AGENT};
-use informer_core::reflector::{Input, Output, Reflector, Report, Request, Status, StoreOperation};
+use informer_core::reflector::{
+    Input, Output, Reflector, ReflectorConfig, Report, Request, Status, StoreOperation,
+};
 use informer_core::store::Replace;
-use informer_core::wire::{Limits, ListDecoder, ListPart, WatchDecoder};
-use informer_core::{Scope, SourceId, Time};
+use informer_core::wire::{ApiStatus, Limits, ListDecoder, ListPart, WatchDecoder};
+use informer_core::{ObjectKey, Scope, SourceId, Time};
 use tokio::time::Instant;
 
+use super::journal::Journal;
 use super::reader::Reader;
 use super::source::Control;
+use super::tally::Tally;
 use super::{Content, Core};
 use crate::exchange::{Decoder, Exchange, Progress};
+use crate::metrics::Freshness;
 use crate::transport::TransportError;
 
 /// Runs until it is stopped.
@@ -26,13 +32,20 @@ pub(super) async fn run(core: Arc<Core>, source: SourceId, scope: Scope, control
     };
     let setup = core.setup();
     let seed = core.server.seed();
+    let started = Instant::now();
+    let freshness = Arc::new(Freshness::new(started));
+    core.counters.source_added(source, freshness.clone());
     let driver = Driver {
-        reflector: Reflector::new(config, seed),
+        reflector: Reflector::new(ReflectorConfig { backoff: setup.backoff, ..config }, seed),
         exchange: Exchange::Idle,
         waiting: false,
         refresh_credentials: false,
         staging: None,
-        started: Instant::now(),
+        unreadable: HashSet::new(),
+        started,
+        tally: Tally::new(core.counters.clone(), freshness),
+        journal: Journal::new(core.resource.clone(), scope.clone()),
+        foreseen: None,
         reader: Reader { core: core.clone(), transform: setup.transform, content: setup.content },
         core,
         source,
@@ -55,7 +68,13 @@ struct Driver {
     /// The next request is preceded by reading the credentials again.
     refresh_credentials: bool,
     staging: Option<Replace>,
+    /// What is staged without having been readable.
+    unreadable: HashSet<ObjectKey>,
     started: Instant,
+    tally: Tally,
+    journal: Journal,
+    /// What the server would answer, known from what it answered to another informer.
+    foreseen: Option<ApiStatus>,
 }
 
 /// Everything that can wake a driver.
@@ -107,10 +126,16 @@ impl Driver {
                 Output::Send(request) => self.send(&request),
                 Output::Cancel => self.exchange = Exchange::Idle,
                 Output::RefreshCredentials => self.refresh_credentials = true,
-                Output::Store(operation) => self.store(operation),
+                Output::Store(operation) => {
+                    self.tally.stored(&operation, now);
+                    self.store(operation);
+                }
                 Output::Status(status) => self.status(status),
                 Output::Report(report) => self.report(report),
             }
+        }
+        if let Some(status) = self.foreseen.take() {
+            self.input(Input::Refused(status));
         }
     }
 
@@ -120,18 +145,37 @@ impl Driver {
             // Of a response that ended in an error event there may be more.
             self.exchange = Exchange::Idle;
         }
+        self.journal.status(&status);
         self.core.observe(|progress| progress.source_status(self.source, status));
     }
 
-    fn report(&self, report: Report) {
-        tracing::debug!(resource = %self.core.resource, scope = ?self.scope, ?report, "reflector");
+    fn report(&mut self, report: Report) {
+        let resource = &self.core.resource;
+        tracing::debug!(%resource, scope = ?self.scope, ?report, "reflector");
+        match &report {
+            Report::Disconnected(cause) => self.tally.disconnected(cause),
+            Report::ServerRestored { seen, now } => {
+                tracing::warn!(%resource, %seen, %now, "the server went back to an older state, and the cache follows");
+            }
+            Report::Quarantined { key, reason } => {
+                self.core.counters.unreadable.add(1);
+                if let Some(key) = key
+                    && self.core.quarantine.put(self.source, key.clone(), reason.clone())
+                {
+                    tracing::warn!(%resource, %key, reason, "an object cannot be read: the quarantine has it, and others to come");
+                }
+                if self.staging.is_some() {
+                    self.unreadable.extend(key.clone());
+                }
+            }
+        }
         self.core.progress.report(report);
     }
 
     fn progress(&mut self, progress: Progress) {
         match progress {
             Progress::Accepted => self.input(Input::Accepted),
-            Progress::Refused(status) => self.input(Input::Refused(status)),
+            Progress::Refused(status) => self.refused(status),
             Progress::Unreachable(reason) => self.input(Input::Unreachable(reason)),
             Progress::Broken(reason) => self.input(Input::Broken(reason)),
             Progress::Bytes => self.read(),
@@ -139,10 +183,24 @@ impl Driver {
         }
     }
 
+    fn refused(&mut self, status: ApiStatus) {
+        let before = self.reflector.streaming_refused_until();
+        self.input(Input::Refused(status.clone()));
+        if self.reflector.streaming_refused_until() != before {
+            self.core.server.streaming_list_refused(&self.core.resource, status);
+        }
+    }
+
     /// Reads whatever the decoder has. An input may end the exchange, and with it the decoder.
     fn read(&mut self) {
-        while let Some(input) = self.next_input() {
-            self.input(input);
+        loop {
+            let begun = std::time::Instant::now();
+            let input = self.next_input();
+            self.core.counters.decode_nanos.add_nanos(begun.elapsed());
+            match input {
+                Some(input) => self.input(input),
+                None => return,
+            }
         }
     }
 
@@ -154,7 +212,10 @@ impl Driver {
                 Ok(Some(ListPart::Meta(meta))) => Some(Input::ListStart(meta.clone())),
                 Ok(Some(ListPart::Item(json))) => Some(reader.item(json, trust)),
                 Ok(None) => None,
-                Err(error) => Some(self.undecodable(error.to_string())),
+                Err(error) => Some(match error.skipped() {
+                    Some(key) => Input::Unreadable { key: Some(key.clone()), reason: error.to_string() },
+                    None => self.undecodable(error.to_string()),
+                }),
             },
             Decoder::Watch(decoder) => match decoder.next() {
                 Ok(Some(Ok(frame))) => Some(reader.frame(&frame, trust)),
@@ -195,21 +256,34 @@ impl Driver {
     }
 
     fn send(&mut self, request: &Request) {
+        if let Request::Watch(watch) = request
+            && watch.initial_events
+        {
+            let time = self.core.settings.reflector.streaming_list_retry;
+            self.foreseen = self.core.server.refuses_streaming_list(&self.core.resource, time);
+            if self.foreseen.is_some() {
+                self.exchange = Exchange::Idle;
+                return;
+            }
+        }
+        self.tally.sent(request);
         let limits = Limits { item_bytes: self.core.settings.item_limit };
         let decoder = match request {
-            Request::List(_) => Decoder::List(Box::new(ListDecoder::new(limits))),
-            Request::Watch(_) => Decoder::Watch(Box::new(WatchDecoder::new(limits))),
+            Request::List(_) => Decoder::List(Box::new(ListDecoder::new(limits).skipping_long_items())),
+            Request::Watch(_) => Decoder::Watch(Box::new(WatchDecoder::new(limits).skipping_long_events())),
         };
         let refresh = std::mem::take(&mut self.refresh_credentials);
         let answer = match self.http_request(request) {
             Ok(http) => {
                 let transport = self.core.server.transport().clone();
+                let counters = self.core.counters.clone();
                 async move {
                     // Sent after that: a transport takes the credentials that it has by then.
                     if refresh {
                         transport.refresh_credentials().await?;
                     }
-                    transport.send(http).await
+                    let response = transport.send(http).await?;
+                    Ok(response.inspect_bytes(move |bytes| counters.received_bytes.add(bytes as u64)))
                 }
                 .boxed()
             }
@@ -239,7 +313,7 @@ impl Driver {
         http::Request::get(uri)
             .header(ACCEPT, accept(self.reader.content, request))
             .header(ACCEPT_ENCODING, encoding)
-            .header(USER_AGENT, concat!("informer/", env!("CARGO_PKG_VERSION")))
+            .header(USER_AGENT, self.core.settings.user_agent.clone())
             .body(Vec::new())
             .map_err(|error| TransportError::new("the request is invalid", Some(Box::from(error))))
     }
@@ -249,12 +323,19 @@ impl Driver {
         let source = self.source;
         match operation {
             StoreOperation::BeginReplace { trust_versions } => {
+                self.unreadable.clear();
                 self.staging = Some(self.core.begin_replace(source, trust_versions));
             }
             StoreOperation::Discard => self.staging = None,
             StoreOperation::Keep(key) => self.stage(|staging| staging.keep_cached(&key)),
-            StoreOperation::Stage(object) => self.stage(|staging| staging.stage(object)),
-            StoreOperation::Unstage(object) => self.stage(|staging| staging.delete(object)),
+            StoreOperation::Stage(object) => {
+                self.unreadable.remove(object.key());
+                self.stage(|staging| staging.stage(object));
+            }
+            StoreOperation::Unstage(object) => {
+                self.unreadable.remove(object.key());
+                self.stage(|staging| staging.delete(object));
+            }
             StoreOperation::Commit { resource_version } => {
                 let Some(staging) = self.staging.take() else { return };
                 self.core.change(|store| {
@@ -266,11 +347,14 @@ impl Driver {
                         Vec::new()
                     })
                 });
+                self.core.quarantine.listed(source, &std::mem::take(&mut self.unreadable));
             }
             StoreOperation::Upsert(object) => {
+                self.core.quarantine.release(object.key());
                 self.core.change(|store| store.upsert(source, object).into_iter().collect());
             }
             StoreOperation::Delete(object) => {
+                self.core.quarantine.release(object.key());
                 self.core.change(|store| store.delete(source, object).into_iter().collect());
             }
             StoreOperation::Bookmark(version) => self.core.change(|store| {

@@ -2,14 +2,16 @@
 //!
 //! Nobody is woken while a lock is held: a waker is somebody else's code, and may drop a subscription.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+#[cfg(all(test, loom))]
+mod interleavings;
 
-use futures_util::task::AtomicWaker;
+use std::sync::Arc;
+
 use informer_core::Change;
 use informer_core::mailbox::{Delivery, Mailbox, Notice};
 
-use super::lock;
+use super::memory::{AtomicBool, AtomicWaker, Mutex, Ordering, lock};
+use crate::metrics::{CallMeter, HandlerMetrics, lowest_free};
 
 /// All subscriptions of one cache.
 #[derive(Default)]
@@ -31,6 +33,10 @@ pub(crate) struct Subscriber {
     closed: AtomicBool,
     /// Nothing more is to be told.
     removed: AtomicBool,
+    name: String,
+    /// Its name, where none was given; else 0.
+    number: usize,
+    pub(crate) meter: CallMeter,
 }
 
 /// Subscriptions that were told something and do not know yet.
@@ -38,18 +44,23 @@ pub(crate) struct Subscriber {
 pub(super) struct Told(Arc<Vec<Arc<Subscriber>>>);
 
 impl Fanout {
-    /// Registers a subscription that collects changes from now on; the caller joins it with a snapshot. `None` when
-    /// everything has stopped.
-    pub(crate) fn subscribe(&self, delivery: Delivery) -> Option<Arc<Subscriber>> {
+    /// Registers a subscription that collects changes from now on; the caller joins it with a snapshot. One without a
+    /// name is called by a number. `None` when everything has stopped.
+    pub(crate) fn subscribe(&self, delivery: Delivery, name: Option<String>) -> Option<Arc<Subscriber>> {
         let mut state = lock(&self.0);
         if state.stopped {
             return None;
         }
+        let others = state.subscribers.iter().map(|subscriber| subscriber.number);
+        let number = if name.is_some() { 0 } else { lowest_free(others) };
         let subscriber = Arc::new(Subscriber {
             mailbox: Mutex::new(Mailbox::new(delivery, state.synced)),
             waker: AtomicWaker::new(),
             closed: AtomicBool::new(false),
             removed: AtomicBool::new(false),
+            name: name.unwrap_or_else(|| number.to_string()),
+            number,
+            meter: CallMeter::default(),
         });
         Arc::make_mut(&mut state.subscribers).push(subscriber.clone());
         Some(subscriber)
@@ -95,6 +106,12 @@ impl Fanout {
         Told(lock(&self.0).subscribers.clone())
     }
 
+    /// The numbers of each.
+    pub(crate) fn metrics(&self) -> Vec<HandlerMetrics> {
+        let subscribers = lock(&self.0).subscribers.clone();
+        subscribers.iter().map(|subscriber| subscriber.metrics()).collect()
+    }
+
     pub(super) fn stop(&self) {
         let subscribers = {
             let mut state = lock(&self.0);
@@ -127,6 +144,20 @@ impl Subscriber {
 
     pub(crate) fn with_mailbox<R>(&self, look: impl FnOnce(&mut Mailbox) -> R) -> R {
         look(&mut lock(&self.mailbox))
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn metrics(&self) -> HandlerMetrics {
+        HandlerMetrics {
+            name: self.name.clone(),
+            backlog: self.with_mailbox(|mailbox| mailbox.backlog()),
+            calls: self.meter.calls(),
+            call_time: self.meter.time(),
+            call_under_way: self.meter.under_way(),
+        }
     }
 
     pub(crate) fn is_closed(&self) -> bool {

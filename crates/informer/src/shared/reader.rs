@@ -18,10 +18,12 @@ pub(super) struct Reader {
 impl Reader {
     /// A list's item. `trust_versions`: one that the cache has in this version is as the cache has it.
     pub(super) fn item(&self, json: &[u8], trust_versions: bool) -> Input {
+        self.core.counters.list_items.add(1);
         self.object(json, trust_versions, Input::Item)
     }
 
     pub(super) fn frame(&self, frame: &WatchFrame<'_>, trust_versions: bool) -> Input {
+        self.core.counters.event(frame.kind);
         let kind = match frame.kind {
             EventType::Added => EventKind::Added,
             EventType::Modified => EventKind::Modified,
@@ -55,10 +57,19 @@ impl Reader {
             Ok(Read::Kept(object)) => Input::Event(EventKind::Deleted, Arc::new(object)),
             Ok(Read::Dropped(object)) => Input::Event(EventKind::Deleted, self.last_state(object)),
             Err(Unreadable { key, reason, is_other_kind }) => {
-                let known = key.as_ref().filter(|_| !is_other_kind).and_then(|key| self.core.cache.get(key));
-                let Some(known) = known else { return Input::Unreadable { key, reason } };
+                let Some(gone) = key.clone().filter(|_| !is_other_kind) else {
+                    return Input::Unreadable { key, reason };
+                };
+                self.core.counters.unreadable.add(1);
                 self.core.progress.report(Report::Quarantined { key, reason });
-                Input::Event(EventKind::Deleted, known)
+                match self.core.cache.get(&gone) {
+                    Some(known) => Input::Event(EventKind::Deleted, known),
+                    // No version of it was ever good.
+                    None => {
+                        self.core.quarantine.release(&gone);
+                        Input::Unchanged(gone)
+                    }
+                }
             }
         }
     }

@@ -14,6 +14,8 @@ mod fire;
 mod handlers;
 mod lifetimes;
 mod listers;
+mod logs;
+mod metrics;
 mod namespaces;
 mod requests;
 mod resync;

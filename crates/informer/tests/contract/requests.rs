@@ -7,13 +7,18 @@ use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use informer::transport::{Response, Transport, TransportError};
 use informer::{
-    BackoffConfig, FirstListChoice, Object, Report, SharedInformerFactory, Status, StreamingListChoice,
+    BackoffConfig, FirstListChoice, Object, Report, ResourceType, SharedInformerFactory, Status,
+    StreamingListChoice,
 };
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;
 
 use super::server::{Server, status};
-use super::support::{LONG, builder, cached, caught_up, factory, live, pods, settle, soon, started, until};
+use super::support::{
+    self, LONG, builder, cached, caught_up, config_maps, factory, live, nodes, pods, settle, soon, started,
+    until,
+};
 
 #[tokio::test(start_paused = true)]
 async fn l1_w1_a_consistent_list_then_a_watch_with_bookmarks_from_its_version() {
@@ -82,7 +87,7 @@ async fn w3_a_clean_end_is_followed_by_a_watch_from_the_last_version() {
     assert_eq!(begin.elapsed(), Duration::ZERO);
     let last = server.log().pop().unwrap();
     assert_eq!(last, "WATCH /api/v1/pods allowWatchBookmarks=true resourceVersion=102 timeoutSeconds");
-    assert!(matches!(reports.try_recv(), Ok(Report::Disconnected(informer::Cause::Ended))));
+    assert!(matches!(reports.try_recv(), Some(Report::Disconnected(informer::Cause::Ended))));
 }
 
 #[tokio::test(start_paused = true)]
@@ -301,4 +306,134 @@ async fn w5_what_a_busy_server_leaves_open_is_closed_before_the_wait() {
     settle().await;
     // The test's and the transport's own.
     assert_eq!(Arc::strong_count(&open), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn w14_each_informer_can_have_its_own_backoff() {
+    let server = Server::new();
+    for plural in ["pods", "nodes"] {
+        server.deny(plural, 503, "ServiceUnavailable");
+    }
+    let factory = factory(&server);
+    let pods = factory.informer_of::<Object>(pods());
+    let nodes = factory.informer_of::<Object>(nodes());
+    let second = Duration::from_secs(1);
+    let steady = BackoffConfig { first: second, longest: second, jitter: 0.0, reset_after: LONG };
+    pods.set_backoff(steady.clone()).unwrap();
+    factory.start();
+    settle().await;
+    assert!(pods.set_backoff(steady).unwrap_err().is_already_started());
+    for attempt in 1..=20 {
+        assert!(
+            matches!(pods.status(), Status::Retrying { attempt: at, wait, .. } if (at, wait) == (attempt, second))
+        );
+        tokio::time::advance(second).await;
+        settle_a_little().await;
+    }
+    assert_eq!(server.count("LIST /api/v1/pods"), 21);
+    assert!((3..=6).contains(&server.count("LIST /api/v1/nodes")), "the others double: {:?}", nodes.status());
+}
+
+#[tokio::test(start_paused = true)]
+async fn w12_how_long_an_answer_may_take_can_be_set() {
+    let server = Server::new();
+    let factory = builder(&server).response_timeout(Duration::from_secs(7)).build().unwrap();
+    server.hold("pods");
+    let informer = factory.informer_of::<Object>(pods());
+    factory.start();
+    let begin = tokio::time::Instant::now();
+    until("it waits", || matches!(informer.status(), Status::Retrying { .. })).await;
+    assert_eq!(begin.elapsed().as_secs(), 7);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s7_how_long_the_end_of_the_initial_events_may_take_can_be_set() {
+    let server = Server::new();
+    let factory = builder(&server)
+        .streaming_list(StreamingListChoice::Always)
+        .initial_events_timeout(Duration::from_secs(7))
+        .build()
+        .unwrap();
+    server.hold("pods");
+    let _informer = factory.informer_of::<Object>(pods());
+    factory.start();
+    let begin = tokio::time::Instant::now();
+    until("it is listed", || server.count("LIST") == 1).await;
+    assert_eq!(begin.elapsed().as_secs(), 7);
+}
+
+#[tokio::test(start_paused = true)]
+async fn l1_the_size_of_a_page_and_the_name_of_the_program_can_be_set() {
+    let server = Server::new();
+    let builder = builder(&server).first_list(FirstListChoice::Any).page_size(7).user_agent("shop/1.2");
+    let _informer = started(&builder.build().unwrap()).await;
+    assert_eq!(server.count("LIST /api/v1/pods limit=7 resourceVersion=0"), 1, "{:?}", server.log());
+    assert_eq!(server.user_agents().into_iter().collect::<Vec<_>>(), ["shop/1.2"]);
+    let two_lines = support::builder(&server).user_agent("two\nlines").build().err();
+    assert!(two_lines.unwrap().to_string().contains("user agent"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn s6_what_a_server_cannot_do_is_remembered_for_all_informers_and_tried_again_later() {
+    let server = Server::new();
+    server.put("pods", "shop/a", json!({}));
+    server.put("configmaps", "shop/b", json!({}));
+    server.refuse_streaming_lists();
+    let factory = builder(&server).streaming_list(StreamingListChoice::Always).build().unwrap();
+    let asked = || server.log().iter().filter(|line| line.contains("sendInitialEvents")).count();
+    let pods = started(&factory).await;
+    assert_eq!(asked(), 1);
+    let config_maps = factory.informer_of::<Object>(config_maps());
+    let nodes = factory.informer_of::<Object>(nodes());
+    factory.start();
+    factory.wait_for_sync(LONG).await.unwrap();
+    assert_eq!((asked(), config_maps.len(), server.count("LIST")), (1, 1, 3));
+    // What was not sent is not counted.
+    let requests = config_maps.metrics().requests;
+    assert_eq!((requests.streaming_lists, requests.lists), (0, 1));
+    assert_eq!(config_maps.metrics().relists.values().sum::<u64>(), 0, "its first list");
+
+    // Other groups may be of other servers.
+    let deployments = factory.informer_of::<Object>(ResourceType::of::<Deployment>());
+    factory.start();
+    deployments.wait_for_sync(LONG).await.unwrap();
+    assert_eq!(asked(), 2);
+
+    let relist = async || {
+        server.put("pods", "shop/a", json!({}));
+        caught_up(&server, &pods).await;
+        let lists = server.count("LIST /api/v1/pods");
+        server.expire("pods");
+        until("it is listed again", || server.count("LIST /api/v1/pods") > lists).await;
+    };
+    relist().await;
+    assert_eq!(asked(), 2);
+    // Bookmarks keep the watches alive meanwhile.
+    for _ in 0..61 {
+        tokio::time::advance(Duration::from_secs(60)).await;
+        for plural in ["pods", "nodes", "configmaps", "deployments"] {
+            server.bookmark(plural);
+        }
+        settle().await;
+    }
+    relist().await;
+    assert_eq!(asked(), 3, "an hour later it may have learnt it");
+    drop(nodes);
+}
+
+#[tokio::test(start_paused = true)]
+async fn w15_what_the_server_will_never_list_is_denied_and_asked_for_slowly() {
+    let server = Server::new();
+    server.deny("pods", 400, "BadRequest");
+    let factory = factory(&server).with_fields("no.such.field=x");
+    let informer = factory.informer_of::<Object>(pods());
+    factory.start();
+    let begin = tokio::time::Instant::now();
+    let error = factory.wait_for_sync_or_denial(LONG).await.unwrap_err();
+    assert!(error.is_denied() && begin.elapsed() < Duration::from_secs(1), "{error}");
+    tokio::time::advance(Duration::from_secs(29)).await;
+    settle().await;
+    assert_eq!(server.count("LIST"), 1);
+    server.allow("pods");
+    until("it is live", || matches!(informer.status(), Status::Live { .. })).await;
 }

@@ -233,3 +233,43 @@ async fn w16_events_cut_anywhere_arrive_whole() {
     assert_eq!(object.decode::<serde_json::Value>().unwrap()["text"], *text);
     assert_eq!(object.resource_version().to_string(), version.to_string());
 }
+
+#[tokio::test(start_paused = true)]
+async fn w16_an_object_that_is_too_long_concerns_itself_alone() {
+    for streaming in [StreamingListChoice::Never, StreamingListChoice::Always] {
+        let server = Server::new();
+        let long = || json!({ "text": "x".repeat(5_000) });
+        server.put("pods", "shop/a", json!({}));
+        server.put("pods", "shop/b", long());
+        server.put("pods", "shop/c", json!({}));
+        let factory = builder(&server).item_limit(2_000).streaming_list(streaming).build().unwrap();
+        let informer = super::support::started(&factory).await;
+        let keys =
+            || informer.lister().list().unwrap().iter().map(|object| object.key().to_string()).collect();
+        let keys = || -> Vec<String> { keys() };
+        let quarantined = || -> Vec<String> {
+            informer.quarantined().iter().map(|quarantined| quarantined.key.to_string()).collect()
+        };
+        assert_eq!(
+            (keys(), quarantined()),
+            (vec!["shop/a".into(), "shop/c".into()], vec!["shop/b".to_owned()])
+        );
+        let requests = server.log().len();
+
+        // In the watch the last good version stays.
+        server.put("pods", "shop/c", long());
+        server.put("pods", "shop/b", json!({}));
+        until("b is there", || informer.len() == 3).await;
+        assert_eq!(quarantined(), ["shop/c"], "{streaming:?}");
+        assert_eq!(server.log().len(), requests, "the same watch");
+
+        // So it does in a re-list; and a deletion ends it, though that is too long as well.
+        server.expire("pods");
+        until("it was listed again", || server.log().len() >= requests + 2).await;
+        settle().await;
+        assert_eq!((informer.len(), quarantined()), (3, vec!["shop/c".to_owned()]));
+        server.delete("pods", "shop/c");
+        until("c is gone", || informer.len() == 2).await;
+        assert_eq!(quarantined(), [""; 0]);
+    }
+}

@@ -4,7 +4,7 @@ use fastrand::Rng;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::wire::testing;
+use crate::wire::{scan_object, testing};
 
 /// Everything that a decoder gives out for these chunks.
 fn decode<'c>(
@@ -265,4 +265,130 @@ fn malformed_lists_are_typed_errors() {
         decode_whole(r#"{"items":[null, 1 ,"x",[],{}]}"#).unwrap().0,
         [&b"null"[..], b"1", br#""x""#, b"[]", b"{}"]
     );
+}
+
+#[test]
+fn w16_a_longer_item_is_left_out_where_its_key_can_be_told() {
+    let limits = Limits { item_bytes: 300 };
+    let item = |name: &str, bytes: usize| {
+        let metadata = format!(r#"{{"name":"{name}","namespace":"shop","labels":null}}"#);
+        format!(r#"{{"metadata":{metadata},"text":"{}","more":[{{}}]}}"#, r#"} \" ] \\"#.repeat(bytes / 10))
+    };
+    for (bytes, chunk) in [(300, 1), (300, 7), (9_000, 1), (9_000, 250), (9_000, 100_000), (1 << 20, 4_096)] {
+        let items = [item("a", 0), item("b", bytes), item("c", 0), item("d", bytes), item("e", bytes)];
+        let list =
+            format!(r#"{{"items":[{}],"metadata":{{"resourceVersion":"9"}}}}"#, items.join(" ,\n")).repeat(2);
+        let (page, end) = list.split_at(list.len() / 2);
+        assert_eq!(page, end);
+        let mut decoder = ListDecoder::new(limits).skipping_long_items();
+        for page in [page, end] {
+            let mut told = Vec::new();
+            for piece in page.as_bytes().chunks(chunk) {
+                decoder.push(piece);
+                loop {
+                    match decoder.next() {
+                        Ok(None) => break,
+                        Ok(Some(ListPart::Item(json))) => {
+                            assert!(json.len() <= 300);
+                            told.push(scan_object(json).unwrap().key().unwrap().to_string());
+                        }
+                        Ok(Some(ListPart::Meta(_))) => {}
+                        Err(error) => {
+                            assert!(error.is_too_long());
+                            told.push(format!("not {}", error.skipped().unwrap()));
+                        }
+                    }
+                }
+            }
+            let all = ["shop/a", "not shop/b", "shop/c", "not shop/d", "not shop/e"];
+            assert_eq!(told, all, "{bytes} bytes in chunks of {chunk}");
+            assert_eq!(decoder.finish().unwrap().resource_version, "9".into());
+        }
+    }
+}
+
+#[test]
+fn w16_a_longer_item_that_nobody_can_name_is_an_error_of_the_list() {
+    let decode = |item: &str| {
+        let list = format!(r#"{{"items":[{item}]}}"#);
+        let mut decoder = ListDecoder::new(Limits { item_bytes: 200 }).skipping_long_items();
+        decode(&mut decoder, [list.as_bytes()]).unwrap_err()
+    };
+    let long = "x".repeat(200);
+    // The key comes too late, or might not be all of it.
+    for item in [
+        format!(r#"{{"data":"{long}","metadata":{{"name":"a","namespace":"shop"}}}}"#),
+        format!(r#"{{"metadata":{{"name":"a","annotations":{{"a":"{long}"}},"namespace":"shop"}}}}"#),
+        format!(r#"{{"metadata":{{"name":"{long}","namespace":"shop"}}}}"#),
+    ] {
+        let error = decode(&item);
+        assert!(error.is_too_long() && error.skipped().is_none(), "{item}: {error}");
+    }
+    let cut = format!(r#"{{"items":[{{"metadata":{{"name":"a"}},"data":"{long}"#);
+    let mut decoder = ListDecoder::new(Limits { item_bytes: 100 }).skipping_long_items();
+    decoder.push(cut.as_bytes());
+    assert_eq!(decoder.next().unwrap_err().skipped().unwrap().as_str(), "a");
+    assert!(decoder.next().unwrap().is_none());
+    assert!(decoder.finish().unwrap_err().is_truncated());
+}
+
+#[test]
+fn w16_a_longer_item_is_not_held() {
+    let mut decoder = ListDecoder::new(Limits { item_bytes: 64 << 10 }).skipping_long_items();
+    decoder.push(br#"{"items":[{"metadata":{"name":"a"},"data":""#);
+    let chunk = [b'x'; 16 << 10];
+    let mut skipped = 0;
+    for _ in 0..1_000 {
+        decoder.push(&chunk);
+        loop {
+            match decoder.next() {
+                Ok(None) => break,
+                Ok(Some(part)) => panic!("{part:?}"),
+                Err(error) => skipped += usize::from(error.skipped().is_some()),
+            }
+        }
+        assert!(decoder.held_bytes() <= 256 << 10, "{}", decoder.held_bytes());
+    }
+    decoder.push(br#""}]}"#);
+    assert!(decoder.next().unwrap().is_none());
+    assert_eq!((skipped, decoder.finish().is_ok()), (1, true));
+}
+
+#[test]
+fn w16_what_is_left_out_does_not_depend_on_the_chunks_nor_on_what_is_garbled() {
+    let mut left_out = 0;
+    for seed in 0..3_000 {
+        let mut random = Rng::with_seed(seed);
+        let (list, mut json) = random_list(&mut random);
+        let is_garbled = random.bool();
+        if is_garbled {
+            testing::garble(&mut random, &mut json);
+        }
+        let limits = Limits { item_bytes: random.usize(..json.len().max(2)) };
+        let told = |chunks: Vec<&[u8]>| {
+            let mut decoder = ListDecoder::new(limits).skipping_long_items();
+            let mut told = Vec::new();
+            for chunk in chunks {
+                decoder.push(chunk);
+                loop {
+                    told.push(match decoder.next() {
+                        Ok(None) => break,
+                        Ok(Some(ListPart::Item(item))) => Ok(item.to_vec()),
+                        Ok(Some(ListPart::Meta(_))) => continue,
+                        Err(error) if error.skipped().is_some() => Err(error),
+                        Err(error) => return (told, Err(error)),
+                    });
+                }
+            }
+            let end = decoder.finish().map(drop);
+            (told, end)
+        };
+        let whole = told(vec![&json]);
+        assert_eq!(told(testing::cut(&mut random, &json).into_iter().collect()), whole, "seed {seed}");
+        if !is_garbled && whole.1.is_ok() {
+            assert_eq!(whole.0.len(), list["items"].as_array().unwrap().len(), "seed {seed}");
+        }
+        left_out += whole.0.iter().filter(|part| part.is_err()).count();
+    }
+    assert!(left_out > 100, "{left_out}");
 }

@@ -184,3 +184,71 @@ fn no_content_goes_to_logs() {
     assert_eq!(format!("{:?}", scan_object(frame.object).unwrap()), "/x@");
     assert!(!before.contains("hunter2") && !before.contains("104, 117"), "{before}");
 }
+
+/// What a decoder that skips says about a stream: keys, `not key`, and how it ends.
+fn told_skipping(stream: &str, chunk: usize) -> (Vec<String>, Result<(), WireError>) {
+    let mut decoder = WatchDecoder::new(Limits { item_bytes: 300 }).skipping_long_events();
+    let mut told = Vec::new();
+    for piece in stream.as_bytes().chunks(chunk) {
+        decoder.push(piece);
+        loop {
+            match decoder.next() {
+                Ok(None) => break,
+                Ok(Some(Ok(frame))) => {
+                    told.push(scan_object(frame.object).unwrap().key().unwrap().to_string())
+                }
+                Ok(Some(Err(error))) => told.push(format!("not {}", error.key().unwrap())),
+                Err(error) => return (told, Err(error)),
+            }
+        }
+        assert!(decoder.held_bytes() <= 2 * (300 + chunk).max(8), "{} held", decoder.held_bytes());
+    }
+    (told, decoder.finish().map(drop))
+}
+
+fn event(kind: &str, name: &str, bytes: usize) -> String {
+    let object = format!(r#"{{"metadata":{{"name":"{name}"}},"data":"{}"}}"#, "x".repeat(bytes));
+    format!("{{\"type\":\"{kind}\",\"object\":{object}}}\n")
+}
+
+#[test]
+fn w16_a_longer_event_is_left_out_where_its_key_can_be_told() {
+    for (bytes, chunk) in [(300, 1), (300, 7), (9_000, 1), (9_000, 250), (9_000, 100_000), (1 << 20, 4_096)] {
+        let stream = [
+            event("ADDED", "a", 0),
+            event("ADDED", "b", bytes),
+            event("MODIFIED", "b", bytes),
+            event("DELETED", "a", 0),
+            event("MODIFIED", "c", bytes),
+            event("ADDED", "d", 0),
+        ];
+        let (told, end) = told_skipping(&stream.concat(), chunk);
+        assert_eq!(told, ["a", "not b", "not b", "a", "not c", "d"], "{bytes} bytes in chunks of {chunk}");
+        assert_eq!(end, Ok(()));
+    }
+}
+
+#[test]
+fn w16_a_longer_event_that_cannot_be_left_out_is_an_error_of_the_stream() {
+    let long = "x".repeat(300);
+    for event in [
+        // The object would stay for ever.
+        event("DELETED", "a", 300),
+        event("BOOKMARK", "a", 300),
+        event("ERROR", "a", 300),
+        format!(
+            "{{\"object\":{{\"metadata\":{{\"name\":\"a\"}},\"data\":\"{long}\"}},\"type\":\"ADDED\"}}\n"
+        ),
+        format!(
+            "{{\"type\":\"ADDED\",\"object\":{{\"data\":\"{long}\",\"metadata\":{{\"name\":\"a\"}}}}}}\n"
+        ),
+        format!("{long}{long}\n"),
+    ] {
+        for chunk in [1, 50, 1_000] {
+            let (told, end) = told_skipping(&event, chunk);
+            assert!(told.is_empty() && end.unwrap_err().is_too_long(), "{event}");
+        }
+    }
+    let (told, end) = told_skipping(event("ADDED", "a", 300).trim_end(), 50);
+    assert!(told == ["not a"] && end.unwrap_err().is_truncated());
+}

@@ -163,7 +163,8 @@ pub(crate) fn bookmark(version: u64) -> String {
 }
 
 fn line(kind: &str, object: &Value) -> String {
-    format!("{}\n", json!({ "type": kind, "object": object }))
+    // In the order in which servers write it.
+    format!("{{\"type\":\"{kind}\",\"object\":{object}}}\n")
 }
 
 fn as_asked(request: &Request, object: &Value) -> Value {

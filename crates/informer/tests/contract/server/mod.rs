@@ -3,7 +3,7 @@
 mod body;
 mod collection;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -33,6 +33,7 @@ struct State {
     streaming_lists: bool,
     collections: BTreeMap<String, Collection>,
     log: Vec<String>,
+    user_agents: BTreeSet<String>,
     chunks: fastrand::Rng,
 }
 
@@ -44,6 +45,7 @@ pub(crate) struct Request {
     namespace: Option<String>,
     query: BTreeMap<String, String>,
     only_metadata: bool,
+    user_agent: Option<String>,
 }
 
 impl Server {
@@ -55,6 +57,7 @@ impl Server {
                 streaming_lists: true,
                 collections: BTreeMap::new(),
                 log: Vec::new(),
+                user_agents: BTreeSet::new(),
                 chunks: fastrand::Rng::with_seed(7),
             }),
             open: Arc::default(),
@@ -165,6 +168,11 @@ impl Server {
         self.state().log.clone()
     }
 
+    /// Who sent requests for objects.
+    pub(crate) fn user_agents(&self) -> BTreeSet<String> {
+        self.state().user_agents.clone()
+    }
+
     pub(crate) fn count(&self, beginning: &str) -> usize {
         self.log().iter().filter(|line| line.starts_with(beginning)).count()
     }
@@ -249,6 +257,7 @@ impl Transport for Server {
             // On a paused clock, a test that waits for ever lets years pass.
             assert!(state.log.len() < 100_000, "a test waits in vain");
             state.log.push(request.to_string());
+            state.user_agents.extend(request.user_agent.clone());
             state.collections.entry(request.plural.clone()).or_default().held.subscribe()
         };
         let server = self.clone();
@@ -281,6 +290,7 @@ impl Request {
             namespace: namespace.map(|at| segments[at + 1].to_owned()),
             query: form_urlencoded::parse(query.as_bytes()).into_owned().collect(),
             only_metadata: accept.contains("as=PartialObjectMetadata"),
+            user_agent: request.headers().get("user-agent").map(|name| name.to_str().unwrap().to_owned()),
             path,
         }
     }

@@ -5,48 +5,50 @@ use std::sync::Arc;
 use informer_core::store::{Snapshot, SourceId};
 use informer_core::{Change, Delta, Index, Object, ObjectKey, ResourceVersion, Scope, Selector, Source};
 
-use crate::fixture::{names, tags, version};
+use super::pods::{names, tags, version};
 
 #[derive(Clone, Default)]
-pub(crate) struct Model {
-    pub(crate) objects: Vec<Arc<Object>>,
-    pub(crate) sources: Vec<ModelSource>,
+pub(super) struct Model {
+    pub(super) objects: Vec<Arc<Object>>,
+    pub(super) sources: Vec<ModelSource>,
     reached: u64,
+    /// All sources that there were at the time were synced once.
+    has_begun: bool,
 }
 
 #[derive(Clone)]
-pub(crate) struct ModelSource {
-    pub(crate) id: SourceId,
-    pub(crate) scope: Scope,
-    pub(crate) is_synced: bool,
-    pub(crate) reached: u64,
+pub(super) struct ModelSource {
+    pub(super) id: SourceId,
+    pub(super) scope: Scope,
+    pub(super) is_synced: bool,
+    pub(super) reached: u64,
 }
 
 /// What a list said of a key last.
 #[derive(Clone)]
-pub(crate) enum Said {
+pub(super) enum Said {
     Keep,
     Stage(Arc<Object>),
     Delete(Arc<Object>),
 }
 
 #[derive(Clone)]
-pub(crate) struct ModelList {
-    pub(crate) source: SourceId,
-    pub(crate) is_restored: bool,
+pub(super) struct ModelList {
+    pub(super) source: SourceId,
+    pub(super) is_restored: bool,
     said: Vec<(ObjectKey, Said)>,
 }
 
-pub(crate) fn number(object: &Object) -> u64 {
+pub(super) fn number(object: &Object) -> u64 {
     object.resource_version().to_string().parse().unwrap()
 }
 
 impl Model {
-    pub(crate) fn get(&self, key: &ObjectKey) -> Option<&Arc<Object>> {
+    pub(super) fn get(&self, key: &ObjectKey) -> Option<&Arc<Object>> {
         self.objects.iter().find(|object| object.key() == key)
     }
 
-    pub(crate) fn source(&mut self, id: SourceId) -> Option<&mut ModelSource> {
+    pub(super) fn source(&mut self, id: SourceId) -> Option<&mut ModelSource> {
         self.sources.iter_mut().find(|source| source.id == id)
     }
 
@@ -65,13 +67,15 @@ impl Model {
     fn take(&mut self, last: Arc<Object>, source: Source, lists: &mut [ModelList]) -> Change {
         let at = self.objects.iter().position(|object| object.key() == last.key()).unwrap();
         let old = self.objects.remove(at);
+        // Of another incarnation nobody has heard.
+        let last = if last.uid() == old.uid() { last } else { old.clone() };
         for list in lists {
             list.said.retain(|(key, said)| key != old.key() || !matches!(said, Said::Keep));
         }
         Change { delta: Delta::Deleted { old, last }, source }
     }
 
-    pub(crate) fn upsert(&mut self, id: SourceId, object: Arc<Object>) -> Option<Change> {
+    pub(super) fn upsert(&mut self, id: SourceId, object: Arc<Object>) -> Option<Change> {
         let source = self.source(id).filter(|source| source.scope.contains(object.key()))?;
         if source.reached > 0 {
             self.advance(id, number(&object));
@@ -82,7 +86,7 @@ impl Model {
         }
     }
 
-    pub(crate) fn delete(
+    pub(super) fn delete(
         &mut self,
         id: SourceId,
         object: Arc<Object>,
@@ -94,7 +98,7 @@ impl Model {
         (number(known) <= number(&object)).then(|| self.take(object, Source::Watch, lists))
     }
 
-    pub(crate) fn advance(&mut self, id: SourceId, to: u64) {
+    pub(super) fn advance(&mut self, id: SourceId, to: u64) {
         if let Some(source) = self.source(id) {
             source.reached = source.reached.max(to);
         }
@@ -103,24 +107,28 @@ impl Model {
 
     fn update(&mut self) {
         let synced = self.sources.iter().filter(|source| source.is_synced).map(|source| source.reached);
-        if (self.reached > 0 || self.is_synced())
+        self.has_begun |= self.is_synced();
+        if self.has_begun
             && let Some(slowest) = synced.min()
         {
             self.reached = self.reached.max(slowest);
         }
     }
 
-    pub(crate) fn is_synced(&self) -> bool {
+    pub(super) fn is_synced(&self) -> bool {
         !self.sources.is_empty() && self.sources.iter().all(|source| source.is_synced)
     }
 
-    pub(crate) fn resource_version(&self) -> ResourceVersion {
+    pub(super) fn resource_version(&self) -> ResourceVersion {
         if self.reached == 0 { ResourceVersion::UNSET } else { version(self.reached) }
     }
 
-    pub(crate) fn remove_source(&mut self, id: SourceId, lists: &mut [ModelList]) -> Vec<Change> {
+    pub(super) fn remove_source(&mut self, id: SourceId, lists: &mut [ModelList]) -> Vec<Change> {
         let at = self.sources.iter().position(|source| source.id == id).unwrap();
         self.sources.remove(at);
+        if !self.sources.iter().any(|source| source.is_synced) {
+            self.reached = 0;
+        }
         self.update();
         let gone = self.objects.clone().into_iter();
         let gone =
@@ -129,7 +137,7 @@ impl Model {
     }
 
     /// `None`: refused.
-    pub(crate) fn commit(
+    pub(super) fn commit(
         &mut self,
         list: ModelList,
         at: u64,
@@ -171,7 +179,7 @@ impl Model {
     }
 
     /// Compares everything that can be asked.
-    pub(crate) fn check(&self, snapshot: &Snapshot, keys: &[ObjectKey], index: Option<&Index<String>>) {
+    pub(super) fn check(&self, snapshot: &Snapshot, keys: &[ObjectKey], index: Option<&Index<String>>) {
         assert_eq!(snapshot.resource_version(), &self.resource_version());
         assert_eq!((snapshot.len(), snapshot.is_synced()), (self.objects.len(), self.is_synced()));
         assert_eq!(
@@ -230,7 +238,7 @@ impl Model {
     }
 }
 
-pub(crate) const TAGS: [&str; 8] = ["t0", "t1", "t2", "t3", "t4", "t5", "fail", "panic"];
+pub(super) const TAGS: [&str; 8] = ["t0", "t1", "t2", "t3", "t4", "t5", "fail", "panic"];
 const SELECTORS: [&str; 10] = [
     "",
     "a",
@@ -250,7 +258,7 @@ fn tags_of(object: &Object) -> Vec<String> {
 }
 
 impl ModelList {
-    pub(crate) fn new(source: SourceId, is_restored: bool) -> Self {
+    pub(super) fn new(source: SourceId, is_restored: bool) -> Self {
         Self { source, is_restored, said: Vec::new() }
     }
 
@@ -270,7 +278,7 @@ impl ModelList {
         self.said.push((key.clone(), said));
     }
 
-    pub(crate) fn stage(&mut self, object: Arc<Object>, model: &Model) {
+    pub(super) fn stage(&mut self, object: Arc<Object>, model: &Model) {
         let key = object.key().clone();
         match self.said(&key) {
             Some((_, Said::Stage(other))) if number(other) <= number(&object) => *other = object,
@@ -278,6 +286,8 @@ impl ModelList {
                 self.say(&key, Said::Stage(object))
             }
             Some((_, Said::Stage(_) | Said::Delete(_))) => {}
+            Some((_, Said::Keep)) if model.get(&key).is_some_and(|known| number(&object) < number(known)) => {
+            }
             None | Some((_, Said::Keep)) => {
                 let is_known = model.get(&key).is_some_and(|known| !self.is_change(&object, known));
                 self.say(&key, if is_known { Said::Keep } else { Said::Stage(object) });
@@ -285,7 +295,7 @@ impl ModelList {
         }
     }
 
-    pub(crate) fn delete(&mut self, object: Arc<Object>, model: &Model) {
+    pub(super) fn delete(&mut self, object: Arc<Object>, model: &Model) {
         let key = object.key().clone();
         match self.said(&key) {
             Some((_, said @ (Said::Stage(_) | Said::Delete(_)))) => {
@@ -293,6 +303,8 @@ impl ModelList {
                 if number(other) <= number(&object) {
                     *said = Said::Delete(object);
                 }
+            }
+            Some((_, Said::Keep)) if model.get(&key).is_some_and(|known| number(&object) < number(known)) => {
             }
             None | Some((_, Said::Keep)) => {
                 if model.get(&key).is_some_and(|known| self.is_restored || number(known) <= number(&object)) {
@@ -302,7 +314,7 @@ impl ModelList {
         }
     }
 
-    pub(crate) fn keep(&mut self, key: &ObjectKey, version: Option<&ResourceVersion>, model: &Model) -> bool {
+    pub(super) fn keep(&mut self, key: &ObjectKey, version: Option<&ResourceVersion>, model: &Model) -> bool {
         let Some(known) = model.get(key) else { return false };
         let is_right = version.is_none_or(|version| !self.is_restored && known.resource_version() == version);
         if !is_right || matches!(self.said(key), Some((_, Said::Stage(_) | Said::Delete(_)))) {

@@ -6,42 +6,48 @@ use std::sync::Arc;
 use informer_core::mailbox::{Delivery, Mailbox, Mode, Notice, WhenFull};
 use informer_core::{Change, Delta, Object, Source};
 
-pub(crate) const LATEST: Delivery = Delivery { mode: Mode::Latest, split_recreated: false };
+/// One pending change per key.
+pub const LATEST: Delivery = Delivery { mode: Mode::Latest, split_recreated: false };
 
-pub(crate) fn every(capacity: usize, when_full: WhenFull) -> Delivery {
+/// Every change, up to a capacity.
+pub fn every(capacity: usize, when_full: WhenFull) -> Delivery {
     Delivery { mode: Mode::Every { capacity, when_full }, split_recreated: false }
 }
 
-pub(crate) fn split(delivery: Delivery) -> Delivery {
+/// The same, with re-creations in two.
+pub fn split(delivery: Delivery) -> Delivery {
     Delivery { split_recreated: true, ..delivery }
 }
 
 /// An object of one incarnation, at one version.
-pub(crate) fn object(name: &str, uid: u64, version: u64) -> Arc<Object> {
+pub fn object(name: &str, uid: u64, version: u64) -> Arc<Object> {
     let json =
         format!(r#"{{"metadata":{{"name":"{name}","uid":"uid-{uid}","resourceVersion":"{version}"}}}}"#);
     Arc::new(Object::from_json(json.as_bytes()).unwrap())
 }
 
-pub(crate) fn added(object: &Arc<Object>) -> Change {
+/// As a watch told it.
+pub fn added(object: &Arc<Object>) -> Change {
     Change { delta: Delta::Added(object.clone()), source: Source::Watch }
 }
 
-pub(crate) fn updated(old: &Arc<Object>, new: &Arc<Object>) -> Change {
+/// As a watch told it.
+pub fn updated(old: &Arc<Object>, new: &Arc<Object>) -> Change {
     Change { delta: Delta::Updated { old: old.clone(), new: new.clone() }, source: Source::Watch }
 }
 
-pub(crate) fn deleted(old: &Arc<Object>, last: &Arc<Object>) -> Change {
+/// As a watch told it.
+pub fn deleted(old: &Arc<Object>, last: &Arc<Object>) -> Change {
     Change { delta: Delta::Deleted { old: old.clone(), last: last.clone() }, source: Source::Watch }
 }
 
 /// The same change, as a list told it.
-pub(crate) fn listed(change: Change) -> Change {
+pub fn listed(change: Change) -> Change {
     Change { source: Source::List, ..change }
 }
 
 /// A mailbox of an empty, synced cache.
-pub(crate) fn joined(delivery: Delivery) -> Mailbox {
+pub fn joined(delivery: Delivery) -> Mailbox {
     let mut mailbox = Mailbox::new(delivery, true);
     mailbox.join(Vec::new(), 0);
     assert!(matches!(mailbox.take(), Some(Notice::Synced)));
@@ -49,11 +55,12 @@ pub(crate) fn joined(delivery: Delivery) -> Mailbox {
 }
 
 /// Everything that is pending, as in `add a@1 initial`.
-pub(crate) fn drain(mailbox: &mut Mailbox) -> Vec<String> {
+pub fn drain(mailbox: &mut Mailbox) -> Vec<String> {
     std::iter::from_fn(|| mailbox.take()).map(|notice| short(&notice)).collect()
 }
 
-pub(crate) fn short(notice: &Notice) -> String {
+/// One of them.
+pub fn short(notice: &Notice) -> String {
     let (change, initial) = match notice {
         Notice::Synced => return "synced".to_owned(),
         Notice::Lagged(dropped) => return format!("lagged {dropped}"),
@@ -70,22 +77,31 @@ pub(crate) fn short(notice: &Notice) -> String {
 }
 
 /// Who believes what a mailbox tells, as long as it tells a legal story.
-#[derive(Default)]
-pub(crate) struct Reader {
-    pub(crate) believed: BTreeMap<String, Arc<Object>>,
-    pub(crate) synced: bool,
-    pub(crate) changes: u64,
-    pub(crate) lagged: u64,
+#[derive(Debug, Default)]
+pub struct Reader {
+    /// What it takes for the content.
+    pub believed: BTreeMap<String, Arc<Object>>,
+    /// Whether it was told that the first content is complete.
+    pub synced: bool,
+    /// Changes that it was told.
+    pub changes: u64,
+    /// Changes that it was told to have missed.
+    pub lagged: u64,
     split: bool,
 }
 
 impl Reader {
-    pub(crate) fn new(delivery: Delivery) -> Self {
+    /// One that has heard nothing.
+    pub fn new(delivery: Delivery) -> Self {
         Self { split: delivery.split_recreated, ..Self::default() }
     }
 
-    /// Takes a notice; an error says what is wrong with it.
-    pub(crate) fn hear(&mut self, notice: Notice) -> Result<(), String> {
+    /// Takes a notice.
+    ///
+    /// # Errors
+    ///
+    /// When it does not follow from what was told before; the text says what is wrong.
+    pub fn hear(&mut self, notice: Notice) -> Result<(), String> {
         let told = short(&notice);
         let (change, initial) = match notice {
             Notice::Synced if self.synced => return Err("synced twice".to_owned()),

@@ -1,4 +1,4 @@
-//! Small objects, and what changes say in short.
+//! Small objects, and what changes say in short: the words of tests of the store.
 
 use std::sync::Arc;
 
@@ -8,16 +8,22 @@ use serde_json::json;
 
 /// What an object of these tests is made of.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Pod<'a> {
-    pub(crate) key: &'a str,
-    pub(crate) version: &'a str,
-    pub(crate) uid: &'a str,
-    pub(crate) labels: &'a [(&'a str, &'a str)],
-    pub(crate) tags: &'a [&'a str],
+pub struct Pod<'a> {
+    /// Namespace and name.
+    pub key: &'a str,
+    /// Its resourceVersion.
+    pub version: &'a str,
+    /// Its incarnation.
+    pub uid: &'a str,
+    /// Its labels.
+    pub labels: &'a [(&'a str, &'a str)],
+    /// What [`tags`] says of it.
+    pub tags: &'a [&'a str],
 }
 
 impl Pod<'_> {
-    pub(crate) fn object(&self) -> Arc<Object> {
+    /// The object.
+    pub fn object(&self) -> Arc<Object> {
         let key: ObjectKey = self.key.parse().unwrap();
         let labels: serde_json::Map<_, _> =
             self.labels.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect();
@@ -32,16 +38,18 @@ impl Pod<'_> {
     }
 }
 
-pub(crate) fn pod(key: &str, version: u64) -> Arc<Object> {
+/// An object of which only key and version matter.
+pub fn pod(key: &str, version: u64) -> Arc<Object> {
     Pod { key, version: &version.to_string(), ..Pod::default() }.object()
 }
 
-pub(crate) fn version(number: u64) -> ResourceVersion {
+/// The version of this number.
+pub fn version(number: u64) -> ResourceVersion {
     ResourceVersion::new(&number.to_string())
 }
 
-/// The index function of these tests.
-pub(crate) fn tags(object: &Object) -> Result<Vec<String>, Box<dyn std::error::Error + Send + Sync>> {
+/// The index function of these tests: fails or panics where a tag asks for it.
+pub fn tags(object: &Object) -> Result<Vec<String>, Box<dyn std::error::Error + Send + Sync>> {
     let object = object.decode::<serde_json::Value>()?;
     let tags: Vec<String> = serde_json::from_value(object["tags"].clone())?;
     assert!(!tags.iter().any(|tag| tag == "panic"), "a tag asks for it");
@@ -52,7 +60,7 @@ pub(crate) fn tags(object: &Object) -> Result<Vec<String>, Box<dyn std::error::E
 }
 
 /// A store with one source of everything, that has these objects.
-pub(crate) fn synced(objects: impl IntoIterator<Item = Arc<Object>>, at: u64) -> (Store, SourceId) {
+pub fn synced(objects: impl IntoIterator<Item = Arc<Object>>, at: u64) -> (Store, SourceId) {
     let mut store = Store::new();
     let source = store.add_source(Scope::All);
     relist(&mut store, source, objects, at);
@@ -60,7 +68,7 @@ pub(crate) fn synced(objects: impl IntoIterator<Item = Arc<Object>>, at: u64) ->
 }
 
 /// Lists these objects.
-pub(crate) fn relist(
+pub fn relist(
     store: &mut Store,
     source: SourceId,
     objects: impl IntoIterator<Item = Arc<Object>>,
@@ -72,13 +80,14 @@ pub(crate) fn relist(
     changes
 }
 
-pub(crate) fn staged(mut list: Replace, objects: impl IntoIterator<Item = Arc<Object>>) -> Replace {
+/// Puts these objects into a list.
+pub fn staged(mut list: Replace, objects: impl IntoIterator<Item = Arc<Object>>) -> Replace {
     objects.into_iter().for_each(|object| list.stage(object));
     list
 }
 
 /// `+key@new`, `~key@old>new`, `-key@old` or `-key@old>last`, each with `w`, `l` or `s` for its source.
-pub(crate) fn short(change: &Change) -> String {
+pub fn short(change: &Change) -> String {
     let source = match change.source {
         Source::Watch => 'w',
         Source::List => 'l',
@@ -95,12 +104,13 @@ pub(crate) fn short(change: &Change) -> String {
     }
 }
 
-pub(crate) fn shorts<'a>(changes: impl IntoIterator<Item = &'a Change>) -> Vec<String> {
+/// Each as [`short`].
+pub fn shorts<'a>(changes: impl IntoIterator<Item = &'a Change>) -> Vec<String> {
     changes.into_iter().map(short).collect()
 }
 
 /// The objects as `key@version`, sorted.
-pub(crate) fn names<'a>(objects: impl IntoIterator<Item = &'a Arc<Object>>) -> Vec<String> {
+pub fn names<'a>(objects: impl IntoIterator<Item = &'a Arc<Object>>) -> Vec<String> {
     let mut names: Vec<_> = objects.into_iter().map(|object| format!("{object:?}")).collect();
     names.sort();
     names

@@ -1,10 +1,11 @@
-//! Random JSON, written as oddly as JSON allows, and random damage to it.
+//! Random JSON, written as oddly as JSON allows, and random damage to it: what the decoders' tests and corpora are
+//! made of.
 
 use fastrand::Rng;
 use serde_json::{Map, Value, json};
 
 /// Cuts bytes into chunks: one, single bytes, or of random lengths (some of them empty).
-pub(super) fn cut<'b>(random: &mut Rng, bytes: &'b [u8]) -> Vec<&'b [u8]> {
+pub fn cut<'b>(random: &mut Rng, bytes: &'b [u8]) -> Vec<&'b [u8]> {
     let most = match random.u8(..4) {
         0 => return vec![bytes],
         1 => return bytes.chunks(1).collect(),
@@ -22,7 +23,7 @@ pub(super) fn cut<'b>(random: &mut Rng, bytes: &'b [u8]) -> Vec<&'b [u8]> {
 }
 
 /// A text with everything in it that a careless reader trips over.
-pub(super) fn text(random: &mut Rng) -> String {
+pub fn text(random: &mut Rng) -> String {
     let parts = [
         "a", "pod-", "7", "\"", "\\", "\\\\\"", "/", "\n", "\u{1}", "é", "→", "😀", "{", "}}", "[", "]", ",",
         ":", "\u{2028}",
@@ -31,7 +32,7 @@ pub(super) fn text(random: &mut Rng) -> String {
 }
 
 /// A text as the names of Kubernetes objects are, mostly.
-pub(super) fn name(random: &mut Rng) -> String {
+pub fn name(random: &mut Rng) -> String {
     if random.u8(..8) == 0 {
         return format!("ü{}", text(random).replace('/', "-"));
     }
@@ -39,7 +40,7 @@ pub(super) fn name(random: &mut Rng) -> String {
 }
 
 /// Any value.
-pub(super) fn value(random: &mut Rng, depth: u32) -> Value {
+pub fn value(random: &mut Rng, depth: u32) -> Value {
     match random.u8(..if depth == 0 { 5 } else { 8 }) {
         0 => Value::Null,
         1 => random.bool().into(),
@@ -55,7 +56,7 @@ pub(super) fn value(random: &mut Rng, depth: u32) -> Value {
 }
 
 /// An object with metadata.
-pub(super) fn object(random: &mut Rng) -> Value {
+pub fn object(random: &mut Rng) -> Value {
     let mut metadata = Map::new();
     metadata.insert("name".into(), name(random).into());
     let texts = ["namespace", "uid", "resourceVersion", "generateName", "creationTimestamp"];
@@ -95,7 +96,7 @@ pub(super) fn object(random: &mut Rng) -> Value {
 }
 
 /// Writes a value with members in random order, needless escapes and, if asked for, white space.
-pub(super) fn write(random: &mut Rng, value: &Value, spaced: bool) -> Vec<u8> {
+pub fn write(random: &mut Rng, value: &Value, spaced: bool) -> Vec<u8> {
     let mut out = Vec::new();
     write_to(random, value, spaced, &mut out);
     out
@@ -159,7 +160,7 @@ fn write_text(random: &mut Rng, text: &str, out: &mut Vec<u8>) {
 }
 
 /// Flips, deletes, doubles or cuts off a few bytes.
-pub(super) fn garble(random: &mut Rng, bytes: &mut Vec<u8>) {
+pub fn garble(random: &mut Rng, bytes: &mut Vec<u8>) {
     for _ in 0..random.usize(1..4) {
         if bytes.is_empty() {
             return;

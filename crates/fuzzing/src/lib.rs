@@ -1,0 +1,27 @@
+//! Parts of `informer-core`, run on any bytes and compared with naive models.
+//!
+//! A [`Target`] takes bytes and panics where a promise is broken. The fuzzer of `fuzz/` finds the bytes by what they
+//! reach; tests take them from seeds. Some tests of `informer-core` use the models too, so this crate and that one's
+//! tests need each other, which cargo allows.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a panic is how a finding is told"
+)]
+
+mod body;
+mod choices;
+pub mod json;
+pub mod lists;
+pub mod mailbox;
+mod oracle;
+pub mod seeds;
+pub mod selectors;
+pub mod store;
+mod target;
+pub mod watches;
+
+pub use choices::Choices;
+pub use target::{TARGETS, Target};

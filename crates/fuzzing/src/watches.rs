@@ -1,0 +1,105 @@
+//! The watch decoder: any bytes in any chunks.
+
+use fastrand::Rng;
+use informer_core::wire::{EventType, ScanError, WatchDecoder, WatchFrame, WireError, scan_bookmark};
+use serde_json::{Value, json};
+
+use crate::body::Body;
+use crate::{json, oracle};
+
+const TYPES: [(&str, EventType); 5] = [
+    ("ADDED", EventType::Added),
+    ("MODIFIED", EventType::Modified),
+    ("DELETED", EventType::Deleted),
+    ("BOOKMARK", EventType::Bookmark),
+    ("ERROR", EventType::Error),
+];
+
+/// Everything that a decoder says.
+#[derive(Debug, PartialEq)]
+struct Answer {
+    events: Vec<Result<Event, ScanError>>,
+    end: Result<Option<Event>, WireError>,
+}
+
+type Event = (EventType, Vec<u8>);
+
+/// The answer does not depend on the chunks, is serde_json's line by line where that has one, and takes no more than
+/// its window.
+pub fn run(input: &[u8]) {
+    let body = Body::read(input);
+    let answer = decode(&body, &[body.bytes]);
+    assert_eq!(decode(&body, &body.chunks()), answer, "in chunks, and whole");
+
+    let Answer { events, end } = answer;
+    let mut lines: Vec<&[u8]> = body.bytes.split(|&byte| byte == b'\n').collect();
+    let last = lines.pop().unwrap_or_default();
+    if let Some(too_long) = lines.iter().position(|line| line.len() > body.limits.item_bytes) {
+        lines.truncate(too_long);
+        assert!(end.is_err_and(|error| error.is_too_long()));
+    } else if last.len() > body.limits.item_bytes {
+        assert!(end.is_err_and(|error| error.is_too_long()));
+    } else {
+        let is_blank = last.iter().all(u8::is_ascii_whitespace);
+        assert_eq!(matches!(&end, Ok(None)), is_blank, "a body ends with nothing, an event or a part of one");
+        if let Some(event) = end.transpose() {
+            check(last, event.as_ref().ok());
+        }
+    }
+    lines.retain(|line| !line.iter().all(u8::is_ascii_whitespace));
+    assert_eq!(events.len(), lines.len(), "an event per line");
+    lines.iter().zip(&events).for_each(|(line, event)| check(line, event.as_ref().ok()));
+}
+
+/// Whether a line was read as what it says.
+fn check(line: &[u8], event: Option<&Event>) {
+    if let Some((kind, object)) = event {
+        oracle::check_object(object);
+        if *kind == EventType::Bookmark {
+            let _ = scan_bookmark(object);
+        }
+    }
+    let Some(value) = oracle::plain_json(line) else { return };
+    let kind = TYPES.iter().find(|(name, _)| value["type"] == *name);
+    let expected = kind.filter(|_| value["object"].is_object()).map(|(_, kind)| (*kind, &value["object"]));
+    let event = event.map(|(kind, object)| (*kind, serde_json::from_slice::<Value>(object).unwrap()));
+    assert_eq!(event.as_ref().map(|(kind, object)| (*kind, object)), expected);
+}
+
+fn decode(body: &Body<'_>, chunks: &[&[u8]]) -> Answer {
+    let most = body.holds_at_most(chunks);
+    let mut decoder = WatchDecoder::new(body.limits);
+    let own = |frame: WatchFrame<'_>| (frame.kind, frame.object.to_vec());
+    let mut events = Vec::new();
+    for chunk in chunks {
+        decoder.push(chunk);
+        assert!(decoder.held_bytes() <= most, "{} bytes held, {most} allowed", decoder.held_bytes());
+        loop {
+            events.push(match decoder.next() {
+                Ok(None) => break,
+                Ok(Some(event)) => event.map(own),
+                Err(error) => {
+                    assert_eq!(decoder.finish(), Err(error.clone()), "an error is for good");
+                    return Answer { events, end: Err(error) };
+                }
+            });
+        }
+    }
+    Answer { events, end: decoder.finish().map(|frame| frame.map(own)) }
+}
+
+/// A few events, cut at random.
+pub fn example(seed: u64) -> Vec<u8> {
+    let mut random = Rng::with_seed(seed);
+    let mut stream = Vec::new();
+    for _ in 0..random.usize(1..4) {
+        let (name, _) = TYPES[random.usize(..TYPES.len())];
+        let event = json!({"type": name, "object": json::object(&mut random)});
+        stream.extend(json::write(&mut random, &event, false));
+        stream.push(b'\n');
+    }
+    if random.bool() {
+        stream.pop();
+    }
+    Body::write(&mut random, &stream)
+}

@@ -1,0 +1,203 @@
+//! What threads share, in every order in which they may meet: tests that run under loom (`cargo xtask loom`).
+//!
+//! loom knows locks and atomics, not the reference counts of `Arc`, which are the standard library's here too.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use loom::thread;
+use serde_json::Value;
+
+use crate::{Cache, Index, Object, ResourceVersion, Scope, Selector, SourceId, Store};
+
+/// Its version is its value under the index and of its label.
+fn object(name: &str, version: u64) -> Arc<Object> {
+    let json = format!(
+        r#"{{"metadata":{{"name":"{name}","resourceVersion":"{version}","labels":{{"at":"{version}"}}}}}}"#
+    );
+    Arc::new(Object::from_json(json.as_bytes()).unwrap())
+}
+
+/// A store of `a` at version 1.
+fn store() -> (Store, SourceId) {
+    let mut store = Store::new();
+    let source = store.add_source(Scope::All);
+    let mut list = store.begin_replace(source);
+    list.stage(object("a", 1));
+    store.commit(list, ResourceVersion::new("1")).unwrap();
+    (store, source)
+}
+
+thread_local! {
+    /// How often the index function was. loom's threads are all of one thread of the system's.
+    static ASKED: Cell<usize> = const { Cell::new(0) };
+}
+
+fn index(cache: &Cache) -> Index<String> {
+    cache.add_index(|object: &Object| {
+        ASKED.with(|asked| asked.set(asked.get() + 1));
+        Ok(vec![object.resource_version().to_string()])
+    })
+}
+
+/// Whether a snapshot is one of the states of this story: `a` at 1, `a` at 2, `b` at 3 as well. Which one.
+fn check(cache: &Cache, index: Option<&Index<String>>) -> u64 {
+    let snapshot = cache.snapshot();
+    let reached: u64 = snapshot.resource_version().to_string().parse().unwrap();
+    let mut objects: Vec<String> = snapshot.iter().map(|object| format!("{object:?}")).collect();
+    objects.sort();
+    let expected: &[&str] = match reached {
+        1 => &["a@1"],
+        2 => &["a@2"],
+        3 => &["a@2", "b@3"],
+        _ => &[],
+    };
+    assert_eq!(objects, expected);
+    for version in ["1", "2", "3"] {
+        let is_it = |object: &&Arc<Object>| object.resource_version() == &ResourceVersion::new(version);
+        let hits = snapshot.iter().filter(is_it).count();
+        if let Some(index) = index {
+            assert_eq!(index.lookup(&snapshot, version).filter(is_it).count(), hits);
+            assert_eq!(index.count(&snapshot, version), hits);
+        }
+    }
+    reached
+}
+
+/// The story, told by events or by a list for its second half.
+fn write(store: &mut Store, source: SourceId, by_list: bool) {
+    store.upsert(source, object("a", 2)).unwrap();
+    if by_list {
+        let mut list = store.begin_replace(source);
+        assert!(list.keep_unchanged("a", &ResourceVersion::new("2")));
+        list.stage(object("b", 3));
+        assert_eq!(store.commit(list, ResourceVersion::new("3")).unwrap().len(), 1);
+    } else {
+        store.upsert(source, object("b", 3)).unwrap();
+    }
+}
+
+#[test]
+fn two_who_decode_at_once_get_one_value() {
+    loom::model(|| {
+        let object = object("a", 1);
+        let other = object.clone();
+        let thread = thread::spawn(move || other.decode::<Value>().unwrap());
+        let ours = object.decode_and_keep::<Value>().unwrap();
+        let theirs = thread.join().unwrap();
+        assert!(Arc::ptr_eq(&ours, &theirs));
+        drop((ours, theirs));
+        assert!(Arc::ptr_eq(&object.decode::<Value>().unwrap(), &object.decode::<Value>().unwrap()));
+    });
+}
+
+#[test]
+fn a_value_that_is_let_go_while_another_decodes_is_never_a_stale_one() {
+    loom::model(|| {
+        let object = object("a", 1);
+        let held = object.decode::<Value>().unwrap();
+        let other = object.clone();
+        let thread = thread::spawn(move || other.decode::<Value>().unwrap());
+        drop(held);
+        let ours = object.decode::<Value>().unwrap();
+        assert!(Arc::ptr_eq(&ours, &thread.join().unwrap()));
+        assert_eq!(ours["metadata"]["name"], "a");
+    });
+}
+
+#[test]
+fn c4_c5_a_snapshot_is_one_state_and_none_is_older_than_the_one_before() {
+    for by_list in [false, true] {
+        loom::model(move || {
+            let (mut store, source) = store();
+            let cache = store.cache();
+            let index = index(&cache);
+            let reader = thread::spawn(move || {
+                let before = check(&cache, Some(&index));
+                assert!(check(&cache, Some(&index)) >= before);
+            });
+            write(&mut store, source, by_list);
+            reader.join().unwrap();
+            assert_eq!(check(&store.cache(), None), 3);
+        });
+    }
+}
+
+#[test]
+fn c3_an_index_that_is_added_beside_the_writer_is_complete() {
+    for by_list in [false, true] {
+        bounded(2).check(move || {
+            let (mut store, source) = store();
+            let cache = store.cache();
+            let adder = thread::spawn(move || {
+                let index = index(&cache);
+                check(&cache, Some(&index));
+                index
+            });
+            write(&mut store, source, by_list);
+            let index = adder.join().unwrap();
+            ASKED.with(|asked| asked.set(0));
+            assert_eq!(check(&store.cache(), Some(&index)), 3);
+            assert_eq!(ASKED.with(Cell::get), 0, "the answers come from the index");
+            store.validate();
+        });
+    }
+}
+
+#[test]
+fn c3_an_index_that_goes_beside_the_writer_leaves_nothing() {
+    for by_list in [false, true] {
+        bounded(2).check(move || {
+            let (mut store, source) = store();
+            let cache = store.cache();
+            let going = index(&cache);
+            let dropper = thread::spawn(move || drop(going));
+            write(&mut store, source, by_list);
+            dropper.join().unwrap();
+            store.validate();
+            let index = index(&store.cache());
+            assert_eq!(check(&store.cache(), Some(&index)), 3);
+        });
+    }
+}
+
+#[test]
+fn c3_of_two_indexes_of_one_name_one_is_refused() {
+    bounded(3).check(|| {
+        let (store, _) = store();
+        let add = |cache: &Cache| cache.add_named_index("name", |_: &Object| Ok(vec![1])).is_ok();
+        let cache = store.cache();
+        let other = thread::spawn(move || add(&cache));
+        let ours = add(&store.cache());
+        assert!(ours != other.join().unwrap());
+        assert!(store.cache().index_by_name::<i32>("name").is_some());
+    });
+}
+
+#[test]
+fn c7_the_index_by_labels_comes_while_others_ask_and_write() {
+    bounded(2).check(|| {
+        let (mut store, source) = store();
+        let selector: Selector = "at=2".parse().unwrap();
+        let cache = store.cache();
+        let ask = move |cache: &Cache| {
+            let snapshot = cache.snapshot();
+            let hits = snapshot.iter().filter(|object| object.labels().value("at") == Some("2")).count();
+            assert_eq!(snapshot.select(&selector).count(), hits);
+        };
+        ask(&cache);
+        let theirs = ask.clone();
+        let other = thread::spawn(move || theirs(&cache));
+        store.upsert(source, object("a", 2)).unwrap();
+        other.join().unwrap();
+        ask(&store.cache());
+        store.validate();
+    });
+}
+
+/// With that many switches from one thread to another that nothing asked for: all orders would take hours.
+fn bounded(preemptions: usize) -> loom::model::Builder {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder
+}

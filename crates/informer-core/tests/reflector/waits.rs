@@ -1,0 +1,73 @@
+//! Why a wait begins, what follows it, and that nobody makes it longer.
+
+use expect_test::expect;
+use informer_core::reflector::ReflectorConfig;
+
+use crate::script::Play;
+use crate::watch::watching;
+
+#[test]
+fn a_watch_that_breaks_at_once_says_why() {
+    expect![[r#"
+        > break
+          disconnected: the response broke off: reset
+          retrying 1: the response broke off: reset
+    "#]]
+    .assert_eq(&watching("break"));
+}
+
+#[test]
+fn w6_a_watch_that_expires_again_at_the_list_s_version_is_followed_by_a_consistent_list() {
+    expect![[r#"
+        > error 410 Expired
+          cancel
+          disconnected: the resourceVersion is not available: 410 Expired
+          connecting
+          LIST rv="10"
+        > items a@5
+        > done rv=10
+          commit "10"
+          WATCH rv="10"
+        > refuse 410 Expired
+          disconnected: the resourceVersion is not available: 410 Expired
+          retrying 1: the resourceVersion is not available: 410 Expired
+        > deadline
+          connecting
+          LIST rv=""
+        > items a@5 b@12
+        > done rv=12
+          commit "12"
+          + b@12 by list
+          WATCH rv="12"
+        > accept
+          live since resourceVersion 12
+    "#]]
+    .assert_eq(&watching(
+        "error 410 Expired
+         items a@5
+         done rv=10
+         refuse 410 Expired
+         deadline
+         items a@5 b@12
+         done rv=12
+         accept",
+    ));
+}
+
+#[test]
+fn being_woken_gives_a_request_no_more_time() {
+    let requests = [
+        ("a list", "start"),
+        ("its content", "start\naccept"),
+        ("a watch", "start\ndone rv=3"),
+        ("its events", "start\ndone rv=3\naccept"),
+        ("a probe", "start\ndone rv=3\naccept\ndeadline"),
+    ];
+    for (what, before) in requests {
+        let mut play = Play::new(ReflectorConfig::default());
+        play.skip(before);
+        let deadline = play.reflector().deadline();
+        play.skip("+20s\nwake\nstart");
+        assert_eq!(play.reflector().deadline(), deadline, "{what}");
+    }
+}

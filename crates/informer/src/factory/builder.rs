@@ -1,0 +1,249 @@
+//! Chooses the options of a factory.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use http::HeaderValue;
+use informer_core::backoff::BackoffConfig;
+use informer_core::reflector::ReflectorConfig;
+use kube_client::Config;
+use tokio_util::sync::CancellationToken;
+
+use super::{Inner, Options, SharedInformerFactory, sorted};
+use crate::resource::{ResourceType, Selection};
+use crate::runtime::Runtime;
+use crate::server::Server;
+use crate::shared::{Life, ListOptionsTweak, Settings};
+use crate::transform::Transform;
+use crate::transport::{KubeTransport, Transport};
+use crate::{Error, FirstListChoice, Layout, StreamingListChoice};
+
+/// Builds a [`SharedInformerFactory`].
+#[must_use = "nothing happens before `build`"]
+pub struct FactoryBuilder {
+    connection: Connection,
+    selection: Selection,
+    options: Options,
+    stop: CancellationToken,
+    /// Checked when the factory is made.
+    user_agent: Option<String>,
+}
+
+/// How the server is reached.
+pub(super) enum Connection {
+    Config(Box<Config>),
+    Transport(Arc<dyn Transport>),
+}
+
+/// Objects of up to this size are accepted: etcd's limit is 1.5 MiB by default, aggregated servers have their own.
+const ITEM_LIMIT: usize = 16 * 1024 * 1024;
+const USER_AGENT: &str = concat!("informer/", env!("CARGO_PKG_VERSION"));
+
+impl FactoryBuilder {
+    pub(super) fn new(connection: Connection) -> Self {
+        let settings = Settings {
+            reflector: ReflectorConfig::default(),
+            first_list: FirstListChoice::default(),
+            streaming_list: StreamingListChoice::default(),
+            gzip: false,
+            item_limit: ITEM_LIMIT,
+            user_agent: HeaderValue::from_static(USER_AGENT),
+            tweak: None,
+            resync: None,
+        };
+        let options = Options {
+            settings,
+            resync: HashMap::new(),
+            transform: None,
+            layout: Layout::default(),
+            start_at_once: false,
+        };
+        Self {
+            connection,
+            selection: Selection::default(),
+            options,
+            stop: CancellationToken::new(),
+            user_agent: None,
+        }
+    }
+
+    /// Looks at one namespace only.
+    pub fn namespace(self, namespace: &str) -> Self {
+        self.namespaces([namespace])
+    }
+
+    /// Looks at these namespaces only. None means all.
+    pub fn namespaces<'a>(mut self, namespaces: impl IntoIterator<Item = &'a str>) -> Self {
+        self.selection.namespaces = sorted(namespaces);
+        self
+    }
+
+    /// Looks only at objects with matching labels.
+    pub fn labels(mut self, selector: &str) -> Self {
+        selector.clone_into(&mut self.selection.labels);
+        self
+    }
+
+    /// Looks only at objects with matching fields.
+    pub fn fields(mut self, selector: &str) -> Self {
+        selector.clone_into(&mut self.selection.fields);
+        self
+    }
+
+    /// Changes the query parameters of each list and watch.
+    pub fn tweak_list_options(
+        mut self,
+        tweak: impl Fn(&ResourceType, &mut Vec<(String, String)>) + Send + Sync + 'static,
+    ) -> Self {
+        let tweak: ListOptionsTweak = Arc::new(tweak);
+        self.options.settings.tweak = Some(tweak);
+        self
+    }
+
+    /// The resync period of handlers that do not choose one. Zero, the default: never.
+    pub fn resync(mut self, period: Duration) -> Self {
+        self.options.settings.resync = (!period.is_zero()).then_some(period);
+        self
+    }
+
+    /// The same for the handlers of one resource.
+    pub fn resync_of(mut self, resource: ResourceType, period: Duration) -> Self {
+        self.options.resync.insert(resource, period);
+        self
+    }
+
+    /// Changes each object of each resource before it is kept.
+    pub fn transform(mut self, transform: Transform) -> Self {
+        self.options.transform = Some(transform);
+        self
+    }
+
+    /// How objects are kept.
+    pub fn layout(mut self, layout: Layout) -> Self {
+        self.options.layout = layout;
+        self
+    }
+
+    /// Starts each informer when it is asked for, without [`SharedInformerFactory::start`].
+    pub fn start_at_once(mut self) -> Self {
+        self.options.start_at_once = true;
+        self
+    }
+
+    /// How the first list reads.
+    pub fn first_list(mut self, choice: FirstListChoice) -> Self {
+        self.options.settings.first_list = choice;
+        self
+    }
+
+    /// Whether first contents come as streaming lists.
+    pub fn streaming_list(mut self, choice: StreamingListChoice) -> Self {
+        self.options.settings.streaming_list = choice;
+        self
+    }
+
+    /// Asks the server to compress lists and watches. Off by default: within a cluster the network is faster.
+    pub fn gzip(mut self, gzip: bool) -> Self {
+        self.options.settings.gzip = gzip;
+        self
+    }
+
+    /// Objects longer than this, in bytes of JSON, are not taken. 16 MiB by default.
+    pub fn item_limit(mut self, bytes: usize) -> Self {
+        self.options.settings.item_limit = bytes;
+        self
+    }
+
+    /// How many objects a page of a list has, where it is read in pages ([`FirstListChoice::Any`]). 500 by default;
+    /// zero: all in one.
+    pub fn page_size(mut self, objects: u32) -> Self {
+        self.options.settings.reflector.page_size = objects;
+        self
+    }
+
+    /// What requests say about who sends them, best the program's name and version. `informer/<version>` by default.
+    pub fn user_agent(mut self, name: impl Into<String>) -> Self {
+        self.user_agent = Some(name.into());
+        self
+    }
+
+    /// Waits after failures; [`Informer::set_backoff`] is for one informer.
+    pub fn backoff(mut self, backoff: BackoffConfig) -> Self {
+        self.options.settings.reflector.backoff = backoff;
+        self
+    }
+
+    /// A watch asks the server to end it after a random time between this and twice this. At least 5 minutes.
+    pub fn min_watch_timeout(mut self, timeout: Duration) -> Self {
+        self.options.settings.reflector.min_watch_timeout = timeout;
+        self
+    }
+
+    /// A watch without an event or a bookmark for this long is taken as dead. 130 s by default: two missed bookmarks.
+    pub fn silence_limit(mut self, limit: Duration) -> Self {
+        self.options.settings.reflector.silence_limit = limit;
+        self
+    }
+
+    /// A request without an answer, or a list without a further object, for this long is taken as dead. 60 s by default.
+    pub fn response_timeout(mut self, limit: Duration) -> Self {
+        self.options.settings.reflector.response_timeout = limit;
+        self
+    }
+
+    /// A streaming list without progress towards its end for this long is given up for a LIST. 30 s by default.
+    pub fn initial_events_timeout(mut self, limit: Duration) -> Self {
+        self.options.settings.reflector.initial_events_timeout = limit;
+        self
+    }
+
+    /// How often something denied ([`Status::Denied`](crate::Status::Denied)) is asked for again, jitter apart. 30 s by default.
+    pub fn denied_retry(mut self, period: Duration) -> Self {
+        self.options.settings.reflector.denied_retry = period;
+        self
+    }
+
+    /// How long internal errors inside of a watch are retried without a list. Zero, the default: not at all.
+    pub fn internal_error_retry(mut self, limit: Duration) -> Self {
+        self.options.settings.reflector.internal_error_retry = limit;
+        self
+    }
+
+    /// Stops everything when the token is cancelled.
+    pub fn stop_token(mut self, token: CancellationToken) -> Self {
+        self.stop = token.child_token();
+        self
+    }
+
+    /// Makes the factory. Nothing is sent before the start of an informer.
+    ///
+    /// # Errors
+    ///
+    /// When the configuration or the user agent cannot be used, or, for a client or transport of one's own, outside of a tokio runtime.
+    pub fn build(mut self) -> Result<SharedInformerFactory, Error> {
+        if let Some(name) = &self.user_agent {
+            let value = HeaderValue::from_str(name);
+            let value = value.map_err(|error| Error::invalid("the user agent", name, error))?;
+            self.options.settings.user_agent = value;
+        }
+        let (transport, runtime): (Arc<dyn Transport>, Runtime) = match self.connection {
+            Connection::Transport(transport) => {
+                (transport, Runtime::current().map_err(|_| Error::no_runtime())?)
+            }
+            Connection::Config(config) => {
+                let runtime = Runtime::own_thread().map_err(Error::thread)?;
+                let transport = runtime.enter(|| KubeTransport::new(*config))?;
+                (Arc::new(transport), runtime)
+            }
+        };
+        let inner = Inner {
+            options: self.options,
+            server: Arc::new(Server::new(transport)),
+            runtime,
+            life: Life::new(self.stop),
+            informers: Mutex::default(),
+        };
+        Ok(SharedInformerFactory { inner: Arc::new(inner), selection: self.selection })
+    }
+}

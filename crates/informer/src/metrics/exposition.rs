@@ -1,0 +1,321 @@
+//! The numbers as text, for Prometheus and whatever reads its formats.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::time::Duration;
+
+use informer_core::reflector::Status;
+
+use super::{FactoryMetrics, HandlerMetrics, InformerMetrics};
+
+/// A text format for metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Format {
+    /// OpenMetrics 1.0: complete, so that nothing may follow it.
+    #[default]
+    OpenMetrics,
+    /// Prometheus' text format 0.0.4, to which a program can append other metrics of its own.
+    Prometheus,
+}
+
+impl Format {
+    /// What to answer with as `Content-Type`.
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            Self::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
+        }
+    }
+}
+
+impl FactoryMetrics {
+    /// The numbers as text. Handlers of one informer that have the same name are added up.
+    pub fn to_text(&self, format: Format) -> String {
+        let mut text = String::new();
+        for family in FAMILIES {
+            family.write(&mut text, format, &self.informers);
+        }
+        if format == Format::OpenMetrics {
+            text.push_str("# EOF\n");
+        }
+        text
+    }
+}
+
+/// One row of the table in `docs/METRICS.md`.
+struct Family {
+    /// As in queries, `_total` included.
+    name: &'static str,
+    kind: Kind,
+    help: &'static str,
+    samples: fn(&InformerMetrics) -> Vec<Sample<'_>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Gauge,
+    Counter,
+}
+
+/// A value, and the label that only this family has.
+struct Sample<'a> {
+    label: Option<(&'static str, Cow<'a, str>)>,
+    value: Value,
+}
+
+enum Value {
+    Count(u64),
+    Seconds(Duration),
+}
+
+const FAMILIES: &[Family] = &[
+    Family {
+        name: "informer_objects",
+        kind: Kind::Gauge,
+        help: "Objects in the cache.",
+        samples: |informer| one(informer.objects as u64),
+    },
+    Family {
+        name: "informer_held_bytes",
+        kind: Kind::Gauge,
+        help: "Bytes that the cached objects hold.",
+        samples: |informer| one(informer.held_bytes as u64),
+    },
+    Family {
+        name: "informer_synced",
+        kind: Kind::Gauge,
+        help: "1 once the first content is in the cache.",
+        samples: |informer| one(u64::from(informer.is_synced)),
+    },
+    Family {
+        name: "informer_state",
+        kind: Kind::Gauge,
+        help: "1 for the state in which the informer is, 0 for the others.",
+        samples: |informer| {
+            let current = state(&informer.status);
+            STATES.iter().map(|name| labelled("state", *name, u64::from(*name == current))).collect()
+        },
+    },
+    Family {
+        name: "informer_resource_version",
+        kind: Kind::Gauge,
+        help: "The resourceVersion that the cache reflects, where it is a number.",
+        samples: |informer| informer.resource_version.to_string().parse().map(one).unwrap_or_default(),
+    },
+    Family {
+        name: "informer_last_update_age_seconds",
+        kind: Kind::Gauge,
+        help: "Time since the last event, bookmark or list; of several namespaces, the longest.",
+        samples: |informer| informer.last_update_age.into_iter().map(seconds).collect(),
+    },
+    Family {
+        name: "informer_requests_total",
+        kind: Kind::Counter,
+        help: "Requests sent, by what for.",
+        samples: |informer| {
+            let requests = &informer.requests;
+            Vec::from([
+                labelled("request", "list", requests.lists),
+                labelled("request", "page", requests.pages),
+                labelled("request", "streaming_list", requests.streaming_lists),
+                labelled("request", "watch", requests.watches),
+                labelled("request", "probe", requests.probes),
+            ])
+        },
+    },
+    Family {
+        name: "informer_relists_total",
+        kind: Kind::Counter,
+        help: "Lists after the first, by what made them necessary.",
+        samples: |informer| {
+            informer.relists.iter().map(|(cause, count)| labelled("cause", *cause, *count)).collect()
+        },
+    },
+    Family {
+        name: "informer_events_total",
+        kind: Kind::Counter,
+        help: "Events of watches and streaming lists, by type.",
+        samples: |informer| {
+            let events = &informer.events;
+            Vec::from([
+                labelled("type", "added", events.added),
+                labelled("type", "modified", events.modified),
+                labelled("type", "deleted", events.deleted),
+                labelled("type", "bookmark", events.bookmarks),
+                labelled("type", "error", events.errors),
+            ])
+        },
+    },
+    Family {
+        name: "informer_list_items_total",
+        kind: Kind::Counter,
+        help: "Items of lists, unchanged ones included.",
+        samples: |informer| one(informer.list_items),
+    },
+    Family {
+        name: "informer_unreadable_total",
+        kind: Kind::Counter,
+        help: "Objects and events that could not be read and were left out.",
+        samples: |informer| one(informer.unreadable),
+    },
+    Family {
+        name: "informer_quarantined",
+        kind: Kind::Gauge,
+        help: "Objects whose newest version could not be read.",
+        samples: |informer| one(informer.quarantined as u64),
+    },
+    Family {
+        name: "informer_received_bytes_total",
+        kind: Kind::Counter,
+        help: "Bytes of responses, as they came over the wire.",
+        samples: |informer| one(informer.received_bytes),
+    },
+    Family {
+        name: "informer_decode_seconds_total",
+        kind: Kind::Counter,
+        help: "Time spent in turning bytes into objects.",
+        samples: |informer| Vec::from([seconds(informer.decode_time)]),
+    },
+    Family {
+        name: "informer_handler_backlog",
+        kind: Kind::Gauge,
+        help: "Changes that wait for a handler or stream.",
+        samples: |informer| per_handler(informer, |handler| Value::Count(handler.backlog as u64)),
+    },
+    Family {
+        name: "informer_handler_calls_total",
+        kind: Kind::Counter,
+        help: "Calls of a handler that have ended.",
+        samples: |informer| per_handler(informer, |handler| Value::Count(handler.calls)),
+    },
+    Family {
+        name: "informer_handler_seconds_total",
+        kind: Kind::Counter,
+        help: "How long these calls took, with what they awaited.",
+        samples: |informer| per_handler(informer, |handler| Value::Seconds(handler.call_time)),
+    },
+    Family {
+        name: "informer_handler_call_age_seconds",
+        kind: Kind::Gauge,
+        help: "How long the call under way has taken; 0 where none is.",
+        samples: |informer| {
+            per_handler(informer, |handler| Value::Seconds(handler.call_under_way.unwrap_or_default()))
+        },
+    },
+];
+
+const STATES: [&str; 6] = ["connecting", "syncing", "live", "retrying", "denied", "stopped"];
+
+fn state(status: &Status) -> &'static str {
+    let [connecting, syncing, live, retrying, denied, stopped] = STATES;
+    match status {
+        Status::Connecting => connecting,
+        Status::Syncing { .. } => syncing,
+        Status::Live { .. } => live,
+        Status::Retrying { .. } => retrying,
+        Status::Denied { .. } => denied,
+        Status::Stopped => stopped,
+    }
+}
+
+fn one<'a>(count: u64) -> Vec<Sample<'a>> {
+    Vec::from([Sample { label: None, value: Value::Count(count) }])
+}
+
+fn seconds<'a>(time: Duration) -> Sample<'a> {
+    Sample { label: None, value: Value::Seconds(time) }
+}
+
+fn labelled<'a>(name: &'static str, value: impl Into<Cow<'a, str>>, count: u64) -> Sample<'a> {
+    Sample { label: Some((name, value.into())), value: Value::Count(count) }
+}
+
+/// One sample per name: a series that is there twice would make the whole text invalid.
+fn per_handler(informer: &InformerMetrics, value: fn(&HandlerMetrics) -> Value) -> Vec<Sample<'_>> {
+    let mut by_name = BTreeMap::<&str, Value>::new();
+    for handler in &informer.handlers {
+        let value = value(handler);
+        by_name
+            .entry(&handler.name)
+            .and_modify(|sum| match (sum, &value) {
+                (Value::Count(sum), Value::Count(more)) => *sum += more,
+                (Value::Seconds(sum), Value::Seconds(more)) => *sum += *more,
+                _ => {}
+            })
+            .or_insert(value);
+    }
+    let labelled = |(name, value)| Sample { label: Some(("handler", Cow::Borrowed(name))), value };
+    by_name.into_iter().map(labelled).collect()
+}
+
+impl Family {
+    fn write(&self, text: &mut String, format: Format, informers: &[InformerMetrics]) {
+        let (kind, suffix) = match self.kind {
+            Kind::Gauge => ("gauge", ""),
+            Kind::Counter => ("counter", "_total"),
+        };
+        let family = match format {
+            Format::OpenMetrics => self.name.strip_suffix(suffix).unwrap_or(self.name),
+            Format::Prometheus => self.name,
+        };
+        // Writing to a String does not fail.
+        let _ = writeln!(text, "# TYPE {family} {kind}\n# HELP {family} {}", self.help);
+        for informer in informers {
+            for sample in (self.samples)(informer) {
+                self.write_sample(text, &informer.labels, &sample);
+            }
+        }
+    }
+
+    fn write_sample(&self, text: &mut String, labels: &[(String, String)], sample: &Sample<'_>) {
+        let labels = labels.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let own = sample.label.iter().map(|(name, value)| (*name, value.as_ref()));
+        text.push_str(self.name);
+        for (position, (name, value)) in labels.chain(own).enumerate() {
+            let separator = if position == 0 { '{' } else { ',' };
+            let _ = write!(text, "{separator}{name}=\"{}\"", Escaped(value));
+        }
+        let _ = match sample.value {
+            Value::Count(count) => writeln!(text, "}} {count}"),
+            Value::Seconds(time) => writeln!(text, "}} {}", time.as_secs_f64()),
+        };
+    }
+}
+
+/// A label's value, as both formats quote it.
+struct Escaped<'a>(&'a str);
+
+impl std::fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.chars().try_for_each(|character| match character {
+            '\\' => f.write_str(r"\\"),
+            '"' => f.write_str("\\\""),
+            '\n' => f.write_str(r"\n"),
+            other => f.write_char(other),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The page is written by hand, and this keeps it true.
+    #[test]
+    fn m1_the_documented_table_is_what_is_served() {
+        let page = include_str!("../../../../docs/METRICS.md");
+        let rows: Vec<_> = page.lines().filter(|line| line.starts_with("| `informer_")).collect();
+        assert_eq!(rows.len(), FAMILIES.len());
+        for (row, family) in rows.iter().zip(FAMILIES) {
+            let kind = if family.kind == Kind::Gauge { "gauge" } else { "counter" };
+            assert!(row.starts_with(&format!("| `{}` | {kind} |", family.name)), "{row}: {}", family.name);
+            assert_eq!(family.name.ends_with("_total"), family.kind == Kind::Counter, "{}", family.name);
+        }
+    }
+
+    #[test]
+    fn label_values_are_quoted() {
+        assert_eq!(Escaped("a\"b\\c\nd").to_string(), r#"a\"b\\c\nd"#);
+    }
+}

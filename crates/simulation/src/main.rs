@@ -1,0 +1,155 @@
+//! Plays seeds: a range of them on all cores, or one, readably. `cargo xtask simulate` builds and calls this.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a tool talks to its terminal")]
+
+use std::ops::Range;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use simulation::{Plan, Trace, Violation, run, shrink};
+
+const USAGE: &str = "usage: simulation --seeds A..B | --seed S [--trace]";
+/// Failures after which the rest is of no interest.
+const ENOUGH_FAILURES: u64 = 10;
+const PROGRESS_EVERY: Duration = Duration::from_secs(10);
+/// Seeds that a thread takes at a time.
+const BATCH: u64 = 64;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    // A panic inside a run is one of its violations, and told as such.
+    std::panic::set_hook(Box::new(|_| {}));
+    match *arguments {
+        ["--seeds", range] => match seeds(range) {
+            Some(range) => play_all(range),
+            None => usage(),
+        },
+        ["--seed", seed] => seed.parse().map_or_else(|_| usage(), |seed| play_one(seed, false)),
+        ["--seed", seed, "--trace"] => seed.parse().map_or_else(|_| usage(), |seed| play_one(seed, true)),
+        _ => usage(),
+    }
+}
+
+fn usage() -> ExitCode {
+    eprintln!("{USAGE}");
+    ExitCode::from(2)
+}
+
+/// Reads `A..B`.
+fn seeds(text: &str) -> Option<Range<u64>> {
+    let (start, end) = text.split_once("..")?;
+    Some(start.parse().ok()?..end.parse().ok()?)
+}
+
+fn play_one(seed: u64, with_trace: bool) -> ExitCode {
+    let plan = Plan::of_seed(seed);
+    let mut trace = if with_trace { Trace::kept() } else { Trace::off() };
+    let outcome = run(&plan, &mut trace);
+    if with_trace {
+        println!("{:#?}", plan.setup);
+        print!("{}", trace.text());
+    }
+    match outcome {
+        Ok(passed) => {
+            println!("seed {seed}: passed, {} steps", passed.steps);
+            ExitCode::SUCCESS
+        }
+        Err(violation) => {
+            tell_failure(&plan, &violation);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What is known of a failure, and the smallest plan that has it.
+fn tell_failure(plan: &Plan, violation: &Violation) {
+    println!("seed {} failed. {violation}", plan.seed);
+    if let Some((small, violation)) = shrink(plan, |plan| run(plan, &mut Trace::off()).map(|_| ())) {
+        let mut trace = Trace::kept();
+        let _ = run(&small, &mut trace);
+        println!("shrunk from {} to {} steps: {violation}", plan.steps.len(), small.steps.len());
+        println!("{small}\n{}", trace.text());
+    }
+    println!("replay: cargo xtask simulate --seed {} --trace\n", plan.seed);
+}
+
+#[derive(Default)]
+struct Tally {
+    passed: AtomicU64,
+    failed: AtomicU64,
+    steps: AtomicU64,
+    compared: AtomicU64,
+    enough: AtomicBool,
+    /// One failure is told at a time.
+    telling: Mutex<()>,
+}
+
+fn play_all(seeds: Range<u64>) -> ExitCode {
+    let started = Instant::now();
+    let tally = Tally::default();
+    let next = AtomicU64::new(seeds.start);
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while !tally.enough.load(Ordering::Relaxed) {
+                    let start = next.fetch_add(BATCH, Ordering::Relaxed);
+                    if start >= seeds.end {
+                        return;
+                    }
+                    tally.play(start..seeds.end.min(start.saturating_add(BATCH)));
+                }
+            });
+        }
+        // The tally is told by whoever passes by: this thread has nothing else to do.
+        let mut told = started;
+        while next.load(Ordering::Relaxed) < seeds.end && !tally.enough.load(Ordering::Relaxed) {
+            std::thread::park_timeout(Duration::from_millis(100));
+            if told.elapsed() >= PROGRESS_EVERY {
+                told = Instant::now();
+                eprintln!("{}", tally.progress(started));
+            }
+        }
+    });
+    println!("{}", tally.progress(started));
+    let (passed, failed) = (tally.passed.into_inner(), tally.failed.into_inner());
+    println!("{passed} passed, {failed} failed");
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+impl Tally {
+    fn play(&self, seeds: Range<u64>) {
+        for seed in seeds {
+            let plan = Plan::of_seed(seed);
+            match run(&plan, &mut Trace::off()) {
+                Ok(passed) => {
+                    self.passed.fetch_add(1, Ordering::Relaxed);
+                    self.steps.fetch_add(passed.steps as u64, Ordering::Relaxed);
+                    self.compared.fetch_add(u64::from(passed.compared), Ordering::Relaxed);
+                }
+                Err(violation) => {
+                    let _one = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
+                    if self.enough.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    if self.failed.fetch_add(1, Ordering::Relaxed) + 1 >= ENOUGH_FAILURES {
+                        self.enough.store(true, Ordering::Relaxed);
+                    }
+                    tell_failure(&plan, &violation);
+                }
+            }
+        }
+    }
+
+    fn progress(&self, started: Instant) -> String {
+        let seconds = started.elapsed().as_secs_f64();
+        let played = self.passed.load(Ordering::Relaxed) + self.failed.load(Ordering::Relaxed);
+        let (steps, compared) = (self.steps.load(Ordering::Relaxed), self.compared.load(Ordering::Relaxed));
+        format!(
+            "{played} seeds in {seconds:.1} s, {:.0} seeds/s; {steps} steps; {compared} compared as a whole",
+            played as f64 / seconds
+        )
+    }
+}

@@ -1,0 +1,327 @@
+//! Draws plans from seeds.
+
+use super::{Denial, Error, Fault, Lie, Mode, Plan, Reading, ServerSetup, Setup, Spoil, Start, Step};
+use crate::truth::{KEYS, Key, NAMESPACES};
+
+impl Plan {
+    /// The run of a seed: always the same one.
+    pub fn of_seed(seed: u64) -> Self {
+        let mut draw = Draw { random: fastrand::Rng::with_seed(seed) };
+        let setup = draw.setup();
+        let mood = draw.mood();
+        let length = draw.random.usize(20..=160);
+        let mut steps = Vec::with_capacity(length + 8);
+        while steps.len() < length {
+            draw.scene(&mood, &setup, &mut steps);
+        }
+        Self { seed, setup, steps }
+    }
+}
+
+struct Draw {
+    random: fastrand::Rng,
+}
+
+/// How often what happens: each run is about something else.
+struct Mood {
+    changes: u32,
+    network: u32,
+    refusals: u32,
+    lies: u32,
+    history: u32,
+    readers: u32,
+    time: u32,
+    life: u32,
+}
+
+impl Draw {
+    fn one_in(&mut self, n: u32) -> bool {
+        self.random.u32(..n) == 0
+    }
+
+    fn setup(&mut self) -> Setup {
+        let by_namespace = self.one_in(3);
+        let streaming = self.one_in(3);
+        let readers = (0..self.random.u8(0..=3)).map(|_| self.reading()).collect();
+        Setup {
+            by_namespace,
+            // A source that is added later has to begin with a consistent list (`Store::add_source`).
+            first_list_any: !by_namespace && self.one_in(3),
+            streaming,
+            internal_error_retry: self.one_in(3),
+            by_hand: self.one_in(4),
+            chunk: self.chunk(),
+            server: self.server(),
+            readers,
+        }
+    }
+
+    fn server(&mut self) -> ServerSetup {
+        let versions = [1, 7, 96, 250];
+        ServerSetup {
+            first_version: versions[self.random.usize(..versions.len())],
+            objects: self.random.u8(0..=6),
+            streams_lists: !self.one_in(4),
+            ignores_initial_events: self.one_in(12),
+            pages: self.random.bool(),
+            idle_bookmarks: !self.one_in(4),
+            late_end: self.one_in(3),
+            lag: if self.one_in(3) { self.random.u8(1..=6) } else { 0 },
+            too_large_form: self.random.u8(..3),
+            custom: self.one_in(4),
+        }
+    }
+
+    fn chunk(&mut self) -> u16 {
+        match self.random.u8(..4) {
+            0 => self.random.u16(7..40),
+            1 => self.random.u16(40..400),
+            _ => 4096,
+        }
+    }
+
+    fn mood(&mut self) -> Mood {
+        let mut often = |most: u32| if self.random.u8(..3) == 0 { 0 } else { self.random.u32(1..=most) };
+        Mood {
+            changes: 20 + often(20),
+            network: often(16),
+            refusals: often(10),
+            lies: often(8),
+            history: often(6),
+            readers: 2 + often(10),
+            time: 3 + often(10),
+            life: often(5),
+        }
+    }
+
+    /// One step, or a few that belong together.
+    fn scene(&mut self, mood: &Mood, setup: &Setup, steps: &mut Vec<Step>) {
+        let weights = [
+            mood.changes,
+            mood.network,
+            mood.refusals,
+            mood.lies,
+            mood.history,
+            mood.readers,
+            mood.time,
+            mood.life,
+            if setup.by_hand { 20 } else { 0 },
+        ];
+        let mut at = self.random.u32(..weights.iter().sum::<u32>());
+        let scene = weights.iter().position(|&weight| {
+            let hit = at < weight;
+            at = at.saturating_sub(weight);
+            hit
+        });
+        match scene {
+            Some(0) => steps.push(self.change()),
+            Some(1) => self.network(steps),
+            Some(2) => self.refusal(steps),
+            Some(3) => self.lie(steps),
+            Some(4) => self.history(steps),
+            Some(5) => steps.push(self.reader()),
+            Some(6) => steps.push(self.time()),
+            Some(7) => steps.push(self.life(setup)),
+            _ => steps.push(self.delivery()),
+        }
+    }
+
+    fn key(&mut self) -> Key {
+        Key(self.random.u8(..KEYS))
+    }
+
+    fn client(&mut self) -> u8 {
+        self.random.u8(..2)
+    }
+
+    fn change(&mut self) -> Step {
+        match self.random.u8(..12) {
+            0..=6 => Step::Put(self.key()),
+            7..=9 => Step::Delete(self.key()),
+            10 => Step::Recreate(self.key()),
+            _ => Step::Elsewhere(self.random.u8(1..=12)),
+        }
+    }
+
+    fn delivery(&mut self) -> Step {
+        let client = self.client();
+        match self.random.u8(..4) {
+            0 => Step::Flow(client),
+            _ => Step::Deliver(client, self.bytes()),
+        }
+    }
+
+    fn bytes(&mut self) -> u16 {
+        match self.random.u8(..3) {
+            0 => self.random.u16(0..20),
+            _ => self.random.u16(20..900),
+        }
+    }
+
+    fn network(&mut self, steps: &mut Vec<Step>) {
+        let client = self.client();
+        let end = match self.random.u8(..8) {
+            0..=2 => Step::Cut(client),
+            3..=5 => Step::End(client),
+            6 => Step::Mute(client),
+            _ => Step::ServerRestart,
+        };
+        // In the middle of something, more often than not.
+        if self.random.bool() {
+            steps.push(Step::Stall(client));
+            for _ in 0..self.random.u8(0..4) {
+                steps.push(self.change());
+            }
+            if self.random.bool() {
+                // Whatever comes next is cut in the middle, too.
+                steps.push(Step::Cut(client));
+                steps.push(self.time());
+            }
+            steps.push(Step::Deliver(client, self.bytes()));
+        }
+        steps.push(end);
+    }
+
+    fn refusal(&mut self, steps: &mut Vec<Step>) {
+        let fault = match self.random.u8(..16) {
+            0..=1 => Fault::Unreachable,
+            2 => Fault::Silent,
+            3..=8 => {
+                let codes = [400, 401, 403, 404, 410, 422, 429, 429, 500, 503, 504];
+                let code = codes[self.random.usize(..codes.len())];
+                let retry_after = if self.random.bool() { self.random.u8(1..=90) } else { 0 };
+                Fault::Refused { code, retry_after }
+            }
+            9..=10 => Fault::TooLarge,
+            11 => Fault::Page,
+            12 => Fault::Nonsense(self.random.u8(..5)),
+            13..=14 => Fault::Stale(self.random.u8(1..=8)),
+            _ => Fault::NoEnd,
+        };
+        if self.one_in(6) {
+            let denials = [
+                Denial::Unauthorized,
+                Denial::Forbidden,
+                Denial::NotFound,
+                Denial::Unavailable,
+                Denial::Down,
+            ];
+            let denial = denials[self.random.usize(..denials.len())];
+            let namespace = self.random.bool().then(|| self.random.u8(..NAMESPACES));
+            steps.push(Step::Deny(denial, namespace));
+        } else {
+            let times = if self.one_in(5) { self.random.u8(2..=8) } else { 1 };
+            steps.push(Step::Fault(fault, times));
+        }
+        match self.random.u8(..6) {
+            0..=2 => steps.push(Step::Cut(self.client())),
+            3 => steps.push(Step::Error(self.client(), Error::Expired)),
+            _ => {}
+        }
+        if self.random.bool() {
+            steps.push(self.time());
+        }
+        if self.one_in(6) {
+            steps.push(Step::Allow);
+        }
+    }
+
+    fn lie(&mut self, steps: &mut Vec<Step>) {
+        let client = self.client();
+        steps.push(match self.random.u8(..10) {
+            0..=2 => {
+                let spoils = [Spoil::Version, Spoil::Kind, Spoil::Nameless, Spoil::Type, Spoil::Half];
+                Step::Spoil(spoils[self.random.usize(..spoils.len())])
+            }
+            3 => Step::Lie(client, Lie::Twice),
+            4..=5 => Step::Lie(client, Lie::Old(self.key(), self.random.u8(1..4))),
+            6 => Step::Lie(client, Lie::OldBookmark(self.random.u8(1..20))),
+            _ => {
+                let errors = [
+                    Error::Expired,
+                    Error::Gone,
+                    Error::Internal,
+                    Error::StoreRead,
+                    Error::TooManyRequests,
+                    Error::Timeout,
+                    Error::Nonsense,
+                ];
+                Step::Error(client, errors[self.random.usize(..errors.len())])
+            }
+        });
+        steps.push(if self.random.bool() { self.change() } else { self.time() });
+    }
+
+    fn history(&mut self, steps: &mut Vec<Step>) {
+        match self.random.u8(..6) {
+            0 => {
+                // Expired by the time that the watch comes back.
+                let client = self.client();
+                steps.push(Step::Stall(client));
+                steps.push(self.change());
+                steps.push(self.change());
+                steps.push(Step::Compact);
+                steps.push(Step::Cut(client));
+                steps.push(Step::Flow(client));
+            }
+            1 => steps.push(Step::Compact),
+            2 => steps.push(Step::Bookmark),
+            3 => steps.push(Step::Backup),
+            4 => {
+                steps.push(Step::Backup);
+                for _ in 0..self.random.u8(1..6) {
+                    steps.push(self.change());
+                }
+                steps.push(Step::Restore);
+                for _ in 0..self.random.u8(0..4) {
+                    steps.push(self.change());
+                }
+            }
+            _ => steps.push(Step::Restore),
+        }
+    }
+
+    fn reading(&mut self) -> Reading {
+        let mode = match self.random.u8(..6) {
+            0..=2 => Mode::Latest,
+            3 => Mode::Merged([1, 3, 10_000][self.random.usize(..3)]),
+            4 => Mode::Merged(10_000),
+            _ => Mode::Dropped([1, 4, 10_000][self.random.usize(..3)]),
+        };
+        let pace = match self.random.u8(..4) {
+            0 => 0,
+            1 => 1,
+            _ => 200,
+        };
+        Reading { mode, split: self.one_in(3), pace, slow_to_join: self.one_in(3) }
+    }
+
+    fn reader(&mut self) -> Step {
+        match self.random.u8(..8) {
+            0..=1 => Step::Join(self.reading()),
+            2 => Step::Leave(self.random.u8(..6)),
+            3 => Step::Snapshot,
+            4 => Step::Index,
+            _ => Step::Read(self.random.u8(..6), self.random.u8(1..12)),
+        }
+    }
+
+    fn time(&mut self) -> Step {
+        Step::Pass(match self.random.u8(..8) {
+            0..=1 => self.random.u32(1..1_000),
+            2..=4 => self.random.u32(1_000..10_000),
+            5..=6 => self.random.u32(10_000..100_000),
+            _ => self.random.u32(100_000..900_000),
+        })
+    }
+
+    fn life(&mut self, setup: &Setup) -> Step {
+        match self.random.u8(..8) {
+            0..=2 => Step::Wake,
+            3 => Step::Restart(Start::Fresh),
+            4..=5 if setup.by_namespace => Step::AddNamespace(self.random.u8(..NAMESPACES)),
+            6 if setup.by_namespace => Step::RemoveNamespace(self.random.u8(..NAMESPACES)),
+            _ => Step::Allow,
+        }
+    }
+}

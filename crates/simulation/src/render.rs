@@ -1,0 +1,144 @@
+//! States as the bytes that a server sends, and back.
+
+use std::fmt::Write as _;
+
+use informer_core::Object;
+
+use crate::plan::{Error, Spoil};
+use crate::truth::{Change, Key, Record, State, namespace};
+
+const KIND: &str = r#""kind":"Pod","apiVersion":"v1","#;
+
+/// An object; `typed` as watches and custom resources have it.
+pub(crate) fn object(key: Key, state: State, typed: bool) -> String {
+    damaged(key, state, typed, None)
+}
+
+fn damaged(key: Key, state: State, typed: bool, spoil: Option<Spoil>) -> String {
+    let State { uid, version, value } = state;
+    let kind = match spoil {
+        Some(Spoil::Kind) => r#""kind":"Secret","apiVersion":"v1","#,
+        _ if typed => KIND,
+        _ => "",
+    };
+    let name =
+        if spoil == Some(Spoil::Nameless) { String::new() } else { format!(r#""name":"p{}","#, key.0) };
+    let quote = if spoil == Some(Spoil::Version) { "" } else { "\"" };
+    let app = label(value);
+    let space = namespace(key.namespace());
+    format!(
+        r#"{{{kind}"metadata":{{{name}"namespace":"{space}","uid":"{uid}","resourceVersion":{quote}{version}{quote},"labels":{{"app":"{app}"}}}},"spec":{{"v":{value}}}}}"#
+    )
+}
+
+/// A list's item. Only what concerns one item alone can be damaged about it.
+pub(crate) fn item(key: Key, state: State, typed: bool, spoil: Option<Spoil>) -> String {
+    let spoil = spoil.map(|spoil| match spoil {
+        Spoil::Kind | Spoil::Nameless => spoil,
+        _ => Spoil::Version,
+    });
+    damaged(key, state, typed, spoil)
+}
+
+/// One line of a watch.
+pub(crate) fn event(record: &Record, spoil: Option<Spoil>) -> String {
+    let kind = match record.change {
+        _ if spoil == Some(Spoil::Type) => "MOVED",
+        Change::Added => "ADDED",
+        Change::Modified => "MODIFIED",
+        Change::Deleted => "DELETED",
+    };
+    let mut line = frame(kind, &damaged(record.key, record.state, true, spoil));
+    if spoil == Some(Spoil::Half) {
+        line.truncate(line.len() / 2);
+        line.push('\n');
+    }
+    line
+}
+
+pub(crate) fn bookmark(version: u64, initial_events_end: bool) -> String {
+    let end = if initial_events_end { r#","annotations":{"k8s.io/initial-events-end":"true"}"# } else { "" };
+    frame("BOOKMARK", &format!(r#"{{{KIND}"metadata":{{"resourceVersion":"{version}"{end}}}}}"#))
+}
+
+fn frame(kind: &str, object: &str) -> String {
+    format!("{{\"type\":\"{kind}\",\"object\":{object}}}\n")
+}
+
+/// A list, or a page of one.
+pub(crate) fn list(version: u64, next: Option<&str>, items: &[String], custom: bool) -> String {
+    let mut metadata = format!(r#""metadata":{{"resourceVersion":"{version}""#);
+    if let Some(next) = next {
+        let _ = write!(metadata, r#","continue":"{next}","remainingItemCount":1"#);
+    }
+    metadata.push('}');
+    let items = format!(r#""items":[{}]"#, items.join(","));
+    let head = r#""kind":"PodList","apiVersion":"v1","#;
+    if custom { format!("{{{head}{items},{metadata}}}") } else { format!("{{{head}{metadata},{items}}}") }
+}
+
+/// The body of a refusal.
+pub(crate) fn status(code: u16, reason: &str, message: &str, details: &str) -> String {
+    format!(
+        r#"{{"kind":"Status","apiVersion":"v1","metadata":{{}},"status":"Failure","message":"{message}","reason":"{reason}","details":{{{details}}},"code":{code}}}"#
+    )
+}
+
+/// The version is not there yet, in the forms of the ages.
+pub(crate) fn too_large(form: u8) -> String {
+    let (message, details) = match form % 3 {
+        0 => (
+            "Timeout: Too large resource version: 9, current: 5",
+            r#""causes":[{"reason":"ResourceVersionTooLarge","message":"Too large resource version"}],"retryAfterSeconds":1"#,
+        ),
+        1 => ("Timeout", r#""causes":[{"message":"Too large resource version"}],"retryAfterSeconds":1"#),
+        _ => ("Timeout: Too large resource version: 9, current: 5", r#""retryAfterSeconds":1"#),
+    };
+    status(504, "Timeout", message, details)
+}
+
+pub(crate) fn expired() -> String {
+    status(410, "Expired", "too old resource version", "")
+}
+
+pub(crate) fn error_event(error: Error) -> String {
+    let object = match error {
+        Error::Expired => expired(),
+        Error::Gone => status(410, "Gone", "too old", ""),
+        Error::Internal => status(500, "InternalError", "etcd event", ""),
+        Error::StoreRead => status(500, "StoreReadError", "unable to read", ""),
+        Error::TooManyRequests => status(429, "TooManyRequests", "later", r#""retryAfterSeconds":3"#),
+        Error::Timeout => status(504, "Timeout", "etcd", ""),
+        Error::Nonsense => "{}".to_owned(),
+    };
+    frame("ERROR", &object)
+}
+
+/// Bodies that are no list.
+pub(crate) fn nonsense(which: u8) -> String {
+    match which % 5 {
+        0 => status(500, "InternalError", "not today", ""),
+        1 => r#"{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"1"},"rows":[]}"#
+            .into(),
+        2 => "no healthy upstream".into(),
+        3 => String::new(),
+        _ => r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p0","namespace":"a"}}"#.into(),
+    }
+}
+
+pub(crate) fn label(value: u32) -> &'static str {
+    if value.is_multiple_of(2) { "even" } else { "odd" }
+}
+
+/// The state that an object of the cache is in; `None` where it is not as any server's.
+pub(crate) fn read(object: &Object) -> Option<(Key, State)> {
+    let key = Key::of(object.key().as_str())?;
+    let json = object.json();
+    let text = std::str::from_utf8(&json).ok()?;
+    let value = text.rsplit_once(r#""v":"#)?.1.trim_end_matches('}').parse().ok()?;
+    let uid = object.uid().to_string().parse().ok()?;
+    let version = object.resource_version().to_string().parse().ok()?;
+    let state = State { uid, version, value };
+    // To the byte, whichever way it came (L13).
+    (self::object(key, state, true) == text).then_some((key, state))
+}

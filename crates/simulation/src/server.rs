@@ -1,0 +1,296 @@
+//! The simulated API server: one collection of few objects, with a version, a history that can be forgotten, and backups.
+//!
+//! It answers as kube-apiserver does (`resourceVersion`, `limit`, `continue`, `sendInitialEvents`, bookmarks, 410), and
+//! can be told to answer badly.
+
+mod answer;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use informer_core::Time;
+
+use crate::network::{Arrival, Link, LinkId};
+use crate::plan::{Denial, Error, Fault, Lie, ServerSetup, Spoil};
+use crate::render;
+use crate::truth::{Change, KEYS, Key, Record, State, Truth};
+
+const BOOKMARKS_EVERY: Duration = Duration::from_secs(60);
+/// How many versions a backup is older than what is seen of the server afterwards, at least.
+const AFTER_BACKUP: u64 = 30;
+
+pub(crate) struct Server {
+    setup: ServerSetup,
+    pub(crate) truth: Truth,
+    pub(crate) version: u64,
+    objects: [Option<State>; KEYS as usize],
+    /// Nothing up to here is kept.
+    compacted: u64,
+    backup: Option<Backup>,
+    uids: u32,
+    values: u32,
+    faults: VecDeque<Fault>,
+    denial: Option<(Denial, Option<u8>)>,
+    spoil: Option<Spoil>,
+    forgets: bool,
+    links: Vec<Link>,
+    links_made: u64,
+    /// New connections pass bytes by themselves.
+    flows: bool,
+}
+
+struct Backup {
+    epoch: usize,
+    version: u64,
+    compacted: u64,
+    objects: [Option<State>; KEYS as usize],
+}
+
+impl Server {
+    pub(crate) fn new(setup: ServerSetup, flows: bool) -> Self {
+        let mut server = Self {
+            version: u64::from(setup.first_version),
+            truth: Truth::new(),
+            objects: [None; KEYS as usize],
+            compacted: 0,
+            backup: None,
+            uids: 0,
+            values: 0,
+            faults: VecDeque::new(),
+            denial: None,
+            spoil: None,
+            forgets: false,
+            links: Vec::new(),
+            links_made: 0,
+            flows,
+            setup,
+        };
+        for key in Key::all().take(usize::from(server.setup.objects)) {
+            server.put(key);
+        }
+        server
+    }
+
+    pub(crate) fn put(&mut self, key: Key) {
+        let before = self.get(key);
+        self.values += 1;
+        self.uids += u32::from(before.is_none());
+        self.version += 1;
+        let uid = before.map_or(self.uids, |before| before.uid);
+        let state = State { uid, version: self.version, value: self.values };
+        let change = if before.is_some() { Change::Modified } else { Change::Added };
+        self.set(key, Some(state));
+        self.happened(Record { key, state, change });
+    }
+
+    pub(crate) fn delete(&mut self, key: Key) {
+        let Some(before) = self.get(key) else { return };
+        self.version += 1;
+        self.set(key, None);
+        self.happened(Record {
+            key,
+            state: State { version: self.version, ..before },
+            change: Change::Deleted,
+        });
+    }
+
+    fn happened(&mut self, record: Record) {
+        self.truth.record(record);
+        if std::mem::take(&mut self.forgets) {
+            return;
+        }
+        for link in &mut self.links {
+            send(link, &record, &mut self.spoil);
+        }
+    }
+
+    fn get(&self, key: Key) -> Option<State> {
+        self.objects.get(usize::from(key.0)).copied().flatten()
+    }
+
+    fn set(&mut self, key: Key, state: Option<State>) {
+        if let Some(place) = self.objects.get_mut(usize::from(key.0)) {
+            *place = state;
+        }
+    }
+
+    pub(crate) fn elsewhere(&mut self, versions: u8) {
+        self.version += u64::from(versions);
+    }
+
+    pub(crate) fn compact(&mut self) {
+        self.compacted = self.version;
+    }
+
+    pub(crate) fn back_up(&mut self) {
+        let (epoch, version) = (self.truth.epoch(), self.version);
+        self.backup = Some(Backup { epoch, version, compacted: self.compacted, objects: self.objects });
+        self.version += AFTER_BACKUP;
+        self.bookmark();
+    }
+
+    pub(crate) fn restore(&mut self) {
+        let Some(backup) = &self.backup else { return };
+        let (epoch, version) = (backup.epoch, backup.version);
+        self.version = version;
+        self.compacted = backup.compacted;
+        self.objects = backup.objects;
+        self.truth.restore(epoch, version);
+        self.restart();
+    }
+
+    pub(crate) fn restart(&mut self) {
+        self.links.iter_mut().for_each(Link::break_off);
+    }
+
+    pub(crate) fn bookmark(&mut self) {
+        let (version, idle) = (self.version, self.setup.idle_bookmarks);
+        for link in &mut self.links {
+            bookmark(link, version, idle);
+        }
+    }
+
+    pub(crate) fn fault(&mut self, fault: Fault, times: u8) {
+        self.faults.extend((0..times).map(|_| fault));
+    }
+
+    pub(crate) fn deny(&mut self, denial: Denial, namespace: Option<u8>) {
+        self.denial = Some((denial, namespace));
+    }
+
+    pub(crate) fn allow(&mut self) {
+        self.denial = None;
+    }
+
+    pub(crate) fn spoil(&mut self, spoil: Spoil) {
+        self.spoil = Some(spoil);
+    }
+
+    pub(crate) fn forget(&mut self) {
+        self.forgets = true;
+    }
+
+    /// Nothing fails any more, and connections that work do so by themselves.
+    pub(crate) fn heal(&mut self) {
+        self.faults.clear();
+        self.denial = None;
+        self.spoil = None;
+        self.forgets = false;
+        self.flows = true;
+        self.links.iter_mut().for_each(|link| link.flows = true);
+    }
+
+    pub(crate) fn error(&mut self, id: LinkId, error: Error) {
+        if let Some(link) = self.link(id).filter(|link| link.watch.is_some()) {
+            link.push(&render::error_event(error));
+        }
+    }
+
+    /// Brings something that is not so.
+    pub(crate) fn lie(&mut self, id: LinkId, lie: Lie) {
+        let (version, epoch) = (self.version, self.truth.epoch());
+        let old = match lie {
+            Lie::Old(key, back) => {
+                let records = self.truth.of(epoch, key);
+                records.len().checked_sub(usize::from(back) + 1).and_then(|at| records.get(at)).copied()
+            }
+            _ => None,
+        };
+        let sent = self.link(id).and_then(|link| Some(link.watch.as_ref()?.sent)).unwrap_or_default();
+        let is_there = matches!(lie, Lie::Old(key, _) if self.truth.at(epoch, key, sent).is_some());
+        let Some(link) = self.link(id) else { return };
+        let Some(watch) = &link.watch else { return };
+        match lie {
+            Lie::Twice => {
+                let line = watch.last_line.clone();
+                link.push(&line);
+            }
+            Lie::Old(key, _) => {
+                let is_asked = link.namespace.is_none_or(|namespace| namespace == key.namespace());
+                if let Some(old) = old.filter(|_| is_asked) {
+                    link.push(&render::event(&old, None));
+                    // An object that is gone comes back with it. Whatever is told of it from here on ends that.
+                    if !is_there {
+                        link.spoiled.push((key, version + 1));
+                    }
+                }
+            }
+            Lie::OldBookmark(back) => {
+                let older = watch.sent.saturating_sub(u64::from(back)).max(1);
+                link.push(&render::bookmark(older, false));
+            }
+        }
+    }
+
+    pub(crate) fn link(&mut self, id: LinkId) -> Option<&mut Link> {
+        self.links.iter_mut().find(|link| link.id == id)
+    }
+
+    pub(crate) fn close(&mut self, id: LinkId) {
+        self.links.retain(|link| link.id != id);
+    }
+
+    pub(crate) fn has_links(&self) -> bool {
+        !self.links.is_empty()
+    }
+
+    pub(crate) fn take(&mut self, id: LinkId, most: usize) -> Option<Arrival> {
+        self.link(id)?.take(most)
+    }
+
+    /// When a watch has something to say without a change.
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        let watches = self.links.iter().filter_map(|link| link.watch.as_ref());
+        watches
+            .map(|watch| {
+                watch.bookmark_at.min(watch.ends_at).min(watch.initial_end_at.unwrap_or(watch.ends_at))
+            })
+            .min()
+    }
+
+    pub(crate) fn tick(&mut self, now: Time) {
+        let (version, idle) = (self.version, self.setup.idle_bookmarks);
+        for link in &mut self.links {
+            let Some(watch) = &mut link.watch else { continue };
+            if watch.initial_end_at.is_some_and(|at| at <= now) {
+                watch.initial_end_at = None;
+                watch.sent = version.max(watch.sent);
+                let end = render::bookmark(watch.sent, true);
+                link.push(&end);
+            }
+            let Some(watch) = &mut link.watch else { continue };
+            if watch.ends_at <= now {
+                link.finish();
+            } else if watch.bookmark_at <= now {
+                watch.bookmark_at = now + BOOKMARKS_EVERY;
+                bookmark(link, version, idle);
+            }
+        }
+    }
+}
+
+fn bookmark(link: &mut Link, version: u64, idle: bool) {
+    let Some(watch) = link.watch.as_mut().filter(|watch| watch.initial_end_at.is_none()) else { return };
+    // Of a version that it has not reached, a server says nothing.
+    if version > watch.sent || idle && version == watch.sent {
+        watch.sent = version;
+        link.push(&render::bookmark(version, false));
+    }
+}
+
+/// Puts an event on a watch that is to have it.
+fn send(link: &mut Link, record: &Record, spoil: &mut Option<Spoil>) {
+    let Some(watch) = &mut link.watch else { return };
+    let version = record.state.version;
+    if version <= watch.sent || link.namespace.is_some_and(|namespace| namespace != record.key.namespace()) {
+        return;
+    }
+    watch.sent = version;
+    let spoil = spoil.take();
+    let line = render::event(record, spoil);
+    watch.last_line.clone_from(&line);
+    if spoil.is_some() {
+        link.spoiled.push((record.key, version));
+    }
+    link.push(&line);
+}

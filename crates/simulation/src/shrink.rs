@@ -1,0 +1,118 @@
+//! Makes a failing plan small: the fewest, mildest steps that still break the same invariant.
+
+use crate::invariant::Violation;
+use crate::plan::{Plan, Step};
+
+/// Runs that a shrink may take.
+const TRIES: u32 = 20_000;
+
+/// Takes out whatever a plan can do without, as long as `run` still gives a violation of the same invariant. Returns the
+/// plan and its violation; `None` if the plan does not fail.
+pub fn shrink(plan: &Plan, mut run: impl FnMut(&Plan) -> Result<(), Violation>) -> Option<(Plan, Violation)> {
+    let violation = run(plan).err()?;
+    let mut shrinking = Shrinking { plan: plan.clone(), violation, run: &mut run, tries: 0 };
+    loop {
+        let before = shrinking.plan.clone();
+        shrinking.drop_steps();
+        shrinking.soften_steps();
+        shrinking.simplify_setup();
+        if shrinking.plan == before || shrinking.tries >= TRIES {
+            return Some((shrinking.plan, shrinking.violation));
+        }
+    }
+}
+
+struct Shrinking<'a> {
+    plan: Plan,
+    violation: Violation,
+    run: &'a mut dyn FnMut(&Plan) -> Result<(), Violation>,
+    tries: u32,
+}
+
+impl Shrinking<'_> {
+    /// Takes a smaller plan if it fails for the same reason.
+    fn take(&mut self, plan: Plan) -> bool {
+        if plan == self.plan || self.tries >= TRIES {
+            return false;
+        }
+        self.tries += 1;
+        match (self.run)(&plan) {
+            Err(violation) if violation.invariant == self.violation.invariant => {
+                (self.plan, self.violation) = (plan, violation);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Halves first, then quarters, down to single steps.
+    fn drop_steps(&mut self) {
+        let mut size = self.plan.steps.len().max(1);
+        loop {
+            let mut at = 0;
+            while at < self.plan.steps.len() {
+                let mut plan = self.plan.clone();
+                plan.steps.drain(at..(at + size).min(plan.steps.len()));
+                if !self.take(plan) {
+                    at += size;
+                }
+            }
+            if size == 1 {
+                return;
+            }
+            size /= 2;
+        }
+    }
+
+    fn soften_steps(&mut self) {
+        for at in 0..self.plan.steps.len() {
+            while let Some(step) = self.plan.steps.get(at).and_then(softer) {
+                let mut plan = self.plan.clone();
+                if let Some(place) = plan.steps.get_mut(at) {
+                    *place = step;
+                }
+                if !self.take(plan) {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Each unusual setting back to what is usual.
+    fn simplify_setup(&mut self) {
+        let simpler: [fn(&mut Plan); 14] = [
+            |plan| plan.setup.readers.clear(),
+            |plan| plan.setup.readers.truncate(1),
+            |plan| plan.setup.by_namespace = false,
+            |plan| plan.setup.first_list_any = false,
+            |plan| plan.setup.streaming = false,
+            |plan| plan.setup.internal_error_retry = false,
+            |plan| plan.setup.by_hand = false,
+            |plan| plan.setup.chunk = 4096,
+            |plan| plan.setup.server.objects = 0,
+            |plan| plan.setup.server.lag = 0,
+            |plan| plan.setup.server.late_end = false,
+            |plan| plan.setup.server.custom = false,
+            |plan| plan.setup.server.pages = false,
+            |plan| plan.setup.server.first_version = 1,
+        ];
+        for simplify in simpler {
+            let mut plan = self.plan.clone();
+            simplify(&mut plan);
+            self.take(plan);
+        }
+    }
+}
+
+/// The same step with less of it.
+fn softer(step: &Step) -> Option<Step> {
+    Some(match *step {
+        Step::Fault(fault, times) if times > 1 => Step::Fault(fault, times - 1),
+        Step::Pass(millis) if millis > 1 => Step::Pass(millis / 2),
+        Step::Elsewhere(versions) if versions > 1 => Step::Elsewhere(versions / 2),
+        Step::Recreate(key) => Step::Put(key),
+        Step::Cut(client) => Step::End(client),
+        Step::Deliver(client, bytes) if bytes > 0 => Step::Deliver(client, bytes / 2),
+        _ => return None,
+    })
+}

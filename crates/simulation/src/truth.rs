@@ -1,0 +1,156 @@
+//! What was true when: every state of every object, in every past that the server has had.
+//!
+//! The slow and plain half of the simulation. A restored backup begins another past, an epoch, that shares the former one
+//! up to the backup and gives later versions anew.
+
+use std::fmt;
+
+/// How many namespaces there are, each with as many objects at most.
+pub(crate) const NAMESPACES: u8 = 2;
+/// How many objects there can be.
+pub const KEYS: u8 = 8;
+
+/// The keys, as `namespace/name`.
+const TEXTS: [&str; KEYS as usize] = ["a/p0", "b/p1", "a/p2", "b/p3", "a/p4", "b/p5", "a/p6", "b/p7"];
+
+/// One object's identity: small, so that a plan is readable.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(pub u8);
+
+/// One state of one object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct State {
+    /// Which incarnation.
+    pub(crate) uid: u32,
+    /// Its resourceVersion.
+    pub(crate) version: u64,
+    /// Its content.
+    pub(crate) value: u32,
+}
+
+/// One change of one object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(crate) key: Key,
+    /// With the version of the change; that of a deletion, too.
+    pub(crate) state: State,
+    pub(crate) change: Change,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
+    Added,
+    Modified,
+    Deleted,
+}
+
+/// All epochs.
+pub(crate) struct Truth {
+    epochs: Vec<Epoch>,
+}
+
+/// Per key, in the order of their versions.
+#[derive(Clone, Default)]
+struct Epoch([Vec<Record>; KEYS as usize]);
+
+impl Key {
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        (0..KEYS).map(Key)
+    }
+
+    pub(crate) fn namespace(self) -> u8 {
+        self.0 % NAMESPACES
+    }
+
+    pub(crate) fn text(self) -> &'static str {
+        TEXTS.get(usize::from(self.0)).copied().unwrap_or_default()
+    }
+
+    /// The key that is told from its text.
+    pub(crate) fn of(text: &str) -> Option<Self> {
+        Self::all().find(|key| key.text() == text)
+    }
+}
+
+pub(crate) fn namespace(number: u8) -> &'static str {
+    if number.is_multiple_of(NAMESPACES) { "a" } else { "b" }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Truth {
+    pub(crate) fn new() -> Self {
+        Self { epochs: vec![Epoch::default()] }
+    }
+
+    /// The present epoch.
+    pub(crate) fn epoch(&self) -> usize {
+        self.epochs.len() - 1
+    }
+
+    pub(crate) fn record(&mut self, record: Record) {
+        if let Some(epoch) = self.epochs.last_mut() {
+            epoch.of_mut(record.key).push(record);
+        }
+    }
+
+    /// Begins an epoch that continues `epoch` as it was at `version`.
+    pub(crate) fn restore(&mut self, epoch: usize, version: u64) {
+        let mut restored = self.epochs.get(epoch).cloned().unwrap_or_default();
+        for records in &mut restored.0 {
+            records.retain(|record| record.state.version <= version);
+        }
+        self.epochs.push(restored);
+    }
+
+    /// What the object was at a version, if it was there.
+    pub(crate) fn at(&self, epoch: usize, key: Key, version: u64) -> Option<State> {
+        let records = self.of(epoch, key);
+        let last = records.iter().rev().find(|record| record.state.version <= version)?;
+        (last.change != Change::Deleted).then_some(last.state)
+    }
+
+    /// All changes of a key.
+    pub(crate) fn of(&self, epoch: usize, key: Key) -> &[Record] {
+        self.epochs.get(epoch).and_then(|epoch| epoch.0.get(usize::from(key.0))).map_or(&[], Vec::as_slice)
+    }
+
+    /// All changes after a version, in their order.
+    pub(crate) fn since(&self, version: u64) -> Vec<Record> {
+        let epoch = self.epoch();
+        let records = Key::all().flat_map(|key| {
+            let records = self.of(epoch, key);
+            let old = records.partition_point(|record| record.state.version <= version);
+            records.get(old..).unwrap_or_default().iter().copied()
+        });
+        let mut records: Vec<_> = records.collect();
+        records.sort_by_key(|record| record.state.version);
+        records
+    }
+
+    /// Whether the object was ever in this state, in whatever epoch.
+    pub(crate) fn was_ever(&self, key: Key, state: State) -> bool {
+        (0..self.epochs.len()).rev().any(|epoch| {
+            let records = self.of(epoch, key);
+            records
+                .binary_search_by_key(&state.version, |record| record.state.version)
+                .is_ok_and(|at| records.get(at).is_some_and(|record| record.state == state))
+        })
+    }
+}
+
+impl Epoch {
+    fn of_mut(&mut self, key: Key) -> &mut Vec<Record> {
+        &mut self.0[usize::from(key.0 % KEYS)]
+    }
+}

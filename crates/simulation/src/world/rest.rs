@@ -1,0 +1,84 @@
+//! The end of each run: nothing fails any more, and everything has to come right.
+
+use std::time::Duration;
+
+use super::World;
+use crate::client::{Client, number};
+use crate::invariant::{Invariant, Violation};
+use crate::plan::{Mode, Reading};
+use crate::truth::Key;
+
+/// A wait that a server asked for may be the longest there is: 90 s in these runs. Then there are two silences with
+/// their probes (130 s and 60 s), a denial (60 s), and the waits of the backoff in between.
+const ROUNDS: u32 = 40;
+const ROUND: Duration = Duration::from_secs(30);
+
+impl World<'_> {
+    /// Comes to rest. Whether all of it could be compared in the end.
+    pub(crate) fn rest(&mut self) -> Result<bool, Violation> {
+        self.trace.line(|| "rest".to_owned());
+        self.server.heal();
+        self.come_to_rest()?;
+        // What was damaged is good again with its next version.
+        let doubted: Vec<Key> =
+            self.clients.iter().flat_map(|client| client.doubts.keys().copied()).collect();
+        for key in &doubted {
+            self.server.put(*key);
+        }
+        self.come_to_rest()?;
+        let compared = self.check_rest()?;
+        let reading = Reading { mode: Mode::Latest, split: false, pace: 0, slow_to_join: false };
+        self.content.subscribe(reading);
+        self.content.read_all(&self.server.truth, self.trace)?;
+        self.content.check_nothing_lost()?;
+        self.stop()?;
+        Ok(compared)
+    }
+
+    fn come_to_rest(&mut self) -> Result<(), Violation> {
+        for _ in 0..ROUNDS {
+            self.pass(Duration::from_secs(1))?;
+            self.settle()?;
+            if self.is_at_rest() {
+                return Ok(());
+            }
+            self.pass(ROUND)?;
+            self.server.bookmark();
+            self.settle()?;
+        }
+        let statuses: Vec<_> = self.clients.iter().map(|client| client.status.to_string()).collect();
+        let reached: Vec<_> =
+            self.clients.iter().map(|client| self.content.store.source_version(client.source)).collect();
+        Err(Invariant::Rest.violated(format!(
+            "after {:?} without faults: {statuses:?} at {reached:?}, the server at {}",
+            ROUND * ROUNDS,
+            self.server.version
+        )))
+    }
+
+    fn is_at_rest(&mut self) -> bool {
+        let Self { clients, server, content, .. } = self;
+        clients.iter().all(|client| {
+            let open = client.link.and_then(|link| server.link(link)).is_some_and(|link| link.is_open());
+            let reached = number(&content.store.source_version(client.source));
+            open && Self::is_live(client) && (client.is_deceived || reached == server.version)
+        })
+    }
+
+    fn check_rest(&self) -> Result<bool, Violation> {
+        let epoch = self.server.truth.epoch();
+        // A restored server that is exactly as far as before has not even to send anything to go unnoticed.
+        let deceived = self.clients.iter().any(|client| client.is_deceived || client.epoch != epoch);
+        if deceived || self.clients.is_empty() {
+            return Ok(false);
+        }
+        let version = number(&self.content.cache.resource_version());
+        Invariant::Rest.holds(version == self.server.version, || {
+            format!("the cache claims {version}, the server is at {}", self.server.version)
+        })?;
+        let doubted = self.clients.iter().flat_map(|client| client.doubts.keys()).next();
+        Invariant::Rest.holds(doubted.is_none(), || format!("{doubted:?} was told anew and is in doubt"))?;
+        self.clients.iter().try_for_each(|client: &Client| self.check_content(Some(client), version))?;
+        Ok(true)
+    }
+}

@@ -1,0 +1,91 @@
+//! `cargo xtask mutants`: deliberate bugs, one at a time, to see whether the tests notice.
+//!
+//! Each is a patch in `crates/xtask/mutants`. The work tree is left alone: everything happens to a copy of it, which is
+//! built in a target directory of its own.
+
+mod catcher;
+mod mutant;
+mod scratch;
+
+use std::time::Instant;
+
+pub(crate) use catcher::Catcher;
+use mutant::Mutant;
+use scratch::Scratch;
+
+use crate::error::Error;
+use crate::tree::Tree;
+
+/// Which mutants, and who is to catch them.
+pub(crate) struct Options<'a> {
+    /// Only those with one of these in their name; all, if there is none.
+    pub(crate) only: &'a [String],
+    pub(crate) by: &'a [Catcher],
+    /// Ask every catcher, not only until one has caught it.
+    pub(crate) all: bool,
+    /// What simulation plays, `A..B`.
+    pub(crate) seeds: &'a str,
+}
+
+pub(crate) fn run(tree: &Tree, options: &Options<'_>) -> Result<(), Error> {
+    let mut mutants = Mutant::all(tree)?;
+    let is_wanted =
+        |name: &str| options.only.is_empty() || options.only.iter().any(|part| name.contains(part));
+    mutants.retain(|mutant| is_wanted(&mutant.name));
+    let scratch = Scratch::of(tree)?;
+    for mutant in &mutants {
+        mutant.check(scratch.root())?;
+    }
+    let catchers: Vec<Catcher> =
+        options.by.iter().copied().filter(|catcher| catcher.is_there(tree)).collect();
+    for catcher in options.by.iter().filter(|catcher| !catchers.contains(catcher)) {
+        println!("There is no {catcher} yet.");
+    }
+    for catcher in &catchers {
+        println!("{catcher}, without any bug");
+        if let Some(found) = catcher.catch(&scratch, options.seeds)? {
+            return Err(Error::Found(format!("{catcher} fails without any bug: {found}")));
+        }
+    }
+    let mut survivors = Vec::new();
+    for mutant in &mutants {
+        let begin = Instant::now();
+        mutant.apply(scratch.root())?;
+        let mut caught = Vec::new();
+        for catcher in &catchers {
+            if options.all || caught.is_empty() {
+                caught.extend(catcher.catch(&scratch, options.seeds)?.map(|found| (catcher, found)));
+            }
+        }
+        mutant.revert(scratch.root())?;
+        let verdict = if caught.is_empty() { "NOT CAUGHT" } else { "caught" };
+        println!("{verdict:>10}  {}: {} ({:.0} s)", mutant.name, mutant.what, begin.elapsed().as_secs_f64());
+        for (catcher, found) in &caught {
+            println!("{:>10}  by {catcher}: {found}", "");
+        }
+        if caught.is_empty() {
+            survivors.push(mutant.name.as_str());
+        }
+    }
+    println!("{} passed, {} failed", mutants.len() - survivors.len(), survivors.len());
+    match survivors.as_slice() {
+        [] => Ok(()),
+        names => Err(Error::Found(format!("nobody caught {}", names.join(", ")))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_mutant_applies_to_the_tree_and_says_what_it_does() {
+        let tree = Tree::here();
+        let mutants = Mutant::all(&tree).unwrap();
+        assert!(mutants.len() >= 10);
+        for mutant in mutants {
+            assert!(!mutant.what.is_empty(), "{}", mutant.name);
+            mutant.check(tree.root()).unwrap_or_else(|error| panic!("{}: {error}", mutant.name));
+        }
+    }
+}

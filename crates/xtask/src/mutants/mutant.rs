@@ -1,0 +1,50 @@
+//! A deliberate bug: a patch whose first line says what it does.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::error::Error;
+use crate::process;
+use crate::tree::Tree;
+
+const FOLDER: &str = "crates/xtask/mutants";
+
+pub(super) struct Mutant {
+    pub(super) name: String,
+    pub(super) what: String,
+    patch: PathBuf,
+}
+
+impl Mutant {
+    /// All of them, by name.
+    pub(super) fn all(tree: &Tree) -> Result<Vec<Self>, Error> {
+        let folder = format!("{FOLDER}/");
+        let files = tree.files(&["patch"])?.into_iter().filter(|file| file.path.starts_with(&folder));
+        let mutant = |file: crate::tree::File| {
+            let name = file.path.strip_prefix(&folder)?.strip_suffix(".patch")?.to_owned();
+            let what = file.text.lines().next().unwrap_or_default().to_owned();
+            Some(Self { name, what, patch: tree.root().join(&file.path) })
+        };
+        Ok(files.filter_map(mutant).collect())
+    }
+
+    /// Whether it can be applied there; nothing is changed.
+    pub(super) fn check(&self, root: &Path) -> Result<(), Error> {
+        self.git_apply(root, &["--check"])
+    }
+
+    pub(super) fn apply(&self, root: &Path) -> Result<(), Error> {
+        self.git_apply(root, &[])
+    }
+
+    pub(super) fn revert(&self, root: &Path) -> Result<(), Error> {
+        self.git_apply(root, &["--reverse"])
+    }
+
+    fn git_apply(&self, root: &Path, options: &[&str]) -> Result<(), Error> {
+        let mut git = Command::new("git");
+        // Inside a work tree, git would apply nothing to what it does not track.
+        git.current_dir(root).env("GIT_CEILING_DIRECTORIES", root.parent().unwrap_or(root));
+        process::run(git.arg("apply").args(options).arg(&self.patch))
+    }
+}

@@ -1,0 +1,53 @@
+//! A copy of the work tree that may be broken, and where it is built.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::error::Error;
+use crate::metadata::Metadata;
+use crate::process;
+use crate::tree::Tree;
+
+pub(super) struct Scratch {
+    root: PathBuf,
+    target: PathBuf,
+}
+
+impl Scratch {
+    /// Makes the copy, or brings that of the last time up to date: what is the same keeps its time, so that cargo
+    /// need not build it again.
+    pub(super) fn of(tree: &Tree) -> Result<Self, Error> {
+        let home = Metadata::workspace(tree.root())?.target_directory.join("mutants");
+        let scratch = Self { root: home.join("tree"), target: home.join("build") };
+        let mut wanted = HashSet::new();
+        for path in tree.paths()? {
+            let copy = scratch.root.join(path.strip_prefix(tree.root()).unwrap_or(&path));
+            let content = fs::read(&path).map_err(Error::io(&path))?;
+            if fs::read(&copy).ok().as_ref() != Some(&content) {
+                let folder = copy.parent().unwrap_or(&copy);
+                fs::create_dir_all(folder).map_err(Error::io(folder))?;
+                fs::write(&copy, content).map_err(Error::io(&copy))?;
+            }
+            wanted.insert(copy);
+        }
+        for path in Tree::at(scratch.root.clone()).paths()? {
+            if !wanted.contains(&path) {
+                fs::remove_file(&path).map_err(Error::io(&path))?;
+            }
+        }
+        Ok(scratch)
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(super) fn cargo(&self) -> Command {
+        let mut cargo = process::cargo(&self.root);
+        // Of a release build, too, only little changes from bug to bug.
+        cargo.env("CARGO_TARGET_DIR", &self.target).env("CARGO_INCREMENTAL", "1");
+        cargo
+    }
+}

@@ -1,0 +1,135 @@
+//! `cargo xtask schema`: writes down the schemas of a real API server's types for `testapi`, which has to know how
+//! fields merge and who may own what.
+//!
+//! The table has one line for a type, `NAME TYPE ATTRIBUTES`, and below it one line for each of its fields, set in by
+//! one space. Types: `string` `integer` `number` `boolean` `object` (with fields, or free where it has none) `any`,
+//! with `/FORMAT` if they have one, `@NAME` for a type of the table, `[T]` for a list, `{T}` for a map. Attributes:
+//! `kind=GROUP/VERSION/KIND` (one each), `required`, `list=atomic|set|map:KEY,KEY`, `map=atomic|granular`,
+//! `patch=STRATEGY,STRATEGY[:MERGE KEY]`, `one=TYPE|TYPE`, `enum=A|B`, and at the end `default=JSON`. Descriptions are
+//! left out: they are nine tenths of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::process::Command;
+
+use control_plane::ControlPlane;
+use serde_json::{Map, Value};
+
+use crate::error::Error;
+use crate::process;
+use crate::tree::Tree;
+
+/// Where `testapi` reads it.
+const TABLE: &str = "crates/testapi/schema/types.txt";
+
+pub(crate) fn run(tree: &Tree) -> Result<(), Error> {
+    let server = ControlPlane::builder().start()?;
+    let documents = get(&server, "/openapi/v3")?;
+    let mut types = BTreeMap::new();
+    for path in members(&documents["paths"]).map(|(path, _)| path).filter(|path| path.starts_with("api")) {
+        let document = get(&server, &format!("/openapi/v3/{path}"))?;
+        for (name, schema) in members(&document["components"]["schemas"]) {
+            let described: &mut Type = types.entry(name.clone()).or_default();
+            described.kinds.extend(kinds(schema));
+            described.schema = schema.clone();
+        }
+    }
+    let version = get(&server, "/version")?;
+    let mut text = format!(
+        "# The types of kube-apiserver {}, by `cargo xtask schema`.\n",
+        string(&version["gitVersion"])
+    );
+    for (name, described) in &types {
+        text.push_str(&described.lines(name));
+    }
+    let path = tree.root().join(TABLE);
+    std::fs::write(&path, &text).map_err(Error::io(&path))?;
+    println!("{TABLE}: {} types, {} KiB", types.len(), text.len() / 1024);
+    Ok(())
+}
+
+fn get(server: &ControlPlane, path: &str) -> Result<Value, Error> {
+    let mut kubectl = Command::new("kubectl");
+    kubectl.arg("--kubeconfig").arg(server.kubeconfig()).args(["get", "--raw", path]);
+    let answer = process::output(&mut kubectl)?;
+    serde_json::from_str(&answer).map_err(|error| Error::format(path, error))
+}
+
+/// A schema that has a name.
+#[derive(Default)]
+struct Type {
+    /// Each document of the server names only its own of those kinds that are in every group.
+    kinds: BTreeSet<String>,
+    schema: Value,
+}
+
+impl Type {
+    fn lines(&self, name: &str) -> String {
+        let mut text = format!("{name} {}", expression(&self.schema));
+        for kind in &self.kinds {
+            _ = write!(text, " kind={kind}");
+        }
+        text.push_str(&attributes(&self.schema));
+        text.push('\n');
+        let required: Vec<_> = items(&self.schema["required"]).map(string).collect();
+        for (name, field) in members(&self.schema["properties"]) {
+            let required = if required.contains(&name.as_str()) { " required" } else { "" };
+            _ = writeln!(text, " {name} {}{required}{}", expression(field), attributes(field));
+        }
+        text
+    }
+}
+
+fn kinds(schema: &Value) -> impl Iterator<Item = String> {
+    items(&schema["x-kubernetes-group-version-kind"])
+        .map(|kind| ["group", "version", "kind"].map(|part| string(&kind[part])).join("/"))
+}
+
+fn expression(schema: &Value) -> String {
+    let reference = schema.get("$ref").or_else(|| schema["allOf"].get(0)?.get("$ref"));
+    if let Some(name) = reference.and_then(|reference| string(reference).rsplit('/').next()) {
+        return format!("@{name}");
+    }
+    if let Some(items) = schema.get("items") {
+        return format!("[{}]", expression(items));
+    }
+    if let Some(values) = schema.get("additionalProperties").filter(|values| values.is_object()) {
+        return format!("{{{}}}", expression(values));
+    }
+    let name = schema.get("type").map_or("any", string);
+    schema.get("format").map_or_else(|| name.to_owned(), |format| format!("{name}/{}", string(format)))
+}
+
+fn attributes(schema: &Value) -> String {
+    let mut text = String::new();
+    let mut attribute = |name: &str, value: String| {
+        if !value.is_empty() {
+            _ = write!(text, " {name}={value}");
+        }
+    };
+    let joined = |name: &str| items(&schema[name]).map(string).collect::<Vec<_>>();
+    let keys = joined("x-kubernetes-list-map-keys").join(",");
+    let list = string(&schema["x-kubernetes-list-type"]);
+    attribute("list", if keys.is_empty() { list.to_owned() } else { format!("{list}:{keys}") });
+    attribute("map", string(&schema["x-kubernetes-map-type"]).to_owned());
+    let key = string(&schema["x-kubernetes-patch-merge-key"]);
+    let strategy = string(&schema["x-kubernetes-patch-strategy"]);
+    attribute("patch", if key.is_empty() { strategy.to_owned() } else { format!("{strategy}:{key}") });
+    attribute("one", items(&schema["oneOf"]).map(|one| string(&one["type"])).collect::<Vec<_>>().join("|"));
+    attribute("enum", joined("enum").join("|"));
+    attribute("default", schema.get("default").map(Value::to_string).unwrap_or_default());
+    text
+}
+
+fn members(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    value.as_object().into_iter().flat_map(Map::iter)
+}
+
+fn items(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+/// Empty for what is no string.
+fn string(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}

@@ -1,0 +1,30 @@
+//! `cargo xtask simulate`: the engine under a simulated server, network and clock (`crates/simulation`).
+
+use std::process::Command;
+
+use crate::error::Error;
+use crate::process;
+use crate::tree::Tree;
+
+/// What to play.
+pub(crate) enum What {
+    /// `A..B`
+    Seeds(String),
+    Seed {
+        seed: u64,
+        trace: bool,
+    },
+}
+
+/// Builds the simulation and plays; a failure is told, and shrunk, by the simulation itself.
+pub(crate) fn run(tree: &Tree, what: What) -> Result<(), Error> {
+    let mut simulation: Command = process::cargo(tree.root());
+    simulation.args(["run", "--quiet", "--release", "--package", "simulation", "--"]);
+    match what {
+        What::Seeds(range) => simulation.args(["--seeds", &range]),
+        What::Seed { seed, trace } => {
+            simulation.args(["--seed", &seed.to_string()]).args(trace.then_some("--trace"))
+        }
+    };
+    process::run(&mut simulation)
+}
