@@ -11,6 +11,8 @@
     reason = "only tests use this, and a test may stop at a surprise, its helpers too"
 )]
 
+mod access;
+mod foreign;
 mod proxy;
 mod rig;
 mod server;
@@ -18,6 +20,7 @@ mod told;
 mod wait;
 mod wire;
 
+pub use foreign::{Foreign, Replica};
 pub use proxy::Proxy;
 pub use rig::{Rig, config_map, custom_resource, impatient};
 pub use server::{Kind, Needs};

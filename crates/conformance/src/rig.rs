@@ -16,7 +16,10 @@ use kube_client::{Api, Client, Config};
 use serde_json::json;
 
 use crate::server::Server;
-use crate::{Kind, Needs, Proxy, Wire, status};
+use testapi::Backup;
+use testapi::faults::Faults;
+
+use crate::{Kind, Needs, Proxy, Wire, status, within};
 
 /// A namespace of a server: the test writes to it directly, the informers see it through a proxy.
 pub struct Rig {
@@ -34,12 +37,12 @@ pub struct Rig {
 impl Rig {
     /// A namespace, named after the test, of a server that all tests may share; `None` where there is none.
     pub async fn shared(kind: Kind, test: &str) -> Option<Self> {
-        Some(Self::on(Server::shared(kind, test)?, test).await)
+        Some(Self::on(Server::shared(kind, test).await?, test).await)
     }
 
     /// A server for this test alone.
     pub async fn own(kind: Kind, test: &str, needs: Needs) -> Option<Self> {
-        Some(Self::on(Server::own(kind, test, needs)?, test).await)
+        Some(Self::on(Server::own(kind, test, needs).await?, test).await)
     }
 
     async fn on(server: Server, test: &str) -> Self {
@@ -86,6 +89,61 @@ impl Rig {
     /// The configuration of clients that reach the server directly.
     pub fn direct_config(&self) -> Config {
         self.direct.clone()
+    }
+
+    pub(crate) fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// What goes wrong in the embedded server.
+    ///
+    /// # Panics
+    ///
+    /// When it is another one.
+    pub fn faults(&self) -> &Faults {
+        self.server.embedded().api.faults()
+    }
+
+    /// The objects of the embedded server as they are now.
+    ///
+    /// # Panics
+    ///
+    /// When it is another one.
+    pub fn backup(&self) -> Backup {
+        self.server.embedded().api.api().backup()
+    }
+
+    /// Brings the embedded server's objects of then back, and with them its resourceVersion.
+    ///
+    /// # Panics
+    ///
+    /// When it is another one.
+    pub async fn restore(&self, backup: &Backup) {
+        self.server.embedded().api.restore(backup).await.expect("the port");
+    }
+
+    /// Makes a custom resource, and waits until it is served.
+    pub async fn define(&self, definition: &serde_json::Value) {
+        let definition: CustomResourceDefinition = typed(definition.clone());
+        let definitions = Api::<CustomResourceDefinition>::all(self.client());
+        let name = definition.metadata.name.clone().unwrap_or_default();
+        definitions.create(&PostParams::default(), &definition).await.expect("a definition");
+        let versions = definition.spec.versions.first().map(|version| version.name.as_str());
+        let path = format!(
+            "/apis/{}/{}/{}",
+            definition.spec.group,
+            versions.unwrap_or_default(),
+            definition.spec.names.plural
+        );
+        let served = async {
+            loop {
+                let request = http::Request::get(&path).body(Vec::new()).expect("a request");
+                if self.client.request_text(request).await.is_ok() {
+                    return;
+                }
+            }
+        };
+        within(&format!("{name} being served"), served).await;
     }
 
     /// The file with the kubeconfig of the server's administrator.
@@ -234,6 +292,6 @@ fn version(config_map: &ConfigMap) -> ResourceVersion {
     config_map.metadata.resource_version.as_deref().unwrap_or_default().into()
 }
 
-fn typed<T: serde::de::DeserializeOwned>(object: serde_json::Value) -> T {
+pub(crate) fn typed<T: serde::de::DeserializeOwned>(object: serde_json::Value) -> T {
     serde_json::from_value(object).expect("an object of that type")
 }

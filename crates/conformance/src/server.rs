@@ -1,15 +1,20 @@
 //! The servers that the contract is shown against: a real control plane, and the embedded one.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Once};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 use control_plane::ControlPlane;
+use tempfile::NamedTempFile;
+use testapi::faults::{Armed, Matcher};
+use testapi::{History, TestApi};
 
 /// Which server a test binary is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// etcd and kube-apiserver.
     Real,
+    /// The one in this repository.
+    TestApi,
 }
 
 /// What a test needs of a server of its own.
@@ -32,12 +37,62 @@ impl Default for Needs {
 pub(crate) enum Server {
     Shared(&'static ControlPlane),
     Own(Arc<ControlPlane>),
+    Embedded(Arc<Embedded>),
+}
+
+/// The embedded server, with two users.
+pub(crate) struct Embedded {
+    pub(crate) api: TestApi,
+    kubeconfig: NamedTempFile,
+    /// What keeps the second one from reading.
+    denied: Mutex<Option<Armed>>,
+}
+
+/// A user who may do nothing.
+pub(crate) const NOBODY: &str = "w15-nobody";
+/// What they show.
+pub(crate) const NOBODYS_TOKEN: &str = "nobodys-token";
+const TOKEN: &str = "administrators-token";
+
+impl Embedded {
+    async fn start(needs: Needs) -> Self {
+        let mut builder = TestApi::builder().tls().token(TOKEN, "admin").token(NOBODYS_TOKEN, NOBODY);
+        builder = builder.options(|options| {
+            options.serve.watch_cache = needs.watch_cache;
+            options.serve.streaming_lists = needs.watch_list;
+        });
+        let api = builder.start().await.expect("an embedded server");
+        // A server that remembers nothing of its early days, as the real one.
+        api.compact();
+        let kubeconfig = NamedTempFile::new().expect("a file");
+        std::fs::write(kubeconfig.path(), api.kubeconfig()).expect("a file");
+        let embedded = Self { api, kubeconfig, denied: Mutex::default() };
+        embedded.forbid_nobody();
+        embedded
+    }
+
+    pub(crate) fn forbid_nobody(&self) {
+        let nobody = Matcher::of("configmaps").by_user(NOBODY);
+        *self.denied() = Some(self.api.faults().deny(nobody));
+    }
+
+    pub(crate) fn allow_nobody(&self) {
+        if let Some(denied) = self.denied().take() {
+            denied.disarm();
+        }
+    }
+
+    fn denied(&self) -> MutexGuard<'_, Option<Armed>> {
+        self.denied.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Server {
     /// A server that all tests of the binary may share; `None` where there is none.
-    pub(crate) fn shared(kind: Kind, test: &str) -> Option<Self> {
+    pub(crate) async fn shared(kind: Kind, test: &str) -> Option<Self> {
         match kind {
+            // It starts in no time.
+            Kind::TestApi => Self::own(kind, test, Needs::default()).await,
             Kind::Real => {
                 let server = control_plane::shared_or_skip(test)?;
                 // Before anybody uses it: a server that remembers nothing of its early days answers a watch from
@@ -50,8 +105,9 @@ impl Server {
     }
 
     /// A server for one test alone.
-    pub(crate) fn own(kind: Kind, test: &str, needs: Needs) -> Option<Self> {
+    pub(crate) async fn own(kind: Kind, test: &str, needs: Needs) -> Option<Self> {
         match kind {
+            Kind::TestApi => Some(Self::Embedded(Arc::new(Embedded::start(needs).await))),
             Kind::Real => {
                 let mut builder = ControlPlane::builder().watch_cache(needs.watch_cache);
                 if !needs.watch_list {
@@ -64,53 +120,101 @@ impl Server {
 
     /// How clients reach it, as a file.
     pub(crate) fn kubeconfig(&self) -> PathBuf {
-        self.real().kubeconfig().to_owned()
+        match self {
+            Self::Shared(server) => server.kubeconfig().to_owned(),
+            Self::Own(server) => server.kubeconfig().to_owned(),
+            Self::Embedded(server) => server.kubeconfig.path().to_owned(),
+        }
     }
 
     /// What its administrator shows.
     pub(crate) fn token(&self) -> String {
-        self.real().token().to_owned()
+        match self {
+            Self::Shared(server) => server.token().to_owned(),
+            Self::Own(server) => server.token().to_owned(),
+            Self::Embedded(_) => TOKEN.to_owned(),
+        }
     }
 
     /// Ends it in an orderly way and starts it again.
     pub(crate) async fn restart(&self) {
-        self.real_blocking(|server| server.restart().map(drop)).await;
-    }
-
-    /// Ends it in an orderly way, for now.
-    pub(crate) async fn stop(&self) {
-        self.real_blocking(|server| server.stop_apiserver().map(drop)).await;
-    }
-
-    /// Starts it again.
-    pub(crate) async fn start(&self) {
-        self.real_blocking(ControlPlane::start_apiserver).await;
-    }
-
-    /// Makes old revisions of objects unknown.
-    pub(crate) async fn compact(&self) {
-        self.real_blocking(|server| server.compact().map(drop)).await;
+        match self.real() {
+            Some(server) => server.blocking(|server| server.restart().map(drop)).await,
+            None => self.embedded().api.restart(History::Kept).await.expect("a restart"),
+        }
     }
 
     /// Ends it at once and starts it again, with nothing in its watch cache.
     pub(crate) async fn kill_restart(&self) {
-        self.real_blocking(ControlPlane::kill_restart).await;
-    }
-
-    fn real(&self) -> &ControlPlane {
-        match self {
-            Self::Shared(server) => server,
-            Self::Own(server) => server,
+        match self.real() {
+            Some(server) => server.blocking(ControlPlane::kill_restart).await,
+            None => self.embedded().api.restart(History::Lost).await.expect("a restart"),
         }
     }
 
-    /// The calls of the control plane block.
-    async fn real_blocking(
-        &self,
+    /// Ends it in an orderly way, for now.
+    pub(crate) async fn stop(&self) {
+        match self.real() {
+            Some(server) => server.blocking(|server| server.stop_apiserver().map(drop)).await,
+            None => {
+                self.embedded().api.refuse_connections();
+                self.embedded().api.disconnect_all();
+            }
+        }
+    }
+
+    /// Starts it again.
+    pub(crate) async fn start(&self) {
+        match self.real() {
+            Some(server) => server.blocking(ControlPlane::start_apiserver).await,
+            None => self.embedded().api.accept_connections().expect("the port"),
+        }
+    }
+
+    /// Makes old revisions of objects unknown.
+    pub(crate) async fn compact(&self) {
+        match self.real() {
+            Some(server) => server.blocking(|server| server.compact().map(drop)).await,
+            None => self.embedded().api.compact(),
+        }
+    }
+
+    /// The embedded server.
+    ///
+    /// # Panics
+    ///
+    /// When it is a real one, which takes no orders.
+    pub(crate) fn embedded(&self) -> &Embedded {
+        match self {
+            Self::Embedded(server) => server,
+            Self::Shared(_) | Self::Own(_) => panic!("only the embedded server does that"),
+        }
+    }
+
+    fn real(&self) -> Option<Real> {
+        match self {
+            Self::Shared(server) => Some(Real::Shared(server)),
+            Self::Own(server) => Some(Real::Own(server.clone())),
+            Self::Embedded(_) => None,
+        }
+    }
+}
+
+/// A real control plane, whose calls block.
+enum Real {
+    Shared(&'static ControlPlane),
+    Own(Arc<ControlPlane>),
+}
+
+impl Real {
+    async fn blocking(
+        self,
         action: impl FnOnce(&ControlPlane) -> Result<(), control_plane::Error> + Send + 'static,
     ) {
-        let server = self.clone();
-        let done = tokio::task::spawn_blocking(move || action(server.real())).await;
-        done.expect("no panic").expect("the control plane does it");
+        let doing = tokio::task::spawn_blocking(move || match self {
+            Self::Shared(server) => action(server),
+            Self::Own(server) => action(&server),
+        });
+        doing.await.expect("no panic").expect("the control plane does it");
     }
 }

@@ -18,12 +18,21 @@ pub struct Told {
 pub struct Story {
     view: BTreeMap<ObjectKey, (Uid, ResourceVersion)>,
     synced: bool,
+    /// The server may go back to an older state.
+    may_go_back: bool,
 }
 
 impl Told {
     /// Reads from now on.
     pub fn new(changes: Changes<Object>) -> Self {
         Self { changes, story: Story::default() }
+    }
+
+    /// Takes it that the server is restored from a backup, so that an update may lead to an older state.
+    #[must_use]
+    pub fn of_a_restored_server(mut self) -> Self {
+        self.story.may_go_back = true;
+        self
     }
 
     /// Reads every change of an informer from now on.
@@ -60,6 +69,19 @@ impl Told {
         summaries
     }
 
+    /// The next changes, as many as there are to be, in short.
+    ///
+    /// # Panics
+    ///
+    /// As [`Told::change`].
+    pub async fn summaries(&mut self, count: usize) -> Vec<String> {
+        let mut summaries = Vec::with_capacity(count);
+        while summaries.len() < count {
+            summaries.push(summary(&self.change().await));
+        }
+        summaries
+    }
+
     /// The changes up to the end of the first content, in short and sorted, without that end.
     ///
     /// # Panics
@@ -73,6 +95,17 @@ impl Told {
         first.pop();
         first.sort();
         first
+    }
+
+    /// Reads what waits to be told.
+    ///
+    /// # Panics
+    ///
+    /// As [`Told::change`].
+    pub fn rest(&mut self) {
+        while let Some(Some(change)) = self.changes.next().now_or_never() {
+            self.story.apply(&change).unwrap_or_else(|error| panic!("{error}"));
+        }
     }
 
     /// Whether nothing waits to be told.
@@ -105,7 +138,7 @@ impl Story {
                 let is_next = before.as_ref() == Some(&version(old.object()));
                 self.expect(is_next, "an update's old object is the one told before", change)?;
                 let is_newer = before.as_ref().is_some_and(|(_, old)| old.is_older_than(&version(new).1));
-                self.expect(is_newer, "an update is newer", change)
+                self.expect(is_newer || self.may_go_back, "an update is newer", change)
             }
             Change::Deleted(deleted) => {
                 let last = deleted.object();

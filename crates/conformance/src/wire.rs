@@ -47,14 +47,15 @@ impl Wire {
         self.edits.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(edit));
     }
 
-    /// The next watch asks for a state of which no server remembers what came after: it will be answered with 410.
+    /// Until the next list, watches ask for a state of which no server remembers what came after: they are answered
+    /// with 410.
     pub fn expire_next_watch(&self) {
         self.edit(|asked| {
-            let is_plain_watch = asked.is_watch() && !asked.is_streaming_list();
-            if is_plain_watch {
+            let lists = !asked.is_watch() || asked.is_streaming_list();
+            if !lists {
                 asked.set("resourceVersion", "1");
             }
-            is_plain_watch
+            lists
         });
     }
 

@@ -176,7 +176,7 @@ async fn l5_a_version_that_the_server_has_not_reached_is_left_out() {
     assert_eq!(versions, ["", rig.wire.watches()[0].version(), ""]);
     status(&informer, is_live).await;
     let mut unavailable = Vec::new();
-    while let Ok(report) = reports.try_recv() {
+    while let Some(report) = reports.try_recv() {
         if let informer::Report::Disconnected(informer::Cause::VersionUnavailable(status)) = report {
             unavailable.push(status.is_too_large_resource_version());
         }

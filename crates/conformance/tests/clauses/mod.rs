@@ -16,12 +16,12 @@ use informer::{Informer, Object, ResourceType, SharedInformerFactory, Status, Vi
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::Value;
 
-fn config_maps() -> ResourceType {
+pub(crate) fn config_maps() -> ResourceType {
     ResourceType::of::<ConfigMap>()
 }
 
 /// The names of all objects in the cache, in order.
-fn names(informer: &Informer<Object>) -> Vec<String> {
+pub(crate) fn names(informer: &Informer<Object>) -> Vec<String> {
     let mut names: Vec<_> =
         informer.snapshot().objects().map(|object| object.key().name().to_owned()).collect();
     names.sort();
@@ -29,15 +29,15 @@ fn names(informer: &Informer<Object>) -> Vec<String> {
 }
 
 /// Starts the factory, and waits for the informer's first content.
-async fn sync<T: View>(factory: &SharedInformerFactory, informer: &Informer<T>) {
+pub(crate) async fn sync<T: View>(factory: &SharedInformerFactory, informer: &Informer<T>) {
     factory.start();
     informer.wait_for_sync(Duration::from_secs(60)).await.expect("the first content");
 }
 
-fn json(object: &Object) -> Value {
+pub(crate) fn json(object: &Object) -> Value {
     serde_json::from_slice(&object.json()).expect("JSON")
 }
 
-fn is_live(status: &Status) -> bool {
+pub(crate) fn is_live(status: &Status) -> bool {
     matches!(status, Status::Live { .. })
 }

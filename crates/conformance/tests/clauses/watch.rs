@@ -53,7 +53,7 @@ async fn w3_a_clean_end_is_no_trouble() {
     let watches = rig.wire.watches();
     assert!(watches[0].version() < watches[1].version());
     assert!(informer::ResourceVersion::from(watches[1].version()).is_at_least(&version));
-    while let Ok(report) = reports.try_recv() {
+    while let Some(report) = reports.try_recv() {
         assert_eq!(report, Report::Disconnected(Cause::Ended));
     }
 }
@@ -112,7 +112,7 @@ async fn w6_l2_d2_h10_what_was_missed_is_found_by_a_relist() {
     let [_, relist] = rig.wire.lists().try_into().unwrap();
     assert_eq!(relist.version(), rig.wire.watches()[0].version());
     let mut expired = 0;
-    while let Ok(report) = reports.try_recv() {
+    while let Some(report) = reports.try_recv() {
         let Report::Disconnected(Cause::VersionUnavailable(status)) = report else { continue };
         assert!(status.is_expired(), "{status}");
         expired += 1;

@@ -1,0 +1,32 @@
+//! The contract, shown against the embedded server: the same clauses as against the real one, and those that need
+//! faults which no real server makes on demand.
+
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test may stop at a surprise, its helpers too"
+)]
+
+#[path = "../clauses/mod.rs"]
+mod clauses;
+mod faulty_lists;
+mod faulty_streams;
+mod faulty_watches;
+mod storms;
+
+/// What the clauses are shown against.
+const SERVER: conformance::Kind = conformance::Kind::TestApi;
+
+/// What an informer has reported since it was last asked, the ends of watches left out.
+fn causes(reports: &mut informer::Reports) -> Vec<informer::Cause> {
+    let mut causes = Vec::new();
+    while let Some(report) = reports.try_recv() {
+        match report {
+            informer::Report::Disconnected(informer::Cause::Ended) => {}
+            informer::Report::Disconnected(cause) => causes.push(cause),
+            _ => {}
+        }
+    }
+    causes
+}
