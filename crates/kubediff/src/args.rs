@@ -24,6 +24,10 @@ pub enum Command {
     /// Shows changes as they happen
     #[command(after_help = EXIT_CODES)]
     Watch(WatchArgs),
+
+    /// Shows the changes of a small shop, in an API server of its own: no cluster needed
+    #[command(after_help = EXIT_CODES)]
+    Demo(DemoArgs),
 }
 
 /// How to reach the cluster, as kubectl has it.
@@ -48,7 +52,7 @@ pub struct ClusterArgs {
 }
 
 /// What to watch, and how to show it.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct WatchArgs {
     /// What to watch, as kubectl takes it: `deploy`, `deployments.apps`, `apps/v1/deployments`, `all`; several with spaces
     /// or commas. Without any: everything that the server lets us list and watch, custom resources included
@@ -71,6 +75,22 @@ pub struct WatchArgs {
     #[arg(long, value_name = "SELECTOR")]
     pub field_selector: Option<String>,
 
+    /// List the noise rules and end
+    #[arg(long)]
+    pub list_noise: bool,
+
+    /// How to show it.
+    #[command(flatten)]
+    pub show: ShowArgs,
+
+    /// How to reach the cluster.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+}
+
+/// How to show changes.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ShowArgs {
     /// How to show changes
     #[arg(short = 'o', long, value_name = "FORMAT", default_value = "diff")]
     pub output: Output,
@@ -80,10 +100,6 @@ pub struct WatchArgs {
     #[arg(long, value_name = "RULES", allow_hyphen_values = true)]
     pub noise: Option<String>,
 
-    /// List the noise rules and end
-    #[arg(long)]
-    pub list_noise: bool,
-
     /// When to use colours: auto, always, never
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub color: Color,
@@ -91,16 +107,29 @@ pub struct WatchArgs {
     /// Say on standard error what happens to the connections; twice: more
     #[arg(short = 'v', long, action = clap::ArgAction::Count)]
     pub verbose: u8,
+}
 
-    /// How to reach the cluster.
+/// What the demo plays.
+#[derive(Debug, Clone, Args)]
+pub struct DemoArgs {
+    /// Which story is played: the same number, the same story
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub seed: u64,
+
+    /// How fast: 2 is twice as fast
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = speed)]
+    pub speed: f64,
+
+    /// How to show it.
     #[command(flatten)]
-    pub cluster: ClusterArgs,
+    pub show: ShowArgs,
 }
 
 /// How changes are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Output {
     /// For people: one line per difference
+    #[default]
     Diff,
     /// For programs: one JSON object per line
     Json,
@@ -117,5 +146,12 @@ fn namespace(text: &str) -> Result<String, &'static str> {
         Ok(text.to_owned())
     } else {
         Err("a namespace has lower-case letters, digits and `-` in its name")
+    }
+}
+
+fn speed(text: &str) -> Result<f64, &'static str> {
+    match text.parse() {
+        Ok(factor) if (0.1..=1_000.0).contains(&factor) => Ok(factor),
+        _ => Err("a speed is a number from 0.1 to 1000"),
     }
 }

@@ -7,6 +7,7 @@
 pub mod args;
 mod change;
 pub mod cluster;
+pub mod demo;
 mod diff;
 pub mod exit;
 mod facts;

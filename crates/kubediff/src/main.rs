@@ -1,5 +1,6 @@
 //! `kubediff`: what changed in the cluster.
 
+use std::error::Error;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -9,13 +10,21 @@ use tracing_subscriber::EnvFilter;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let Cli { command: Command::Watch(args) } = Cli::parse();
-    log(args.verbose);
-    match kubediff::watch::run(&args).await {
+    let ended: Result<(), (Exit, Box<dyn Error>)> = match Cli::parse().command {
+        Command::Watch(args) => {
+            log(args.show.verbose);
+            kubediff::watch::run(&args).await.map_err(|error| (error.exit(), Box::from(error)))
+        }
+        Command::Demo(args) => {
+            log(args.show.verbose);
+            kubediff::demo::run(args).await.map_err(|error| (error.exit(), Box::from(error)))
+        }
+    };
+    match ended {
         Ok(()) => Exit::Success.into(),
-        Err(error) => {
-            exit::say(&error);
-            error.exit().into()
+        Err((exit, error)) => {
+            exit::say(&*error);
+            exit.into()
         }
     }
 }

@@ -22,7 +22,7 @@ pub(crate) use flow::flow;
 mod differences;
 mod escape;
 mod flow;
-mod painter;
+pub(crate) mod painter;
 
 const INDENT: usize = 4;
 

@@ -82,7 +82,7 @@ impl WatchError {
 /// When watching cannot begin, or the output cannot be written.
 pub async fn run(args: &WatchArgs) -> Result<(), WatchError> {
     let mut noise = Noise::default();
-    if let Some(rules) = &args.noise {
+    if let Some(rules) = &args.show.noise {
         noise.adjust(rules)?;
     }
     if let Some(selector) = &args.selector {
@@ -90,7 +90,7 @@ pub async fn run(args: &WatchArgs) -> Result<(), WatchError> {
         parsed.map_err(|error| WatchError::Selector(selector.clone(), error))?;
     }
     let profile = Profile { noise, secrets: Secrets::with_random_key()? };
-    let mut screen = Screen::new(args);
+    let mut screen = Screen::new(&args.show);
     if args.list_noise {
         return screen.noise_rules(&profile.noise).map_err(WatchError::Output);
     }
@@ -312,7 +312,7 @@ impl<'a> Watch<'a> {
         };
         let gvk = Gvk::new(&resource.api_version(), &resource.kind);
         let sighting = Sighting {
-            cluster: self.context.as_deref().filter(|_| self.args.output == crate::args::Output::Json),
+            cluster: self.context.as_deref().filter(|_| self.args.show.output == crate::args::Output::Json),
             gvk: &gvk,
             resource: &resource.plural,
             observed_at: Timestamp::now(),

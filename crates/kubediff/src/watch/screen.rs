@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anstream::AutoStream;
 
-use crate::args::{Output, WatchArgs};
+use crate::args::{Output, ShowArgs};
 use crate::render::{self, Renderer};
 use crate::{Change, Noise, Session};
 
@@ -16,7 +16,7 @@ pub(super) struct Screen {
 }
 
 impl Screen {
-    pub(super) fn new(args: &WatchArgs) -> Self {
+    pub(super) fn new(args: &ShowArgs) -> Self {
         Self { output: args.output, renderer: Renderer::default(), stdout: args.color.stream(io::stdout()) }
     }
 

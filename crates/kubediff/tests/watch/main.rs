@@ -7,6 +7,7 @@
     reason = "a test may stop at a surprise, in its helpers too"
 )]
 
+mod demo;
 mod resources;
 mod session;
 mod story;

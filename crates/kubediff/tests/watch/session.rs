@@ -26,10 +26,21 @@ impl Session {
     }
 
     pub(crate) fn spawn(server: &ControlPlane, arguments: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_kubediff"))
-            .arg("watch")
-            .args(arguments)
-            .env("KUBECONFIG", server.kubeconfig())
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kubediff"));
+        command.arg("watch").args(arguments).env("KUBECONFIG", server.kubeconfig());
+        Self::run(command)
+    }
+
+    /// Starts `kubediff demo` with these arguments.
+    pub(crate) fn demo(arguments: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kubediff"));
+        // Whatever the user's cluster is, it is not this one.
+        command.arg("demo").args(arguments).env("KUBECONFIG", "/nowhere");
+        Self::run(command)
+    }
+
+    fn run(mut command: Command) -> Self {
+        let mut child = command
             .env_remove("RUST_LOG")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -45,6 +56,8 @@ impl Session {
     pub(crate) fn line(&mut self, texts: &[&str]) -> String {
         loop {
             let line = self.next_line(texts);
+            // What goes on for ever must not hide that the line does not come.
+            assert!(self.seen.len() < 5_000, "no line with {texts:?} in {:#?}", self.seen);
             if texts.iter().all(|text| line.contains(text)) {
                 return line;
             }

@@ -1,0 +1,77 @@
+//! `kubediff demo`: the same as `watch`, against an API server of our own in which a small shop goes about its day.
+
+mod act;
+mod objects;
+mod stage;
+mod story;
+
+use std::io;
+
+use kube_client::Client;
+use testapi::TestApi;
+
+use crate::args::{ClusterArgs, DemoArgs, WatchArgs};
+use crate::cluster;
+use crate::exit::Exit;
+use crate::watch::{self, WatchError};
+use stage::Stage;
+
+pub use act::{Act, Step, Verb};
+pub use stage::Refused;
+pub use story::Story;
+
+/// The demo could not begin, or had to end.
+#[derive(Debug, thiserror::Error)]
+pub enum DemoError {
+    /// The API server did not start.
+    #[error("the demo's API server did not start")]
+    Server(#[from] testapi::StartError),
+    /// The kubeconfig could not be written.
+    #[error("the demo's kubeconfig cannot be written")]
+    Kubeconfig(#[source] io::Error),
+    /// The API server refused what happens in the shop.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// Watching ended.
+    #[error(transparent)]
+    Watch(#[from] WatchError),
+}
+
+impl DemoError {
+    /// How the program ends with this.
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Watch(error) => error.exit(),
+            Self::Server(_) | Self::Kubeconfig(_) | Self::Refused(_) => Exit::Failure,
+        }
+    }
+}
+
+/// Plays the story and shows its changes, until it is interrupted.
+///
+/// # Errors
+///
+/// When the server does not start or refuses something, or the output cannot be written.
+pub async fn run(args: DemoArgs) -> Result<(), DemoError> {
+    let server = TestApi::builder().seed(args.seed).start().await?;
+    let file = tempfile::Builder::new().prefix("kubediff-demo-").tempfile().map_err(DemoError::Kubeconfig)?;
+    std::fs::write(file.path(), server.kubeconfig()).map_err(DemoError::Kubeconfig)?;
+
+    let cluster = ClusterArgs { kubeconfig: Some(file.path().to_owned()), ..ClusterArgs::default() };
+    let config = cluster::find(&cluster).await.map_err(WatchError::from)?.config;
+    let client = Client::try_from(config).map_err(|error| WatchError::Client(Box::new(error)))?;
+
+    let mut story = Story::new(args.seed);
+    let stage = Stage::new(client, args.speed, args.show.color);
+    for act in story.prologue() {
+        stage.perform(&act).await?;
+    }
+    stage.hint(file.path());
+    let watch = WatchArgs { all_namespaces: true, cluster, show: args.show, ..WatchArgs::default() };
+    tokio::select! {
+        watched = watch::run(&watch) => watched?,
+        refused = stage.play(story) => return Err(refused.into()),
+    }
+    server.stop().await;
+    Ok(())
+}

@@ -1,0 +1,67 @@
+//! What the people and controllers of the demo do: requests, and pauses between them.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// One request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Act {
+    /// Whose it is: the field manager.
+    pub manager: &'static str,
+    /// What it does.
+    pub verb: Verb,
+    /// Where.
+    pub path: String,
+    /// With what; null where nothing is sent.
+    pub body: Value,
+}
+
+/// What a request does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    /// POST
+    Create,
+    /// PATCH, as RFC 7396 has it.
+    Patch,
+    /// DELETE
+    Delete,
+}
+
+/// Some requests that come together, after a pause.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// How long nothing happens before.
+    pub pause: Duration,
+    /// What a spectator is told.
+    pub caption: Option<String>,
+    /// In this order.
+    pub acts: Vec<Act>,
+}
+
+impl Step {
+    /// Something that happens this much later.
+    pub(super) fn after(seconds: f64, acts: impl IntoIterator<Item = Act>) -> Self {
+        Self { pause: Duration::from_secs_f64(seconds), caption: None, acts: acts.into_iter().collect() }
+    }
+
+    /// The same, with a word to the spectators.
+    pub(super) fn told(mut self, caption: impl Into<String>) -> Self {
+        self.caption = Some(caption.into());
+        self
+    }
+}
+
+impl Act {
+    pub(super) fn create(manager: &'static str, path: impl Into<String>, body: Value) -> Self {
+        Self { manager, verb: Verb::Create, path: path.into(), body }
+    }
+
+    pub(super) fn patch(manager: &'static str, path: impl Into<String>, body: Value) -> Self {
+        Self { manager, verb: Verb::Patch, path: path.into(), body }
+    }
+
+    pub(super) fn delete(manager: &'static str, path: impl Into<String>) -> Self {
+        Self { manager, verb: Verb::Delete, path: path.into(), body: Value::Null }
+    }
+}
