@@ -1,4 +1,5 @@
 //! Clients that nobody here wrote: kubectl, a shared informer of client-go, a reflector of kube-rs.
+#![expect(clippy::print_stderr, reason = "who reads the output of tests has to know what was left out")]
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Lines, Write};

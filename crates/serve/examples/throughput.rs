@@ -136,6 +136,7 @@ impl Catalog for Served {
             selectable: Vec::new(),
             columns: Columns::BuiltIn,
             typed_items: false,
+            stored_version: None,
         };
         Arc::new([Arc::new(pods)].into_iter().collect())
     }

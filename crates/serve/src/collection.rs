@@ -33,7 +33,7 @@ pub trait Collection: Send + Sync + 'static {
     fn events(&self, after: u64) -> Result<Box<dyn Events>, CollectionError>;
 }
 
-/// Which objects of a collection, in the order of namespace and name.
+/// Which objects of a collection, in the order of the text `namespace/name`, as the keys of etcd are sorted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Range {
     /// Only of this namespace.
@@ -47,7 +47,7 @@ pub struct Range {
 pub struct Listing {
     /// The revision that the list shows: the one that was asked for, or the newest.
     pub revision: u64,
-    /// Sorted by namespace and name.
+    /// In the order of the text `namespace/name`.
     pub objects: Vec<Arc<Object>>,
 }
 

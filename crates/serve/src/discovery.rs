@@ -29,11 +29,11 @@ pub(crate) fn answer(catalog: &dyn Catalog, path: &str, headers: &HeaderMap) -> 
         ["healthz" | "livez" | "readyz", "ping"] => text(StatusCode::OK, "ok"),
         ["api"] if aggregated::wanted(headers) => aggregated::core(&resources, headers),
         ["apis"] if aggregated::wanted(headers) => aggregated::groups(&resources, headers),
-        ["api"] => negotiated(headers, || json(&legacy::versions(&resources, headers))),
-        ["apis"] => negotiated(headers, || json(&legacy::groups(&resources))),
+        ["api"] => negotiated(headers, true, || json(&legacy::versions(&resources, headers))),
+        ["apis"] => negotiated(headers, false, || json(&legacy::groups(&resources))),
         ["api", version] => legacy_resources(&resources, "", version, headers),
         ["apis", group] => match legacy::group(&resources, group) {
-            Some(group) => negotiated(headers, || json(&group)),
+            Some(group) => negotiated(headers, false, || json(&group)),
             None => unknown_path(),
         },
         ["apis", group, version] => legacy_resources(&resources, group, version, headers),
@@ -54,11 +54,29 @@ fn legacy_resources(
     headers: &HeaderMap,
 ) -> Response<Body> {
     if let Some(list) = legacy::resources(resources, group, version) {
-        return negotiated(headers, || json(&list));
+        return negotiated(headers, has_door(resources, group), || json(&list));
     }
     // Groups of custom resources have no handler of their own that would say it as an object of the API.
-    let known = resources.iter().any(|resource| *resource.group == *group && !resource.typed_items);
-    if known { answer::status(&not_here()) } else { unknown_path() }
+    if has_door(resources, group) { answer::status(&not_here()) } else { unknown_path() }
+}
+
+/// Whether what is below a group has a door where methods and types are asked for, as built-in kinds have.
+fn has_door(resources: &Resources, group: &str) -> bool {
+    resources.iter().any(|resource| *resource.group == *group && !resource.typed_items)
+}
+
+/// Whether a path is asked for by GET and HEAD alone. Who tells the groups, and who serves custom resources, does not
+/// look at the method.
+pub(crate) fn only_reads(resources: &Resources, path: &str) -> bool {
+    let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
+    match *segments.as_slice() {
+        ["apis"] | ["apis", _] => false,
+        ["api", version] => of(resources, "", version).next().is_some(),
+        ["apis", group, version] => {
+            has_door(resources, group) && of(resources, group, version).next().is_some()
+        }
+        _ => true,
+    }
 }
 
 /// The path is below something that is there, and is not there itself.
@@ -66,13 +84,19 @@ pub(crate) fn not_here() -> Status {
     Status::new(Reason::NotFound, "the server could not find the requested resource").about("", "", "")
 }
 
-/// Answers if JSON is welcome, which is all we have.
-fn negotiated(headers: &HeaderMap, answer: impl FnOnce() -> Response<Body>) -> Response<Body> {
+/// Answers if JSON is welcome, which is all we have. At a door, who takes none of the types is told so in its words.
+fn negotiated(headers: &HeaderMap, door: bool, answer: impl FnOnce() -> Response<Body>) -> Response<Body> {
+    const TYPES: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
     if accepts_json(headers) {
         return answer();
     }
-    let message = "406: Not Acceptable\n\nAvailable representations: application/json";
-    answer::status(&Status::new(Reason::NotAcceptable, message).about("", "", ""))
+    let mut wishes = accepted(headers).map(|wish| wish.split(';').next().unwrap_or_default().trim());
+    if door && !wishes.any(|kind| TYPES.split(", ").any(|known| known == kind)) {
+        let message = format!("406: Not Acceptable\n\nAvailable representations: {TYPES}");
+        return answer::status(&Status::new(Reason::NotAcceptable, message).about("", "", ""));
+    }
+    let message = format!("only the following media types are accepted: {TYPES}");
+    answer::status(&Status::new(Reason::NotAcceptable, message))
 }
 
 /// Whether a client takes JSON without further conditions.

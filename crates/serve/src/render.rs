@@ -97,9 +97,10 @@ impl Renderer {
     }
 
     /// What stands instead of the items of a list that has none, brackets included: the real server writes an empty
-    /// list of metadata as none.
+    /// list of metadata as none, and a table of a kind that has no columns of its own.
     pub(crate) fn no_items(&self) -> &'static str {
-        if matches!(self.form, Form::Metadata { .. }) { "null" } else { "[]" }
+        let plain = self.printer.as_ref().is_some_and(Printer::is_plain);
+        if plain || matches!(self.form, Form::Metadata { .. }) { "null" } else { "[]" }
     }
 
     /// What stands before the items of a list and their brackets. Behind them stands `}`.

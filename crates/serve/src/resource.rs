@@ -34,6 +34,8 @@ pub struct Resource {
     pub columns: Columns,
     /// Whether the items of a list say their kind and version, as those of custom resources do.
     pub typed_items: bool,
+    /// The version of the API in which objects are kept, where it is not the preferred one.
+    pub stored_version: Option<Box<str>>,
 }
 
 /// Something below an object: `pods/log`, `deployments/scale`.

@@ -38,11 +38,12 @@ impl Serve {
                 self.resource(&request, parts).await.unwrap_or_else(|status| Self::refusal(&status, parts))
             }
             // Health is told whatever the method.
-            Route::Version | Route::Discovery(_) | Route::OpenApi(_)
-                if !matches!(parts.method, Method::GET | Method::HEAD) =>
+            Route::Version if parts.method != Method::GET => Self::refusal(&no_such_method(), parts),
+            Route::Discovery(_) | Route::OpenApi(_)
+                if !matches!(parts.method, Method::GET | Method::HEAD)
+                    && discovery::only_reads(&self.catalog.resources(), parts.uri.path()) =>
             {
-                let message = "the server does not allow this method on the requested resource";
-                Self::refusal(&Status::new(Reason::MethodNotAllowed, message).about("", "", ""), parts)
+                Self::refusal(&no_such_method(), parts)
             }
             Route::Version | Route::Health | Route::Discovery(_) | Route::OpenApi(_) | Route::Unknown => {
                 discovery::answer(&*self.catalog, parts.uri.path(), &parts.headers)
@@ -173,6 +174,10 @@ fn not_allowed(resource: &Resource) -> Status {
         let message = format!(" is not supported on resources of kind {:?}", resource.qualified_name());
         return Status::new(Reason::MethodNotAllowed, message).about(&resource.group, &resource.plural, "");
     }
+    no_such_method()
+}
+
+fn no_such_method() -> Status {
     Status::new(Reason::MethodNotAllowed, "the server does not allow this method on the requested resource")
         .about("", "", "")
 }

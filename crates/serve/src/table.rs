@@ -65,6 +65,11 @@ impl Printer {
         }
     }
 
+    /// Whether a table without rows says that it has none as `null`.
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(self.cells, Cells::Plain)
+    }
+
     /// `columnDefinitions` of the table.
     pub(crate) fn columns(&self) -> Vec<Value> {
         self.columns.clone()

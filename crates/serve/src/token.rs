@@ -77,6 +77,16 @@ fn why_no_json(bytes: &[u8], error: &serde_json::Error) -> String {
     match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
         None => "unexpected end of JSON input".to_string(),
         Some(b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n') => error.to_string(),
-        Some(first) => format!("invalid character '{}' looking for beginning of value", char::from(*first)),
+        Some(first) => format!("invalid character '{}' looking for beginning of value", shown(*first)),
+    }
+}
+
+/// A byte as Go quotes it, as a character.
+fn shown(byte: u8) -> String {
+    match byte {
+        b'\'' => "\\'".to_string(),
+        0..0x20 | 0x7f => format!("\\x{byte:02x}"),
+        0x80..=0xa0 | 0xad => format!("\\u{byte:04x}"),
+        byte => char::from(byte).to_string(),
     }
 }

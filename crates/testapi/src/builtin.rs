@@ -68,6 +68,7 @@ pub(crate) fn resources() -> Vec<Arc<Resource>> {
                 selectable: selectable(group, plural),
                 columns: Columns::BuiltIn,
                 typed_items: false,
+                stored_version: stored_version(group),
             }),
             (4, [name, kind, verbs]) => {
                 if let Some(resource) = resources.last_mut() {
@@ -82,6 +83,11 @@ pub(crate) fn resources() -> Vec<Arc<Resource>> {
         }
     }
     resources.into_iter().map(Arc::new).collect()
+}
+
+/// Definitions are kept as they once were.
+fn stored_version(group: &str) -> Option<Box<str>> {
+    (group == "apiextensions.k8s.io").then(|| "v1beta1".into())
 }
 
 fn names(list: &str) -> Vec<Box<str>> {
@@ -102,6 +108,13 @@ fn other_kind(resource: &Resource, kind: &str) -> Option<(Box<str>, Box<str>, Bo
     };
     let own = *resource.group == *group && *resource.version == *version && *resource.kind == *kind;
     (!own).then(|| (group.into(), version.into(), kind.into()))
+}
+
+/// The kind of a built-in resource.
+pub(crate) fn kind(group: &str, plural: &str) -> Option<Box<str>> {
+    let resources = resources();
+    let found = resources.iter().find(|known| *known.group == *group && *known.plural == *plural);
+    found.map(|resource| resource.kind.clone())
 }
 
 fn selectable(group: &str, plural: &str) -> Vec<SelectableField> {

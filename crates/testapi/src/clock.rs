@@ -13,6 +13,12 @@ pub(crate) fn rfc3339(time: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
+/// `2026-11-21T11:54:29.120000Z`: RFC 3339 in microseconds.
+pub(crate) fn rfc3339_micros(time: SystemTime) -> String {
+    let micros = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).subsec_micros();
+    format!("{}.{micros:06}Z", rfc3339(time).trim_end_matches('Z'))
+}
+
 /// Year, month and day from the days since 1970, by walking the years in spans of 400.
 fn civil(days: u64) -> (u64, u64, u64) {
     const DAYS_OF_400_YEARS: u64 = 146_097;

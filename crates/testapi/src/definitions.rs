@@ -99,6 +99,9 @@ fn resource(spec: &Value, version: &Value) -> Resource {
     }
     let kind = text(&names["kind"]);
     let list_kind = names["listKind"].as_str().map_or_else(|| format!("{kind}List").into(), Into::into);
+    let mut versions = spec["versions"].as_array().into_iter().flatten();
+    let stored = versions.find(|version| version["storage"] == true).unwrap_or(version);
+    let stored = text(&stored["name"]);
     let singular = names["singular"].as_str().map_or_else(|| kind.to_lowercase().into(), Into::into);
     Resource {
         group: text(&spec["group"]),
@@ -118,8 +121,9 @@ fn resource(spec: &Value, version: &Value) -> Resource {
             .flatten()
             .filter_map(selectable)
             .collect(),
-        columns: Columns::Declared(columns(version)),
+        columns: columns(version),
         typed_items: true,
+        stored_version: Some(stored),
     }
 }
 
@@ -129,30 +133,22 @@ fn selectable(field: &Value) -> Option<SelectableField> {
     Some(SelectableField { label: label.into(), pointer, missing: "".into() })
 }
 
-fn columns(version: &Value) -> Vec<Column> {
+/// Those of a definition that declares none are the server's.
+fn columns(version: &Value) -> Columns {
     let text = |value: &Value| -> Box<str> { value.as_str().unwrap_or_default().into() };
-    let declared = version["additionalPrinterColumns"].as_array().into_iter().flatten();
-    let mut columns: Vec<Column> = declared
-        .map(|column| Column {
-            name: text(&column["name"]),
-            kind: text(&column["type"]),
-            format: text(&column["format"]),
-            description: text(&column["description"]),
-            priority: column["priority"].as_i64().and_then(|at| at.try_into().ok()).unwrap_or(0),
-            json_path: text(&column["jsonPath"]),
-        })
-        .collect();
-    if columns.is_empty() {
-        columns.push(Column {
-            name: "Age".into(),
-            kind: "date".into(),
-            format: "".into(),
-            description: "".into(),
-            priority: 0,
-            json_path: ".metadata.creationTimestamp".into(),
-        });
+    let declared = version["additionalPrinterColumns"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if declared.is_empty() {
+        return Columns::BuiltIn;
     }
-    columns
+    let columns = declared.iter().map(|column| Column {
+        name: text(&column["name"]),
+        kind: text(&column["type"]),
+        format: text(&column["format"]),
+        description: text(&column["description"]),
+        priority: column["priority"].as_i64().and_then(|at| at.try_into().ok()).unwrap_or(0),
+        json_path: text(&column["jsonPath"]),
+    });
+    Columns::Declared(columns.collect())
 }
 
 /// `v2` before `v1` before `v2beta1` before `v1alpha2` before anything else, which is in the order of the alphabet.

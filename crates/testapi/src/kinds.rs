@@ -23,7 +23,7 @@ use crate::write::{Target, Turn, metadata_mut};
 
 pub(crate) use checks::errors;
 pub(crate) use generation::{has_generation, is_new_generation};
-pub(crate) use pod_actions::subresource;
+pub(crate) use pod_actions::{kubelet, subresource};
 pub(crate) use reviews::review;
 
 /// What reading an object makes of it, before anything else is done: unknown fields go, defaults come.
@@ -157,6 +157,9 @@ fn keep_all_but_status(target: &Target, before: &Value, object: &mut Value) {
         Some(status) => object["status"] = status,
         None if target.definition.is_some() => remove(object, "status"),
         None => object["status"] = json!({}),
+    }
+    if target.is("", "pods") && before["status"]["qosClass"].is_string() {
+        object["status"]["qosClass"] = before["status"]["qosClass"].clone();
     }
     let keeps = |name: &str| match target.definition {
         Some(_) => name != "managedFields",

@@ -123,7 +123,8 @@ fn load(server: &TestApi, seed: u64, count: usize) -> Result<(), serve::Status> 
         server.api().create(&Gvr::new("v1", "namespaces"), json!({ "metadata": { "name": name } }))?;
     }
     let started = std::time::Instant::now();
-    server.api().load(&Gvr::new("v1", "pods"), sample::pods(seed, count, namespaces))?;
+    let pods = (0..count).map(|index| sample::pod_text(seed, index, namespaces));
+    server.api().load_text(&Gvr::new("v1", "pods"), pods)?;
     println!("loaded {count} pods in {:.1} s", started.elapsed().as_secs_f64());
     Ok(())
 }

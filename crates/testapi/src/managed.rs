@@ -17,11 +17,15 @@ mod merge;
 mod owned;
 pub(crate) mod path;
 mod prune;
+mod scale;
 pub(crate) mod set;
 mod typed;
 
 pub use applied::{ApplyRequest, apply};
 pub use ignored::Ignored;
+pub(crate) use scale::{Scaling, scaled};
+
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
@@ -168,8 +172,8 @@ fn track(before: &Value, after: &Value, owned: &mut Entries, writer: Writer<'_>)
         remove_null(&mut after);
     }
     let found = filled_differences(before, after, writer);
-    take(owned, &found, None);
-    let changed = found.modified.union(&found.added).outside(&writer.ignored.fields).difference(&stripped());
+    take(owned, &found.all(), None);
+    let changed = found.modified.union(&found.added).outside(&writer.ignored.fields).difference(&STRIPPED);
     if changed.is_empty() {
         return;
     }
@@ -207,18 +211,17 @@ fn filled_differences(mut before: Value, mut after: Value, writer: Writer<'_>) -
 }
 
 /// Takes what has changed or gone from everybody but one.
-fn take(owned: &mut Entries, found: &Comparison, but: Option<&Owner>) {
-    let taken = found.modified.clone().union(&found.added).union(&found.removed);
+fn take(owned: &mut Entries, taken: &FieldSet, but: Option<&Owner>) {
     for (owner, entry) in owned.iter_mut() {
-        if Some(owner) != but && entry.fields.has_any(&taken) {
-            entry.fields = Owned::Set(entry.fields.set().difference(&taken));
+        if Some(owner) != but && entry.fields.has_any(taken) {
+            entry.fields = Owned::Set(entry.fields.set().difference(taken));
         }
     }
     owned.retain(|_, entry| !entry.fields.is_empty());
 }
 
 /// What every object has and nobody owns.
-fn stripped() -> FieldSet {
+static STRIPPED: LazyLock<FieldSet> = LazyLock::new(|| {
     FieldSet::of(&[
         "apiVersion",
         "kind",
@@ -233,7 +236,7 @@ fn stripped() -> FieldSet {
         "metadata.managedFields",
         "metadata.resourceVersion",
     ])
-}
+});
 
 /// Merges the oldest entries of kind `Update`, those of each version of the API, until there are not too many.
 fn merge_oldest(owned: &mut Entries) {

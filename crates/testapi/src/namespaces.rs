@@ -29,7 +29,11 @@ pub(crate) fn create_first(turn: &Turn<'_>) -> Result<(), Status> {
 
 /// What a namespace says from the start.
 pub(crate) fn prepare_create(object: &mut Value) {
-    object["spec"] = json!({ "finalizers": ["kubernetes"] });
+    let mut finalizers = object["spec"]["finalizers"].as_array().cloned().unwrap_or_default();
+    if !finalizers.iter().any(|finalizer| finalizer == "kubernetes") {
+        finalizers.push("kubernetes".into());
+    }
+    object["spec"] = json!({ "finalizers": finalizers });
     object["status"] = json!({ "phase": "Active" });
     label(object);
 }

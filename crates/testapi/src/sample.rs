@@ -24,7 +24,7 @@ const NODES: usize = 200;
 /// named `shop-0`, `shop-1` ...
 ///
 /// The same seed gives the same pods. Nine tenths of their time is for the JSON tree that each becomes; [`pod_text`]
-/// does without, and writes 100,000 in about two seconds.
+/// does without, and with [`load_text`](crate::Api::load_text) so does the server.
 ///
 /// ```
 /// let pods: Vec<_> = testapi::sample::pods(7, 3, 2).collect();

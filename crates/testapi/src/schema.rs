@@ -13,6 +13,7 @@
 mod custom;
 mod decode;
 mod openapi;
+mod protobuf;
 mod prune;
 mod table;
 mod types;
@@ -20,7 +21,9 @@ mod unknown;
 mod validate;
 
 pub use custom::custom;
+pub(crate) use openapi::common;
 pub use openapi::openapi;
+pub use protobuf::{ProtobufError, from_protobuf};
 pub use types::TypeRef;
 pub use validate::Mismatch;
 

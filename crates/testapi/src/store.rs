@@ -8,6 +8,7 @@ mod body;
 mod key;
 mod log;
 mod objects;
+mod text;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,6 +19,7 @@ use serve::Object;
 pub use backup::Backup;
 pub(crate) use body::{Order, decode, encode};
 pub(crate) use objects::Objects;
+pub(crate) use text::Text;
 
 /// Group and plural name: what all versions of a resource have in common.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

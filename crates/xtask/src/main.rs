@@ -15,6 +15,7 @@ mod interleavings;
 mod metadata;
 mod mutants;
 mod process;
+mod protobuf;
 mod schema;
 mod simulate;
 mod source;
@@ -104,6 +105,8 @@ enum Command {
     Deny,
     /// Write down the schemas of a real API server for testapi; needs kubectl
     Schema,
+    /// Write down the fields of Kubernetes' protobuf messages for testapi
+    Protobuf,
     /// The real etcd and kube-apiserver for tests
     ControlPlane {
         #[command(subcommand)]
@@ -151,6 +154,7 @@ fn execute(command: Command) -> Result<(), Error> {
         Command::Tidy => tidy::run(&tree),
         Command::Deny => deny::run(&tree),
         Command::Schema => schema::run(&tree),
+        Command::Protobuf => protobuf::run(&tree),
         Command::ControlPlane { command: ControlPlane::Build } => control_plane::build(),
         Command::ControlPlane { command: ControlPlane::Run { options } } => control_plane::run(&options),
     }

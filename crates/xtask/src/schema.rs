@@ -6,7 +6,10 @@
 //! with `/FORMAT` if they have one, `@NAME` for a type of the table, `[T]` for a list, `{T}` for a map. Attributes:
 //! `kind=GROUP/VERSION/KIND` (one each), `required`, `list=atomic|set|map:KEY,KEY`, `map=atomic|granular`,
 //! `patch=STRATEGY,STRATEGY[:MERGE KEY]`, `one=TYPE|TYPE`, `enum=A|B`, and at the end `default=JSON`. Descriptions are
-//! left out: they are nine tenths of it.
+//! left out: they are nine tenths of it. Two more come from the declarations in Go: `pointer` for a scalar whose zero
+//! value is not the same as none, and `kept` for what is written even where it has no value.
+
+mod structures;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -18,6 +21,7 @@ use serde_json::{Map, Value};
 use crate::error::Error;
 use crate::process;
 use crate::tree::Tree;
+use structures::Structures;
 
 /// Where `testapi` reads it.
 const TABLE: &str = "crates/testapi/schema/types.txt";
@@ -34,13 +38,14 @@ pub(crate) fn run(tree: &Tree) -> Result<(), Error> {
             described.schema = schema.clone();
         }
     }
+    let mut structures = Structures::of(tree)?;
     let version = get(&server, "/version")?;
     let mut text = format!(
         "# The types of kube-apiserver {}, by `cargo xtask schema`.\n",
         string(&version["gitVersion"])
     );
     for (name, described) in &types {
-        text.push_str(&described.lines(name));
+        text.push_str(&described.lines(name, &mut structures)?);
     }
     let path = tree.root().join(TABLE);
     std::fs::write(&path, &text).map_err(Error::io(&path))?;
@@ -64,7 +69,8 @@ struct Type {
 }
 
 impl Type {
-    fn lines(&self, name: &str) -> String {
+    fn lines(&self, name: &str, structures: &mut Structures) -> Result<String, Error> {
+        let structure = name;
         let mut text = format!("{name} {}", expression(&self.schema));
         for kind in &self.kinds {
             _ = write!(text, " kind={kind}");
@@ -73,10 +79,20 @@ impl Type {
         text.push('\n');
         let required: Vec<_> = items(&self.schema["required"]).map(string).collect();
         for (name, field) in members(&self.schema["properties"]) {
-            let required = if required.contains(&name.as_str()) { " required" } else { "" };
-            _ = writeln!(text, " {name} {}{required}{}", expression(field), attributes(field));
+            let is_required = required.contains(&name.as_str());
+            let expression = expression(field);
+            let is_scalar = ["string", "integer", "number", "boolean"]
+                .iter()
+                .any(|scalar| expression.split('/').next() == Some(scalar));
+            let required = if is_required { " required" } else { "" };
+            let declared = structures.field(structure, name)?.filter(|_| !is_required);
+            let kept = declared.is_some_and(|declared| declared.kept) && field.get("default").is_none();
+            let kept = if kept { " kept" } else { "" };
+            let pointer = declared.is_some_and(|declared| declared.pointer) && is_scalar;
+            let pointer = if pointer { " pointer" } else { "" };
+            _ = writeln!(text, " {name} {expression}{kept}{pointer}{required}{}", attributes(field));
         }
-        text
+        Ok(text)
     }
 }
 

@@ -12,8 +12,12 @@ struct Explained {
     strip: fn(&Request, &mut Answer, &mut Answer),
 }
 
-const EXPLAINED: [Explained; 1] =
-    [Explained { name: "Descriptions of columns", strip: descriptions_of_columns }];
+const EXPLAINED: [Explained; 4] = [
+    Explained { name: "Descriptions of columns", strip: descriptions_of_columns },
+    Explained { name: "Objects in messages", strip: objects_in_messages },
+    Explained { name: "How it was built", strip: how_it_was_built },
+    Explained { name: "Groups and versions that are not served", strip: groups_that_are_not_served },
+];
 
 /// The two answers without what is explained.
 pub(crate) fn strip(request: &Request, truth: &Answer, ours: &Answer) -> (Answer, Answer) {
@@ -35,6 +39,75 @@ fn descriptions_of_columns(_: &Request, truth: &mut Answer, ours: &mut Answer) {
         }
     }
 }
+
+/// A strict patch that is refused shows the patched object.
+fn objects_in_messages(_: &Request, truth: &mut Answer, ours: &mut Answer) {
+    const BEFORE: &str = "Invalid value: \"{";
+    const AFTER: &str = "}\": strict decoding error";
+    let cut = |text: &mut Value| {
+        let Some(said) = text.as_str() else { return };
+        if let (Some(start), Some(end)) = (said.find(BEFORE), said.find(AFTER)) {
+            *text = format!("{}{}", &said[..start + BEFORE.len()], &said[end..]).into();
+        }
+    };
+    for answer in [truth, ours] {
+        let Body::Json(json) = &mut answer.body else { continue };
+        for pointer in ["/message", "/details/causes/0/message"] {
+            json.pointer_mut(pointer).into_iter().for_each(cut);
+        }
+    }
+}
+
+/// In `/version`.
+fn how_it_was_built(request: &Request, truth: &mut Answer, ours: &mut Answer) {
+    if request.path != "/version" {
+        return;
+    }
+    for answer in [truth, ours] {
+        if let Body::Json(Value::Object(version)) = &mut answer.body {
+            for name in ["buildDate", "compiler", "gitCommit", "goVersion", "platform"] {
+                version.remove(name);
+            }
+        }
+    }
+}
+
+/// In the list of all groups, which has those of other scripts too.
+fn groups_that_are_not_served(request: &Request, truth: &mut Answer, ours: &mut Answer) {
+    if request.path != "/apis" {
+        return;
+    }
+    for answer in [truth, ours] {
+        let Body::Json(list) = &mut answer.body else { continue };
+        let is_served = |group: &Value| {
+            let name = group.pointer("/metadata/name").or_else(|| group.get("name")).and_then(Value::as_str);
+            name.is_some_and(|name| {
+                !NOT_SERVED.contains(&name) && (name == WIDGETS || !name.ends_with(".example.com"))
+            })
+        };
+        for name in ["groups", "items"] {
+            if let Some(groups) = list.get_mut(name).and_then(Value::as_array_mut) {
+                groups.retain(is_served);
+                groups.iter_mut().for_each(only_served_versions);
+            }
+        }
+    }
+}
+
+fn only_served_versions(group: &mut Value) {
+    let is_autoscaling = group.pointer("/metadata/name").or_else(|| group.get("name"));
+    if is_autoscaling.is_some_and(|name| name == "autoscaling")
+        && let Some(versions) = group.get_mut("versions").and_then(Value::as_array_mut)
+    {
+        versions.retain(|version| version["version"] != "v1");
+    }
+}
+
+/// The groups of the real server that ours has not.
+const NOT_SERVED: [&str; 2] = ["apiregistration.k8s.io", "events.k8s.io"];
+
+/// What all scripts have.
+const WIDGETS: &str = "diff.example.com";
 
 fn columns(table: &mut Value) -> Option<&mut Vec<Value>> {
     table.get_mut("columnDefinitions")?.as_array_mut()

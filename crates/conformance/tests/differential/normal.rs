@@ -98,6 +98,11 @@ impl Normal<'_> {
                 (Ok(version), Pass::Replace) => *text = self.rank(version),
                 (Err(_), _) => {}
             },
+            // The name of the program that the control plane for tests is.
+            "manager" if text == "control-plane" && pass == Pass::Replace => {
+                *text = "kube-apiserver".to_owned()
+            }
+            "serverAddress" => *text = "<address>".to_owned(),
             // What is in order by time has to be seen before.
             _ if is_time(text) => {
                 if pass == Pass::Replace {

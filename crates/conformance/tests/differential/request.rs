@@ -13,6 +13,8 @@ pub(crate) struct Request {
     pub(crate) accept: &'static str,
     pub(crate) content_type: &'static str,
     pub(crate) body: Option<String>,
+    /// Asked again until the answer has this code.
+    pub(crate) until: Option<u16>,
 }
 
 /// What a server answers.
@@ -40,6 +42,7 @@ impl Request {
             accept: "application/json",
             content_type: "application/json",
             body: None,
+            until: None,
         }
     }
 
@@ -54,6 +57,12 @@ impl Request {
 
     pub(crate) fn body(mut self, body: &Value) -> Self {
         self.body = Some(body.to_string());
+        self
+    }
+
+    /// Asks again until the answer has this code: definitions take effect a moment after they are there.
+    pub(crate) fn until(mut self, status: u16) -> Self {
+        self.until = Some(status);
         self
     }
 

@@ -1,5 +1,7 @@
 //! Runs a script against one server.
 
+use std::time::{Duration, Instant};
+
 use futures_util::StreamExt;
 use http_body_util::BodyExt;
 use kube_client::Client;
@@ -8,11 +10,21 @@ use serde_json::Value;
 
 use crate::request::{Answer, Body, Request};
 
+/// How long a definition may take to have its effect.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 /// Sends all requests, one after the other, and returns what was answered.
 pub(crate) async fn run(client: &Client, namespace: &str, script: &[Request]) -> Vec<Answer> {
     let mut answers: Vec<Answer> = Vec::with_capacity(script.len());
     for request in script {
-        let answer = send(client, &fill(request, namespace, &answers)).await;
+        let filled = fill(request, namespace, script, &answers);
+        let began = Instant::now();
+        let answer = loop {
+            let answer = send(client, &filled).await;
+            if request.until.is_none_or(|status| status == answer.status) || began.elapsed() > PATIENCE {
+                break answer;
+            }
+        };
         answers.push(answer);
     }
     answers
@@ -63,7 +75,7 @@ fn read(request: &Request, status: u16, bytes: &[u8]) -> Body {
 }
 
 /// Puts in what earlier answers said.
-fn fill(request: &Request, namespace: &str, answers: &[Answer]) -> Request {
+fn fill(request: &Request, namespace: &str, script: &[Request], answers: &[Answer]) -> Request {
     let mut filled = request.clone();
     let fill = |text: &str| {
         let mut text = text.replace("{ns}", namespace);
@@ -75,7 +87,12 @@ fn fill(request: &Request, namespace: &str, answers: &[Answer]) -> Request {
             while let Some(at) = text.find(&format!("{{{mark}:")) {
                 let Some(length) = text[at..].find('}') else { break };
                 let number = text[at + mark.len() + 2..at + length].parse::<usize>().unwrap_or(usize::MAX);
-                let said = answers.get(number).and_then(|answer| match &answer.body {
+                // A list of any version is as old as its cache, and who watches from there is told what others are not.
+                let of_any_version = |(asked, _): &(&Request, &Answer)| {
+                    mark == "rv" && asked.query.iter().any(|(name, _)| *name == "resourceVersion")
+                };
+                let answered = script.iter().zip(answers).nth(number).filter(|pair| !of_any_version(pair));
+                let said = answered.and_then(|(_, answer)| match &answer.body {
                     Body::Json(json) => json.pointer(pointer).and_then(Value::as_str),
                     Body::Events(_) | Body::Text(_) => None,
                 });

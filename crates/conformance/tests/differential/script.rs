@@ -45,7 +45,7 @@ const KINDS: [Kind; 7] =
     [Kind::ConfigMap, Kind::Secret, Kind::Lease, Kind::Role, Kind::Deployment, Kind::Pod, Kind::Widget];
 
 impl Kind {
-    fn collection(self) -> String {
+    pub(crate) fn collection(self) -> String {
         let (api, plural) = match self {
             Self::ConfigMap => ("api/v1", "configmaps"),
             Self::Secret => ("api/v1", "secrets"),
@@ -58,7 +58,7 @@ impl Kind {
         format!("/{api}/namespaces/{{ns}}/{plural}")
     }
 
-    fn types(self) -> (&'static str, &'static str) {
+    pub(crate) fn types(self) -> (&'static str, &'static str) {
         match self {
             Self::ConfigMap => ("v1", "ConfigMap"),
             Self::Secret => ("v1", "Secret"),
@@ -70,18 +70,18 @@ impl Kind {
         }
     }
 
-    fn has_status(self) -> bool {
+    pub(crate) fn has_status(self) -> bool {
         matches!(self, Self::Deployment | Self::Pod | Self::Widget)
     }
 
-    fn has_scale(self) -> bool {
+    pub(crate) fn has_scale(self) -> bool {
         matches!(self, Self::Deployment | Self::Widget)
     }
 }
 
-struct Script<'a> {
-    random: Rng,
-    requests: Vec<Request>,
+pub(crate) struct Script<'a> {
+    pub(crate) random: Rng,
+    pub(crate) requests: Vec<Request>,
     /// Objects that may be there, and the last request that was answered with them.
     known: Vec<(Kind, String, usize)>,
     templates: &'a Templates,
@@ -94,7 +94,7 @@ fn watch(kind: Kind) -> Request {
 
 impl Script<'_> {
     fn draw(&mut self) {
-        match self.random.u32(..100) {
+        match self.random.u32(..112) {
             0..25 => self.create(),
             25..38 => self.patch(),
             38..46 => self.apply(),
@@ -105,16 +105,17 @@ impl Script<'_> {
             82..90 => self.delete(),
             90..92 => self.delete_collection(),
             92..95 => self.short_watch(),
-            _ => self.nonsense(),
+            95..100 => self.nonsense(),
+            _ => self.rarer(),
         }
     }
 
-    fn kind(&mut self) -> Kind {
+    pub(crate) fn kind(&mut self) -> Kind {
         KINDS[self.random.usize(..KINDS.len())]
     }
 
     /// Something that may be there, or not.
-    fn target(&mut self) -> (Kind, String, usize) {
+    pub(crate) fn target(&mut self) -> (Kind, String, usize) {
         if self.known.is_empty() || self.random.u32(..12) == 0 {
             return (self.kind(), self.name(), 0);
         }
@@ -123,18 +124,18 @@ impl Script<'_> {
         self.known[self.known.len() - 1 - recent].clone()
     }
 
-    fn name(&mut self) -> String {
+    pub(crate) fn name(&mut self) -> String {
         ["a", "b", "c", "web", "x.y", "n-1"][self.random.usize(..6)].to_owned()
     }
 
     /// Adds a request that is answered with an object, if all is well.
-    fn push_for(&mut self, kind: Kind, name: &str, request: Request) {
+    pub(crate) fn push_for(&mut self, kind: Kind, name: &str, request: Request) {
         self.known.retain(|(known_kind, known, _)| (*known_kind, known.as_str()) != (kind, name));
         self.known.push((kind, name.to_owned(), self.requests.len()));
         self.requests.push(request);
     }
 
-    fn object(&mut self, kind: Kind, name: &str) -> Value {
+    pub(crate) fn object(&mut self, kind: Kind, name: &str) -> Value {
         let (api_version, kind_name) = kind.types();
         let mut object =
             json!({ "apiVersion": api_version, "kind": kind_name, "metadata": { "name": name } });

@@ -58,7 +58,8 @@ async fn storm(seed: u64) {
     let faults = rig.faults().random(seed, mix());
     let informers = factories.each_ref().map(|factory| factory.informer_of::<Object>(config_maps()));
     let quiet = CancellationToken::new();
-    let told = informers.each_ref().map(|informer| tokio::spawn(listen(Told::every(informer), quiet.clone())));
+    let told =
+        informers.each_ref().map(|informer| tokio::spawn(listen(Told::every(informer), quiet.clone())));
     for factory in &factories {
         factory.start();
     }

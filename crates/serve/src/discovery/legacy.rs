@@ -179,7 +179,7 @@ pub(super) fn resources(all: &Resources, group: &str, version: &str) -> Option<A
     })
 }
 
-/// Changes when objects are stored in another version. We take the preferred version for the one that is stored;
+/// Changes when objects are stored in another version. Where nothing else is said, that is the preferred one;
 /// Events are those of the core in every group.
 fn storage_version_hash(all: &Resources, resource: &Resource) -> Option<String> {
     if !resource.allows("watch") {
@@ -187,6 +187,8 @@ fn storage_version_hash(all: &Resources, resource: &Resource) -> Option<String> 
     }
     let (group, version) = if &*resource.group == "events.k8s.io" {
         ("", "v1")
+    } else if let Some(stored) = &resource.stored_version {
+        (&*resource.group, &**stored)
     } else {
         let stored = all
             .iter()

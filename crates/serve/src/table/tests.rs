@@ -21,6 +21,7 @@ fn resource(qualified: &str) -> Resource {
         selectable: Vec::new(),
         columns: Columns::BuiltIn,
         typed_items: false,
+        stored_version: None,
     }
 }
 

@@ -62,6 +62,7 @@ fn resources() -> Vec<Resource> {
         selectable: Vec::new(),
         columns: Columns::BuiltIn,
         typed_items: false,
+        stored_version: None,
     };
     let status = Subresource {
         name: "status".into(),
@@ -84,6 +85,7 @@ fn resources() -> Vec<Resource> {
     let widget = |version| Resource {
         columns: Columns::Declared(vec![color.clone()]),
         typed_items: true,
+        stored_version: None,
         ..of("shop.example.com", version, "widgets", "Widget", "wd")
     };
     vec![

@@ -277,6 +277,7 @@ fn resources() -> Vec<Resource> {
         selectable: Vec::new(),
         columns: Columns::BuiltIn,
         typed_items: false,
+        stored_version: None,
     };
     let field = |label: &str, missing: &str| SelectableField {
         label: label.into(),
@@ -299,6 +300,7 @@ fn resources() -> Vec<Resource> {
         Resource {
             group: "example.com".into(),
             typed_items: true,
+            stored_version: None,
             subresources: vec![status],
             selectable: vec![field("spec.color", "")],
             ..built_in("widgets", "Widget", true)

@@ -20,10 +20,11 @@ pub(crate) fn fill_in(object: &mut Value) {
     let spec = &mut object["spec"];
     let kind = spec["names"]["kind"].as_str().unwrap_or_default().to_owned();
     if spec["names"].is_object() {
-        if spec["names"]["singular"].is_null() {
+        let missing = |name: &Value| name.as_str().unwrap_or_default().is_empty();
+        if missing(&spec["names"]["singular"]) && !kind.is_empty() {
             spec["names"]["singular"] = kind.to_lowercase().into();
         }
-        if spec["names"]["listKind"].is_null() {
+        if missing(&spec["names"]["listKind"]) && !kind.is_empty() {
             spec["names"]["listKind"] = format!("{kind}List").into();
         }
     }
@@ -54,13 +55,18 @@ pub(crate) fn changed(turn: &Turn<'_>, target: &Target, object: &Value) {
     turn.core.store.open(id.clone());
     definitions.insert(id, Arc::new(definition));
     turn.core.serve_definitions(definitions);
-    if object["status"]["conditions"].as_array().is_none_or(Vec::is_empty) {
-        establish(turn, target, object);
+    if is_new(object) || object["status"]["acceptedNames"] != object["spec"]["names"] {
+        accept(turn, target, object);
     }
 }
 
-/// What the server says of a definition that it has accepted.
-fn establish(turn: &Turn<'_>, target: &Target, object: &Value) {
+/// Whether nothing has been said of a definition yet.
+fn is_new(object: &Value) -> bool {
+    object["status"]["conditions"].as_array().is_none_or(Vec::is_empty)
+}
+
+/// What the server says of a definition, or of its new names, which it has accepted.
+fn accept(turn: &Turn<'_>, target: &Target, object: &Value) {
     let now = turn.now();
     let condition = |kind: &str, reason: &str, message: &str| {
         json!({
@@ -68,10 +74,12 @@ fn establish(turn: &Turn<'_>, target: &Target, object: &Value) {
         })
     };
     let mut object = object.clone();
-    object["status"]["conditions"] = json!([
-        condition("NamesAccepted", "NoConflicts", "no conflicts found"),
-        condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
-    ]);
+    if is_new(&object) {
+        object["status"]["conditions"] = json!([
+            condition("NamesAccepted", "NoConflicts", "no conflicts found"),
+            condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+        ]);
+    }
     object["status"]["acceptedNames"] = object["spec"]["names"].clone();
     let target = Target { name: Meta(&object).name().into(), status: true, ..target.clone() };
     let version = target.current().map(|current| current.revision.to_string());

@@ -4,7 +4,9 @@ use http::{HeaderValue, Response, StatusCode, header};
 use serve::{Body, Reason, Status, full};
 
 use super::fault::{Refusal, internal_error};
+use crate::builtin;
 use crate::call::{Call, Target, Verb};
+use crate::refusal::{self, FieldError};
 
 const CONTINUE_EXPIRED: &str = "The provided continue parameter is too old to display a consistent list result. \
     You can start a new list without the continue parameter.";
@@ -137,14 +139,12 @@ fn invalid(call: &Call) -> Status {
             "sendInitialEvents",
         );
     }
-    let cause = "Required value: name or generateName is required";
-    let subject = call.target.as_ref().map(subject).unwrap_or_default();
-    let status = Status::new(Reason::Invalid, format!("{subject} is invalid: metadata.name: {cause}"));
-    let status = match &call.target {
-        Some(target) => status.about(&target.group, &target.resource, name(target)),
-        None => status,
-    };
-    status.cause("FieldValueRequired", cause, "metadata.name")
+    let error = FieldError::required("metadata.name", "name or generateName is required");
+    let Some(target) = &call.target else { return refusal::invalid("", "", "", &[error]) };
+    // What is not built in could have any kind.
+    let kind = builtin::kind(&target.group, &target.resource);
+    let kind = kind.as_deref().unwrap_or(&target.resource);
+    refusal::invalid(&target.group, kind, name(target), &[error])
 }
 
 fn about(target: &Target, reason: Reason, message: String) -> Status {

@@ -69,7 +69,8 @@ fn pod_change(before: &Value, object: &Value) -> Option<FieldError> {
         }
         spec
     };
-    (fixed(before) != fixed(object)).then(|| FieldError::forbidden("spec", WHY))
+    let changed = before["spec"] != object["spec"] && fixed(before) != fixed(object);
+    changed.then(|| FieldError::forbidden("spec", WHY))
 }
 
 /// What cannot change once it is said to be immutable, and the type of a secret.

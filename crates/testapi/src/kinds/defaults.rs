@@ -55,8 +55,7 @@ pub(super) fn fill_in(target: &Target, object: &mut Value) {
             let cpu = json!([{ "type": "Resource", "resource": { "name": "cpu", "target": target } }]);
             fill(object, &["spec", "metrics"], cpu);
         }
-        (RBAC, "roles" | "clusterroles") => fill(object, &["rules"], Value::Null),
-        (RBAC, _) => {
+        (RBAC, "rolebindings" | "clusterrolebindings") => {
             fill(object, &["roleRef", "apiGroup"], RBAC.into());
             for subject in items(object, "subjects") {
                 if subject["kind"] != "ServiceAccount" {

@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use serde_json::{Value, json};
-use serve::Status;
+use serve::{Reason, Status};
 
 use crate::clock;
 use crate::refusal::conflict;
@@ -16,13 +16,24 @@ pub(crate) fn subresource(
     body: &[u8],
     options: &WriteOptions,
 ) -> Result<(StatusCode, Value), Status> {
-    let asked: Value =
-        serde_json::from_slice(body).map_err(|error| Status::bad_request(error.to_string()))?;
+    let asked = || -> Result<Value, Status> {
+        serde_json::from_slice(body).map_err(|error| Status::bad_request(error.to_string()))
+    };
     match (&*target.resource.plural, name) {
-        ("pods", "binding") => bind(turn, target, &asked, options),
-        ("pods", "eviction") => evict(turn, target, &asked),
-        ("serviceaccounts", "token") => token(turn, target, asked),
+        ("pods", "binding") => bind(turn, target, &asked()?, options),
+        ("pods", "eviction") => evict(turn, target, &asked()?),
+        ("serviceaccounts", "token") => token(turn, target, asked()?),
         _ => Err(target.not_found()),
+    }
+}
+
+/// Answers what the kubelet of a pod's node is asked through the server: there is none. A pod without a node has no log.
+pub(crate) fn kubelet(target: &Target, asked: &str) -> Result<(), Status> {
+    let pod = typed(&target.resource, &*target.current().ok_or_else(|| target.not_found())?);
+    match pod["spec"]["nodeName"].as_str().unwrap_or_default() {
+        "" if asked == "log" => Ok(()),
+        "" => Err(Status::bad_request(format!("pod {} does not have a host assigned", target.name))),
+        node => Err(Status::new(Reason::InternalError, format!("no kubelet runs on node {node:?}"))),
     }
 }
 

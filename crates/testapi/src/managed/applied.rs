@@ -10,7 +10,7 @@ use super::path::Element;
 use super::prune::prune;
 use super::set::FieldSet;
 use super::typed::{compare, equal, fields};
-use super::{Writer, differences, forget, merge_oldest, stripped, take, track, without_entries};
+use super::{STRIPPED, Writer, differences, forget, merge_oldest, take, track, without_entries};
 use crate::schema::Mismatch;
 
 /// Where kubectl keeps what it applied on its own side.
@@ -171,9 +171,9 @@ fn applied(
     if !conflicts.is_empty() && !force {
         return Err(conflicts);
     }
-    take(&mut owned, &found, Some(&owner));
+    take(&mut owned, &found.all(), Some(&owner));
     if let Some(entry) = owned.get_mut(&owner) {
-        entry.fields = Owned::Set(entry.fields.set().difference(&stripped()));
+        entry.fields = Owned::Set(entry.fields.set().difference(&STRIPPED));
     }
     owned.retain(|_, entry| !entry.fields.is_empty());
     Ok(((!equal(live, &new)).then_some(new), owned))

@@ -76,13 +76,13 @@ pub(super) fn read(object: &Value) -> Option<Entries> {
 }
 
 /// Writes the entries of an object, which has none in `metadata.managedFields` afterwards if there are none.
-pub(super) fn write(object: &mut Value, entries: Entries) {
+pub(super) fn write(object: &mut Value, entries: impl IntoIterator<Item = (Owner, Entry)>) {
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
     metadata.remove("managedFields");
-    if entries.is_empty() {
+    let mut sorted: Vec<(Owner, Entry)> = entries.into_iter().collect();
+    if sorted.is_empty() {
         return;
     }
-    let mut sorted: Vec<(Owner, Entry)> = entries.into_iter().collect();
     sorted.sort_by(|(left_owner, left), (right_owner, right)| {
         left_owner
             .kind

@@ -17,6 +17,11 @@ pub(super) struct Comparison {
 }
 
 impl Comparison {
+    /// Everything that differs.
+    pub(super) fn all(&self) -> FieldSet {
+        self.modified.clone().union(&self.added).union(&self.removed)
+    }
+
     /// Without what is at or below these paths.
     pub(super) fn outside(self, ignored: &FieldSet) -> Self {
         Self {

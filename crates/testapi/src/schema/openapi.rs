@@ -11,12 +11,29 @@ use super::{Field, Relation, Type, Types, Use};
 /// `components.schemas` of one group and version: its kinds and all that they refer to; `None` for an unknown one.
 pub fn openapi(group: &str, version: &str) -> Option<Value> {
     let types = table::builtin();
-    let mut wanted: Vec<usize> = types
+    let kinds = types
         .kinds
         .iter()
-        .filter(|([its_group, its_version, _], _)| **its_group == *group && **its_version == *version)
-        .map(|(_, at)| *at)
-        .collect();
+        .filter(|([its_group, its_version, _], _)| **its_group == *group && **its_version == *version);
+    let schemas = with_parts(types, kinds.map(|(_, at)| *at).collect());
+    (!schemas.is_empty()).then_some(Value::Object(schemas))
+}
+
+/// What every object has besides what its definition says, as properties, and the schemas that they refer to.
+pub(crate) fn common() -> (Map<String, Value>, Map<String, Value>) {
+    let types = table::builtin();
+    let metadata = types.names.get(table::OBJECT_META).copied().unwrap_or_default();
+    let properties = [
+        ("apiVersion", json!({"type": "string"})),
+        ("kind", json!({"type": "string"})),
+        ("metadata", used(types, Use::of(metadata))),
+    ];
+    let properties = properties.map(|(name, schema)| (name.to_string(), schema));
+    (Map::from_iter(properties), with_parts(types, vec![metadata]))
+}
+
+/// The schemas of types and of all that they refer to.
+fn with_parts(types: &Types, mut wanted: Vec<usize>) -> Map<String, Value> {
     let mut seen: BTreeSet<usize> = wanted.iter().copied().collect();
     while let Some(at) = wanted.pop() {
         for used in parts(&types.all[at]) {
@@ -25,13 +42,8 @@ pub fn openapi(group: &str, version: &str) -> Option<Value> {
             }
         }
     }
-    let schemas: Map<String, Value> = types
-        .names
-        .iter()
-        .filter(|(_, at)| seen.contains(at))
-        .map(|(name, at)| (name.to_string(), named(types, name, *at)))
-        .collect();
-    (!schemas.is_empty()).then_some(Value::Object(schemas))
+    let named_ones = types.names.iter().filter(|(_, at)| seen.contains(at));
+    named_ones.map(|(name, at)| (name.to_string(), named(types, name, *at))).collect()
 }
 
 fn parts(definition: &Type) -> Vec<Use> {
@@ -51,7 +63,7 @@ fn named(types: &Types, name: &str, at: usize) -> Value {
     let kinds: Vec<_> = types
         .kinds
         .iter()
-        .filter(|(_, kind)| **kind == at)
+        .filter(|(_, kind)| *kind == at)
         .map(|([group, version, kind], _)| json!({"group": group, "version": version, "kind": kind}))
         .collect();
     if !kinds.is_empty() {
@@ -107,8 +119,11 @@ fn definition(types: &Types, definition: &Type) -> Value {
             }
             if object.fields.is_empty() {
                 // A type with a name and without fields is free, without saying so.
-                if let Some(rest) = object.rest.filter(|rest| !matches!(types.all[rest.at], Type::Any { .. }))
-                {
+                let is_free = |rest: &Use| {
+                    matches!(types.all[rest.at], Type::Any { .. })
+                        && !types.names.values().any(|at| *at == rest.at)
+                };
+                if let Some(rest) = object.rest.filter(|rest| !is_free(rest)) {
                     schema["additionalProperties"] = used(types, rest);
                 }
                 return schema;

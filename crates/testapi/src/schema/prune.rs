@@ -32,8 +32,8 @@ impl TypeRef {
     }
 
     /// As a server that decodes into structures and encodes them again leaves an object of a built-in kind: without
-    /// unknown fields, without null, without lists and maps that are empty and not required, with `{}` for structures
-    /// that are part of others. Objects of other kinds stay as they are.
+    /// unknown fields, without null, without values that are empty and not required, with `{}` for structures that are
+    /// part of others. Objects of other kinds stay as they are.
     pub fn normalize(&self, value: &mut Value) {
         match (self.definition(), value) {
             (Type::Object(object), Value::Object(members)) if self.are_structures() => {
@@ -50,10 +50,11 @@ impl TypeRef {
                 }
                 members.retain(|name, value| match object.known(name) {
                     None => false,
-                    Some(used) => {
-                        !value.is_null() && !(self.at(used).is_empty(value) && object.is_optional(name))
-                    }
+                    Some(used) => !value.is_null() && !object.leaves_out(name, &self.at(used), value),
                 });
+                for (name, _) in object.fields.iter().filter(|(_, field)| field.kept) {
+                    members.entry(name.to_string()).or_insert(Value::Null);
+                }
                 for (name, value) in members {
                     if let Some(used) = object.known(name) {
                         self.at(used).normalize(value);
@@ -73,7 +74,9 @@ impl TypeRef {
         match (self.definition(), value) {
             (Type::Object(object), Value::Object(members)) if self.are_structures() => {
                 for (name, field) in &object.fields {
-                    if (field.required || field.is_structure()) && !members.contains_key(&**name) {
+                    if (field.required || field.kept || field.is_structure())
+                        && !members.contains_key(&**name)
+                    {
                         members.insert(name.to_string(), field.default.clone().unwrap_or_default());
                     }
                 }
@@ -125,6 +128,17 @@ impl TypeRef {
         }
     }
 
+    /// Whether a scalar is what it is where nobody has set it.
+    fn is_zero(&self, value: &Value) -> bool {
+        matches!(self.definition(), Type::Scalar(_))
+            && match value {
+                Value::String(text) => text.is_empty(),
+                Value::Bool(yes) => !yes,
+                Value::Number(number) => number.as_f64() == Some(0.0),
+                _ => false,
+            }
+    }
+
     /// Whether a value is an empty list or an empty map, which structures leave out; an empty structure they keep.
     fn is_empty(&self, value: &Value) -> bool {
         match (self.definition(), value) {
@@ -143,7 +157,11 @@ impl Field {
 }
 
 impl Object {
-    fn is_optional(&self, name: &str) -> bool {
-        self.fields.get(name).is_some_and(|field| !field.required)
+    /// Whether a field with such a value is not written at all.
+    fn leaves_out(&self, name: &str, of: &TypeRef, value: &Value) -> bool {
+        self.fields.get(name).is_some_and(|field| {
+            let zero = !field.pointer && field.default.is_none() && of.is_zero(value);
+            !field.required && !field.kept && (zero || of.is_empty(value))
+        })
     }
 }

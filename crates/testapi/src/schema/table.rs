@@ -37,7 +37,7 @@ fn read(is_wanted: impl Fn(&str) -> bool) -> Types {
         for kind in line.attributes("kind") {
             let mut parts = kind.split('/').map(Box::from);
             if let (Some(group), Some(version), Some(kind)) = (parts.next(), parts.next(), parts.next()) {
-                types.kinds.insert([group, version, kind], at);
+                types.kinds.push(([group, version, kind], at));
             }
         }
         let mut fields = BTreeMap::new();
@@ -47,6 +47,9 @@ fn read(is_wanted: impl Fn(&str) -> bool) -> Types {
         }
         types.all[at] = line.definition(fields, &mut types);
     }
+    types.kinds.sort_by(|([group, version, kind], _), ([other_group, other_version, other_kind], _)| {
+        (kind, group, version).cmp(&(other_kind, other_group, other_version))
+    });
     types
 }
 
@@ -125,6 +128,8 @@ impl<'a> Line<'a> {
         Field {
             used: self.used(self.expression, types),
             required: self.attributes.contains(&"required"),
+            pointer: self.attributes.contains(&"pointer"),
+            kept: self.attributes.contains(&"kept"),
             default: self.default.and_then(|default| serde_json::from_str(default).ok()),
             patch: patch.split(',').filter(|way| !way.is_empty()).map(Box::from).collect(),
             merge_key: merge_key.map(Box::from),

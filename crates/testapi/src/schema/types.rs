@@ -23,8 +23,8 @@ pub(crate) struct Types {
     pub(crate) names: BTreeMap<Box<str>, usize>,
     /// Values of them are Go structures to the server, which have fields that nobody has set.
     pub(crate) structures: bool,
-    /// The kinds that a name stands for: group, version, kind.
-    pub(crate) kinds: BTreeMap<[Box<str>; 3], usize>,
+    /// The kinds that a name stands for: group, version, kind. Sorted by kind, which most differ in.
+    pub(crate) kinds: Vec<([Box<str>; 3], usize)>,
 }
 
 /// One type.
@@ -89,6 +89,10 @@ pub(crate) struct Field {
     pub(crate) used: Use,
     pub(crate) required: bool,
     pub(crate) default: Option<Value>,
+    /// In a structure, its zero value is another than none: it is there if somebody has set it.
+    pub(crate) pointer: bool,
+    /// In a structure, it is written even where it has no value.
+    pub(crate) kept: bool,
     /// Null is a value; elsewhere it counts as missing where there is a default.
     pub(crate) nullable: bool,
     /// The ways of a strategic merge patch: `merge`, `replace`, `retainKeys`.
@@ -223,7 +227,10 @@ impl std::fmt::Debug for TypeRef {
 
 impl Types {
     pub(crate) fn kind(&self, group: &str, version: &str, kind: &str) -> Option<usize> {
-        self.kinds.get(&[group.into(), version.into(), kind.into()]).copied()
+        let found = self.kinds.binary_search_by(|([its_group, its_version, its_kind], _)| {
+            (&**its_kind, &**its_group, &**its_version).cmp(&(kind, group, version))
+        });
+        Some(self.kinds[found.ok()?].1)
     }
 
     /// Adds a type and returns where it is.
@@ -251,6 +258,8 @@ impl Field {
             used,
             required: false,
             default: None,
+            pointer: false,
+            kept: false,
             nullable: false,
             patch: Box::default(),
             merge_key: None,

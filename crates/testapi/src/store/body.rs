@@ -1,6 +1,7 @@
 //! Between an object as JSON and an object as it is kept.
 
 use bytes::Bytes;
+use serde::Serialize;
 use serde_json::{Map, Value};
 use serve::{Labels, Object};
 
@@ -46,7 +47,12 @@ pub(crate) fn encode(object: &mut Value, revision: u64, order: Order) -> Object 
     let labels = metadata["labels"].as_object().into_iter().flatten();
     let labels: Labels =
         labels.map(|(name, value)| (name.as_str(), value.as_str().unwrap_or_default())).collect();
-    Object { namespace: text("namespace"), name: text("name"), revision, labels, body: body(object, order) }
+    let body = body(members(metadata), members(object), order);
+    Object { namespace: text("namespace"), name: text("name"), revision, labels, body }
+}
+
+fn members(object: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    object.as_object().into_iter().flat_map(Map::iter).map(|(name, value)| (name.as_str(), value))
 }
 
 /// The JSON of an object, without kind and version.
@@ -58,45 +64,57 @@ pub(crate) fn decode(object: &Object) -> Value {
     serde_json::from_slice(&text).unwrap_or_default()
 }
 
-fn body(object: &Value, order: Order) -> Bytes {
+/// The members of an object but for kind and version, and the closing brace.
+pub(super) fn body<'a, V: Serialize + 'a>(
+    metadata: impl Iterator<Item = (&'a str, &'a V)>,
+    others: impl Iterator<Item = (&'a str, &'a V)>,
+    order: Order,
+) -> Bytes {
     let mut out = Vec::with_capacity(1024);
-    let empty = Map::new();
-    let members = object.as_object().unwrap_or(&empty);
-    let first: &[&str] = if order == Order::Declared { &["metadata"] } else { &[] };
-    let mut members: Vec<_> =
-        members.iter().filter(|(name, _)| !matches!(name.as_str(), "kind" | "apiVersion")).collect();
-    members.sort_by_key(|(name, _)| (rank(first, name), *name));
-    for (at, (name, value)) in members.into_iter().enumerate() {
-        if at > 0 {
-            out.push(b',');
+    let declared = order == Order::Declared;
+    let mut metadata = Some(in_order(if declared { &METADATA } else { &[] }, metadata));
+    let others = others.filter(|(name, _)| !matches!(*name, "kind" | "apiVersion" | "metadata"));
+    for (name, value) in in_order(&[], others) {
+        if let Some(metadata) = metadata.take_if(|_| declared || name > "metadata") {
+            write_metadata(&mut out, metadata);
         }
-        write(&mut out, name);
-        out.push(b':');
-        match value {
-            Value::Object(metadata) if name == "metadata" && order == Order::Declared => {
-                write_metadata(&mut out, metadata);
-            }
-            _ => write(&mut out, value),
-        }
+        write_member(&mut out, name, value);
+    }
+    if let Some(metadata) = metadata {
+        write_metadata(&mut out, metadata);
     }
     out.push(b'}');
     out.shrink_to_fit();
     out.into()
 }
 
-fn write_metadata(out: &mut Vec<u8>, metadata: &Map<String, Value>) {
-    let mut members: Vec<_> = metadata.iter().collect();
-    members.sort_by_key(|(name, _)| (rank(&METADATA, name), *name));
-    out.push(b'{');
-    for (at, (name, value)) in members.into_iter().enumerate() {
-        if at > 0 {
-            out.push(b',');
-        }
-        write(out, name);
-        out.push(b':');
-        write(out, value);
+/// The members that are named first in the order of these names, then the others.
+fn in_order<'a, V>(first: &[&str], members: impl Iterator<Item = (&'a str, V)>) -> Vec<(&'a str, V)> {
+    let mut members: Vec<_> = members.collect();
+    members.sort_by_key(|(name, _)| (rank(first, name), *name));
+    members
+}
+
+fn write_metadata<V: Serialize>(out: &mut Vec<u8>, members: Vec<(&str, &V)>) {
+    separate(out);
+    out.extend_from_slice(b"\"metadata\":{");
+    for (name, value) in members {
+        write_member(out, name, value);
     }
     out.push(b'}');
+}
+
+fn write_member<V: Serialize>(out: &mut Vec<u8>, name: &str, value: &V) {
+    separate(out);
+    write(out, name);
+    out.push(b':');
+    write(out, value);
+}
+
+fn separate(out: &mut Vec<u8>) {
+    if !matches!(out.last(), None | Some(b'{')) {
+        out.push(b',');
+    }
 }
 
 fn rank(first: &[&str], name: &str) -> usize {
@@ -104,6 +122,6 @@ fn rank(first: &[&str], name: &str) -> usize {
 }
 
 /// Memory takes everything, and JSON can always be written as JSON.
-fn write<T: serde::Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
+fn write<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
     let _ = serde_json::to_writer(out, value);
 }

@@ -60,7 +60,7 @@ impl Turn<'_> {
         metadata.insert("creationTimestamp".into(), self.now().into());
         let namespace = (!target.namespace.is_empty()).then(|| target.namespace.as_str().into());
         set(metadata, "namespace", namespace);
-        for name in ["deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink"] {
+        for name in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
             metadata.remove(name);
         }
         if kinds::has_generation(target) {
@@ -88,6 +88,6 @@ fn new_object_errors(target: &Target, object: &Value) -> Vec<FieldError> {
     } else {
         names::name_errors(&target.resource, name)
     };
-    errors.extend(names::metadata_errors(object));
+    errors.extend(names::metadata_errors(target, object));
     errors
 }

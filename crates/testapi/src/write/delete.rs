@@ -48,7 +48,7 @@ pub(crate) const FOREGROUND: &str = "foregroundDeletion";
 impl DeleteOptions {
     /// From the body if there is one, else from the query.
     pub(crate) fn read(query: &Query, body: &[u8]) -> Result<Self, Status> {
-        if body.is_empty() { Self::from_value(&from_query(query)) } else { Self::from_body(body) }
+        if body.is_empty() { Self::from_value(&from_query(query)?) } else { Self::from_body(body) }
     }
 
     /// From a body; an empty one asks for nothing.
@@ -100,15 +100,19 @@ impl DeleteOptions {
     }
 }
 
-fn from_query(query: &Query) -> Value {
+fn from_query(query: &Query) -> Result<Value, Status> {
     let dry_run: Vec<&str> =
         query.iter().filter(|(name, _)| *name == "dryRun").map(|(_, value)| value).collect();
-    json!({
+    let period = query.get("gracePeriodSeconds").map(|text| {
+        let invalid = || Status::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"));
+        text.parse::<i64>().map_err(|_| invalid())
+    });
+    Ok(json!({
         "dryRun": dry_run,
-        "gracePeriodSeconds": query.get("gracePeriodSeconds").and_then(|value| value.parse::<i64>().ok()),
+        "gracePeriodSeconds": period.transpose()?,
         "propagationPolicy": query.get("propagationPolicy"),
         "orphanDependents": query.get("orphanDependents").and_then(|value| value.parse::<bool>().ok()),
-    })
+    }))
 }
 
 impl Turn<'_> {

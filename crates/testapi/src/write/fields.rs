@@ -5,12 +5,13 @@ use serve::Status;
 
 use super::{Target, Turn, WriteOptions};
 use crate::core::Core;
-use crate::managed::{self, ApplyRequest, Ignored, Writer};
+use crate::managed::{self, ApplyRequest, Ignored, Scaling, Writer};
 use crate::schema::{self, TypeRef};
 
 /// The schemas of a group and version for OpenAPI: those of the built-in kinds, or those that definitions give.
 pub(crate) fn schemas(core: &Core, group: &str, version: &str) -> Option<Value> {
     let definitions = core.definitions();
+    let (common, metadata) = schema::common();
     let custom = definitions.values().flat_map(|definition| {
         let resources = definition.resources.iter();
         let of_it = resources.filter(|resource| *resource.group == *group && *resource.version == *version);
@@ -19,11 +20,19 @@ pub(crate) fn schemas(core: &Core, group: &str, version: &str) -> Option<Value> 
             let mut schema = definition.given_schema(version)?.clone();
             schema["x-kubernetes-group-version-kind"] =
                 serde_json::json!([{ "group": group, "version": version, "kind": &*resource.kind }]);
+            if !schema["properties"].is_object() {
+                schema["properties"] = Value::Object(serde_json::Map::new());
+            }
+            schema["properties"].as_object_mut()?.extend(common.clone());
             Some((name, schema))
         })
     });
-    let custom: serde_json::Map<_, _> = custom.collect();
-    if custom.is_empty() { schema::openapi(group, version) } else { Some(Value::Object(custom)) }
+    let mut custom: serde_json::Map<_, _> = custom.collect();
+    if custom.is_empty() {
+        return schema::openapi(group, version);
+    }
+    custom.extend(metadata);
+    Some(Value::Object(custom))
 }
 
 /// `io.x` for `x.io`.
@@ -45,6 +54,18 @@ impl Turn<'_> {
             super::set_type(&target.resource, after);
             self.as_writer(target, options, |writer| managed::update(before, after, writer));
         }
+    }
+
+    /// Records in `managedFields` that the number of replicas, in that field, was written by way of the scale.
+    pub(super) fn scaled(
+        &self,
+        target: &Target,
+        object: &mut Value,
+        field: &str,
+        scaling: Scaling,
+        options: &WriteOptions,
+    ) {
+        self.as_writer(target, options, |writer| managed::scaled(object, field, scaling, writer));
     }
 
     /// What an apply makes of an object.

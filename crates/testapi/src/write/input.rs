@@ -1,14 +1,20 @@
 //! The object in the body of a request.
 
+use bytes::Bytes;
 use http::HeaderMap;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::request::Parts;
 use serde_json::{Value, json};
 use serve::{Resource, Status};
 
 use super::metadata::Meta;
 use super::options::FieldValidation;
 use super::{Target, WriteOptions};
+use crate::go;
 use crate::refusal::{FieldError, invalid, unsupported_media_type};
+use crate::schema;
+
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 /// Reads the object of a create or an update.
 pub(super) fn object(resource: &Resource, headers: &HeaderMap, body: &[u8]) -> Result<Value, Status> {
@@ -18,16 +24,28 @@ pub(super) fn object(resource: &Resource, headers: &HeaderMap, body: &[u8]) -> R
     Ok(object)
 }
 
+/// What a client sends as protobuf, as JSON. Custom kinds have no messages.
+pub(super) fn from_protobuf(resource: &Resource, parts: &mut Parts, body: Bytes) -> Result<Bytes, Status> {
+    if !parts.headers.get(CONTENT_TYPE).is_some_and(|sent| sent.as_bytes().starts_with(PROTOBUF.as_bytes())) {
+        return Ok(body);
+    }
+    if resource.typed_items {
+        return Err(unsupported_media_type(&["application/json", "application/yaml"]));
+    }
+    let object = schema::from_protobuf(&body).map_err(|error| {
+        let message = format!("the object provided is unrecognized (must be of type {}): ", resource.kind);
+        Status::bad_request(format!("{message}{error} ({})", summary(&body)))
+    })?;
+    parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Ok(object.to_string().into())
+}
+
 /// Refuses what is not JSON.
 pub(super) fn json_only(headers: &HeaderMap) -> Result<(), Status> {
     let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     match content_type.split(';').next().unwrap_or_default().trim() {
         "" | "application/json" | "*/*" => Ok(()),
-        _ => Err(unsupported_media_type(&[
-            "application/json",
-            "application/yaml",
-            "application/vnd.kubernetes.protobuf",
-        ])),
+        _ => Err(unsupported_media_type(&["application/json", "application/yaml", PROTOBUF])),
     }
 }
 
@@ -37,15 +55,24 @@ pub(super) fn parse(kind: &str, body: &[u8]) -> Result<Value, Status> {
         let message = format!(
             "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; "
         );
-        Status::bad_request(format!("{message}json parse error: {why}"))
+        Status::bad_request(format!("{message}json parse error: {why} ({})", summary(body)))
     };
-    if body.is_empty() {
-        return Err(unrecognized("unexpected end of JSON input (<empty>)".into()));
-    }
     match serde_json::from_slice(body) {
         Ok(object @ Value::Object(_)) => Ok(object),
         Ok(_) => Err(unrecognized("json: cannot unmarshal the value into an object".into())),
-        Err(error) => Err(unrecognized(error.to_string())),
+        Err(error) => Err(unrecognized(go::syntax_error(&error))),
+    }
+}
+
+/// The beginning of a body, as the real server shows it.
+fn summary(body: &[u8]) -> String {
+    const SHOWN: usize = 30;
+    let shown = &body[..body.len().min(SHOWN)];
+    let more = if body.len() > SHOWN { " ..." } else { "" };
+    match body.first() {
+        None => "<empty>".into(),
+        Some(b'{') => format!("{}{more}", String::from_utf8_lossy(shown)),
+        Some(_) => shown.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + more,
     }
 }
 
@@ -80,11 +107,7 @@ fn check_custom_type(
 ) -> Result<(), Status> {
     if kind.is_empty() {
         let text = object.to_string();
-        let start = if text.len() > 32 {
-            format!("{} ...", &text.chars().take(32).collect::<String>())
-        } else {
-            text.clone()
-        };
+        let start = summary(text.as_bytes());
         let message = format!("the object provided is unrecognized (must be of type {}): ", resource.kind);
         return Err(Status::bad_request(format!("{message}Object 'Kind' is missing in '{text}' ({start})")));
     }

@@ -1,8 +1,9 @@
 //! Which names are valid, in the words of the real server.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use serve::Resource;
 
+use super::Target;
 use crate::refusal::FieldError;
 
 const SUBDOMAIN_WORDS: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or \
@@ -28,8 +29,8 @@ pub(super) fn name_errors(resource: &Resource, name: &str) -> Vec<FieldError> {
     words.into_iter().map(|why| FieldError::invalid("metadata.name", json!(name), &why)).collect()
 }
 
-/// What is wrong with labels, annotations and finalizers.
-pub(super) fn metadata_errors(object: &serde_json::Value) -> Vec<FieldError> {
+/// What is wrong with labels, annotations, owners and finalizers.
+pub(super) fn metadata_errors(target: &Target, object: &Value) -> Vec<FieldError> {
     let metadata = &object["metadata"];
     let mut errors = Vec::new();
     for (name, value) in metadata["labels"].as_object().into_iter().flatten() {
@@ -42,15 +43,32 @@ pub(super) fn metadata_errors(object: &serde_json::Value) -> Vec<FieldError> {
         let why = qualified(&name.to_lowercase());
         errors.extend(why.iter().map(|why| FieldError::invalid("metadata.annotations", json!(name), why)));
     }
+    errors.extend(owner_errors(&metadata["ownerReferences"]));
     for (at, finalizer) in metadata["finalizers"].as_array().into_iter().flatten().enumerate() {
         let finalizer = finalizer.as_str().unwrap_or_default();
         let field = || format!("metadata.finalizers[{at}]");
         errors.extend(
             qualified(finalizer).iter().map(|why| FieldError::invalid(field(), json!(finalizer), why)),
         );
-        if !finalizer.contains('/') && !matches!(finalizer, "kubernetes" | "orphan" | "foregroundDeletion") {
+        // Not all kinds are looked at by those who look so closely.
+        let is_standard = target.definition.is_some()
+            || &*target.resource.group == "coordination.k8s.io"
+            || finalizer.contains('/');
+        if !is_standard && !matches!(finalizer, "kubernetes" | "orphan" | "foregroundDeletion") {
             let why = "name is neither a standard finalizer name nor is it fully qualified";
             errors.push(FieldError::invalid(field(), json!(finalizer), why));
+        }
+    }
+    errors
+}
+
+fn owner_errors(owners: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for owner in owners.as_array().into_iter().flatten() {
+        let text = |name: &str| owner[name].as_str().unwrap_or_default();
+        for name in ["apiVersion", "kind", "name", "uid"].into_iter().filter(|name| text(name).is_empty()) {
+            let why = if name == "apiVersion" { "version must not be empty" } else { "must not be empty" };
+            errors.push(FieldError::invalid(format!("metadata.ownerReferences.{name}"), json!(""), why));
         }
     }
     errors

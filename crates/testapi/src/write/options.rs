@@ -36,9 +36,9 @@ pub(crate) enum FieldValidation {
 const MANAGER_MAX: usize = 128;
 
 impl WriteOptions {
-    /// For writes of the program itself.
+    /// For writes of the program itself, which nobody warns.
     pub(crate) fn by(manager: &str) -> Self {
-        Self { manager: manager.into(), ..Self::default() }
+        Self { manager: manager.into(), validation: FieldValidation::Ignore, ..Self::default() }
     }
 
     /// `kind` is that of the options: `CreateOptions`, `UpdateOptions`, `PatchOptions`.

@@ -6,9 +6,10 @@ use serde_json::Value;
 use serve::{Object, Status};
 
 use super::metadata::Meta;
+use super::options::FieldValidation;
 use super::{Target, Turn, WriteOptions, input, typed};
-use crate::patch;
-use crate::refusal::{FieldError, invalid_options, unsupported_media_type, unsupported_patch};
+use crate::refusal::{FieldError, invalid, invalid_options, unsupported_media_type, unsupported_patch};
+use crate::{go, patch};
 
 /// A change to an object, in one of the forms of the API.
 #[derive(Debug, Clone)]
@@ -37,7 +38,7 @@ impl Patch {
             MERGE => Ok(Self::Merge(patch::merge_body(body)?)),
             STRATEGIC if !custom => Ok(Self::Strategic(patch::strategic_body(body)?)),
             APPLY => Ok(Self::Apply(input::parse_yaml(body)?)),
-            STRATEGIC => Err(unsupported_media_type(&[JSON, MERGE, APPLY])),
+            _ if custom => Err(unsupported_media_type(&[JSON, MERGE, APPLY])),
             _ => Err(unsupported_patch()),
         }
     }
@@ -52,6 +53,29 @@ impl Patch {
             errors.push(FieldError::required("fieldManager", "is required for apply patch"));
         }
         if errors.is_empty() { Ok(()) } else { Err(invalid_options("PatchOptions", &errors)) }
+    }
+}
+
+impl Patch {
+    /// What to say of fields that no schema has in what the patch has made.
+    fn check_fields(
+        &self,
+        target: &Target,
+        patched: &Value,
+        options: &WriteOptions,
+    ) -> Result<Vec<String>, Status> {
+        if options.validation == FieldValidation::Ignore {
+            return Ok(Vec::new());
+        }
+        let Some(schema) = target.schema() else { return Ok(Vec::new()) };
+        let unknown = schema.unknown_fields(patched);
+        let words: Vec<String> = unknown.iter().map(|path| format!("unknown field {path:?}")).collect();
+        if words.is_empty() || options.validation == FieldValidation::Warn {
+            return Ok(words);
+        }
+        let shown = if let Self::Strategic(patch) = self { go::print(patch) } else { patched.to_string() };
+        let why = format!("strict decoding error: {}", words.join(", "));
+        Err(invalid("", "", "", &[FieldError::invalid("patch", Value::from(shown), &why)]))
     }
 }
 
@@ -70,6 +94,7 @@ impl Turn<'_> {
         let before = typed(&target.resource, &existing);
         let mut object = before.clone();
         apply_to(&mut object, target, patch)?;
+        self.warnings.borrow_mut().extend(patch.check_fields(target, &object, options)?);
         input::check_type(&target.resource, &object)?;
         input::check_name(target, &object)?;
         input::check_namespace(target, &object)?;

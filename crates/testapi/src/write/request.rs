@@ -8,7 +8,7 @@ use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use serde_json::Value;
-use serve::{Body, Object, Resource, ResourceRequest, Route, Serve, Status, route};
+use serve::{Body, Object, Reason, Resource, ResourceRequest, Route, Serve, Status, route};
 
 use super::delete::Deleted;
 use super::duplicates::duplicate_fields;
@@ -46,17 +46,25 @@ impl Answer {
 
 /// Answers any request.
 pub(crate) async fn handle(core: &Arc<Core>, serve: &Serve, request: Request<Bytes>) -> Response<Body> {
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
     let Route::Resource(asked) = route(&parts.method, &parts.uri) else { return serve.read(&parts).await };
+    if let Some(answer) = kubelet(core, &asked) {
+        return answer.unwrap_or_else(|status| Serve::refusal(&status, &parts));
+    }
     let is_scale = asked.subresource.as_deref() == Some("scale");
     let is_write = matches!(parts.method, Method::POST | Method::PUT | Method::PATCH | Method::DELETE);
-    if !is_write && !(is_scale && parts.method == Method::GET) {
+    let is_read = !is_write && (!is_scale || parts.method != Method::GET);
+    if is_read {
         return serve.read(&parts).await;
     }
     let resources = core.resources();
     let resource = resources.find(&asked.group, &asked.version, &asked.plural).cloned();
     let Some(resource) = resource.filter(|resource| resource.namespaced || asked.namespace.is_none()) else {
         return serve.read(&parts).await;
+    };
+    let body = match input::from_protobuf(&resource, &mut parts, body) {
+        Ok(body) => body,
+        Err(status) => return Serve::refusal(&status, &parts),
     };
     let answered = if parts.method == Method::DELETE && asked.name.is_none() {
         delete_collection(core, serve, &resource, &asked, &parts, &body).await
@@ -67,6 +75,21 @@ pub(crate) async fn handle(core: &Arc<Core>, serve: &Serve, request: Request<Byt
         Ok(answer) => render(serve, answer, &parts),
         Err(status) => Serve::refusal(&status, &parts),
     }
+}
+
+/// The answer to what goes on to the kubelet of a pod's node.
+fn kubelet(core: &Arc<Core>, asked: &ResourceRequest) -> Option<Result<Response<Body>, Status>> {
+    let below = asked.subresource.as_deref()?;
+    if asked.plural != "pods" || !matches!(below, "log" | "exec" | "attach" | "portforward") {
+        return None;
+    }
+    let resource = core.resources().find(&asked.group, &asked.version, &asked.plural).cloned()?;
+    let target = Target::new(core, &resource, asked.namespace.as_deref()?, asked.name.as_deref()?)?;
+    Some(kinds::kubelet(&target, below).map(|()| {
+        let mut log = Response::new(serve::full(""));
+        log.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+        log
+    }))
 }
 
 fn render(serve: &Serve, answer: Answer, parts: &Parts) -> Response<Body> {
@@ -102,6 +125,11 @@ impl Writing<'_> {
         let verb = match (&self.parts.method, &self.asked.name) {
             (&Method::POST, None) => "create",
             (&Method::POST, Some(_)) if self.asked.subresource.is_some() => "create",
+            // Who serves custom resources looks at the verb alone.
+            (&Method::POST, Some(_)) if self.resource.typed_items => "create",
+            (&Method::PUT | &Method::PATCH, None) if self.resource.typed_items => {
+                return Err(Status::bad_request("name must be provided"));
+            }
             (&Method::GET, Some(_)) => "get",
             (&Method::PUT, Some(_)) => "update",
             (&Method::PATCH, Some(_)) => "patch",
@@ -115,7 +143,14 @@ impl Writing<'_> {
             return if self.resource.allows(verb) { self.write(verb) } else { Err(method_not_allowed()) };
         };
         let known = self.resource.subresources.iter().find(|known| *known.name == *subresource);
-        let Some(known) = known else { return Err(no_resource()) };
+        let Some(known) = known else {
+            // A custom resource has no path for what it has not; the object is what is not found.
+            return Err(if self.resource.typed_items {
+                self.target()?.not_found()
+            } else {
+                no_resource().about("", "", "")
+            });
+        };
         if !known.verbs.iter().any(|allowed| **allowed == *verb) {
             return Err(method_not_allowed());
         }
@@ -166,8 +201,7 @@ impl Writing<'_> {
         let options = self.options(verb)?;
         let code = |created| if created { StatusCode::CREATED } else { StatusCode::OK };
         if verb == "patch" {
-            let content_type = self.parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-            let patch = Patch::read(&target, content_type.unwrap_or_default(), self.body)?;
+            let patch = self.patch(&target)?;
             patch
                 .check(&options, self.asked.query.get("fieldManager").is_some_and(|name| !name.is_empty()))?;
             let turn = Turn::new(self.core);
@@ -186,6 +220,15 @@ impl Writing<'_> {
         Ok(match written {
             Ok((object, created)) => Answer::object(code(created), &target, object).warning(warnings),
             Err(status) => Answer::json(status.code, status.to_json()).warning(warnings),
+        })
+    }
+
+    fn patch(&self, target: &Target) -> Result<Patch, Status> {
+        let content_type = self.parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        Patch::read(target, content_type.unwrap_or_default(), self.body).map_err(|status| {
+            // What is to be changed is looked for before the change is read.
+            let is_read = status.reason == Reason::BadRequest && target.current().is_none();
+            if is_read { target.not_found() } else { status }
         })
     }
 
@@ -212,8 +255,7 @@ impl Writing<'_> {
         let options = self.options(verb)?;
         let turn = Turn::new(self.core);
         let object = if verb == "patch" {
-            let content_type = self.parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-            let patch = Patch::read(&target, content_type.unwrap_or_default(), self.body)?;
+            let patch = self.patch(&target)?;
             turn.patch_scale(&target, &patch, &options)?
         } else {
             turn.update_scale(&target, &input::parse("Scale", self.body)?, &options)?

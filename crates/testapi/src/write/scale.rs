@@ -7,6 +7,7 @@ use serve::{Object, Status};
 
 use super::patch::{Patch, apply_to};
 use super::{Meta, Target, Turn, WriteOptions, typed};
+use crate::managed::Scaling;
 use crate::refusal::modified;
 use crate::store::decode;
 
@@ -128,7 +129,14 @@ impl Turn<'_> {
         let before = typed(&target.resource, existing);
         let mut object = before.clone();
         set_pointer(&mut object, &paths.spec, replicas.into());
-        let options = WriteOptions { subresource: Some("scale".into()), ..options.clone() };
+        let options = WriteOptions { subresource: Some("scale".into()), applied: true, ..options.clone() };
+        let scaling = match replicas {
+            _ if before.pointer(&paths.spec) == object.pointer(&paths.spec) => Scaling::Same,
+            0 => Scaling::ToZero,
+            _ => Scaling::To,
+        };
+        let field = paths.spec.trim_start_matches('/').replace('/', ".");
+        self.scaled(target, &mut object, &field, scaling, &options);
         self.replace(target, existing, &before, object, &options)
     }
 }

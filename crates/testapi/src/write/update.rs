@@ -17,13 +17,18 @@ impl Turn<'_> {
     pub(crate) fn update(
         &self,
         target: &Target,
-        object: Value,
+        mut object: Value,
         options: &WriteOptions,
     ) -> Result<(Arc<Object>, bool), Status> {
         input::check_name(target, &object)?;
         input::check_namespace(target, &object)?;
         let Some(existing) = target.current() else {
             if kinds::is_created_by_update(target) && !target.status {
+                if !Meta(&object).uid().is_empty() {
+                    return Err(uid_precondition(target, Meta(&object).uid(), ""));
+                }
+                version(&object)?;
+                metadata_mut(&mut object).remove("resourceVersion");
                 let target = Target { name: String::new(), ..target.clone() };
                 return Ok((self.create(&target, object, options)?, true));
             }
@@ -54,7 +59,7 @@ impl Turn<'_> {
         kinds::prepare_update(self, target, before, &mut object, finalize);
         self.restore_generation(target, before, &mut object);
         let mut errors = update_errors(before, &object);
-        errors.extend(names::metadata_errors(&object));
+        errors.extend(names::metadata_errors(target, &object));
         errors.extend(kinds::errors(target, Some(before), &object));
         if !errors.is_empty() {
             return Err(invalid(&target.resource.group, &target.resource.kind, &target.name, &errors));
@@ -63,17 +68,16 @@ impl Turn<'_> {
         set(metadata_mut(&mut object), "resourceVersion", before["metadata"].get("resourceVersion").cloned());
         super::set_type(&target.resource, &mut object);
         managed::keep_times(before, &mut object);
-        let new = encode(&mut object, existing.revision, target.order());
-        if new.body == existing.body {
+        if object == *before {
             return Ok(Arc::clone(existing));
         }
         if options.dry_run {
-            return Ok(Arc::new(new));
+            return Ok(Arc::new(encode(&mut object, existing.revision, target.order())));
         }
         if is_finished(before, &object) {
             self.remove(target, &mut before.clone());
             self.after_removal(target, before);
-            return Ok(Arc::new(new));
+            return Ok(Arc::new(encode(&mut object, existing.revision, target.order())));
         }
         let changed = self.put(target, &mut object);
         self.after_change(target, Some(before), &object);
@@ -104,15 +108,19 @@ impl Turn<'_> {
     }
 }
 
+/// The version that an object says that it is, 0 for none.
+fn version(object: &Value) -> Result<u64, Status> {
+    match Meta(object).resource_version() {
+        "" => Ok(0),
+        asked => asked
+            .parse()
+            .map_err(|_| unknown(format!("strconv.ParseUint: parsing {asked:?}: invalid syntax"))),
+    }
+}
+
 /// That the object is of the version that is to be replaced.
 fn check_version(target: &Target, existing: &Object, object: &Value) -> Result<(), Status> {
-    let asked = Meta(object).resource_version();
-    let version = match asked {
-        "" => 0,
-        asked => asked
-            .parse::<u64>()
-            .map_err(|_| unknown(format!("strconv.ParseUint: parsing {asked:?}: invalid syntax")))?,
-    };
+    let version = version(object)?;
     if version == 0 && !kinds::is_updated_unconditionally(target) {
         let error = FieldError::invalid("metadata.resourceVersion", 0, "must be specified for an update");
         return Err(invalid(&target.resource.group, &target.resource.plural, &target.name, &[error]));
@@ -125,9 +133,11 @@ fn check_version(target: &Target, existing: &Object, object: &Value) -> Result<(
 
 fn uid_precondition(target: &Target, asked: &str, uid: &str) -> Status {
     let resource = &target.resource;
+    // Custom resources are kept below their group.
+    let group = if resource.typed_items { format!("{}/", resource.group) } else { String::new() };
     let key = match target.namespace.as_str() {
-        "" => format!("/registry/{}/{}", resource.plural, target.name),
-        namespace => format!("/registry/{}/{namespace}/{}", resource.plural, target.name),
+        "" => format!("/registry/{group}{}/{}", resource.plural, target.name),
+        namespace => format!("/registry/{group}{}/{namespace}/{}", resource.plural, target.name),
     };
     let why = format!(
         "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition \
@@ -138,16 +148,6 @@ fn uid_precondition(target: &Target, asked: &str, uid: &str) -> Status {
 
 fn update_errors(before: &Value, object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    for name in ["name", "namespace", "uid"] {
-        let (then, now) = (&before["metadata"][name], &object["metadata"][name]);
-        if then != now {
-            errors.push(FieldError::invalid(format!("metadata.{name}"), now, "field is immutable"));
-        }
-    }
-    if let [error] = errors.as_slice() {
-        // The real server looks twice.
-        errors.push(error.clone());
-    }
     let (then, now) = (Meta(before), Meta(object));
     if then.is_being_deleted() {
         let kept = then.finalizers();
@@ -161,6 +161,14 @@ fn update_errors(before: &Value, object: &Value) -> Vec<FieldError> {
             errors.push(FieldError::forbidden("metadata.finalizers", &why));
         }
     }
+    for name in ["name", "namespace", "uid"] {
+        let (then, now) = (&before["metadata"][name], &object["metadata"][name]);
+        if then != now {
+            errors.push(FieldError::invalid(format!("metadata.{name}"), now, "field is immutable"));
+        }
+    }
+    // The real server looks twice.
+    errors.extend(errors.clone());
     errors
 }
 
