@@ -1,6 +1,5 @@
 //! Everything at once: writers, handlers, restarts and a compaction. Whatever happens on the way, at the end all agree
 //! with the server, and nobody was told a story that cannot have happened.
-#![expect(clippy::print_stdout, reason = "shown when a test fails, or to who asks for it")]
 
 mod ledger;
 mod writers;

@@ -3,12 +3,7 @@
 //! Scripts are drawn from seeds. `INFORMER_DIFFERENTIAL_SEEDS=17..18` runs some of them alone; of a script that is run
 //! alone, all requests before the first difference are told.
 
-#![expect(
-    clippy::expect_used,
-    clippy::print_stdout,
-    clippy::panic,
-    reason = "a test may stop at a surprise, its helpers too"
-)]
+#![expect(clippy::expect_used, clippy::panic, reason = "a test may stop at a surprise, its helpers too")]
 
 mod cluster;
 mod explained;

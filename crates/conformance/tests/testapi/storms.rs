@@ -38,13 +38,15 @@ fn mix() -> Mix {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn c1_d1_d2_h1_h3_h10_l2_w1_w11_informers_end_with_what_the_server_has_whatever_goes_wrong() {
-    for seed in 1..=4 {
-        storm(seed).await;
+    for seed in 1..=3 {
+        println!("seed {seed}");
+        let hits = storm(seed).await;
+        println!("seed {seed}: {hits} faults");
     }
 }
 
-async fn storm(seed: u64) {
-    println!("seed {seed}");
+/// Returns how much has gone wrong.
+async fn storm(seed: u64) -> u64 {
     let rig = Rig::own(SERVER, &format!("storm-{seed}"), Needs::default()).await.expect("a server");
     for number in 0..60 {
         rig.create(&format!("object-{number}")).await;
@@ -99,7 +101,7 @@ async fn storm(seed: u64) {
         let story = within("the end of the story", told).await.expect("no panic");
         assert_eq!(story, truth, "seed {seed}: what was told");
     }
-    println!("seed {seed}: {hits} faults");
+    hits
 }
 
 /// Reads until it is told that nothing more will happen; the reader checks each change.

@@ -293,7 +293,7 @@ fn difference(path: &str, ours: &Value, real: &Value) -> Option<String> {
             let missing = real.iter().find(|(name, real)| {
                 !ours.contains_key(*name)
                     && !is_nothing(real)
-                    && !(DEFAULTS.contains(&name.as_str()) && !path.contains("managedFields"))
+                    && (!DEFAULTS.contains(&name.as_str()) || path.contains("managedFields"))
             });
             missing.map(|(name, real)| format!("{path}/{name}: ours nothing, real {real}"))
         }
