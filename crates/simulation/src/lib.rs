@@ -1,6 +1,6 @@
 //! The engine of `informer` under a simulated server, network and clock: one thread, and one seed that decides everything.
 //!
-//! The reflector, the decoders, the cache and the mailboxes are the real ones. Around them is a naive server ([`truth`] is
+//! The reflector, the decoders, the cache and the mailboxes are the real ones. Around them is a naive server (`truth` is
 //! what it remembers), a network that brings bytes in any pieces, late or not at all, readers of any speed, and a clock that
 //! is a number. A [`Plan`] is drawn from a seed and played; after each step the [`Invariant`]s have to hold. At the end
 //! nothing fails any more and everything has to come right.
@@ -18,6 +18,7 @@ mod network;
 pub mod plan;
 mod reader;
 mod render;
+mod served;
 mod server;
 mod shrink;
 mod subscription;

@@ -168,7 +168,7 @@ impl FactoryBuilder {
         self
     }
 
-    /// Waits after failures; [`Informer::set_backoff`] is for one informer.
+    /// Waits after failures; [`Informer::set_backoff`](crate::Informer::set_backoff) is for one informer.
     pub fn backoff(mut self, backoff: BackoffConfig) -> Self {
         self.options.settings.reflector.backoff = backoff;
         self
