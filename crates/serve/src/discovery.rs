@@ -23,6 +23,10 @@ pub(crate) fn answer(catalog: &dyn Catalog, path: &str, headers: &HeaderMap) -> 
     let segments: Vec<&str> = path.strip_suffix('/').unwrap_or(path).split('/').skip(1).collect();
     let resources = catalog.resources();
     let answer = match *segments.as_slice() {
+        ["version"] if !takes_json(headers) => {
+            let message = "406: Not Acceptable\n\nAvailable representations: application/json";
+            answer::status(&Status::new(Reason::NotAcceptable, message).about("", "", ""))
+        }
         ["version"] => json(&version(&catalog.version())),
         // A server of ours has nothing to wait for: while it answers, it is well.
         ["healthz" | "livez" | "readyz"] if !path.ends_with('/') => text(StatusCode::OK, "ok"),
@@ -97,6 +101,13 @@ fn negotiated(headers: &HeaderMap, door: bool, answer: impl FnOnce() -> Response
     }
     let message = format!("only the following media types are accepted: {TYPES}");
     answer::status(&Status::new(Reason::NotAcceptable, message))
+}
+
+/// Whether a client takes JSON in any form.
+fn takes_json(headers: &HeaderMap) -> bool {
+    let mut kinds =
+        accepted(headers).map(|wish| wish.split(';').next().unwrap_or_default().trim()).peekable();
+    kinds.peek().is_none() || kinds.any(|kind| matches!(kind, "application/json" | "application/*" | "*/*"))
 }
 
 /// Whether a client takes JSON without further conditions.

@@ -13,12 +13,19 @@ use crate::process;
 pub(crate) struct Artifact {
     pub(crate) package_id: String,
     pub(crate) target: Target,
+    pub(crate) profile: Profile,
     pub(crate) executable: PathBuf,
 }
 
 #[derive(Deserialize)]
 pub(crate) struct Target {
     pub(crate) name: String,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Profile {
+    /// Whether it is a program of tests; cargo builds those that such a program may call, too.
+    pub(crate) test: bool,
 }
 
 /// Has cargo build something, without passing arguments to rustc, and returns the programs.

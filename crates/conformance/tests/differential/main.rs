@@ -68,7 +68,7 @@ async fn both_servers_answer_the_same() {
             let (truth, ours) = explained::strip(request, truth, ours);
             if truth != ours {
                 differences += 1;
-                if differences <= 45 {
+                if differences <= 30 {
                     if seeds.end - seeds.start == 1 {
                         report.extend(
                             script[..number]

@@ -70,8 +70,30 @@ fn evict(turn: &Turn<'_>, target: &Target, eviction: &Value) -> Result<(StatusCo
     }
     let options = serde_json::to_vec(&eviction["deleteOptions"]).unwrap_or_default();
     let options = if eviction["deleteOptions"].is_object() { options } else { Vec::new() };
-    turn.delete(target, &DeleteOptions::from_body(&options)?)?;
+    let options = DeleteOptions::from_body(&options)?;
+    if !options.dry_run {
+        mark_as_evicted(turn, target)?;
+    }
+    turn.delete(target, &options)?;
     Ok(done())
+}
+
+/// Tells those who watch the pod why it goes.
+fn mark_as_evicted(turn: &Turn<'_>, target: &Target) -> Result<(), Status> {
+    const KIND: &str = "DisruptionTarget";
+    let mut pod = typed(&target.resource, &*target.current().ok_or_else(|| target.not_found())?);
+    let mut conditions = pod["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    if conditions.iter().any(|condition| condition["type"] == KIND && condition["status"] == "True") {
+        return Ok(());
+    }
+    conditions.retain(|condition| condition["type"] != KIND);
+    conditions.push(
+        json!({ "type": KIND, "status": "True", "lastProbeTime": null, "lastTransitionTime": turn.now(),
+        "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting" }),
+    );
+    pod["status"]["conditions"] = conditions.into();
+    turn.put_whole(target, pod, &WriteOptions::default());
+    Ok(())
 }
 
 fn token(turn: &Turn<'_>, target: &Target, mut request: Value) -> Result<(StatusCode, Value), Status> {

@@ -160,7 +160,7 @@ fn applied(
 
     let found = differences(live, &new, writer);
     let changed = found.modified.clone().union(&found.added);
-    let conflicts: Vec<Conflict> = owned
+    let mut conflicts: Vec<Conflict> = owned
         .iter()
         .filter(|(other, entry)| **other != owner && entry.fields.has_any(&changed))
         .flat_map(|(other, entry)| {
@@ -169,6 +169,11 @@ fn applied(
         })
         .collect();
     if !conflicts.is_empty() && !force {
+        // By the texts that the real server knows owners by, in which a subresource comes after a comma.
+        conflicts.sort_by_key(|conflict| {
+            let Owner { manager, kind, api_version, subresource } = conflict.owner.clone();
+            (manager, kind, api_version, subresource.is_empty(), subresource)
+        });
         return Err(conflicts);
     }
     take(&mut owned, &found.all(), Some(&owner));

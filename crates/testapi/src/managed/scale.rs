@@ -42,6 +42,8 @@ pub(crate) fn scaled(object: &mut Value, replicas: &str, scaling: Scaling, write
             owned.retain(|_, entry| !entry.fields.is_empty());
         }
         Scaling::ToZero => take(&mut owned, &field, None),
+        // Where nobody owned it, as of an object without entries, nobody begins to.
+        Scaling::To if owned.values().all(|entry| !entry.fields.has_any(&field)) => {}
         Scaling::To => {
             let owner = writer.owner(Kind::Update);
             take(&mut owned, &field, Some(&owner));

@@ -87,7 +87,7 @@ fn kubelet(core: &Arc<Core>, asked: &ResourceRequest) -> Option<Result<Response<
     let target = Target::new(core, &resource, asked.namespace.as_deref()?, asked.name.as_deref()?)?;
     Some(kinds::kubelet(&target, below).map(|()| {
         let mut log = Response::new(serve::full(""));
-        log.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+        *log.status_mut() = StatusCode::NO_CONTENT;
         log
     }))
 }

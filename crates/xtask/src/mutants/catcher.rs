@@ -56,7 +56,10 @@ impl Catcher {
                 ("crates/conformance", vec![])
             }
         };
-        for artifact in artifact::build(&mut cargo)? {
+        let is_test = self != Self::Simulation;
+        for artifact in
+            artifact::build(&mut cargo)?.iter().filter(|artifact| artifact.profile.test == is_test)
+        {
             let mut program = limited(&artifact.executable);
             program.args(&arguments).current_dir(scratch.root().join(folder));
             if let Some(found) = first_finding(&mut program)? {
