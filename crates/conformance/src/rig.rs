@@ -159,11 +159,13 @@ impl Rig {
     /// Ends the server in an orderly way and starts it again.
     pub async fn restart(&self) {
         self.server.restart().await;
+        self.answers().await;
     }
 
     /// Ends the server at once and starts it again, with nothing in its watch cache.
     pub async fn kill_restart(&self) {
         self.server.kill_restart().await;
+        self.answers().await;
     }
 
     /// Ends the server in an orderly way, for now.
@@ -174,6 +176,13 @@ impl Rig {
     /// Starts the server again.
     pub async fn start(&self) {
         self.server.start().await;
+        self.answers().await;
+    }
+
+    /// Waits until the server answers, and with it until the client has found out which of its connections are gone.
+    async fn answers(&self) {
+        let asking = async { while self.client.apiserver_version().await.is_err() {} };
+        within("an answer of the server", asking).await;
     }
 
     /// Makes old revisions of objects unknown to the server.

@@ -1,5 +1,6 @@
 //! What the people and controllers of the demo do: requests, and pauses between them.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -26,6 +27,16 @@ pub enum Verb {
     Patch,
     /// DELETE
     Delete,
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Create => "create",
+            Self::Patch => "patch",
+            Self::Delete => "delete",
+        })
+    }
 }
 
 /// Some requests that come together, after a pause.

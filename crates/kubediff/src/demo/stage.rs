@@ -12,12 +12,20 @@ use crate::render::painter::DIM;
 
 /// Something that the story wanted was refused: a fault of the demo.
 #[derive(Debug, thiserror::Error)]
-#[error("the demo's API server refused {verb:?} {path}")]
+#[error("the demo's API server refused to {verb} {path}: {reason}")]
 pub struct Refused {
     verb: Verb,
     path: String,
-    #[source]
-    error: Box<dyn std::error::Error + Send + Sync>,
+    reason: String,
+    /// What HTTP says, if there was an answer.
+    code: Option<u16>,
+}
+
+impl Refused {
+    /// Whether a spectator was there before: what is gone, has come or is about to go is theirs.
+    fn is_of_a_spectator(&self) -> bool {
+        matches!(self.code, Some(403 | 404 | 409))
+    }
 }
 
 pub(super) struct Stage {
@@ -36,10 +44,12 @@ impl Stage {
         self.say("A small shop. Look at it in another terminal, or change something yourself:");
         self.say(&format!("    export KUBECONFIG={}", kubeconfig.display()));
         self.say("    kubectl -n shop get pods -w");
-        self.say("    kubectl -n shop set image deploy/cart cart=registry.example.com/shop/cart:3.0.0");
+        self.say("    kubectl -n shop edit configmap web-config");
+        self.say("    kubectl -n shop create configmap hello --from-literal=who=me");
+        self.say("No controllers run: nobody but the story makes pods.");
     }
 
-    /// Plays until something is refused.
+    /// Plays until something is refused that has to work.
     pub(super) async fn play(&self, mut story: Story) -> Refused {
         loop {
             let Step { pause, caption, acts } = story.step();
@@ -48,8 +58,9 @@ impl Stage {
                 self.say(&format!("\n-- {caption}"));
             }
             for act in acts {
-                if let Err(refused) = self.perform(&act).await {
-                    return refused;
+                match self.perform(&act).await {
+                    Err(refused) if !refused.is_of_a_spectator() => return refused,
+                    _ => {}
                 }
             }
         }
@@ -73,13 +84,12 @@ impl Stage {
             .header(http::header::CONTENT_TYPE, content)
             .header(http::header::USER_AGENT, act.manager)
             .body(body);
-        let refused = |error: Box<dyn std::error::Error + Send + Sync>| Refused {
-            verb: act.verb,
-            path: act.path.clone(),
-            error,
-        };
-        let request = request.map_err(|error| refused(Box::new(error)))?;
-        self.client.request_text(request).await.map_err(|error| refused(Box::new(error)))?;
+        let refused = |reason: String, code| Refused { verb: act.verb, path: act.path.clone(), reason, code };
+        let request = request.map_err(|error| refused(error.to_string(), None))?;
+        self.client.request_text(request).await.map_err(|error| match error {
+            kube_client::Error::Api(status) => refused(status.message.clone(), Some(status.code)),
+            error => refused(informer::error_chain(&error), None),
+        })?;
         Ok(())
     }
 

@@ -363,7 +363,9 @@ impl Story {
                 let delete = Act::delete(CONTROLLERS, path_of("v1", "pods", &pod.name));
                 self.steps.push_back(Step::after(0.5, [delete]));
             }
-            let mut acts = Vec::new();
+            let counted = json!({ "status": { "currentReplicas": replicas } });
+            let autoscalers = path("autoscaling/v2", "horizontalpodautoscalers");
+            let mut acts = vec![Act::patch(CONTROLLERS, format!("{autoscalers}/web/status"), counted)];
             self.report(0, &mut acts);
             self.steps.push_back(Step::after(0.3, acts));
         }

@@ -51,6 +51,32 @@ fn a_seed_is_a_story() {
     assert_ne!(play(7), play(8));
 }
 
+#[tokio::test]
+async fn a_spectator_who_deletes_the_shop_does_not_end_the_demo() {
+    let session = tokio::task::spawn_blocking(|| {
+        let mut session = Session::demo(&["--seed", "3", "--speed", "20", "--color", "never"]);
+        let kubeconfig = session.note("export KUBECONFIG=");
+        session.note("watching");
+        (session, kubeconfig)
+    });
+    let (mut session, kubeconfig) = session.await.unwrap();
+    let (_, path) = kubeconfig.split_once('=').unwrap();
+    let kubeconfig = kube_client::config::Kubeconfig::read_from(path).unwrap();
+    let config = kube_client::Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await.unwrap();
+    let client = kube_client::Client::try_from(config).unwrap();
+    let namespaces = kube_client::Api::<k8s_openapi::api::core::v1::Namespace>::all(client.clone());
+    namespaces.delete("shop", &Default::default()).await.unwrap();
+
+    // The nodes are another place, where the story goes on.
+    let session = tokio::task::spawn_blocking(move || {
+        session.line(&["- namespaces shop", "deleted"]);
+        session.line(&["~ nodes node-", "updated"]);
+        session
+    });
+    let (_, notes, status) = session.await.unwrap().interrupt();
+    assert!(status.success(), "{status} {notes:?}");
+}
+
 #[test]
 fn the_demo_shows_a_day_in_a_shop() {
     let mut session = Session::demo(&["--seed", "7", "--speed", "20", "--color", "never"]);
