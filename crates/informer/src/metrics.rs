@@ -7,6 +7,7 @@
 
 mod counters;
 mod exposition;
+mod labels;
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -35,8 +36,8 @@ pub use exposition::Format;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct InformerMetrics {
-    /// What tells it from others in a monitoring system: names and values of labels, no two informers of a factory with
-    /// the same. Never an object's name.
+    /// What tells it from others in a monitoring system: names and values of labels, no two informers of a [`FactoryMetrics`]
+    /// with the same. Never an object's name.
     pub labels: Vec<(String, String)>,
     /// Of what.
     pub resource: ResourceType,
@@ -140,6 +141,10 @@ pub struct FactoryMetrics {
 impl FactoryMetrics {
     /// With one more label on everything, in front: where a program has several factories, it tells them apart.
     ///
+    /// A name that labels cannot have is made one: what is no ASCII letter, digit or `_` becomes a `_`, one is put before
+    /// a digit in front, of several `_` in front one is left, and where nothing else is the name is `label`. A name that is taken, by a label of ours or an
+    /// earlier one, gets a `_` behind. [`InformerMetrics::labels`] has what came of it.
+    ///
     /// ```no_run
     /// # fn example(east: informer::SharedInformerFactory, west: informer::SharedInformerFactory) {
     /// use informer::metrics::Format;
@@ -151,15 +156,18 @@ impl FactoryMetrics {
     #[must_use]
     pub fn labelled(mut self, name: &str, value: &str) -> Self {
         for informer in &mut self.informers {
-            informer.labels.insert(0, (name.to_owned(), value.to_owned()));
+            labels::add(&mut informer.labels, name, value);
         }
+        labels::tell_apart(&mut self.informers);
         self
     }
 
-    /// These and others.
+    /// These and others. One of the others with labels that are here already, as where nothing was
+    /// [`labelled`](Self::labelled), gets another number as its label `informer`: the lowest that is free.
     #[must_use]
     pub fn and(mut self, others: Self) -> Self {
         self.informers.extend(others.informers);
+        labels::tell_apart(&mut self.informers);
         self
     }
 

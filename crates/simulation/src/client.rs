@@ -17,6 +17,7 @@ use crate::invariant::{Invariant, Violation};
 use crate::network::{Arrival, Head, LinkId};
 use crate::plan::Setup;
 use crate::reader::Decoder;
+use crate::served::Served;
 use crate::server::Server;
 use crate::trace::Trace;
 use crate::truth::{Key, namespace};
@@ -50,6 +51,10 @@ pub(crate) struct Client {
     /// How many requests there were.
     pub(crate) asked: u32,
     asked_now: (Time, u32),
+    /// Whether the last request named a version.
+    names_version: bool,
+    /// The watch under way, if that is what was asked for last.
+    watch: Option<Served>,
     /// The past that its content is of.
     pub(crate) epoch: usize,
     is_synced: bool,
@@ -89,6 +94,8 @@ impl Client {
             not_before: Time::ZERO,
             asked: 0,
             asked_now: (Time::ZERO, 0),
+            names_version: false,
+            watch: None,
             epoch: 0,
             is_synced: false,
             is_deceived: false,
@@ -239,6 +246,11 @@ impl Client {
 impl Client {
     fn input(&mut self, around: &mut Around<'_>, input: Input) -> Result<(), Violation> {
         around.trace.line(|| format!("       {} <- {}", self.name(), shown(&input)));
+        let goes_on =
+            matches!(input, Input::End) && self.watch.is_some_and(|watch| watch.is_enough(around.now));
+        if let Some(watch) = &mut self.watch {
+            watch.hear(around.now, &input);
+        }
         self.reflector.handle(around.now, input);
         while let Some(output) = self.reflector.poll_output() {
             match output {
@@ -250,7 +262,9 @@ impl Client {
                 Output::Report(report) => self.report(around, &report),
             }
         }
-        Ok(())
+        Invariant::Request.holds(!goes_on || self.watch.is_some_and(Served::is_new), || {
+            format!("a watch that was served has ended, and no watch follows: {}", self.status)
+        })
     }
 
     fn name(&self) -> &'static str {
@@ -277,6 +291,14 @@ impl Client {
         if !is_page {
             self.doubts_of_list.clear();
         }
+        self.names_version = !match request {
+            Request::List(list) => list.resource_version.is_unset(),
+            Request::Watch(watch) => watch.resource_version.is_unset(),
+        };
+        self.watch = match request {
+            Request::Watch(watch) if !watch.initial_events => Some(Served::asked()),
+            _ => None,
+        };
         self.decoder = Some(match request {
             Request::List(_) => Decoder::list(),
             Request::Watch(_) => Decoder::watch(),
@@ -321,10 +343,13 @@ impl Client {
             }
             Status::Denied { status } => {
                 self.not_before = around.now + ReflectorConfig::default().denied_retry;
-                Invariant::Connection
-                    .holds(matches!(status.code, 400 | 401 | 403 | 404 | 405 | 406 | 415 | 422), || {
-                        format!("denied by {status}")
-                    })?;
+                // What is wrong with a request may be its version.
+                let is_right = match status.code {
+                    401 | 403 | 404 => true,
+                    400 | 405 | 406 | 415 | 422 => !self.names_version,
+                    _ => false,
+                };
+                Invariant::Connection.holds(is_right, || format!("denied by {status}"))?;
             }
             Status::Live { .. } => {
                 Invariant::Connection.holds(around.content.store.is_source_synced(self.source), || {
@@ -401,6 +426,8 @@ impl Client {
             self.deceived(around);
         }
         let reached = number(&version);
+        // What came as a stream goes on as the watch.
+        self.watch = Some(Served::accepted(around.now));
         // Versions of another past say nothing about this one.
         self.doubts.retain(|_, doubt| *doubt > reached && epoch == self.epoch);
         (self.epoch, self.is_synced) = (epoch, true);

@@ -20,7 +20,7 @@ pub enum Invariant {
     /// versions cannot be compared.
     Progress,
     /// Requests are as the protocol wants them: none asks for something older than what was seen, a watch starts where
-    /// the last one ended, a page has no version (L2, L4, W1, W2, W3).
+    /// the last one ended, at once where that one was served and ended well, a page has no version (L2, L4, W1, W2, W3).
     Request,
     /// Nothing is asked for before the wait after a failure is over, no wait is too long or too short, and no moment
     /// has more than a handful of requests (W5, W14).

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use simulation::{Plan, Trace, Violation, run, shrink};
 
-const USAGE: &str = "usage: simulation --seeds A..B | --seed S [--trace]";
+const USAGE: &str = "usage: simulation --seeds A..B | --seed S [--trace], where A < B";
 /// Failures after which the rest is of no interest.
 const ENOUGH_FAILURES: u64 = 10;
 const PROGRESS_EVERY: Duration = Duration::from_secs(10);
@@ -37,10 +37,11 @@ fn usage() -> ExitCode {
     ExitCode::from(2)
 }
 
-/// Reads `A..B`.
+/// Reads `A..B`. An empty range is none: playing nothing would look like success.
 fn seeds(text: &str) -> Option<Range<u64>> {
     let (start, end) = text.split_once("..")?;
-    Some(start.parse().ok()?..end.parse().ok()?)
+    let seeds = start.parse().ok()?..end.parse().ok()?;
+    (!seeds.is_empty()).then_some(seeds)
 }
 
 fn play_one(seed: u64, with_trace: bool) -> ExitCode {
@@ -151,5 +152,18 @@ impl Tally {
             "{played} seeds in {seconds:.1} s, {:.0} seeds/s; {steps} steps; {compared} compared as a whole",
             played as f64 / seconds
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::seeds;
+
+    #[test]
+    fn an_empty_range_of_seeds_is_refused() {
+        assert_eq!(seeds("5..10"), Some(5..10));
+        for wrong in ["10..5", "5..5", "5", "..", "a..b"] {
+            assert_eq!(seeds(wrong), None, "{wrong}");
+        }
     }
 }

@@ -113,8 +113,14 @@ fn deleted(cache: &Cache, json: &[u8]) -> Input {
         Ok(Read::Unchanged(key)) => Input::Unchanged(key),
         Ok(Read::Object(object)) => Input::Event(EventKind::Deleted, Arc::new(object)),
         Err(Unreadable { key, reason, is_other_kind }) => {
-            let known = key.as_ref().filter(|_| !is_other_kind).and_then(|key| cache.get(key));
-            known.map_or(Input::Unreadable { key, reason }, |known| Input::Event(EventKind::Deleted, known))
+            let Some(gone) = key.clone().filter(|_| !is_other_kind) else {
+                return Input::Unreadable { key, reason };
+            };
+            match cache.get(&gone) {
+                Some(known) => Input::Event(EventKind::Deleted, known),
+                // No version of it was ever good.
+                None => Input::Unchanged(gone),
+            }
         }
     }
 }

@@ -25,8 +25,9 @@ pub(crate) struct Subscription {
     told_synced: bool,
     /// What belongs to the first content, once that is known.
     first: Option<Vec<Arc<Object>>>,
-    /// Exactly what is to be told, where nothing may be merged.
+    /// Exactly what is to be told or dropped, where nothing may be merged.
     exact: Option<VecDeque<(u64, Change)>>,
+    cache_synced: bool,
 }
 
 enum Phase {
@@ -48,7 +49,7 @@ impl Subscription {
             Mode::Merged(capacity) => every(capacity, WhenFull::Coalesce),
             Mode::Dropped(capacity) => every(capacity, WhenFull::Drop),
         };
-        let exact = reading.mode == Mode::Merged(PLENTY) && !reading.split;
+        let exact = (reading.mode == Mode::Merged(PLENTY) || is_dropped(reading.mode)) && !reading.split;
         Self {
             reading,
             mailbox: Mailbox::new(Delivery { mode, split_recreated: reading.split }, cache_synced),
@@ -59,6 +60,7 @@ impl Subscription {
             told_synced: false,
             first: None,
             exact: exact.then(VecDeque::new),
+            cache_synced,
         }
     }
 
@@ -86,15 +88,22 @@ impl Subscription {
     }
 
     pub(crate) fn offer(&mut self, revision: u64, change: &Change) {
-        if let Some(exact) = &mut self.exact {
+        let may_merge = self.may_merge(!self.cache_synced);
+        if let Some(exact) = self.exact.as_mut().filter(|_| !may_merge) {
             exact.push_back((revision, change.clone()));
         }
         self.mailbox.offer(revision, change);
     }
 
     pub(crate) fn cache_synced(&mut self, snapshot: &Snapshot) {
+        self.cache_synced = true;
         self.first = Some(snapshot.iter().cloned().collect());
         self.mailbox.cache_synced();
+    }
+
+    /// Where changes are dropped the first content is kept, but merged.
+    fn may_merge(&self, initial: bool) -> bool {
+        initial && is_dropped(self.reading.mode)
     }
 
     pub(crate) fn take(&mut self) -> Option<Notice> {
@@ -127,18 +136,28 @@ impl Subscription {
             Notice::Lagged(count) => {
                 let drops = matches!(self.reading.mode, Mode::Dropped(capacity) if capacity < PLENTY);
                 Invariant::Story.holds(drops && *count > 0, || format!("lagged by {count}"))?;
+                if let Some(exact) = &mut self.exact {
+                    let count = usize::try_from(*count).unwrap_or(usize::MAX);
+                    Invariant::Story.holds(count <= exact.len(), || {
+                        format!("lagged by {count}, and only {} were left to tell", exact.len())
+                    })?;
+                    exact.drain(..count);
+                }
                 self.unsure = [true; KEYS as usize];
                 Ok(())
             }
         }
     }
 
-    /// Each change as it was made, where none may be merged.
+    /// Each change as it was made, and none left out but those that were counted, where none may be merged.
     fn told_in_order(&mut self, change: &Change, initial: bool) -> Result<(), Violation> {
         if self.present_left > 0 {
             self.present_left -= 1;
             let is_addition = initial && matches!(change.delta, Delta::Added(_));
             return Invariant::Story.holds(is_addition, || format!("{change:?} instead of what was there"));
+        }
+        if self.may_merge(initial) {
+            return Ok(());
         }
         let Some(exact) = &mut self.exact else { return Ok(()) };
         let made = exact.pop_front().map(|(_, made)| made);
@@ -236,6 +255,9 @@ impl Subscription {
         if self.mailbox.backlog() > 0 {
             return Err(format!("{} are left though there is no more", self.mailbox.backlog()));
         }
+        if let Some((_, made)) = self.exact.iter().flatten().next() {
+            return Err(format!("{made:?} was neither told nor counted"));
+        }
         if self.told_synced != cache_synced {
             return Err(format!("told to be synced: {}, synced: {cache_synced}", self.told_synced));
         }
@@ -253,6 +275,10 @@ impl Subscription {
         }
         Ok(())
     }
+}
+
+fn is_dropped(mode: Mode) -> bool {
+    matches!(mode, Mode::Dropped(_))
 }
 
 /// The same version, if perhaps fetched again.

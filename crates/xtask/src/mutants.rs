@@ -28,10 +28,7 @@ pub(crate) struct Options<'a> {
 }
 
 pub(crate) fn run(tree: &Tree, options: &Options<'_>) -> Result<(), Error> {
-    let mut mutants = Mutant::all(tree)?;
-    let is_wanted =
-        |name: &str| options.only.is_empty() || options.only.iter().any(|part| name.contains(part));
-    mutants.retain(|mutant| is_wanted(&mutant.name));
+    let mutants = wanted(Mutant::all(tree)?, options.only)?;
     let scratch = Scratch::of(tree)?;
     for mutant in &mutants {
         mutant.check(scratch.root())?;
@@ -41,9 +38,10 @@ pub(crate) fn run(tree: &Tree, options: &Options<'_>) -> Result<(), Error> {
     for catcher in options.by.iter().filter(|catcher| !catchers.contains(catcher)) {
         println!("There is no {catcher} yet.");
     }
+    let clauses: Vec<&str> = mutants.iter().map(|mutant| mutant.clause.as_str()).collect();
     for catcher in &catchers {
         println!("{catcher}, without any bug");
-        if let Some(found) = catcher.catch(&scratch, options.seeds)? {
+        if let Some(found) = catcher.catch(&scratch, options.seeds, &clauses)? {
             return Err(Error::Found(format!("{catcher} fails without any bug: {found}")));
         }
     }
@@ -54,7 +52,8 @@ pub(crate) fn run(tree: &Tree, options: &Options<'_>) -> Result<(), Error> {
         let mut caught = Vec::new();
         for catcher in &catchers {
             if options.all || caught.is_empty() {
-                caught.extend(catcher.catch(&scratch, options.seeds)?.map(|found| (catcher, found)));
+                let found = catcher.catch(&scratch, options.seeds, &[&mutant.clause])?;
+                caught.extend(found.map(|found| (catcher, found)));
             }
         }
         mutant.revert(scratch.root())?;
@@ -74,9 +73,34 @@ pub(crate) fn run(tree: &Tree, options: &Options<'_>) -> Result<(), Error> {
     }
 }
 
+/// Those with one of `only` in their name; each of these has to be in one, or a typo would look like success.
+fn wanted(mut mutants: Vec<Mutant>, only: &[String]) -> Result<Vec<Mutant>, Error> {
+    let is_in = |part: &String, mutant: &Mutant| mutant.name.contains(part);
+    if let Some(part) = only.iter().find(|part| !mutants.iter().any(|mutant| is_in(part, mutant))) {
+        let names: Vec<_> = mutants.iter().map(|mutant| mutant.name.as_str()).collect();
+        return Err(Error::missing(format!("a mutant `{part}`"), format!("there are {}", names.join(", "))));
+    }
+    mutants.retain(|mutant| only.is_empty() || only.iter().any(|part| is_in(part, mutant)));
+    Ok(mutants)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_mutants_that_there_are_can_be_asked_for() {
+        let wanted = |only: &[&str]| {
+            let only: Vec<_> = only.iter().map(|part| (*part).to_owned()).collect();
+            let names =
+                |mutants: Vec<Mutant>| mutants.into_iter().map(|mutant| mutant.name).collect::<Vec<_>>();
+            wanted(Mutant::all(&Tree::here()).unwrap(), &only).map(names)
+        };
+        assert!(wanted(&[]).unwrap().len() >= 10);
+        assert_eq!(wanted(&["text-is-cut"]).unwrap(), ["20-text-is-cut"]);
+        let refused = wanted(&["text-is-cut", "typo"]).unwrap_err().to_string();
+        assert!(refused.contains("`typo`") && refused.contains("20-text-is-cut"), "{refused}");
+    }
 
     #[test]
     fn each_mutant_applies_to_the_tree_and_says_what_it_does() {

@@ -34,6 +34,7 @@ async fn f1_f6_all_views_of_a_resource_share_one_watch() {
     rig.create("b").await;
     let mut told = Told::every(&factory.informer_of(config_maps()));
     assert_eq!(told.first_content().await[0], "initial a");
+    rig.wire.until_listed(1).await;
     assert_eq!((rig.wire.lists().len(), rig.wire.watches().len()), (1, 1));
 }
 

@@ -7,6 +7,7 @@ mod denied;
 mod factories;
 mod handlers;
 mod list;
+mod observed;
 mod streaming;
 mod watch;
 

@@ -36,13 +36,13 @@ const AT_ONCE: usize = 100;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn both_servers_answer_the_same() {
+    let seeds = seeds();
     let Some(real) = Rig::own(Kind::Real, "differential", Needs::default()).await else { return };
     let Some(embedded) = Rig::own(Kind::TestApi, "differential", Needs::default()).await else { return };
     let templates = Arc::new(templates(&real).await);
     for rig in [&real, &embedded] {
         rig.define(&widgets()).await;
     }
-    let seeds = seeds();
     println!("seeds {seeds:?}");
     let mut compared = stream::iter(seeds.clone())
         .map(|seed| {
@@ -99,7 +99,9 @@ fn script_of(seed: u64, templates: &Templates) -> Vec<Request> {
 fn seeds() -> Range<u64> {
     let Ok(text) = std::env::var("INFORMER_DIFFERENTIAL_SEEDS") else { return SEEDS };
     let (start, end) = text.split_once("..").expect("INFORMER_DIFFERENTIAL_SEEDS is A..B");
-    start.parse().expect("a number")..end.parse().expect("a number")
+    let seeds = start.parse().expect("a number")..end.parse().expect("a number");
+    assert!(!seeds.is_empty(), "INFORMER_DIFFERENTIAL_SEEDS={text} has no seed: nothing would be compared");
+    seeds
 }
 
 fn describe(report: &mut String, seed: u64, number: usize, request: &Request, truth: &Answer, ours: &Answer) {

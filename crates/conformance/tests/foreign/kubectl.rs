@@ -1,4 +1,4 @@
-//! A session with kubectl: what somebody types who has a cluster. The same lines were given to a real server.
+//! A session with kubectl: what somebody types who has a cluster.
 
 mod apply;
 mod change;

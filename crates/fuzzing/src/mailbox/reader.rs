@@ -1,6 +1,6 @@
 //! Objects and changes in short, and a reader that holds a mailbox to its promises.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use informer_core::mailbox::{Delivery, Mailbox, Mode, Notice, WhenFull};
@@ -83,10 +83,12 @@ pub struct Reader {
     pub believed: BTreeMap<String, Arc<Object>>,
     /// Whether it was told that the first content is complete.
     pub synced: bool,
-    /// Changes that it was told.
-    pub changes: u64,
+    /// Changes that it was told and that are no first content.
+    pub later: u64,
     /// Changes that it was told to have missed.
     pub lagged: u64,
+    /// Keys that it was told of since it missed something last.
+    heard_since: BTreeSet<String>,
     split: bool,
 }
 
@@ -94,6 +96,11 @@ impl Reader {
     /// One that has heard nothing.
     pub fn new(delivery: Delivery) -> Self {
         Self { split: delivery.split_recreated, ..Self::default() }
+    }
+
+    /// Whether what it believes of a key has to be true: it has missed nothing, or heard of the key since.
+    pub fn is_sure_of(&self, key: &str) -> bool {
+        self.lagged == 0 || self.heard_since.contains(key)
     }
 
     /// Takes a notice.
@@ -112,11 +119,12 @@ impl Reader {
             Notice::Lagged(0) => return Err("lagged by nothing".to_owned()),
             Notice::Lagged(dropped) => {
                 self.lagged += dropped;
+                self.heard_since.clear();
                 return Ok(());
             }
             Notice::Change { change, initial } => (change, initial),
         };
-        self.changes += 1;
+        self.later += u64::from(!initial);
         if initial == self.synced {
             return Err(format!("synced: {}, but told: {told}", self.synced));
         }
@@ -134,10 +142,11 @@ impl Reader {
                 (follows(&old) && !backwards, None)
             }
         };
-        // After a gap a story may begin anywhere.
-        if !legal && self.lagged == 0 {
+        // After a gap a key's story may begin anywhere.
+        if !legal && self.is_sure_of(&key) {
             return Err(format!("{told}, after {before:?}"));
         }
+        self.heard_since.insert(key.clone());
         match after {
             Some(object) => self.believed.insert(key, object),
             None => self.believed.remove(&key),

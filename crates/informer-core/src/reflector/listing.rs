@@ -170,9 +170,13 @@ impl Reflector {
             self.output(Output::Report(Report::Disconnected(Cause::VersionUnavailable(status))));
             return self.list_most_recent(now);
         }
-        // A page's token may be what is wrong; the whole list has no such excuse.
+        // A page's token may be what is wrong; the whole list has no such excuse, unless it names a version.
         let hopeless = status.is_unsupported() && !listing.continued;
         self.store(StoreOperation::Discard);
+        if hopeless && versioned {
+            self.output(Output::Report(Report::Disconnected(Cause::Refused(status))));
+            return self.list_most_recent(now);
+        }
         if hopeless { self.deny(now, status) } else { self.refused(now, status, Next::Sync) }
     }
 

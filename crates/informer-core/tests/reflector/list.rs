@@ -547,3 +547,109 @@ fn w15_a_list_that_the_server_will_never_answer_is_denied() {
     let record = play_with(any(), "start\naccept\nitems a@5\ndone rv=10 continue=x\nrefuse 400 BadRequest");
     assert!(record.contains("retrying") && !record.contains("denied"), "{record}");
 }
+
+#[test]
+fn w15_a_version_that_is_refused_is_left_out_once_before_the_list_counts_as_denied() {
+    expect![[r#"
+        > start
+          connecting
+          LIST rv=""
+        > items a@5
+        > done rv=10
+          commit "10"
+          + a@5 by list
+          WATCH rv="10"
+        > error 500 Whatever
+          cancel
+          disconnected: the watch ended with an error: 500 Whatever
+          retrying 1: the watch ended with an error: 500 Whatever
+        > deadline
+          connecting
+          LIST rv="10"
+        > refuse 400 BadRequest
+          discard
+          disconnected: the server refused: 400 BadRequest
+          connecting
+          LIST rv=""
+        > items a@5 b@7
+        > done rv=12
+          commit "12"
+          + b@7 by list
+          WATCH rv="12"
+        > error 500 Whatever
+          cancel
+          disconnected: the watch ended with an error: 500 Whatever
+          retrying 2: the watch ended with an error: 500 Whatever
+        > deadline
+          connecting
+          LIST rv="12"
+        > refuse 400 BadRequest
+          discard
+          disconnected: the server refused: 400 BadRequest
+          connecting
+          LIST rv=""
+        > refuse 400 BadRequest
+          discard
+          disconnected: the server refused: 400 BadRequest
+          denied: 400 BadRequest
+        > deadline
+          connecting
+          LIST rv=""
+        > refuse 400 BadRequest
+          discard
+          disconnected: the server refused: 400 BadRequest
+          denied: 400 BadRequest
+        > deadline
+          connecting
+          LIST rv=""
+        > done rv=13
+          commit "13"
+          - a@5 by list
+          - b@7 by list
+          WATCH rv="13"
+        > error 500 Whatever
+          cancel
+          disconnected: the watch ended with an error: 500 Whatever
+          retrying 3: the watch ended with an error: 500 Whatever
+        > deadline
+          connecting
+          LIST rv="13"
+    "#]]
+    .assert_eq(&play(
+        "start
+         items a@5
+         done rv=10
+         error 500 Whatever
+         deadline
+         refuse 400 BadRequest
+         items a@5 b@7
+         done rv=12
+         error 500 Whatever
+         deadline
+         refuse 400 BadRequest
+         refuse 400 BadRequest
+         deadline
+         refuse 400 BadRequest
+         deadline
+         done rv=13
+         error 500 Whatever
+         deadline",
+    ));
+}
+
+#[test]
+fn w15_each_refusal_of_a_version_leads_to_one_list_without_it() {
+    let again = "start\ndone rv=10\nerror 500 Whatever\ndeadline\nrefuse";
+    for refusal in ["400 BadRequest", "405 MethodNotAllowed", "406 NotAcceptable", "415 ", "422 Invalid"] {
+        let record = play(&format!("{again} {refusal}"));
+        assert!(record.ends_with("connecting\n  LIST rv=\"\"\n") && !record.contains("denied"), "{record}");
+        let record = play(&format!("{again} {refusal}\nrefuse {refusal}"));
+        assert!(record.contains(&format!("denied: {}", refusal.trim())), "{record}");
+    }
+    // A permission has nothing to do with versions.
+    let record = play(&format!("{again} 403 Forbidden"));
+    assert!(record.ends_with("denied: 403 Forbidden\n"), "{record}");
+    // The version 0 of the first list is one, too.
+    let record = play_with(any(), "start\nrefuse 400 BadRequest");
+    assert!(record.ends_with("connecting\n  LIST rv=\"\"\n"), "{record}");
+}

@@ -1,6 +1,6 @@
 //! M1: every informer can be measured.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -309,4 +309,59 @@ async fn m1_several_factories_are_told_apart_by_a_label() {
     assert_eq!(value(&text, "informer_objects", &["cluster=\"east\""]), Some(1.0));
     assert_eq!(value(&text, "informer_objects", &["cluster=\"west\""]), Some(2.0));
     assert_eq!(text.matches("# TYPE informer_objects gauge").count(), 1);
+}
+
+/// The series of a text, each as its sorted labels, which have to be valid.
+fn series(text: &str) -> Vec<Vec<String>> {
+    let valid = |name: &str| {
+        let mut characters = name.chars();
+        let first = characters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_');
+        first
+            && characters.all(|other| other.is_ascii_alphanumeric() || other == '_')
+            && !name.starts_with("__")
+    };
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let series = lines.map(|line| {
+        let (name, labels) = line.rsplit_once("} ").unwrap().0.split_once('{').unwrap();
+        // No value in these tests has a comma.
+        let labels: BTreeMap<_, _> = labels.split(',').map(|label| label.split_once('=').unwrap()).collect();
+        assert_eq!(labels.len(), line.matches("=\"").count(), "a label is there twice: {line}");
+        assert!(labels.keys().all(|name| valid(name)), "{line}");
+        let labels = labels.iter().filter(|(_, value)| **value != "\"\"");
+        [name.to_owned()].into_iter().chain(labels.map(|(name, value)| format!("{name}={value}"))).collect()
+    });
+    series.collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn m1_whatever_the_labels_of_factories_the_text_is_valid() {
+    let (_east_server, east, pods) = live(&["shop/a"]).await;
+    let (_west_server, west, others) = live(&["shop/a", "shop/b"]).await;
+    let changes = (pods.changes().unwrap(), others.changes().unwrap());
+    let (east, west) = (east.metrics(), west.metrics());
+
+    let one = series(&text(&east)).len();
+    for both in [
+        // Without a label, or one that tells nobody apart.
+        east.clone().and(west.clone()),
+        east.clone().labelled("cluster", "x").and(west.clone().labelled("cluster", "x")),
+        east.clone().labelled("cluster", "").and(west.clone()),
+        east.clone().and(east.clone()),
+    ] {
+        let series = series(&text(&both));
+        assert_eq!(series.len(), 2 * one);
+        assert_eq!(series.iter().collect::<HashSet<_>>().len(), 2 * one);
+    }
+    let text_of_both = text(&east.clone().and(west));
+    assert_eq!(value(&text_of_both, "informer_objects", &["informer=\"1\""]), Some(1.0));
+    assert_eq!(value(&text_of_both, "informer_objects", &["informer=\"2\""]), Some(2.0));
+
+    let used: HashSet<String> = series(&text(&east)).concat().into_iter().collect();
+    let used = used.iter().filter_map(|label| Some(label.split_once('=')?.0));
+    let names: BTreeSet<&str> = used.chain(["group", "", "1st", "__name__", "a b", "a-b", "é\"\n"]).collect();
+    assert!(["handler", "state", "cause", "request", "type"].iter().all(|name| names.contains(name)));
+    let all = names.iter().fold(east, |metrics, name| metrics.labelled(name, "x").labelled(name, "y"));
+    assert_eq!(series(&text(&all)).len(), one);
+    assert_eq!(all.informers[0].labels.iter().filter(|(_, value)| *value == "x").count(), names.len());
+    drop(changes);
 }

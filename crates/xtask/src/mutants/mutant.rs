@@ -1,4 +1,4 @@
-//! A deliberate bug: a patch whose first line says what it does.
+//! A deliberate bug: a patch whose first line says what it does, and its second which clause of the contract it breaks.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,6 +12,8 @@ const FOLDER: &str = "crates/xtask/mutants";
 pub(super) struct Mutant {
     pub(super) name: String,
     pub(super) what: String,
+    /// As in `W3`.
+    pub(super) clause: String,
     patch: PathBuf,
 }
 
@@ -20,12 +22,18 @@ impl Mutant {
     pub(super) fn all(tree: &Tree) -> Result<Vec<Self>, Error> {
         let folder = format!("{FOLDER}/");
         let files = tree.files(&["patch"])?.into_iter().filter(|file| file.path.starts_with(&folder));
-        let mutant = |file: crate::tree::File| {
+        let mutant = |file: &crate::tree::File| {
             let name = file.path.strip_prefix(&folder)?.strip_suffix(".patch")?.to_owned();
-            let what = file.text.lines().next().unwrap_or_default().to_owned();
-            Some(Self { name, what, patch: tree.root().join(&file.path) })
+            let mut lines = file.text.lines();
+            let what = lines.next()?.to_owned();
+            let clause = lines.next()?.strip_prefix("Breaks ")?.strip_suffix('.')?.to_owned();
+            Some(Self { name, what, clause, patch: tree.root().join(&file.path) })
         };
-        Ok(files.filter_map(mutant).collect())
+        let refuse = |file: crate::tree::File| {
+            mutant(&file)
+                .ok_or_else(|| Error::Found(format!("{} does not say what it does and breaks", file.path)))
+        };
+        files.map(refuse).collect()
     }
 
     /// Whether it can be applied there; nothing is changed.

@@ -1,0 +1,81 @@
+//! Labels that a program adds, made fit for a text: a bad name, or a series that is there twice, makes all of it invalid.
+
+use std::collections::{BTreeSet, HashSet};
+
+use super::InformerMetrics;
+
+/// Labels that only some series have, as in `exposition.rs`.
+const OF_SERIES: [&str; 5] = ["state", "request", "cause", "type", "handler"];
+
+/// Puts a label in front, under a name that is valid and free.
+pub(super) fn add(labels: &mut Vec<(String, String)>, name: &str, value: &str) {
+    let mut name = valid(name);
+    while OF_SERIES.contains(&name.as_str()) || labels.iter().any(|(taken, _)| *taken == name) {
+        name.push('_');
+    }
+    labels.insert(0, (name, value.to_owned()));
+}
+
+/// Letters, digits and `_`, not these alone, and the first no digit. Names with two `_` in front are the monitoring
+/// system's own.
+fn valid(name: &str) -> String {
+    let or_underscore = |character: char| if character.is_ascii_alphanumeric() { character } else { '_' };
+    let mut name: String = name.chars().map(or_underscore).collect();
+    while name.starts_with("__") {
+        name.remove(0);
+    }
+    match name.chars().next() {
+        Some('0'..='9') => format!("_{name}"),
+        Some(_) if name != "_" => name,
+        _ => "label".to_owned(),
+    }
+}
+
+/// Gives an informer whose labels another one has already the lowest number under which nobody has.
+pub(super) fn tell_apart(informers: &mut [InformerMetrics]) {
+    let mut taken = HashSet::new();
+    for InformerMetrics { labels, .. } in informers {
+        let mut number = 0;
+        while !taken.insert(identity(labels)) {
+            number += 1;
+            labels.retain(|(name, _)| name != "informer");
+            labels.push(("informer".to_owned(), number.to_string()));
+        }
+    }
+}
+
+/// What a monitoring system tells series apart by: an empty label is none.
+fn identity(labels: &[(String, String)]) -> BTreeSet<(String, String)> {
+    labels.iter().filter(|(_, value)| !value.is_empty()).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_labels_become_valid_and_valid_ones_stay() {
+        for (name, valid) in [
+            ("cluster", "cluster"),
+            ("_a1", "_a1"),
+            ("a__b", "a__b"),
+            ("my-cluster.é", "my_cluster__"),
+            ("1st", "_1st"),
+            ("__name__", "_name__"),
+            ("\"\n", "label"),
+            ("", "label"),
+        ] {
+            assert_eq!(super::valid(name), valid, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_taken_name_gets_another_underscore() {
+        let mut labels = Vec::new();
+        for name in ["a", "a", "a_", "state"] {
+            add(&mut labels, name, "x");
+        }
+        let names: Vec<_> = labels.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["state_", "a__", "a_", "a"]);
+    }
+}
