@@ -1,4 +1,6 @@
-//! A small HTTP server that can be told to misbehave: HTTP/1.1 and HTTP/2 on one port, plain or over TLS.
+//! A small HTTP server with control over its connections: HTTP/1.1 and HTTP/2 on one port, plain or over TLS. It can
+//! refuse
+//! new ones and close those that are open.
 //!
 //! Everything that runs belongs to one [`Serving`]: when it is stopped or dropped, no connection and no task is left.
 
@@ -9,6 +11,7 @@ mod request;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -22,6 +25,9 @@ use crate::Body;
 use self::connection::Connection;
 pub use self::connection::ConnectionInfo;
 use self::gate::Gate;
+
+/// How long nothing is accepted after accepting has failed.
+const AFTER_A_FAILURE: Duration = Duration::from_millis(50);
 
 /// How to serve.
 #[derive(Debug, Clone)]
@@ -101,7 +107,7 @@ impl Default for ServerOptions {
 }
 
 impl Server {
-    /// Takes the port. Must be called in a tokio runtime with I/O.
+    /// Takes the port. Must be called in a tokio runtime with I/O and time.
     ///
     /// # Errors
     ///
@@ -140,8 +146,9 @@ async fn accept<H: Handler>(gate: Arc<Gate>, shared: Arc<Shared>, options: Serve
     let acceptor = options.tls.clone().map(TlsAcceptor::from);
     loop {
         let Ok((stream, peer)) = gate.accept().await else {
-            // Too many open files, or a client that was gone before it was accepted: neither ends the server.
-            tokio::task::yield_now().await;
+            // Too many open files, or a client that was gone before it was accepted: neither ends the server. The first
+            // lasts until a connection closes.
+            tokio::time::sleep(AFTER_A_FAILURE).await;
             continue;
         };
         shared.connect(stream, peer, acceptor.clone(), &options, handler.clone());

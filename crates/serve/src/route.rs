@@ -1,6 +1,6 @@
 //! From the path of a request to what it is about.
 
-use http::{Method, Uri};
+use http::Uri;
 
 /// What a path names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,11 +68,11 @@ impl Query {
 /// use serve::{Route, route};
 ///
 /// let uri = "/apis/apps/v1/namespaces/shop/deployments/cart/scale".parse().unwrap();
-/// let Route::Resource(request) = route(&http::Method::GET, &uri) else { unreachable!() };
+/// let Route::Resource(request) = route(&uri) else { unreachable!() };
 /// assert_eq!((request.group.as_str(), request.plural.as_str()), ("apps", "deployments"));
 /// assert_eq!(request.subresource.as_deref(), Some("scale"));
 /// ```
-pub fn route(_method: &Method, uri: &Uri) -> Route {
+pub fn route(uri: &Uri) -> Route {
     let path = uri.path();
     let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
     match parts.as_slice() {

@@ -33,17 +33,17 @@ impl Serve {
     /// The head of the answer comes when it is known that there is an answer; the body of a watch goes on until its
     /// time is over. Cancel safe.
     pub async fn read(&self, parts: &Parts) -> Response<Body> {
-        match route(&parts.method, &parts.uri) {
+        match route(&parts.uri) {
             Route::Resource(request) => {
-                self.resource(&request, parts).await.unwrap_or_else(|status| Self::refusal(&status, parts))
+                self.resource(&request, parts).await.unwrap_or_else(|status| Self::refusal(&status))
             }
             // Health is told whatever the method.
-            Route::Version if parts.method != Method::GET => Self::refusal(&no_such_method(), parts),
+            Route::Version if parts.method != Method::GET => Self::refusal(&no_such_method()),
             Route::Discovery(_) | Route::OpenApi(_)
                 if !matches!(parts.method, Method::GET | Method::HEAD)
                     && discovery::only_reads(&self.catalog.resources(), parts.uri.path()) =>
             {
-                Self::refusal(&no_such_method(), parts)
+                Self::refusal(&no_such_method())
             }
             Route::Version | Route::Health | Route::Discovery(_) | Route::OpenApi(_) | Route::Unknown => {
                 discovery::answer(&*self.catalog, parts.uri.path(), &parts.headers)
@@ -69,8 +69,8 @@ impl Serve {
         answer::answer(code, content_type, full(text))
     }
 
-    /// A refusal in the form that the client accepts, which is JSON.
-    pub fn refusal(status: &Status, _parts: &Parts) -> Response<Body> {
+    /// A refusal, in JSON whatever the client accepts.
+    pub fn refusal(status: &Status) -> Response<Body> {
         answer::status(status)
     }
 

@@ -46,8 +46,9 @@ pub(crate) async fn watch(
     let version = parameters.version().map_err(version_error)?;
     let renderer = Renderer::new(resource, format.with_rows(&request.query)?);
     let now = Instant::now();
-    let lasting = match parameters.timeout_seconds {
-        Some(seconds) if seconds != 0 => Duration::from_secs(u64::try_from(seconds).unwrap_or(0)),
+    // In Go's nanoseconds of 64 bits, which wrap.
+    let lasting = match parameters.timeout_seconds.map(|seconds| seconds.wrapping_mul(1_000_000_000)) {
+        Some(nanos) if nanos != 0 => Duration::from_nanos(u64::try_from(nanos).unwrap_or(0)),
         _ => options.watch_timeout.mul_f64(1.0 + by_chance()),
     };
     let streaming_list = parameters.initial_events == Some(true);
@@ -173,8 +174,11 @@ struct Bookmarks {
     next: Instant,
 }
 
-/// A running watch. It holds no more than it is about to send: who reads slowly makes it ask the collection less
-/// often, until the collection no longer has what comes next.
+/// A running watch. Besides the initial objects, as references, it holds one batch of the collection's events and the
+/// text
+/// that it is about to send: who reads slowly makes it ask the collection less often, until the collection no longer
+/// has
+/// what comes next.
 struct Watching {
     frames: Frames,
     scope: Scope,

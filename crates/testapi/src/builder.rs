@@ -16,7 +16,7 @@ use crate::{Api, ApiOptions, Gvr};
 /// Starts a [`TestApi`]. Without further words: plain HTTP on a free port of the loopback address, open to everybody,
 /// a Kubernetes 1.36 with nothing in it.
 #[must_use = "nothing is started yet"]
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Builder {
     options: ApiOptions,
     address: IpAddr,
@@ -46,6 +46,19 @@ pub(crate) enum Cause {
         #[source]
         status: Box<Status>,
     },
+}
+
+/// Without the tokens and the objects, which may be Secrets.
+impl std::fmt::Debug for Builder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Builder")
+            .field("options", &self.options)
+            .field("address", &self.address)
+            .field("port", &self.port)
+            .field("tls", &self.tls)
+            .field("anonymous", &self.anonymous)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Default for Builder {

@@ -89,7 +89,7 @@ impl Call {
         let watch = query.get("watch").is_some_and(|value| value != "false" && value != "0");
         let mut old_watch = false;
         let mut target = None;
-        if let Route::Resource(request) = route(&parts.method, &parts.uri) {
+        if let Route::Resource(request) = route(&parts.uri) {
             old_watch = request.watch;
             query = request.query;
             let name = request.name.or_else(|| selected_name(&query));
@@ -170,7 +170,7 @@ impl Target {
 }
 
 fn names_an_object(parts: &Parts) -> bool {
-    matches!(route(&parts.method, &parts.uri), Route::Resource(request) if request.name.is_some())
+    matches!(route(&parts.uri), Route::Resource(request) if request.name.is_some())
 }
 
 /// The name that a field selector asks for, if it allows one only.

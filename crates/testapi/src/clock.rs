@@ -19,6 +19,14 @@ pub(crate) fn rfc3339_micros(time: SystemTime) -> String {
     format!("{}.{micros:06}Z", rfc3339(time).trim_end_matches('Z'))
 }
 
+/// So many seconds later, as Go counts them: in nanoseconds of 64 bits, which wrap.
+pub(crate) fn later(time: SystemTime, seconds: i64) -> SystemTime {
+    let nanos = seconds.wrapping_mul(1_000_000_000);
+    let span = Duration::from_nanos(nanos.unsigned_abs());
+    let moved = if nanos < 0 { time.checked_sub(span) } else { time.checked_add(span) };
+    moved.unwrap_or(time)
+}
+
 /// Year, month and day from the days since 1970, by walking the years in spans of 400.
 fn civil(days: u64) -> (u64, u64, u64) {
     const DAYS_OF_400_YEARS: u64 = 146_097;

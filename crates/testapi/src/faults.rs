@@ -66,12 +66,12 @@ pub struct On<'a> {
 }
 
 impl On<'_> {
-    /// The next request meets a fault, or several at once (`[a, b]`).
+    /// The next request meets a fault, or several at once (`[a, b]`). An empty list arms nothing.
     pub fn once(self, faults: impl Into<Vec<Fault>>) -> Armed {
         self.times(1, faults)
     }
 
-    /// The next so many requests do.
+    /// The next so many requests do; 0 arms nothing, as does an empty list.
     pub fn times(self, times: u64, faults: impl Into<Vec<Fault>>) -> Armed {
         self.faults.arm(Rule::new(self.matcher, Recipe::Always(faults.into()), Some(times)))
     }

@@ -3,6 +3,8 @@
 //! It works in the turn of the write that it follows from, so an answered deletion has been cascaded. It looks for
 //! dependents by going through all objects, which is right for tests and slow for hundreds of thousands.
 
+use std::collections::VecDeque;
+
 use serde_json::Value;
 
 use crate::store::decode;
@@ -10,8 +12,51 @@ use crate::write::{
     DeleteOptions, FOREGROUND, Meta, ORPHAN, Propagation, Target, Turn, WriteOptions, metadata_mut,
 };
 
+/// What the collector still has to do in a turn. What follows from one step waits for its end, for a chain of owners
+/// may
+/// be longer than a stack is deep.
+#[derive(Default)]
+pub(crate) struct Work {
+    steps: VecDeque<Step>,
+    is_running: bool,
+}
+
+enum Step {
+    DeletionBegan(Target, Value),
+    Removed(Value),
+}
+
 /// An object has finalizers and is to be deleted: carries out those that are the collector's.
 pub(crate) fn deletion_began(turn: &Turn<'_>, target: &Target, object: &Value) {
+    work(turn, Step::DeletionBegan(target.clone(), object.clone()));
+}
+
+/// An object is gone: its dependents go too, unless others own them, and an owner that waited for it goes on.
+pub(crate) fn removed(turn: &Turn<'_>, object: &Value) {
+    work(turn, Step::Removed(object.clone()));
+}
+
+/// Does a step and all that follow from it, or leaves it to whoever is at work already.
+fn work(turn: &Turn<'_>, step: Step) {
+    let is_running = {
+        let mut garbage = turn.garbage.borrow_mut();
+        garbage.steps.push_back(step);
+        std::mem::replace(&mut garbage.is_running, true)
+    };
+    if is_running {
+        return;
+    }
+    let next = || turn.garbage.borrow_mut().steps.pop_front();
+    while let Some(step) = next() {
+        match step {
+            Step::DeletionBegan(target, object) => carry_out_finalizers(turn, &target, &object),
+            Step::Removed(object) => collect(turn, &object),
+        }
+    }
+    turn.garbage.borrow_mut().is_running = false;
+}
+
+fn carry_out_finalizers(turn: &Turn<'_>, target: &Target, object: &Value) {
     let finalizers = Meta(object).finalizers();
     if finalizers.contains(&ORPHAN) {
         for (dependent, before) in dependents(turn, Meta(object).uid()) {
@@ -29,8 +74,7 @@ pub(crate) fn deletion_began(turn: &Turn<'_>, target: &Target, object: &Value) {
     }
 }
 
-/// An object is gone: its dependents go too, unless others own them, and an owner that waited for it goes on.
-pub(crate) fn removed(turn: &Turn<'_>, _target: &Target, object: &Value) {
+fn collect(turn: &Turn<'_>, object: &Value) {
     let uid = Meta(object).uid();
     for (dependent, before) in dependents(turn, uid) {
         if owners(&before).any(|owner| owner["uid"] != uid) {
@@ -101,12 +145,13 @@ fn find(turn: &Turn<'_>, dependent: &Value, reference: &Value) -> Option<Target>
 
 fn dependents(turn: &Turn<'_>, uid: &str) -> Vec<(Target, Value)> {
     let resources = turn.core.resources();
+    let named = memchr::memmem::Finder::new(uid);
     let mut found = Vec::new();
     for resource in resources.iter() {
         let Some(target) = Target::new(turn.core, resource, "", "") else { continue };
         for object in target.objects.all(None) {
             // Most objects do not name it at all: they need not be decoded.
-            if memchr::memmem::find(&object.body, uid.as_bytes()).is_none() {
+            if named.find(&object.body).is_none() {
                 continue;
             }
             let value = decode(&object);

@@ -1,9 +1,11 @@
 //! What is special about kinds: what the server fills in, keeps and refuses, each in one small place.
 //!
 //! A kind that has no place here is treated as all are: it keeps what it is given, its status is written by the
-//! subresource `status` alone if there is one, and its generation counts changes of what is neither metadata nor status.
-//! Of the real server's validation only so much is here as clients in ordinary use meet; the values of built-in kinds are
-//! not checked.
+//! subresource `status` alone if there is one, and its generation counts changes of what is neither metadata nor
+//! status.
+//! Of the real server's validation only so much is here as clients in ordinary use meet; the values of built-in kinds
+//! are
+//! checked only in part.
 
 mod checks;
 mod defaults;
@@ -19,7 +21,7 @@ mod workloads;
 use serde_json::{Value, json};
 
 use crate::namespaces;
-use crate::write::{Target, Turn, metadata_mut};
+use crate::write::{Target, Turn, metadata_mut, set_pointer};
 
 pub(crate) use checks::errors;
 pub(crate) use generation::{has_generation, is_new_generation};
@@ -159,7 +161,7 @@ fn keep_all_but_status(target: &Target, before: &Value, object: &mut Value) {
         None => object["status"] = json!({}),
     }
     if target.is("", "pods") && before["status"]["qosClass"].is_string() {
-        object["status"]["qosClass"] = before["status"]["qosClass"].clone();
+        set_pointer(object, "/status/qosClass", before["status"]["qosClass"].clone());
     }
     let keeps = |name: &str| match target.definition {
         Some(_) => name != "managedFields",

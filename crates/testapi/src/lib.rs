@@ -1,7 +1,16 @@
 //! An embedded Kubernetes API server for tests and demos, with faults by script.
 //!
-//! [`TestApi`] is a server with real HTTP that clients cannot tell from a kube-apiserver, as long as they want objects and
+//! [`TestApi`] is a server with real HTTP that clients cannot tell from a kube-apiserver, as long as they want objects
+//! and
 //! not what controllers make of them; [`Api`] is the same without the network. What can go wrong is in [`faults`].
+//!
+//! The values of built-in kinds are checked only in part. Accepted, and kept as written, are among others: negative
+//! replicas,
+//! ports out of range, `data` of a Secret that is no base64, any schedule of a CronJob, any quantity. JSON that is
+//! deeper than
+//! 128 is refused. A deleted pod on a node goes at once unless [`ApiOptions::graceful_pods`] is set. There is no
+//! `/openapi/v2`
+//! and no `/metrics`.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {

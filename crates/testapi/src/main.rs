@@ -2,8 +2,14 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that talks to its user")]
 
 use std::error::Error;
+use std::fs::OpenOptions;
+#[cfg(unix)]
+use std::fs::Permissions;
+use std::io::Write as _;
 use std::net::IpAddr;
-use std::path::PathBuf;
+#[cfg(unix)]
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -95,7 +101,7 @@ async fn run(options: Options) -> Result<(), Box<dyn Error>> {
     let server = builder.start().await?;
     load(&server, options.seed, options.load)?;
     if let Some(path) = &options.kubeconfig {
-        std::fs::write(path, server.kubeconfig())
+        write_private(path, &server.kubeconfig())
             .map_err(|error| format!("failed to write {}: {error}", path.display()))?;
         println!("kubeconfig: {}", path.display());
     }
@@ -110,6 +116,19 @@ async fn run(options: Options) -> Result<(), Box<dyn Error>> {
     interrupt.as_mut().await?;
     server.stop().await;
     Ok(())
+}
+
+/// Writes a file that only its owner can read, for there may be a token in it.
+fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    options.mode(0o600);
+    let mut file = options.open(path)?;
+    // A file that was there before has kept its mode.
+    #[cfg(unix)]
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    file.write_all(text.as_bytes())
 }
 
 /// Pods and their namespaces, a thousand pods in each.

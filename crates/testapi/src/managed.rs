@@ -148,7 +148,15 @@ fn without_entries(before: Option<&Value>, after: &Value) -> Value {
         }
         None => {
             let members = ["apiVersion", "kind"];
-            members.into_iter().map(|name| (name.to_owned(), after[name].clone())).collect()
+            let mut empty: Value =
+                members.into_iter().map(|name| (name.to_owned(), after[name].clone())).collect();
+            // Go does not leave these out where they say nothing, so whoever says nothing changes nothing.
+            if after["kind"] == "Event" && after["apiVersion"] == "v1" {
+                for name in ["reportingComponent", "reportingInstance"] {
+                    empty[name] = "".into();
+                }
+            }
+            empty
         }
     }
 }

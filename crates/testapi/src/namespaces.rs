@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use serve::{Reason, Status};
 
 use crate::store::decode;
-use crate::write::{DeleteOptions, Meta, Target, Turn, WriteOptions, metadata_mut};
+use crate::write::{DeleteOptions, Meta, Target, Turn, WriteOptions, metadata_mut, set_pointer};
 
 /// Those that a server makes itself and lets nobody delete.
 pub(crate) const ALWAYS_THERE: [&str; 3] = ["default", "kube-system", "kube-public"];
@@ -76,7 +76,7 @@ pub(crate) fn terminate(turn: &Turn<'_>, object: &mut Value) -> bool {
     if waits && !Meta(object).is_being_deleted() {
         let now = turn.now();
         metadata_mut(object).insert("deletionTimestamp".into(), now.into());
-        object["status"]["phase"] = "Terminating".into();
+        set_pointer(object, "/status/phase", "Terminating".into());
     }
     waits
 }

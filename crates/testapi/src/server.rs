@@ -16,12 +16,21 @@ use crate::tokens::Tokens;
 use crate::{Api, Backup};
 
 /// A running server. Dropped, it is gone at once, with its port and all connections.
-#[derive(Debug)]
 pub struct TestApi {
     serving: Arc<Serving>,
     shared: Arc<Shared>,
     ca_pem: Option<String>,
     first_token: Option<String>,
+}
+
+/// Without its first token.
+impl std::fmt::Debug for TestApi {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TestApi")
+            .field("serving", &self.serving)
+            .field("shared", &self.shared)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What becomes of the history of events when a server starts anew. The objects stay in any case.
@@ -147,7 +156,8 @@ impl TestApi {
         self.down_for(|api| api.restart(history == History::Kept)).await
     }
 
-    /// As a server whose etcd is restored from a backup of [`Api::backup`]: all connections break, the objects are those
+    /// As a server whose etcd is restored from a backup of [`Api::backup`]: all connections break, the objects are
+    /// those
     /// of then, and resourceVersions go back.
     ///
     /// # Errors

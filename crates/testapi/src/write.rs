@@ -24,6 +24,7 @@ use serve::{Object, Resource, Status};
 use crate::clock;
 use crate::core::{Core, group_resource};
 use crate::definitions::Definition;
+use crate::garbage;
 use crate::schema::TypeRef;
 use crate::store::{Objects, Order, Writer, decode, encode};
 
@@ -33,7 +34,7 @@ pub(crate) use metadata::{Meta, metadata_mut};
 pub(crate) use options::WriteOptions;
 pub use patch::Patch;
 pub(crate) use request::handle;
-pub(crate) use scale::ScalePaths;
+pub(crate) use scale::{ScalePaths, set_pointer};
 
 /// What a write is about: a collection, or an object that may not exist.
 #[derive(Debug, Clone)]
@@ -101,13 +102,14 @@ pub(crate) struct Turn<'a> {
     pub(crate) time: SystemTime,
     /// What the client is to be told besides the answer.
     pub(crate) warnings: RefCell<Vec<String>>,
+    pub(crate) garbage: RefCell<garbage::Work>,
 }
 
 impl<'a> Turn<'a> {
     pub(crate) fn new(core: &'a Core) -> Self {
         // The time is taken in the turn, so that it never goes back from one revision to the next.
         let writer = core.store.writer();
-        Self { core, writer, time: core.now(), warnings: RefCell::default() }
+        Self { core, writer, time: core.now(), warnings: RefCell::default(), garbage: RefCell::default() }
     }
 
     pub(crate) fn now(&self) -> String {

@@ -141,7 +141,7 @@ async fn other_methods_are_not_allowed_where_they_do_not_write() {
 #[tokio::test(start_paused = true)]
 async fn a_namespace_is_an_object_and_a_place() {
     use serve::{Route, route};
-    let about = |path: &str| match route(&Method::GET, &path.parse().unwrap()) {
+    let about = |path: &str| match route(&path.parse().unwrap()) {
         Route::Resource(request) => {
             let part = |part: &Option<String>| part.clone().unwrap_or("-".to_string());
             let watch = if request.watch { " watch" } else { "" };

@@ -325,3 +325,18 @@ async fn much_that_is_there_already_comes_in_pieces_of_a_bounded_size() {
     assert_eq!(events, 40);
     assert!((6..=8).contains(&pieces), "{pieces}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn no_time_is_too_long_to_be_counted() {
+    let serve = serve(&world());
+    let wraps = i64::MAX / 1_000_000_000 + 1;
+    for (seconds, ends_at_once) in [(i64::MAX, true), (wraps, true), (wraps - 1, false), (i64::MAX / 2, true)]
+    {
+        let mut watch =
+            Watch::open(&serve, &format!("{PODS}?watch=1&allowWatchBookmarks=1&timeoutSeconds={seconds}"))
+                .await;
+        let first = watch.told().await;
+        let expected = if ends_at_once { "ERROR 500 context deadline exceeded" } else { "ADDED shop/a@101" };
+        assert_eq!(first, expected, "{seconds}");
+    }
+}

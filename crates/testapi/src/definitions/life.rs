@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::Definition;
 use crate::store::{GroupResource, decode};
-use crate::write::{DeleteOptions, Meta, Target, Turn, WriteOptions, metadata_mut, typed};
+use crate::write::{DeleteOptions, Meta, Target, Turn, WriteOptions, metadata_mut, set_pointer, typed};
 
 /// A definition waits with this until its objects are gone.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
@@ -17,7 +17,7 @@ const MANAGER: &str = "kube-apiserver";
 
 /// Fills in what a definition does not say.
 pub(crate) fn fill_in(object: &mut Value) {
-    let spec = &mut object["spec"];
+    let Some(spec) = object.get_mut("spec").filter(|spec| spec.is_object()) else { return };
     let kind = spec["names"]["kind"].as_str().unwrap_or_default().to_owned();
     if spec["names"].is_object() {
         let missing = |name: &Value| name.as_str().unwrap_or_default().is_empty();
@@ -75,12 +75,14 @@ fn accept(turn: &Turn<'_>, target: &Target, object: &Value) {
     };
     let mut object = object.clone();
     if is_new(&object) {
-        object["status"]["conditions"] = json!([
+        let conditions = json!([
             condition("NamesAccepted", "NoConflicts", "no conflicts found"),
             condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
         ]);
+        set_pointer(&mut object, "/status/conditions", conditions);
     }
-    object["status"]["acceptedNames"] = object["spec"]["names"].clone();
+    let names = object["spec"]["names"].clone();
+    set_pointer(&mut object, "/status/acceptedNames", names);
     let target = Target { name: Meta(&object).name().into(), status: true, ..target.clone() };
     let version = target.current().map(|current| current.revision.to_string());
     metadata_mut(&mut object).insert("resourceVersion".into(), version.into());
@@ -105,7 +107,7 @@ pub(crate) fn terminate(turn: &Turn<'_>, object: &mut Value) {
         "reason": "InstanceDeletionPending", "message": "CustomResourceDefinition marked for deletion; \
             CustomResource deletion will begin soon",
     });
-    if let Some(conditions) = object["status"]["conditions"].as_array_mut() {
+    if let Some(conditions) = object.pointer_mut("/status/conditions").and_then(Value::as_array_mut) {
         conditions.push(terminating);
     }
 }

@@ -109,7 +109,8 @@ impl Rule {
     /// Whether it can still happen.
     pub(super) fn is_armed(&self) -> bool {
         let used_up = self.times.is_some_and(|times| self.met.load(Ordering::Acquire) >= times);
-        !used_up && !self.disarmed.load(Ordering::Acquire)
+        let is_empty = matches!(&self.recipe, Recipe::Always(faults) if faults.is_empty());
+        !used_up && !is_empty && !self.disarmed.load(Ordering::Acquire)
     }
 
     /// Whether it is for a number of requests, not for all.

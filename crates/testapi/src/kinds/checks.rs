@@ -8,7 +8,15 @@ use crate::refusal::FieldError;
 use crate::write::Target;
 
 /// What is wrong with an object, and with what has become of the one before.
-pub(crate) fn errors(target: &Target, before: Option<&Value>, object: &Value) -> Vec<FieldError> {
+///
+/// `below` is the subresource by which it is written: some exist to change what the pod itself does not let anybody
+/// change.
+pub(crate) fn errors(
+    target: &Target,
+    before: Option<&Value>,
+    object: &Value,
+    below: Option<&str>,
+) -> Vec<FieldError> {
     if target.definition.is_some() {
         return definitions::object_errors(target, object);
     }
@@ -20,7 +28,9 @@ pub(crate) fn errors(target: &Target, before: Option<&Value>, object: &Value) ->
     match (&*target.resource.group, plural) {
         ("", "pods") => {
             errors.extend(containers("spec", &object["spec"]));
-            errors.extend(before.and_then(|before| pod_change(before, object)));
+            if !matches!(below, Some("ephemeralcontainers" | "resize")) {
+                errors.extend(before.and_then(|before| pod_change(before, object)));
+            }
         }
         ("", "configmaps" | "secrets") => {
             errors.extend(before.into_iter().flat_map(|then| kept(plural, then, object)))
@@ -43,7 +53,8 @@ fn containers(path: &str, spec: &Value) -> Option<FieldError> {
     none.then(|| FieldError::required(format!("{path}.containers"), ""))
 }
 
-/// Little can be changed of what is wanted of a pod. The real server goes on to say what has changed, in the words of Go.
+/// Little can be changed of what is wanted of a pod. The real server goes on to say what has changed, in the words of
+/// Go.
 fn pod_change(before: &Value, object: &Value) -> Option<FieldError> {
     const WHY: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
         `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing \
@@ -51,7 +62,7 @@ fn pod_change(before: &Value, object: &Value) -> Option<FieldError> {
     let fixed = |pod: &Value| {
         let mut spec = pod["spec"].clone();
         // A pod that was loaded as it is has no defaults yet.
-        pods::fill_spec(&mut spec);
+        pods::fill_pod(&mut spec);
         for list in ["containers", "initContainers"] {
             for container in spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
                 if let Some(container) = container.as_object_mut() {

@@ -14,8 +14,7 @@ pub(super) fn fill_in(target: &Target, object: &mut Value) {
     match (&*target.resource.group, plural) {
         ("", "pods") => {
             if let Some(spec) = part(object, "spec") {
-                pods::fill_spec(spec);
-                fill(spec, &["enableServiceLinks"], true.into());
+                pods::fill_pod(spec);
             }
         }
         ("", "podtemplates") => pods::fill_template(object, "template"),

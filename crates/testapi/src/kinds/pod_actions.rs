@@ -6,7 +6,7 @@ use serve::{Reason, Status};
 
 use crate::clock;
 use crate::refusal::conflict;
-use crate::write::{DeleteOptions, Meta, Target, Turn, WriteOptions, typed};
+use crate::write::{DeleteOptions, Meta, Target, Turn, WriteOptions, set_pointer, typed};
 
 /// Carries out `pods/binding`, `pods/eviction` and `serviceaccounts/token`; nothing else of this kind is there.
 pub(crate) fn subresource(
@@ -17,7 +17,9 @@ pub(crate) fn subresource(
     options: &WriteOptions,
 ) -> Result<(StatusCode, Value), Status> {
     let asked = || -> Result<Value, Status> {
-        serde_json::from_slice(body).map_err(|error| Status::bad_request(error.to_string()))
+        let asked: Value =
+            serde_json::from_slice(body).map_err(|error| Status::bad_request(error.to_string()))?;
+        if asked.is_object() { Ok(asked) } else { Err(Status::bad_request("the body is not an object")) }
     };
     match (&*target.resource.plural, name) {
         ("pods", "binding") => bind(turn, target, &asked()?, options),
@@ -27,7 +29,8 @@ pub(crate) fn subresource(
     }
 }
 
-/// Answers what the kubelet of a pod's node is asked through the server: there is none. A pod without a node has no log.
+/// Answers what the kubelet of a pod's node is asked through the server: there is none. A pod without a node has no
+/// log.
 pub(crate) fn kubelet(target: &Target, asked: &str) -> Result<(), Status> {
     let pod = typed(&target.resource, &*target.current().ok_or_else(|| target.not_found())?);
     match pod["spec"]["nodeName"].as_str().unwrap_or_default() {
@@ -55,11 +58,11 @@ fn bind(
         let why = format!("pod {} is already assigned to node {node:?}", target.name);
         return Err(conflict("", "pods/binding", &target.name, &why));
     }
-    pod["spec"]["nodeName"] = binding["target"]["name"].clone();
+    set_pointer(&mut pod, "/spec/nodeName", binding["target"]["name"].clone());
     let now = turn.now();
     let scheduled = json!({ "type": "PodScheduled", "status": "True", "lastProbeTime": null,
         "lastTransitionTime": now });
-    pod["status"]["conditions"] = json!([scheduled]);
+    set_pointer(&mut pod, "/status/conditions", json!([scheduled]));
     turn.put_whole(target, pod, options);
     Ok(done())
 }
@@ -91,20 +94,20 @@ fn mark_as_evicted(turn: &Turn<'_>, target: &Target) -> Result<(), Status> {
         json!({ "type": KIND, "status": "True", "lastProbeTime": null, "lastTransitionTime": turn.now(),
         "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting" }),
     );
-    pod["status"]["conditions"] = conditions.into();
+    set_pointer(&mut pod, "/status/conditions", conditions.into());
     turn.put_whole(target, pod, &WriteOptions::default());
     Ok(())
 }
 
 fn token(turn: &Turn<'_>, target: &Target, mut request: Value) -> Result<(StatusCode, Value), Status> {
     let account = typed(&target.resource, &*target.current().ok_or_else(|| target.not_found())?);
-    let seconds = request["spec"]["expirationSeconds"].as_u64().unwrap_or(3600);
+    let seconds = request["spec"]["expirationSeconds"].as_i64().unwrap_or(3600);
     request["kind"] = "TokenRequest".into();
     request["apiVersion"] = "authentication.k8s.io/v1".into();
     request["metadata"] = json!({ "name": target.name, "namespace": target.namespace,
         "creationTimestamp": turn.now() });
-    request["spec"]["expirationSeconds"] = seconds.into();
-    let until = turn.time + std::time::Duration::from_secs(seconds);
+    set_pointer(&mut request, "/spec/expirationSeconds", seconds.into());
+    let until = clock::later(turn.time, seconds);
     let token = format!("testapi.{}.{}", Meta(&account).uid(), turn.core.new_uid());
     request["status"] = json!({ "token": token, "expirationTimestamp": clock::rfc3339(until) });
     Ok((StatusCode::CREATED, request))

@@ -36,7 +36,19 @@ pub(super) fn fill_template(spec: &mut Value, name: &str) {
     }
 }
 
-/// Fills in what is wanted of a pod.
+/// Fills in what is wanted of a pod that is no template: its containers ask for as much as they may have.
+pub(super) fn fill_pod(spec: &mut Value) {
+    fill_spec(spec);
+    for list in ["initContainers", "containers"] {
+        for resources in items(spec, list).filter_map(|container| part(container, "resources")) {
+            let limits = resources.get("limits").and_then(Value::as_object).cloned().into_iter().flatten();
+            limits.for_each(|(name, limit)| fill(resources, &["requests", &name], limit));
+        }
+    }
+    fill(spec, &["enableServiceLinks"], true.into());
+}
+
+/// Fills in what is wanted of a pod, or of those that a template makes.
 pub(super) fn fill_spec(spec: &mut Value) {
     fill_all(
         spec,
@@ -81,8 +93,6 @@ fn fill_container(container: &mut Value) {
         }
     }
     if let Some(resources) = part(container, "resources") {
-        let limits = resources["limits"].as_object().cloned().into_iter().flatten();
-        limits.for_each(|(name, limit)| fill(resources, &["requests", &name], limit));
         drop_null(resources);
     }
 }

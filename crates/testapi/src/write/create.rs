@@ -30,7 +30,7 @@ impl Turn<'_> {
         self.track(target, None, &mut object, options);
         kinds::prepare_create(self, target, &mut object);
         let mut errors = new_object_errors(target, &object);
-        errors.extend(kinds::errors(target, None, &object));
+        errors.extend(kinds::errors(target, None, &object, None));
         if !errors.is_empty() {
             return Err(invalid(&target.resource.group, &target.resource.kind, &target.name, &errors));
         }

@@ -1,7 +1,7 @@
 //! Deleting an object, and all it takes until it is gone.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use serde_json::{Value, json};
 use serve::{Object, Query, Status};
@@ -211,8 +211,7 @@ enum Grace {
 }
 
 fn graceful(object: &Value, period: i64, asked: Option<i64>, now: SystemTime) -> Grace {
-    let end =
-        |period: i64| Grace::Lasts(now + Duration::from_secs(u64::try_from(period).unwrap_or(0)), period);
+    let end = |period: i64| Grace::Lasts(clock::later(now, period.max(0)), period);
     if !Meta(object).is_being_deleted() {
         return end(period);
     }

@@ -28,7 +28,7 @@ impl Turn<'_> {
             definitions::removed(self, object);
         }
         if self.core.options.garbage_collection {
-            garbage::removed(self, target, object);
+            garbage::removed(self, object);
         }
         if target.definition.is_some() {
             definitions::finish(self, &group_resource(&target.resource));

@@ -17,7 +17,8 @@ pub(crate) fn schemas(core: &Core, group: &str, version: &str) -> Option<Value> 
         let of_it = resources.filter(|resource| *resource.group == *group && *resource.version == *version);
         of_it.filter_map(|resource| {
             let name = format!("{}.{version}.{}", reversed(group), resource.kind);
-            let mut schema = definition.given_schema(version)?.clone();
+            let given = definition.given_schema(version)?;
+            let mut schema = if given.is_object() { given.clone() } else { serde_json::json!({}) };
             schema["x-kubernetes-group-version-kind"] =
                 serde_json::json!([{ "group": group, "version": version, "kind": &*resource.kind }]);
             if !schema["properties"].is_object() {

@@ -15,6 +15,7 @@ use crate::refusal::{FieldError, invalid, unsupported_media_type};
 use crate::schema;
 
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+const YAML: &str = "application/yaml";
 
 /// Reads the object of a create or an update.
 pub(super) fn object(resource: &Resource, headers: &HeaderMap, body: &[u8]) -> Result<Value, Status> {
@@ -24,13 +25,19 @@ pub(super) fn object(resource: &Resource, headers: &HeaderMap, body: &[u8]) -> R
     Ok(object)
 }
 
-/// What a client sends as protobuf, as JSON. Custom kinds have no messages.
-pub(super) fn from_protobuf(resource: &Resource, parts: &mut Parts, body: Bytes) -> Result<Bytes, Status> {
-    if !parts.headers.get(CONTENT_TYPE).is_some_and(|sent| sent.as_bytes().starts_with(PROTOBUF.as_bytes())) {
+/// What a client sends as protobuf or YAML, as JSON. Custom kinds have no messages.
+pub(super) fn as_json(resource: &Resource, parts: &mut Parts, body: Bytes) -> Result<Bytes, Status> {
+    let sent = parts.headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+    if sent.starts_with(YAML.as_bytes()) {
+        let object = parse_yaml(&body)?;
+        parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        return Ok(object.to_string().into());
+    }
+    if !sent.starts_with(PROTOBUF.as_bytes()) {
         return Ok(body);
     }
     if resource.typed_items {
-        return Err(unsupported_media_type(&["application/json", "application/yaml"]));
+        return Err(unsupported_media_type(&["application/json", YAML]));
     }
     let object = schema::from_protobuf(&body).map_err(|error| {
         let message = format!("the object provided is unrecognized (must be of type {}): ", resource.kind);
@@ -40,12 +47,12 @@ pub(super) fn from_protobuf(resource: &Resource, parts: &mut Parts, body: Bytes)
     Ok(object.to_string().into())
 }
 
-/// Refuses what is not JSON.
+/// Refuses what is not JSON, and has not become it.
 pub(super) fn json_only(headers: &HeaderMap) -> Result<(), Status> {
     let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     match content_type.split(';').next().unwrap_or_default().trim() {
         "" | "application/json" | "*/*" => Ok(()),
-        _ => Err(unsupported_media_type(&["application/json", "application/yaml", PROTOBUF])),
+        _ => Err(unsupported_media_type(&["application/json", YAML, PROTOBUF])),
     }
 }
 
@@ -125,9 +132,13 @@ fn check_custom_type(
     Ok(())
 }
 
-/// What a manager wants an object to say. YAML is read as far as it is JSON, which is what clients send.
+/// A document in YAML, or in JSON, which most clients send.
 pub(super) fn parse_yaml(body: &[u8]) -> Result<Value, Status> {
-    serde_json::from_slice(body).map_err(|error| Status::bad_request(format!("error decoding YAML: {error}")))
+    if let Ok(value) = serde_json::from_slice(body) {
+        return Ok(value);
+    }
+    serde_saphyr::from_slice(body)
+        .map_err(|error| Status::bad_request(format!("error decoding YAML: {}", error.without_snippet())))
 }
 
 /// That what is applied says its kind, and the one of the path.

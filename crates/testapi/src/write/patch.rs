@@ -27,7 +27,7 @@ pub enum Patch {
 const JSON: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
-const APPLY: &str = "application/apply-patch+yaml";
+pub(super) const APPLY: &str = "application/apply-patch+yaml";
 
 impl Patch {
     /// From a request of this content type.
@@ -57,6 +57,18 @@ impl Patch {
 }
 
 impl Patch {
+    /// That the server could decode what the patch has made.
+    fn check_values(&self, target: &Target, patched: &Value) -> Result<(), Status> {
+        let wrong = target.schema().and_then(|schema| schema.undecodable(patched));
+        wrong.map_or(Ok(()), |why| Err(self.invalid(patched, &why)))
+    }
+
+    /// The refusal of what the patch has made.
+    fn invalid(&self, patched: &Value, why: &str) -> Status {
+        let shown = if let Self::Strategic(patch) = self { go::print(patch) } else { patched.to_string() };
+        invalid("", "", "", &[FieldError::invalid("patch", Value::from(shown), why)])
+    }
+
     /// What to say of fields that no schema has in what the patch has made.
     fn check_fields(
         &self,
@@ -73,9 +85,7 @@ impl Patch {
         if words.is_empty() || options.validation == FieldValidation::Warn {
             return Ok(words);
         }
-        let shown = if let Self::Strategic(patch) = self { go::print(patch) } else { patched.to_string() };
-        let why = format!("strict decoding error: {}", words.join(", "));
-        Err(invalid("", "", "", &[FieldError::invalid("patch", Value::from(shown), &why)]))
+        Err(self.invalid(patched, &format!("strict decoding error: {}", words.join(", "))))
     }
 }
 
@@ -94,6 +104,7 @@ impl Turn<'_> {
         let before = typed(&target.resource, &existing);
         let mut object = before.clone();
         apply_to(&mut object, target, patch)?;
+        patch.check_values(target, &object)?;
         self.warnings.borrow_mut().extend(patch.check_fields(target, &object, options)?);
         input::check_type(&target.resource, &object)?;
         input::check_name(target, &object)?;

@@ -13,6 +13,7 @@ use serve::{Body, Object, Reason, Resource, ResourceRequest, Route, Serve, Statu
 use super::delete::Deleted;
 use super::duplicates::duplicate_fields;
 use super::options::FieldValidation;
+use super::patch::APPLY;
 use super::{DeleteOptions, Patch, Target, Turn, WriteOptions, input, scale};
 use crate::core::Core;
 use crate::kinds;
@@ -47,9 +48,9 @@ impl Answer {
 /// Answers any request.
 pub(crate) async fn handle(core: &Arc<Core>, serve: &Serve, request: Request<Bytes>) -> Response<Body> {
     let (mut parts, body) = request.into_parts();
-    let Route::Resource(asked) = route(&parts.method, &parts.uri) else { return serve.read(&parts).await };
+    let Route::Resource(asked) = route(&parts.uri) else { return serve.read(&parts).await };
     if let Some(answer) = kubelet(core, &asked) {
-        return answer.unwrap_or_else(|status| Serve::refusal(&status, &parts));
+        return answer.unwrap_or_else(|status| Serve::refusal(&status));
     }
     let is_scale = asked.subresource.as_deref() == Some("scale");
     let is_write = matches!(parts.method, Method::POST | Method::PUT | Method::PATCH | Method::DELETE);
@@ -62,9 +63,9 @@ pub(crate) async fn handle(core: &Arc<Core>, serve: &Serve, request: Request<Byt
     let Some(resource) = resource.filter(|resource| resource.namespaced || asked.namespace.is_none()) else {
         return serve.read(&parts).await;
     };
-    let body = match input::from_protobuf(&resource, &mut parts, body) {
+    let body = match input::as_json(&resource, &mut parts, body) {
         Ok(body) => body,
-        Err(status) => return Serve::refusal(&status, &parts),
+        Err(status) => return Serve::refusal(&status),
     };
     let answered = if parts.method == Method::DELETE && asked.name.is_none() {
         delete_collection(core, serve, &resource, &asked, &parts, &body).await
@@ -73,7 +74,7 @@ pub(crate) async fn handle(core: &Arc<Core>, serve: &Serve, request: Request<Byt
     };
     match answered {
         Ok(answer) => render(serve, answer, &parts),
-        Err(status) => Serve::refusal(&status, &parts),
+        Err(status) => Serve::refusal(&status),
     }
 }
 
@@ -227,7 +228,8 @@ impl Writing<'_> {
         let content_type = self.parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         Patch::read(target, content_type.unwrap_or_default(), self.body).map_err(|status| {
             // What is to be changed is looked for before the change is read.
-            let is_read = status.reason == Reason::BadRequest && target.current().is_none();
+            let creates = content_type.is_some_and(|sent| sent.starts_with(APPLY));
+            let is_read = !creates && status.reason == Reason::BadRequest && target.current().is_none();
             if is_read { target.not_found() } else { status }
         })
     }

@@ -141,8 +141,9 @@ impl Turn<'_> {
     }
 }
 
-/// Sets a value, with the objects on the way to it.
-fn set_pointer(object: &mut Value, pointer: &str, value: Value) {
+/// Sets a value below `object` (RFC 6901, without lists and escapes), with the objects on the way to it; what is in the
+/// way goes. `Value`'s own index would panic on what is no object.
+pub(crate) fn set_pointer(object: &mut Value, pointer: &str, value: Value) {
     let mut at = object;
     for part in pointer.split('/').skip(1) {
         if !at.is_object() {

@@ -60,7 +60,7 @@ impl Turn<'_> {
         self.restore_generation(target, before, &mut object);
         let mut errors = update_errors(before, &object);
         errors.extend(names::metadata_errors(target, &object));
-        errors.extend(kinds::errors(target, Some(before), &object));
+        errors.extend(kinds::errors(target, Some(before), &object, options.subresource.as_deref()));
         if !errors.is_empty() {
             return Err(invalid(&target.resource.group, &target.resource.kind, &target.name, &errors));
         }

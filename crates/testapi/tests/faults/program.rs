@@ -43,6 +43,9 @@ async fn it_says_where_it_is_serves_what_was_asked_for_and_ends_on_ctrl_c() {
     assert_eq!(program.said[1], format!("kubeconfig: {path}"));
     assert_eq!(program.said[2], "faults: any: met 0 times random from seed 0: none,timeout=1,share=0");
     let config = std::fs::read_to_string(&kubeconfig).unwrap();
+    let mode =
+        std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&kubeconfig).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600, "nobody else reads it");
     std::fs::remove_file(&kubeconfig).unwrap();
     assert!(config.contains(&format!("server: \"http://{}\"", program.address())), "{config}");
 

@@ -267,3 +267,21 @@ async fn the_log_is_bounded() {
     let log = api.requests().all();
     assert_eq!((log.len(), log[0].call.number), (10_000, 11));
 }
+
+#[tokio::test]
+async fn no_token_is_shown_to_who_debugs() {
+    let builder = TestApi::builder().token("hush", "jane");
+    assert!(!format!("{builder:?}").contains("hush"));
+    let server = builder.start().await.unwrap();
+    let shown = format!("{server:?}");
+    assert!(shown.contains("TestApi") && !shown.contains("hush"), "{shown}");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn an_empty_list_of_faults_arms_nothing() {
+    let server = TestApi::builder().start().await.unwrap();
+    let armed = server.faults().on(testapi::Verb::List.of("pods")).once([]);
+    assert_eq!((server.faults().armed().len(), armed.met()), (0, 0));
+    server.stop().await;
+}

@@ -79,3 +79,28 @@ fn who_has_another_owner_stays() {
     let child = server.get(&format!("{maps}/child")).expect(200);
     assert_eq!(child["metadata"]["ownerReferences"], json!([reference(&other)]));
 }
+
+/// A server with `links` objects, each owned by the one before; returns the first one's path.
+fn chain(links: usize) -> (Server, String) {
+    let server = Server::with(|options| options.garbage_collection = true);
+    let maps = format!("{CORE}/configmaps");
+    let mut owner = server.post(&maps, config_map("m0")).expect(201);
+    for link in 1..links {
+        let object = with(config_map(&format!("m{link}")), "ownerReferences", json!([reference(&owner)]));
+        owner = server.post(&maps, object).expect(201);
+    }
+    (server, format!("{maps}/m0"))
+}
+
+#[test]
+fn a_chain_of_owners_that_is_longer_than_a_stack_is_deep_goes() {
+    for policy in ["Background", "Foreground"] {
+        let collect = move || {
+            let (server, first) = chain(1_000);
+            server.delete_with(&first, json!({ "propagationPolicy": policy })).expect(200);
+            assert_eq!(names(&server), [""; 0], "{policy}");
+        };
+        // A small stack does for a deep one: the collector goes through all objects for each.
+        std::thread::Builder::new().stack_size(512 << 10).spawn(collect).unwrap().join().unwrap();
+    }
+}

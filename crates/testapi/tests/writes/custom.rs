@@ -191,3 +191,23 @@ fn several_versions_are_the_same_objects() {
     let old = server.get("/apis/x.io/v1beta1/namespaces/default/foos/a").expect(200);
     assert_eq!((&old["apiVersion"], &old["spec"]["replicas"]), (&json!("x.io/v1beta1"), &json!(1)));
 }
+
+#[test]
+fn a_definition_whose_parts_are_no_objects_is_refused() {
+    let server = server();
+    let path = format!("{DEFINITIONS}/{}", definition()["metadata"]["name"].as_str().unwrap());
+    for part in ["spec", "status", "metadata"] {
+        let patch = json!({ part: true });
+        assert!((400..500).contains(&server.merge(&path, patch.clone()).code), "{patch}");
+        let patch = json!([{ "op": "add", "path": format!("/{part}"), "value": true }]).to_string();
+        let code = server.send("PATCH", &path, "application/json-patch+json", patch).code;
+        assert!((400..500).contains(&code), "{part}: {code}");
+    }
+    assert_eq!(server.merge(&path, json!({ "spec": true })).code, 422);
+    assert_eq!(server.merge(&format!("{path}/status"), json!({ "status": true })).code, 422);
+    assert_eq!(
+        server.merge(&format!("{path}/status"), json!({ "status": { "conditions": null } })).code,
+        200
+    );
+    assert_eq!(server.delete(&path).code, 200);
+}

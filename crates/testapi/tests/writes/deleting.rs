@@ -188,3 +188,23 @@ fn an_evicted_pod_is_deleted() {
     server.post(&format!("{pods}/p/eviction"), json!({ "metadata": { "name": "p" } })).expect(201);
     assert_eq!(server.get(&format!("{pods}/p")).code, 404);
 }
+
+#[test]
+fn no_period_is_too_long_to_be_counted() {
+    let server = Server::with(|options| options.graceful_pods = true);
+    let pods = format!("{CORE}/pods");
+    for (at, period) in [i64::MAX, i64::MIN, i64::MAX / 1_000_000_000, -1].into_iter().enumerate() {
+        let spec = json!({ "containers": [{ "name": "c", "image": "x" }], "nodeName": "n" });
+        server.post(&pods, json!({ "metadata": { "name": format!("p{at}") }, "spec": spec })).expect(201);
+        let marked =
+            server.delete_with(&format!("{pods}/p{at}"), json!({ "gracePeriodSeconds": period })).expect(200);
+        let end = marked["metadata"]["deletionTimestamp"].as_str().unwrap();
+        assert!(end.ends_with('Z'), "{period}: {end}");
+    }
+    server.post(&format!("{CORE}/serviceaccounts"), json!({ "metadata": { "name": "s" } })).expect(201);
+    let path = format!("{CORE}/serviceaccounts/s/token");
+    for request in [json!({ "spec": { "expirationSeconds": i64::MAX } }), json!({ "spec": true })] {
+        assert_eq!(server.post(&path, request.clone()).code, 201, "{request}");
+    }
+    assert_eq!(server.post(&path, json!([])).code, 400);
+}

@@ -131,3 +131,48 @@ fn a_question_is_answered_and_not_kept() {
     );
     assert_eq!(server.api.revision(), before);
 }
+
+#[test]
+fn a_pod_asks_for_its_limits_and_a_template_does_not() {
+    let server = Server::new();
+    let spec =
+        json!({ "containers": [{ "name": "c", "image": "x", "resources": { "limits": { "cpu": "1" } } }] });
+    let pod = json!({ "metadata": { "name": "p" }, "spec": spec });
+    let pod = server.post(&format!("{CORE}/pods"), pod).expect(201);
+    assert_eq!(pod["spec"]["containers"][0]["resources"]["requests"], json!({ "cpu": "1" }));
+    let labels = json!({ "a": "b" });
+    let deployment = json!({ "metadata": { "name": "d" }, "spec": { "selector": { "matchLabels": labels },
+        "template": { "metadata": { "labels": labels }, "spec": spec } } });
+    let deployment = server.post("/apis/apps/v1/namespaces/default/deployments", deployment).expect(201);
+    let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+    assert_eq!(container["resources"], json!({ "limits": { "cpu": "1" } }));
+}
+
+#[test]
+fn who_creates_an_event_does_not_own_what_it_does_not_say() {
+    let server = Server::new();
+    let event = json!({ "apiVersion": "v1", "kind": "Event", "metadata": { "name": "e" }, "reason": "Started",
+        "reportingComponent": "", "involvedObject": { "name": "p", "namespace": "default" } });
+    let event = server.post(&format!("{CORE}/events"), event).expect(201);
+    assert_eq!((&event["reportingComponent"], &event["reportingInstance"]), (&json!(""), &json!("")));
+    let owned = &event["metadata"]["managedFields"][0]["fieldsV1"];
+    assert!(owned["f:reason"].is_object(), "{owned}");
+    for name in ["f:reportingComponent", "f:reportingInstance"] {
+        assert!(owned[name].is_null(), "{name}: {owned}");
+    }
+}
+
+#[test]
+fn ephemeral_containers_come_and_resources_change_by_their_own_ways() {
+    let server = Server::new();
+    let pods = format!("{CORE}/pods");
+    let spec = json!({ "containers": [{ "name": "c", "image": "x" }] });
+    server.post(&pods, json!({ "metadata": { "name": "p" }, "spec": spec })).expect(201);
+    let debug = json!({ "spec": { "ephemeralContainers": [{ "name": "debug", "image": "x" }] } });
+    let resources = json!({ "spec": { "containers": [{ "name": "c", "image": "x",
+        "resources": { "requests": { "cpu": "2" } } }] } });
+    for (below, patch) in [("ephemeralcontainers", debug), ("resize", resources)] {
+        assert_eq!(server.merge(&format!("{pods}/p"), patch.clone()).code, 422, "{below}");
+        assert_eq!(server.merge(&format!("{pods}/p/{below}"), patch).code, 200, "{below}");
+    }
+}
