@@ -1,6 +1,6 @@
 //! How fast the server sends what it has, over loopback.
 //!
-//!     cargo run --release -p serve --example throughput
+//!     cargo run --release -p serve --example sending
 //!
 //! Megabytes a second of one list of 20,000 objects of 9 KB, and changes a second to 10 watchers, of small objects and
 //! of such large ones. The server has one thread.
