@@ -1,22 +1,28 @@
 //! One version of one object, as the cache keeps it.
 //!
-//! Only this module knows how an object's bytes are kept ([`body`]); everybody else asks for them. The few fields that
-//! are always needed (key, uid, resourceVersion, labels) stand beside the bytes, and whoever decodes an object into a
-//! type shares the decoded value with everyone who asks while somebody still holds it (design D2).
+//! How an object's bytes are encoded is known to [`encoding`] alone, and where they are to [`storage`]; everybody else
+//! asks for them. The few fields that are always needed (key, uid, resourceVersion, labels) stand beside the bytes, and
+//! whoever decodes an object into a type shares the decoded value with everyone who asks while somebody still holds it
+//! (design D2).
 
-mod body;
 mod decoded;
+mod encoding;
+mod storage;
 
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::wire::{self, ScanError};
 use crate::{Labels, ObjectKey, ResourceVersion, Uid};
-use body::Body;
 use decoded::DecodedSlot;
+use encoding::Unfit;
+
+pub use encoding::Encoding;
+pub use storage::{PlainStorage, Storage, StorageError, Stored, StoredBytes};
 
 /// One immutable version of one object.
 ///
@@ -34,7 +40,8 @@ pub struct Object {
     uid: Uid,
     resource_version: ResourceVersion,
     labels: Labels,
-    body: Body,
+    encoding: Encoding,
+    stored: Stored,
     decoded: DecodedSlot,
 }
 
@@ -76,9 +83,20 @@ impl Object {
         uid: Uid,
         resource_version: ResourceVersion,
         labels: Labels,
-        json: Cow<'_, [u8]>,
+        encoding: Encoding,
+        stored: Stored,
     ) -> Self {
-        Self { key, uid, resource_version, labels, body: Body::new(json), decoded: DecodedSlot::default() }
+        Self { key, uid, resource_version, labels, encoding, stored, decoded: DecodedSlot::default() }
+    }
+
+    /// The same version with its bytes kept in `storage`.
+    ///
+    /// # Errors
+    ///
+    /// When the bytes cannot be had from where they are.
+    pub fn kept_in(self, storage: &dyn Storage) -> Result<Self, DecodeError> {
+        let stored = storage.keep(self.bytes()?);
+        Ok(Self { stored, ..self })
     }
 
     /// Namespace and name.
@@ -101,25 +119,48 @@ impl Object {
         &self.labels
     }
 
+    /// How [`Object::bytes`] are to be read.
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// The object's bytes as they came from the server.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be had from where they are kept.
+    pub fn bytes(&self) -> Result<Cow<'_, [u8]>, DecodeError> {
+        self.stored.read().map_err(|error| self.unreadable("bytes", error.to_string()))
+    }
+
     /// The whole object as JSON.
-    pub fn json(&self) -> Cow<'_, [u8]> {
-        self.body.json()
+    ///
+    /// # Errors
+    ///
+    /// When its bytes cannot be had from where they are kept, or came in another encoding and are not well-formed.
+    pub fn json(&self) -> Result<Cow<'_, [u8]>, DecodeError> {
+        self.encoding.json(self.bytes()?).map_err(|Unfit(reason)| self.unreadable("JSON", reason))
     }
 
     /// The object as a `T`: the value that others hold already, or a freshly decoded one.
     ///
     /// # Errors
     ///
-    /// When the object's JSON does not fit `T`. The error concerns this object alone.
+    /// When the object does not fit `T`. The error concerns this object alone.
     pub fn decode<T: DeserializeOwned + Send + Sync + 'static>(&self) -> Result<Arc<T>, DecodeError> {
         self.decoded.shared_or(|| {
-            serde_json::from_slice(&self.json()).map_err(|error| DecodeError {
-                key: self.key.clone(),
-                resource_version: self.resource_version.clone(),
-                as_type: std::any::type_name::<T>(),
-                reason: reason_without_content(&error).into(),
-            })
+            let unfit = |Unfit(reason)| self.unreadable(std::any::type_name::<T>(), reason);
+            self.encoding.decode(&self.bytes()?).map_err(unfit)
         })
+    }
+
+    fn unreadable(&self, as_type: &'static str, reason: String) -> DecodeError {
+        DecodeError {
+            key: self.key.clone(),
+            resource_version: self.resource_version.clone(),
+            as_type,
+            reason: reason.into(),
+        }
     }
 
     /// Keeps the decoded `T` for as long as this version lives: for consumers that read every object all the time.
@@ -135,26 +176,20 @@ impl Object {
         Ok(value)
     }
 
-    /// Bytes that this version holds, without what its metadata shares with others.
+    /// Bytes of memory that this version holds, without what its metadata shares with others.
     pub fn held_bytes(&self) -> usize {
-        size_of::<Self>() + self.body.held_bytes()
+        size_of::<Self>() + self.stored.held_bytes()
     }
 
-    /// Whether the two have the same content, byte for byte.
+    /// Whether the two have the same content, byte for byte in the same encoding, or else as JSON. Not so for one that
+    /// cannot be read.
     pub fn same_content(&self, other: &Self) -> bool {
-        self.json() == other.json()
+        if self.encoding == other.encoding {
+            matches!((self.bytes(), other.bytes()), (Ok(ours), Ok(theirs)) if ours == theirs)
+        } else {
+            matches!((self.decode::<Value>(), other.decode::<Value>()), (Ok(ours), Ok(theirs)) if ours == theirs)
+        }
     }
-}
-
-/// serde's message quotes the offending value, which may be a Secret's: say only what kind of error it was, and where.
-fn reason_without_content(error: &serde_json::Error) -> String {
-    let what = match error.classify() {
-        serde_json::error::Category::Io => "it could not be read",
-        serde_json::error::Category::Syntax => "it is not well-formed JSON",
-        serde_json::error::Category::Data => "a field is missing or has another type than expected",
-        serde_json::error::Category::Eof => "its JSON ends early",
-    };
-    format!("{what} (line {} column {})", error.line(), error.column())
 }
 
 impl fmt::Debug for Object {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use informer_core::{DecodeError, Object, View};
+use informer_core::{DecodeError, Object, PlainStorage, View};
+
+use crate::shared::Keeping;
 
 /// How the first list reads (later ones never go back behind what was seen).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -41,6 +43,13 @@ pub enum Layout {
 }
 
 impl Layout {
+    /// What keeps the bytes.
+    pub(crate) fn keeping(self) -> Keeping {
+        match self {
+            Self::Bytes | Self::Decoded => Arc::new(|_| Arc::new(PlainStorage)),
+        }
+    }
+
     /// An object as a `T`, kept or shared.
     pub(crate) fn view<T: View>(self, object: &Arc<Object>) -> Result<Arc<T>, DecodeError> {
         match self {

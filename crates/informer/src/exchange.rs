@@ -7,7 +7,8 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::Stream;
-use informer_core::wire::{ApiStatus, ListDecoder, WatchDecoder};
+use informer_core::reader::Answer;
+use informer_core::wire::ApiStatus;
 
 use crate::error_chain;
 use crate::transport::{Response, TransportError};
@@ -19,8 +20,8 @@ pub(crate) enum Exchange {
     /// Nothing was asked.
     Idle,
     Sent {
-        answer: BoxFuture<'static, Result<Response, TransportError>>,
-        decoder: Decoder,
+        response: BoxFuture<'static, Result<Response, TransportError>>,
+        answer: Answer,
     },
     /// The status says no; the body says why.
     Refused {
@@ -31,14 +32,8 @@ pub(crate) enum Exchange {
     },
     Receiving {
         content: Content,
-        decoder: Decoder,
+        answer: Answer,
     },
-}
-
-/// What the answer is expected to be.
-pub(crate) enum Decoder {
-    List(Box<ListDecoder>),
-    Watch(Box<WatchDecoder>),
 }
 
 /// What came of waiting for an exchange.
@@ -46,7 +41,7 @@ pub(crate) enum Progress {
     Accepted,
     Refused(ApiStatus),
     Unreachable(String),
-    /// The decoder has more to read.
+    /// There is more of the answer to read.
     Bytes,
     End,
     Broken(String),
@@ -57,16 +52,16 @@ const REASON_LIMIT: usize = 64 * 1024;
 
 impl Exchange {
     pub(crate) fn send(
-        answer: BoxFuture<'static, Result<Response, TransportError>>,
-        decoder: Decoder,
+        response: BoxFuture<'static, Result<Response, TransportError>>,
+        answer: Answer,
     ) -> Self {
-        Self::Sent { answer, decoder }
+        Self::Sent { response, answer }
     }
 
-    /// The decoder of what is being received.
-    pub(crate) fn decoder(&mut self) -> Option<&mut Decoder> {
+    /// What is being received.
+    pub(crate) fn answer(&mut self) -> Option<&mut Answer> {
         match self {
-            Self::Receiving { decoder, .. } => Some(decoder),
+            Self::Receiving { answer, .. } => Some(answer),
             _ => None,
         }
     }
@@ -80,15 +75,15 @@ impl Exchange {
         loop {
             match self {
                 Self::Idle => return std::future::pending().await,
-                Self::Sent { answer, .. } => {
-                    let answer = answer.await;
-                    let Self::Sent { decoder, .. } = std::mem::replace(self, Self::Idle) else {
+                Self::Sent { response, .. } => {
+                    let response = response.await;
+                    let Self::Sent { answer, .. } = std::mem::replace(self, Self::Idle) else {
                         return Progress::End;
                     };
-                    match answer {
+                    match response {
                         Err(error) => return Progress::Unreachable(error_chain(&error)),
                         Ok(response) if response.head.status.is_success() => {
-                            *self = Self::Receiving { content: response.into_content(), decoder };
+                            *self = Self::Receiving { content: response.into_content(), answer };
                             return Progress::Accepted;
                         }
                         Ok(response) => *self = refused(response),
@@ -109,19 +104,16 @@ impl Exchange {
                         return Progress::Refused(status);
                     }
                 },
-                Self::Receiving { content, decoder } => match content.next().await {
+                Self::Receiving { content, answer } => match content.next().await {
                     Some(Ok(chunk)) => {
-                        match decoder {
-                            Decoder::List(list) => list.push(&chunk),
-                            Decoder::Watch(watch) => watch.push(&chunk),
-                        }
+                        answer.push(&chunk);
                         return Progress::Bytes;
                     }
                     Some(Err(error)) => {
                         *self = Self::Idle;
                         return Progress::Broken(error_chain(&error));
                     }
-                    // The decoder may still hold a last frame: the caller finishes it.
+                    // The answer may still hold a last event: the caller finishes it.
                     None => return Progress::End,
                 },
             }

@@ -98,8 +98,8 @@ pub use informer_core::mailbox::WhenFull;
 pub use informer_core::reflector::{Cause, Report, Status};
 pub use informer_core::wire::ApiStatus;
 pub use informer_core::{
-    DecodeError, InvalidKey, InvalidSelector, Labels, Object, ObjectKey, ResourceVersion, Selector, Source,
-    Uid, View,
+    DecodeError, Encoding, InvalidKey, InvalidSelector, Labels, Object, ObjectKey, PlainStorage,
+    ResourceVersion, Selector, Source, Storage, StorageError, Stored, StoredBytes, Uid, View,
 };
 
 /// The README's example compiles.

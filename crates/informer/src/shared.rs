@@ -7,7 +7,6 @@ mod life;
 mod memory;
 mod progress;
 mod quarantine;
-mod reader;
 mod source;
 mod tally;
 
@@ -21,7 +20,7 @@ use http::HeaderValue;
 use informer_core::backoff::BackoffConfig;
 use informer_core::reflector::ReflectorConfig;
 use informer_core::store::Replace;
-use informer_core::{Cache, Change, Scope, SourceId, Store};
+use informer_core::{Cache, Change, Scope, SourceId, Storage, Store};
 
 use crate::metrics::Counters;
 use crate::resource::{ResourceType, Selection};
@@ -56,7 +55,11 @@ pub(crate) struct Settings {
     pub(crate) user_agent: HeaderValue,
     pub(crate) tweak: Option<ListOptionsTweak>,
     pub(crate) resync: Option<Duration>,
+    pub(crate) keeping: Keeping,
 }
+
+/// Where objects' bytes are kept: made for each cache.
+pub(crate) type Keeping = Arc<dyn Fn(&ResourceType) -> Arc<dyn Storage> + Send + Sync>;
 
 /// Changes the query parameters of each request of a resource.
 pub(crate) type ListOptionsTweak = Arc<dyn Fn(&ResourceType, &mut Vec<(String, String)>) + Send + Sync>;
@@ -75,6 +78,7 @@ pub(crate) struct Core {
     pub(crate) settings: Settings,
     pub(crate) server: Arc<Server>,
     pub(crate) cache: Cache,
+    pub(crate) storage: Arc<dyn Storage>,
     pub(crate) fanout: Fanout,
     pub(crate) progress: Progress,
     pub(crate) quarantine: Quarantine,
@@ -115,12 +119,14 @@ impl Shared {
         let store = Store::new();
         let scopes = selection.scopes();
         let backoff = settings.reflector.backoff.clone();
+        let storage = (settings.keeping)(&resource);
         let core = Core {
             resource,
             selection,
             settings,
             server,
             cache: store.cache(),
+            storage,
             fanout: Fanout::default(),
             progress: Progress::default(),
             quarantine: Quarantine::default(),

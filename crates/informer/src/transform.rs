@@ -4,7 +4,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use informer_core::{Object, wire};
+use informer_core::{DecodeError, Object, wire};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -47,6 +47,8 @@ pub(crate) enum TransformError {
     Panicked,
     #[error("the transform made something that is no object: {0}")]
     NoObject(#[from] wire::ScanError),
+    #[error(transparent)]
+    Unreadable(#[from] DecodeError),
     #[error("the transform changed the object's key, uid or resourceVersion")]
     Identity,
 }
@@ -87,7 +89,7 @@ impl Transform {
     }
 
     pub(crate) fn apply(&self, object: &Object) -> Result<Option<Object>, TransformError> {
-        let json = object.json();
+        let json = object.json()?;
         let result =
             catch_unwind(AssertUnwindSafe(|| (self.0)(&json))).map_err(|_| TransformError::Panicked)?;
         let Some(json) = result.map_err(TransformError::Failed)? else { return Ok(None) };
@@ -120,7 +122,7 @@ mod tests {
     fn drops_managed_fields_without_a_tree() {
         let slim = Transform::drop_managed_fields().apply(&pod()).unwrap().unwrap();
         assert_eq!(
-            slim.json(),
+            slim.json().unwrap(),
             &br#"{"kind":"Pod","metadata":{"name":"a","resourceVersion":"1"},"spec":{"x":1}}"#[..]
         );
     }

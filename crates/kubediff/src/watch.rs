@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use informer::{Change as Told, Object, ResourceType, SharedInformerFactory, Source as Seen, Status};
+use informer::{
+    Change as Told, DecodeError, Object, ResourceType, SharedInformerFactory, Source as Seen, Status,
+};
 use jiff::Timestamp;
 use kube_client::Client;
 use tokio::signal::unix::{SignalKind, signal};
@@ -302,14 +304,21 @@ impl<'a> Watch<'a> {
     ) -> Option<Change> {
         let (old, new, seen) = match &told {
             Told::Added { initial: true, .. } if !announce_first => return None,
-            Told::Added { object, source, .. } => (None, Some(object.json()), *source),
-            Told::Updated { old, new, source } => (Some(old.object().json()), Some(new.json()), *source),
+            Told::Added { object, source, .. } => (None, Some(object), *source),
+            Told::Updated { old, new, source } => (Some(old.object()), Some(new), *source),
             Told::Deleted(deleted) => {
                 let seen = if deleted.is_missed() { Seen::List } else { Seen::Watch };
-                (Some(deleted.object().json()), None, seen)
+                (Some(deleted.object()), None, seen)
             }
             _ => return None,
         };
+        let left_out = |error: &dyn std::fmt::Display| {
+            screen::say(&format!("an object of {} is left out: {error}", short_name(resource)));
+        };
+        let json_of_both = || -> Result<_, DecodeError> {
+            Ok((old.map(|old| old.json()).transpose()?, new.map(|new| new.json()).transpose()?))
+        };
+        let (old, new) = json_of_both().inspect_err(|error| left_out(error)).ok()?;
         let gvk = Gvk::new(&resource.api_version(), &resource.kind);
         let sighting = Sighting {
             cluster: self.context.as_deref().filter(|_| self.args.show.output == crate::args::Output::Json),
@@ -330,9 +339,7 @@ impl<'a> Watch<'a> {
             &self.profile,
             &mut self.session.tally,
         )
-        .inspect_err(|error| {
-            screen::say(&format!("an object of {} is left out: {error}", short_name(resource)))
-        })
+        .inspect_err(|error| left_out(error))
         .ok()
         .flatten()
     }

@@ -4,19 +4,19 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use informer_core::reader::{Answer, Reading};
 use informer_core::reflector::{
     FirstList, Input, Output, Reflector, ReflectorConfig, Report, Request, Status, StoreOperation,
     StreamingList,
 };
 use informer_core::store::Replace;
-use informer_core::wire::ApiStatus;
+use informer_core::wire::{ApiStatus, Limits};
 use informer_core::{ResourceVersion, Scope, SourceId, Time};
 
 use crate::fanout::Content;
 use crate::invariant::{Invariant, Violation};
 use crate::network::{Arrival, Head, LinkId};
 use crate::plan::Setup;
-use crate::reader::Decoder;
 use crate::served::Served;
 use crate::server::Server;
 use crate::trace::Trace;
@@ -41,7 +41,7 @@ pub(crate) struct Client {
     pub(crate) namespace: Option<u8>,
     reflector: Reflector,
     pub(crate) link: Option<LinkId>,
-    decoder: Option<Decoder>,
+    answer: Option<Answer>,
     staging: Option<Replace>,
     pub(crate) status: Status,
     /// The last request has failed, and the next one waits for its time.
@@ -87,7 +87,7 @@ impl Client {
             namespace,
             reflector: Reflector::new(config, seed),
             link: None,
-            decoder: None,
+            answer: None,
             staging: None,
             status: Status::Connecting,
             waits: false,
@@ -173,8 +173,8 @@ impl Client {
                 self.input(around, Input::Refused(status))?;
             }
             Arrival::Bytes(bytes) => {
-                if let Some(decoder) = &mut self.decoder {
-                    decoder.push(&bytes);
+                if let Some(answer) = &mut self.answer {
+                    answer.push(&bytes);
                 }
                 self.read(around)?;
             }
@@ -187,12 +187,12 @@ impl Client {
         Ok(true)
     }
 
-    /// An input may end the response, and with it the decoder.
+    /// An input may end the exchange, and with it the answer.
     fn read(&mut self, around: &mut Around<'_>) -> Result<(), Violation> {
         loop {
             let trust = self.reflector.trusts_versions();
-            let input = self.decoder.as_mut().and_then(|decoder| decoder.next(&around.content.cache, trust));
-            let Some(input) = input else { return Ok(()) };
+            let reading = self.answer.as_mut().and_then(|answer| around.content.reader.next(answer, trust));
+            let Some(Reading { input, .. }) = reading else { return Ok(()) };
             if matches!(input, Input::Undecodable(_)) {
                 self.hang_up(around);
             }
@@ -202,10 +202,10 @@ impl Client {
 
     fn finish(&mut self, around: &mut Around<'_>) -> Result<(), Violation> {
         let trust = self.reflector.trusts_versions();
-        let (link, Some(mut decoder)) = (self.link, self.decoder.take()) else { return Ok(()) };
-        let (last, end) = decoder.finish(&around.content.cache, trust);
+        let (link, Some(mut answer)) = (self.link, self.answer.take()) else { return Ok(()) };
+        let (last, end) = around.content.reader.finish(&mut answer, trust);
         if let Some(last) = last {
-            self.input(around, last)?;
+            self.input(around, last.input)?;
         }
         if self.link == link {
             self.input(around, end)?;
@@ -218,7 +218,7 @@ impl Client {
     }
 
     fn hang_up(&mut self, around: &mut Around<'_>) {
-        self.decoder = None;
+        self.answer = None;
         if let Some(link) = self.link.take() {
             around.server.close(link);
         }
@@ -299,9 +299,9 @@ impl Client {
             Request::Watch(watch) if !watch.initial_events => Some(Served::asked()),
             _ => None,
         };
-        self.decoder = Some(match request {
-            Request::List(_) => Decoder::list(),
-            Request::Watch(_) => Decoder::watch(),
+        self.answer = Some(match request {
+            Request::List(_) => Answer::list(Limits::default()),
+            Request::Watch(_) => Answer::watch(Limits::default()),
         });
         self.link = Some(around.server.request(around.now, self.namespace, request));
         Ok(())

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use informer_core::mailbox::Notice;
+use informer_core::reader::{Expected, Reader};
 use informer_core::store::Snapshot;
-use informer_core::{Cache, Change, Delta, Index, Object, ResourceVersion, Selector, Store};
+use informer_core::{Cache, Change, Delta, Index, Object, PlainStorage, ResourceVersion, Selector, Store};
 
 use crate::invariant::{Invariant, Violation};
 use crate::plan::Reading;
@@ -17,6 +18,7 @@ use crate::truth::{KEYS, Key, NAMESPACES, Truth, namespace};
 pub(crate) struct Content {
     pub(crate) store: Store,
     pub(crate) cache: Cache,
+    pub(crate) reader: Reader,
     pub(crate) subscriptions: Vec<Subscription>,
     synced: bool,
     pub(crate) doubts: Doubts,
@@ -68,8 +70,10 @@ impl Doubts {
 impl Content {
     pub(crate) fn new() -> Self {
         let store = Store::new();
+        let pods = Expected { api_version: "v1".into(), kind: "Pod".into(), or_kind: None };
         Self {
             cache: store.cache(),
+            reader: Reader::new(store.cache(), Arc::new(PlainStorage), pods, None),
             store,
             subscriptions: Vec::new(),
             synced: false,

@@ -16,7 +16,6 @@ mod fanout;
 mod invariant;
 mod network;
 pub mod plan;
-mod reader;
 mod render;
 mod served;
 mod server;

@@ -133,7 +133,7 @@ pub(crate) fn label(value: u32) -> &'static str {
 /// The state that an object of the cache is in; `None` where it is not as any server's.
 pub(crate) fn read(object: &Object) -> Option<(Key, State)> {
     let key = Key::of(object.key().as_str())?;
-    let json = object.json();
+    let json = object.json().ok()?;
     let text = std::str::from_utf8(&json).ok()?;
     let value = text.rsplit_once(r#""v":"#)?.1.trim_end_matches('}').parse().ok()?;
     let uid = object.uid().to_string().parse().ok()?;

@@ -36,7 +36,7 @@ pub(crate) async fn sync<T: View>(factory: &SharedInformerFactory, informer: &In
 }
 
 pub(crate) fn json(object: &Object) -> Value {
-    serde_json::from_slice(&object.json()).expect("JSON")
+    serde_json::from_slice(&object.json().expect("JSON")).expect("JSON")
 }
 
 pub(crate) fn is_live(status: &Status) -> bool {

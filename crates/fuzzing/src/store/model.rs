@@ -253,7 +253,7 @@ const SELECTORS: [&str; 10] = [
 ];
 
 fn tags_of(object: &Object) -> Vec<String> {
-    let panics = object.json().windows(7).any(|part| part == b"\"panic\"");
+    let panics = object.json().is_ok_and(|json| json.windows(7).any(|part| part == b"\"panic\""));
     if panics { Vec::new() } else { tags(object).unwrap_or_default() }
 }
 
@@ -268,7 +268,7 @@ impl ModelList {
 
     fn is_change(&self, listed: &Object, known: &Object) -> bool {
         match self.is_restored {
-            true => number(listed) != number(known) || listed.json() != known.json(),
+            true => number(listed) != number(known) || !listed.same_content(known),
             false => number(listed) > number(known),
         }
     }

@@ -8,7 +8,7 @@ use std::fmt;
 use std::ops::{ControlFlow, Range};
 
 use super::cursor::{Cursor, Fault, Members};
-use crate::{Labels, Object, ObjectKey, ResourceVersion, Uid};
+use crate::{Encoding, Labels, Object, ObjectKey, PlainStorage, ResourceVersion, Storage, Uid};
 
 /// An object whose metadata cannot be read. Never holds any of the object's content.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -76,7 +76,7 @@ pub struct TypeMeta<'a> {
 /// assert_eq!(scanned.resource_version(), "7".into());
 ///
 /// let object = scanned.into_object_of(json, "v1", "Pod")?;
-/// assert!(object.json().starts_with(br#"{"kind":"Pod","apiVersion":"v1","metadata":{"#));
+/// assert!(object.json().unwrap().starts_with(br#"{"kind":"Pod","apiVersion":"v1","metadata":{"#));
 /// # Ok::<(), informer_core::wire::ScanError>(())
 /// ```
 ///
@@ -271,7 +271,7 @@ impl<'a> ScannedObject<'a> {
     ///
     /// When the key or the labels are invalid.
     pub fn into_object(self, json: &[u8]) -> Result<Object, ScanError> {
-        self.into_object_with(Cow::Borrowed(json))
+        self.into_object_with(Cow::Borrowed(json), &PlainStorage)
     }
 
     /// As [`ScannedObject::into_object`], for an item of a list: gives it the list's `kind` and `apiVersion` where it has
@@ -281,6 +281,21 @@ impl<'a> ScannedObject<'a> {
     ///
     /// As [`ScannedObject::into_object`] and [`ScannedObject::type_meta`].
     pub fn into_object_of(self, json: &[u8], api_version: &str, kind: &str) -> Result<Object, ScanError> {
+        self.into_object_kept(json, api_version, kind, &PlainStorage)
+    }
+
+    /// As [`ScannedObject::into_object_of`], with the bytes kept in `storage`.
+    ///
+    /// # Errors
+    ///
+    /// As [`ScannedObject::into_object_of`].
+    pub fn into_object_kept(
+        self,
+        json: &[u8],
+        api_version: &str,
+        kind: &str,
+        storage: &dyn Storage,
+    ) -> Result<Object, ScanError> {
         let own = self.type_meta()?;
         let mut missing = Vec::new();
         if own.kind.is_none() {
@@ -289,13 +304,14 @@ impl<'a> ScannedObject<'a> {
         if own.api_version.is_none() {
             missing.push(("apiVersion", api_version));
         }
-        self.into_object_with(with_members_first(json, &missing))
+        self.into_object_with(with_members_first(json, &missing), storage)
     }
 
-    fn into_object_with(self, json: Cow<'_, [u8]>) -> Result<Object, ScanError> {
+    fn into_object_with(self, json: Cow<'_, [u8]>, storage: &dyn Storage) -> Result<Object, ScanError> {
         let key = self.key()?;
         let labels = self.labels()?;
-        Ok(Object::from_parts(key, self.uid(), self.resource_version(), labels, json))
+        let stored = storage.keep(json);
+        Ok(Object::from_parts(key, self.uid(), self.resource_version(), labels, Encoding::Json, stored))
     }
 
     fn concerning(&self, fault: Fault) -> ScanError {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::HeaderValue;
+use informer_core::Storage;
 use informer_core::backoff::BackoffConfig;
 use informer_core::reflector::ReflectorConfig;
 use kube_client::Config;
@@ -51,6 +52,7 @@ impl FactoryBuilder {
             user_agent: HeaderValue::from_static(USER_AGENT),
             tweak: None,
             resync: None,
+            keeping: Layout::default().keeping(),
         };
         let options = Options {
             settings,
@@ -122,6 +124,16 @@ impl FactoryBuilder {
     /// How objects are kept.
     pub fn layout(mut self, layout: Layout) -> Self {
         self.options.layout = layout;
+        self.options.settings.keeping = layout.keeping();
+        self
+    }
+
+    /// Keeps objects' bytes elsewhere, or in another form: `storage` makes what keeps those of one cache.
+    pub fn storage(
+        mut self,
+        storage: impl Fn(&ResourceType) -> Arc<dyn Storage> + Send + Sync + 'static,
+    ) -> Self {
+        self.options.settings.keeping = Arc::new(storage);
         self
     }
 

@@ -7,21 +7,22 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use http::header::{ACCEPT, ACCEPT_ENCODING, USER_AGENT};
+use informer_core::reader::{Answer, Expected, Part, Reader, Reading, Unreadable};
 use informer_core::reflector::{
     Input, Output, Reflector, ReflectorConfig, Report, Request, Status, StoreOperation,
 };
 use informer_core::store::Replace;
-use informer_core::wire::{ApiStatus, Limits, ListDecoder, ListPart, WatchDecoder};
-use informer_core::{ObjectKey, Scope, SourceId, Time};
+use informer_core::wire::{ApiStatus, Limits};
+use informer_core::{ObjectKey, Scope, SourceId, Time, reader};
 use tokio::time::Instant;
 
 use super::journal::Journal;
-use super::reader::Reader;
 use super::source::Control;
 use super::tally::Tally;
 use super::{Content, Core};
-use crate::exchange::{Decoder, Exchange, Progress};
+use crate::exchange::{Exchange, Progress};
 use crate::metrics::Freshness;
+use crate::transform::Transform;
 use crate::transport::TransportError;
 
 /// Runs until it is stopped.
@@ -46,7 +47,8 @@ pub(super) async fn run(core: Arc<Core>, source: SourceId, scope: Scope, control
         tally: Tally::new(core.counters.clone(), freshness),
         journal: Journal::new(core.resource.clone(), scope.clone()),
         foreseen: None,
-        reader: Reader { core: core.clone(), transform: setup.transform, content: setup.content },
+        reader: core.reader(setup.transform, setup.content),
+        content: setup.content,
         core,
         source,
         scope,
@@ -61,6 +63,7 @@ struct Driver {
     scope: Scope,
     control: Control,
     reader: Reader,
+    content: Content,
     reflector: Reflector,
     exchange: Exchange,
     /// The last request has failed, and the next one waits for its time.
@@ -191,66 +194,49 @@ impl Driver {
         }
     }
 
-    /// Reads whatever the decoder has. An input may end the exchange, and with it the decoder.
+    /// Reads whatever has come. An input may end the exchange, and with it the answer.
     fn read(&mut self) {
         loop {
             let begun = std::time::Instant::now();
-            let input = self.next_input();
+            let trust = self.reflector.trusts_versions();
+            let reading = self.exchange.answer().and_then(|answer| self.reader.next(answer, trust));
             self.core.counters.decode_nanos.add_nanos(begun.elapsed());
-            match input {
-                Some(input) => self.input(input),
+            match reading {
+                Some(reading) => self.take(reading),
                 None => return,
             }
         }
     }
 
-    fn next_input(&mut self) -> Option<Input> {
-        let trust = self.reflector.trusts_versions();
-        let reader = &self.reader;
-        match self.exchange.decoder()? {
-            Decoder::List(decoder) => match decoder.next() {
-                Ok(Some(ListPart::Meta(meta))) => Some(Input::ListStart(meta.clone())),
-                Ok(Some(ListPart::Item(json))) => Some(reader.item(json, trust)),
-                Ok(None) => None,
-                Err(error) => Some(match error.skipped() {
-                    Some(key) => Input::Unreadable { key: Some(key.clone()), reason: error.to_string() },
-                    None => self.undecodable(error.to_string()),
-                }),
-            },
-            Decoder::Watch(decoder) => match decoder.next() {
-                Ok(Some(Ok(frame))) => Some(reader.frame(&frame, trust)),
-                Ok(Some(Err(error))) => {
-                    Some(Input::Unreadable { key: error.key().cloned(), reason: error.to_string() })
-                }
-                Ok(None) => None,
-                Err(error) => Some(self.undecodable(error.to_string())),
-            },
+    fn take(&mut self, reading: Reading) {
+        let counters = &self.core.counters;
+        match reading.part {
+            Part::Item => counters.list_items.add(1),
+            Part::Event(kind) => counters.event(kind),
+            Part::Other => {}
         }
+        if let Some(Unreadable { key, reason, .. }) = reading.unreadable {
+            counters.unreadable.add(1);
+            self.core.progress.report(Report::Quarantined { key, reason });
+            if let Input::Unchanged(gone) = &reading.input {
+                self.core.quarantine.release(gone);
+            }
+        }
+        if matches!(reading.input, Input::Undecodable(_)) {
+            self.exchange = Exchange::Idle;
+        }
+        self.input(reading.input);
     }
 
-    fn undecodable(&mut self, reason: String) -> Input {
-        self.exchange = Exchange::Idle;
-        Input::Undecodable(reason)
-    }
-
-    /// The response has ended: a list has to be complete, a watch may hold a last frame.
+    /// The response has ended: a list has to be complete, a watch may hold a last event.
     fn finish(&mut self) {
         let trust = self.reflector.trusts_versions();
-        let reader = &self.reader;
-        let (last, end) = match self.exchange.decoder() {
-            None => return,
-            Some(Decoder::List(decoder)) => match decoder.finish() {
-                Ok(meta) => (None, Input::ListEnd(meta)),
-                Err(error) => (None, Input::Undecodable(error.to_string())),
-            },
-            Some(Decoder::Watch(decoder)) => match decoder.finish() {
-                Ok(frame) => (frame.map(|frame| reader.frame(&frame, trust)), Input::End),
-                Err(error) => (None, Input::Broken(error.to_string())),
-            },
+        let Some((last, end)) = self.exchange.answer().map(|answer| self.reader.finish(answer, trust)) else {
+            return;
         };
         self.exchange = Exchange::Idle;
         if let Some(last) = last {
-            self.input(last);
+            self.take(last);
         }
         self.input(end);
     }
@@ -268,12 +254,12 @@ impl Driver {
         }
         self.tally.sent(request);
         let limits = Limits { item_bytes: self.core.settings.item_limit };
-        let decoder = match request {
-            Request::List(_) => Decoder::List(Box::new(ListDecoder::new(limits).skipping_long_items())),
-            Request::Watch(_) => Decoder::Watch(Box::new(WatchDecoder::new(limits).skipping_long_events())),
+        let answer = match request {
+            Request::List(_) => Answer::list(limits),
+            Request::Watch(_) => Answer::watch(limits),
         };
         let refresh = std::mem::take(&mut self.refresh_credentials);
-        let answer = match self.http_request(request) {
+        let response = match self.http_request(request) {
             Ok(http) => {
                 let transport = self.core.server.transport().clone();
                 let counters = self.core.counters.clone();
@@ -290,7 +276,7 @@ impl Driver {
             Err(error) => futures_util::future::ready(Err(error)).boxed(),
         };
         self.waiting = false;
-        self.exchange = Exchange::send(answer, decoder);
+        self.exchange = Exchange::send(response, answer);
     }
 
     fn http_request(&self, request: &Request) -> Result<http::Request<Vec<u8>>, TransportError> {
@@ -311,7 +297,7 @@ impl Driver {
         let uri = format!("{path}?{query}");
         let encoding = if self.core.settings.gzip { "gzip" } else { "identity" };
         http::Request::get(uri)
-            .header(ACCEPT, accept(self.reader.content, request))
+            .header(ACCEPT, accept(self.content, request))
             .header(ACCEPT_ENCODING, encoding)
             .header(USER_AGENT, self.core.settings.user_agent.clone())
             .body(Vec::new())
@@ -368,6 +354,24 @@ impl Driver {
         if let Some(staging) = &mut self.staging {
             stage(staging);
         }
+    }
+}
+
+impl Core {
+    fn reader(&self, transform: Option<Transform>, content: Content) -> Reader {
+        let kind = self.resource.kind.clone();
+        let expected = match content {
+            Content::Whole => Expected { api_version: self.resource.api_version(), kind, or_kind: None },
+            Content::Metadata => Expected {
+                api_version: "meta.k8s.io/v1".to_owned(),
+                kind: "PartialObjectMetadata".to_owned(),
+                or_kind: Some(kind),
+            },
+        };
+        let transform = transform.map(|transform| -> reader::Transform {
+            Arc::new(move |object| transform.apply(object).map_err(|error| error.to_string()))
+        });
+        Reader::new(self.cache.clone(), self.storage.clone(), expected, transform)
     }
 }
 

@@ -1,0 +1,135 @@
+//! Where objects' bytes are kept, and in which form: what a cache's layout is made of.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// Keeps the bytes of objects, whatever their encoding.
+///
+/// [`PlainStorage`] keeps them as they are. Others may keep them elsewhere: whoever implements this says what
+/// [`Stored::new`] holds instead.
+///
+/// ```
+/// use std::borrow::Cow;
+/// use informer_core::{Object, PlainStorage, Storage, Stored};
+///
+/// /// Counts what it keeps.
+/// #[derive(Default)]
+/// struct Counting(std::sync::atomic::AtomicUsize);
+///
+/// impl Storage for Counting {
+///     fn keep(&self, bytes: Cow<'_, [u8]>) -> Stored {
+///         self.0.fetch_add(bytes.len(), std::sync::atomic::Ordering::Relaxed);
+///         PlainStorage.keep(bytes)
+///     }
+/// }
+///
+/// let storage = Counting::default();
+/// let json = br#"{"kind":"Pod","metadata":{"name":"cart","namespace":"shop","resourceVersion":"7"}}"#;
+/// let object = Object::from_json(json)?.kept_in(&storage)?;
+/// assert_eq!(*object.json()?, *json);
+/// assert_eq!(storage.0.into_inner(), json.len());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait Storage: Send + Sync + 'static {
+    /// Takes the bytes of one version of an object. Called once for each version that a cache keeps, by its one writer.
+    ///
+    /// What cannot be kept elsewhere is kept in memory: this does not fail.
+    fn keep(&self, bytes: Cow<'_, [u8]>) -> Stored;
+
+    /// The bytes of memory that what is kept shares, and no object's [`Stored`] accounts for.
+    fn shared_bytes(&self) -> usize {
+        0
+    }
+}
+
+/// The bytes of one version of one object, kept somewhere.
+pub struct Stored(Form);
+
+enum Form {
+    Plain(Box<[u8]>),
+    Other(Box<dyn StoredBytes>),
+}
+
+/// Gives back bytes that a [`Storage`] keeps.
+pub trait StoredBytes: Send + Sync + 'static {
+    /// The bytes that were kept, as they were.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be had any more.
+    fn read(&self) -> Result<Cow<'_, [u8]>, StorageError>;
+
+    /// The bytes of memory that this holds, itself included.
+    fn held_bytes(&self) -> usize;
+}
+
+/// Bytes that were kept and cannot be had any more. Never holds any of them.
+#[derive(Debug, thiserror::Error)]
+#[error("{context}")]
+pub struct StorageError {
+    context: String,
+    #[source]
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl StorageError {
+    /// An error with what was tried and why it failed.
+    pub fn new(
+        context: impl Into<String>,
+        source: impl Into<Option<Box<dyn std::error::Error + Send + Sync>>>,
+    ) -> Self {
+        Self { context: context.into(), source: source.into() }
+    }
+}
+
+impl Stored {
+    /// Bytes as they are.
+    pub fn plain(bytes: Cow<'_, [u8]>) -> Self {
+        Self(Form::Plain(match bytes {
+            Cow::Borrowed(bytes) => bytes.into(),
+            Cow::Owned(bytes) => bytes.into_boxed_slice(),
+        }))
+    }
+
+    /// Bytes that something else gives back.
+    pub fn new(bytes: impl StoredBytes) -> Self {
+        Self(Form::Other(Box::new(bytes)))
+    }
+
+    /// The bytes, as they were.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be had any more.
+    pub fn read(&self) -> Result<Cow<'_, [u8]>, StorageError> {
+        match &self.0 {
+            Form::Plain(bytes) => Ok(Cow::Borrowed(bytes)),
+            Form::Other(bytes) => bytes.read(),
+        }
+    }
+
+    /// The bytes of memory that this holds beside itself.
+    pub fn held_bytes(&self) -> usize {
+        match &self.0 {
+            Form::Plain(bytes) => bytes.len(),
+            Form::Other(bytes) => bytes.held_bytes(),
+        }
+    }
+}
+
+impl fmt::Debug for Stored {
+    /// Says how much it is; the bytes are never printed, they may be a Secret's.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Stored({} bytes)", self.held_bytes())
+    }
+}
+
+/// Keeps bytes as they came.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PlainStorage;
+
+impl Storage for PlainStorage {
+    fn keep(&self, bytes: Cow<'_, [u8]>) -> Stored {
+        Stored::plain(bytes)
+    }
+}

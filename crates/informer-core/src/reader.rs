@@ -1,0 +1,199 @@
+//! Turns answers of a server into inputs of the reflector: what an object's bytes are, whether the cache has that version
+//! already, and in which form a new one is kept.
+
+mod answer;
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::reflector::{EventKind, Input};
+use crate::wire::{ApiStatus, EventType, ScanError, WatchFrame, scan_bookmark, scan_object};
+use crate::{Cache, Object, ObjectKey, Storage};
+
+pub use answer::Answer;
+
+/// Reads the answers about one resource.
+pub struct Reader {
+    cache: Cache,
+    storage: Arc<dyn Storage>,
+    expected: Expected,
+    transform: Option<Transform>,
+}
+
+/// What the objects of an answer are to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expected {
+    /// Such as `apps/v1`; given to those that do not say theirs.
+    pub api_version: String,
+    /// Such as `Deployment`; given to those that do not say theirs.
+    pub kind: String,
+    /// Another kind that they may be of.
+    pub or_kind: Option<String>,
+}
+
+/// Changes an object before it is kept, or leaves it out (`Ok(None)`). The error says why it is of no use for this object.
+pub type Transform = Arc<dyn Fn(&Object) -> Result<Option<Object>, String> + Send + Sync>;
+
+/// What one part of an answer came to.
+#[derive(Debug)]
+pub struct Reading {
+    /// What of the answer it was.
+    pub part: Part,
+    /// For the reflector.
+    pub input: Input,
+    /// A deletion counts whatever its last state looks like; this one's cannot be read.
+    pub unreadable: Option<Unreadable>,
+}
+
+/// A part of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// An item of a list.
+    Item,
+    /// An event of a watch.
+    Event(EventType),
+    /// Something that is neither, or cannot be told.
+    Other,
+}
+
+/// An object that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unreadable {
+    /// The object, where at least its namespace and name could be read.
+    pub key: Option<ObjectKey>,
+    /// Why not. Never holds any of the object's content.
+    pub reason: String,
+    /// It does not belong here at all.
+    is_other_kind: bool,
+}
+
+/// What the bytes of an object turned out to be.
+enum Read {
+    Unchanged(ObjectKey),
+    Kept(Object),
+    Dropped(Object),
+}
+
+impl Reader {
+    /// A reader for the cache of one resource, which keeps new versions in `storage`.
+    pub fn new(
+        cache: Cache,
+        storage: Arc<dyn Storage>,
+        expected: Expected,
+        transform: Option<Transform>,
+    ) -> Self {
+        Self { cache, storage, expected, transform }
+    }
+
+    /// A list's item. `trust_versions`: one that the cache has in this version is as the cache has it.
+    fn item(&self, json: &[u8], trust_versions: bool) -> Reading {
+        Reading { part: Part::Item, ..self.object(json, trust_versions, Input::Item) }
+    }
+
+    fn frame(&self, frame: &WatchFrame<'_>, trust_versions: bool) -> Reading {
+        Reading { part: Part::Event(frame.kind), ..self.event(frame, trust_versions) }
+    }
+
+    fn event(&self, frame: &WatchFrame<'_>, trust_versions: bool) -> Reading {
+        let kind = match frame.kind {
+            EventType::Added => EventKind::Added,
+            EventType::Modified => EventKind::Modified,
+            EventType::Deleted => return self.deleted(frame.object),
+            EventType::Bookmark => {
+                return Reading::of(match scan_bookmark(frame.object) {
+                    Ok(bookmark) => Input::Bookmark(bookmark),
+                    Err(error) => Input::Unreadable { key: None, reason: error.to_string() },
+                });
+            }
+            EventType::Error => {
+                return Reading::of(Input::ErrorEvent(ApiStatus::from_body(500, frame.object)));
+            }
+        };
+        self.object(frame.object, trust_versions, |object| Input::Event(kind, object))
+    }
+
+    fn object(&self, json: &[u8], trust_versions: bool, input: impl FnOnce(Arc<Object>) -> Input) -> Reading {
+        Reading::of(match self.read(json, trust_versions) {
+            Ok(Read::Unchanged(key)) => Input::Unchanged(key),
+            Ok(Read::Kept(object)) => input(Arc::new(object)),
+            // As if it had left the selector.
+            Ok(Read::Dropped(object)) => Input::Event(EventKind::Deleted, self.last_state(object)),
+            Err(Unreadable { key, reason, .. }) => Input::Unreadable { key, reason },
+        })
+    }
+
+    /// A deletion counts whatever its last state looks like, also at the version that the cache has: some servers send
+    /// that one.
+    fn deleted(&self, json: &[u8]) -> Reading {
+        match self.read(json, false) {
+            Ok(Read::Unchanged(key)) => Reading::of(Input::Unchanged(key)),
+            Ok(Read::Kept(object)) => Reading::of(Input::Event(EventKind::Deleted, Arc::new(object))),
+            Ok(Read::Dropped(object)) => {
+                Reading::of(Input::Event(EventKind::Deleted, self.last_state(object)))
+            }
+            Err(unreadable) => {
+                let Some(gone) = unreadable.key.clone().filter(|_| !unreadable.is_other_kind) else {
+                    let Unreadable { key, reason, .. } = unreadable;
+                    return Reading::of(Input::Unreadable { key, reason });
+                };
+                let input = match self.cache.get(&gone) {
+                    Some(known) => Input::Event(EventKind::Deleted, known),
+                    // No version of it was ever good.
+                    None => Input::Unchanged(gone),
+                };
+                Reading { unreadable: Some(unreadable), ..Reading::of(input) }
+            }
+        }
+    }
+
+    /// What is told last of an object that the transform leaves out: what is known of it, which went through the
+    /// transform; the object itself did not.
+    fn last_state(&self, dropped: Object) -> Arc<Object> {
+        self.cache.get(dropped.key()).unwrap_or_else(|| Arc::new(dropped))
+    }
+
+    fn read(&self, json: &[u8], trust_versions: bool) -> Result<Read, Unreadable> {
+        let scanned = scan_object(json)?;
+        let key = scanned.key()?;
+        let version = scanned.resource_version();
+        if trust_versions && self.cache.is_unchanged(key.as_str(), &version) {
+            return Ok(Read::Unchanged(key));
+        }
+        let Expected { api_version, kind, or_kind } = &self.expected;
+        let own = scanned.type_meta()?.kind;
+        if own.as_deref().is_some_and(|own| own != kind && Some(own) != or_kind.as_deref()) {
+            let reason = format!("it is of another kind than {kind}");
+            return Err(Unreadable { key: Some(key), reason, is_other_kind: true });
+        }
+        let Some(transform) = &self.transform else {
+            return Ok(Read::Kept(scanned.into_object_kept(json, api_version, kind, &*self.storage)?));
+        };
+        let object = scanned.into_object_of(json, api_version, kind)?;
+        let useless = |reason| Unreadable { key: Some(key.clone()), reason, is_other_kind: false };
+        match transform(&object).map_err(useless)? {
+            None => Ok(Read::Dropped(object)),
+            Some(transformed) => {
+                let kept = transformed.kept_in(&*self.storage);
+                Ok(Read::Kept(kept.map_err(|error| useless(error.to_string()))?))
+            }
+        }
+    }
+}
+
+impl Reading {
+    fn of(input: Input) -> Self {
+        Self { part: Part::Other, input, unreadable: None }
+    }
+}
+
+impl From<ScanError> for Unreadable {
+    fn from(error: ScanError) -> Self {
+        Self { key: error.key().cloned(), reason: error.to_string(), is_other_kind: false }
+    }
+}
+
+impl fmt::Debug for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Reader({} {})", self.expected.api_version, self.expected.kind)
+    }
+}
