@@ -12,6 +12,7 @@ mod deny;
 mod error;
 mod fuzz;
 mod interleavings;
+mod messages;
 mod metadata;
 mod mutants;
 mod process;
@@ -107,6 +108,8 @@ enum Command {
     Schema,
     /// Write down the fields of Kubernetes' protobuf messages for testapi
     Protobuf,
+    /// Write down Kubernetes' protobuf messages for informer-protobuf; needs Go
+    Messages,
     /// The real etcd and kube-apiserver for tests
     ControlPlane {
         #[command(subcommand)]
@@ -155,6 +158,7 @@ fn execute(command: Command) -> Result<(), Error> {
         Command::Deny => deny::run(&tree),
         Command::Schema => schema::run(&tree),
         Command::Protobuf => protobuf::run(&tree),
+        Command::Messages => messages::run(&tree),
         Command::ControlPlane { command: ControlPlane::Build } => control_plane::build(),
         Command::ControlPlane { command: ControlPlane::Run { options } } => control_plane::run(&options),
     }

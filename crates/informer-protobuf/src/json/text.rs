@@ -1,0 +1,98 @@
+//! Strings of JSON as Go's encoder writes them: what could be taken for HTML or for a line of JavaScript is escaped too.
+
+use crate::error::Error;
+use crate::part::Part;
+
+/// What may not stand in a string as it is. The line and paragraph separators begin with the last of them.
+pub(super) static IS_SPECIAL: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        table[byte] = true;
+        byte += 1;
+    }
+    let mut others = br#""\<>&"#.as_slice();
+    while let [other, rest @ ..] = others {
+        table[*other as usize] = true;
+        others = rest;
+    }
+    table[0xe2] = true;
+    table
+};
+
+/// Appends a string with its quotes.
+pub(super) fn write(text: Part<'_>, json: &mut Vec<u8>) -> Result<(), Error> {
+    let mut rest = text.text()?.as_bytes();
+    json.push(b'"');
+    while let Some(at) = rest.iter().position(|&byte| IS_SPECIAL[usize::from(byte)]) {
+        let (plain, special) = rest.split_at(at);
+        json.extend_from_slice(plain);
+        rest = escape(special, json);
+    }
+    json.extend_from_slice(rest);
+    json.push(b'"');
+    Ok(())
+}
+
+/// Writes the first character, and gives what comes after it.
+pub(super) fn escape<'a>(text: &'a [u8], json: &mut Vec<u8>) -> &'a [u8] {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let (&first, rest) = text.split_first().unwrap_or((&0, &[]));
+    let short = match first {
+        b'"' | b'\\' => first,
+        b'\n' => b'n',
+        b'\r' => b'r',
+        b'\t' => b't',
+        0x08 => b'b',
+        0x0c => b'f',
+        0xe2 => {
+            let (escaped, length) = match rest {
+                [0x80, 0xa8, ..] => (&b"\\u2028"[..], 3),
+                [0x80, 0xa9, ..] => (&b"\\u2029"[..], 3),
+                _ => (&[0xe2][..], 1),
+            };
+            json.extend_from_slice(escaped);
+            return text.get(length..).unwrap_or_default();
+        }
+        _ => {
+            json.extend_from_slice(b"\\u00");
+            json.push(DIGITS[usize::from(first >> 4)]);
+            json.push(DIGITS[usize::from(first & 0xf)]);
+            return rest;
+        }
+    };
+    json.extend_from_slice(&[b'\\', short]);
+    rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(text: &str) -> String {
+        let mut json = Vec::new();
+        write(Part { bytes: text.as_bytes(), base: 0 }, &mut json).unwrap();
+        String::from_utf8(json).unwrap()
+    }
+
+    #[test]
+    fn each_character_comes_back() {
+        for code in (0..0x3000).chain(0x1f600..0x1f610) {
+            let text = format!("a{}b", char::from_u32(code).unwrap());
+            assert_eq!(serde_json::from_str::<String>(&written(&text)).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn strings_are_escaped_as_go_does() {
+        assert_eq!(
+            written("<a href=\"x\">&\u{2028}\n\u{1}\u{8}€"),
+            r#""\u003ca href=\"x\"\u003e\u0026\u2028\n\u0001\b€""#
+        );
+    }
+
+    #[test]
+    fn what_is_not_utf_8_is_refused() {
+        assert!(write(Part { bytes: b"a\xff", base: 0 }, &mut Vec::new()).unwrap_err().is_malformed());
+    }
+}

@@ -1,0 +1,359 @@
+//! What a value is in JSON: the one place where messages, the special ones included, are understood. The deserializer
+//! and the writer of JSON only pass on what stands here.
+
+use crate::envelope::{self, MAGIC};
+use crate::error::{Cause, Error};
+use crate::kind::Kind;
+use crate::members::{Members, WIRE_TYPE, field_at};
+use crate::part::Part;
+use crate::schema::{Form, Message, Of};
+use crate::time::Stamp;
+use crate::wire::{Field, Fields, Value, varint};
+
+/// A value of JSON, as much of it as was read.
+pub(crate) enum Node<'a> {
+    Null,
+    Bool(bool),
+    Integer(i64),
+    Float(f64),
+    /// UTF-8 is checked when it is handed out.
+    Text(Part<'a>),
+    /// As base64.
+    Bytes(&'a [u8]),
+    Time(Stamp),
+    /// As it is, with so many levels in it.
+    Json(Part<'a>, u8),
+    Object(Object<'a>),
+    List(List<'a>),
+    Map(Map<'a>),
+}
+
+impl<'a> Node<'a> {
+    pub(crate) fn is_null(&self) -> bool {
+        matches!(self, Self::Null)
+    }
+
+    /// A whole object of that kind.
+    pub(crate) fn whole(kind: Kind, raw: &'a [u8]) -> Result<Self, Error> {
+        object(kind, Part::whole(raw)?, DEPTH_MAX)
+    }
+}
+
+/// Levels of objects and lists, as many as serde_json reads.
+pub(crate) const DEPTH_MAX: u8 = 127;
+
+fn object(kind: Kind, part: Part<'_>, room: u8) -> Result<Node<'_>, Error> {
+    let message = kind.message().ok_or_else(|| Error::new(Cause::UnknownKind, part.base))?;
+    let kind = Some(kind).filter(|kind| kind.is_said());
+    Ok(Node::Object(Object { message, part, kind, room: below(room, part)? }))
+}
+
+fn below(room: u8, part: Part<'_>) -> Result<u8, Error> {
+    room.checked_sub(1).ok_or_else(|| Error::new(Cause::TooDeep, part.base))
+}
+
+/// A message that is an object.
+#[derive(Clone, Copy)]
+pub(crate) struct Object<'a> {
+    message: &'static Message,
+    part: Part<'a>,
+    /// Only whole objects say what they are.
+    pub(crate) kind: Option<Kind>,
+    room: u8,
+}
+
+impl<'a> Object<'a> {
+    pub(crate) fn members(&self) -> Result<Members<'a>, Error> {
+        Members::of(self.message, self.part, self.room)
+    }
+}
+
+/// How a value is to be read: what it is, and how many levels may lie in it.
+#[derive(Clone, Copy)]
+pub(crate) struct Source {
+    pub(crate) of: Of,
+    pub(crate) room: u8,
+}
+
+impl Source {
+    /// Of a value on the wire; `part` is where it stands, and its bytes if it has some.
+    #[inline]
+    pub(crate) fn read<'a>(self, value: Value<'a>, part: Part<'a>) -> Result<Node<'a>, Error> {
+        match (self.of, value) {
+            (Of::String, Value::Bytes(_)) => Ok(Node::Text(part)),
+            (Of::Message(number), Value::Bytes(_)) => self.message(number, part),
+            (Of::Bool, Value::Varint(number)) => Ok(Node::Bool(number != 0)),
+            (Of::Int32, Value::Varint(number)) => Ok(Node::Integer(i64::from(int32(number)))),
+            (Of::Int64, Value::Varint(number)) => Ok(Node::Integer(number.cast_signed())),
+            (Of::Bytes, Value::Bytes(bytes)) => Ok(Node::Bytes(bytes)),
+            (Of::Double, Value::Fixed64(bits)) => match f64::from_bits(bits) {
+                number if number.is_finite() => Ok(Node::Float(number)),
+                _ => Err(part.malformed("a number is not finite, which JSON does not know")),
+            },
+            _ => Err(part.malformed(WIRE_TYPE)),
+        }
+    }
+
+    /// What JSON has for a value that the message lacks, which it would have had at `part`.
+    pub(crate) fn zero(self, part: Part<'_>) -> Result<Node<'_>, Error> {
+        let empty = part.inner(&[], 0);
+        match self.of {
+            Of::String => Ok(Node::Text(empty)),
+            Of::Bytes => Ok(Node::Null),
+            Of::Bool => Ok(Node::Bool(false)),
+            Of::Int32 | Of::Int64 => Ok(Node::Integer(0)),
+            Of::Double => Ok(Node::Float(0.0)),
+            Of::Message(number) => match Message::numbered(number) {
+                Some(message) if message.form == Form::List => Ok(Node::Null),
+                _ => self.message(number, empty),
+            },
+        }
+    }
+
+    pub(crate) fn list(self, part: Part<'_>, at: usize, count: u32) -> Result<Node<'_>, Error> {
+        let room = below(self.room, part)?;
+        Ok(Node::List(List {
+            source: Self { room, ..self },
+            fields: Run::new(part, at, count),
+            packed: None,
+        }))
+    }
+
+    pub(crate) fn map(self, part: Part<'_>, at: usize, count: u32) -> Result<Node<'_>, Error> {
+        let room = below(self.room, part)?;
+        Ok(Node::Map(Map { source: Self { room, ..self }, fields: Run::new(part, at, count) }))
+    }
+
+    #[inline]
+    fn message(self, number: u16, part: Part<'_>) -> Result<Node<'_>, Error> {
+        let Some(message) = Message::numbered(number) else { return Err(part.malformed("no such message")) };
+        match message.form {
+            Form::Object => {
+                Ok(Node::Object(Object { message, part, kind: None, room: below(self.room, part)? }))
+            }
+            form => self.special(form, message, part),
+        }
+    }
+
+    fn special<'a>(self, form: Form, message: &'static Message, part: Part<'a>) -> Result<Node<'a>, Error> {
+        if matches!(form, Form::List | Form::OrArray | Form::OrBool) {
+            return self.one_of(form, message, part);
+        }
+        let Scalars { numbers, bytes } = Scalars::read(part)?;
+        match form {
+            // No server writes an empty one.
+            Form::Quantity => Ok(Node::Text(bytes[0].unwrap_or(part.inner(b"0", 0)))),
+            Form::Time | Form::MicroTime if part.bytes.is_empty() => Ok(Node::Null),
+            Form::Time | Form::MicroTime => {
+                let micros = (form == Form::MicroTime).then(|| int32(numbers[1]) / 1000);
+                let stamp =
+                    Stamp::at(numbers[0].cast_signed(), micros).map_err(|what| part.malformed(what))?;
+                Ok(stamp.map_or(Node::Null, Node::Time))
+            }
+            Form::IntOrString => match numbers[0] {
+                0 => Ok(Node::Integer(i64::from(int32(numbers[1])))),
+                1 => Ok(Node::Text(bytes[2].unwrap_or(part.inner(&[], 0)))),
+                _ => Err(part.malformed("neither an integer nor a string")),
+            },
+            _ => match bytes[0] {
+                Some(object) if form == Form::Extension && object.bytes.starts_with(MAGIC) => {
+                    self.enveloped(object)
+                }
+                Some(json) if !json.bytes.is_empty() => Ok(Node::Json(json, self.room)),
+                _ => Ok(Node::Null),
+            },
+        }
+    }
+
+    fn enveloped(self, part: Part<'_>) -> Result<Node<'_>, Error> {
+        let opened = envelope::open_part(part)?;
+        let kind = Kind::of(opened.api_version, opened.kind);
+        object(kind.ok_or_else(|| Error::new(Cause::UnknownKind, part.base))?, opened.raw, self.room)
+    }
+
+    /// Those that are one of their fields.
+    fn one_of<'a>(self, form: Form, message: &'static Message, part: Part<'a>) -> Result<Node<'a>, Error> {
+        let mut nodes = [None, None];
+        let mut members = Members::of(message, part, self.room)?;
+        let mut index = 0;
+        while let Some((_, node, _)) = members.next()? {
+            if let Some(place) = nodes.get_mut(index) {
+                *place = (!node.is_null()).then_some(node);
+            }
+            index += 1;
+        }
+        let [first, second] = nodes;
+        Ok(match form {
+            Form::List => match first {
+                Some(list) => list,
+                None => self.empty_list(message, part)?,
+            },
+            Form::OrArray => second.or(first).unwrap_or(Node::Null),
+            _ => second.or(first).unwrap_or(Node::Bool(false)),
+        })
+    }
+
+    /// What was written although it has nothing in it is not `null`.
+    fn empty_list<'a>(self, message: &'static Message, part: Part<'a>) -> Result<Node<'a>, Error> {
+        match message.members().first() {
+            Some(member) => Self { of: member.of, ..self }.list(part, 0, 0),
+            None => Ok(Node::Null),
+        }
+    }
+}
+
+/// Of 64 bits those that count.
+#[expect(clippy::cast_possible_truncation, reason = "protobuf writes negative ones in 64 bits")]
+fn int32(number: u64) -> i32 {
+    number.cast_signed() as i32
+}
+
+/// The first three fields of a small message, the last of each.
+#[derive(Default)]
+struct Scalars<'a> {
+    numbers: [u64; 3],
+    bytes: [Option<Part<'a>>; 3],
+}
+
+impl<'a> Scalars<'a> {
+    fn read(part: Part<'a>) -> Result<Self, Error> {
+        let mut scalars = Self::default();
+        let mut fields = Fields::new(part.bytes);
+        while let Some(field) = fields.next() {
+            let Field { number, value } = field.map_err(|error| part.wire(error))?;
+            let index = number as usize - 1;
+            match value {
+                Value::Varint(number) => scalars.numbers.get_mut(index).map(|place| *place = number),
+                Value::Bytes(bytes) => {
+                    let bytes = part.inner(bytes, fields.offset() - bytes.len());
+                    scalars.bytes.get_mut(index).map(|place| *place = Some(bytes))
+                }
+                Value::Fixed64(_) | Value::Fixed32(_) => None,
+            };
+        }
+        Ok(scalars)
+    }
+}
+
+/// The fields of one number.
+#[derive(Clone, Copy)]
+struct Run<'a> {
+    part: Part<'a>,
+    at: usize,
+    number: Option<u32>,
+    left: u32,
+}
+
+impl<'a> Run<'a> {
+    /// So many, the first of them there.
+    fn new(part: Part<'a>, at: usize, left: u32) -> Self {
+        Self { part, at, number: None, left }
+    }
+
+    fn next(&mut self) -> Result<Option<(Value<'a>, Part<'a>)>, Error> {
+        let mut fields = Fields::from(self.part.bytes, self.at);
+        while self.left > 0 {
+            let at = fields.offset();
+            let Some(field) = fields.next() else { break };
+            let Field { number, value } = field.map_err(|error| self.part.wire(error))?;
+            // Others lie between if the list is interrupted.
+            if number == *self.number.get_or_insert(number) {
+                self.left -= 1;
+                self.at = fields.offset();
+                let part = match value {
+                    Value::Bytes(bytes) => self.part.inner(bytes, self.at - bytes.len()),
+                    _ => self.part.inner(&[], at),
+                };
+                return Ok(Some((value, part)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// A list's elements.
+#[derive(Clone, Copy)]
+pub(crate) struct List<'a> {
+    source: Source,
+    fields: Run<'a>,
+    /// Numbers may stand in one field.
+    packed: Option<Part<'a>>,
+}
+
+impl<'a> List<'a> {
+    pub(crate) fn next(&mut self) -> Result<Option<Node<'a>>, Error> {
+        loop {
+            if let Some(packed) = self.packed.take().filter(|packed| !packed.bytes.is_empty()) {
+                return self.unpack(packed).map(Some);
+            }
+            let Some((value, part)) = self.fields.next()? else { return Ok(None) };
+            let is_number = matches!(self.source.of, Of::Bool | Of::Int32 | Of::Int64);
+            if is_number && matches!(value, Value::Bytes(_)) {
+                self.packed = Some(part);
+            } else {
+                return self.source.read(value, part).map(Some);
+            }
+        }
+    }
+
+    fn unpack(&mut self, packed: Part<'a>) -> Result<Node<'a>, Error> {
+        let number = varint(packed.bytes).map_err(|error| packed.wire(error))?;
+        let (number, length) = number.ok_or_else(|| packed.malformed("a list of numbers ends early"))?;
+        self.packed = Some(packed.inner(packed.bytes.get(length..).unwrap_or_default(), length));
+        self.source.read(Value::Varint(number), packed)
+    }
+}
+
+/// A map's entries.
+#[derive(Clone, Copy)]
+pub(crate) struct Map<'a> {
+    source: Source,
+    fields: Run<'a>,
+}
+
+impl<'a> Map<'a> {
+    pub(crate) fn next(&mut self) -> Result<Option<(&'a str, Node<'a>, usize)>, Error> {
+        let Some((value, entry)) = self.fields.next()? else { return Ok(None) };
+        let Value::Bytes(_) = value else { return Err(entry.malformed(WIRE_TYPE)) };
+        let (mut key, mut value) = (entry.inner(&[], 0), None);
+        let mut fields = Fields::new(entry.bytes);
+        loop {
+            let at = fields.offset();
+            let Some(field) = fields.next() else { break };
+            match field.map_err(|error| entry.wire(error))? {
+                Field { number: 1, value: Value::Bytes(bytes) } => {
+                    key = entry.inner(bytes, fields.offset() - bytes.len());
+                }
+                Field { number: 1, .. } => return Err(entry.malformed(WIRE_TYPE)),
+                Field { number: 2, .. } => value = Some(at),
+                _ => {}
+            }
+        }
+        let node = match value {
+            Some(at) => {
+                let (value, part) = field_at(entry, at)?;
+                self.source.entry(value, part)?
+            }
+            None => self.source.zero_entry(entry)?,
+        };
+        Ok(Some((key.text()?, node, entry.base)))
+    }
+}
+
+impl Source {
+    /// Of a map, where Go knows no difference between an empty list and none.
+    fn entry<'a>(self, value: Value<'a>, part: Part<'a>) -> Result<Node<'a>, Error> {
+        match value {
+            Value::Bytes([]) => self.zero_entry(part),
+            _ => self.read(value, part),
+        }
+    }
+
+    /// Where bytes are never none.
+    fn zero_entry(self, part: Part<'_>) -> Result<Node<'_>, Error> {
+        match self.of {
+            Of::Bytes => Ok(Node::Bytes(&[])),
+            _ => self.zero(part),
+        }
+    }
+}

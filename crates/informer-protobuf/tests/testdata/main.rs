@@ -1,0 +1,15 @@
+//! The test data that Kubernetes' modules ship: each kind with every field set, as JSON and as protobuf, of this version and
+//! of earlier ones. Found through Go, which tests of this repository need anyway.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test may stop at a surprise, in its helpers too"
+)]
+
+mod damaged;
+mod files;
+mod partial;
+mod typed;
+mod values;

@@ -1,0 +1,199 @@
+//! `cargo xtask messages`: writes down Kubernetes' protobuf messages for `informer-protobuf`.
+//!
+//! The numbers and types of fields are told twice, by `generated.proto` and by the tags of the structures in Go, and must
+//! agree; their names, order and presence in JSON are told by Go alone, so a small program in Go walks over all types
+//! of all kinds (`messages/walk.go`). What it says is laid out as tables of constants (`messages/layout.rs`).
+
+mod definition;
+mod layout;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::error::Error;
+use crate::process;
+use crate::tree::Tree;
+use definition::Definitions;
+
+/// Where `informer-protobuf` includes it.
+const TABLE: &str = "crates/informer-protobuf/src/schema/table.inc";
+/// What publishes the types of a kube-apiserver.
+const MODULES: [&str; 4] =
+    ["k8s.io/api", "k8s.io/apimachinery", "k8s.io/apiextensions-apiserver", "k8s.io/kube-aggregator"];
+const WALK: &str = include_str!("messages/walk.go");
+
+pub(crate) fn run(tree: &Tree) -> Result<(), Error> {
+    let mut packages = Vec::new();
+    let mut definitions = Definitions::default();
+    let mut versions = Vec::new();
+    for module in MODULES {
+        let listed = go(tree, &["list", "-m", "-f", "{{.Dir}} {{.Version}}", module])?;
+        let (directory, version) = listed.trim().split_once(' ').unwrap_or((listed.trim(), ""));
+        versions.push(format!("{module} {version}"));
+        let directory = PathBuf::from(directory);
+        for path in definitions_below(&directory)? {
+            definitions.read(&std::fs::read_to_string(&path).map_err(Error::io(&path))?);
+            packages.extend(package_of(&path, &directory, module));
+        }
+    }
+    packages.sort();
+    let walked = walk(tree, &packages)?;
+    let walked = Walked::read(&walked).map_err(Error::Found)?;
+    definitions.check(&walked).map_err(Error::Found)?;
+    let table = layout::table(&walked, &versions.join(", ")).map_err(Error::Found)?;
+    let path = tree.root().join(TABLE);
+    std::fs::write(&path, &table).map_err(Error::io(&path))?;
+    println!("{TABLE}: {} kinds, {} messages", walked.kinds.len(), walked.messages.len());
+    Ok(())
+}
+
+/// What the walk says.
+#[derive(Default)]
+struct Walked {
+    kinds: Vec<Kind>,
+    messages: BTreeMap<String, Message>,
+}
+
+struct Kind {
+    api_version: String,
+    kind: String,
+    message: String,
+    /// In JSON.
+    says_it: bool,
+}
+
+struct Message {
+    form: String,
+    /// In the order in which JSON has them.
+    fields: Vec<Field>,
+}
+
+struct Field {
+    number: u32,
+    /// `~` for all fields of a message that are those of this one in JSON.
+    name: String,
+    many: Many,
+    of: String,
+    presence: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Many {
+    One,
+    List,
+    Map,
+}
+
+impl Walked {
+    fn read(text: &str) -> Result<Self, String> {
+        let mut walked = Self::default();
+        let mut current = String::new();
+        for line in text.lines() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            match (line.starts_with(' '), words.as_slice()) {
+                (false, ["kind", api_version, kind, message, says]) => walked.kinds.push(Kind {
+                    api_version: (*api_version).to_owned(),
+                    kind: (*kind).to_owned(),
+                    message: (*message).to_owned(),
+                    says_it: *says == "says-it",
+                }),
+                (false, ["message", name, form]) => {
+                    current = (*name).to_owned();
+                    let message = Message { form: (*form).to_owned(), fields: Vec::new() };
+                    walked.messages.insert(current.clone(), message);
+                }
+                (true, [number, name, of, presence @ ..]) => {
+                    let (many, of) = many(of);
+                    let field = Field {
+                        number: number.parse().map_err(|_| format!("no number: {line}"))?,
+                        name: (*name).to_owned(),
+                        many,
+                        of: of.to_owned(),
+                        presence: presence.iter().map(|&flag| flag.to_owned()).collect(),
+                    };
+                    walked.messages.entry(current.clone()).and_modify(|message| message.fields.push(field));
+                }
+                _ => return Err(format!("cannot be read: {line}")),
+            }
+        }
+        Ok(walked)
+    }
+}
+
+fn many(of: &str) -> (Many, &str) {
+    let inside = |open, close| of.strip_prefix(open)?.strip_suffix(close);
+    if let Some(of) = inside('[', ']') {
+        (Many::List, of)
+    } else if let Some(of) = inside('{', '}') {
+        (Many::Map, of)
+    } else {
+        (Many::One, of)
+    }
+}
+
+fn go(tree: &Tree, arguments: &[&str]) -> Result<String, Error> {
+    process::output(Command::new("go").current_dir(tree.root().join("control-plane")).args(arguments))
+}
+
+fn definitions_below(directory: &Path) -> Result<Vec<PathBuf>, Error> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(Error::io(directory))? {
+        let path = entry.map_err(Error::io(directory))?.path();
+        if path.is_dir() {
+            found.extend(definitions_below(&path)?);
+        } else if path.file_name().is_some_and(|name| name == "generated.proto") {
+            found.push(path);
+        }
+    }
+    Ok(found)
+}
+
+/// The Go package of these definitions, if it has kinds.
+fn package_of(definitions: &Path, directory: &Path, module: &str) -> Option<String> {
+    let folder = definitions.parent()?;
+    let registers = std::fs::read_to_string(folder.join("register.go")).ok()?.contains("AddToScheme");
+    let path = folder.strip_prefix(directory).ok()?.to_str()?.replace('\\', "/");
+    // One of its own tests' groups.
+    (registers && !path.contains("testapigroup")).then(|| format!("{module}/{path}"))
+}
+
+fn walk(tree: &Tree, packages: &[String]) -> Result<String, Error> {
+    let mut list = "package main\n\nimport (\n\t\"k8s.io/apimachinery/pkg/runtime\"\n".to_owned();
+    for (index, package) in packages.iter().enumerate() {
+        _ = writeln!(list, "\tp{index} \"{package}\"");
+    }
+    list += ")\n\nvar packages = []func(*runtime.Scheme) error{\n";
+    (0..packages.len()).for_each(|index| _ = writeln!(list, "\tp{index}.AddToScheme,"));
+    list += "}\n";
+
+    let folder = std::env::temp_dir().join(format!("xtask-messages-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
+    let files = [("walk.go", WALK), ("packages.go", &list)].map(|(name, text)| {
+        let path = folder.join(name);
+        std::fs::write(&path, text).map_err(Error::io(&path)).map(|()| path.display().to_string())
+    });
+    let [program, list] = files;
+    let walked = go(tree, &["run", &program?, &list?]);
+    // What is left behind there is the system's to clear.
+    let _ = std::fs::remove_dir_all(&folder);
+    walked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_walk_says_is_read() {
+        let walked =
+            Walked::read("kind v1 A x.A says-it\nmessage x.A object\n 1 b [string] pointer omitempty\n")
+                .unwrap();
+        assert_eq!((walked.kinds[0].message.as_str(), walked.kinds[0].says_it), ("x.A", true));
+        let field = &walked.messages["x.A"].fields[0];
+        assert_eq!((field.number, field.many, field.of.as_str()), (1, Many::List, "string"));
+        assert_eq!(field.presence, ["pointer", "omitempty"]);
+        assert!(Walked::read("what").is_err());
+    }
+}
