@@ -82,6 +82,8 @@ pub struct Mailbox {
     delivery: Delivery,
     /// Changes that were offered before the snapshot was there to join at, each with whether it is initial.
     arrived: Option<Vec<(u64, Change, bool)>>,
+    /// What the cache was loaded with before the snapshot was there to join at, and the revision of that.
+    loaded: Option<(u64, Vec<Arc<Object>>)>,
     /// Objects that were there when the subscription joined and have not been told yet.
     present: std::vec::IntoIter<Arc<Object>>,
     /// The revision of the snapshot that it joined at.
@@ -113,6 +115,7 @@ impl Mailbox {
         Self {
             delivery,
             arrived: Some(Vec::new()),
+            loaded: None,
             present: Vec::new().into_iter(),
             joined: 0,
             revision: 0,
@@ -127,7 +130,10 @@ impl Mailbox {
     /// Begins with the objects of a snapshot: changes up to its revision are in it, later ones follow. So nothing is
     /// told twice and nothing is missed, though nobody was paused.
     pub fn join(&mut self, present: Vec<Arc<Object>>, revision: u64) {
-        self.present = present.into_iter();
+        self.present = match self.loaded.take() {
+            Some((loaded, content)) if loaded > revision => content.into_iter(),
+            _ => present.into_iter(),
+        };
         self.joined = revision;
         self.revision = self.revision.max(revision);
         for (arrived_revision, change, initial) in self.arrived.take().unwrap_or_default() {
@@ -147,6 +153,18 @@ impl Mailbox {
             // The cache may be ahead of its changes: the snapshot had this one already.
             None if revision <= self.joined => {}
             None => self.split_and_push(change, initial),
+        }
+    }
+
+    /// The cache, which was empty, has got a content that was saved, at this revision. It is told in full, whatever happens
+    /// to it before it was told: what went while nobody looked is told as a deletion.
+    pub fn load(&mut self, revision: u64, content: Vec<Arc<Object>>) {
+        self.revision = self.revision.max(revision);
+        match self.arrived {
+            Some(_) => self.loaded = Some((revision, content)),
+            // The snapshot had it already.
+            None if revision <= self.joined => {}
+            None => self.present = content.into_iter(),
         }
     }
 

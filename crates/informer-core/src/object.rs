@@ -119,6 +119,24 @@ impl Object {
         &self.labels
     }
 
+    /// The same version without its managed fields, in memory as it is.
+    ///
+    /// # Errors
+    ///
+    /// When the bytes cannot be had from where they are.
+    pub fn without_managed_fields(&self) -> Result<Self, DecodeError> {
+        let stored = Stored::plain(self.encoding.without_managed_fields(&self.bytes()?));
+        Ok(Self {
+            key: self.key.clone(),
+            uid: self.uid.clone(),
+            resource_version: self.resource_version.clone(),
+            labels: self.labels.clone(),
+            encoding: self.encoding,
+            stored,
+            decoded: DecodedSlot::default(),
+        })
+    }
+
     /// How [`Object::bytes`] are to be read.
     pub fn encoding(&self) -> Encoding {
         self.encoding

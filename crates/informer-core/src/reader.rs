@@ -6,18 +6,33 @@ mod answer;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::reflector::{EventKind, Input};
-use crate::wire::{ApiStatus, EventType, ScanError, WatchFrame, scan_bookmark, scan_object};
-use crate::{Cache, Object, ObjectKey, Storage};
+use informer_protobuf::Kind;
 
-pub use answer::Answer;
+use crate::reflector::{EventKind, Input};
+use crate::wire::{
+    ApiStatus, Bookmark, EventType, ScanError, ScannedMessage, WatchFrame, scan_bookmark, scan_object,
+    scan_protobuf, scan_protobuf_bookmark,
+};
+use crate::{Cache, Object, ObjectKey, PlainStorage, Storage};
+
+pub use answer::{Answer, To};
 
 /// Reads the answers about one resource.
 pub struct Reader {
     cache: Cache,
     storage: Arc<dyn Storage>,
     expected: Expected,
+    /// What the expected objects are in protobuf, if there is such a message.
+    protobuf: Option<Kind>,
     transform: Option<Transform>,
+}
+
+/// The bytes of one object, as an answer has them.
+#[derive(Clone, Copy)]
+enum Wire<'a> {
+    Json(&'a [u8]),
+    /// A message without an envelope; its kind was looked at already.
+    Protobuf(&'a [u8]),
 }
 
 /// What the objects of an answer are to be.
@@ -82,38 +97,72 @@ impl Reader {
         expected: Expected,
         transform: Option<Transform>,
     ) -> Self {
-        Self { cache, storage, expected, transform }
+        let protobuf = Kind::of(&expected.api_version, &expected.kind);
+        Self { cache, storage, expected, protobuf, transform }
+    }
+
+    /// Whether what is expected can be read in protobuf too.
+    pub fn reads_protobuf(&self) -> bool {
+        self.protobuf.is_some()
     }
 
     /// A list's item. `trust_versions`: one that the cache has in this version is as the cache has it.
-    fn item(&self, json: &[u8], trust_versions: bool) -> Reading {
-        Reading { part: Part::Item, ..self.object(json, trust_versions, Input::Item) }
+    fn item(&self, object: Wire<'_>, trust_versions: bool) -> Reading {
+        Reading { part: Part::Item, ..self.object(object, trust_versions, Input::Item) }
     }
 
-    fn frame(&self, frame: &WatchFrame<'_>, trust_versions: bool) -> Reading {
-        Reading { part: Part::Event(frame.kind), ..self.event(frame, trust_versions) }
-    }
-
-    fn event(&self, frame: &WatchFrame<'_>, trust_versions: bool) -> Reading {
+    fn json_event(&self, frame: &WatchFrame<'_>, trust_versions: bool) -> Reading {
         let kind = match frame.kind {
             EventType::Added => EventKind::Added,
             EventType::Modified => EventKind::Modified,
-            EventType::Deleted => return self.deleted(frame.object),
-            EventType::Bookmark => {
-                return Reading::of(match scan_bookmark(frame.object) {
-                    Ok(bookmark) => Input::Bookmark(bookmark),
-                    Err(error) => Input::Unreadable { key: None, reason: error.to_string() },
-                });
-            }
-            EventType::Error => {
-                return Reading::of(Input::ErrorEvent(ApiStatus::from_body(500, frame.object)));
-            }
+            EventType::Deleted => EventKind::Deleted,
+            EventType::Bookmark => return Reading::bookmark(scan_bookmark(frame.object)),
+            EventType::Error => return Reading::error(frame.object),
         };
-        self.object(frame.object, trust_versions, |object| Input::Event(kind, object))
+        self.event(kind, Wire::Json(frame.object), trust_versions)
     }
 
-    fn object(&self, json: &[u8], trust_versions: bool, input: impl FnOnce(Arc<Object>) -> Input) -> Reading {
-        Reading::of(match self.read(json, trust_versions) {
+    fn protobuf_event(&self, frame: &WatchFrame<'_>, trust_versions: bool) -> Reading {
+        let kind = match frame.kind {
+            EventType::Added => EventKind::Added,
+            EventType::Modified => EventKind::Modified,
+            EventType::Deleted => EventKind::Deleted,
+            EventType::Bookmark => return Reading::bookmark(scan_protobuf_bookmark(frame.object)),
+            EventType::Error => return Reading::error(frame.object),
+        };
+        let part = Part::Event(frame.kind);
+        match informer_protobuf::open(frame.object) {
+            Ok(envelope) if self.expects(envelope.api_version, envelope.kind) => {
+                self.event(kind, Wire::Protobuf(envelope.raw), trust_versions)
+            }
+            Ok(envelope) => {
+                let key = scan_protobuf(envelope.raw).ok().map(ScannedMessage::into_key);
+                Reading { part, ..Reading::of(Input::Unreadable { key, reason: self.other_kind() }) }
+            }
+            Err(error) => {
+                Reading { part, ..Reading::of(Input::Unreadable { key: None, reason: error.to_string() }) }
+            }
+        }
+    }
+
+    fn event(&self, kind: EventKind, object: Wire<'_>, trust_versions: bool) -> Reading {
+        let (part, reading) = match kind {
+            EventKind::Deleted => (EventType::Deleted, self.deleted(object)),
+            EventKind::Added | EventKind::Modified => {
+                let part = if kind == EventKind::Added { EventType::Added } else { EventType::Modified };
+                (part, self.object(object, trust_versions, |object| Input::Event(kind, object)))
+            }
+        };
+        Reading { part: Part::Event(part), ..reading }
+    }
+
+    fn object(
+        &self,
+        object: Wire<'_>,
+        trust_versions: bool,
+        input: impl FnOnce(Arc<Object>) -> Input,
+    ) -> Reading {
+        Reading::of(match self.read(object, trust_versions) {
             Ok(Read::Unchanged(key)) => Input::Unchanged(key),
             Ok(Read::Kept(object)) => input(Arc::new(object)),
             // As if it had left the selector.
@@ -124,8 +173,8 @@ impl Reader {
 
     /// A deletion counts whatever its last state looks like, also at the version that the cache has: some servers send
     /// that one.
-    fn deleted(&self, json: &[u8]) -> Reading {
-        match self.read(json, false) {
+    fn deleted(&self, object: Wire<'_>) -> Reading {
+        match self.read(object, false) {
             Ok(Read::Unchanged(key)) => Reading::of(Input::Unchanged(key)),
             Ok(Read::Kept(object)) => Reading::of(Input::Event(EventKind::Deleted, Arc::new(object))),
             Ok(Read::Dropped(object)) => {
@@ -152,23 +201,46 @@ impl Reader {
         self.cache.get(dropped.key()).unwrap_or_else(|| Arc::new(dropped))
     }
 
-    fn read(&self, json: &[u8], trust_versions: bool) -> Result<Read, Unreadable> {
+    fn read(&self, object: Wire<'_>, trust_versions: bool) -> Result<Read, Unreadable> {
+        match object {
+            Wire::Json(json) => self.read_json(json, trust_versions),
+            Wire::Protobuf(message) => self.read_protobuf(message, trust_versions),
+        }
+    }
+
+    fn read_json(&self, json: &[u8], trust_versions: bool) -> Result<Read, Unreadable> {
         let scanned = scan_object(json)?;
         let key = scanned.key()?;
-        let version = scanned.resource_version();
-        if trust_versions && self.cache.is_unchanged(key.as_str(), &version) {
+        if trust_versions && self.cache.is_unchanged(key.as_str(), &scanned.resource_version()) {
             return Ok(Read::Unchanged(key));
         }
         let Expected { api_version, kind, or_kind } = &self.expected;
         let own = scanned.type_meta()?.kind;
         if own.as_deref().is_some_and(|own| own != kind && Some(own) != or_kind.as_deref()) {
-            let reason = format!("it is of another kind than {kind}");
-            return Err(Unreadable { key: Some(key), reason, is_other_kind: true });
+            return Err(Unreadable { key: Some(key), reason: self.other_kind(), is_other_kind: true });
         }
-        let Some(transform) = &self.transform else {
-            return Ok(Read::Kept(scanned.into_object_kept(json, api_version, kind, &*self.storage)?));
+        match &self.transform {
+            None => Ok(Read::Kept(scanned.into_object_kept(json, api_version, kind, &*self.storage)?)),
+            Some(transform) => self.transform(transform, scanned.into_object_of(json, api_version, kind)?),
+        }
+    }
+
+    fn read_protobuf(&self, message: &[u8], trust_versions: bool) -> Result<Read, Unreadable> {
+        let Some(kind) = self.protobuf else {
+            return Err(Unreadable { key: None, reason: self.other_kind(), is_other_kind: true });
         };
-        let object = scanned.into_object_of(json, api_version, kind)?;
+        let scanned = scan_protobuf(message)?;
+        if trust_versions && self.cache.is_unchanged(scanned.key().as_str(), scanned.resource_version()) {
+            return Ok(Read::Unchanged(scanned.into_key()));
+        }
+        match &self.transform {
+            None => Ok(Read::Kept(scanned.into_object(kind, message, &*self.storage)?)),
+            Some(transform) => self.transform(transform, scanned.into_object(kind, message, &PlainStorage)?),
+        }
+    }
+
+    fn transform(&self, transform: &Transform, object: Object) -> Result<Read, Unreadable> {
+        let key = object.key().clone();
         let useless = |reason| Unreadable { key: Some(key.clone()), reason, is_other_kind: false };
         match transform(&object).map_err(useless)? {
             None => Ok(Read::Dropped(object)),
@@ -178,11 +250,33 @@ impl Reader {
             }
         }
     }
+
+    fn expects(&self, api_version: &str, kind: &str) -> bool {
+        api_version == self.expected.api_version && kind == self.expected.kind
+    }
+
+    fn other_kind(&self) -> String {
+        format!("it is of another kind than {}", self.expected.kind)
+    }
 }
 
 impl Reading {
     fn of(input: Input) -> Self {
         Self { part: Part::Other, input, unreadable: None }
+    }
+
+    fn bookmark(bookmark: Result<Bookmark, ScanError>) -> Self {
+        let input = match bookmark {
+            Ok(bookmark) => Input::Bookmark(bookmark),
+            Err(error) => Input::Unreadable { key: None, reason: error.to_string() },
+        };
+        Self { part: Part::Event(EventType::Bookmark), ..Self::of(input) }
+    }
+
+    /// An event's Status, in either encoding.
+    fn error(status: &[u8]) -> Self {
+        let input = Input::ErrorEvent(ApiStatus::from_body(500, status));
+        Self { part: Part::Event(EventType::Error), ..Self::of(input) }
     }
 }
 

@@ -158,17 +158,31 @@ pub enum StoreOperation {
     Delete(Arc<Object>),
     /// The cache reflects this state.
     Bookmark(ResourceVersion),
+    /// The server goes on from the content that the cache began with.
+    Confirm,
+}
+
+/// From where a reflector goes on whose cache has a content already, such as one that was saved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Resume {
+    /// All of the server's state at this version is in the cache: watch from there.
+    Watch(ResourceVersion),
+    /// The cache has been as far as this version, but some objects could not be read: list, and compare.
+    List(ResourceVersion),
 }
 
 #[derive(Debug)]
 enum State {
-    Idle,
+    /// The start does this.
+    Idle(Next),
     Listing(Listing),
     Streaming(Streaming),
     Watching(Watching),
     /// A list of one item is under way, only to learn how new the server's state is.
     Probing {
         deadline: Time,
+        /// What follows if it fails.
+        otherwise: Next,
     },
     Waiting {
         until: Time,
@@ -184,6 +198,8 @@ enum Next {
     Sync,
     /// The watch from the last version.
     Watch,
+    /// The same, once the server is known to have come as far.
+    Probe,
 }
 
 /// What outlives each request.
@@ -200,7 +216,7 @@ struct Known {
     distrust_versions: bool,
     /// The first list came in pages, so there is no watch cache to spare: keep asking for pages.
     paginated: bool,
-    /// A content was committed.
+    /// A content was committed, or confirmed.
     synced: bool,
     /// Until when a streaming list is not asked for.
     streaming_refused_until: Option<Time>,
@@ -221,7 +237,7 @@ impl Reflector {
     pub fn new(config: ReflectorConfig, seed: u64) -> Self {
         let backoff = Backoff::new(config.backoff.clone(), seed);
         Self {
-            state: State::Idle,
+            state: State::Idle(Next::Sync),
             known: Known {
                 config,
                 backoff,
@@ -242,14 +258,28 @@ impl Reflector {
         }
     }
 
+    /// A reflector for a cache that has a content already. [`Input::Start`] asks first how new the server's state is: a
+    /// watch from a version that it has not reached (a restored backup, another cluster) would be silent. Then it watches,
+    /// and a watch that is served confirms the content; or it lists, and what differs is a change.
+    pub fn resuming(config: ReflectorConfig, seed: u64, from: Resume) -> Self {
+        let (next, last_version) = match from {
+            Resume::Watch(version) if !version.is_unset_or_zero() => (Next::Probe, version),
+            Resume::Watch(version) | Resume::List(version) => (Next::Sync, version),
+        };
+        let mut reflector = Self::new(config, seed);
+        reflector.state = State::Idle(next);
+        reflector.known.last_version = last_version;
+        reflector
+    }
+
     /// Takes one input. An input that does not fit the state, as one of a request that was cancelled meanwhile, is
     /// ignored.
     pub fn handle(&mut self, now: Time, input: Input) {
         match (&self.state, input) {
             (State::Stopped, _) => {}
             (_, Input::Stop) => self.stop(),
-            (State::Idle, Input::Start) => self.sync(now),
-            (State::Idle, _) => {}
+            (State::Idle(next), Input::Start) => self.resume(now, *next),
+            (State::Idle(_), _) => {}
             (_, Input::Tick) => self.tick(now),
             (State::Waiting { next, .. }, Input::Wake) => self.resume(now, *next),
             (State::Waiting { .. }, _) => {}
@@ -270,11 +300,11 @@ impl Reflector {
     /// When to call [`Reflector::handle`] with [`Input::Tick`] if nothing happens before.
     pub fn deadline(&self) -> Option<Time> {
         match &self.state {
-            State::Idle | State::Stopped => None,
+            State::Idle(_) | State::Stopped => None,
             State::Listing(listing) => Some(listing.deadline),
             State::Streaming(streaming) => Some(streaming.deadline),
-            State::Watching(watching) => Some(watching.deadline),
-            State::Probing { deadline } => Some(*deadline),
+            State::Watching(watching) => Some(watching.deadline(self.known.synced)),
+            State::Probing { deadline, .. } => Some(*deadline),
             State::Waiting { until, .. } => Some(*until),
         }
     }
@@ -303,15 +333,16 @@ impl Reflector {
             return;
         }
         match &self.state {
-            State::Idle | State::Stopped => {}
+            State::Idle(_) | State::Stopped => {}
             State::Waiting { next, .. } => self.resume(now, *next),
             State::Listing(_) => self.listing_timed_out(now),
             State::Streaming(_) => self.streaming_timed_out(now),
             State::Watching(_) => self.watching_timed_out(now),
-            State::Probing { .. } => {
+            State::Probing { otherwise, .. } => {
+                let otherwise = *otherwise;
                 self.output(Output::Cancel);
                 let limit = self.known.config.response_timeout;
-                self.retry(now, Cause::Silent(limit), None, Next::Watch);
+                self.retry(now, Cause::Silent(limit), None, otherwise);
             }
         }
     }
@@ -320,6 +351,10 @@ impl Reflector {
         match next {
             Next::Sync => self.sync(now),
             Next::Watch => self.watch(now),
+            Next::Probe => {
+                self.output(Output::Status(Status::Connecting));
+                self.probe(now, Next::Probe);
+            }
         }
     }
 
@@ -334,15 +369,16 @@ impl Reflector {
         }
     }
 
-    /// Learns how new the server's state is, after a watch fell silent: if it is older than ours, the watch stands at
-    /// a version that the server has not reached, and would be silent for ever.
-    fn probe(&mut self, now: Time) {
+    /// Learns how new the server's state is, after a watch fell silent or before the first one: if it is older than ours,
+    /// the watch stands at a version that the server has not reached, and would be silent for ever.
+    fn probe(&mut self, now: Time, otherwise: Next) {
         let probe = ListRequest { limit: Some(1), ..ListRequest::default() };
         self.output(Output::Send(Request::List(probe)));
-        self.state = State::Probing { deadline: now + self.known.config.response_timeout };
+        self.state = State::Probing { deadline: now + self.known.config.response_timeout, otherwise };
     }
 
     fn probing(&mut self, now: Time, input: Input) {
+        let State::Probing { otherwise, .. } = self.state else { return };
         match input {
             Input::ListEnd(meta) => {
                 if meta.resource_version.is_older_than(&self.known.last_version) {
@@ -353,11 +389,19 @@ impl Reflector {
                     self.watch(now);
                 }
             }
-            Input::Refused(status) => self.refused(now, status, Next::Watch),
-            Input::Unreachable(reason) => self.retry(now, Cause::Unreachable(reason), None, Next::Watch),
-            Input::End => self.retry(now, Cause::Broken("the list is incomplete".into()), None, Next::Watch),
-            Input::Broken(reason) => self.retry(now, Cause::Broken(reason), None, Next::Watch),
-            Input::Undecodable(reason) => self.retry(now, Cause::Undecodable(reason), None, Next::Watch),
+            Input::Refused(status) => {
+                // Whoever cannot be asked like that is listed in the way that is known to work.
+                let next = if watching::is_passing(&status) || otherwise == Next::Watch {
+                    otherwise
+                } else {
+                    Next::Sync
+                };
+                self.refused(now, status, next);
+            }
+            Input::Unreachable(reason) => self.retry(now, Cause::Unreachable(reason), None, otherwise),
+            Input::End => self.retry(now, Cause::Broken("the list is incomplete".into()), None, otherwise),
+            Input::Broken(reason) => self.retry(now, Cause::Broken(reason), None, otherwise),
+            Input::Undecodable(reason) => self.retry(now, Cause::Undecodable(reason), None, otherwise),
             _ => {}
         }
     }

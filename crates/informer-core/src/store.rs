@@ -9,6 +9,7 @@
 mod build;
 mod builtin;
 mod cache;
+mod checkpoint;
 mod cow_table;
 mod cow_vec;
 mod handle;
@@ -26,6 +27,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 pub use cache::Cache;
+pub use checkpoint::{Checkpoint, SourcePoint};
 pub use handle::{Index, NameTaken};
 pub use objects::Objects;
 pub use replace::Replace;
@@ -36,7 +38,7 @@ pub use state::Scope;
 
 use crate::{Change, Delta, Object, ResourceVersion, Source};
 use cache::Shared;
-use sources::Sources;
+use sources::{Feed, Sources};
 use state::{Filing, Indexes, SlotChange, Slots, State, is_news};
 
 /// The writing side of a cache. What it was told is in the [`Cache`] by the time a method returns.
@@ -277,7 +279,7 @@ impl Store {
 
     /// Whether a source's first list is in.
     pub fn is_source_synced(&self, source: SourceId) -> bool {
-        self.sources.get(source).is_some_and(|feed| feed.is_synced)
+        self.sources.get(source).is_some_and(Feed::is_synced)
     }
 
     /// How far a source has come; unset for an unknown one.

@@ -7,6 +7,7 @@ mod cursor;
 mod error;
 mod list;
 mod nesting;
+mod protobuf;
 mod scan;
 mod status;
 mod watch;
@@ -17,6 +18,9 @@ use fuzzing::json as testing;
 
 pub use error::WireError;
 pub use list::{Limits, ListDecoder, ListMeta, ListPart};
+pub use protobuf::{
+    ProtobufListDecoder, ProtobufWatchDecoder, ScannedMessage, scan_protobuf, scan_protobuf_bookmark,
+};
 use scan::key_of_part;
 pub use scan::{
     Bookmark, ScanError, ScannedObject, TypeMeta, managed_fields_span, scan_bookmark, scan_object,

@@ -1,6 +1,8 @@
-//! What a user may choose about lists and memory.
+//! What a user may choose about lists, connections and memory.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::time::Duration;
 
 use informer_core::{DecodeError, Object, PlainStorage, View};
 
@@ -29,6 +31,83 @@ pub enum StreamingListChoice {
     Always,
     /// Never.
     Never,
+}
+
+/// What carries the requests: each over a connection of its own, or many over one.
+///
+/// | | HTTP/1.1 | HTTP/2 |
+/// |---|---|---|
+/// | connections | one per watch | one for about 100 watches, as many as the server allows |
+/// | a dead connection is noticed | by missed bookmarks, after 130 s ([`silence_limit`]) | by a ping, after 45 s |
+/// | CPU of a big first sync | less | 5 to 10 % more |
+/// | a big list and a watch at the same time | side by side | the watch waits for its turn on the wire |
+/// | what is between | any proxy | one that knows HTTP/2, or passes TLS through |
+///
+/// So HTTP/1.1 for a few big collections, HTTP/2 for many small ones: all resources of a cluster, or a namespace each for
+/// a hundred tenants.
+///
+/// [`silence_limit`]: crate::FactoryBuilder::silence_limit
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HttpVersion {
+    /// One connection per watch, and one for lists.
+    #[default]
+    Http1,
+    /// Few connections. A server that does not speak HTTP/2 is an error: nothing falls back to HTTP/1.1. Over plain
+    /// `http` the server has to know that HTTP/2 comes (RFC 9113, section 3.3).
+    Http2(Http2),
+}
+
+/// How HTTP/2 is spoken.
+///
+/// ```
+/// use std::num::NonZeroUsize;
+/// use std::time::Duration;
+/// use informer::Http2;
+///
+/// // A dead connection is found out after 15 s.
+/// let impatient = Http2 {
+///     ping_interval: Duration::from_secs(10),
+///     ping_timeout: Duration::from_secs(5),
+///     ..Http2::default()
+/// };
+/// // A big list holds up half of the watches at most.
+/// let two = Http2 { connections: NonZeroUsize::MIN.saturating_add(1), ..Http2::default() };
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Http2 {
+    /// How many connections there are at the same time. One by default.
+    ///
+    /// A server takes a limited number of requests per connection (kube-apiserver: 100, see its flag
+    /// `--http2-max-streams-per-connection`), and a watch is one for as long as it lasts: where all connections are
+    /// full, more are opened, because nobody could say how long a request would have to wait otherwise.
+    pub connections: NonZeroUsize,
+    /// How long it takes until the next ping. 30 s by default.
+    pub ping_interval: Duration,
+    /// A connection on which nothing has come for this long after a ping is dead: everything on it breaks, each watch
+    /// reports that, and goes on over a new connection. 15 s by default.
+    pub ping_timeout: Duration,
+}
+
+impl Default for Http2 {
+    fn default() -> Self {
+        Self {
+            connections: NonZeroUsize::MIN,
+            ping_interval: Duration::from_secs(30),
+            ping_timeout: Duration::from_secs(15),
+        }
+    }
+}
+
+/// In which encoding objects come from the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EncodingChoice {
+    /// In protobuf, where the resource is built in: a third less to send, half the work for the server, and less to read.
+    /// Metadata of custom resources too. In JSON what has no protobuf form or goes through a [`Transform`](crate::Transform) of
+    /// JSON; both at once in one factory.
+    #[default]
+    ProtobufWhereOffered,
+    /// In JSON.
+    Json,
 }
 
 /// How objects are kept.

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::Stream;
-use informer_core::reader::Answer;
-use informer_core::wire::ApiStatus;
+use informer_core::reader::{Answer, To};
+use informer_core::wire::{ApiStatus, Limits};
 
 use crate::error_chain;
 use crate::transport::{Response, TransportError};
@@ -21,7 +21,8 @@ pub(crate) enum Exchange {
     Idle,
     Sent {
         response: BoxFuture<'static, Result<Response, TransportError>>,
-        answer: Answer,
+        to: To,
+        limits: Limits,
     },
     /// The status says no; the body says why.
     Refused {
@@ -53,9 +54,10 @@ const REASON_LIMIT: usize = 64 * 1024;
 impl Exchange {
     pub(crate) fn send(
         response: BoxFuture<'static, Result<Response, TransportError>>,
-        answer: Answer,
+        to: To,
+        limits: Limits,
     ) -> Self {
-        Self::Sent { response, answer }
+        Self::Sent { response, to, limits }
     }
 
     /// What is being received.
@@ -77,12 +79,13 @@ impl Exchange {
                 Self::Idle => return std::future::pending().await,
                 Self::Sent { response, .. } => {
                     let response = response.await;
-                    let Self::Sent { answer, .. } = std::mem::replace(self, Self::Idle) else {
+                    let Self::Sent { to, limits, .. } = std::mem::replace(self, Self::Idle) else {
                         return Progress::End;
                     };
                     match response {
                         Err(error) => return Progress::Unreachable(error_chain(&error)),
                         Ok(response) if response.head.status.is_success() => {
+                            let answer = Answer::new(to, response.is_protobuf(), limits);
                             *self = Self::Receiving { content: response.into_content(), answer };
                             return Progress::Accepted;
                         }

@@ -78,7 +78,7 @@ pub mod transport;
 
 pub use change::{Change, Deleted, Previous};
 pub use changes::Changes;
-pub use choices::{FirstListChoice, Layout, StreamingListChoice};
+pub use choices::{EncodingChoice, FirstListChoice, Http2, HttpVersion, Layout, StreamingListChoice};
 pub use error::{Error, error_chain};
 pub use factory::{FactoryBuilder, SharedInformerFactory};
 pub use handler::{Handler, Registration};

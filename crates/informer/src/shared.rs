@@ -27,7 +27,7 @@ use crate::resource::{ResourceType, Selection};
 use crate::runtime::Runtime;
 use crate::server::Server;
 use crate::transform::Transform;
-use crate::{Error, FirstListChoice, StreamingListChoice};
+use crate::{EncodingChoice, Error, FirstListChoice, StreamingListChoice};
 use source::Sources;
 
 pub(crate) use fanout::{Fanout, Subscriber};
@@ -51,6 +51,7 @@ pub(crate) struct Settings {
     pub(crate) first_list: FirstListChoice,
     pub(crate) streaming_list: StreamingListChoice,
     pub(crate) gzip: bool,
+    pub(crate) encoding: EncodingChoice,
     pub(crate) item_limit: usize,
     pub(crate) user_agent: HeaderValue,
     pub(crate) tweak: Option<ListOptionsTweak>,

@@ -24,7 +24,13 @@ use serde_json::Value;
 /// # let _ = slim;
 /// ```
 #[derive(Clone)]
-pub struct Transform(Arc<Function>);
+pub struct Transform(Vec<Step>);
+
+#[derive(Clone)]
+enum Step {
+    DropManagedFields,
+    Json(Arc<Function>),
+}
 
 type Function = dyn Fn(&[u8]) -> Result<Option<Vec<u8>>, BoxError> + Send + Sync;
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -54,9 +60,10 @@ pub(crate) enum TransformError {
 }
 
 impl Transform {
-    /// Leaves out `metadata.managedFields`, which is often half of an object, without decoding it.
+    /// Leaves out `metadata.managedFields`, which is often half of an object, without decoding it. The only one that protobuf
+    /// can go through: objects for all others are asked for in JSON.
     pub fn drop_managed_fields() -> Self {
-        Self(Arc::new(|json| Ok(Some(wire::without_managed_fields(json).into_owned()))))
+        Self(vec![Step::DropManagedFields])
     }
 
     /// Changes the object as a JSON tree.
@@ -68,7 +75,7 @@ impl Transform {
     pub fn typed<T: Serialize + DeserializeOwned + 'static>(
         change: impl Fn(&mut T) -> Result<Keep, BoxError> + Send + Sync + 'static,
     ) -> Self {
-        Self(Arc::new(move |json| {
+        Self::of(move |json| {
             // serde's message may quote the object's content.
             let mut object: T =
                 serde_json::from_slice(json).map_err(|_| "the object does not fit the type")?;
@@ -76,28 +83,51 @@ impl Transform {
                 Keep::No => Ok(None),
                 Keep::Yes => Ok(Some(serde_json::to_vec(&object)?)),
             }
-        }))
+        })
+    }
+
+    fn of(change: impl Fn(&[u8]) -> Result<Option<Vec<u8>>, BoxError> + Send + Sync + 'static) -> Self {
+        Self(vec![Step::Json(Arc::new(change))])
     }
 
     /// This transform and then another.
     #[must_use]
-    pub fn then(self, next: Self) -> Self {
-        Self(Arc::new(move |json| match (self.0)(json)? {
-            None => Ok(None),
-            Some(json) => (next.0)(&json),
-        }))
+    pub fn then(mut self, next: Self) -> Self {
+        self.0.extend(next.0);
+        self
+    }
+
+    /// Whether it has to read objects as JSON.
+    pub(crate) fn wants_json(&self) -> bool {
+        self.0.iter().any(|step| matches!(step, Step::Json(_)))
     }
 
     pub(crate) fn apply(&self, object: &Object) -> Result<Option<Object>, TransformError> {
-        let json = object.json()?;
-        let result =
-            catch_unwind(AssertUnwindSafe(|| (self.0)(&json))).map_err(|_| TransformError::Panicked)?;
-        let Some(json) = result.map_err(TransformError::Failed)? else { return Ok(None) };
-        let transformed = Object::from_json(&json)?;
+        let mut transformed: Option<Object> = None;
+        for step in &self.0 {
+            let before = transformed.as_ref().unwrap_or(object);
+            let Some(after) = step.apply(before)? else { return Ok(None) };
+            transformed = Some(after);
+        }
+        let Some(transformed) = transformed else { return Err(TransformError::Identity) };
         let same = transformed.key() == object.key()
             && transformed.uid() == object.uid()
             && transformed.resource_version() == object.resource_version();
         if same { Ok(Some(transformed)) } else { Err(TransformError::Identity) }
+    }
+}
+
+impl Step {
+    fn apply(&self, object: &Object) -> Result<Option<Object>, TransformError> {
+        let change = match self {
+            Self::DropManagedFields => return Ok(Some(object.without_managed_fields()?)),
+            Self::Json(change) => change,
+        };
+        let json = object.json()?;
+        let result =
+            catch_unwind(AssertUnwindSafe(|| change(&json))).map_err(|_| TransformError::Panicked)?;
+        let Some(json) = result.map_err(TransformError::Failed)? else { return Ok(None) };
+        Ok(Some(Object::from_json(&json)?))
     }
 }
 

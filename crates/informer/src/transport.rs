@@ -4,6 +4,7 @@
 //! does it over kube-client, which knows kubeconfigs, credentials, TLS and proxies.
 
 mod gzip;
+mod http2;
 mod kube;
 
 use std::fmt;
@@ -15,6 +16,9 @@ use futures_util::stream::{BoxStream, Stream, StreamExt, TryStreamExt};
 
 pub(crate) use gzip::Inflated;
 pub use kube::KubeTransport;
+
+/// The media type of Kubernetes' protobuf.
+pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 /// Carries requests to one server.
 pub trait Transport: Send + Sync + 'static {
@@ -59,6 +63,12 @@ impl Response {
     pub(crate) fn inspect_bytes(self, mut seen: impl FnMut(usize) + Send + 'static) -> Self {
         let body = self.body.inspect_ok(move |bytes| seen(bytes.len()));
         Self { head: self.head, body: body.boxed() }
+    }
+
+    /// Whether the body is in protobuf, as its head says.
+    pub(crate) fn is_protobuf(&self) -> bool {
+        let content_type = self.head.headers.get(http::header::CONTENT_TYPE);
+        content_type.is_some_and(|of| of.as_bytes().starts_with(PROTOBUF.as_bytes()))
     }
 
     /// The body, decompressed.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use informer_core::reader::{Answer, Reading};
+use informer_core::reader::{Answer, Reading, To};
 use informer_core::reflector::{
     FirstList, Input, Output, Reflector, ReflectorConfig, Report, Request, Status, StoreOperation,
     StreamingList,
@@ -299,10 +299,11 @@ impl Client {
             Request::Watch(watch) if !watch.initial_events => Some(Served::asked()),
             _ => None,
         };
-        self.answer = Some(match request {
-            Request::List(_) => Answer::list(Limits::default()),
-            Request::Watch(_) => Answer::watch(Limits::default()),
-        });
+        let to = match request {
+            Request::List(_) => To::List,
+            Request::Watch(_) => To::Watch,
+        };
+        self.answer = Some(Answer::new(to, false, Limits::default()));
         self.link = Some(around.server.request(around.now, self.namespace, request));
         Ok(())
     }
@@ -395,6 +396,13 @@ impl Client {
             StoreOperation::Delete(object) => {
                 self.told_of(around, object.key().as_str(), object.resource_version());
                 around.content.change(|store| Ok(store.delete(source, object).into_iter().collect()))?;
+            }
+            StoreOperation::Confirm => {
+                self.is_synced = true;
+                around.content.change(|store| {
+                    store.confirm(source);
+                    Ok(Vec::new())
+                })?;
             }
             StoreOperation::Bookmark(version) => {
                 self.follows(around);

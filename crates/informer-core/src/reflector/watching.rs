@@ -19,11 +19,14 @@ pub(super) struct Watching {
     /// in no order of versions (W9).
     initial_state: bool,
     /// Until when something has to come.
-    pub(super) deadline: Time,
+    deadline: Time,
 }
 
 /// A watch that ends sooner than this without having brought anything was not served (client-go: `VeryShortWatchError`).
 const SHORT_WATCH: Duration = Duration::from_secs(1);
+/// A server says at once that it has no history from where a watch begins, if often behind its acceptance. One that has
+/// said nothing for this long goes on from there.
+const CONFIRMED_AFTER: Duration = Duration::from_millis(250);
 /// After so many short watches in a row the content is listed, so that it stays current though watches do not work.
 const SHORT_WATCHES: u32 = 3;
 /// A watch that expires again so soon after the last time is retried with a wait.
@@ -34,9 +37,22 @@ impl Watching {
         Self { accepted_at: Some(accepted_at), events, initial_state: false, deadline }
     }
 
+    /// Until when something has to come, or, where the content is not `confirmed` yet, not to come.
+    pub(super) fn deadline(&self, confirmed: bool) -> Time {
+        match self.accepted_at {
+            Some(accepted_at) if !confirmed => self.deadline.min(accepted_at + CONFIRMED_AFTER),
+            _ => self.deadline,
+        }
+    }
+
     fn is_short(&self, now: Time) -> bool {
         self.accepted_at.is_none_or(|accepted_at| now.since(accepted_at) < SHORT_WATCH)
     }
+}
+
+/// Whether a refusal says nothing about what was asked for.
+pub(super) fn is_passing(status: &ApiStatus) -> bool {
+    status.is_too_many_requests() || status.is_unauthorized() || status.code >= 500
 }
 
 impl Reflector {
@@ -59,14 +75,22 @@ impl Reflector {
     }
 
     pub(super) fn watching(&mut self, now: Time, input: Input) {
+        let goes_on = matches!(
+            input,
+            Input::Event(..) | Input::Unchanged(_) | Input::Bookmark(_) | Input::Unreadable { .. }
+        );
+        if goes_on && !self.known.synced {
+            self.confirm();
+        }
         let State::Watching(watching) = &mut self.state else { return };
         watching.deadline = now + self.known.config.silence_limit;
         match input {
             Input::Accepted => {
                 watching.accepted_at = Some(now);
                 self.accepted();
-                let resource_version = self.known.last_version.clone();
-                self.output(Output::Status(Status::Live { resource_version }));
+                if self.known.synced {
+                    self.live();
+                }
             }
             Input::Event(kind, object) => {
                 watching.events += 1;
@@ -97,15 +121,30 @@ impl Reflector {
         }
     }
 
+    fn live(&mut self) {
+        let resource_version = self.known.last_version.clone();
+        self.output(Output::Status(Status::Live { resource_version }));
+    }
+
+    /// The server goes on from the content that the cache began with.
+    fn confirm(&mut self) {
+        self.known.synced = true;
+        self.store(StoreOperation::Confirm);
+        self.live();
+    }
+
     /// No event and no bookmark: either the connection is dead, or the server stands at an older state than the watch.
     pub(super) fn watching_timed_out(&mut self, now: Time) {
         let State::Watching(watching) = &self.state else { return };
         let answered = watching.accepted_at.is_some();
+        if answered && !self.known.synced {
+            return self.confirm();
+        }
         self.output(Output::Cancel);
         if answered {
             let limit = self.known.config.silence_limit;
             self.output(Output::Report(Report::Disconnected(Cause::Silent(limit))));
-            self.probe(now);
+            self.probe(now, Next::Watch);
         } else {
             let limit = self.known.config.response_timeout;
             self.retry(now, Cause::Silent(limit), None, Next::Watch);
@@ -124,7 +163,7 @@ impl Reflector {
         if status.is_expired() {
             return self.watch_expired(now, status);
         }
-        let passing = status.is_too_many_requests() || status.is_unauthorized() || status.code >= 500;
+        let passing = is_passing(&status);
         // A version that this server has not reached yet, or never will: a list finds out which.
         let next = if passing && !status.is_too_large_resource_version() { Next::Watch } else { Next::Sync };
         self.refused(now, status, next);

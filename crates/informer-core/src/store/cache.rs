@@ -141,7 +141,7 @@ impl Cache {
 
     /// The version that the cache reflects: the oldest of what its sources have reached; never goes back, but for a
     /// restored backup, or when the sources that had come this far are removed. Unset until all sources that there were at
-    /// the start are synced, and when none is left that is.
+    /// the start have a content, listed or loaded, and when none is left that has.
     ///
     /// A source that is added later counts once it is synced and has come as far.
     pub fn resource_version(&self) -> ResourceVersion {

@@ -66,9 +66,22 @@ const REASONS: [&str; 19] = [
 const TOO_LARGE_RESOURCE_VERSION: &str = "Too large resource version";
 
 impl ApiStatus {
-    /// Reads a Status; of a body that is none, the HTTP code remains.
+    /// Reads a Status, in JSON or in protobuf; of a body that is none, the HTTP code remains.
     pub fn from_body(http_code: u16, body: &[u8]) -> Self {
-        let Ok(read) = serde_json::from_slice::<Body>(body) else {
+        match informer_protobuf::open(body) {
+            Ok(envelope) => Self::from_protobuf(http_code, envelope.raw),
+            Err(_) => Self::read(http_code, serde_json::from_slice(body).ok()),
+        }
+    }
+
+    /// The same of a message without its envelope.
+    pub(super) fn from_protobuf(http_code: u16, message: &[u8]) -> Self {
+        let status = informer_protobuf::Kind::of("v1", "Status");
+        Self::read(http_code, status.and_then(|kind| informer_protobuf::from_slice(kind, message).ok()))
+    }
+
+    fn read(http_code: u16, body: Option<Body>) -> Self {
+        let Some(read) = body else {
             return Self { code: http_code, message: format!("HTTP status {http_code}"), ..Self::default() };
         };
         let details = read.details.unwrap_or_default();

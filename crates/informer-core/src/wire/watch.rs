@@ -158,7 +158,7 @@ impl fmt::Debug for WatchFrame<'_> {
 }
 
 impl EventType {
-    fn named(name: &[u8]) -> Option<Self> {
+    pub(super) fn named(name: &[u8]) -> Option<Self> {
         Some(match name {
             b"ADDED" => Self::Added,
             b"MODIFIED" => Self::Modified,

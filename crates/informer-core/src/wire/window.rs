@@ -76,6 +76,19 @@ impl Window {
         self.bytes.get(range).unwrap_or_default()
     }
 
+    /// What came and was not given out.
+    pub(super) fn unread(&self) -> &[u8] {
+        self.bytes.get(self.start..).unwrap_or_default()
+    }
+
+    /// Gives out the next bytes, as many as came at most.
+    pub(super) fn take(&mut self, length: usize) -> Range<usize> {
+        let taken = self.start..self.start.saturating_add(length).min(self.bytes.len());
+        self.start = taken.end;
+        self.searched = taken.end;
+        taken
+    }
+
     fn unsearched(&self) -> &[u8] {
         self.bytes.get(self.searched..).unwrap_or_default()
     }
@@ -159,10 +172,7 @@ impl Window {
 
     /// All that is left.
     pub(super) fn take_rest(&mut self) -> Range<usize> {
-        let rest = self.start..self.bytes.len();
-        self.start = rest.end;
-        self.searched = rest.end;
-        rest
+        self.take(usize::MAX)
     }
 
     fn give_out(&mut self, found: Option<usize>, limit: usize) -> Result<Option<Range<usize>>, Cause> {

@@ -319,3 +319,44 @@ fn h9_what_is_the_same_again_is_not_told() {
     assert_eq!(drain(&mut mailbox), [""; 0]);
     assert_eq!(mailbox.backlog(), 0);
 }
+
+/// What was saved is told in full before anything else, and what went since is told as gone.
+#[test]
+fn p2_a_deletion_since_the_save_is_told_to_whoever_has_not_heard_of_the_object() {
+    let (one, two, new) = (object("a", 1, 1), object("b", 1, 2), object("b", 1, 5));
+    let content = [one.clone(), two.clone()];
+    let told = ["add a@1 listed initial", "add b@2 listed initial", "delete a@1 last a@1 listed initial"];
+    let after = ["update b@2 -> b@5 listed initial", "synced"];
+    let expected: Vec<_> = told.into_iter().chain(after).collect();
+    for delivery in [LATEST, every(1, WhenFull::Coalesce), every(1, WhenFull::Drop), split(LATEST)] {
+        let changes = |mailbox: &mut Mailbox| {
+            mailbox.offer(2, &listed(deleted(&one, &one)));
+            mailbox.offer(2, &listed(updated(&two, &new)));
+            mailbox.cache_synced();
+        };
+        // Joined before, in the middle with an older snapshot, and afterwards with the cache's content.
+        let mut mailbox = Mailbox::new(delivery, false);
+        mailbox.join(Vec::new(), 0);
+        mailbox.load(1, content.to_vec());
+        changes(&mut mailbox);
+        assert_eq!(drain(&mut mailbox), expected, "{delivery:?}");
+
+        let mut mailbox = Mailbox::new(delivery, false);
+        mailbox.load(1, content.to_vec());
+        mailbox.join(Vec::new(), 0);
+        changes(&mut mailbox);
+        assert_eq!(drain(&mut mailbox), expected, "{delivery:?}");
+
+        let mut mailbox = Mailbox::new(delivery, false);
+        mailbox.load(1, content.to_vec());
+        mailbox.join(content.to_vec(), 1);
+        changes(&mut mailbox);
+        assert_eq!(drain(&mut mailbox), expected, "{delivery:?}");
+
+        let mut mailbox = Mailbox::new(delivery, false);
+        mailbox.join(content.to_vec(), 1);
+        mailbox.load(1, content.to_vec());
+        changes(&mut mailbox);
+        assert_eq!(drain(&mut mailbox), expected, "{delivery:?}");
+    }
+}

@@ -9,6 +9,7 @@
 
 mod backwards;
 mod list;
+mod resume;
 mod script;
 mod streaming;
 mod waits;

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use informer_core::reflector::{
-    EventKind, Input, Output, Reflector, ReflectorConfig, Report, Status, StoreOperation,
+    EventKind, Input, Output, Reflector, ReflectorConfig, Report, Resume, Status, StoreOperation,
 };
+use informer_core::store::SourcePoint;
 use informer_core::wire::{ApiStatus, Bookmark, ListMeta};
 use informer_core::{Cache, Change, Delta, Object, ResourceVersion, Scope, Source, SourceId, Store, Time};
 
@@ -43,6 +44,19 @@ impl Play {
         let cache = store.cache();
         let reflector = Reflector::new(config, 1);
         Self { reflector, store, cache, source, staging: None, now: Time::ZERO, record: String::new() }
+    }
+
+    /// One whose cache was loaded, with objects as in a script's `items`.
+    pub(crate) fn resuming(from: Resume, objects: &str) -> Self {
+        let mut store = Store::new();
+        let (Resume::Watch(version) | Resume::List(version)) = &from;
+        let objects = objects.split(' ').filter(|item| !item.is_empty()).map(object);
+        let source = store.load(
+            [SourcePoint { resource_version: version.clone(), ..SourcePoint::nothing(Scope::All) }],
+            objects,
+        )[0];
+        let reflector = Reflector::resuming(ReflectorConfig::default(), 1, from);
+        Self { reflector, cache: store.cache(), store, source, ..Self::new(ReflectorConfig::default()) }
     }
 
     pub(crate) fn script(&mut self, script: &str) {
@@ -196,6 +210,10 @@ impl Play {
             StoreOperation::Bookmark(version) => {
                 self.store.bookmark(self.source, &version);
                 return;
+            }
+            StoreOperation::Confirm => {
+                let _ = writeln!(self.record, "  confirm");
+                return self.store.confirm(self.source);
             }
         };
         for change in changes {

@@ -18,12 +18,13 @@ use crate::server::Server;
 use crate::shared::{Life, ListOptionsTweak, Settings};
 use crate::transform::Transform;
 use crate::transport::{KubeTransport, Transport};
-use crate::{Error, FirstListChoice, Layout, StreamingListChoice};
+use crate::{EncodingChoice, Error, FirstListChoice, HttpVersion, Layout, StreamingListChoice};
 
 /// Builds a [`SharedInformerFactory`].
 #[must_use = "nothing happens before `build`"]
 pub struct FactoryBuilder {
     connection: Connection,
+    http_version: HttpVersion,
     selection: Selection,
     options: Options,
     stop: CancellationToken,
@@ -48,6 +49,7 @@ impl FactoryBuilder {
             first_list: FirstListChoice::default(),
             streaming_list: StreamingListChoice::default(),
             gzip: false,
+            encoding: EncodingChoice::default(),
             item_limit: ITEM_LIMIT,
             user_agent: HeaderValue::from_static(USER_AGENT),
             tweak: None,
@@ -63,6 +65,7 @@ impl FactoryBuilder {
         };
         Self {
             connection,
+            http_version: HttpVersion::default(),
             selection: Selection::default(),
             options,
             stop: CancellationToken::new(),
@@ -155,13 +158,36 @@ impl FactoryBuilder {
         self
     }
 
+    /// What carries the requests. A client or transport of one's own has made this choice already.
+    ///
+    /// ```
+    /// use informer::{Http2, HttpVersion, SharedInformerFactory};
+    ///
+    /// # fn example(config: kube_client::Config) -> Result<(), informer::Error> {
+    /// let factory = SharedInformerFactory::builder(config)
+    ///     .http_version(HttpVersion::Http2(Http2::default()))
+    ///     .build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn http_version(mut self, version: HttpVersion) -> Self {
+        self.http_version = version;
+        self
+    }
+
     /// Asks the server to compress lists and watches. Off by default: within a cluster the network is faster.
     pub fn gzip(mut self, gzip: bool) -> Self {
         self.options.settings.gzip = gzip;
         self
     }
 
-    /// Objects longer than this, in bytes of JSON, are not taken. 16 MiB by default.
+    /// In which encoding objects are asked for.
+    pub fn encoding(mut self, choice: EncodingChoice) -> Self {
+        self.options.settings.encoding = choice;
+        self
+    }
+
+    /// Objects longer than this, in bytes as the server sends them, are not taken. 16 MiB by default.
     pub fn item_limit(mut self, bytes: usize) -> Self {
         self.options.settings.item_limit = bytes;
         self
@@ -245,7 +271,8 @@ impl FactoryBuilder {
             }
             Connection::Config(config) => {
                 let runtime = Runtime::own_thread().map_err(Error::thread)?;
-                let transport = runtime.enter(|| KubeTransport::new(*config))?;
+                let transport =
+                    runtime.enter(|| KubeTransport::with_http_version(*config, self.http_version))?;
                 (Arc::new(transport), runtime)
             }
         };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use http::header::{ACCEPT, ACCEPT_ENCODING, USER_AGENT};
-use informer_core::reader::{Answer, Expected, Part, Reader, Reading, Unreadable};
+use informer_core::reader::{Expected, Part, Reader, Reading, To, Unreadable};
 use informer_core::reflector::{
     Input, Output, Reflector, ReflectorConfig, Report, Request, Status, StoreOperation,
 };
@@ -20,10 +20,11 @@ use super::journal::Journal;
 use super::source::Control;
 use super::tally::Tally;
 use super::{Content, Core};
+use crate::EncodingChoice;
 use crate::exchange::{Exchange, Progress};
 use crate::metrics::Freshness;
 use crate::transform::Transform;
-use crate::transport::TransportError;
+use crate::transport::{PROTOBUF, TransportError};
 
 /// Runs until it is stopped.
 pub(super) async fn run(core: Arc<Core>, source: SourceId, scope: Scope, control: Control) {
@@ -36,6 +37,9 @@ pub(super) async fn run(core: Arc<Core>, source: SourceId, scope: Scope, control
     let started = Instant::now();
     let freshness = Arc::new(Freshness::new(started));
     core.counters.source_added(source, freshness.clone());
+    let wants_json = setup.transform.as_ref().is_some_and(Transform::wants_json);
+    let reader = core.reader(setup.transform, setup.content);
+    let protobuf = core.settings.encoding == EncodingChoice::ProtobufWhereOffered && !wants_json;
     let driver = Driver {
         reflector: Reflector::new(ReflectorConfig { backoff: setup.backoff, ..config }, seed),
         exchange: Exchange::Idle,
@@ -47,7 +51,8 @@ pub(super) async fn run(core: Arc<Core>, source: SourceId, scope: Scope, control
         tally: Tally::new(core.counters.clone(), freshness),
         journal: Journal::new(core.resource.clone(), scope.clone()),
         foreseen: None,
-        reader: core.reader(setup.transform, setup.content),
+        takes_protobuf: protobuf && reader.reads_protobuf(),
+        reader,
         content: setup.content,
         core,
         source,
@@ -64,6 +69,7 @@ struct Driver {
     control: Control,
     reader: Reader,
     content: Content,
+    takes_protobuf: bool,
     reflector: Reflector,
     exchange: Exchange,
     /// The last request has failed, and the next one waits for its time.
@@ -254,9 +260,9 @@ impl Driver {
         }
         self.tally.sent(request);
         let limits = Limits { item_bytes: self.core.settings.item_limit };
-        let answer = match request {
-            Request::List(_) => Answer::list(limits),
-            Request::Watch(_) => Answer::watch(limits),
+        let to = match request {
+            Request::List(_) => To::List,
+            Request::Watch(_) => To::Watch,
         };
         let refresh = std::mem::take(&mut self.refresh_credentials);
         let response = match self.http_request(request) {
@@ -276,7 +282,7 @@ impl Driver {
             Err(error) => futures_util::future::ready(Err(error)).boxed(),
         };
         self.waiting = false;
-        self.exchange = Exchange::send(response, answer);
+        self.exchange = Exchange::send(response, to, limits);
     }
 
     fn http_request(&self, request: &Request) -> Result<http::Request<Vec<u8>>, TransportError> {
@@ -297,11 +303,30 @@ impl Driver {
         let uri = format!("{path}?{query}");
         let encoding = if self.core.settings.gzip { "gzip" } else { "identity" };
         http::Request::get(uri)
-            .header(ACCEPT, accept(self.content, request))
+            .header(ACCEPT, self.accept(request))
             .header(ACCEPT_ENCODING, encoding)
             .header(USER_AGENT, self.core.settings.user_agent.clone())
             .body(Vec::new())
             .map_err(|error| TransportError::new("the request is invalid", Some(Box::from(error))))
+    }
+
+    /// Protobuf where the objects have such a form, as those of custom resources have not but for their metadata.
+    fn accept(&self, request: &Request) -> String {
+        let form = match (self.content, request) {
+            (Content::Whole, _) => "",
+            (Content::Metadata, Request::List(_)) => ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+            (Content::Metadata, Request::Watch(_)) => ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+        };
+        let mut accept = String::new();
+        if self.takes_protobuf {
+            accept.push_str(&format!("{PROTOBUF}{form},"));
+        }
+        accept.push_str(&format!("application/json{form}"));
+        if !form.is_empty() {
+            // A server that makes no metadata of objects sends them whole.
+            accept.push_str(",application/json");
+        }
+        accept
     }
 
     /// Staging a list touches nothing that others see; what changes the cache does so in one step.
@@ -343,6 +368,10 @@ impl Driver {
                 self.core.quarantine.release(object.key());
                 self.core.change(|store| store.delete(source, object).into_iter().collect());
             }
+            StoreOperation::Confirm => self.core.change(|store| {
+                store.confirm(source);
+                Vec::new()
+            }),
             StoreOperation::Bookmark(version) => self.core.change(|store| {
                 store.bookmark(source, &version);
                 Vec::new()
@@ -379,17 +408,5 @@ async fn sleep_until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline).await,
         None => std::future::pending().await,
-    }
-}
-
-fn accept(content: Content, request: &Request) -> &'static str {
-    match (content, request) {
-        (Content::Whole, _) => "application/json",
-        (Content::Metadata, Request::List(_)) => {
-            "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
-        }
-        (Content::Metadata, Request::Watch(_)) => {
-            "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
-        }
     }
 }

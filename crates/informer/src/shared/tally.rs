@@ -55,7 +55,8 @@ impl Tally {
             StoreOperation::Commit { .. }
             | StoreOperation::Upsert(_)
             | StoreOperation::Delete(_)
-            | StoreOperation::Bookmark(_) => self.freshness.updated(now),
+            | StoreOperation::Bookmark(_)
+            | StoreOperation::Confirm => self.freshness.updated(now),
         }
     }
 }

@@ -1,14 +1,19 @@
 //! The transport over kube-client.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt};
+use http::StatusCode;
 use http_body_util::BodyExt;
 use kube_client::client::Body;
 use kube_client::{Client, Config};
+use tower::BoxError;
 
+use super::http2::{self, Connections, Connector};
 use super::{Response, Transport, TransportError};
+use crate::HttpVersion;
 
 /// Sends requests through a kube client.
 ///
@@ -16,46 +21,115 @@ use super::{Response, Transport, TransportError};
 /// plugins expire), and it leaves retries to the informer, which says what it waits for. A ready-made [`Client`] can do
 /// neither.
 pub struct KubeTransport {
-    client: Arc<RwLock<Client>>,
-    config: Option<Config>,
+    current: Arc<RwLock<Current>>,
+    /// The latest credentials that a server did not take.
+    refused: Arc<AtomicU64>,
+    source: Option<Arc<Source>>,
+}
+
+/// The client with the credentials as they were read last.
+#[derive(Clone)]
+struct Current {
+    client: Client,
+    /// How often they have been read.
+    read: u64,
+}
+
+/// What clients are made of.
+struct Source {
+    config: Config,
+    /// HTTP/2's, which outlive a client. With HTTP/1.1 each client has its own.
+    connections: Option<Connections>,
+    /// Held while credentials are read.
+    reading: Mutex<()>,
 }
 
 impl KubeTransport {
-    /// A transport with a client of its own. To be called within the tokio runtime that drives the connections.
+    /// A transport with a client of its own, over HTTP/1.1. To be called within the tokio runtime that drives the
+    /// connections.
     ///
     /// # Errors
     ///
     /// When the configuration's certificates or credentials cannot be used.
-    pub fn new(mut config: Config) -> Result<Self, TransportError> {
+    pub fn new(config: Config) -> Result<Self, TransportError> {
+        Self::with_http_version(config, HttpVersion::Http1)
+    }
+
+    /// The same over either version.
+    ///
+    /// # Errors
+    ///
+    /// The same.
+    pub fn with_http_version(mut config: Config, version: HttpVersion) -> Result<Self, TransportError> {
         // The reflector paces its own requests and tells its user about each failure; the client's retries are silent.
         config.default_retry = false;
         // A watch is silent for minutes by design; its own deadline watches over it.
         config.read_timeout = None;
-        let client = build(&config)?;
-        Ok(Self { client: Arc::new(RwLock::new(client)), config: Some(config) })
+        let connections = match version {
+            HttpVersion::Http1 => None,
+            HttpVersion::Http2(options) => {
+                Some(Connections::new(options, Connector::new(&config).map_err(unusable)?))
+            }
+        };
+        let source = Source { config, connections, reading: Mutex::default() };
+        let client = source.client().map_err(unusable)?;
+        Ok(Self { source: Some(Arc::new(source)), ..Self::from_client(client) })
     }
 
     /// A transport over an existing client. Switch its retries off (`Config::default_retry`), or failures are retried
     /// silently before the informer hears of them.
     pub fn from_client(client: Client) -> Self {
-        Self { client: Arc::new(RwLock::new(client)), config: None }
+        let current = Arc::new(RwLock::new(Current { client, read: 1 }));
+        Self { current, refused: Arc::default(), source: None }
     }
 }
 
-fn build(config: &Config) -> Result<Client, TransportError> {
-    Client::try_from(config.clone()).map_err(|error| {
-        TransportError::new("the client configuration cannot be used", Some(Box::from(error)))
-    })
+impl Source {
+    fn client(&self) -> Result<Client, kube_client::Error> {
+        match &self.connections {
+            None => Client::try_from(self.config.clone()),
+            Some(connections) => http2::client(&self.config, connections),
+        }
+    }
+
+    /// Reads the credentials, unless somebody has since they were refused: a server that refuses one request refuses
+    /// all.
+    fn refresh(&self, current: &RwLock<Current>, refused: &AtomicU64) -> Result<(), BoxError> {
+        let _reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = latest(current).read;
+        if refused.load(Ordering::Acquire) < read {
+            return Ok(());
+        }
+        if let Some(connections) = &self.connections {
+            connections.renew(Connector::new(&self.config)?, http2::is_known_by_certificate(&self.config));
+        }
+        // A new client reads token files and runs exec plugins anew.
+        let fresh = Current { client: self.client()?, read: read + 1 };
+        *current.write().unwrap_or_else(PoisonError::into_inner) = fresh;
+        Ok(())
+    }
+}
+
+fn latest(current: &RwLock<Current>) -> Current {
+    current.read().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+fn unusable(error: impl Into<BoxError>) -> TransportError {
+    TransportError::new("the client configuration cannot be used", Some(error.into()))
 }
 
 impl Transport for KubeTransport {
     fn send(&self, request: http::Request<Vec<u8>>) -> BoxFuture<'static, Result<Response, TransportError>> {
-        let client = self.client.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let Current { client, read } = latest(&self.current);
+        let refused = self.refused.clone();
         async move {
             let response = client
                 .send(request.map(Body::from))
                 .await
                 .map_err(|error| TransportError::new("the request failed", Some(Box::from(error))))?;
+            if response.status() == StatusCode::UNAUTHORIZED {
+                refused.fetch_max(read, Ordering::AcqRel);
+            }
             let (head, body) = response.into_parts();
             let body = body.into_data_stream().map(|chunk| {
                 chunk.map_err(|error| TransportError::new("the connection broke", Some(Box::from(error))))
@@ -66,14 +140,8 @@ impl Transport for KubeTransport {
     }
 
     fn refresh_credentials(&self) -> BoxFuture<'static, Result<(), TransportError>> {
-        let Some(config) = self.config.clone() else { return futures_util::future::ready(Ok(())).boxed() };
-        let client = self.client.clone();
-        async move {
-            // A new client reads token files and runs exec plugins anew.
-            let fresh = build(&config)?;
-            *client.write().unwrap_or_else(PoisonError::into_inner) = fresh;
-            Ok(())
-        }
-        .boxed()
+        let Some(source) = self.source.clone() else { return futures_util::future::ready(Ok(())).boxed() };
+        let (current, refused) = (self.current.clone(), self.refused.clone());
+        async move { source.refresh(&current, &refused).map_err(unusable) }.boxed()
     }
 }

@@ -1,0 +1,154 @@
+//! A cache as bytes: what is kept of it while no process runs (design D10).
+//!
+//! ```text
+//!   magic  format  | one zstd frame: description, sources, objects, their number |  crc32 of all before
+//! ```
+//!
+//! The objects' bytes are as they came; what else is known of them is read from them again. Nothing that is read is
+//! believed before the end: a file that was cut short or changed anywhere is an error, never another cache. No length in
+//! it is taken for memory to reserve.
+
+mod error;
+mod input;
+mod output;
+
+use std::io::{BufRead, Write};
+use std::sync::Arc;
+
+pub use error::{LoadError, SaveError};
+
+use crate::store::SourcePoint;
+use crate::{Checkpoint, Object, Storage};
+use input::Input;
+use output::Output;
+
+/// The first bytes of each file.
+const MAGIC: &[u8; 8] = b"informer";
+/// Changes whenever a program that knows the former one would misread the new one.
+const FORMAT: u32 = 1;
+/// How far back the compression looks, as a power of two: 4 MiB, which whoever reads has to hold as well.
+const WINDOW_LOG: u32 = 22;
+/// Each text but an object is shorter.
+const LONGEST_TEXT: usize = 64 * 1024;
+
+/// What a cache is of, as names and texts: one that is of something else is not loaded.
+pub type Description = [(&'static str, String)];
+
+/// What was saved.
+#[derive(Debug)]
+pub struct Saved {
+    /// From where each source goes on.
+    pub sources: Vec<SourcePoint>,
+    /// The objects, each once, each covered by a source.
+    pub objects: Vec<Arc<Object>>,
+}
+
+/// Writes a cache. O(bytes); holds a window of some MiB beside.
+///
+/// Objects that are covered by no source of the checkpoint are left out. Returns how many were written.
+///
+/// ```
+/// use informer_core::{Object, PlainStorage, ResourceVersion, Scope, Store, saved};
+///
+/// let pods = [("resource", "pods.v1".to_owned())];
+/// let mut store = Store::new();
+/// let source = store.add_source(Scope::All);
+/// let mut list = store.begin_replace(source);
+/// list.stage(Object::from_json(br#"{"kind":"Pod","metadata":{"name":"cart","resourceVersion":"7"}}"#)?.into());
+/// store.commit(list, ResourceVersion::new("9"))?;
+///
+/// let mut file = Vec::new();
+/// saved::save(&mut file, &pods, &store.checkpoint())?;
+/// let loaded = saved::load(&file[..], &pods, 1 << 20, &PlainStorage)?;
+/// assert_eq!(loaded.sources[0].resource_version, ResourceVersion::new("9"));
+/// assert_eq!(loaded.objects[0].key().as_str(), "cart");
+///
+/// let others = [("resource", "nodes.v1".to_owned())];
+/// assert!(saved::load(&file[..], &others, 1 << 20, &PlainStorage).is_err_and(|error| error.is_of_another()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// When `output` fails, or an object's bytes cannot be had from where they are kept.
+pub fn save(
+    output: impl Write,
+    description: &Description,
+    checkpoint: &Checkpoint,
+) -> Result<usize, SaveError> {
+    let mut output = Output::begin(output)?;
+    output.count(description.len())?;
+    for (name, text) in description {
+        output.text(name)?;
+        output.text(text)?;
+    }
+    output.count(checkpoint.sources.len())?;
+    for source in &checkpoint.sources {
+        output.source(source)?;
+    }
+    let is_covered =
+        |object: &&Arc<Object>| checkpoint.sources.iter().any(|source| source.scope.contains(object.key()));
+    let mut written = 0;
+    for object in checkpoint.snapshot.iter().filter(is_covered) {
+        output.object(object)?;
+        written += 1;
+    }
+    output.end(written)?;
+    Ok(written)
+}
+
+/// Reads a cache of which `description` is true, keeping the objects in `storage`. `longest` is the bytes that an
+/// object may have. O(bytes), and holds the objects beside a window of some MiB.
+///
+/// # Errors
+///
+/// When `input` fails, or is anything but what [`save`] wrote, whole and unchanged, for that description
+/// (contract P1).
+pub fn load(
+    input: impl BufRead,
+    description: &Description,
+    longest: usize,
+    storage: &dyn Storage,
+) -> Result<Saved, LoadError> {
+    let mut input = Input::begin(input)?;
+    let outcome = read(&mut input, description, longest, storage);
+    // What makes no sense in a damaged file is the damage's doing.
+    match outcome {
+        Ok(saved) => input.end().map(|()| saved),
+        Err(error) => Err(input.explain(error)),
+    }
+}
+
+fn read<R: BufRead>(
+    input: &mut Input<R>,
+    description: &Description,
+    longest: usize,
+    storage: &dyn Storage,
+) -> Result<Saved, LoadError> {
+    let count = input.count()?;
+    if count != description.len() {
+        return Err(LoadError::damaged("its description has another form"));
+    }
+    for (name, wanted) in description {
+        let (named, saved) = (input.text()?, input.text()?);
+        if named != *name {
+            return Err(LoadError::damaged("its description has another form"));
+        }
+        if saved != *wanted {
+            return Err(LoadError::of_another(name, saved, wanted));
+        }
+    }
+    let mut sources = Vec::new();
+    for _ in 0..input.count()? {
+        sources.push(input.source()?);
+    }
+    let mut objects = input::Objects::new(&sources);
+    while let Some(object) = input.object(longest, storage)? {
+        objects.add(object)?;
+    }
+    let objects = objects.into_vec();
+    if input.count()? != objects.len() {
+        return Err(LoadError::damaged("objects are missing"));
+    }
+    Ok(Saved { sources, objects })
+}

@@ -1,0 +1,111 @@
+//! Why a cache was not saved, or not loaded.
+
+use std::io;
+
+use crate::DecodeError;
+
+/// A cache that was not written as a whole.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct SaveError(#[from] SaveErrorKind);
+
+#[derive(Debug, thiserror::Error)]
+enum SaveErrorKind {
+    #[error("the cache cannot be written")]
+    Io(#[source] io::Error),
+    #[error(transparent)]
+    Object(DecodeError),
+    #[error("the {0} is too long to be saved")]
+    TooLong(&'static str),
+}
+
+impl SaveError {
+    pub(super) fn too_long(what: &'static str) -> Self {
+        SaveErrorKind::TooLong(what).into()
+    }
+}
+
+impl From<io::Error> for SaveError {
+    fn from(error: io::Error) -> Self {
+        SaveErrorKind::Io(error).into()
+    }
+}
+
+impl From<DecodeError> for SaveError {
+    fn from(error: DecodeError) -> Self {
+        SaveErrorKind::Object(error).into()
+    }
+}
+
+/// Bytes that are not the saved cache that was asked for. Never holds any content of an object.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct LoadError(#[from] LoadErrorKind);
+
+#[derive(Debug, thiserror::Error)]
+enum LoadErrorKind {
+    #[error("the saved cache cannot be read")]
+    Io(#[source] io::Error),
+    #[error("this is no saved cache")]
+    Foreign,
+    #[error("the saved cache is of format {0}, which this program does not know")]
+    Format(u32),
+    #[error("the saved cache is damaged: {0}")]
+    Damaged(&'static str),
+    #[error("the saved cache is of another {what}: `{saved}`, not `{wanted}`")]
+    OfAnother { what: &'static str, saved: String, wanted: String },
+    #[error("the saved cache has objects as `{0}`, which this program does not know")]
+    Encoding(String),
+}
+
+impl LoadError {
+    /// Whether reading failed: what there is may be good.
+    pub fn is_io(&self) -> bool {
+        matches!(self.0, LoadErrorKind::Io(_))
+    }
+
+    /// Whether there is no file.
+    pub fn is_not_found(&self) -> bool {
+        matches!(&self.0, LoadErrorKind::Io(error) if error.kind() == io::ErrorKind::NotFound)
+    }
+
+    /// Whether it was a saved cache once, and has been cut short or changed since.
+    pub fn is_damaged(&self) -> bool {
+        matches!(self.0, LoadErrorKind::Damaged(_))
+    }
+
+    /// Whether it is no saved cache, or one of a format or an encoding that this program does not know.
+    pub fn is_foreign(&self) -> bool {
+        matches!(self.0, LoadErrorKind::Foreign | LoadErrorKind::Format(_) | LoadErrorKind::Encoding(_))
+    }
+
+    /// Whether it is a saved cache of something else.
+    pub fn is_of_another(&self) -> bool {
+        matches!(self.0, LoadErrorKind::OfAnother { .. })
+    }
+
+    /// A file that could not even be opened.
+    pub fn io(error: io::Error) -> Self {
+        LoadErrorKind::Io(error).into()
+    }
+
+    pub(super) fn foreign() -> Self {
+        LoadErrorKind::Foreign.into()
+    }
+
+    pub(super) fn format(found: u32) -> Self {
+        LoadErrorKind::Format(found).into()
+    }
+
+    pub(super) fn damaged(what: &'static str) -> Self {
+        LoadErrorKind::Damaged(what).into()
+    }
+
+    pub(super) fn of_another(what: &'static str, saved: String, wanted: &str) -> Self {
+        LoadErrorKind::OfAnother { what, saved, wanted: wanted.to_owned() }.into()
+    }
+
+    pub(super) fn encoding(name: String) -> Self {
+        LoadErrorKind::Encoding(name).into()
+    }
+}

@@ -1,0 +1,97 @@
+//! Reads the metadata of an object in protobuf and nothing else.
+
+use std::fmt;
+
+use informer_protobuf::{Error, Kind, Metadata};
+
+use super::super::cursor::Fault;
+use super::super::{Bookmark, ScanError};
+use crate::{Encoding, Labels, Object, ObjectKey, ResourceVersion, Storage, Uid};
+
+/// The metadata of one object.
+pub struct ScannedMessage<'a> {
+    key: ObjectKey,
+    resource_version: ResourceVersion,
+    metadata: Metadata<'a>,
+}
+
+/// Reads the metadata of one object from its message, without an envelope.
+///
+/// # Errors
+///
+/// When it has no metadata or no name, or what has to be read is not well-formed.
+pub fn scan_protobuf(message: &[u8]) -> Result<ScannedMessage<'_>, ScanError> {
+    let metadata = informer_protobuf::scan(message).map_err(|error| fault(&error, None))?;
+    let key = ObjectKey::new(Some(metadata.namespace), metadata.name).map_err(|_| {
+        let what = "it has no name, or its name or namespace contains `/`";
+        ScanError::new(Fault { what, at: 0 }, None)
+    })?;
+    let resource_version = ResourceVersion::new(metadata.resource_version);
+    Ok(ScannedMessage { key, resource_version, metadata })
+}
+
+/// Reads a bookmark event's object, in its envelope.
+///
+/// # Errors
+///
+/// When it is not an object with metadata, or has no resourceVersion.
+pub fn scan_protobuf_bookmark(envelope: &[u8]) -> Result<Bookmark, ScanError> {
+    let envelope = informer_protobuf::open(envelope).map_err(|error| fault(&error, None))?;
+    let metadata = informer_protobuf::scan(envelope.raw).map_err(|error| fault(&error, None))?;
+    let resource_version = ResourceVersion::new(metadata.resource_version);
+    if resource_version.is_unset() {
+        let what = "the bookmark has no resourceVersion";
+        return Err(ScanError::new(Fault { what, at: 0 }, None));
+    }
+    // Another value does not count (contract S2).
+    let end = metadata.annotation("k8s.io/initial-events-end").map_err(|error| fault(&error, None))?;
+    let initial_events_end = end == Some("true");
+    Ok(Bookmark { resource_version, initial_events_end })
+}
+
+fn fault(error: &Error, key: Option<&ObjectKey>) -> ScanError {
+    let what = "its metadata cannot be read as protobuf";
+    ScanError::new(Fault { what, at: error.offset().unwrap_or_default() }, key.cloned())
+}
+
+impl ScannedMessage<'_> {
+    /// Namespace and name.
+    pub fn key(&self) -> &ObjectKey {
+        &self.key
+    }
+
+    /// The key alone.
+    pub fn into_key(self) -> ObjectKey {
+        self.key
+    }
+
+    /// The version of this state; unset where the object does not say.
+    pub fn resource_version(&self) -> &ResourceVersion {
+        &self.resource_version
+    }
+
+    /// Keeps the object, with the bytes that were scanned in `storage`.
+    ///
+    /// # Errors
+    ///
+    /// When the labels are invalid.
+    pub fn into_object(self, kind: Kind, message: &[u8], storage: &dyn Storage) -> Result<Object, ScanError> {
+        let labels: Result<Vec<_>, _> = self.metadata.labels().collect();
+        let labels = labels.map_err(|error| fault(&error, Some(&self.key)))?;
+        Ok(Object::from_parts(
+            self.key,
+            Uid::new(self.metadata.uid),
+            self.resource_version,
+            Labels::new(labels),
+            Encoding::Protobuf(kind),
+            storage.keep(message.into()),
+        ))
+    }
+}
+
+impl fmt::Debug for ScannedMessage<'_> {
+    /// Names the version; the rest is never printed, it may be a Secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.key, self.resource_version)
+    }
+}

@@ -1,0 +1,146 @@
+//! Cuts a watch in protobuf into its events while it comes in.
+
+use informer_protobuf::wire::Fields;
+
+use super::super::cursor::Fault;
+use super::super::error::Cause;
+use super::super::window::Window;
+use super::super::{EventType, Limits, ScanError, WatchFrame, WireError};
+use super::{MAGIC, field_of_part, key_of_part, text};
+use crate::ObjectKey;
+
+/// Takes the body of a watch answer in protobuf in chunks of any size and gives out the events one by one; their objects are
+/// in envelopes.
+///
+/// As [`WatchDecoder`](super::WatchDecoder) does for JSON: holds no more than the chunk and an event that is not complete yet.
+#[derive(Debug)]
+pub struct ProtobufWatchDecoder {
+    window: Window,
+    limits: Limits,
+    failed: Option<WireError>,
+    skips_long_events: bool,
+    /// How many bytes of an event that is too long are still to come.
+    skipping: usize,
+}
+
+/// How many bytes say how long a frame is.
+const LENGTH: usize = 4;
+
+impl ProtobufWatchDecoder {
+    /// A decoder for one watch answer.
+    pub fn new(limits: Limits) -> Self {
+        Self { window: Window::default(), limits, failed: None, skips_long_events: false, skipping: 0 }
+    }
+
+    /// As [`WatchDecoder::skipping_long_events`](super::WatchDecoder::skipping_long_events).
+    #[must_use]
+    pub fn skipping_long_events(mut self) -> Self {
+        self.skips_long_events = true;
+        self
+    }
+
+    /// Takes the next chunk of the body.
+    pub fn push(&mut self, chunk: &[u8]) {
+        self.window.push(chunk);
+    }
+
+    /// The next event, or `None` if it takes another chunk to know. The inner error is of an event that cannot be read:
+    /// the next call goes on behind it.
+    ///
+    /// # Errors
+    ///
+    /// When an event exceeds the limit and is not skipped; then again at each further call.
+    #[expect(clippy::should_implement_trait, reason = "an Iterator cannot lend its items")]
+    pub fn next(&mut self) -> Result<Option<Result<WatchFrame<'_>, ScanError>>, WireError> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        self.skipping -= self.window.take(self.skipping).len();
+        let Some(length) = self.next_length().filter(|_| self.skipping == 0) else {
+            self.window.relax();
+            return Ok(None);
+        };
+        let limit = self.limits.item_bytes;
+        if length > limit {
+            let Some(part) = self.window.unread().get(LENGTH..LENGTH + limit) else { return Ok(None) };
+            let key = if self.skips_long_events { key_of_new_state(part) } else { None };
+            let Some(key) = key else {
+                let cause = Cause::TooLong { limit, at: self.window.at() };
+                return Err(self.failed.insert(cause.into()).clone());
+            };
+            self.window.take(LENGTH);
+            self.skipping = length;
+            let fault = Fault { what: "the event is longer than the limit", at: limit };
+            return Ok(Some(Err(ScanError::new(fault, Some(key)))));
+        }
+        if self.window.unread().len() < LENGTH + length {
+            self.window.relax();
+            return Ok(None);
+        }
+        self.window.take(LENGTH);
+        let frame = self.window.take(length);
+        Ok(Some(read_event(self.window.get(frame))))
+    }
+
+    fn next_length(&self) -> Option<usize> {
+        let length = self.window.unread().first_chunk::<LENGTH>()?;
+        usize::try_from(u32::from_be_bytes(*length)).ok()
+    }
+
+    /// Bytes that the decoder holds.
+    pub fn held_bytes(&self) -> usize {
+        self.window.capacity()
+    }
+
+    /// At the end of the body, after the last event was taken.
+    ///
+    /// # Errors
+    ///
+    /// As [`ProtobufWatchDecoder::next`], and when the body ends within an event, as it does when the connection breaks.
+    pub fn finish(&mut self) -> Result<(), WireError> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        let is_complete = self.skipping == 0 && self.window.unread().is_empty();
+        if is_complete { Ok(()) } else { Err(Cause::Truncated { at: self.window.received() }.into()) }
+    }
+}
+
+fn read_event(event: &[u8]) -> Result<WatchFrame<'_>, ScanError> {
+    let (mut kind, mut object) = (None, None);
+    let mut fields = Fields::new(event);
+    while let Some(field) = fields.next() {
+        let Ok(field) = field else {
+            return Err(no_event("the event is cut short", fields.offset()));
+        };
+        match field.number {
+            1 => kind = text(field.value).and_then(|name| EventType::named(name.as_bytes())),
+            // A `RawExtension`, which has one field.
+            2 => {
+                let raw = match field.value {
+                    informer_protobuf::wire::Value::Bytes(extension) => field_of_part(extension, 1),
+                    _ => None,
+                };
+                object = raw;
+            }
+            _ => {}
+        }
+    }
+    let kind = kind.ok_or_else(|| no_event("the event is of no known type", 0))?;
+    let object = object.ok_or_else(|| no_event("the event has no object", event.len()))?;
+    Ok(WatchFrame { kind, object })
+}
+
+fn no_event(what: &'static str, at: usize) -> ScanError {
+    ScanError::new(Fault { what, at }, None)
+}
+
+/// Whose new state an event tells, from its beginning.
+fn key_of_new_state(part: &[u8]) -> Option<ObjectKey> {
+    let kind = EventType::named(field_of_part(part, 1)?)?;
+    if !matches!(kind, EventType::Added | EventType::Modified) {
+        return None;
+    }
+    let object = field_of_part(field_of_part(part, 2)?, 1)?;
+    key_of_part(field_of_part(object.strip_prefix(MAGIC)?, 2)?)
+}

@@ -1,0 +1,58 @@
+//! HTTP/2: requests as streams of few connections. kube-client's layers (credentials, base URL, headers) on top, its
+//! certificates and proxy settings below, connections of our own between, since its own speak HTTP/1.1 only.
+
+mod connect;
+mod connection;
+mod connections;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use kube_client::client::ConfigExt;
+use kube_client::{Client, Config};
+use tower::{BoxError, ServiceBuilder};
+
+pub(super) use connect::Connector;
+pub(super) use connections::Connections;
+
+/// A client with the configuration's credentials, over these connections.
+///
+/// In place of kube-client's own stack there is neither its retry nor its trace: the informer does both.
+pub(super) fn client(config: &Config, connections: &Connections) -> Result<Client, kube_client::Error> {
+    let service = ServiceBuilder::new()
+        .layer(config.base_uri_layer())
+        .option_layer(config.auth_layer()?)
+        .layer(config.extra_headers_layer()?)
+        .service(connections.clone());
+    Ok(Client::new(service, config.default_namespace.clone()))
+}
+
+/// Whether a server tells this client from others by its certificate: then other credentials need other connections.
+pub(super) fn is_known_by_certificate(config: &Config) -> bool {
+    let auth = &config.auth_info;
+    auth.client_certificate.is_some() || auth.client_certificate_data.is_some() || auth.exec.is_some()
+}
+
+/// Why a request over HTTP/2 was not answered, or its answer broke off.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::transport) enum Failure {
+    #[error("there was no connection within {0:?}")]
+    ConnectTimeout(Duration),
+    #[error("there is no connection")]
+    Connect(#[source] BoxError),
+    #[error("the server does not speak HTTP/2")]
+    NotSpoken,
+    #[error("the HTTP/2 connection could not be opened")]
+    Handshake(#[source] h2::Error),
+    #[error("an HTTP/2 ping was not answered within {0:?}")]
+    PingUnanswered(Duration),
+    #[error("the HTTP/2 connection broke")]
+    Connection(#[source] h2::Error),
+    #[error("the HTTP/2 connection was closed")]
+    Closed,
+    #[error("the HTTP/2 stream broke")]
+    Stream(#[source] h2::Error),
+    #[error("the body of the request could not be read")]
+    Body(#[source] kube_client::Error),
+}

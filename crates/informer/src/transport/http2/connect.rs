@@ -1,0 +1,140 @@
+//! From an address to bytes that can carry HTTP/2: TCP, by way of a proxy where one is configured, and TLS.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use http::Uri;
+use http::uri::Scheme;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
+use hyper_util::client::proxy::matcher::{Intercept, Matcher};
+use hyper_util::rt::TokioIo;
+use kube_client::Config;
+use kube_client::client::ConfigExt;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tower::{BoxError, Service, ServiceExt};
+
+use super::Failure;
+
+/// Makes connections to one server.
+pub(in crate::transport) struct Connector {
+    server: Uri,
+    dial: Dial,
+    /// Without it, the server is known to speak HTTP/2 (RFC 9113, section 3.3).
+    tls: Option<(TlsConnector, ServerName<'static>)>,
+    timeout: Option<Duration>,
+}
+
+/// Bytes to and from a server.
+pub(super) trait Bytes: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<B: AsyncRead + AsyncWrite + Send + Unpin> Bytes for B {}
+
+type Dial = Box<dyn Fn(Uri) -> BoxFuture<'static, Result<Box<dyn Bytes>, BoxError>> + Send + Sync>;
+
+/// How ALPN names HTTP/2 (RFC 9113, section 3.1).
+const H2: &[u8] = b"h2";
+
+impl Connector {
+    /// To the server of the configuration, with its certificates as they are now.
+    pub(in crate::transport) fn new(config: &Config) -> Result<Self, BoxError> {
+        let tls = match config.cluster_url.scheme() {
+            Some(scheme) if *scheme == Scheme::HTTPS => {
+                let mut tls = config.rustls_client_config()?;
+                tls.alpn_protocols = vec![H2.to_vec()];
+                Some((TlsConnector::from(Arc::new(tls)), server_name(config)?))
+            }
+            _ => None,
+        };
+        Ok(Self {
+            server: config.cluster_url.clone(),
+            dial: dial(config)?,
+            tls,
+            timeout: config.connect_timeout,
+        })
+    }
+
+    /// Connects to the server.
+    pub(super) async fn connect(&self) -> Result<Box<dyn Bytes>, Failure> {
+        let plain = (self.dial)(self.server.clone()).await.map_err(Failure::Connect)?;
+        let Some((tls, name)) = &self.tls else { return Ok(plain) };
+        let encrypted = tls.connect(name.clone(), plain).await;
+        let encrypted = encrypted.map_err(|error| Failure::Connect(error.into()))?;
+        if encrypted.get_ref().1.alpn_protocol() != Some(H2) {
+            return Err(Failure::NotSpoken);
+        }
+        Ok(Box::new(encrypted))
+    }
+
+    /// To a server over bytes that are at hand.
+    #[cfg(test)]
+    pub(super) fn over(connector: impl Fn() -> tokio::io::DuplexStream + Send + Sync + 'static) -> Self {
+        let dial = move |_| {
+            let bytes: Box<dyn Bytes> = Box::new(connector());
+            futures_util::future::ready(Ok(bytes)).boxed()
+        };
+        Self { server: Uri::from_static("http://server"), dial: Box::new(dial), tls: None, timeout: None }
+    }
+
+    /// How long that may take, with whatever belongs to it.
+    pub(super) fn timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
+}
+
+/// Whose certificate the server has to show.
+fn server_name(config: &Config) -> Result<ServerName<'static>, BoxError> {
+    let host = config.cluster_url.host().unwrap_or_default();
+    // A URI has IPv6 addresses in brackets.
+    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    Ok(ServerName::try_from(config.tls_server_name.clone().unwrap_or_else(|| host.to_owned()))?)
+}
+
+fn dial(config: &Config) -> Result<Dial, BoxError> {
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    let Some(proxy) = &config.proxy_url else { return Ok(over(tcp)) };
+    let matcher = Matcher::builder().all(proxy.to_string()).build();
+    let intercept = matcher.intercept(&config.cluster_url);
+    let intercept =
+        intercept.ok_or_else(|| format!("the proxy of scheme {:?} is not supported", proxy.scheme_str()))?;
+    match proxy.scheme_str() {
+        Some("http") => Ok(over(tunnel(&intercept, tcp))),
+        Some("https") => Ok(over(tunnel(&intercept, config.rustls_https_connector_with_connector(tcp)?))),
+        Some("socks5") => {
+            let socks = SocksV5::new(intercept.uri().clone(), tcp);
+            Ok(over(match intercept.raw_auth() {
+                Some((user, password)) => socks.with_auth(user.to_owned(), password.to_owned()),
+                None => socks,
+            }))
+        }
+        scheme => Err(format!("a proxy of scheme {scheme:?} is not supported").into()),
+    }
+}
+
+fn tunnel<C>(proxy: &Intercept, connector: C) -> Tunnel<C> {
+    let tunnel = Tunnel::new(proxy.uri().clone(), connector);
+    match proxy.basic_auth() {
+        Some(credentials) => tunnel.with_auth(credentials.clone()),
+        None => tunnel,
+    }
+}
+
+fn over<C>(connector: C) -> Dial
+where
+    C: Service<Uri, Future: Send, Error: Into<BoxError>> + Clone + Send + Sync + 'static,
+    TokioIo<C::Response>: Bytes + 'static,
+{
+    Box::new(move |server| {
+        let connecting = connector.clone().oneshot(server);
+        async move {
+            let bytes = connecting.await.map_err(Into::into)?;
+            Ok(Box::new(TokioIo::new(bytes)) as Box<dyn Bytes>)
+        }
+        .boxed()
+    })
+}

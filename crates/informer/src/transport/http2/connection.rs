@@ -1,0 +1,286 @@
+//! One connection: its streams are counted, its pings watched, and when it ends everybody hears why.
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use h2::client::{Builder, SendRequest};
+use h2::{Ping, PingPong, Reason, RecvStream};
+use http_body::Frame;
+use tokio::sync::Notify;
+use tokio_util::io::InspectReader;
+
+use super::Failure;
+use super::connect::Connector;
+use crate::Http2;
+
+/// What a server may send ahead of whom reads it, per stream. With it a list fills a link of 160 Mbit/s at 100 ms.
+const STREAM_WINDOW: u32 = 2 << 20;
+/// The same for all streams of a connection. Twice a stream's, so that one that is not read does not stop the others.
+const CONNECTION_WINDOW: u32 = 4 << 20;
+/// How long a connection without streams waits for one: the time between a list and its watch, and not much more.
+const LINGER: Duration = Duration::from_secs(1);
+/// Streams that were given up are remembered, so that what is still under way on them is no surprise.
+const REMEMBERED_RESETS: usize = 256;
+
+/// A connection, as far as who wants streams is concerned.
+pub(super) struct Connection {
+    /// Gone when no new streams are taken.
+    sender: Mutex<Option<SendRequest<bytes::Bytes>>>,
+    streams: AtomicUsize,
+    unused: Notify,
+    end: OnceLock<Arc<Failure>>,
+}
+
+impl Connection {
+    /// Opens a connection, which a task of its own drives from then on.
+    pub(super) async fn open(connector: &Connector, options: &Http2) -> Result<Arc<Self>, Failure> {
+        let opening = Self::handshake(connector, options);
+        match connector.timeout() {
+            None => opening.await,
+            Some(limit) => match tokio::time::timeout(limit, opening).await {
+                Ok(opened) => opened,
+                Err(_) => Err(Failure::ConnectTimeout(limit)),
+            },
+        }
+    }
+
+    async fn handshake(connector: &Connector, options: &Http2) -> Result<Arc<Self>, Failure> {
+        let received = Arc::new(AtomicU64::new(0));
+        let counted = received.clone();
+        let wire = InspectReader::new(connector.connect().await?, move |read: &[u8]| {
+            counted.fetch_add(read.len() as u64, Ordering::Relaxed);
+        });
+        let handshake = Builder::new()
+            .initial_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_concurrent_reset_streams(REMEMBERED_RESETS)
+            .enable_push(false)
+            .handshake(wire);
+        let (sender, mut driver) = handshake.await.map_err(Failure::Handshake)?;
+        let Some(mut pings) = driver.ping_pong() else { return Err(Failure::Closed) };
+        // A server's settings precede whatever else it sends: with the answer it is known how many streams it takes.
+        let _pong = tokio::select! {
+            biased;
+            end = &mut driver => return Err(end.map_or_else(Failure::Handshake, |()| Failure::Closed)),
+            pong = pings.ping(Ping::opaque()) => pong.map_err(Failure::Handshake)?,
+        };
+        let connection = Arc::new(Self {
+            sender: Mutex::new(Some(sender)),
+            streams: AtomicUsize::new(0),
+            unused: Notify::new(),
+            end: OnceLock::new(),
+        });
+        let keep_alive =
+            KeepAlive { pings, received, interval: options.ping_interval, timeout: options.ping_timeout };
+        tokio::spawn(drive(connection.clone(), driver, keep_alive));
+        Ok(connection)
+    }
+
+    /// A place for one more request, if the server takes as many.
+    pub(super) fn place(self: &Arc<Self>) -> Option<Place> {
+        let sender = self.sender();
+        let sender = sender.as_ref()?;
+        // One is always asked for: a server that takes none now has to say so by itself.
+        let limit = sender.current_max_send_streams().max(1);
+        let one_more = |streams| (streams < limit).then_some(streams + 1);
+        self.streams.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more).ok()?;
+        Some(Place { taken: Taken(self.clone()), sender: sender.clone() })
+    }
+
+    /// How many requests are under way.
+    pub(super) fn streams(&self) -> usize {
+        self.streams.load(Ordering::Acquire)
+    }
+
+    /// Whether new streams are taken at all.
+    pub(super) fn is_open(&self) -> bool {
+        self.sender().is_some()
+    }
+
+    /// Takes no new streams; the connection ends with the last one that it has.
+    pub(super) fn retire(&self) {
+        *self.sender() = None;
+    }
+
+    fn sender(&self) -> std::sync::MutexGuard<'_, Option<SendRequest<bytes::Bytes>>> {
+        self.sender.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Retires when nothing has been under way for a while.
+    async fn unused(&self) {
+        loop {
+            self.unused.notified().await;
+            tokio::time::sleep(LINGER).await;
+            // Under the lock nobody takes a place.
+            let mut sender = self.sender();
+            if self.streams() == 0 {
+                *sender = None;
+                return;
+            }
+        }
+    }
+
+    /// Why a stream has ended: because of its connection, or by itself.
+    fn explain(&self, error: h2::Error) -> Arc<Failure> {
+        self.end.get().cloned().unwrap_or_else(|| Arc::new(Failure::Stream(error)))
+    }
+}
+
+/// Carries the bytes until the connection ends, one way or another.
+async fn drive(
+    connection: Arc<Connection>,
+    mut driver: impl Future<Output = Result<(), h2::Error>> + Unpin,
+    keep_alive: KeepAlive,
+) {
+    // Whoever asked for it may be gone.
+    connection.unused.notify_one();
+    let unused = async {
+        connection.unused().await;
+        // The driver ends by itself now.
+        std::future::pending::<()>().await;
+    };
+    let end = tokio::select! {
+        biased;
+        end = &mut driver => end.map_or_else(Failure::Connection, |()| Failure::Closed),
+        failure = keep_alive.failure() => failure,
+        () = unused => Failure::Closed,
+    };
+    tracing::debug!(%end, "HTTP/2 connection");
+    connection.retire();
+    // Before the driver is dropped, which tells the streams that something happened, but not what.
+    let _ = connection.end.set(Arc::new(end));
+}
+
+/// Finds out that a connection is dead though nobody has closed it.
+struct KeepAlive {
+    pings: PingPong,
+    /// Counts the bytes that have come.
+    received: Arc<AtomicU64>,
+    interval: Duration,
+    timeout: Duration,
+}
+
+impl KeepAlive {
+    /// Resolves when a ping was not answered.
+    async fn failure(mut self) -> Failure {
+        loop {
+            tokio::time::sleep(self.interval).await;
+            let pong = self.pings.ping(Ping::opaque());
+            let mut pong = std::pin::pin!(pong);
+            loop {
+                let before = self.received.load(Ordering::Relaxed);
+                match tokio::time::timeout(self.timeout, &mut pong).await {
+                    Ok(Ok(_)) => break,
+                    // The driver says what happened.
+                    Ok(Err(_)) => return std::future::pending().await,
+                    Err(_) if self.received.load(Ordering::Relaxed) == before => {
+                        return Failure::PingUnanswered(self.timeout);
+                    }
+                    // Slow: what the server had sent before the answer is still coming.
+                    Err(_) => {}
+                }
+            }
+        }
+    }
+}
+
+/// A place for a request on a connection.
+pub(super) struct Place {
+    taken: Taken,
+    sender: SendRequest<bytes::Bytes>,
+}
+
+/// Counts as a stream for as long as it lives.
+struct Taken(Arc<Connection>);
+
+/// What became of a request.
+pub(super) enum Sent {
+    Answered(http::Response<Incoming>),
+    /// The server says that it has not looked at it: it can be sent again, elsewhere.
+    NotProcessed(Arc<Failure>),
+    Failed(Arc<Failure>),
+}
+
+impl Place {
+    /// Sends a request, and waits for the head of the answer.
+    pub(super) async fn send(self, head: http::request::Parts, body: bytes::Bytes) -> Sent {
+        let Self { taken, sender } = self;
+        let connection = &taken.0;
+        let mut sender = match sender.ready().await {
+            Ok(sender) => sender,
+            Err(error) => {
+                // The server has said goodbye, or the connection broke, before it was asked.
+                connection.retire();
+                return Sent::NotProcessed(connection.explain(error));
+            }
+        };
+        let mut request = http::Request::from_parts(head, ());
+        *request.version_mut() = http::Version::HTTP_2;
+        let answer = sender.send_request(request, body.is_empty()).and_then(|(answer, mut rest)| {
+            if !body.is_empty() {
+                rest.send_data(body, true)?;
+            }
+            Ok(answer)
+        });
+        drop(sender);
+        let answer = match answer {
+            Ok(answer) => answer.await,
+            Err(error) => Err(error),
+        };
+        match answer {
+            Ok(response) => Sent::Answered(response.map(|stream| Incoming { stream, taken })),
+            Err(error) if is_refusal(&error) => {
+                if error.is_go_away() {
+                    connection.retire();
+                }
+                Sent::NotProcessed(Arc::new(Failure::Stream(error)))
+            }
+            Err(error) => Sent::Failed(connection.explain(error)),
+        }
+    }
+}
+
+/// Whether the server has guaranteed that it did nothing (RFC 9113, section 8.7). After a GOAWAY only the streams fail
+/// that it does not count as seen.
+fn is_refusal(error: &h2::Error) -> bool {
+    error.is_remote() && (error.is_go_away() || error.reason() == Some(Reason::REFUSED_STREAM))
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        if self.0.streams.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.unused.notify_one();
+        }
+    }
+}
+
+/// The body of an answer, as it comes.
+pub(in crate::transport) struct Incoming {
+    stream: RecvStream,
+    taken: Taken,
+}
+
+impl http_body::Body for Incoming {
+    type Data = bytes::Bytes;
+    type Error = Arc<Failure>;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        let data = ready!(self.stream.poll_data(context));
+        let read = data.map(|data| {
+            let bytes = data?;
+            self.stream.flow_control().release_capacity(bytes.len())?;
+            Ok(Frame::data(bytes))
+        });
+        Poll::Ready(read.map(|read| read.map_err(|error| self.taken.0.explain(error))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.stream.is_end_stream()
+    }
+}

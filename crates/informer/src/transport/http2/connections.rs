@@ -1,0 +1,150 @@
+//! The connections to one server: as few as will do, opened when they are needed, the requests spread over them.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll};
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared, WeakShared};
+use http::{Request, Response};
+use kube_client::client::Body;
+use tower::{BoxError, Service};
+
+use super::Failure;
+use super::connect::Connector;
+use super::connection::{Connection, Incoming, Place, Sent};
+use crate::Http2;
+
+/// The connections to one server. A handle.
+#[derive(Clone)]
+pub(in crate::transport) struct Connections(Arc<Pool>);
+
+struct Pool {
+    options: Http2,
+    state: Mutex<State>,
+}
+
+struct State {
+    connector: Arc<Connector>,
+    open: Vec<Arc<Connection>>,
+    /// The connection that is being opened, as long as somebody waits for it.
+    opening: Option<WeakShared<Opening>>,
+}
+
+type Opening = BoxFuture<'static, Result<(), Arc<Failure>>>;
+
+/// How often a request is sent that the server has not looked at.
+const ATTEMPTS: usize = 3;
+
+impl Connections {
+    pub(in crate::transport) fn new(options: Http2, connector: Connector) -> Self {
+        let state = State { connector: Arc::new(connector), open: Vec::new(), opening: None };
+        Self(Arc::new(Pool { options, state: Mutex::new(state) }))
+    }
+
+    /// Makes new connections by `connector` from now on. With `replaces_open`, new requests go over new connections
+    /// only: those that are open end with what is under way on them.
+    pub(in crate::transport) fn renew(&self, connector: Connector, replaces_open: bool) {
+        let mut state = self.0.state();
+        state.connector = Arc::new(connector);
+        state.opening = None;
+        if replaces_open {
+            for connection in state.open.drain(..) {
+                connection.retire();
+            }
+        }
+    }
+
+    async fn send(self, request: Request<Body>) -> Result<Response<Incoming>, BoxError> {
+        let (head, body) = request.into_parts();
+        let body = body.collect_bytes().await.map_err(Failure::Body)?;
+        let mut last = Arc::new(Failure::Closed);
+        for _ in 0..ATTEMPTS {
+            match self.place().await?.send(head.clone(), body.clone()).await {
+                Sent::Answered(response) => return Ok(response),
+                Sent::Failed(failure) => return Err(failure.into()),
+                Sent::NotProcessed(failure) => last = failure,
+            }
+        }
+        Err(last.into())
+    }
+
+    /// A place for a request, on a new connection if need be.
+    async fn place(&self) -> Result<Place, Arc<Failure>> {
+        loop {
+            let opening = {
+                let mut state = self.0.state();
+                match state.place(self.0.options.connections.get()) {
+                    Some(place) => return Ok(place),
+                    None => state.opening(&self.0),
+                }
+            };
+            if let Err(failure) = opening.await {
+                // Better one that is shared than none.
+                return self.0.state().any_place().ok_or(failure);
+            }
+        }
+    }
+}
+
+impl Pool {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// A place; none where another connection is better.
+    fn place(&mut self, connections: usize) -> Option<Place> {
+        self.open.retain(|connection| connection.is_open());
+        let is_used = self.open.iter().all(|connection| connection.streams() > 0);
+        if is_used && self.open.len() < connections { None } else { self.any_place() }
+    }
+
+    /// A place on the connection with the fewest streams that has one. Where all are full, one more connection is
+    /// opened: a watch may keep its place for minutes.
+    fn any_place(&mut self) -> Option<Place> {
+        self.open.sort_by_key(|connection| connection.streams());
+        self.open.iter().find_map(Connection::place)
+    }
+
+    /// The connection that is being opened, which everybody waits for who needs one.
+    fn opening(&mut self, pool: &Arc<Pool>) -> Shared<Opening> {
+        if let Some(opening) = self.opening.as_ref().and_then(WeakShared::upgrade) {
+            return opening;
+        }
+        let opening = open(self.connector.clone(), pool.options, Arc::downgrade(pool)).boxed().shared();
+        self.opening = opening.downgrade();
+        opening
+    }
+}
+
+async fn open(connector: Arc<Connector>, options: Http2, pool: Weak<Pool>) -> Result<(), Arc<Failure>> {
+    let opened = Connection::open(&connector, &options).await;
+    let Some(pool) = pool.upgrade() else { return Err(Arc::new(Failure::Closed)) };
+    let mut state = pool.state();
+    let is_current = Arc::ptr_eq(&connector, &state.connector);
+    if is_current {
+        state.opening = None;
+    }
+    match opened {
+        Ok(connection) if is_current => state.open.push(connection),
+        // Its certificates are those of before.
+        Ok(connection) => connection.retire(),
+        Err(failure) => return Err(Arc::new(failure)),
+    }
+    Ok(())
+}
+
+impl Service<Request<Body>> for Connections {
+    type Response = Response<Incoming>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        self.clone().send(request).boxed()
+    }
+}
