@@ -17,6 +17,8 @@ pub enum Foreign {
     Kubectl,
     /// `cache.SharedInformer` of client-go, typed.
     ClientGo,
+    /// Reads everything in both encodings with the types of client-go, and compares.
+    Encodings,
     /// `kube::runtime::reflector`.
     KubeRs,
 }
@@ -47,6 +49,7 @@ impl Foreign {
         let (mut build, program) = match self {
             Self::Kubectl => (go("./kubectl", &output), output.join("kubectl")),
             Self::ClientGo => (go("./shared-informer", &output), output.join("shared-informer")),
+            Self::Encodings => (go("./encodings", &output), output.join("encodings")),
             Self::KubeRs => {
                 let mut cargo = Command::new(env!("CARGO"));
                 cargo.args(["build", "--quiet", "--locked"]);

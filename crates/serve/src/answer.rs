@@ -4,17 +4,44 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, Stream};
 use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, RETRY_AFTER, VARY};
-use http::{Response, StatusCode};
+use http::{HeaderMap, Response, StatusCode};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use serde_json::Value;
 
+use crate::discovery::aggregated;
 use crate::gzip::Gzip;
-use crate::{Body, Status, full};
+use crate::{Body, Status, full, negotiate, protobuf};
 
-/// A body that is there at once, in JSON.
+/// The text of an answer in JSON that could be said in protobuf as well: a part of the answer, until it is known what
+/// the client wants.
+#[derive(Debug, Clone)]
+pub(crate) struct Document {
+    pub(crate) text: Bytes,
+    /// Whether it is the answer to who asked for all of discovery at once.
+    pub(crate) aggregated: bool,
+}
+
+impl Document {
+    pub(crate) fn wants_protobuf(&self, headers: &HeaderMap) -> bool {
+        if self.aggregated {
+            aggregated::wanted(headers) == Some(protobuf::CONTENT_TYPE)
+        } else {
+            negotiate::wants_protobuf(headers)
+        }
+    }
+
+    pub(crate) fn protobuf_type(&self) -> &'static str {
+        if self.aggregated { aggregated::PROTOBUF } else { protobuf::CONTENT_TYPE }
+    }
+}
+
+/// A body that is there at once, in JSON, which may become protobuf.
 pub(crate) fn json(code: StatusCode, text: impl Into<Bytes>) -> Response<Body> {
-    answer(code, "application/json", full(text.into()))
+    let text = text.into();
+    let mut response = answer(code, "application/json", full(text.clone()));
+    response.extensions_mut().insert(Document { text, aggregated: false });
+    response
 }
 
 /// A refusal in JSON.

@@ -21,6 +21,20 @@ pub trait Catalog: Send + Sync + 'static {
     fn schemas(&self, _group: &str, _version: &str) -> Option<Value> {
         None
     }
+
+    /// Writes objects of a kind as protobuf; `None` for a kind that has no messages. The metadata of custom resources
+    /// are sent as `PartialObjectMetadata` of `meta.k8s.io/v1`, refusals as `Status`. Without these three, all answers
+    /// are JSON.
+    fn protobuf(&self, _api_version: &str, _kind: &str) -> Option<Arc<dyn Protobuf>> {
+        None
+    }
+}
+
+/// Writes objects of one kind as protobuf.
+pub trait Protobuf: Send + Sync + 'static {
+    /// Appends the message of an object, whose members come as in [`Object::body`](crate::Object::body). The same
+    /// members are always the same bytes.
+    fn write(&self, body: &[u8], out: &mut Vec<u8>);
 }
 
 /// The resources of a server. In the order in which discovery tells them: groups in the order of their first

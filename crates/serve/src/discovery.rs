@@ -2,15 +2,19 @@
 //!
 //! Resources are told twice: group by group as they always were, and all at once (KEP-3352, aggregated discovery).
 
-mod aggregated;
+pub(crate) mod aggregated;
 mod legacy;
 
+use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
 use serde::Serialize;
 use sha2::{Digest, Sha512};
 
-use crate::{Body, Catalog, Reason, Resource, Resources, ServerVersion, Status, answer, full, openapi};
+use crate::answer::Document;
+use crate::{
+    Body, Catalog, Reason, Resource, Resources, ServerVersion, Status, answer, full, negotiate, openapi,
+};
 
 /// Answers what is not about objects, or `None` where the path is not one of discovery's.
 pub(crate) fn answer(catalog: &dyn Catalog, path: &str, headers: &HeaderMap) -> Option<Response<Body>> {
@@ -31,8 +35,8 @@ pub(crate) fn answer(catalog: &dyn Catalog, path: &str, headers: &HeaderMap) -> 
         // A server of ours has nothing to wait for: while it answers, it is well.
         ["healthz" | "livez" | "readyz"] if !path.ends_with('/') => text(StatusCode::OK, "ok"),
         ["healthz" | "livez" | "readyz", "ping"] => text(StatusCode::OK, "ok"),
-        ["api"] if aggregated::wanted(headers) => aggregated::core(&resources, headers),
-        ["apis"] if aggregated::wanted(headers) => aggregated::groups(&resources, headers),
+        ["api"] if aggregated::wanted(headers).is_some() => aggregated::core(&resources, headers),
+        ["apis"] if aggregated::wanted(headers).is_some() => aggregated::groups(&resources, headers),
         ["api"] => negotiated(headers, true, || json(&legacy::versions(&resources, headers))),
         ["apis"] => negotiated(headers, false, || json(&legacy::groups(&resources))),
         ["api", version] => legacy_resources(&resources, "", version, headers),
@@ -88,10 +92,10 @@ pub(crate) fn not_here() -> Status {
     Status::new(Reason::NotFound, "the server could not find the requested resource").about("", "", "")
 }
 
-/// Answers if JSON is welcome, which is all we have. At a door, who takes none of the types is told so in its words.
+/// Answers if JSON is welcome, or protobuf, which it can become. At a door, who takes none of the types is told so in its words.
 fn negotiated(headers: &HeaderMap, door: bool, answer: impl FnOnce() -> Response<Body>) -> Response<Body> {
     const TYPES: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
-    if accepts_json(headers) {
+    if accepts_json(headers) || negotiate::wants_protobuf(headers) {
         return answer();
     }
     let mut wishes = accepted(headers).map(|wish| wish.split(';').next().unwrap_or_default().trim());
@@ -227,7 +231,7 @@ pub(crate) fn of<'a>(
 
 pub(crate) fn json(value: &impl Serialize) -> Response<Body> {
     match serde_json::to_vec(value) {
-        Ok(bytes) => answer::answer(StatusCode::OK, "application/json", full(bytes)),
+        Ok(bytes) => answer::json(StatusCode::OK, bytes),
         Err(error) => answer::status(&Status::new(Reason::InternalError, error.to_string())),
     }
 }
@@ -245,7 +249,10 @@ fn tagged(value: &impl Serialize, media_type: &'static str, headers: &HeaderMap)
         *answer.status_mut() = StatusCode::NOT_MODIFIED;
         answer
     } else {
-        answer::answer(StatusCode::OK, media_type, full(bytes))
+        let text = Bytes::from(bytes);
+        let mut answer = answer::answer(StatusCode::OK, media_type, full(text.clone()));
+        answer.extensions_mut().insert(Document { text, aggregated: true });
+        answer
     };
     set(&mut answer, header::CACHE_CONTROL, "public");
     set(&mut answer, header::VARY, "Accept");

@@ -8,13 +8,13 @@ use http::Response;
 use serde_json::json;
 
 use crate::fresh::until_fresh;
-use crate::negotiate::Format;
+use crate::negotiate::{Encoding, Format};
 use crate::parameters::{Parameters, VersionMatch};
 use crate::render::{ListMeta, Renderer};
 use crate::token::Token;
 use crate::{
     Body, Collection, CollectionError, Object, Range, Reason, Resource, ResourceRequest, ServeOptions,
-    Status, answer, discovery, negotiate,
+    Status, answer, discovery, negotiate, protobuf,
 };
 
 /// About how much text is made at once.
@@ -95,10 +95,16 @@ pub(crate) async fn list(
     };
     let format = format.with_rows(&request.query)?;
     negotiate::several(&format.form, resource)?;
-    let renderer = Renderer::new(resource, format);
     let gzip_from = options.gzip_from.filter(|_| gzip);
-    let content_type = renderer.content_type();
-    Ok(answer::chunks(Text::new(renderer, &meta, selected), content_type, gzip_from))
+    Ok(match format.encoding {
+        Encoding::Json => {
+            let renderer = Renderer::new(resource, format.form);
+            answer::chunks(Text::new(renderer, &meta, selected), "application/json", gzip_from)
+        }
+        Encoding::Protobuf(messages) => {
+            answer::chunks(messages.list(&meta, selected).await, protobuf::CONTENT_TYPE, gzip_from)
+        }
+    })
 }
 
 fn expired(token: Option<Token>) -> Result<Response<Body>, Status> {

@@ -2,11 +2,13 @@
 
 use http::HeaderMap;
 use http::header::{ACCEPT, ACCEPT_ENCODING};
+use serde_json::{Value, json};
 
-use crate::{Query, Reason, Resource, Status};
+use crate::protobuf::{self, Messages};
+use crate::{Catalog, Query, Reason, Resource, Status};
 
 /// In which form a client wants an answer.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Format {
     pub(crate) form: Form,
     pub(crate) encoding: Encoding,
@@ -32,32 +34,58 @@ pub(crate) enum Include {
     Object,
 }
 
-/// How an answer is written. Protobuf and CBOR are for later: clients that ask for them take JSON as well.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// How an answer is written. CBOR is for later: clients that ask for it take JSON as well.
+#[derive(Debug, Clone, Default)]
 pub(crate) enum Encoding {
     #[default]
     Json,
-}
-
-impl Encoding {
-    pub(crate) fn content_type(self) -> &'static str {
-        match self {
-            Self::Json => "application/json",
-        }
-    }
+    Protobuf(Messages),
 }
 
 /// Chooses the form of an answer about objects; `one` says whether it is about one by its name.
-pub(crate) fn format(headers: &HeaderMap, resource: &Resource, one: bool) -> Result<Format, Status> {
-    let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
-    let mut clauses: Vec<Clause<'_>> = accept.split(',').filter_map(Clause::parse).collect();
+pub(crate) fn format(
+    headers: &HeaderMap,
+    catalog: &dyn Catalog,
+    resource: &Resource,
+    one: bool,
+) -> Result<Format, Status> {
+    let accept = accept(headers);
     if accept.trim().is_empty() {
         return Ok(Format::default());
     }
-    clauses.sort_by(|one, other| other.quality.total_cmp(&one.quality));
-    let form =
-        clauses.iter().find_map(Clause::form).ok_or_else(|| nothing_acceptable(resource, &clauses, one))?;
-    Ok(Format { form, encoding: Encoding::Json })
+    let clauses = clauses(accept);
+    clauses
+        .iter()
+        .find_map(|clause| clause.format(catalog, resource))
+        .ok_or_else(|| nothing_acceptable(resource, &clauses, one))
+}
+
+/// Whether a client wants what is no object of a resource, a refusal for instance, in protobuf.
+pub(crate) fn wants_protobuf(headers: &HeaderMap) -> bool {
+    let whole = |clause: &Clause<'_>| {
+        let known = clause.is_json() || clause.kind == protobuf::CONTENT_TYPE;
+        (known && clause.form() == Some(Form::Whole)).then_some(clause.kind == protobuf::CONTENT_TYPE)
+    };
+    clauses(accept(headers)).iter().find_map(whole).unwrap_or(false)
+}
+
+fn accept(headers: &HeaderMap) -> &str {
+    headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default()
+}
+
+/// The types that a client takes, the best first.
+fn clauses(accept: &str) -> Vec<Clause<'_>> {
+    let mut clauses: Vec<Clause<'_>> = accept.split(',').filter_map(Clause::parse).collect();
+    // In the real server's order, which is no order in general: it sorts by insertion, too.
+    for end in 1..clauses.len() {
+        for at in (1..=end).rev() {
+            if !clauses[at].is_before(&clauses[at - 1]) {
+                break;
+            }
+            clauses.swap(at, at - 1);
+        }
+    }
+    clauses
 }
 
 impl Format {
@@ -102,11 +130,32 @@ impl<'a> Clause<'a> {
         self.parameters.iter().find_map(|(candidate, value)| (*candidate == name).then_some(*value))
     }
 
-    /// The form that the clause asks for, if this server has it.
+    fn is_before(&self, other: &Self) -> bool {
+        let any_type = |clause: &Self| clause.kind.starts_with('*');
+        let any_subtype = |clause: &Self| clause.kind.ends_with('*');
+        self.quality > other.quality
+            || (!any_type(self) && any_type(other))
+            || (!any_subtype(self) && any_subtype(other))
+    }
+
+    /// What is not said more exactly is JSON.
+    fn is_json(&self) -> bool {
+        matches!(self.kind, "application/json" | "application/*" | "*/*")
+    }
+
+    /// What the clause asks for, if this server has it.
+    fn format(&self, catalog: &dyn Catalog, resource: &Resource) -> Option<Format> {
+        let form = self.form()?;
+        let encoding = match self.kind {
+            protobuf::CONTENT_TYPE => Encoding::Protobuf(Messages::of(catalog, resource, &form)?),
+            _ if self.is_json() => Encoding::Json,
+            _ => return None,
+        };
+        Some(Format { form, encoding })
+    }
+
+    /// The form that the clause asks for, if there is such a form.
     fn form(&self) -> Option<Form> {
-        if !matches!(self.kind, "application/json" | "application/*" | "*/*") {
-            return None;
-        }
         if self.get("stream").is_some_and(|stream| !matches!(stream, "" | "watch")) {
             return None;
         }
@@ -143,12 +192,35 @@ fn wanted(query: &Query) -> Result<Include, Status> {
 /// Refuses a form of lists for one object.
 pub(crate) fn one(form: &Form, resource: &Resource) -> Result<(), Status> {
     match form {
-        Form::Metadata { list: true, .. } => Err(not_acceptable(format!(
-            "you requested PartialObjectMetadataList, but the requested object is not a list ({})",
-            go_type(resource, false)
-        ))),
+        // It tries, and its error has no reason.
+        Form::Metadata { list: true, .. } if resource.typed_items => {
+            Err(Status::new(Reason::Unknown, "content is not a list"))
+        }
+        Form::Metadata { list: true, .. } => Err(not_a_list(&go_type(resource, false))),
         _ => Ok(()),
     }
+}
+
+/// What of an answer is sent that is no object of the resource: a Status as it is, a Scale as an object is.
+pub(crate) fn part(form: &Form, resource: &Resource, object: &Value) -> Result<Option<Value>, Status> {
+    let Form::Metadata { version, list } = form else { return Ok(None) };
+    if object["kind"] == "Status" {
+        return Ok(None);
+    }
+    if *list {
+        let package = if resource.typed_items { "v1" } else { "autoscaling" };
+        let kind = object["kind"].as_str().unwrap_or_default();
+        return Err(not_a_list(&format!("*{package}.{kind}")));
+    }
+    let api_version = format!("meta.k8s.io/{version}");
+    let kind = "PartialObjectMetadata";
+    Ok(Some(json!({ "kind": kind, "apiVersion": api_version, "metadata": object["metadata"] })))
+}
+
+fn not_a_list(go_type: &str) -> Status {
+    not_acceptable(format!(
+        "you requested PartialObjectMetadataList, but the requested object is not a list ({go_type})"
+    ))
 }
 
 /// Refuses a form of objects for a list.
@@ -164,16 +236,12 @@ pub(crate) fn several(form: &Form, resource: &Resource) -> Result<(), Status> {
 
 /// What the real server calls the type of what it would have sent.
 fn go_type(resource: &Resource, list: bool) -> String {
-    match (resource.typed_items, list) {
-        (true, true) => "*unstructured.UnstructuredList".to_string(),
-        (true, false) => "*unstructured.Unstructured".to_string(),
-        (false, _) => {
-            let package =
-                resource.group.split('.').next().filter(|group| !group.is_empty()).unwrap_or("core");
-            let kind = if list { &resource.list_kind } else { &resource.kind };
-            format!("*{package}.{kind}")
-        }
+    if resource.typed_items {
+        return "*unstructured.UnstructuredList".to_string();
     }
+    let package = resource.group.split('.').next().filter(|group| !group.is_empty()).unwrap_or("core");
+    let kind = if list { &resource.list_kind } else { &resource.kind };
+    format!("*{package}.{kind}")
 }
 
 /// No type that a server has was asked for. What is served for built-in kinds is asked at the door, which says it in

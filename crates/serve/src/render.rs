@@ -4,14 +4,13 @@ use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
-use crate::negotiate::{Encoding, Form, Format, Include};
+use crate::negotiate::{Form, Include};
 use crate::table::Printer;
 use crate::{Object, Resource, json};
 
 /// Writes objects of one resource in one form.
 pub(crate) struct Renderer {
     form: Form,
-    encoding: Encoding,
     /// `{"kind":"Pod","apiVersion":"v1",`: what a body lacks.
     head: String,
     /// The same where an object is an item of a list.
@@ -34,8 +33,7 @@ pub(crate) struct ListMeta {
 }
 
 impl Renderer {
-    pub(crate) fn new(resource: &Resource, format: Format) -> Self {
-        let Format { form, encoding } = format;
+    pub(crate) fn new(resource: &Resource, form: Form) -> Self {
         let api_version = resource.api_version();
         let head = format!("{{\"kind\":{},\"apiVersion\":{},", json!(*resource.kind), json!(api_version));
         Self {
@@ -46,19 +44,8 @@ impl Renderer {
             typed_items: resource.typed_items,
             printer: matches!(form, Form::Table { .. }).then(|| Printer::of(resource)),
             form,
-            encoding,
             now: SystemTime::now(),
         }
-    }
-
-    /// What is said of the text in the head of an answer.
-    pub(crate) fn content_type(&self) -> &'static str {
-        self.encoding.content_type()
-    }
-
-    /// Whether the client takes nothing but lists.
-    pub(crate) fn lists_only(&self) -> bool {
-        matches!(self.form, Form::Metadata { list: true, .. })
     }
 
     /// An object alone.

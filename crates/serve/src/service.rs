@@ -2,15 +2,20 @@
 
 use std::sync::Arc;
 
+use http::header::{CONTENT_TYPE, HeaderValue};
 use http::request::Parts;
-use http::{Method, Response, StatusCode};
+use http::{HeaderMap, Method, Response, StatusCode};
+use serde::Deserialize;
+use serde_json::Value;
 
-use crate::negotiate::Format;
+use crate::answer::Document;
+
+use crate::negotiate::{Encoding, Format};
 use crate::parameters::Parameters;
 use crate::render::Renderer;
 use crate::{
     Body, Catalog, Object, Query, Reason, Resource, ResourceRequest, Route, ServeOptions, Status, answer,
-    discovery, full, get, list, negotiate, route, watch,
+    discovery, full, get, list, negotiate, protobuf, route, watch,
 };
 
 /// Answers requests about the objects of a catalog.
@@ -33,6 +38,10 @@ impl Serve {
     /// The head of the answer comes when it is known that there is an answer; the body of a watch goes on until its
     /// time is over. Cancel safe.
     pub async fn read(&self, parts: &Parts) -> Response<Body> {
+        self.encoded(&parts.headers, self.read_in_json(parts).await)
+    }
+
+    async fn read_in_json(&self, parts: &Parts) -> Response<Body> {
         match route(&parts.uri) {
             Route::Resource(request) => {
                 self.resource(&request, parts).await.unwrap_or_else(|status| Self::refusal(&status))
@@ -52,8 +61,19 @@ impl Serve {
         }
     }
 
+    /// Whether a client accepts objects of a resource in any form that there is: to be asked before a write, after which
+    /// it is too late.
+    ///
+    /// # Errors
+    ///
+    /// 406, in the words of the real server.
+    pub fn acceptable(&self, resource: &Resource, headers: &HeaderMap) -> Result<(), Status> {
+        negotiate::format(headers, &*self.catalog, resource, true).map(drop)
+    }
+
     /// An object in the form that the client accepts. What the client does not accept at all is sent in JSON: a write
-    /// that was done is not to look as if it was not.
+    /// that was done is not to look as if it was not. A form that does not fit is refused all the same, as the real
+    /// server does.
     pub fn object(
         &self,
         resource: &Resource,
@@ -62,16 +82,75 @@ impl Serve {
         code: StatusCode,
     ) -> Response<Body> {
         let query = Query::parse(parts.uri.query().unwrap_or_default());
-        let format = negotiate::format(&parts.headers, resource, true)
-            .and_then(|format| format.with_rows(&query))
-            .unwrap_or_default();
-        let (content_type, text) = alone(resource, object, format);
-        answer::answer(code, content_type, full(text))
+        let format = negotiate::format(&parts.headers, &*self.catalog, resource, true).unwrap_or_default();
+        let fitting = format.with_rows(&query).and_then(|format| {
+            negotiate::one(&format.form, resource)?;
+            Ok(format)
+        });
+        match fitting {
+            Ok(format) => {
+                let (content_type, text) = alone(resource, object, format);
+                answer::answer(code, content_type, full(text))
+            }
+            Err(status) => Self::refusal(&status),
+        }
     }
 
-    /// A refusal, in JSON whatever the client accepts.
+    /// What a write is answered with where it is no object of the resource, a Status or a Scale, in the encoding in which
+    /// the client would get the object.
+    pub fn document_for(
+        &self,
+        resource: &Resource,
+        headers: &HeaderMap,
+        code: StatusCode,
+        object: &Value,
+    ) -> Response<Body> {
+        let format = negotiate::format(headers, &*self.catalog, resource, true).unwrap_or_default();
+        let mut answer = match negotiate::part(&format.form, resource, object) {
+            Ok(part) => Self::document(code, part.as_ref().unwrap_or(object)),
+            Err(status) => return Self::refusal(&status),
+        };
+        let document = answer.extensions_mut().remove::<Document>();
+        match format.encoding {
+            Encoding::Json => answer,
+            Encoding::Protobuf(_) => self.in_protobuf(document, answer),
+        }
+    }
+
+    /// A refusal in JSON, until it is [`encoded`](Self::encoded).
     pub fn refusal(status: &Status) -> Response<Body> {
         answer::status(status)
+    }
+
+    /// An object of the API that is none of a resource, in JSON until it is [`encoded`](Self::encoded).
+    pub fn document(code: StatusCode, object: &Value) -> Response<Body> {
+        answer::json(code, format!("{object}\n"))
+    }
+
+    /// A refusal or a document in protobuf, if that is what the client wants and the catalog knows it. Other answers
+    /// stay as they are: they have the encoding that they were made in.
+    pub fn encoded(&self, headers: &HeaderMap, mut answer: Response<Body>) -> Response<Body> {
+        let document = answer.extensions_mut().remove::<Document>();
+        self.in_protobuf(document.filter(|document| document.wants_protobuf(headers)), answer)
+    }
+
+    fn in_protobuf(&self, document: Option<Document>, mut answer: Response<Body>) -> Response<Body> {
+        #[derive(Deserialize, Default)]
+        #[serde(rename_all = "camelCase", default)]
+        struct Kind {
+            api_version: String,
+            kind: String,
+        }
+        let Some(document) = document else { return answer };
+        let text = std::str::from_utf8(&document.text).unwrap_or_default();
+        let Kind { api_version, kind } = serde_json::from_str(text).unwrap_or_default();
+        let Some(writer) = self.catalog.protobuf(&api_version, &kind) else { return answer };
+        let mut bytes = Vec::new();
+        protobuf::document(&api_version, &kind, text, &*writer, &mut bytes);
+        *answer.body_mut() = full(bytes);
+        let content_type = HeaderValue::from_static(document.protobuf_type());
+        answer.headers_mut().insert(CONTENT_TYPE, content_type);
+        answer
     }
 
     /// What is said of a path that leads nowhere. The group says it as an object of the API where it has built-in
@@ -135,7 +214,7 @@ impl Serve {
             return Err(not_allowed(&resource));
         }
         let one = request.name.is_some() && !request.watch;
-        let format = negotiate::format(&parts.headers, &resource, one)?;
+        let format = negotiate::format(&parts.headers, &*self.catalog, &resource, one)?;
         let collection = self.catalog.collection(&resource).ok_or_else(discovery::not_here)?;
         let collection = &*collection;
         match &request.name {
@@ -162,11 +241,18 @@ impl Serve {
 
 /// An object as all there is in an answer, and what it is.
 fn alone(resource: &Resource, object: &Object, format: Format) -> (&'static str, Vec<u8>) {
-    let renderer = Renderer::new(resource, format);
-    let mut text = Vec::with_capacity(object.body.len() + 128);
-    renderer.object(object, &mut text);
-    text.push(b'\n');
-    (renderer.content_type(), text)
+    let mut bytes = Vec::with_capacity(object.body.len() + 128);
+    match format.encoding {
+        Encoding::Json => {
+            Renderer::new(resource, format.form).object(object, &mut bytes);
+            bytes.push(b'\n');
+            ("application/json", bytes)
+        }
+        Encoding::Protobuf(messages) => {
+            messages.object(&object.body, &mut bytes);
+            (protobuf::CONTENT_TYPE, bytes)
+        }
+    }
 }
 
 fn not_allowed(resource: &Resource) -> Status {

@@ -15,13 +15,12 @@ use http::{Response, StatusCode};
 use tokio::time::{Instant, sleep_until};
 
 use crate::fresh::until_fresh;
-use crate::negotiate::Format;
+use crate::negotiate::{Encoding, Form, Format};
 use crate::parameters::{Parameters, version_error};
-use crate::render::Renderer;
 use crate::selector::Selection;
 use crate::{
     Body, Collection, CollectionError, Event, Events, Object, Range, Reason, Resource, ResourceRequest,
-    ServeOptions, Status, answer, discovery, gzip,
+    ServeOptions, Status, answer, discovery, gzip, protobuf,
 };
 
 use bookmark::Bookmark;
@@ -44,7 +43,7 @@ pub(crate) async fn watch(
     options: &ServeOptions,
 ) -> Result<Response<Body>, Status> {
     let version = parameters.version().map_err(version_error)?;
-    let renderer = Renderer::new(resource, format.with_rows(&request.query)?);
+    let format = format.with_rows(&request.query)?;
     let now = Instant::now();
     // In Go's nanoseconds of 64 bits, which wrap.
     let lasting = match parameters.timeout_seconds.map(|seconds| seconds.wrapping_mul(1_000_000_000)) {
@@ -54,8 +53,11 @@ pub(crate) async fn watch(
     let streaming_list = parameters.initial_events == Some(true);
     let compressed = gzip && options.gzip_watch_members && streaming_list && parameters.bookmarks;
     let bookmark = Bookmark::new(resource);
-    let unfit = renderer.lists_only();
-    let content_type = renderer.content_type();
+    let unfit = matches!(format.form, Form::Metadata { list: true, .. });
+    let content_type = match &format.encoding {
+        Encoding::Json => "application/json",
+        Encoding::Protobuf(_) => protobuf::STREAM,
+    };
     let start = match start(collection, request, &parameters, version, options).await {
         _ if lasting.is_zero() => Err(Status::new(Reason::InternalError, "context deadline exceeded")),
         // Events are no lists: the real server fails at the first and says nothing.
@@ -64,7 +66,7 @@ pub(crate) async fn watch(
     };
     let start = start.unwrap_or_else(Start::refused);
     let watching = Watching {
-        frames: Frames::new(renderer, bookmark),
+        frames: Frames::new(resource, format, bookmark),
         scope: Scope {
             namespace: request.namespace.as_deref().map(Box::from),
             selection: parameters.selection,

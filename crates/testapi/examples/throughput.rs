@@ -1,7 +1,8 @@
 //! How fast the server is: `cargo run --release -p testapi --example throughput`.
 //!
-//! Makes and loads 100,000 pods of 9 KB. Then changes objects of 1 KB by merge patches, as fast as one writer can, while
-//! ten watches read every event: first in the process, then over HTTP. Last, pods of 9 KB are patched without a watch.
+//! Makes and loads 100,000 pods of 9 KB, lists them in JSON and in protobuf, and patches some. Then changes objects of
+//! 1 KB by merge patches, as fast as one writer can, while ten watches read every event: first in the process, then over
+//! HTTP.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "it prints figures, and stops at a surprise")]
 
@@ -23,7 +24,12 @@ const WATCHES: usize = 10;
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() {
-    load();
+    let api = load();
+    for encoding in ["application/json", "application/vnd.kubernetes.protobuf"] {
+        list(&api, encoding).await;
+    }
+    patch_large(&api);
+    drop(api);
 
     let server = TestApi::builder().history(CHANGES).start().await.unwrap();
     let api = server.api().clone();
@@ -63,14 +69,30 @@ fn rate(count: usize, time: Duration) -> f64 {
     count as f64 / time.as_secs_f64()
 }
 
-/// Loads pods, and changes some.
-fn load() {
+fn load() -> Api {
     let pods = Gvr::new("v1", "pods");
     let api = Api::default();
     let start = Instant::now();
     api.load_text(&pods, (0..PODS).map(|index| sample::pod_text(0, index, 100))).unwrap();
     println!("{PODS} pods made and loaded in {:.2?}", start.elapsed());
+    api
+}
 
+/// Lists all pods at once.
+async fn list(api: &Api, encoding: &str) {
+    let start = Instant::now();
+    let request = Request::get("/api/v1/pods").header("accept", encoding).body(Bytes::new()).unwrap();
+    let mut body = api.handle(request).await.into_body();
+    let mut bytes = 0;
+    while let Some(frame) = body.frame().await {
+        bytes += frame.unwrap().data_ref().map_or(0, Bytes::len);
+    }
+    println!("{PODS} pods as {encoding}: {} MB in {:.2?}", bytes / 1_000_000, start.elapsed());
+}
+
+/// Changes some of the pods.
+fn patch_large(api: &Api) {
+    let pods = Gvr::new("v1", "pods");
     let some = api.list(&pods, Some("shop-0")).unwrap();
     let start = Instant::now();
     for round in 0..5 {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{HeaderMap, Request, Response};
 use serde_json::Value;
 use serve::{Body, Catalog, Collection, Resource, Serve, Status};
 
@@ -81,6 +81,11 @@ impl Api {
     /// Answers a request.
     pub async fn handle(&self, request: Request<Bytes>) -> Response<Body> {
         write::handle(&self.core, &self.serve, request).await
+    }
+
+    /// A refusal in the encoding that a client wants.
+    pub(crate) fn encoded(&self, headers: &HeaderMap, answer: Response<Body>) -> Response<Body> {
+        self.serve.encoded(headers, answer)
     }
 
     /// The newest revision: the `resourceVersion` of a list that is taken now.

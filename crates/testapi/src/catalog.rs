@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use serve::{Catalog, Collection, Resource, Resources, ServerVersion};
+use serve::{Catalog, Collection, Protobuf, Resource, Resources, ServerVersion};
 
 use crate::core::{Core, group_resource};
+use crate::schema::Encoder;
 
 impl Catalog for Core {
     fn resources(&self) -> Arc<Resources> {
@@ -22,5 +23,9 @@ impl Catalog for Core {
 
     fn schemas(&self, group: &str, version: &str) -> Option<Value> {
         crate::write::schemas(self, group, version)
+    }
+
+    fn protobuf(&self, api_version: &str, kind: &str) -> Option<Arc<dyn Protobuf>> {
+        Some(Arc::new(Encoder::of(api_version, kind)?))
     }
 }

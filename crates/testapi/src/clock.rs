@@ -13,12 +13,6 @@ pub(crate) fn rfc3339(time: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// `2026-11-21T11:54:29.120000Z`: RFC 3339 in microseconds.
-pub(crate) fn rfc3339_micros(time: SystemTime) -> String {
-    let micros = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).subsec_micros();
-    format!("{}.{micros:06}Z", rfc3339(time).trim_end_matches('Z'))
-}
-
 /// So many seconds later, as Go counts them: in nanoseconds of 64 bits, which wrap.
 pub(crate) fn later(time: SystemTime, seconds: i64) -> SystemTime {
     let nanos = seconds.wrapping_mul(1_000_000_000);

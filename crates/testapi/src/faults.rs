@@ -19,6 +19,7 @@
 
 mod fault;
 mod flow;
+mod framing;
 mod hidden;
 mod matcher;
 mod plan;

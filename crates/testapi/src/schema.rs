@@ -23,7 +23,7 @@ mod validate;
 pub use custom::custom;
 pub(crate) use openapi::common;
 pub use openapi::openapi;
-pub use protobuf::{ProtobufError, from_protobuf};
+pub use protobuf::{Encoder, ProtobufError, from_protobuf, to_protobuf};
 pub use types::TypeRef;
 pub use validate::Mismatch;
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{HeaderMap, Request, Response, header};
 use serve::Body;
 use serve::http::{ConnectionInfo, Server, Serving};
 
@@ -206,19 +206,23 @@ impl Shared {
         let call = self.requests.add(|number| Call::new(number, user.unwrap_or_default(), &parts));
         tracing::debug!(number = call.number, user = call.user, "{call}");
         let response = if !known {
-            refuse(Refusal::Unauthorized, &call)
+            self.api.encoded(&parts.headers, refuse(Refusal::Unauthorized, &call))
         } else {
             let plan = self.faults.meet(&call);
             plan.prepare(&mut parts.headers);
             let control = Controlled { shared: self, connection };
-            let response = match plan.before(&control).await {
-                Some(response) => response,
-                None => match self.faults.hidden(&call, &mut parts.headers) {
-                    Some(response) => response,
-                    None => self.api.handle(Request::from_parts(parts, body)).await,
-                },
+            let early = match plan.before(&control).await {
+                Some(response) => Some(response),
+                None => self.faults.hidden(&call, &mut parts.headers),
             };
-            self.faults.apply(&plan, response).await
+            let wanted = parts.headers.get(header::ACCEPT).cloned();
+            let wanted = HeaderMap::from_iter(wanted.map(|accept| (header::ACCEPT, accept)));
+            let response = match early {
+                Some(response) => self.api.encoded(&wanted, response),
+                None => self.api.handle(Request::from_parts(parts, body)).await,
+            };
+            // It may be refused only now, because it has been hidden meanwhile.
+            self.api.encoded(&wanted, self.faults.apply(&plan, response).await)
         };
         self.requests.answer(call.number, response.status());
         response

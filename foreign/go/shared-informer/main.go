@@ -3,7 +3,7 @@
 //	until NAMESPACE/NAME    answers "there" once that object is in the store
 //	state                   answers with one line of JSON: resourceVersion by key
 //
-// It ends with stdin.
+// It ends with stdin. With a fourth argument, it accepts nothing but that content type.
 package main
 
 import (
@@ -24,19 +24,24 @@ import (
 
 func main() {
 	log.SetFlags(0)
-	if len(os.Args) != 4 {
-		log.Fatal("usage: shared-informer KUBECONFIG VERSION RESOURCE")
+	if len(os.Args) < 4 || len(os.Args) > 5 {
+		log.Fatal("usage: shared-informer KUBECONFIG VERSION RESOURCE [CONTENT-TYPE]")
 	}
-	if err := run(os.Args[1], os.Args[2], os.Args[3]); err != nil {
+	contentType := ""
+	if len(os.Args) == 5 {
+		contentType = os.Args[4]
+	}
+	if err := run(os.Args[1], os.Args[2], os.Args[3], contentType); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(kubeconfig, version, resource string) error {
+func run(kubeconfig, version, resource, contentType string) error {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return err
 	}
+	config.ContentType, config.AcceptContentTypes = contentType, contentType
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@
 mod cluster;
 mod explained;
 mod normal;
+mod protobuf;
 mod rarer;
 mod request;
 mod run;
@@ -89,11 +90,13 @@ async fn both_servers_answer_the_same() {
 }
 
 fn script_of(seed: u64, templates: &Templates) -> Vec<Request> {
-    if seed % ABOUT_THE_SERVER == ABOUT_THE_SERVER - 1 {
+    let mut script = if seed % ABOUT_THE_SERVER == ABOUT_THE_SERVER - 1 {
         cluster::script(seed)
     } else {
         script::script(seed, templates)
-    }
+    };
+    protobuf::ask(seed, &mut script);
+    script
 }
 
 fn seeds() -> Range<u64> {

@@ -8,6 +8,7 @@ use kube_client::Client;
 use kube_client::client::Body as RequestBody;
 use serde_json::Value;
 
+use crate::protobuf;
 use crate::request::{Answer, Body, Request};
 
 /// How long a definition may take to have its effect.
@@ -56,7 +57,8 @@ async fn send(client: &Client, request: &Request) -> Answer {
     while let Some(chunk) = chunks.next().await {
         bytes.extend_from_slice(&chunk.expect("a whole body"));
     }
-    Answer { status, content_type, body: read(request, status, &bytes) }
+    let body = protobuf::read(&content_type, &bytes).unwrap_or_else(|| read(request, status, &bytes));
+    Answer { status, content_type, body }
 }
 
 fn read(request: &Request, status: u16, bytes: &[u8]) -> Body {

@@ -7,5 +7,6 @@
     reason = "a test may stop at a surprise, its helpers too"
 )]
 
+mod encodings;
 mod kubectl;
 mod replicas;

@@ -21,6 +21,13 @@ async fn client_go_stays_in_sync() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn client_go_stays_in_sync_in_protobuf() {
+    const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+    let Some(program) = Foreign::ClientGo.build_or_skip("client_go_in_protobuf") else { return };
+    all_converge(|kubeconfig| Replica::start(&program, &[kubeconfig, "v1", "configmaps", PROTOBUF])).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kube_rs_stays_in_sync_with_lists() {
     kube_rs("list").await;
 }

@@ -5,20 +5,23 @@ use http::header::HeaderMap;
 use serde::Serialize;
 
 use super::{accepted, group_versions, of, tagged};
-use crate::{Body, Resource, Resources, Subresource};
+use crate::{Body, Resource, Resources, Subresource, protobuf};
 
 const MEDIA_TYPE: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/// Whether a client takes it, as JSON and in version 2, which is what servers of today speak.
-pub(super) fn wanted(headers: &HeaderMap) -> bool {
-    accepted(headers).any(|wish| {
+/// In protobuf.
+pub(crate) const PROTOBUF: &str =
+    "application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+/// In which encoding a client wants it, if it does, in version 2, which is what servers of today speak.
+pub(crate) fn wanted(headers: &HeaderMap) -> Option<&str> {
+    accepted(headers).find_map(|wish| {
         let mut parts = wish.split(';').map(str::trim);
         let media_type = parts.next().unwrap_or_default();
         let parts: Vec<&str> = parts.collect();
-        media_type == "application/json"
-            && ["g=apidiscovery.k8s.io", "v=v2", "as=APIGroupDiscoveryList"]
-                .iter()
-                .all(|part| parts.contains(part))
+        let whole = ["g=apidiscovery.k8s.io", "v=v2", "as=APIGroupDiscoveryList"];
+        let known = matches!(media_type, "application/json" | protobuf::CONTENT_TYPE);
+        (known && whole.iter().all(|part| parts.contains(part))).then_some(media_type)
     })
 }
 

@@ -1,24 +1,35 @@
-//! Events as text.
+//! Events as they are sent.
 
 use serde_json::Value;
 
+use crate::negotiate::{Encoding, Format};
+use crate::protobuf::Messages;
 use crate::render::Renderer;
-use crate::{Change, Event, Object, Status, json};
+use crate::{Change, Event, Object, Resource, Status, json};
 
 use super::Scope;
 use super::bookmark::Bookmark;
 
 /// Writes the events of one watch.
 pub(crate) struct Frames {
-    renderer: Renderer,
+    writer: Writer,
     bookmark: Bookmark,
     /// Whether an event was written already: a table says its columns once.
     begun: bool,
 }
 
+enum Writer {
+    Text(Renderer),
+    Messages(Messages),
+}
+
 impl Frames {
-    pub(crate) fn new(renderer: Renderer, bookmark: Bookmark) -> Self {
-        Self { renderer, bookmark, begun: false }
+    pub(crate) fn new(resource: &Resource, format: Format, bookmark: Bookmark) -> Self {
+        let writer = match format.encoding {
+            Encoding::Json => Writer::Text(Renderer::new(resource, format.form)),
+            Encoding::Protobuf(messages) => Writer::Messages(messages),
+        };
+        Self { writer, bookmark, begun: false }
     }
 
     pub(crate) fn added(&mut self, object: &Object, out: &mut Vec<u8>) {
@@ -55,16 +66,26 @@ impl Frames {
     }
 
     pub(crate) fn error(&self, status: &Status, out: &mut Vec<u8>) {
-        let status: Value = status.to_json();
-        out.extend_from_slice(format!("{{\"type\":\"ERROR\",\"object\":{status}}}\n").as_bytes());
+        match &self.writer {
+            Writer::Text(_) => {
+                let status: Value = status.to_json();
+                out.extend_from_slice(format!("{{\"type\":\"ERROR\",\"object\":{status}}}\n").as_bytes());
+            }
+            Writer::Messages(messages) => messages.error(status, out),
+        }
     }
 
     fn frame(&mut self, kind: &str, body: &[u8], revision: u64, out: &mut Vec<u8>) {
-        out.extend_from_slice(b"{\"type\":\"");
-        out.extend_from_slice(kind.as_bytes());
-        out.extend_from_slice(b"\",\"object\":");
-        self.renderer.embedded(body, revision, !self.begun, out);
-        out.extend_from_slice(b"}\n");
+        match &self.writer {
+            Writer::Text(renderer) => {
+                out.extend_from_slice(b"{\"type\":\"");
+                out.extend_from_slice(kind.as_bytes());
+                out.extend_from_slice(b"\",\"object\":");
+                renderer.embedded(body, revision, !self.begun, out);
+                out.extend_from_slice(b"}\n");
+            }
+            Writer::Messages(messages) => messages.event(kind, body, out),
+        }
         self.begun = true;
     }
 }

@@ -8,6 +8,7 @@ mod gets;
 mod lists;
 mod model;
 mod pages;
+mod protobuf;
 mod random;
 mod refusals;
 mod selectors;

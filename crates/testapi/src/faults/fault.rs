@@ -8,8 +8,8 @@ pub use Point::{Bytes, Events};
 
 /// What goes wrong with one request.
 ///
-/// Faults of the content (from [`Garble`](Self::Garble) on, and all that count in [`Events`]) need to see the JSON: the
-/// answer to a request that meets one is not compressed, whatever the client accepts.
+/// Faults of the content (from [`Garble`](Self::Garble) on, and all that count in [`Events`]) need to see it: the answer
+/// to a request that meets one is not compressed, whatever the client accepts, and JSON unless it is a watch.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fault {
     // Instead of an answer.

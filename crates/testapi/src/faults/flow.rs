@@ -15,9 +15,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body as _, Frame};
+use serde_json::Value;
 use serve::Body;
 use tokio::sync::mpsc;
 use tokio::time::{Sleep, sleep};
+
+use super::framing::{Border, Framing};
 
 /// Before a connection breaks: what was sent so far leaves the buffers of HTTP, which go with the connection.
 const SETTLE: Duration = Duration::from_millis(20);
@@ -55,8 +58,10 @@ pub(super) trait Stage: Send {
 #[derive(Debug, Clone)]
 pub(super) enum Order {
     Finish(Finish),
-    /// A line of a watch, and then go on.
-    Line(Bytes),
+    /// An event of a watch, and then go on.
+    Event(Value),
+    /// A text in the place of one.
+    Text(String),
 }
 
 /// The body that HTTP gets.
@@ -70,14 +75,14 @@ pub(super) struct Flow {
     waiting: Option<Pin<Box<Sleep>>>,
     finish: Option<Finish>,
     started: bool,
-    /// Whether what was sent ends with an event.
-    at_border: bool,
+    framing: Framing,
+    border: Border,
     /// Events have no borders that we could see.
     opaque: bool,
 }
 
 impl Flow {
-    pub(super) fn new(source: Body, stages: Vec<Box<dyn Stage>>) -> Self {
+    pub(super) fn new(source: Body, stages: Vec<Box<dyn Stage>>, framing: Framing) -> Self {
         Self {
             source,
             stages,
@@ -87,7 +92,8 @@ impl Flow {
             waiting: None,
             finish: None,
             started: false,
-            at_border: true,
+            framing,
+            border: Border::new(framing),
             opaque: false,
         }
     }
@@ -135,14 +141,17 @@ impl Flow {
         let waits = match self.held.front() {
             None => return false,
             Some(Order::Finish(Finish::Cut | Finish::Stall)) => false,
-            Some(Order::Finish(Finish::End)) => !self.at_border && !self.opaque,
-            Some(Order::Line(_)) => !self.at_border || self.finish.is_some(),
+            Some(Order::Finish(Finish::End)) => !self.border.is_reached() && !self.opaque,
+            Some(Order::Event(_) | Order::Text(_)) => !self.border.is_reached() || self.finish.is_some(),
         };
         if waits {
             return false;
         }
         match self.held.pop_front() {
-            Some(Order::Line(line)) => self.next.push_front(Step::Bytes(line)),
+            Some(Order::Event(event)) => self.next.push_front(Step::Bytes(self.framing.event(&event))),
+            Some(Order::Text(text)) => {
+                self.next.push_front(Step::Bytes(self.framing.framed(text.as_bytes())))
+            }
             Some(Order::Finish(finish)) => {
                 self.next.clear();
                 self.next.extend(finishing(finish));
@@ -172,7 +181,7 @@ impl Flow {
             match self.next.pop_front() {
                 Some(Step::Bytes(bytes)) if bytes.is_empty() => {}
                 Some(Step::Bytes(bytes)) => {
-                    self.at_border = bytes.ends_with(b"\n");
+                    self.border.sent(&bytes);
                     return Poll::Ready(Some(Ok(bytes)));
                 }
                 Some(Step::Wait(Duration::ZERO)) => {

@@ -8,6 +8,7 @@ use http_body_util::BodyExt;
 use serde_json::Value;
 use serve::{Body, full};
 
+use super::framing::accept_json_only;
 use super::words;
 use crate::call::{Call, Target};
 
@@ -49,10 +50,11 @@ impl Hidden {
         discovery && !self.0.read().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// Discovery is asked for whole and as it is.
+    /// Discovery is asked for whole and as text.
     pub(super) fn prepare(headers: &mut HeaderMap) {
         headers.remove(header::ACCEPT_ENCODING);
         headers.remove(header::IF_NONE_MATCH);
+        accept_json_only(headers);
     }
 
     /// A document of discovery without what is hidden. These are small, and collected.

@@ -9,8 +9,9 @@ use tokio::sync::mpsc;
 
 use super::fault::Fault;
 use super::flow::{Flow, Order, Stage};
+use super::framing::{Framing, accept_json_only};
 use super::rule::Hit;
-use super::stage::{self, Lines};
+use super::stage::{self, OneByOne};
 use super::words;
 use crate::{Call, Verb};
 
@@ -39,6 +40,10 @@ impl Plan {
     pub(crate) fn prepare(&self, headers: &mut HeaderMap) {
         if self.hits.iter().any(|hit| hit.fault().reads_content()) {
             headers.remove(header::ACCEPT_ENCODING);
+            // Events can be changed in any encoding, documents as text.
+            if self.call.verb != Verb::Watch {
+                accept_json_only(headers);
+            }
         }
         for hit in self.hits.iter().filter(|hit| *hit.fault() == Fault::AsTable) {
             headers.insert(header::ACCEPT, HeaderValue::from_static(TABLE));
@@ -93,14 +98,15 @@ impl Plan {
         orders: Option<mpsc::UnboundedReceiver<Order>>,
     ) -> Response<Body> {
         let is_watch = self.call.verb == Verb::Watch && response.status() == StatusCode::OK;
-        let stages = self.stages(is_watch);
+        let framing = Framing::of(response.headers());
+        let stages = self.stages(is_watch, framing);
         if stages.is_empty() && orders.is_none() {
             return response;
         }
         let (mut parts, body) = response.into_parts();
         // What comes may be another length.
         parts.headers.remove(header::CONTENT_LENGTH);
-        let mut flow = Flow::new(body, stages);
+        let mut flow = Flow::new(body, stages, framing);
         if let Some(orders) = orders {
             flow = flow.with_orders(orders, parts.headers.contains_key(header::CONTENT_ENCODING));
         }
@@ -108,19 +114,19 @@ impl Plan {
     }
 
     /// Content first, then where it ends, then how fast it is sent.
-    fn stages(&self, is_watch: bool) -> Vec<Box<dyn Stage>> {
+    fn stages(&self, is_watch: bool, framing: Framing) -> Vec<Box<dyn Stage>> {
         let mut hits: Vec<&Hit> = self.hits.iter().collect();
         hits.sort_by_key(|hit| match hit.fault() {
             Fault::Chunks { .. } | Fault::Slow { .. } => 2,
             Fault::CutAfter(_) | Fault::EndAfter(_) | Fault::StallAfter(_) | Fault::ErrorAfter(..) => 1,
             _ => 0,
         });
-        let needs_lines = is_watch && hits.iter().any(|hit| hit.fault().reads_content());
-        let lines = needs_lines.then(|| Box::new(Lines::default()) as Box<dyn Stage>);
+        let by_events = is_watch && hits.iter().any(|hit| hit.fault().reads_content());
+        let one_by_one = by_events.then(|| Box::new(OneByOne::new(framing)) as Box<dyn Stage>);
         let stages = hits
             .into_iter()
             .filter(|hit| is_watch || !hit.fault().is_for_watches())
-            .filter_map(|hit| stage::of(hit.fault(), hit.clone(), is_watch));
-        lines.into_iter().chain(stages).collect()
+            .filter_map(|hit| stage::of(hit.fault(), hit.clone(), is_watch.then_some(framing)));
+        one_by_one.into_iter().chain(stages).collect()
     }
 }

@@ -2,14 +2,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::fault::StreamError;
 use super::flow::{Finish, Order};
 use super::matcher::Matcher;
-use super::stage::line;
 use crate::Call;
 
 /// The watches that were running when it was made.
@@ -57,18 +55,18 @@ impl Running {
     /// Ends them with an ERROR event. A compressed watch is left alone, and is counted all the same.
     pub fn error(&self, error: StreamError) -> usize {
         let event = json!({ "type": "ERROR", "object": error.status().to_json() });
-        self.order([Order::Line(line(&event)), Order::Finish(Finish::End)])
+        self.order([Order::Event(event), Order::Finish(Finish::End)])
     }
 
     /// Puts an event of the script's own between those of the server. A compressed watch is left alone, and is counted
     /// all the same.
     pub fn event(&self, event: &Value) -> usize {
-        self.order([Order::Line(line(event))])
+        self.order([Order::Event(event.clone())])
     }
 
-    /// Puts a line in, JSON or not.
+    /// Puts a line in, JSON or not; between messages of protobuf, a message of these bytes.
     pub fn line(&self, text: &str) -> usize {
-        self.order([Order::Line(Bytes::from(format!("{text}\n")))])
+        self.order([Order::Text(text.to_owned())])
     }
 
     fn order<const N: usize>(&self, orders: [Order; N]) -> usize {

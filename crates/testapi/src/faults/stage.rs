@@ -1,7 +1,7 @@
 //! The stages: each does one thing to an answer.
 
 mod edit;
-mod lines;
+mod one_by_one;
 mod pace;
 
 use std::collections::VecDeque;
@@ -11,19 +11,22 @@ use serde_json::json;
 
 use super::fault::{Fault, Point};
 use super::flow::{Finish, Stage, Step, finishing};
+use super::framing::Framing;
 use super::rule::Hit;
 
 use self::edit::{Edit, Editor, HeadEditor, is_bookmark, is_end_bookmark};
-pub(super) use self::lines::Lines;
+pub(super) use self::one_by_one::OneByOne;
 use self::pace::{Chunks, Slow};
 
 /// The stage that does what a fault says, if it is about how the answer is sent or what it says.
-pub(super) fn of(fault: &Fault, hit: Hit, is_watch: bool) -> Option<Box<dyn Stage>> {
-    let gate = |point, finish| -> Box<dyn Stage> { Box::new(Gate::new(point, finish, hit.clone())) };
+/// `events` is how those of a watch are told apart.
+pub(super) fn of(fault: &Fault, hit: Hit, events: Option<Framing>) -> Option<Box<dyn Stage>> {
+    let framing = events.unwrap_or_default();
+    let gate = |point, finish| -> Box<dyn Stage> { Box::new(Gate::new(point, finish, framing, hit.clone())) };
     let edit = |after, edit| -> Box<dyn Stage> {
-        match is_watch {
-            true => Box::new(Editor::new(after, edit, hit.clone())),
-            false => Box::new(HeadEditor::new(edit, hit.clone())),
+        match events {
+            Some(framing) => Box::new(Editor::new(after, edit, framing, hit.clone())),
+            None => Box::new(HeadEditor::new(edit, hit.clone())),
         }
     };
     Some(match fault {
@@ -32,7 +35,8 @@ pub(super) fn of(fault: &Fault, hit: Hit, is_watch: bool) -> Option<Box<dyn Stag
         Fault::StallAfter(point) => gate(*point, Finish::Stall),
         Fault::ErrorAfter(after, error) => {
             let event = json!({ "type": "ERROR", "object": error.status().to_json() });
-            Box::new(Gate::new(Point::Events(*after), Finish::End, hit).with_last_words(line(&event)))
+            let gate = Gate::new(Point::Events(*after), Finish::End, framing, hit);
+            Box::new(gate.with_last_words(framing.event(&event)))
         }
         Fault::Chunks { seed, max } => Box::new(Chunks::new(*seed, *max, hit)),
         Fault::Slow { bytes_per_second } => Box::new(Slow::new(*bytes_per_second, hit)),
@@ -54,23 +58,19 @@ pub(super) fn of(fault: &Fault, hit: Hit, is_watch: bool) -> Option<Box<dyn Stag
     })
 }
 
-/// JSON as a line of a watch.
-pub(super) fn line(event: &serde_json::Value) -> Bytes {
-    format!("{event}\n").into()
-}
-
 /// Ends an answer after so many bytes or events.
 struct Gate {
     left: Point,
     finish: Finish,
+    framing: Framing,
     last_words: Option<Bytes>,
     closed: bool,
     hit: Hit,
 }
 
 impl Gate {
-    fn new(point: Point, finish: Finish, hit: Hit) -> Self {
-        Self { left: point, finish, last_words: None, closed: false, hit }
+    fn new(point: Point, finish: Finish, framing: Framing, hit: Hit) -> Self {
+        Self { left: point, finish, framing, last_words: None, closed: false, hit }
     }
 
     fn with_last_words(mut self, words: Bytes) -> Self {
@@ -98,7 +98,7 @@ impl Stage for Gate {
             _ if self.closed => return,
             Step::Bytes(mut bytes) => {
                 match &mut self.left {
-                    Point::Events(left) => *left -= u64::from(bytes.ends_with(b"\n")),
+                    Point::Events(left) => *left -= u64::from(self.framing.is_event(&bytes)),
                     Point::Bytes(left) => {
                         let passes = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
                         bytes.truncate(passes);
@@ -113,7 +113,7 @@ impl Stage for Gate {
     }
 }
 
-/// Leaves lines out.
+/// Leaves events out.
 struct Without {
     unwanted: fn(&[u8]) -> bool,
     hit: Hit,
@@ -122,7 +122,7 @@ struct Without {
 impl Stage for Without {
     fn take(&mut self, step: Step, out: &mut VecDeque<Step>) {
         match step {
-            Step::Bytes(line) if (self.unwanted)(&line) => self.hit.fire(),
+            Step::Bytes(event) if (self.unwanted)(&event) => self.hit.fire(),
             other => out.push_back(other),
         }
     }

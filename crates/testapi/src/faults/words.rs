@@ -1,7 +1,7 @@
 //! How the real server words its refusals.
 
 use http::{HeaderValue, Response, StatusCode, header};
-use serve::{Body, Reason, Status, full};
+use serve::{Body, Reason, Serve, Status, full};
 
 use super::fault::{Refusal, internal_error};
 use crate::builtin;
@@ -44,15 +44,7 @@ pub(crate) fn refuse(refusal: Refusal, call: &Call) -> Response<Body> {
 
 /// A `Status` as an answer.
 pub(crate) fn answer(status: &Status) -> Response<Body> {
-    let mut response = Response::new(full(status.to_json().to_string()));
-    *response.status_mut() = status.code;
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
-    if let Some(seconds) = status.retry_after {
-        headers.insert(header::RETRY_AFTER, seconds.into());
-    }
-    response
+    Serve::refusal(status)
 }
 
 /// What a path gets whose group is not served.

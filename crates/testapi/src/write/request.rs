@@ -29,6 +29,7 @@ pub(super) struct Answer {
 enum Content {
     Object(Arc<Resource>, Arc<Object>),
     Json(Value),
+    Made(Response<Body>),
 }
 
 impl Answer {
@@ -48,7 +49,12 @@ impl Answer {
 /// Answers any request.
 pub(crate) async fn handle(core: &Arc<Core>, serve: &Serve, request: Request<Bytes>) -> Response<Body> {
     let (mut parts, body) = request.into_parts();
-    let Route::Resource(asked) = route(&parts.uri) else { return serve.read(&parts).await };
+    let answer = answer(core, serve, &mut parts, body).await;
+    serve.encoded(&parts.headers, answer)
+}
+
+async fn answer(core: &Arc<Core>, serve: &Serve, parts: &mut Parts, body: Bytes) -> Response<Body> {
+    let Route::Resource(asked) = route(&parts.uri) else { return serve.read(parts).await };
     if let Some(answer) = kubelet(core, &asked) {
         return answer.unwrap_or_else(|status| Serve::refusal(&status));
     }
@@ -56,24 +62,24 @@ pub(crate) async fn handle(core: &Arc<Core>, serve: &Serve, request: Request<Byt
     let is_write = matches!(parts.method, Method::POST | Method::PUT | Method::PATCH | Method::DELETE);
     let is_read = !is_write && (!is_scale || parts.method != Method::GET);
     if is_read {
-        return serve.read(&parts).await;
+        return serve.read(parts).await;
     }
     let resources = core.resources();
     let resource = resources.find(&asked.group, &asked.version, &asked.plural).cloned();
     let Some(resource) = resource.filter(|resource| resource.namespaced || asked.namespace.is_none()) else {
-        return serve.read(&parts).await;
+        return serve.read(parts).await;
     };
-    let body = match input::as_json(&resource, &mut parts, body) {
+    let body = match input::as_json(&resource, parts, body) {
         Ok(body) => body,
         Err(status) => return Serve::refusal(&status),
     };
     let answered = if parts.method == Method::DELETE && asked.name.is_none() {
-        delete_collection(core, serve, &resource, &asked, &parts, &body).await
+        delete_collection(core, serve, &resource, &asked, parts, &body).await
     } else {
-        Writing { core, resource, asked: &asked, parts: &parts, body: &body }.answer()
+        Writing { core, serve, resource: Arc::clone(&resource), asked: &asked, parts, body: &body }.answer()
     };
     match answered {
-        Ok(answer) => render(serve, answer, &parts),
+        Ok(answer) => render(serve, &resource, answer, parts),
         Err(status) => Serve::refusal(&status),
     }
 }
@@ -93,15 +99,14 @@ fn kubelet(core: &Arc<Core>, asked: &ResourceRequest) -> Option<Result<Response<
     }))
 }
 
-fn render(serve: &Serve, answer: Answer, parts: &Parts) -> Response<Body> {
+fn render(serve: &Serve, resource: &Resource, answer: Answer, parts: &Parts) -> Response<Body> {
     let mut response = match answer.content {
         Content::Object(resource, object) => serve.object(&resource, &object, parts, answer.code),
-        Content::Json(value) => {
-            let mut response = Response::new(serve::full(value.to_string() + "\n"));
-            *response.status_mut() = answer.code;
-            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-            response
+        Content::Json(value) if answer.code.is_success() => {
+            serve.document_for(resource, &parts.headers, answer.code, &value)
         }
+        Content::Json(value) => Serve::document(answer.code, &value),
+        Content::Made(response) => response,
     };
     for warning in answer.warnings {
         let quoted = Value::from(warning).to_string();
@@ -115,6 +120,7 @@ fn render(serve: &Serve, answer: Answer, parts: &Parts) -> Response<Body> {
 /// A write as it was asked for.
 struct Writing<'a> {
     core: &'a Core,
+    serve: &'a Serve,
     resource: Arc<Resource>,
     asked: &'a ResourceRequest,
     parts: &'a Parts,
@@ -141,7 +147,11 @@ impl Writing<'_> {
             return Err(method_not_allowed());
         }
         let Some(subresource) = self.asked.subresource.as_deref() else {
-            return if self.resource.allows(verb) { self.write(verb) } else { Err(method_not_allowed()) };
+            if !self.resource.allows(verb) {
+                return Err(method_not_allowed());
+            }
+            self.serve.acceptable(&self.resource, &self.parts.headers)?;
+            return self.write(verb);
         };
         let known = self.resource.subresources.iter().find(|known| *known.name == *subresource);
         let Some(known) = known else {
@@ -155,6 +165,7 @@ impl Writing<'_> {
         if !known.verbs.iter().any(|allowed| **allowed == *verb) {
             return Err(method_not_allowed());
         }
+        self.serve.acceptable(&self.resource, &self.parts.headers)?;
         match subresource {
             "scale" => self.scale(verb),
             "status" | "finalize" | "approval" | "ephemeralcontainers" | "resize" => self.write(verb),
@@ -291,6 +302,7 @@ async fn delete_collection(
     if !resource.allows("deletecollection") || resource.namespaced && asked.namespace.is_none() {
         return Err(method_not_allowed());
     }
+    serve.acceptable(resource, &parts.headers)?;
     let options = DeleteOptions::read(&asked.query, body)?;
     let mut get = Request::new(()).into_parts().0;
     get.uri = parts.uri.clone();
@@ -301,6 +313,8 @@ async fn delete_collection(
     if code != StatusCode::OK {
         return Ok(Answer::json(code, list));
     }
+    get.headers.clone_from(&parts.headers);
+    let shown = serve.read(&get).await;
     let namespace = asked.namespace.as_deref().unwrap_or_default();
     let turn = Turn::new(core);
     for item in list["items"].as_array().into_iter().flatten() {
@@ -311,7 +325,7 @@ async fn delete_collection(
             _ => {}
         }
     }
-    Ok(Answer::json(StatusCode::OK, list))
+    Ok(Answer { code: shown.status(), content: Content::Made(shown), warnings: Vec::new() })
 }
 
 pub(super) fn no_resource() -> Status {

@@ -11,6 +11,7 @@ mod connections;
 mod content;
 mod foreign;
 mod program;
+mod protobuf;
 mod random;
 mod refusals;
 mod scripts;

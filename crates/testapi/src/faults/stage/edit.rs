@@ -1,10 +1,14 @@
 //! Changes what an answer says, as bytes: the rest stays as the server wrote it.
+//!
+//! Events are JSON or protobuf; other answers are JSON when they are to be changed.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 
 use crate::faults::flow::{Stage, Step};
+use crate::faults::framing::{Framing, MAGIC};
 use crate::faults::rule::Hit;
 
 /// Kind, version and metadata of a list or an object are in here.
@@ -25,30 +29,34 @@ pub(super) struct Editor {
     left: u64,
     /// Taken when it is done.
     edit: Option<Edit>,
+    framing: Framing,
     hit: Hit,
 }
 
 impl Editor {
-    pub(super) fn new(after: u64, edit: Edit, hit: Hit) -> Self {
-        Self { left: after, edit: Some(edit), hit }
+    pub(super) fn new(after: u64, edit: Edit, framing: Framing, hit: Hit) -> Self {
+        Self { left: after, edit: Some(edit), framing, hit }
     }
 }
 
 impl Stage for Editor {
     fn take(&mut self, step: Step, out: &mut VecDeque<Step>) {
-        let (Step::Bytes(line), Some(edit)) = (&step, self.edit) else {
+        let (Step::Bytes(event), Some(edit)) = (&step, self.edit) else {
             out.push_back(step);
             return;
         };
         // A bookmark tells too little to be changed; it counts.
-        if self.left > 0 || is_bookmark(line) {
+        if self.left > 0 || is_bookmark(event) {
             self.left = self.left.saturating_sub(1);
             out.push_back(step);
             return;
         }
         self.edit = None;
         self.hit.fire();
-        out.push_back(Step::Bytes(edited(line, edit)));
+        out.push_back(Step::Bytes(match self.framing {
+            Framing::Lines => edited(event, edit),
+            Framing::Messages => edited_message(event, edit),
+        }));
         if edit == Edit::Duplicate {
             out.push_back(step);
         }
@@ -104,11 +112,54 @@ fn edited(text: &Bytes, edit: Edit) -> Bytes {
         Edit::Garble => garbled(text),
         Edit::WrongKind => with_value(text, b"\"kind\":\"", |_| b"Impostor".to_vec()),
         Edit::RevisionBack(by) => with_value(text, b"\"resourceVersion\":\"", |digits| {
-            let revision: u64 =
-                std::str::from_utf8(digits).ok().and_then(|text| text.parse().ok()).unwrap_or(1);
-            revision.saturating_sub(by).max(1).to_string().into_bytes()
+            back(std::str::from_utf8(digits).unwrap_or_default(), by).into_bytes()
         }),
     }
+}
+
+/// As `edited`, of an event in protobuf, which stays a message with its length in front.
+fn edited_message(event: &Bytes, edit: Edit) -> Bytes {
+    const LENGTH: usize = 4;
+    let framing = Framing::Messages;
+    match edit {
+        Edit::Duplicate => event.clone(),
+        Edit::Truncate => framing.framed(&event[LENGTH..event.len() / 2]),
+        Edit::Garble => {
+            let mut garbled = event.to_vec();
+            // No message has such a tag.
+            garbled.iter_mut().skip(LENGTH).take(LENGTH).for_each(|byte| *byte = 0xff);
+            garbled.into()
+        }
+        // Of the same length, so that all others stay as they are.
+        Edit::WrongKind => {
+            let Some(kind) = kind_of(event) else { return event.clone() };
+            let mut changed = event.to_vec();
+            changed[kind]
+                .iter_mut()
+                .zip(b"Impostor".iter().cycle())
+                .for_each(|(byte, letter)| *byte = *letter);
+            changed.into()
+        }
+        Edit::RevisionBack(by) => {
+            let Some(mut said) = Framing::read(event) else { return event.clone() };
+            let revision = &mut said["object"]["metadata"]["resourceVersion"];
+            *revision = back(revision.as_str().unwrap_or_default(), by).into();
+            framing.event(&said)
+        }
+    }
+}
+
+/// Where the kind of the object of an event is: in its envelope behind the version, each behind a tag and a length of a
+/// byte.
+fn kind_of(event: &[u8]) -> Option<Range<usize>> {
+    let version = find(event, MAGIC)? + MAGIC.len() + 2;
+    let tag = version + 2 + usize::from(*event.get(version + 1)?);
+    let kind = tag + 2..tag + 2 + usize::from(*event.get(tag + 1)?);
+    (kind.end <= event.len()).then_some(kind)
+}
+
+fn back(revision: &str, by: u64) -> String {
+    revision.parse::<u64>().unwrap_or(1).saturating_sub(by).max(1).to_string()
 }
 
 /// No reader of JSON takes a bare `#` outside of a string, and a control character inside of one.
@@ -133,12 +184,14 @@ fn with_value(text: &Bytes, key: &[u8], change: impl FnOnce(&[u8]) -> Vec<u8>) -
     changed.into()
 }
 
-pub(super) fn is_bookmark(line: &[u8]) -> bool {
-    line.starts_with(b"{\"type\":\"BOOKMARK\"")
+/// A line, or behind its length a message, whose first field is the type.
+pub(super) fn is_bookmark(event: &[u8]) -> bool {
+    event.starts_with(b"{\"type\":\"BOOKMARK\"")
+        || event.get(4..).is_some_and(|message| message.starts_with(b"\x0a\x08BOOKMARK"))
 }
 
-pub(super) fn is_end_bookmark(line: &[u8]) -> bool {
-    is_bookmark(line) && find(line, b"k8s.io/initial-events-end").is_some()
+pub(super) fn is_end_bookmark(event: &[u8]) -> bool {
+    is_bookmark(event) && find(event, b"k8s.io/initial-events-end").is_some()
 }
 
 fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {

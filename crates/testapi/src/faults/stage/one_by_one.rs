@@ -2,54 +2,57 @@
 
 use std::collections::VecDeque;
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 
 use crate::faults::flow::{Stage, Step};
+use crate::faults::framing::Framing;
 
 /// Makes each event of a watch one piece.
-#[derive(Debug, Default)]
-pub(in crate::faults) struct Lines {
+#[derive(Debug)]
+pub(in crate::faults) struct OneByOne {
+    framing: Framing,
     /// The beginning of an event whose end has not come.
     begun: BytesMut,
 }
 
-impl Stage for Lines {
+impl OneByOne {
+    pub(in crate::faults) fn new(framing: Framing) -> Self {
+        Self { framing, begun: BytesMut::new() }
+    }
+}
+
+impl Stage for OneByOne {
     fn take(&mut self, step: Step, out: &mut VecDeque<Step>) {
         let mut bytes = match step {
-            Step::Bytes(bytes) => bytes,
+            Step::Bytes(bytes) if self.begun.is_empty() => bytes,
+            Step::Bytes(bytes) => {
+                self.begun.extend_from_slice(&bytes);
+                self.begun.split().freeze()
+            }
             other => {
                 out.extend((!self.begun.is_empty()).then(|| Step::Bytes(self.begun.split().freeze())));
                 out.push_back(other);
                 return;
             }
         };
-        while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
-            let line = bytes.split_to(end + 1);
-            out.push_back(Step::Bytes(self.completed(line)));
+        while let Some(length) = self.framing.first(&bytes) {
+            out.push_back(Step::Bytes(bytes.split_to(length)));
         }
         self.begun.extend_from_slice(&bytes);
     }
 }
 
-impl Lines {
-    fn completed(&mut self, end: Bytes) -> Bytes {
-        if self.begun.is_empty() {
-            return end;
-        }
-        self.begun.extend_from_slice(&end);
-        self.begun.split().freeze()
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
 
     #[test]
     fn events_are_put_together_however_they_come() {
         let text = b"{\"a\":1}\n{}\n\n{\"long\":[1,2,3]}\nrest";
         for size in 1..=text.len() {
-            let (mut lines, mut out) = (Lines::default(), VecDeque::new());
+            let (mut lines, mut out) = (OneByOne::new(Framing::Lines), VecDeque::new());
             for piece in text.chunks(size) {
                 lines.take(Step::Bytes(Bytes::copy_from_slice(piece)), &mut out);
             }
