@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use informer::{
-    BackoffConfig, FactoryBuilder, Informer, Object, ResourceType, ResourceVersion, SharedInformerFactory,
-    Status,
+    BackoffConfig, FactoryBuilder, Http2, HttpVersion, Informer, Object, ResourceType, ResourceVersion,
+    SharedInformerFactory, Status,
 };
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -28,6 +28,7 @@ pub struct Rig {
     direct: Config,
     config: Config,
     client: Client,
+    http_version: HttpVersion,
     /// What the informers' connections go through.
     pub proxy: Proxy,
     /// What the informers ask for.
@@ -37,15 +38,15 @@ pub struct Rig {
 impl Rig {
     /// A namespace, named after the test, of a server that all tests may share; `None` where there is none.
     pub async fn shared(kind: Kind, test: &str) -> Option<Self> {
-        Some(Self::on(Server::shared(kind, test).await?, test).await)
+        Some(Self::on(Server::shared(kind, test).await?, kind, test).await)
     }
 
     /// A server for this test alone.
     pub async fn own(kind: Kind, test: &str, needs: Needs) -> Option<Self> {
-        Some(Self::on(Server::own(kind, test, needs).await?, test).await)
+        Some(Self::on(Server::own(kind, test, needs).await?, kind, test).await)
     }
 
-    async fn on(server: Server, test: &str) -> Self {
+    async fn on(server: Server, kind: Kind, test: &str) -> Self {
         let kubeconfig = Kubeconfig::read_from(server.kubeconfig()).expect("a kubeconfig");
         let direct = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
             .await
@@ -59,7 +60,12 @@ impl Rig {
         let mut namespace = test.replace('_', "-");
         namespace.truncate(60);
         let namespace = namespace.trim_end_matches('-').to_owned();
-        let rig = Self { server, namespace, direct, config, client, proxy, wire: Wire::new() };
+        let http_version = match kind {
+            Kind::Real | Kind::TestApi => HttpVersion::Http1,
+            Kind::TestApiOverHttp2 => HttpVersion::Http2(Http2::default()),
+        };
+        let wire = Wire::new();
+        let rig = Self { server, namespace, direct, config, client, http_version, proxy, wire };
         rig.add_namespace(&rig.namespace).await;
         rig
     }
@@ -205,6 +211,7 @@ impl Rig {
     pub fn builder_of(&self, config: Config) -> FactoryBuilder {
         let wire = self.wire.clone();
         SharedInformerFactory::builder(config)
+            .http_version(self.http_version)
             .tweak_list_options(move |resource, query| wire.tweak(resource, query))
     }
 

@@ -15,6 +15,8 @@ pub enum Kind {
     Real,
     /// The one in this repository.
     TestApi,
+    /// The same, to which informers speak HTTP/2.
+    TestApiOverHttp2,
 }
 
 /// What a test needs of a server of its own.
@@ -92,7 +94,7 @@ impl Server {
     pub(crate) async fn shared(kind: Kind, test: &str) -> Option<Self> {
         match kind {
             // It starts in no time.
-            Kind::TestApi => Self::own(kind, test, Needs::default()).await,
+            Kind::TestApi | Kind::TestApiOverHttp2 => Self::own(kind, test, Needs::default()).await,
             Kind::Real => {
                 let server = control_plane::shared_or_skip(test)?;
                 // Before anybody uses it: a server that remembers nothing of its early days answers a watch from
@@ -107,7 +109,9 @@ impl Server {
     /// A server for one test alone.
     pub(crate) async fn own(kind: Kind, test: &str, needs: Needs) -> Option<Self> {
         match kind {
-            Kind::TestApi => Some(Self::Embedded(Arc::new(Embedded::start(needs).await))),
+            Kind::TestApi | Kind::TestApiOverHttp2 => {
+                Some(Self::Embedded(Arc::new(Embedded::start(needs).await)))
+            }
             Kind::Real => {
                 let mut builder = ControlPlane::builder().watch_cache(needs.watch_cache);
                 if !needs.watch_list {

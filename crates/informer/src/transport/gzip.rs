@@ -14,30 +14,39 @@ use super::TransportError;
 /// A body with its compression taken off.
 pub(crate) struct Inflated {
     body: BoxStream<'static, Result<Bytes, TransportError>>,
+    /// What has come and is still compressed.
+    rest: Bytes,
+    /// Not any more, once the body has ended or turned out to be damaged.
     decoder: Option<MultiGzDecoder<Vec<u8>>>,
+    is_empty: bool,
 }
 
-/// Compressed bytes are inflated in pieces of this size, so that a small piece cannot become a huge one at once.
-const STEP: usize = 16 * 1024;
+/// Compressed bytes are inflated in pieces of this size, each given out before the next, so that a small body cannot
+/// become a huge one at once: deflate makes at most 1032 bytes of one, which is 4 MiB here.
+const STEP: usize = 4 * 1024;
 
 impl Inflated {
     pub(crate) fn new(body: BoxStream<'static, Result<Bytes, TransportError>>) -> Self {
-        Self { body, decoder: Some(MultiGzDecoder::new(Vec::new())) }
+        Self { body, rest: Bytes::new(), decoder: Some(MultiGzDecoder::new(Vec::new())), is_empty: true }
     }
 
-    fn inflate(&mut self, compressed: &[u8]) -> Result<Bytes, TransportError> {
+    /// Inflates the next piece of what has come.
+    fn inflate(&mut self) -> Result<Bytes, TransportError> {
+        let piece = self.rest.split_to(self.rest.len().min(STEP));
+        self.is_empty = false;
         let Some(decoder) = &mut self.decoder else { return Ok(Bytes::new()) };
-        let broken = |error| TransportError::new("the gzip body is damaged", Some(Box::from(error)));
-        for piece in compressed.chunks(STEP) {
-            decoder.write_all(piece).map_err(broken)?;
+        match decoder.write_all(&piece).and_then(|()| decoder.flush()) {
+            Ok(()) => Ok(std::mem::take(decoder.get_mut()).into()),
+            Err(error) => {
+                self.decoder = None;
+                Err(TransportError::new("the gzip body is damaged", Some(Box::from(error))))
+            }
         }
-        decoder.flush().map_err(broken)?;
-        Ok(std::mem::take(decoder.get_mut()).into())
     }
 
-    /// The body is complete: so must be its last member.
+    /// The body is complete: so must be its last member. A body without any is an answer that ended before it began.
     fn finish(&mut self) -> Result<Bytes, TransportError> {
-        let Some(decoder) = self.decoder.take() else { return Ok(Bytes::new()) };
+        let Some(decoder) = self.decoder.take().filter(|_| !self.is_empty) else { return Ok(Bytes::new()) };
         match decoder.finish() {
             Ok(rest) => Ok(rest.into()),
             Err(error) => Err(TransportError::new("the gzip body ends early", Some(Box::from(error)))),
@@ -50,11 +59,18 @@ impl Stream for Inflated {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
-            let inflated = match std::task::ready!(self.body.poll_next_unpin(context)) {
-                Some(Ok(compressed)) => self.inflate(&compressed),
-                Some(Err(error)) => Err(error),
-                None if self.decoder.is_none() => return Poll::Ready(None),
-                None => self.finish(),
+            let inflated = if self.rest.is_empty() {
+                match std::task::ready!(self.body.poll_next_unpin(context)) {
+                    Some(Ok(compressed)) => {
+                        self.rest = compressed;
+                        continue;
+                    }
+                    Some(Err(error)) => Err(error),
+                    None if self.decoder.is_none() => return Poll::Ready(None),
+                    None => self.finish(),
+                }
+            } else {
+                self.inflate()
             };
             match inflated {
                 Ok(bytes) if bytes.is_empty() => {}
@@ -71,6 +87,7 @@ mod tests {
     use flate2::Compression;
     use flate2::bufread::GzEncoder;
     use futures_util::{FutureExt, stream};
+    use tokio::sync::mpsc;
 
     use super::*;
 
@@ -94,10 +111,33 @@ mod tests {
         Ok(String::from_utf8(text).unwrap())
     }
 
+    /// A body that goes on for as long as there is a sender.
+    fn unfinished() -> (mpsc::UnboundedSender<Vec<u8>>, BoxStream<'static, Result<Bytes, TransportError>>) {
+        let (sender, mut receiver) = mpsc::unbounded_channel();
+        let chunks = stream::poll_fn(move |context| receiver.poll_recv(context));
+        (sender, chunks.map(|chunk: Vec<u8>| Ok(Bytes::from(chunk))).boxed())
+    }
+
+    /// All that can be had of what has come.
+    fn available(inflated: &mut Inflated) -> String {
+        let mut text = Vec::new();
+        while let Some(Some(piece)) = inflated.next().now_or_never() {
+            text.extend_from_slice(&piece.unwrap());
+        }
+        String::from_utf8(text).unwrap()
+    }
+
+    /// A body of one chunk, and what comes of it.
+    fn inflated(body: Vec<u8>) -> Result<String, TransportError> {
+        let size = body.len().max(1);
+        text(chunks(body, size)).now_or_never().unwrap()
+    }
+
     #[test]
     fn w16_many_members_with_borders_anywhere() {
-        let body: Vec<u8> = ["first\n", "second ü\n", "", "third\n"].into_iter().flat_map(member).collect();
-        for size in 1..body.len() {
+        let body: Vec<u8> =
+            ["first\n", "second ü\n", "", "", "third\n", ""].into_iter().flat_map(member).collect();
+        for size in 1..=body.len() {
             let all = text(chunks(body.clone(), size)).now_or_never().unwrap().unwrap();
             assert_eq!(all, "first\nsecond ü\nthird\n", "chunks of {size}");
         }
@@ -105,17 +145,71 @@ mod tests {
 
     #[test]
     fn w16_a_member_is_handed_out_before_the_next_has_come() {
-        let body = stream::iter([Ok(Bytes::from(member("event\n")))]).chain(stream::pending());
-        let mut inflated = Inflated::new(body.boxed());
-        let first = inflated.next().now_or_never().unwrap().unwrap().unwrap();
-        assert_eq!(first, "event\n");
+        let texts = ["event\n".to_owned(), String::new(), "long ".repeat(100_000), "last\n".to_owned()];
+        let (sender, receiver) = unfinished();
+        let mut inflated = Inflated::new(receiver);
+        for expected in &texts {
+            sender.send(member(expected)).unwrap();
+            assert_eq!(&available(&mut inflated), expected);
+        }
+    }
+
+    #[test]
+    fn w16_what_was_flushed_inside_of_a_member_is_handed_out() {
+        let (sender, receiver) = unfinished();
+        let mut inflated = Inflated::new(receiver);
+        let mut server = flate2::write::GzEncoder::new(Vec::new(), Compression::fast());
+        for event in ["first\n", "second\n", "third\n"] {
+            server.write_all(event.as_bytes()).unwrap();
+            server.flush().unwrap();
+            sender.send(std::mem::take(server.get_mut())).unwrap();
+            assert_eq!(available(&mut inflated), event);
+        }
+    }
+
+    #[test]
+    fn w16_l9_what_is_inflated_at_once_is_bounded() {
+        let zeros = "0".repeat(64 << 20);
+        let body = member(&zeros);
+        assert!(body.len() < 1 << 19, "{}", body.len());
+        let size = body.len();
+        let pieces: Vec<_> = chunks(body, size).collect::<Vec<_>>().now_or_never().unwrap();
+        let longest = pieces.iter().map(|piece| piece.as_ref().unwrap().len()).max().unwrap();
+        let total: usize = pieces.iter().map(|piece| piece.as_ref().unwrap().len()).sum();
+        assert_eq!(total, 64 << 20);
+        assert!(longest <= STEP * 1032 + 64 * 1024, "{longest}");
+    }
+
+    #[test]
+    fn w16_a_body_without_a_member_is_empty() {
+        assert_eq!(inflated(Vec::new()).unwrap(), "");
+        assert_eq!(inflated(member("")).unwrap(), "");
     }
 
     #[test]
     fn damage_is_an_error() {
-        let mut body = member("some text that is long enough to be cut");
-        body.truncate(body.len() - 6);
-        assert!(text(chunks(body, 7)).now_or_never().unwrap().is_err());
-        assert!(text(chunks(b"no gzip at all".to_vec(), 7)).now_or_never().unwrap().is_err());
+        let whole = member("some text that is long enough to be cut");
+        for length in 1..whole.len() {
+            let error = inflated(whole[..length].to_vec()).unwrap_err();
+            assert!(error.to_string().contains("ends early"), "{length}: {error}");
+        }
+        assert!(inflated(b"no gzip at all".to_vec()).is_err());
+        // A wrong checksum.
+        let mut wrong = whole.clone();
+        wrong[whole.len() - 6] ^= 1;
+        assert!(inflated(wrong).is_err());
+        // What follows a member is another one, or the body is damaged, however short it is.
+        for garbage in ["x", "garbage", "more than the header of a member"] {
+            let body: Vec<u8> = [&whole, garbage.as_bytes()].concat();
+            assert!(inflated(body).is_err(), "{garbage}");
+        }
+    }
+
+    #[test]
+    fn after_damage_nothing_follows() {
+        let body = [member("good"), b"garbage that is no member".to_vec(), member("never")].concat();
+        let pieces: Vec<_> = chunks(body, 16).collect::<Vec<_>>().now_or_never().unwrap();
+        assert_eq!(pieces.iter().filter(|piece| piece.is_err()).count(), 1);
+        assert!(pieces.last().unwrap().is_err());
     }
 }

@@ -145,3 +145,31 @@ impl Transport for KubeTransport {
         async move { source.refresh(&current, &refused).map_err(unusable) }.boxed()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Http2;
+
+    #[tokio::test]
+    async fn w15_who_is_refused_together_reads_the_credentials_once() {
+        for version in [HttpVersion::Http1, HttpVersion::Http2(Http2::default())] {
+            let config = Config::new(http::Uri::from_static("https://server.example"));
+            let transport = KubeTransport::with_http_version(config, version).unwrap();
+            let reads = || latest(&transport.current).read;
+            let refused = |read| transport.refused.fetch_max(read, Ordering::AcqRel);
+            refused(1);
+            for _ in 0..100 {
+                transport.refresh_credentials().await.unwrap();
+            }
+            assert_eq!(reads(), 2, "{version:?}");
+            // A late answer to what the first ones were refused for.
+            refused(1);
+            transport.refresh_credentials().await.unwrap();
+            assert_eq!(reads(), 2, "{version:?}");
+            refused(2);
+            transport.refresh_credentials().await.unwrap();
+            assert_eq!(reads(), 3, "{version:?}");
+        }
+    }
+}
