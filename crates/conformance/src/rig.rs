@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use informer::{
-    BackoffConfig, FactoryBuilder, Http2, HttpVersion, Informer, Object, ResourceType, ResourceVersion,
-    SharedInformerFactory, Status,
+    BackoffConfig, EncodingChoice, FactoryBuilder, Http2, HttpVersion, Informer, Layout, Object,
+    ResourceType, ResourceVersion, SharedInformerFactory, Status,
 };
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -28,7 +28,7 @@ pub struct Rig {
     direct: Config,
     config: Config,
     client: Client,
-    http_version: HttpVersion,
+    kind: Kind,
     /// What the informers' connections go through.
     pub proxy: Proxy,
     /// What the informers ask for.
@@ -60,12 +60,8 @@ impl Rig {
         let mut namespace = test.replace('_', "-");
         namespace.truncate(60);
         let namespace = namespace.trim_end_matches('-').to_owned();
-        let http_version = match kind {
-            Kind::Real | Kind::TestApi => HttpVersion::Http1,
-            Kind::TestApiOverHttp2 => HttpVersion::Http2(Http2::default()),
-        };
         let wire = Wire::new();
-        let rig = Self { server, namespace, direct, config, client, http_version, proxy, wire };
+        let rig = Self { server, namespace, direct, config, client, kind, proxy, wire };
         rig.add_namespace(&rig.namespace).await;
         rig
     }
@@ -210,9 +206,15 @@ impl Rig {
     /// A factory with default waits for all namespaces, its requests recorded.
     pub fn builder_of(&self, config: Config) -> FactoryBuilder {
         let wire = self.wire.clone();
-        SharedInformerFactory::builder(config)
-            .http_version(self.http_version)
-            .tweak_list_options(move |resource, query| wire.tweak(resource, query))
+        let builder = SharedInformerFactory::builder(config)
+            .tweak_list_options(move |resource, query| wire.tweak(resource, query));
+        match self.kind {
+            Kind::Real | Kind::TestApi => builder,
+            Kind::TestApiOtherwise => builder
+                .http_version(HttpVersion::Http2(Http2::default()))
+                .encoding(EncodingChoice::Json)
+                .layout(Layout::Bytes),
+        }
     }
 
     /// The factory of [`Rig::builder`].

@@ -15,8 +15,8 @@ pub enum Kind {
     Real,
     /// The one in this repository.
     TestApi,
-    /// The same, to which informers speak HTTP/2.
-    TestApiOverHttp2,
+    /// The same, with informers that choose otherwise than by default: HTTP/2, JSON, bytes as they come.
+    TestApiOtherwise,
 }
 
 /// What a test needs of a server of its own.
@@ -94,7 +94,7 @@ impl Server {
     pub(crate) async fn shared(kind: Kind, test: &str) -> Option<Self> {
         match kind {
             // It starts in no time.
-            Kind::TestApi | Kind::TestApiOverHttp2 => Self::own(kind, test, Needs::default()).await,
+            Kind::TestApi | Kind::TestApiOtherwise => Self::own(kind, test, Needs::default()).await,
             Kind::Real => {
                 let server = control_plane::shared_or_skip(test)?;
                 // Before anybody uses it: a server that remembers nothing of its early days answers a watch from
@@ -109,7 +109,7 @@ impl Server {
     /// A server for one test alone.
     pub(crate) async fn own(kind: Kind, test: &str, needs: Needs) -> Option<Self> {
         match kind {
-            Kind::TestApi | Kind::TestApiOverHttp2 => {
+            Kind::TestApi | Kind::TestApiOtherwise => {
                 Some(Self::Embedded(Arc::new(Embedded::start(needs).await)))
             }
             Kind::Real => {

@@ -6,8 +6,11 @@ mod chaos;
 mod denied;
 mod factories;
 mod handlers;
+mod http2;
+mod layouts;
 mod list;
 mod observed;
+mod saving;
 mod streaming;
 mod watch;
 

@@ -197,3 +197,25 @@ async fn raw_watch() {
         assert_eq!(example.output(), expected);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn restart() {
+    let Some(rig) = Rig::shared(Kind::Real, "restart").await else { return };
+    let directory = tempfile::TempDir::new().unwrap();
+    let seen = directory.path().to_str().unwrap();
+    let run = || Example::run(&rig, env!("CARGO_BIN_EXE_example_restart"), &[rig.namespace(), seen]).output();
+    let ours = |output: Vec<String>| -> Vec<_> {
+        output.into_iter().filter(|line| !line.ends_with("kube-root-ca.crt")).collect()
+    };
+    rig.create("goes").await;
+    rig.create("stays").await;
+    let mut first = ours(run());
+    first.sort();
+    assert_eq!(first, ["known goes", "known stays"]);
+    rig.delete("goes").await;
+    rig.update("stays", "new").await;
+    rig.create("comes").await;
+    let mut second = ours(run());
+    second[..2].sort();
+    assert_eq!(second, ["known goes", "known stays", "deleted goes", "changed stays", "added comes"]);
+}

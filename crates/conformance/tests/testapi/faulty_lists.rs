@@ -133,6 +133,37 @@ async fn l12_w12_a_restored_server_is_reported_and_followed() {
 }
 
 #[tokio::test]
+async fn p2_l12_a_restored_server_is_found_out_by_who_begins_with_what_was_saved() {
+    let rig = Rig::own(SERVER, "p2_restored", Needs::default()).await.expect("a server");
+    rig.create("kept").await;
+    rig.create("changed").await;
+    rig.create("gone-then").await;
+    let backup = rig.backup();
+    rig.update("changed", "after the backup").await;
+    rig.create("after-the-backup").await;
+    rig.delete("gone-then").await;
+    let directory = tempfile::TempDir::new().unwrap();
+    let path = directory.path().join("maps");
+    let factory = rig.factory();
+    rig.synced(&factory).await.save(&path).await.unwrap();
+    factory.shutdown().await;
+
+    rig.restore(&backup).await;
+    let factory = rig.factory();
+    let informer = factory.informer_of(config_maps());
+    let mut told = Told::every(&informer).of_a_restored_server();
+    informer.load(&path).await.unwrap();
+    let mut reports = informer.reports();
+    // No silence has to pass: the server is asked before it is watched.
+    rig.synced(&factory).await;
+    let first = ["initial after-the-backup", "initial changed", "initial gone-then", "initial kept"];
+    let first = first.into_iter().chain(["missed after-the-backup", "updated changed"]);
+    assert_eq!(told.first_content().await, first.collect::<Vec<_>>());
+    assert_eq!(names(&informer), ["changed", "gone-then", "kept"]);
+    assert!(matches!(reports.recv().await, Some(Report::ServerRestored { .. })));
+}
+
+#[tokio::test]
 async fn l11_w16_answers_in_pieces_of_any_size_decode() {
     let Some(rig) = Rig::shared(SERVER, "w16_pieces").await else { return };
     let strange = "\u{0}\u{7f}\"\\/ä€𝄞\u{2028}\r\n\t<>&";
