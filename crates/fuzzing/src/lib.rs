@@ -1,8 +1,8 @@
-//! Parts of `informer-core`, run on any bytes and compared with naive models.
+//! Parts of `informer-core` and `informer-protobuf`, run on any bytes and compared with naive models.
 //!
 //! A [`Target`] takes bytes and panics where a promise is broken. The fuzzer of `fuzz/` finds the bytes by what they
-//! reach; tests take them from seeds. Some tests of `informer-core` use the models too, so this crate and that one's
-//! tests need each other, which cargo allows.
+//! reach; tests take them from seeds. Some tests of these crates use the models too, so this crate and their tests
+//! need each other, which cargo allows.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -17,11 +17,13 @@ pub mod json;
 pub mod lists;
 pub mod mailbox;
 mod oracle;
+pub mod protobuf;
 pub mod seeds;
 pub mod selectors;
 pub mod store;
 mod target;
 pub mod watches;
+pub mod workloads;
 
 pub use choices::Choices;
 pub use target::{TARGETS, Target};

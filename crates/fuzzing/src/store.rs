@@ -3,10 +3,10 @@
 mod model;
 pub mod pods;
 
-use std::sync::{Arc, Once};
+use std::sync::{Arc, Once, Weak};
 
 use informer_core::store::{Replace, Snapshot, SourceId};
-use informer_core::{Cache, Change, Delta, Index, Object, ObjectKey, Scope, Store};
+use informer_core::{Cache, Change, Delta, Index, Object, ObjectKey, Scope, Storage, Store};
 
 use crate::Choices;
 use model::{Model, ModelList, ModelSource, TAGS, number};
@@ -21,10 +21,20 @@ pub fn run(input: &[u8]) {
 }
 
 /// The same on that many keys, which are at least four, with a look at everything after each so many operations.
-pub fn run_on(mut choices: Choices<'_>, keys: usize, check_every: usize) {
+pub fn run_on(choices: Choices<'_>, keys: usize, check_every: usize) {
+    run_kept(choices, keys, check_every, None);
+}
+
+/// The same with objects as large as in clusters, which are kept in this storage: all that can be asked of a cache has the
+/// same answer wherever its objects' bytes are (contract C9).
+pub fn run_kept_in(storage: &dyn Storage, choices: Choices<'_>, keys: usize, check_every: usize) {
+    run_kept(choices, keys, check_every, Some(storage));
+}
+
+fn run_kept(mut choices: Choices<'_>, keys: usize, check_every: usize, storage: Option<&dyn Storage>) {
     hush_expected_panics();
     let indexes_labels = choices.coin();
-    let mut run = Run::new(choices, keys);
+    let mut run = Run::new(choices, keys, storage);
     if indexes_labels {
         run.cache.index_labels();
     }
@@ -53,8 +63,21 @@ pub fn hush_expected_panics() {
     });
 }
 
+/// A few KB: much of it as other keys have it, some as this key's other versions, and with time all of it other than it was.
+fn filler(key: &ObjectKey, now: u64, at: u64) -> String {
+    let words = |seed: u64, count: usize| {
+        let mut random = fastrand::Rng::with_seed(seed);
+        (0..count).map(|_| format!("{:x} ", random.u32(..))).collect::<String>()
+    };
+    let shape = key.as_str().bytes().map(u64::from).sum::<u64>() % 7;
+    words(shape + now / 700 * 7, 30 + 70 * shape as usize) + &words(1_000 + at, 6)
+}
+
 struct Run<'c> {
     choices: Choices<'c>,
+    storage: Option<&'c dyn Storage>,
+    /// What was put into the storage.
+    kept: Vec<(Weak<Object>, String)>,
     keys: Vec<ObjectKey>,
     /// The server's clock.
     now: u64,
@@ -70,7 +93,7 @@ struct Run<'c> {
 }
 
 impl<'c> Run<'c> {
-    fn new(mut choices: Choices<'c>, keys: usize) -> Self {
+    fn new(mut choices: Choices<'c>, keys: usize, storage: Option<&'c dyn Storage>) -> Self {
         let keys = (0..keys).map(|at| {
             let namespace = ["n0/", "n1/", "n2/", "n3/", ""][choices.below(5)];
             format!("{namespace}o{at}").parse().unwrap()
@@ -80,6 +103,8 @@ impl<'c> Run<'c> {
         let cache = store.cache();
         Self {
             choices,
+            storage,
+            kept: Vec::new(),
             keys,
             now: 100,
             store,
@@ -116,7 +141,15 @@ impl<'c> Run<'c> {
         let kinds = if choices.below(8) == 7 { 8 } else { 6 };
         let tags: Vec<_> = (0..count).map(|_| TAGS[choices.below(kinds)]).collect();
         let uid = ["u1", "u2"][choices.below(2)];
-        Pod { key: key.as_str(), version: &at.to_string(), uid, labels: &labels, tags: &tags }.object()
+        let version = at.to_string();
+        let pod = Pod { key: key.as_str(), version: &version, uid, labels: &labels, tags: &tags, filler: "" };
+        let Some(storage) = self.storage else { return pod.object() };
+        let filler = filler(key, self.now, at);
+        let json = Pod { filler: &filler, ..pod }.json();
+        let object = Object::from_json(json.as_bytes()).unwrap().kept_in(storage).unwrap();
+        let object = Arc::new(object);
+        self.kept.push((Arc::downgrade(&object), json));
+        object
     }
 
     fn source(&mut self) -> Option<SourceId> {
@@ -270,6 +303,11 @@ impl<'c> Run<'c> {
 
     fn check(&mut self) {
         self.store.validate();
+        self.kept.retain(|(object, json)| {
+            let object = object.upgrade();
+            assert!(object.as_ref().is_none_or(|object| *object.bytes().unwrap() == *json.as_bytes()));
+            object.is_some()
+        });
         assert_eq!(self.store.resource_version(), self.model.resource_version());
         self.model.check(&self.cache.snapshot(), &self.keys, self.index.as_ref());
         if let Some((snapshot, model)) = self.choices.pick(&self.earlier) {

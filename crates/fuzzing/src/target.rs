@@ -1,6 +1,6 @@
 //! What can be fuzzed, by name.
 
-use crate::{json, lists, mailbox, seeds, selectors, store, watches};
+use crate::{json, lists, mailbox, protobuf, seeds, selectors, store, watches};
 
 /// One thing that takes any bytes, and panics where it breaks a promise.
 #[derive(Debug, Clone, Copy)]
@@ -14,11 +14,12 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 5] = [
+pub const TARGETS: [Target; 6] = [
     Target { name: "list_decoder", run: lists::run, example: lists::example },
     Target { name: "watch_decoder", run: watches::run, example: watches::example },
     Target { name: "selectors", run: selectors::run, example: selectors::example },
     Target { name: "store", run: store::run, example: |seed| seeds::bytes(seed, 400) },
+    Target { name: "protobuf", run: protobuf::run, example: protobuf::example },
     Target { name: "mailbox", run: mailbox::run, example: |seed| seeds::bytes(seed, 400) },
 ];
 

@@ -33,6 +33,11 @@ fn c8_any_operations_of_a_store() {
 }
 
 #[test]
+fn any_object_in_protobuf() {
+    briefly("protobuf", 500);
+}
+
+#[test]
 fn h1_any_story_of_a_mailbox() {
     briefly("mailbox", 1_500);
 }

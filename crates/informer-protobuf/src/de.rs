@@ -8,8 +8,8 @@ use serde::forward_to_deserialize_any;
 
 use crate::error::{Cause, Error};
 use crate::kind::Kind;
-use crate::members::Members;
-use crate::node::{List, Map, Node, Object};
+use crate::members::{Members, Place};
+use crate::node::{List, Map, Node};
 use crate::number::Number;
 use crate::part::Part;
 
@@ -34,7 +34,11 @@ impl<'de> Deserializer<'de> for Node<'de> {
             Self::Bytes(bytes) => visitor.visit_string(STANDARD.encode(bytes)),
             Self::Time(stamp) => stamp.text(|text| visitor.visit_str(text)),
             Self::Json(json, _) => carried(json, |json| json.deserialize_any(visitor)),
-            Self::Object(object) => visitor.visit_map(ObjectAccess::new(object)?),
+            Self::Object(object) => {
+                let mut members = object.members();
+                members.note()?;
+                visitor.visit_map(ObjectAccess::new(object.kind, &mut members))
+            }
             Self::List(list) => visitor.visit_seq(list),
             Self::Map(map) => visitor.visit_map(MapEntries { map, value: None }),
         }
@@ -67,7 +71,9 @@ impl<'de> Deserializer<'de> for Node<'de> {
             Self::Text(text) => visitor.visit_enum(BorrowedStrDeserializer::new(text.text()?)),
             Self::Json(json, _) => carried(json, |json| json.deserialize_enum(name, variants, visitor)),
             Self::Object(object) => {
-                visitor.visit_enum(MapAccessDeserializer::new(ObjectAccess::new(object)?))
+                let mut members = object.members();
+                members.note()?;
+                visitor.visit_enum(MapAccessDeserializer::new(ObjectAccess::new(object.kind, &mut members)))
             }
             other => other.deserialize_any(visitor),
         }
@@ -94,27 +100,26 @@ fn carried<'de, T>(
 }
 
 /// An object's members; a whole object says first what it is.
-struct ObjectAccess<'de> {
+struct ObjectAccess<'de, 'members> {
     kind: Option<Kind>,
     api_version: Option<Kind>,
-    members: Members<'de>,
-    value: Pending<'de>,
+    members: &'members mut Members<'de>,
+    value: Pending,
 }
 
-enum Pending<'de> {
-    Nothing,
+/// Whose value is next.
+enum Pending {
     Own(&'static str),
-    Member(Node<'de>, &'static str, usize),
+    Member(Place),
 }
 
-impl<'de> ObjectAccess<'de> {
-    fn new(object: Object<'de>) -> Result<Self, Error> {
-        let (kind, api_version) = (object.kind, object.kind);
-        Ok(Self { kind, api_version, members: object.members()?, value: Pending::Nothing })
+impl<'de, 'members> ObjectAccess<'de, 'members> {
+    fn new(kind: Option<Kind>, members: &'members mut Members<'de>) -> Self {
+        Self { kind, api_version: kind, members, value: Pending::Own("") }
     }
 }
 
-impl<'de> MapAccess<'de> for ObjectAccess<'de> {
+impl<'de> MapAccess<'de> for ObjectAccess<'de, '_> {
     type Error = Error;
 
     #[inline]
@@ -126,19 +131,26 @@ impl<'de> MapAccess<'de> for ObjectAccess<'de> {
             self.value = Pending::Own(kind.api_version());
             "apiVersion"
         } else {
-            let Some((member, node, at)) = self.members.next()? else { return Ok(None) };
-            self.value = Pending::Member(node, member.name(), at);
-            member.name()
+            let Some(place) = self.members.next()? else { return Ok(None) };
+            self.value = Pending::Member(place);
+            place.member.name()
         };
         seed.deserialize(BorrowedStrDeserializer::new(name)).map(Some)
     }
 
     #[inline]
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Error> {
-        match std::mem::replace(&mut self.value, Pending::Nothing) {
-            Pending::Member(node, name, at) => seed.deserialize(node).map_err(|error| error.within(name, at)),
+        match &self.value {
+            Pending::Member(place) => {
+                let (name, at) = (place.member.name(), place.at);
+                let node = self.members.node(place).map_err(|error| error.within(name, at))?;
+                let mut value = seed.deserialize(node);
+                if let Err(error) = &mut value {
+                    error.locate(name, at);
+                }
+                value
+            }
             Pending::Own(text) => seed.deserialize(BorrowedStrDeserializer::new(text)),
-            Pending::Nothing => seed.deserialize(Node::Null),
         }
     }
 }
@@ -168,6 +180,9 @@ impl<'de> SeqAccess<'de> for List<'de> {
     type Error = Error;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Error> {
-        self.next()?.map(|node| seed.deserialize(node)).transpose()
+        match self.next()? {
+            Some(node) => Ok(Some(seed.deserialize(node)?)),
+            None => Ok(None),
+        }
     }
 }

@@ -53,9 +53,15 @@ impl Error {
     /// The innermost place counts.
     #[cold]
     pub(crate) fn within(mut self, member: &'static str, at: usize) -> Self {
+        self.locate(member, at);
+        self
+    }
+
+    /// The same in place: a result that is looked at where it is need not be moved, and decoded values can be large.
+    #[cold]
+    pub(crate) fn locate(&mut self, member: &'static str, at: usize) {
         self.0.member.get_or_insert(member);
         self.0.at.get_or_insert(at);
-        self
     }
 
     /// The bytes are not what a server sends: no type could be read from them.

@@ -46,11 +46,13 @@ fn object(object: Object<'_>, json: &mut Vec<u8>) -> Result<(), Error> {
         text::write(Part { bytes: kind.api_version().as_bytes(), base: 0 }, json)?;
         separator = b',';
     }
-    let mut members = object.members()?;
-    while let Some((member, node, at)) = members.next()? {
+    let mut members = object.members();
+    members.note()?;
+    while let Some(place) = members.next()? {
         json.push(separator);
-        json.extend_from_slice(member.label().as_bytes());
-        write(node, json).map_err(|error| error.within(member.name(), at))?;
+        json.extend_from_slice(place.member.label().as_bytes());
+        let written = members.node(&place).and_then(|node| write(node, json));
+        written.map_err(|error| error.within(place.member.name(), place.at))?;
         separator = b',';
     }
     close(separator, *b"{}", json);

@@ -4,138 +4,187 @@
 //! come in their order whatever that of the fields is, and none is looked for twice.
 //!
 //! Messages that no server writes are read as protobuf has it: of a value given twice the last one counts, and lists may be
-//! interrupted by other fields. Two things are refused instead: a message given twice (protobuf would merge it), and
-//! an interrupted list among inlined fields.
+//! interrupted by other fields. One thing is refused instead: a message given twice, which protobuf would merge.
 
 use crate::error::Error;
-use crate::node::{Node, Source};
+use crate::node::{Node, Run, Source};
 use crate::part::Part;
 use crate::schema::{MEMBERS_MAX, Many, Member, Message, Of, Presence, Slot};
-use crate::wire::{Field, Fields, Value};
+use crate::wire::{Span, Value};
 
 /// A walk over a message's members.
 pub(crate) struct Members<'a> {
     of: &'static Message,
     part: Part<'a>,
     room: u8,
-    /// Where each member's field begins, the first of a list's, and how many fields it has.
-    fields: [(u32, u32); MEMBERS_MAX],
+    /// Where each member's field begins, the first one of a list.
+    starts: [u32; MEMBERS_MAX],
     present: u64,
+    /// Lists with other fields between theirs.
+    interrupted: u64,
     /// What is still to come.
     left: u64,
+    inlined: [Inlined; INLINED_MAX],
+}
+
+/// A message whose fields are members of the one around it.
+#[derive(Clone, Copy, Default)]
+struct Inlined {
+    ranks: u64,
+    /// Where it ends, from where the message around it begins.
+    end: usize,
+}
+
+/// One in the other: a rule, with its operations, with its names.
+const INLINED_MAX: usize = 2;
+
+/// One of them, and where it is.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) member: &'static Member,
+    rank: usize,
+    /// In the whole object.
+    pub(crate) at: usize,
 }
 
 impl<'a> Members<'a> {
-    /// `room` levels of JSON may lie below the members.
-    pub(crate) fn of(of: &'static Message, part: Part<'a>, room: u8) -> Result<Self, Error> {
-        let fields = [(0, 0); MEMBERS_MAX];
-        let mut members = Self { of, part, room, fields, present: 0, left: 0 };
-        members.note(of, part, 0)?;
-        members.left = members.present | of.always;
-        Ok(members)
+    /// Of this message; they have to be noted. `room` levels of JSON may lie below them.
+    pub(crate) fn new(of: &'static Message, part: Part<'a>, room: u8) -> Self {
+        let (starts, inlined) = ([0; MEMBERS_MAX], [Inlined::default(); INLINED_MAX]);
+        Self { of, part, room, starts, present: 0, interrupted: 0, left: 0, inlined }
     }
 
-    /// Notes the fields of a message whose members begin with that rank.
-    fn note(&mut self, of: &'static Message, part: Part<'a>, base: u8) -> Result<(), Error> {
-        let mut fields = Fields::new(part.bytes);
+    /// Looks where they are.
+    pub(crate) fn note(&mut self) -> Result<(), Error> {
+        self.note_fields(self.of, 0, self.part.bytes.len(), 0)?;
+        self.left = self.present | self.of.always;
+        Ok(())
+    }
+
+    /// Between these positions are the fields of a message whose members begin with that rank.
+    fn note_fields(&mut self, of: &'static Message, start: usize, end: usize, base: u8) -> Result<(), Error> {
+        let message = self.part.bytes.get(..end).unwrap_or_default();
+        let mut at = start;
         let mut last = 0;
-        loop {
-            let at = fields.offset();
-            let Some(field) = fields.next() else { return Ok(()) };
-            let Field { number, value } = field.map_err(|error| part.wire(error))?;
-            match of.slot(number) {
+        while at < end {
+            let span = Span::at(message, at).map_err(|error| self.part.wire(error))?;
+            match of.slot(span.number) {
                 Some(Slot::Member(rank)) => {
                     let rank = usize::from(base + rank);
-                    let is_interrupted = last != number && base > 0;
-                    self.note_member(rank, part.inner(&[], at), is_interrupted)?;
+                    if self.present & (1 << rank) == 0 {
+                        self.present |= 1 << rank;
+                        self.set_start(rank, at);
+                    } else {
+                        self.note_again(rank, at, last != span.number)?;
+                    }
                 }
-                Some(Slot::Inline(of, rank)) => {
-                    let Value::Bytes(bytes) = value else {
-                        return Err(part.inner(&[], at).malformed(WIRE_TYPE));
-                    };
-                    self.inline(of, part.inner(bytes, fields.offset() - bytes.len()), base + rank)?;
-                }
+                Some(Slot::Inline(of, rank)) => self.note_inlined(of, base + rank, span, message)?,
                 None => {}
             }
-            last = number;
-        }
-    }
-
-    #[inline]
-    fn note_member(&mut self, rank: usize, at: Part<'a>, is_interrupted: bool) -> Result<(), Error> {
-        let Some(entry) = self.fields.get_mut(rank) else { return Ok(()) };
-        // Positions fit: `Part::whole` has seen to it.
-        let start = u32::try_from(at.base - self.part.base).unwrap_or(u32::MAX);
-        if self.present & (1 << rank) == 0 {
-            self.present |= 1 << rank;
-            *entry = (start, 1);
-            return Ok(());
-        }
-        match self.of.members().get(rank) {
-            Some(Member { many: Many::One, of: Of::Message(_), .. }) => return Err(at.malformed(TWICE)),
-            Some(Member { many: Many::One, .. }) => entry.0 = start,
-            _ if is_interrupted => return Err(at.malformed("an inlined list is interrupted")),
-            _ => entry.1 += 1,
+            last = span.number;
+            at = span.end;
         }
         Ok(())
     }
 
-    #[cold]
-    fn inline(&mut self, of: &'static Message, part: Part<'a>, base: u8) -> Result<(), Error> {
-        let count = of.members().len();
-        let bits = u64::MAX.checked_shr(64 - u32::try_from(count).unwrap_or(64)).unwrap_or(0);
-        if self.present & (bits << base) != 0 {
-            return Err(part.malformed(TWICE));
+    #[inline]
+    fn set_start(&mut self, rank: usize, at: usize) {
+        if let Some(start) = self.starts.get_mut(rank) {
+            // It fits: `Part::whole` has seen to it.
+            *start = u32::try_from(at).unwrap_or(u32::MAX);
         }
-        self.note(of, part, base)
     }
 
-    /// The next member, and where it stands.
+    /// One that was there before.
+    fn note_again(&mut self, rank: usize, at: usize, is_interrupted: bool) -> Result<(), Error> {
+        match self.of.members().get(rank) {
+            Some(Member { many: Many::One, of: Of::Message(_), .. }) => {
+                return Err(self.part.inner(&[], at).malformed(TWICE));
+            }
+            Some(Member { many: Many::One, .. }) => self.set_start(rank, at),
+            _ if is_interrupted => self.interrupted |= 1 << rank,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn note_inlined(
+        &mut self,
+        of: &'static Message,
+        base: u8,
+        span: Span,
+        message: &[u8],
+    ) -> Result<(), Error> {
+        let at = self.part.inner(&[], span.start);
+        let Value::Bytes(_) = span.value(message) else { return Err(at.malformed(WIRE_TYPE)) };
+        let count = u32::try_from(of.members().len()).unwrap_or(u32::MAX);
+        let ranks = u64::MAX.checked_shr(u64::BITS - count).unwrap_or(0) << base;
+        let inlined = Inlined { ranks, end: span.end };
+        if self.inlined.iter().any(|known| known.ranks == ranks) {
+            return Err(at.malformed(TWICE));
+        }
+        match self.inlined.iter_mut().find(|known| known.ranks == 0) {
+            Some(place) => *place = inlined,
+            None => return Err(at.malformed("too many messages are inlined")),
+        }
+        self.note_fields(of, span.start, span.end, base)
+    }
+
+    /// The next member that JSON has.
     #[inline]
-    pub(crate) fn next(&mut self) -> Result<Option<(&'static Member, Node<'a>, usize)>, Error> {
+    pub(crate) fn next(&mut self) -> Result<Option<Place>, Error> {
         while self.left != 0 {
             let rank = self.left.trailing_zeros() as usize;
             self.left &= self.left - 1;
-            let is_present = self.present & (1 << rank) != 0;
-            let (Some(member), Some(&(start, count))) = (self.of.members().get(rank), self.fields.get(rank))
-            else {
+            let (Some(member), Some(&start)) = (self.of.members().get(rank), self.starts.get(rank)) else {
                 continue;
             };
-            let node =
-                if is_present { self.given(member, start, count)? } else { Some(self.absent(member)?) };
-            if let Some(node) = node {
-                return Ok(Some((member, node, self.part.base + start as usize)));
+            let place = Place { member, rank, at: self.part.base + start as usize };
+            if !self.is_left_out(&place).map_err(|error| error.within(member.name(), place.at))? {
+                return Ok(Some(place));
             }
         }
         Ok(None)
     }
 
-    /// A member that the message has; none if JSON leaves it out.
     #[inline]
-    fn given(&self, member: &'static Member, start: u32, count: u32) -> Result<Option<Node<'a>>, Error> {
-        let at = start as usize;
-        let source = Source { of: member.of, room: self.room };
-        match member.many {
-            Many::One => {
-                let (value, part) = field_at(self.part, at)?;
-                let is_left_out = match member.presence {
-                    Presence::NotEmpty => is_empty(value),
-                    // Times alone are so, and the zero time has no bytes.
-                    Presence::NotZero => is_empty(value) || source.read(value, part)?.is_null(),
-                    Presence::Always | Presence::Nullable | Presence::Given => false,
-                };
-                if is_left_out { Ok(None) } else { source.read(value, part).map(Some) }
+    fn is_left_out(&self, place: &Place) -> Result<bool, Error> {
+        match (place.member.presence, place.member.many) {
+            (Presence::NotEmpty, Many::One) => {
+                field_at(self.part, self.start(place.rank)).map(|(value, _)| is_empty(value))
             }
-            Many::List => source.list(self.part, at, count).map(Some),
-            Many::Map => source.map(self.part, at, count).map(Some),
+            // Times alone are so; one without bytes is the zero time.
+            (Presence::NotZero, Many::One) => self.node(place).map(|node| node.is_null()),
+            _ => Ok(false),
         }
     }
 
-    fn absent(&self, member: &'static Member) -> Result<Node<'a>, Error> {
-        match (member.presence, member.many) {
-            (Presence::Always, Many::One) => Source { of: member.of, room: self.room }.zero(self.part),
-            _ => Ok(Node::Null),
+    /// A member's value, or what JSON has without one.
+    #[inline]
+    pub(crate) fn node(&self, place: &Place) -> Result<Node<'a>, Error> {
+        let Place { member, rank, .. } = *place;
+        let source = Source { of: member.of, room: self.room };
+        let bit = 1 << rank;
+        if self.present & bit == 0 {
+            return match (member.presence, member.many) {
+                (Presence::Always, Many::One) => source.zero(self.part),
+                _ => Ok(Node::Null),
+            };
         }
+        if member.many == Many::One {
+            let (value, part) = field_at(self.part, self.start(rank))?;
+            return source.read(value, part);
+        }
+        let end =
+            self.inlined.iter().filter(|inlined| inlined.ranks & bit != 0).map(|inlined| inlined.end).min();
+        let bytes = self.part.bytes.get(..end.unwrap_or(self.part.bytes.len())).unwrap_or_default();
+        let run = Run::new(self.part.inner(bytes, 0), self.start(rank), self.interrupted & bit != 0);
+        if member.many == Many::List { source.list(run) } else { source.map(run) }
+    }
+
+    #[inline]
+    fn start(&self, rank: usize) -> usize {
+        self.starts.get(rank).map_or(0, |&start| start as usize)
     }
 }
 
@@ -145,15 +194,10 @@ pub(crate) const WIRE_TYPE: &str = "a field has another wire type than its kind 
 /// The value of the field that begins there, and its bytes.
 #[inline]
 pub(crate) fn field_at(part: Part<'_>, at: usize) -> Result<(Value<'_>, Part<'_>), Error> {
-    let mut fields = Fields::from(part.bytes, at);
-    match fields.next() {
-        Some(Ok(Field { value: Value::Bytes(bytes), .. })) => {
-            Ok((Value::Bytes(bytes), part.inner(bytes, fields.offset() - bytes.len())))
-        }
-        Some(Ok(Field { value, .. })) => Ok((value, part.inner(&[], at))),
-        Some(Err(error)) => Err(part.wire(error)),
-        None => Err(part.inner(&[], at).malformed("the message ends early")),
-    }
+    let span = Span::at(part.bytes, at).map_err(|error| part.wire(error))?;
+    let value = span.value(part.bytes);
+    let bytes = if let Value::Bytes(bytes) = value { bytes } else { &[] };
+    Ok((value, part.inner(bytes, span.start)))
 }
 
 /// Zero counts as empty.

@@ -8,7 +8,7 @@ use crate::members::{Members, WIRE_TYPE, field_at};
 use crate::part::Part;
 use crate::schema::{Form, Message, Of};
 use crate::time::Stamp;
-use crate::wire::{Field, Fields, Value, varint};
+use crate::wire::{Span, Value, varint};
 
 /// A value of JSON, as much of it as was read.
 pub(crate) enum Node<'a> {
@@ -63,8 +63,10 @@ pub(crate) struct Object<'a> {
 }
 
 impl<'a> Object<'a> {
-    pub(crate) fn members(&self) -> Result<Members<'a>, Error> {
-        Members::of(self.message, self.part, self.room)
+    /// To be noted.
+    #[inline]
+    pub(crate) fn members(&self) -> Members<'a> {
+        Members::new(self.message, self.part, self.room)
     }
 }
 
@@ -110,18 +112,14 @@ impl Source {
         }
     }
 
-    pub(crate) fn list(self, part: Part<'_>, at: usize, count: u32) -> Result<Node<'_>, Error> {
-        let room = below(self.room, part)?;
-        Ok(Node::List(List {
-            source: Self { room, ..self },
-            fields: Run::new(part, at, count),
-            packed: None,
-        }))
+    pub(crate) fn list(self, fields: Run<'_>) -> Result<Node<'_>, Error> {
+        let room = below(self.room, fields.part)?;
+        Ok(Node::List(List { source: Self { room, ..self }, fields, packed: (0, 0) }))
     }
 
-    pub(crate) fn map(self, part: Part<'_>, at: usize, count: u32) -> Result<Node<'_>, Error> {
-        let room = below(self.room, part)?;
-        Ok(Node::Map(Map { source: Self { room, ..self }, fields: Run::new(part, at, count) }))
+    pub(crate) fn map(self, fields: Run<'_>) -> Result<Node<'_>, Error> {
+        let room = below(self.room, fields.part)?;
+        Ok(Node::Map(Map { source: Self { room, ..self }, fields }))
     }
 
     #[inline]
@@ -174,13 +172,11 @@ impl Source {
     /// Those that are one of their fields.
     fn one_of<'a>(self, form: Form, message: &'static Message, part: Part<'a>) -> Result<Node<'a>, Error> {
         let mut nodes = [None, None];
-        let mut members = Members::of(message, part, self.room)?;
-        let mut index = 0;
-        while let Some((_, node, _)) = members.next()? {
-            if let Some(place) = nodes.get_mut(index) {
-                *place = (!node.is_null()).then_some(node);
-            }
-            index += 1;
+        let mut members = Members::new(message, part, self.room);
+        members.note()?;
+        for node in &mut nodes {
+            let Some(place) = members.next()? else { break };
+            *node = Some(members.node(&place)?).filter(|node| !node.is_null());
         }
         let [first, second] = nodes;
         Ok(match form {
@@ -196,7 +192,7 @@ impl Source {
     /// What was written although it has nothing in it is not `null`.
     fn empty_list<'a>(self, message: &'static Message, part: Part<'a>) -> Result<Node<'a>, Error> {
         match message.members().first() {
-            Some(member) => Self { of: member.of, ..self }.list(part, 0, 0),
+            Some(member) => Self { of: member.of, ..self }.list(Run::new(part.inner(&[], 0), 0, false)),
             None => Ok(Node::Null),
         }
     }
@@ -218,18 +214,20 @@ struct Scalars<'a> {
 impl<'a> Scalars<'a> {
     fn read(part: Part<'a>) -> Result<Self, Error> {
         let mut scalars = Self::default();
-        let mut fields = Fields::new(part.bytes);
-        while let Some(field) = fields.next() {
-            let Field { number, value } = field.map_err(|error| part.wire(error))?;
-            let index = number as usize - 1;
-            match value {
-                Value::Varint(number) => scalars.numbers.get_mut(index).map(|place| *place = number),
-                Value::Bytes(bytes) => {
-                    let bytes = part.inner(bytes, fields.offset() - bytes.len());
-                    scalars.bytes.get_mut(index).map(|place| *place = Some(bytes))
+        let mut at = 0;
+        while at < part.bytes.len() {
+            let span = Span::at(part.bytes, at).map_err(|error| part.wire(error))?;
+            let index = span.number as usize - 1;
+            if let (Some(number), Some(bytes)) =
+                (scalars.numbers.get_mut(index), scalars.bytes.get_mut(index))
+            {
+                match span.value(part.bytes) {
+                    Value::Varint(value) => *number = value,
+                    Value::Bytes(value) => *bytes = Some(part.inner(value, span.start)),
+                    Value::Fixed64(_) | Value::Fixed32(_) => {}
                 }
-                Value::Fixed64(_) | Value::Fixed32(_) => None,
-            };
+            }
+            at = span.end;
         }
         Ok(scalars)
     }
@@ -237,35 +235,38 @@ impl<'a> Scalars<'a> {
 
 /// The fields of one number.
 #[derive(Clone, Copy)]
-struct Run<'a> {
+pub(crate) struct Run<'a> {
     part: Part<'a>,
     at: usize,
-    number: Option<u32>,
-    left: u32,
+    /// 0 before the first.
+    number: u32,
+    is_interrupted: bool,
 }
 
 impl<'a> Run<'a> {
-    /// So many, the first of them there.
-    fn new(part: Part<'a>, at: usize, left: u32) -> Self {
-        Self { part, at, number: None, left }
+    /// From the one on that begins there.
+    pub(crate) fn new(part: Part<'a>, at: usize, is_interrupted: bool) -> Self {
+        Self { part, at, number: 0, is_interrupted }
     }
 
+    /// Of the next one.
+    #[inline]
     fn next(&mut self) -> Result<Option<(Value<'a>, Part<'a>)>, Error> {
-        let mut fields = Fields::from(self.part.bytes, self.at);
-        while self.left > 0 {
-            let at = fields.offset();
-            let Some(field) = fields.next() else { break };
-            let Field { number, value } = field.map_err(|error| self.part.wire(error))?;
-            // Others lie between if the list is interrupted.
-            if number == *self.number.get_or_insert(number) {
-                self.left -= 1;
-                self.at = fields.offset();
-                let part = match value {
-                    Value::Bytes(bytes) => self.part.inner(bytes, self.at - bytes.len()),
-                    _ => self.part.inner(&[], at),
-                };
-                return Ok(Some((value, part)));
+        while self.at < self.part.bytes.len() {
+            let span = Span::at(self.part.bytes, self.at).map_err(|error| self.part.wire(error))?;
+            if self.number == 0 {
+                self.number = span.number;
             }
+            if span.number == self.number {
+                self.at = span.end;
+                let value = span.value(self.part.bytes);
+                let bytes = if let Value::Bytes(bytes) = value { bytes } else { &[] };
+                return Ok(Some((value, self.part.inner(bytes, span.start))));
+            }
+            if !self.is_interrupted {
+                break;
+            }
+            self.at = span.end;
         }
         Ok(None)
     }
@@ -276,30 +277,36 @@ impl<'a> Run<'a> {
 pub(crate) struct List<'a> {
     source: Source,
     fields: Run<'a>,
-    /// Numbers may stand in one field.
-    packed: Option<Part<'a>>,
+    /// Numbers may stand in one field: where what is left of it begins, and where it ends.
+    packed: (u32, u32),
 }
 
 impl<'a> List<'a> {
+    #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<Node<'a>>, Error> {
         loop {
-            if let Some(packed) = self.packed.take().filter(|packed| !packed.bytes.is_empty()) {
-                return self.unpack(packed).map(Some);
+            if self.packed.0 < self.packed.1 {
+                return self.unpack().map(Some);
             }
             let Some((value, part)) = self.fields.next()? else { return Ok(None) };
             let is_number = matches!(self.source.of, Of::Bool | Of::Int32 | Of::Int64);
             if is_number && matches!(value, Value::Bytes(_)) {
-                self.packed = Some(part);
+                let start = part.base - self.fields.part.base;
+                let position = |at| u32::try_from(at).unwrap_or(u32::MAX);
+                self.packed = (position(start), position(start + part.bytes.len()));
             } else {
                 return self.source.read(value, part).map(Some);
             }
         }
     }
 
-    fn unpack(&mut self, packed: Part<'a>) -> Result<Node<'a>, Error> {
+    fn unpack(&mut self) -> Result<Node<'a>, Error> {
+        let (start, end) = (self.packed.0 as usize, self.packed.1 as usize);
+        let packed = self.fields.part;
+        let packed = packed.inner(packed.bytes.get(start..end).unwrap_or_default(), start);
         let number = varint(packed.bytes).map_err(|error| packed.wire(error))?;
         let (number, length) = number.ok_or_else(|| packed.malformed("a list of numbers ends early"))?;
-        self.packed = Some(packed.inner(packed.bytes.get(length..).unwrap_or_default(), length));
+        self.packed.0 += u32::try_from(length).unwrap_or(u32::MAX);
         self.source.read(Value::Varint(number), packed)
     }
 }
@@ -316,18 +323,16 @@ impl<'a> Map<'a> {
         let Some((value, entry)) = self.fields.next()? else { return Ok(None) };
         let Value::Bytes(_) = value else { return Err(entry.malformed(WIRE_TYPE)) };
         let (mut key, mut value) = (entry.inner(&[], 0), None);
-        let mut fields = Fields::new(entry.bytes);
-        loop {
-            let at = fields.offset();
-            let Some(field) = fields.next() else { break };
-            match field.map_err(|error| entry.wire(error))? {
-                Field { number: 1, value: Value::Bytes(bytes) } => {
-                    key = entry.inner(bytes, fields.offset() - bytes.len());
-                }
-                Field { number: 1, .. } => return Err(entry.malformed(WIRE_TYPE)),
-                Field { number: 2, .. } => value = Some(at),
+        let mut at = 0;
+        while at < entry.bytes.len() {
+            let span = Span::at(entry.bytes, at).map_err(|error| entry.wire(error))?;
+            match (span.number, span.value(entry.bytes)) {
+                (1, Value::Bytes(bytes)) => key = entry.inner(bytes, span.start),
+                (1, _) => return Err(entry.malformed(WIRE_TYPE)),
+                (2, _) => value = Some(at),
                 _ => {}
             }
+            at = span.end;
         }
         let node = match value {
             Some(at) => {

@@ -13,11 +13,8 @@ impl Number {
         // The first numbers past 64 bits; minus zero stays what it is.
         const POSITIVE: f64 = 18_446_744_073_709_551_616.0;
         const NEGATIVE: f64 = -9_223_372_036_854_775_808.0;
-        if value.fract() != 0.0
-            || value >= POSITIVE
-            || value < NEGATIVE
-            || value == 0.0 && value.is_sign_negative()
-        {
+        let is_minus_zero = value == 0.0 && value.is_sign_negative();
+        if value.fract() != 0.0 || !(NEGATIVE..POSITIVE).contains(&value) || is_minus_zero {
             Self::Float(value)
         } else if value >= 0.0 {
             #[expect(

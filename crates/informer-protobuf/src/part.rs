@@ -21,10 +21,12 @@ impl<'a> Part<'a> {
     }
 
     /// What begins `at` bytes from here.
+    #[inline]
     pub(crate) fn inner(self, bytes: &'a [u8], at: usize) -> Self {
         Self { bytes, base: self.base + at }
     }
 
+    #[inline]
     pub(crate) fn text(self) -> Result<&'a str, Error> {
         std::str::from_utf8(self.bytes).map_err(|_| self.malformed("a string is not UTF-8"))
     }

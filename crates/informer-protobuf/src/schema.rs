@@ -132,11 +132,13 @@ mod table {
 pub(crate) use table::PARTIAL_OBJECT_METADATA;
 
 impl Message {
+    #[inline]
     pub(crate) fn numbered(number: u16) -> Option<&'static Self> {
         table::MESSAGES.get(usize::from(number))
     }
 
     /// Its members, in the order of JSON.
+    #[inline]
     pub(crate) fn members(&self) -> &'static [Member] {
         let at = usize::from(self.members_at);
         table::MEMBERS.get(at..at + usize::from(self.members)).unwrap_or_default()
@@ -165,6 +167,7 @@ impl Member {
         table::NAMES.get(at..at + usize::from(self.name_length) + r#""":"#.len()).unwrap_or_default()
     }
 
+    #[inline]
     pub(crate) fn name(&self) -> &'static str {
         let at = usize::from(self.name_at) + 1;
         table::NAMES.get(at..at + usize::from(self.name_length)).unwrap_or_default()

@@ -50,8 +50,9 @@ const VARINT_BYTES: usize = 10;
 /// The number has more than 64 bits.
 #[inline]
 pub fn varint(bytes: &[u8]) -> Result<Option<(u64, usize)>, Malformed> {
-    match bytes.first() {
-        Some(&byte) if byte < 0x80 => Ok(Some((u64::from(byte), 1))),
+    match *bytes {
+        [byte @ ..0x80, ..] => Ok(Some((byte.into(), 1))),
+        [low, high @ ..0x80, ..] => Ok(Some((u64::from(low & 0x7f) | u64::from(high) << 7, 2))),
         _ => long_varint(bytes),
     }
 }
@@ -140,53 +141,10 @@ impl<'a> Fields<'a> {
     }
 
     #[inline]
-    fn rest(&self) -> &'a [u8] {
-        self.message.get(self.at..).unwrap_or_default()
-    }
-
-    #[inline]
-    fn varint(&mut self) -> Result<u64, Malformed> {
-        match varint(self.rest()) {
-            Ok(Some((number, length))) => {
-                self.at += length;
-                Ok(number)
-            }
-            Ok(None) => Err(Malformed::new(ENDS_EARLY, self.message.len())),
-            Err(error) => Err(Malformed { at: self.at, ..error }),
-        }
-    }
-
-    #[inline]
-    fn bytes(&mut self, length: u64) -> Result<&'a [u8], Malformed> {
-        let bytes = usize::try_from(length).ok().and_then(|length| self.rest().get(..length));
-        let bytes = bytes.ok_or(Malformed::new(ENDS_EARLY, self.message.len()))?;
-        self.at += bytes.len();
-        Ok(bytes)
-    }
-
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
-        let array = self.rest().first_chunk().ok_or(Malformed::new(ENDS_EARLY, self.message.len()))?;
-        self.at += N;
-        Ok(*array)
-    }
-
-    #[inline]
     fn field(&mut self) -> Result<Field<'a>, Malformed> {
-        let start = self.at;
-        let tag = self.varint()?;
-        let number = u32::try_from(tag >> 3).ok().filter(|number| (1..1 << 29).contains(number));
-        let number = number.ok_or(Malformed::new(NO_NUMBER, start))?;
-        let value = match tag & 7 {
-            0 => Value::Varint(self.varint()?),
-            1 => Value::Fixed64(u64::from_le_bytes(self.array()?)),
-            2 => {
-                let length = self.varint()?;
-                Value::Bytes(self.bytes(length)?)
-            }
-            5 => Value::Fixed32(u32::from_le_bytes(self.array()?)),
-            _ => return Err(Malformed::new(NO_TYPE, start)),
-        };
-        Ok(Field { number, value })
+        let span = Span::at(self.message, self.at)?;
+        self.at = span.end;
+        Ok(Field { number: span.number, value: span.value(self.message) })
     }
 }
 
@@ -215,6 +173,78 @@ impl<'a> Iterator for Fields<'a> {
 
 impl std::iter::FusedIterator for Fields<'_> {}
 
+/// Where a field's value stands.
+#[derive(Clone, Copy)]
+pub(crate) struct Span {
+    pub(crate) number: u32,
+    wire: u8,
+    /// Behind its length, if it has one.
+    pub(crate) start: usize,
+    /// Where the next field begins.
+    pub(crate) end: usize,
+}
+
+const VARINT: u8 = 0;
+const FIXED64: u8 = 1;
+const BYTES: u8 = 2;
+const FIXED32: u8 = 5;
+
+impl Span {
+    /// Of the field that begins there.
+    #[inline]
+    pub(crate) fn at(message: &[u8], at: usize) -> Result<Self, Malformed> {
+        // Most fields have a small number, and are short.
+        if let Some(&[tag @ 8..0x80, first @ ..0x80, ..]) = message.get(at..) {
+            let (number, start) = (u32::from(tag >> 3), at + 2);
+            let end = start + usize::from(first);
+            if tag & 7 == BYTES && end <= message.len() {
+                return Ok(Self { number, wire: BYTES, start, end });
+            }
+            if tag & 7 == VARINT {
+                return Ok(Self { number, wire: VARINT, start: at + 1, end: start });
+            }
+        }
+        Self::of_any(message, at)
+    }
+
+    fn of_any(message: &[u8], at: usize) -> Result<Self, Malformed> {
+        let ends_early = Malformed::new(ENDS_EARLY, message.len());
+        let varint = |at: usize| match varint(message.get(at..).unwrap_or_default()) {
+            Ok(Some((number, length))) => Ok((number, at + length)),
+            Ok(None) => Err(ends_early),
+            Err(error) => Err(Malformed { at, ..error }),
+        };
+        let (tag, start) = varint(at)?;
+        let number = u32::try_from(tag >> 3).ok().filter(|number| (1..1 << 29).contains(number));
+        let number = number.ok_or(Malformed::new(NO_NUMBER, at))?;
+        let wire = u8::try_from(tag & 7).unwrap_or(u8::MAX);
+        let (start, end) = match wire {
+            VARINT => (start, Some(varint(start)?.1)),
+            FIXED64 => (start, start.checked_add(8)),
+            BYTES => {
+                let (length, start) = varint(start)?;
+                (start, usize::try_from(length).ok().and_then(|length| start.checked_add(length)))
+            }
+            FIXED32 => (start, start.checked_add(4)),
+            _ => return Err(Malformed::new(NO_TYPE, at)),
+        };
+        let end = end.filter(|&end| end <= message.len()).ok_or(ends_early)?;
+        Ok(Self { number, wire, start, end })
+    }
+
+    /// What stands there in the message that it is of.
+    #[inline]
+    pub(crate) fn value<'a>(self, message: &'a [u8]) -> Value<'a> {
+        let bytes = message.get(self.start..self.end).unwrap_or_default();
+        match self.wire {
+            BYTES => Value::Bytes(bytes),
+            VARINT => Value::Varint(varint(bytes).ok().flatten().map_or(0, |(number, _)| number)),
+            FIXED64 => Value::Fixed64(bytes.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))),
+            _ => Value::Fixed32(bytes.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -228,7 +258,7 @@ mod tests {
                 bytes.push((rest & 0x7f) as u8 | 0x80);
                 rest >>= 7;
             }
-            bytes.push(rest as u8);
+            bytes.push(u8::try_from(rest).unwrap());
             for length in 0..bytes.len() {
                 assert_eq!(varint(&bytes[..length]), Ok(None), "{number}");
             }

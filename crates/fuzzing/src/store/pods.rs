@@ -19,11 +19,18 @@ pub struct Pod<'a> {
     pub labels: &'a [(&'a str, &'a str)],
     /// What [`tags`] says of it.
     pub tags: &'a [&'a str],
+    /// More, to make it as large as objects are.
+    pub filler: &'a str,
 }
 
 impl Pod<'_> {
-    /// The object.
+    /// The object, its bytes in memory as they are.
     pub fn object(&self) -> Arc<Object> {
+        Arc::new(Object::from_json(self.json().as_bytes()).unwrap())
+    }
+
+    /// The object's JSON.
+    pub fn json(&self) -> String {
         let key: ObjectKey = self.key.parse().unwrap();
         let labels: serde_json::Map<_, _> =
             self.labels.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect();
@@ -33,8 +40,9 @@ impl Pod<'_> {
                 "labels": labels,
             },
             "tags": self.tags,
+            "filler": self.filler,
         });
-        Arc::new(Object::from_json(json.to_string().as_bytes()).unwrap())
+        json.to_string()
     }
 }
 

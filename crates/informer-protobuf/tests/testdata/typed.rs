@@ -72,7 +72,6 @@ fn types_are_read_as_from_json() {
         api::networking::v1::IngressClass,
         api::networking::v1::NetworkPolicy,
         api::node::v1::RuntimeClass,
-        api::policy::v1::PodDisruptionBudget,
         api::rbac::v1::ClusterRole,
         api::rbac::v1::RoleBinding,
         api::resource::v1::DeviceClass,
