@@ -6,6 +6,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use crate::memory::{COUNTS, allocated};
+
 /// Names one object of a resource, as `namespace/name`, or `name` where the resource has no namespaces.
 ///
 /// A clone shares the text: 16 bytes and a reference count.
@@ -60,6 +62,11 @@ impl ObjectKey {
     /// The name within the namespace.
     pub fn name(&self) -> &str {
         self.0.split_once('/').map_or(&self.0, |(_, name)| name)
+    }
+
+    /// The bytes of memory that it takes, beside a reference.
+    pub(crate) fn held_bytes(&self) -> usize {
+        allocated(COUNTS + self.0.len())
     }
 
     /// The whole key as text.

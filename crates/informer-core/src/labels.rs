@@ -1,7 +1,10 @@
 //! An object's labels, small and shared.
 
 use std::fmt;
-use std::sync::Arc;
+use std::hash::BuildHasher;
+use std::sync::{Arc, LazyLock};
+
+use crate::memory::{COUNTS, allocated};
 
 /// The labels of one object, sorted by key, in one allocation.
 ///
@@ -53,11 +56,48 @@ impl Labels {
             .filter_map(|pair| pair.split_once(KEY_END))
     }
 
+    /// The bytes of memory that they take, beside a reference.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.0.as_ref().map_or(0, |text| allocated(COUNTS + text.len()))
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 }
+
+/// The labels that were read last, so that objects with equal ones share them: the pods of one ReplicaSet, say.
+///
+/// Bounded, so that it keeps no more than a few of objects that are gone.
+#[derive(Default)]
+pub(crate) struct RecentLabels(Vec<Labels>);
+
+const RECENT: usize = 64;
+
+impl RecentLabels {
+    /// The same labels, and whether they are shared with an object that had them before.
+    pub(crate) fn share(&mut self, labels: Labels) -> (Labels, bool) {
+        if labels.is_empty() {
+            return (labels, true);
+        }
+        let at = usize::try_from(HASHER.hash_one(&labels) % RECENT as u64).unwrap_or_default();
+        if self.0.len() <= at {
+            self.0.resize(at + 1, Labels::default());
+        }
+        match self.0.get_mut(at) {
+            Some(known) if *known == labels => (known.clone(), true),
+            Some(known) => {
+                known.clone_from(&labels);
+                (labels, false)
+            }
+            None => (labels, false),
+        }
+    }
+}
+
+/// Which of them meet in one place is of no importance.
+static HASHER: LazyLock<hashbrown::DefaultHashBuilder> = LazyLock::new(Default::default);
 
 impl fmt::Display for Labels {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -77,6 +117,23 @@ impl fmt::Debug for Labels {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn equal_labels_are_shared() {
+        let mut recent = RecentLabels::default();
+        let of = |app: &str| Labels::new([("app", app)]);
+        let (first, is_shared) = recent.share(of("cart"));
+        assert!(!is_shared);
+        for at in 0..1_000 {
+            recent.share(of(&at.to_string()));
+            let (again, _) = recent.share(of("cart"));
+            assert_eq!(again, first);
+        }
+        let (first, _) = recent.share(of("cart"));
+        let (again, is_shared) = recent.share(of("cart"));
+        assert!(is_shared && Arc::ptr_eq(&again.0.unwrap(), &first.0.unwrap()));
+        assert!(recent.0.len() <= RECENT);
+    }
 
     #[test]
     fn sorted_last_value_wins() {

@@ -9,6 +9,7 @@ mod interleavings;
 mod key;
 mod labels;
 pub mod mailbox;
+mod memory;
 mod object;
 pub mod reader;
 pub mod reflector;
@@ -25,7 +26,9 @@ pub mod wire;
 pub use change::{Change, Delta, Source};
 pub use key::{InvalidKey, ObjectKey};
 pub use labels::Labels;
-pub use object::{DecodeError, Encoding, Object, PlainStorage, Storage, StorageError, Stored, StoredBytes};
+pub use object::{
+    DecodeError, Encoding, Object, PackedStorage, PlainStorage, Storage, StorageError, Stored, StoredBytes,
+};
 pub use selector::{InvalidSelector, Operator, Requirement, Selector};
 pub use store::{Cache, Checkpoint, Index, Scope, Snapshot, SourceId, Store};
 pub use time::Time;

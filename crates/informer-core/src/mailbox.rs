@@ -6,6 +6,7 @@
 //! ```text
 //!   joining:  the content at the time (from a snapshot)  ->  Synced  ->  the changes since
 //!   before the first sync:          the first content    ->  Synced  ->  the changes since
+//!   loaded:   what was saved  ->  how the first content differs  ->  Synced  ->  the changes since
 //! ```
 
 mod coalesced;

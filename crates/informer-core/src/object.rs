@@ -7,6 +7,7 @@
 
 mod decoded;
 mod encoding;
+mod packed;
 mod storage;
 
 use std::borrow::Cow;
@@ -16,12 +17,15 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::labels::RecentLabels;
+use crate::memory::{COUNTS, allocated};
 use crate::wire::{self, ScanError};
 use crate::{Labels, ObjectKey, ResourceVersion, Uid};
 use decoded::DecodedSlot;
 use encoding::Unfit;
 
 pub use encoding::Encoding;
+pub use packed::PackedStorage;
 pub use storage::{PlainStorage, Storage, StorageError, Stored, StoredBytes};
 
 /// One immutable version of one object.
@@ -40,6 +44,8 @@ pub struct Object {
     uid: Uid,
     resource_version: ResourceVersion,
     labels: Labels,
+    /// Another object's, which accounts for them.
+    shares_labels: bool,
     encoding: Encoding,
     stored: Stored,
     decoded: DecodedSlot,
@@ -86,7 +92,19 @@ impl Object {
         encoding: Encoding,
         stored: Stored,
     ) -> Self {
-        Self { key, uid, resource_version, labels, encoding, stored, decoded: DecodedSlot::default() }
+        let decoded = DecodedSlot::default();
+        Self { key, uid, resource_version, labels, shares_labels: false, encoding, stored, decoded }
+    }
+
+    /// The same version, its labels in memory once for all objects that have equal ones, as far as it is known:
+    /// `former` is what the cache has of the key.
+    pub(crate) fn sharing_labels(self, former: Option<&Self>, recent: &mut RecentLabels) -> Self {
+        let (labels, shares_labels) = match former {
+            // Takes its place, and so accounts for them if that did.
+            Some(former) if former.labels == self.labels => (former.labels.clone(), former.shares_labels),
+            _ => recent.share(self.labels),
+        };
+        Self { labels, shares_labels, ..self }
     }
 
     /// The same version with its bytes kept in `storage`.
@@ -131,6 +149,7 @@ impl Object {
             uid: self.uid.clone(),
             resource_version: self.resource_version.clone(),
             labels: self.labels.clone(),
+            shares_labels: true,
             encoding: self.encoding,
             stored,
             decoded: DecodedSlot::default(),
@@ -194,9 +213,15 @@ impl Object {
         Ok(value)
     }
 
-    /// Bytes of memory that this version holds, without what its metadata shares with others.
+    /// The bytes of memory that this version takes: all that lives as long as it does. Labels that objects share count for
+    /// one of them, decoded values for nobody.
     pub fn held_bytes(&self) -> usize {
-        size_of::<Self>() + self.stored.held_bytes()
+        let labels = if self.shares_labels { 0 } else { self.labels.held_bytes() };
+        allocated(COUNTS + size_of::<Self>())
+            + self.key.held_bytes()
+            + self.uid.held_bytes()
+            + labels
+            + self.stored.held_bytes()
     }
 
     /// Whether the two have the same content, byte for byte in the same encoding, or else as JSON. Not so for one that

@@ -4,10 +4,11 @@
 mod answer;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use informer_protobuf::Kind;
 
+use crate::labels::RecentLabels;
 use crate::reflector::{EventKind, Input};
 use crate::wire::{
     ApiStatus, Bookmark, EventType, ScanError, ScannedMessage, WatchFrame, scan_bookmark, scan_object,
@@ -25,6 +26,7 @@ pub struct Reader {
     /// What the expected objects are in protobuf, if there is such a message.
     protobuf: Option<Kind>,
     transform: Option<Transform>,
+    labels: Mutex<RecentLabels>,
 }
 
 /// The bytes of one object, as an answer has them.
@@ -98,7 +100,7 @@ impl Reader {
         transform: Option<Transform>,
     ) -> Self {
         let protobuf = Kind::of(&expected.api_version, &expected.kind);
-        Self { cache, storage, expected, protobuf, transform }
+        Self { cache, storage, expected, protobuf, transform, labels: Mutex::default() }
     }
 
     /// Whether what is expected can be read in protobuf too.
@@ -202,10 +204,18 @@ impl Reader {
     }
 
     fn read(&self, object: Wire<'_>, trust_versions: bool) -> Result<Read, Unreadable> {
-        match object {
+        let read = match object {
             Wire::Json(json) => self.read_json(json, trust_versions),
             Wire::Protobuf(message) => self.read_protobuf(message, trust_versions),
-        }
+        };
+        Ok(match read? {
+            Read::Kept(object) => {
+                let former = self.cache.get(object.key());
+                let mut recent = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
+                Read::Kept(object.sharing_labels(former.as_deref(), &mut recent))
+            }
+            read => read,
+        })
     }
 
     fn read_json(&self, json: &[u8], trust_versions: bool) -> Result<Read, Unreadable> {

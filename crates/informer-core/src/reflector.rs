@@ -181,8 +181,6 @@ enum State {
     /// A list of one item is under way, only to learn how new the server's state is.
     Probing {
         deadline: Time,
-        /// What follows if it fails.
-        otherwise: Next,
     },
     Waiting {
         until: Time,
@@ -196,10 +194,9 @@ enum State {
 enum Next {
     /// The content anew, in whatever way is right by then.
     Sync,
-    /// The watch from the last version.
+    /// The watch from the last version; of a content that no server has confirmed yet, once the server is known to have
+    /// come as far.
     Watch,
-    /// The same, once the server is known to have come as far.
-    Probe,
 }
 
 /// What outlives each request.
@@ -263,7 +260,7 @@ impl Reflector {
     /// and a watch that is served confirms the content; or it lists, and what differs is a change.
     pub fn resuming(config: ReflectorConfig, seed: u64, from: Resume) -> Self {
         let (next, last_version) = match from {
-            Resume::Watch(version) if !version.is_unset_or_zero() => (Next::Probe, version),
+            Resume::Watch(version) if !version.is_unset_or_zero() => (Next::Watch, version),
             Resume::Watch(version) | Resume::List(version) => (Next::Sync, version),
         };
         let mut reflector = Self::new(config, seed);
@@ -304,7 +301,7 @@ impl Reflector {
             State::Listing(listing) => Some(listing.deadline),
             State::Streaming(streaming) => Some(streaming.deadline),
             State::Watching(watching) => Some(watching.deadline(self.known.synced)),
-            State::Probing { deadline, .. } => Some(*deadline),
+            State::Probing { deadline } => Some(*deadline),
             State::Waiting { until, .. } => Some(*until),
         }
     }
@@ -338,11 +335,10 @@ impl Reflector {
             State::Listing(_) => self.listing_timed_out(now),
             State::Streaming(_) => self.streaming_timed_out(now),
             State::Watching(_) => self.watching_timed_out(now),
-            State::Probing { otherwise, .. } => {
-                let otherwise = *otherwise;
+            State::Probing { .. } => {
                 self.output(Output::Cancel);
                 let limit = self.known.config.response_timeout;
-                self.retry(now, Cause::Silent(limit), None, otherwise);
+                self.retry(now, Cause::Silent(limit), None, Next::Watch);
             }
         }
     }
@@ -350,10 +346,10 @@ impl Reflector {
     fn resume(&mut self, now: Time, next: Next) {
         match next {
             Next::Sync => self.sync(now),
-            Next::Watch => self.watch(now),
-            Next::Probe => {
+            Next::Watch if self.known.synced => self.watch(now),
+            Next::Watch => {
                 self.output(Output::Status(Status::Connecting));
-                self.probe(now, Next::Probe);
+                self.probe(now);
             }
         }
     }
@@ -371,14 +367,13 @@ impl Reflector {
 
     /// Learns how new the server's state is, after a watch fell silent or before the first one: if it is older than ours,
     /// the watch stands at a version that the server has not reached, and would be silent for ever.
-    fn probe(&mut self, now: Time, otherwise: Next) {
+    fn probe(&mut self, now: Time) {
         let probe = ListRequest { limit: Some(1), ..ListRequest::default() };
         self.output(Output::Send(Request::List(probe)));
-        self.state = State::Probing { deadline: now + self.known.config.response_timeout, otherwise };
+        self.state = State::Probing { deadline: now + self.known.config.response_timeout };
     }
 
     fn probing(&mut self, now: Time, input: Input) {
-        let State::Probing { otherwise, .. } = self.state else { return };
         match input {
             Input::ListEnd(meta) => {
                 if meta.resource_version.is_older_than(&self.known.last_version) {
@@ -391,17 +386,14 @@ impl Reflector {
             }
             Input::Refused(status) => {
                 // Whoever cannot be asked like that is listed in the way that is known to work.
-                let next = if watching::is_passing(&status) || otherwise == Next::Watch {
-                    otherwise
-                } else {
-                    Next::Sync
-                };
+                let asks_again = self.known.synced || watching::is_passing(&status);
+                let next = if asks_again { Next::Watch } else { Next::Sync };
                 self.refused(now, status, next);
             }
-            Input::Unreachable(reason) => self.retry(now, Cause::Unreachable(reason), None, otherwise),
-            Input::End => self.retry(now, Cause::Broken("the list is incomplete".into()), None, otherwise),
-            Input::Broken(reason) => self.retry(now, Cause::Broken(reason), None, otherwise),
-            Input::Undecodable(reason) => self.retry(now, Cause::Undecodable(reason), None, otherwise),
+            Input::Unreachable(reason) => self.retry(now, Cause::Unreachable(reason), None, Next::Watch),
+            Input::End => self.retry(now, Cause::Broken("the list is incomplete".into()), None, Next::Watch),
+            Input::Broken(reason) => self.retry(now, Cause::Broken(reason), None, Next::Watch),
+            Input::Undecodable(reason) => self.retry(now, Cause::Undecodable(reason), None, Next::Watch),
             _ => {}
         }
     }

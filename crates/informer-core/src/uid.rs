@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::memory::allocated;
+
 /// Tells an object from another one that had, or will have, the same key.
 ///
 /// Servers give UUIDs, which are kept in 16 bytes; any other text is kept as it came.
@@ -27,6 +29,14 @@ impl Uid {
     /// Takes a uid as a server wrote it.
     pub fn new(text: &str) -> Self {
         Self(parse(text.as_bytes()).map_or_else(|| Repr::Text(text.into()), Repr::Uuid))
+    }
+
+    /// The bytes of memory that it takes beside itself.
+    pub(crate) fn held_bytes(&self) -> usize {
+        match &self.0 {
+            Repr::Uuid(_) => 0,
+            Repr::Text(text) => allocated(text.len()),
+        }
     }
 
     /// Whether the server gave none.

@@ -18,7 +18,7 @@ pub struct Error(Arc<Kind>);
 enum Kind {
     #[error("the informer of {0} has stopped; ask a factory for a new one")]
     Stopped(ResourceType),
-    #[error("the informer of {0} has been started; set this before the start")]
+    #[error("the informer of {0} has been started, or its cache loaded; set this before")]
     AlreadyStarted(ResourceType),
     #[error("{resource} `{key}` is not in the cache")]
     NotFound { resource: ResourceType, key: String },

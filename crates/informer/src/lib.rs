@@ -51,6 +51,7 @@
 //! | make informers, choose options | [`SharedInformerFactory`], [`FactoryBuilder`] |
 //! | read objects | [`Lister`], [`Index`], [`Snapshot`] |
 //! | be told of changes | [`Handler`], [`Changes`], [`Subscribe`] |
+//! | begin with the cache of a former process | [`FactoryBuilder::saved_in`], [`Informer::load`] |
 //! | know how it stands | [`Informer::status`], [`Informer::reports`], [`NotSynced`], [`metrics`] |
 
 mod change;
@@ -68,6 +69,7 @@ pub mod metrics;
 mod reports;
 mod resource;
 mod runtime;
+mod saving;
 mod server;
 mod shared;
 mod snapshot;
@@ -87,6 +89,7 @@ pub use informer::Informer;
 pub use lister::Lister;
 pub use reports::Reports;
 pub use resource::ResourceType;
+pub use saving::{LoadError, LoadedCache, SaveError, SavedCache};
 pub use shared::Quarantined;
 pub use snapshot::Snapshot;
 pub use subscribe::Subscribe;
@@ -98,8 +101,8 @@ pub use informer_core::mailbox::WhenFull;
 pub use informer_core::reflector::{Cause, Report, Status};
 pub use informer_core::wire::ApiStatus;
 pub use informer_core::{
-    DecodeError, Encoding, InvalidKey, InvalidSelector, Labels, Object, ObjectKey, PlainStorage,
-    ResourceVersion, Selector, Source, Storage, StorageError, Stored, StoredBytes, Uid, View,
+    DecodeError, Encoding, InvalidKey, InvalidSelector, Labels, Object, ObjectKey, PackedStorage,
+    PlainStorage, ResourceVersion, Selector, Source, Storage, StorageError, Stored, StoredBytes, Uid, View,
 };
 
 /// The README's example compiles.

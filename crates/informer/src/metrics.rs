@@ -52,7 +52,7 @@ pub struct InformerMetrics {
     pub last_update_age: Option<Duration>,
     /// Objects in the cache.
     pub objects: usize,
-    /// Bytes that they hold.
+    /// Bytes of memory that the cache takes ([`Informer::held_bytes`](crate::Informer::held_bytes)).
     pub held_bytes: usize,
     /// Requests that were sent.
     pub requests: RequestCounts,
@@ -64,6 +64,10 @@ pub struct InformerMetrics {
     pub list_items: u64,
     /// Objects and events that could not be read.
     pub unreadable: u64,
+    /// How often it was saved in the directory of [`FactoryBuilder::saved_in`](crate::FactoryBuilder::saved_in).
+    pub saves: u64,
+    /// How often that failed.
+    pub failed_saves: u64,
     /// Objects whose newest version is one of these ([`Informer::quarantined`](crate::Informer::quarantined)).
     pub quarantined: usize,
     /// Bytes of responses, as they came over the wire.
@@ -190,12 +194,14 @@ impl InformerMetrics {
             resource_version: core.cache.resource_version(),
             last_update_age: counters.last_update_age(),
             objects: core.cache.len(),
-            held_bytes: core.cache.held_bytes(),
+            held_bytes: core.held_bytes(),
             requests: counters.requests(),
             relists: counters.relists(),
             events: counters.events(),
             list_items: counters.list_items.get(),
             unreadable: counters.unreadable.get(),
+            saves: counters.saves.get(),
+            failed_saves: counters.failed_saves.get(),
             quarantined: core.quarantine.len(),
             received_bytes: counters.received_bytes.get(),
             decode_time: Duration::from_nanos(counters.decode_nanos.get()),

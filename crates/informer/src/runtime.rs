@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
@@ -45,6 +46,16 @@ impl Runtime {
 
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.handle.spawn(task);
+    }
+
+    /// Runs `work`, which blocks, on a thread for such. `None` if it panicked, or the runtime ended. It goes on when the
+    /// future is dropped.
+    pub(crate) fn blocking<R: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> R + Send + 'static,
+    ) -> BoxFuture<'static, Option<R>> {
+        let result = self.handle.spawn_blocking(work);
+        Box::pin(async move { result.await.ok() })
     }
 
     /// Runs `build` where it can spawn tasks on this runtime.

@@ -18,6 +18,8 @@ use crate::{FirstListChoice, StreamingListChoice};
 
 pub(crate) struct Server {
     transport: Arc<dyn Transport>,
+    /// What tells it from others.
+    name: Option<String>,
     version: OnceCell<Version>,
     /// Streaming lists that were refused: when, and with which words.
     refused: Mutex<HashMap<ApiGroup, (Instant, ApiStatus)>>,
@@ -40,12 +42,16 @@ const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 const VERSION_LIMIT: usize = 64 * 1024;
 
 impl Server {
-    pub(crate) fn new(transport: Arc<dyn Transport>) -> Self {
-        Self { transport, version: OnceCell::new(), refused: Mutex::default() }
+    pub(crate) fn new(transport: Arc<dyn Transport>, name: Option<String>) -> Self {
+        Self { transport, name, version: OnceCell::new(), refused: Mutex::default() }
     }
 
     pub(crate) fn transport(&self) -> &Arc<dyn Transport> {
         &self.transport
+    }
+
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.name.as_deref()
     }
 
     /// The settings, with what depends on the server decided.

@@ -4,13 +4,14 @@ mod driver;
 mod fanout;
 mod journal;
 mod life;
+mod loading;
 mod memory;
 mod progress;
 mod quarantine;
 mod source;
 mod tally;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -18,13 +19,14 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use http::HeaderValue;
 use informer_core::backoff::BackoffConfig;
-use informer_core::reflector::ReflectorConfig;
+use informer_core::reflector::{ReflectorConfig, Resume};
 use informer_core::store::Replace;
 use informer_core::{Cache, Change, Scope, SourceId, Storage, Store};
 
 use crate::metrics::Counters;
 use crate::resource::{ResourceType, Selection};
 use crate::runtime::Runtime;
+use crate::saving::{self, Saving};
 use crate::server::Server;
 use crate::transform::Transform;
 use crate::{EncodingChoice, Error, FirstListChoice, StreamingListChoice};
@@ -57,6 +59,7 @@ pub(crate) struct Settings {
     pub(crate) tweak: Option<ListOptionsTweak>,
     pub(crate) resync: Option<Duration>,
     pub(crate) keeping: Keeping,
+    pub(crate) saving: Option<Saving>,
 }
 
 /// Where objects' bytes are kept: made for each cache.
@@ -99,12 +102,26 @@ pub(crate) struct Core {
 /// What may be set until the start.
 #[derive(Clone)]
 pub(crate) struct Setup {
-    started: bool,
+    phase: Phase,
     pub(crate) content: Content,
     pub(crate) transform: Option<Transform>,
     pub(crate) backoff: BackoffConfig,
     /// What to look at from the start on.
     scopes: Vec<Scope>,
+    /// The sources that began with what was saved of a scope, or are there because others did.
+    loaded: HashMap<Scope, (SourceId, Option<Resume>)>,
+}
+
+/// How far the beginning is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    New,
+    /// It has begun with what was saved.
+    Loaded,
+    /// It was started, and waits for what was saved.
+    Loading,
+    /// Its sources were started.
+    Running,
 }
 
 impl Shared {
@@ -135,7 +152,14 @@ impl Shared {
             counters: Arc::default(),
             number,
             store: Mutex::new(store),
-            setup: Mutex::new(Setup { started: false, content, transform, backoff, scopes }),
+            setup: Mutex::new(Setup {
+                phase: Phase::New,
+                content,
+                transform,
+                backoff,
+                scopes,
+                loaded: HashMap::new(),
+            }),
             sources: Mutex::default(),
             runtime,
         };
@@ -167,16 +191,47 @@ impl Core {
     /// Starts listing and watching; once.
     pub(crate) fn start(self: &Arc<Self>) {
         let mut setup = lock(&self.setup);
-        if std::mem::replace(&mut setup.started, true) {
-            return;
+        let loads = match setup.phase {
+            Phase::New => true,
+            Phase::Loaded => false,
+            Phase::Loading | Phase::Running => return,
+        };
+        match self.settings.saving.clone() {
+            None => self.start_sources(&mut setup),
+            Some(saving) => {
+                if loads {
+                    setup.phase = Phase::Loading;
+                } else {
+                    self.start_sources(&mut setup);
+                }
+                let (running, core) = (self.life.running(), self.clone());
+                self.runtime.spawn(async move {
+                    saving::keep(core, saving, loads).await;
+                    drop(running);
+                });
+            }
         }
+    }
+
+    fn start_sources(self: &Arc<Self>, setup: &mut Setup) {
+        setup.phase = Phase::Running;
         for scope in std::mem::take(&mut setup.scopes) {
-            self.start_source(scope);
+            let loaded = setup.loaded.remove(&scope);
+            self.start_source(scope, loaded);
         }
     }
 
     pub(crate) fn is_started(&self) -> bool {
-        lock(&self.setup).started
+        matches!(lock(&self.setup).phase, Phase::Loading | Phase::Running)
+    }
+
+    pub(crate) fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
+    /// The bytes of memory that the cache takes, and what its objects share in their storage.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.cache.held_bytes() + self.storage.shared_bytes()
     }
 
     pub(crate) fn setup(&self) -> Setup {
@@ -186,7 +241,7 @@ impl Core {
     /// Fetches whole objects from the start on, where so far only metadata was wanted.
     pub(crate) fn want_whole(&self) -> bool {
         let mut setup = lock(&self.setup);
-        if setup.content == Content::Metadata && !setup.started {
+        if setup.content == Content::Metadata && setup.phase == Phase::New {
             setup.content = Content::Whole;
         }
         setup.content == Content::Whole
@@ -202,7 +257,7 @@ impl Core {
 
     fn set_up(&self, change: impl FnOnce(&mut Setup)) -> Result<(), Error> {
         let mut setup = lock(&self.setup);
-        if setup.started {
+        if setup.phase != Phase::New {
             return Err(Error::already_started(&self.resource));
         }
         change(&mut setup);
@@ -212,8 +267,8 @@ impl Core {
     /// Feeds the cache from one more scope, from the start on. `false` if it does already, or has stopped.
     pub(crate) fn add_scope(self: &Arc<Self>, scope: Scope) -> bool {
         let mut setup = lock(&self.setup);
-        if setup.started {
-            return self.start_source(scope);
+        if setup.phase == Phase::Running {
+            return self.start_source(scope, None);
         }
         let new = !self.life.is_stopped() && !setup.scopes.contains(&scope);
         if new {
@@ -222,16 +277,16 @@ impl Core {
         new
     }
 
-    fn start_source(self: &Arc<Self>, scope: Scope) -> bool {
+    fn start_source(self: &Arc<Self>, scope: Scope, loaded: Option<(SourceId, Option<Resume>)>) -> bool {
         let running = self.life.running();
         let mut sources = lock(&self.sources);
         if self.life.is_stopped() || sources.contains(&scope) {
             return false;
         }
-        let id = lock(&self.store).add_source(scope.clone());
+        let (id, resume) = loaded.unwrap_or_else(|| (lock(&self.store).add_source(scope.clone()), None));
         let (control, ended) = sources.insert(scope.clone(), id, self.life.stop_token());
         self.progress.source_added(id);
-        let task = driver::run(self.clone(), id, scope, control);
+        let task = driver::run(self.clone(), id, scope, control, resume);
         let core = self.clone();
         self.runtime.spawn(async move {
             if AssertUnwindSafe(task).catch_unwind().await.is_err() {
@@ -253,6 +308,9 @@ impl Core {
             let mut setup = lock(&self.setup);
             let waiting = setup.scopes.len();
             setup.scopes.retain(|other| other != scope);
+            if let Some((loaded, _)) = setup.loaded.remove(scope) {
+                self.change(|store| store.remove_source(loaded));
+            }
             let source = lock(&self.sources).remove(scope);
             if source.is_none() && waiting == setup.scopes.len() {
                 return None;

@@ -29,7 +29,7 @@ pub struct Transform(Vec<Step>);
 #[derive(Clone)]
 enum Step {
     DropManagedFields,
-    Json(Arc<Function>),
+    Json { change: Arc<Function>, name: Option<Arc<str>> },
 }
 
 type Function = dyn Fn(&[u8]) -> Result<Option<Vec<u8>>, BoxError> + Send + Sync;
@@ -87,7 +87,7 @@ impl Transform {
     }
 
     fn of(change: impl Fn(&[u8]) -> Result<Option<Vec<u8>>, BoxError> + Send + Sync + 'static) -> Self {
-        Self(vec![Step::Json(Arc::new(change))])
+        Self(vec![Step::Json { change: Arc::new(change), name: None }])
     }
 
     /// This transform and then another.
@@ -97,9 +97,27 @@ impl Transform {
         self
     }
 
+    /// This transform, known by a name: a cache that was saved after one is loaded for one of the same name only
+    /// ([`Informer::load`](crate::Informer::load)). Whoever changes what it does gives it another.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        for step in &mut self.0 {
+            if let Step::Json { name: own, .. } = step {
+                *own = Some(name.into());
+            }
+        }
+        self
+    }
+
+    /// What it is known by, if all that it does has a name.
+    pub(crate) fn name(&self) -> Option<String> {
+        let names: Option<Vec<_>> = self.0.iter().map(Step::name).collect();
+        names.map(|names| names.join(", "))
+    }
+
     /// Whether it has to read objects as JSON.
     pub(crate) fn wants_json(&self) -> bool {
-        self.0.iter().any(|step| matches!(step, Step::Json(_)))
+        self.0.iter().any(|step| matches!(step, Step::Json { .. }))
     }
 
     pub(crate) fn apply(&self, object: &Object) -> Result<Option<Object>, TransformError> {
@@ -118,10 +136,17 @@ impl Transform {
 }
 
 impl Step {
+    fn name(&self) -> Option<&str> {
+        match self {
+            Self::DropManagedFields => Some("without managed fields"),
+            Self::Json { name, .. } => name.as_deref(),
+        }
+    }
+
     fn apply(&self, object: &Object) -> Result<Option<Object>, TransformError> {
         let change = match self {
             Self::DropManagedFields => return Ok(Some(object.without_managed_fields()?)),
-            Self::Json(change) => change,
+            Self::Json { change, .. } => change,
         };
         let json = object.json()?;
         let result =

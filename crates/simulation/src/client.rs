@@ -11,12 +11,13 @@ use informer_core::reflector::{
 };
 use informer_core::store::Replace;
 use informer_core::wire::{ApiStatus, Limits};
-use informer_core::{ResourceVersion, Scope, SourceId, Time};
+use informer_core::{ResourceVersion, SourceId, Time};
 
 use crate::fanout::Content;
 use crate::invariant::{Invariant, Violation};
 use crate::network::{Arrival, Head, LinkId};
 use crate::plan::Setup;
+use crate::saving::{self, Beginning};
 use crate::served::Served;
 use crate::server::Server;
 use crate::trace::Trace;
@@ -57,6 +58,7 @@ pub(crate) struct Client {
     watch: Option<Served>,
     /// The past that its content is of.
     pub(crate) epoch: usize,
+    /// It has a content.
     is_synced: bool,
     /// States of different pasts are mixed, and it cannot know.
     pub(crate) is_deceived: bool,
@@ -73,7 +75,18 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn new(setup: &Setup, seed: u64, namespace: Option<u8>, content: &mut Content) -> Self {
+    pub(crate) fn new(
+        setup: &Setup,
+        seed: u64,
+        namespace: Option<u8>,
+        content: &mut Content,
+        beginning: Option<Beginning>,
+    ) -> Self {
+        let beginning = beginning.unwrap_or_else(|| {
+            let source = content.store.add_source(saving::scope(namespace));
+            Beginning { source, resume: None, past: None }
+        });
+        let past = beginning.past.filter(|_| beginning.resume.is_some());
         let config = ReflectorConfig {
             first_list: if setup.first_list_any { FirstList::Any } else { FirstList::Consistent },
             streaming_list: if setup.streaming { StreamingList::Preferred } else { StreamingList::Never },
@@ -81,11 +94,14 @@ impl Client {
             internal_error_retry: Duration::from_secs(if setup.internal_error_retry { 30 } else { 0 }),
             ..ReflectorConfig::default()
         };
-        let scope = namespace.map_or(Scope::All, |number| Scope::Namespace(self::namespace(number).into()));
         Self {
-            source: content.store.add_source(scope),
+            source: beginning.source,
             namespace,
-            reflector: Reflector::new(config, seed),
+            is_synced: beginning.resume.is_some(),
+            reflector: match beginning.resume {
+                None => Reflector::new(config, seed),
+                Some(resume) => Reflector::resuming(config, seed, resume),
+            },
             link: None,
             answer: None,
             staging: None,
@@ -96,12 +112,11 @@ impl Client {
             asked_now: (Time::ZERO, 0),
             names_version: false,
             watch: None,
-            epoch: 0,
-            is_synced: false,
-            is_deceived: false,
+            epoch: past.as_ref().map_or(0, |past| past.epoch),
+            is_deceived: past.as_ref().is_some_and(|past| past.is_deceived),
             has_caught_up: false,
             checked: None,
-            doubts: BTreeMap::new(),
+            doubts: past.map(|past| past.doubts).unwrap_or_default(),
             doubts_of_list: Vec::new(),
             trusts: true,
         }
@@ -303,7 +318,7 @@ impl Client {
             Request::List(_) => To::List,
             Request::Watch(_) => To::Watch,
         };
-        self.answer = Some(Answer::new(to, false, Limits::default()));
+        self.answer = Some(Answer::new(to, around.server.speaks_protobuf(), Limits::default()));
         self.link = Some(around.server.request(around.now, self.namespace, request));
         Ok(())
     }
@@ -398,7 +413,12 @@ impl Client {
                 around.content.change(|store| Ok(store.delete(source, object).into_iter().collect()))?;
             }
             StoreOperation::Confirm => {
-                self.is_synced = true;
+                let saved = number(&around.content.store.source_version(source));
+                // Of a server that was restored since nobody has heard yet.
+                let is_unheard = self.link_epoch(around) != around.server.truth.epoch();
+                Invariant::Saved.holds(is_unheard || around.server.version >= saved, || {
+                    format!("{saved} is confirmed by a server at {}", around.server.version)
+                })?;
                 around.content.change(|store| {
                     store.confirm(source);
                     Ok(Vec::new())

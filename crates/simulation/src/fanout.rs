@@ -36,7 +36,7 @@ pub(crate) struct Content {
 }
 
 /// Whose story may be told in another order than it happened: once in doubt, for the rest of the informer's life.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Doubts {
     everything: bool,
     keys: [bool; KEYS as usize],
@@ -122,6 +122,13 @@ impl Content {
             subscription.join(&self.cache);
         }
         self.subscriptions.push(subscription);
+    }
+
+    /// Who is slow to join has a look at the cache before it is loaded.
+    pub(crate) fn look_before_loading(&mut self) {
+        for subscription in self.subscriptions.iter_mut().filter(|subscription| !subscription.is_joined()) {
+            subscription.join(&self.cache);
+        }
     }
 
     /// Lets a subscription take so many notices.

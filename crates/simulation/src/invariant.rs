@@ -39,6 +39,10 @@ pub enum Invariant {
     Bound,
     /// A snapshot never changes and agrees with its indexes (C2, C3, C4).
     Snapshot,
+    /// What was saved is loaded, and is not taken for current before a server has said so (P1, P2). That everything
+    /// since is told once is a matter of the others: the cache is what the server had at the saved version
+    /// ([`Invariant::Content`]), its objects are told in full before anything else, and the story goes on from there.
+    Saved,
     /// Once nothing fails any more, an informer is live and current within a bounded time (W6, W12, W15, S6, S7, F3).
     Rest,
     /// After a stop nothing is asked for and nothing is waited for (D5, W14).

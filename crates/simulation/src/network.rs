@@ -2,6 +2,7 @@
 
 use informer_core::Time;
 
+use crate::protobuf;
 use crate::truth::Key;
 
 /// Names one connection.
@@ -17,6 +18,8 @@ pub(crate) struct Link {
     /// The past that the server had when it answered.
     pub(crate) epoch: usize,
     head: Option<Head>,
+    /// Whether what is said is said in protobuf.
+    pub(crate) protobuf: bool,
     bytes: Vec<u8>,
     taken: usize,
     end: Option<End>,
@@ -73,6 +76,7 @@ impl Link {
             namespace,
             epoch,
             head: Some(head),
+            protobuf: false,
             bytes: Vec::new(),
             taken: 0,
             end: None,
@@ -86,7 +90,11 @@ impl Link {
 
     pub(crate) fn push(&mut self, text: &str) {
         if self.end.is_none() {
-            self.bytes.extend_from_slice(text.as_bytes());
+            if self.protobuf {
+                self.bytes.extend(protobuf::translated(text));
+            } else {
+                self.bytes.extend_from_slice(text.as_bytes());
+            }
         }
     }
 

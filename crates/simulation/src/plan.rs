@@ -64,6 +64,8 @@ pub struct ServerSetup {
     pub too_large_form: u8,
     /// The items of its lists have their kind, and the list's own metadata comes behind them: a custom resource.
     pub custom: bool,
+    /// It answers in protobuf. What it refuses with is in JSON all the same.
+    pub protobuf: bool,
 }
 
 /// How a subscription reads.
@@ -145,6 +147,8 @@ pub enum Step {
     Read(u8, u8),
     /// Somebody asks to try again at once.
     Wake,
+    /// The cache is saved as it is now.
+    Save,
     /// The informer stops, and another one starts.
     Restart(Start),
     /// A namespace is looked at, too.
@@ -163,8 +167,10 @@ pub enum Step {
 /// From what an informer starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// From nothing. (A saved cache will be the other one: contract P.)
+    /// From nothing.
     Fresh,
+    /// From the cache that was saved last, if one was (contract P).
+    Saved,
 }
 
 /// What a request meets instead of an answer.

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use informer_core::Object;
 
 use crate::plan::{Error, Spoil};
+use crate::protobuf;
 use crate::truth::{Change, Key, Record, State, namespace};
 
 const KIND: &str = r#""kind":"Pod","apiVersion":"v1","#;
@@ -132,6 +133,9 @@ pub(crate) fn label(value: u32) -> &'static str {
 
 /// The state that an object of the cache is in; `None` where it is not as any server's.
 pub(crate) fn read(object: &Object) -> Option<(Key, State)> {
+    if protobuf::is_of(object) {
+        return protobuf::read(object);
+    }
     let key = Key::of(object.key().as_str())?;
     let json = object.json().ok()?;
     let text = std::str::from_utf8(&json).ok()?;

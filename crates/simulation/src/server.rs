@@ -230,6 +230,10 @@ impl Server {
         self.links.retain(|link| link.id != id);
     }
 
+    pub(crate) fn speaks_protobuf(&self) -> bool {
+        self.setup.protobuf
+    }
+
     pub(crate) fn has_links(&self) -> bool {
         !self.links.is_empty()
     }

@@ -1,7 +1,7 @@
 //! Makes a failing plan small: the fewest, mildest steps that still break the same invariant.
 
 use crate::invariant::Violation;
-use crate::plan::{Plan, Step};
+use crate::plan::{Plan, Start, Step};
 
 /// Runs that a shrink may take.
 const TRIES: u32 = 20_000;
@@ -80,7 +80,7 @@ impl Shrinking<'_> {
 
     /// Each unusual setting back to what is usual.
     fn simplify_setup(&mut self) {
-        let simpler: [fn(&mut Plan); 14] = [
+        let simpler: [fn(&mut Plan); 15] = [
             |plan| plan.setup.readers.clear(),
             |plan| plan.setup.readers.truncate(1),
             |plan| plan.setup.by_namespace = false,
@@ -93,6 +93,7 @@ impl Shrinking<'_> {
             |plan| plan.setup.server.lag = 0,
             |plan| plan.setup.server.late_end = false,
             |plan| plan.setup.server.custom = false,
+            |plan| plan.setup.server.protobuf = false,
             |plan| plan.setup.server.pages = false,
             |plan| plan.setup.server.first_version = 1,
         ];
@@ -111,6 +112,7 @@ fn softer(step: &Step) -> Option<Step> {
         Step::Pass(millis) if millis > 1 => Step::Pass(millis / 2),
         Step::Elsewhere(versions) if versions > 1 => Step::Elsewhere(versions / 2),
         Step::Recreate(key) => Step::Put(key),
+        Step::Restart(Start::Saved) => Step::Restart(Start::Fresh),
         Step::Cut(client) => Step::End(client),
         Step::Deliver(client, bytes) if bytes > 0 => Step::Deliver(client, bytes / 2),
         _ => return None,

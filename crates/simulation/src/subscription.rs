@@ -19,6 +19,8 @@ pub(crate) struct Subscription {
     phase: Phase,
     /// Of the snapshot that it joined with, what was not told yet.
     present_left: usize,
+    /// What the cache was loaded with, and at which revision.
+    loaded: Option<(u64, Vec<Arc<Object>>)>,
     believed: BTreeMap<Key, Arc<Object>>,
     /// Keys of which changes were dropped.
     unsure: [bool; KEYS as usize],
@@ -55,6 +57,7 @@ impl Subscription {
             mailbox: Mailbox::new(Delivery { mode, split_recreated: reading.split }, cache_synced),
             phase: Phase::Registered,
             present_left: 0,
+            loaded: None,
             believed: BTreeMap::new(),
             unsure: [false; KEYS as usize],
             told_synced: false,
@@ -74,7 +77,8 @@ impl Subscription {
             Phase::Registered => self.phase = Phase::Looked(cache.snapshot()),
             Phase::Looked(snapshot) => {
                 let present: Vec<_> = snapshot.iter().cloned().collect();
-                self.present_left = present.len();
+                let loaded = self.loaded.take().filter(|(revision, _)| *revision > snapshot.revision());
+                self.present_left = loaded.map_or(present.len(), |(_, content)| content.len());
                 if let Some(exact) = &mut self.exact {
                     exact.retain(|(revision, _)| *revision > snapshot.revision());
                 }
@@ -93,6 +97,16 @@ impl Subscription {
             exact.push_back((revision, change.clone()));
         }
         self.mailbox.offer(revision, change);
+    }
+
+    /// The cache has begun with what was saved.
+    pub(crate) fn load(&mut self, revision: u64, content: &[Arc<Object>]) {
+        if self.is_joined() {
+            self.present_left = content.len();
+        } else {
+            self.loaded = Some((revision, content.to_vec()));
+        }
+        self.mailbox.load(revision, content.to_vec());
     }
 
     pub(crate) fn cache_synced(&mut self, snapshot: &Snapshot) {

@@ -12,6 +12,7 @@ use crate::fanout::Content;
 use crate::invariant::{Invariant, Violation};
 use crate::plan::{Plan, Setup, Start, Step};
 use crate::render;
+use crate::saving::{Beginning, File};
 use crate::server::Server;
 use crate::trace::Trace;
 use crate::truth::{Key, NAMESPACES};
@@ -32,6 +33,8 @@ pub struct World<'a> {
     trace: &'a mut Trace,
     /// Reflectors so far: each has a seed of its own.
     reflectors: u64,
+    /// The cache that was saved last.
+    saved: Option<File>,
 }
 
 impl<'a> World<'a> {
@@ -46,6 +49,7 @@ impl<'a> World<'a> {
             clients: Vec::new(),
             trace,
             reflectors: 0,
+            saved: None,
             setup,
         };
         world.start(Start::Fresh)?;
@@ -58,8 +62,8 @@ impl<'a> World<'a> {
         self.content.cache.len()
     }
 
-    /// A new informer. One that starts from a saved cache would put that into the store here (contract P).
-    fn start(&mut self, Start::Fresh: Start) -> Result<(), Violation> {
+    /// A new informer.
+    fn start(&mut self, start: Start) -> Result<(), Violation> {
         self.content = Content::new();
         self.clients.clear();
         for reading in self.setup.readers.clone() {
@@ -69,8 +73,21 @@ impl<'a> World<'a> {
             true => (0..NAMESPACES).map(Some).collect(),
             false => vec![None],
         };
+        let file = self.saved.as_ref().filter(|_| start == Start::Saved);
+        let mut beginnings = match file {
+            None => Vec::new(),
+            Some(file) => {
+                self.content.look_before_loading();
+                file.load(&mut self.content, &namespaces)?
+            }
+        }
+        .into_iter();
         for namespace in namespaces {
-            self.add_client(namespace);
+            self.add_client(namespace, beginnings.next());
+        }
+        self.content.check()?;
+        for client in &self.clients {
+            self.check_content(Some(client), number(&self.content.store.source_version(client.source)))?;
         }
         for which in 0..self.clients.len() {
             self.with_client(which, Client::start)?;
@@ -78,10 +95,10 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    fn add_client(&mut self, namespace: Option<u8>) {
+    fn add_client(&mut self, namespace: Option<u8>, beginning: Option<Beginning>) {
         self.reflectors += 1;
         let seed = self.seed.wrapping_mul(1_000_003).wrapping_add(self.reflectors);
-        self.clients.push(Client::new(&self.setup, seed, namespace, &mut self.content));
+        self.clients.push(Client::new(&self.setup, seed, namespace, &mut self.content, beginning));
     }
 
     fn with_client(
@@ -167,6 +184,11 @@ impl<'a> World<'a> {
                     self.with_client(which, Client::wake)?;
                 }
             }
+            Step::Save => {
+                if let Some(file) = File::of(&self.content, &self.clients)? {
+                    self.saved = Some(file);
+                }
+            }
             Step::Restart(start) => {
                 self.stop()?;
                 return self.start(start);
@@ -195,7 +217,7 @@ impl<'a> World<'a> {
         if !self.setup.by_namespace || is_there {
             return Ok(());
         }
-        self.add_client(Some(namespace));
+        self.add_client(Some(namespace), None);
         self.with_client(self.clients.len() - 1, Client::start)
     }
 

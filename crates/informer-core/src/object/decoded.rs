@@ -1,17 +1,26 @@
 //! The decoded values of one object version, shared while somebody holds them.
+//!
+//! A `Weak` keeps the memory of its value, though not what that refers to: a `Pod` is 2 KB of it. So values that nobody
+//! holds any more have to be looked for. [`LENT`] knows which objects to ask, and they are asked when as many values were
+//! decoded since as were held the last time: what is not needed is never more than what is, or a few hundred.
 
 use std::any::{Any, TypeId};
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, PoisonError, Weak};
 
 use crate::sync::{Mutex, MutexGuard};
 
 /// Empty until the first decode: 16 bytes.
 #[derive(Default)]
-pub(super) struct DecodedSlot(Mutex<Option<Box<Values>>>);
+pub(super) struct DecodedSlot(OnceLock<Arc<Values>>);
 
-/// One entry per type that somebody decodes this object into: rarely more than one.
+struct Values(Mutex<Listed>);
+
 #[derive(Default)]
-struct Values(Vec<Value>);
+struct Listed {
+    /// One per type that somebody decodes this object into: rarely more than one.
+    values: Vec<Value>,
+    is_lent: bool,
+}
 
 struct Value {
     type_id: TypeId,
@@ -19,6 +28,18 @@ struct Value {
     /// Holds the value where it is to live as long as the object.
     kept: Option<Arc<dyn Any + Send + Sync>>,
 }
+
+/// The objects with values that somebody held when they were last asked.
+struct Lent {
+    objects: Vec<Weak<Values>>,
+    /// How many there are when they are asked again.
+    asked_at: usize,
+}
+
+static LENT: std::sync::Mutex<Lent> =
+    std::sync::Mutex::new(Lent { objects: Vec::new(), asked_at: ASKED_AT_LEAST });
+
+const ASKED_AT_LEAST: usize = 256;
 
 impl DecodedSlot {
     /// The value that somebody holds already, or what `decode` makes. The lock is not held while decoding: two callers
@@ -31,33 +52,56 @@ impl DecodedSlot {
             return Ok(value);
         }
         let fresh = Arc::new(decode()?);
-        let mut slot = self.lock();
-        let values = &mut slot.get_or_insert_default().0;
-        if let Some(held) = values.iter().find_map(Value::as_held::<T>) {
+        let slot = self.0.get_or_init(|| Arc::new(Values(Mutex::new(Listed::default()))));
+        let mut listed = slot.lock();
+        if let Some(held) = listed.values.iter().find_map(Value::as_held::<T>) {
             return Ok(held);
         }
-        values.retain(|value| value.shared.strong_count() > 0);
+        listed.forget_dead();
         let shared: Arc<dyn Any + Send + Sync> = fresh.clone();
-        values.push(Value { type_id: TypeId::of::<T>(), shared: Arc::downgrade(&shared), kept: None });
+        listed.values.push(Value { type_id: TypeId::of::<T>(), shared: Arc::downgrade(&shared), kept: None });
+        let was_lent = std::mem::replace(&mut listed.is_lent, true);
+        drop(listed);
+        if !was_lent {
+            Lent::add(Arc::downgrade(slot));
+        }
         Ok(fresh)
     }
 
     /// Makes `value` live as long as the object.
     pub(super) fn keep<T: Send + Sync + 'static>(&self, value: &Arc<T>) {
-        if let Some(entry) =
-            self.lock().as_mut().and_then(|values| values.0.iter_mut().find(|entry| entry.is::<T>()))
-        {
+        let Some(slot) = self.0.get() else { return };
+        if let Some(entry) = slot.lock().values.iter_mut().find(|entry| entry.is::<T>()) {
             entry.kept = Some(value.clone());
         }
     }
 
     fn shared<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
-        self.lock().as_ref()?.0.iter().find_map(Value::as_held::<T>)
+        self.0.get()?.lock().values.iter().find_map(Value::as_held::<T>)
+    }
+}
+
+impl Values {
+    /// No user code runs under this lock, so a poisoned one holds nothing half-done.
+    fn lock(&self) -> MutexGuard<'_, Listed> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// No user code runs under this lock, so a poisoned one holds nothing half-done.
-    fn lock(&self) -> MutexGuard<'_, Option<Box<Values>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Whether somebody else than the object holds one of its values.
+    fn still_lent(&self) -> bool {
+        let mut listed = self.lock();
+        listed.forget_dead();
+        listed.is_lent = listed.values.iter().any(|value| value.kept.is_none());
+        listed.is_lent
+    }
+}
+
+impl Listed {
+    fn forget_dead(&mut self) {
+        self.values.retain(|value| value.shared.strong_count() > 0);
+        if self.values.is_empty() {
+            self.values = Vec::new();
+        }
     }
 }
 
@@ -71,5 +115,24 @@ impl Value {
             return None;
         }
         Arc::downcast(self.shared.upgrade()?).ok()
+    }
+}
+
+impl Lent {
+    fn add(object: Weak<Values>) {
+        let mut asked = {
+            let mut lent = LENT.lock().unwrap_or_else(PoisonError::into_inner);
+            lent.objects.push(object);
+            if lent.objects.len() < lent.asked_at {
+                return;
+            }
+            std::mem::take(&mut lent.objects)
+        };
+        // Asked without the lock: others go on decoding.
+        asked.retain(|object| object.upgrade().is_some_and(|object| object.still_lent()));
+        asked.shrink_to(2 * asked.len());
+        let mut lent = LENT.lock().unwrap_or_else(PoisonError::into_inner);
+        lent.objects.append(&mut asked);
+        lent.asked_at = (2 * lent.objects.len()).max(ASKED_AT_LEAST);
     }
 }

@@ -2,6 +2,10 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
+
+use super::packed::{self, Family};
+use crate::memory::allocated;
 
 /// Keeps the bytes of objects, whatever their encoding.
 ///
@@ -47,6 +51,7 @@ pub struct Stored(Form);
 
 enum Form {
     Plain(Box<[u8]>),
+    Packed { frame: Box<[u8]>, length: u32, family: Option<Arc<Family>> },
     Other(Box<dyn StoredBytes>),
 }
 
@@ -91,6 +96,11 @@ impl Stored {
         }))
     }
 
+    /// Bytes that were packed.
+    pub(super) fn packed(frame: Box<[u8]>, length: u32, family: Option<Arc<Family>>) -> Self {
+        Self(Form::Packed { frame, length, family })
+    }
+
     /// Bytes that something else gives back.
     pub fn new(bytes: impl StoredBytes) -> Self {
         Self(Form::Other(Box::new(bytes)))
@@ -104,6 +114,9 @@ impl Stored {
     pub fn read(&self) -> Result<Cow<'_, [u8]>, StorageError> {
         match &self.0 {
             Form::Plain(bytes) => Ok(Cow::Borrowed(bytes)),
+            Form::Packed { frame, length, family } => {
+                packed::read(frame, *length, family.as_ref()).map(Cow::Owned)
+            }
             Form::Other(bytes) => bytes.read(),
         }
     }
@@ -111,7 +124,8 @@ impl Stored {
     /// The bytes of memory that this holds beside itself.
     pub fn held_bytes(&self) -> usize {
         match &self.0 {
-            Form::Plain(bytes) => bytes.len(),
+            Form::Plain(bytes) => allocated(bytes.len()),
+            Form::Packed { frame, .. } => allocated(frame.len()),
             Form::Other(bytes) => bytes.held_bytes(),
         }
     }

@@ -144,7 +144,7 @@ impl Reflector {
         if answered {
             let limit = self.known.config.silence_limit;
             self.output(Output::Report(Report::Disconnected(Cause::Silent(limit))));
-            self.probe(now, Next::Watch);
+            self.probe(now);
         } else {
             let limit = self.known.config.response_timeout;
             self.retry(now, Cause::Silent(limit), None, Next::Watch);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use hashbrown::HashTable;
 
 use super::cow_vec::CowVec;
+use crate::memory::{COUNTS, allocated};
 
 /// Entries per leaf on average. Leaves hold 0.7 to 1.4 times as many, which fits 128 buckets at hashbrown's load.
 const LOAD: usize = 75;
@@ -28,6 +29,15 @@ impl<T> Default for CowTable<T> {
 impl<T: Clone> CowTable<T> {
     pub(super) fn len(&self) -> usize {
         self.len
+    }
+
+    /// The bytes of memory that it takes, as if no clone shared them. O(n / 75).
+    pub(super) fn held_bytes(&self) -> usize {
+        let leaf = |leaf: &HashTable<T>| {
+            allocated(COUNTS + size_of::<HashTable<T>>()) + allocated(leaf.allocation_size())
+        };
+        let leaves = self.leaves.iter().filter_map(|(_, it)| it.as_deref()).map(leaf).sum::<usize>();
+        self.leaves.held_bytes() + leaves
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {

@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use crate::memory::{COUNTS, allocated};
+
 /// Narrow nodes: a write beside a clone counts one more reference for each pointer in each node of its path. Measured
 /// with 100,000 objects, 16 wide against 32 and 64: reads alike, such a write 1.5 us against 1.9 and 2.4.
 const BITS: u32 = 4;
@@ -35,6 +37,16 @@ impl<T> Default for CowVec<T> {
 impl<T> CowVec<T> {
     pub(super) fn len(&self) -> u32 {
         self.len
+    }
+
+    /// The bytes of memory that its nodes take, as if no clone shared them. O(log n).
+    pub(super) fn held_bytes(&self) -> usize {
+        let (mut nodes, mut of_level) = (0, (self.len as usize).div_ceil(WIDTH));
+        while of_level > 1 {
+            nodes += of_level;
+            of_level = of_level.div_ceil(WIDTH);
+        }
+        (nodes + of_level) * allocated(COUNTS + size_of::<Node<T>>())
     }
 
     /// O(log n).

@@ -7,11 +7,13 @@
 use std::any::Any;
 use std::sync::{Arc, PoisonError};
 
+use super::builtin::text_of;
 use super::cow_table::CowTable;
 use super::cow_vec::CowVec;
 use super::posting::Posting;
 use super::report::{IndexFault, Reports};
 use crate::Object;
+use crate::memory::{COUNTS, allocated};
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering};
 
 /// A value of an index, of the index's own type.
@@ -95,6 +97,14 @@ impl Values {
         self.numbers.find(hash, found).copied()
     }
 
+    fn held_bytes(&self) -> usize {
+        let filed = |filed: &Filed| {
+            let text = text_of(&*filed.value).map_or(0, |text| allocated(text.len()));
+            allocated(COUNTS + size_of_val(&*filed.value)) + text + filed.posting.held_bytes()
+        };
+        self.numbers.held_bytes() + self.values.held_bytes() + self.iter().map(filed).sum::<usize>()
+    }
+
     pub(super) fn filed(&self, number: u32) -> Option<&Filed> {
         self.values.get(number)?.as_ref()
     }
@@ -160,6 +170,12 @@ impl IndexCore {
 }
 
 impl IndexEntry {
+    /// The bytes of memory that the index takes; of values that are no texts, without what they refer to. O(number of
+    /// values).
+    pub(super) fn held_bytes(&self) -> usize {
+        self.core.books().held_bytes() + self.values.held_bytes()
+    }
+
     pub(super) fn new(core: Arc<IndexCore>) -> Self {
         Self { core, values: Values::default() }
     }
@@ -264,6 +280,15 @@ impl IndexEntry {
 }
 
 impl Books {
+    fn held_bytes(&self) -> usize {
+        let many = |numbers: &Numbers| match numbers {
+            Numbers::None | Numbers::One(_) => 0,
+            Numbers::Many(numbers) => allocated(size_of_val(&**numbers)),
+        };
+        let filed = self.filed.iter().map(many).sum::<usize>();
+        self.filed.capacity() * size_of::<Numbers>() + self.free_numbers.capacity() * size_of::<u32>() + filed
+    }
+
     fn filed(&self, slot: u32) -> Numbers {
         self.filed.get(slot as usize).cloned().unwrap_or_default()
     }

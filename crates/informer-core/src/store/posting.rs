@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 use block::{Block, block_of};
 
+use crate::memory::{COUNTS, allocated};
+
 /// Sets larger than this are kept in blocks ...
 const FEW: usize = 32;
 /// ... and go back to a plain array when they shrink below this, not at once, so that none flips to and fro.
@@ -40,6 +42,21 @@ impl Posting {
             Self::One(_) => 1,
             Self::Few(slots) => slots.len(),
             Self::Many(blocks) => blocks.len,
+        }
+    }
+
+    /// The bytes of memory that it takes beside itself.
+    pub(super) fn held_bytes(&self) -> usize {
+        match self {
+            Self::Empty | Self::One(_) => 0,
+            Self::Few(slots) => {
+                allocated(COUNTS + size_of::<Vec<u32>>()) + allocated(slots.capacity() * size_of::<u32>())
+            }
+            Self::Many(blocks) => {
+                let list = allocated(blocks.blocks.capacity() * size_of::<Block>());
+                let blocks = blocks.blocks.iter().map(Block::held_bytes).sum::<usize>();
+                allocated(COUNTS + size_of::<Blocks>()) + list + blocks
+            }
         }
     }
 

@@ -68,6 +68,12 @@ impl State {
         }
     }
 
+    /// The bytes of memory that everything takes but the objects.
+    pub(super) fn table_bytes(&self) -> usize {
+        let indexes = self.indexes.iter().flatten().map(IndexEntry::held_bytes).sum::<usize>();
+        self.keys.held_bytes() + self.slots.held_bytes() + indexes
+    }
+
     pub(super) fn len(&self) -> usize {
         self.keys.len()
     }

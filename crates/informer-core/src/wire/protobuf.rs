@@ -89,6 +89,13 @@ fn key_of_part(part: &[u8]) -> Option<ObjectKey> {
     ObjectKey::new(Some(metadata.namespace), metadata.name).ok()
 }
 
+/// The key of an object whose metadata cannot be read, where at least its name and namespace can.
+fn key_of_damaged(message: &[u8]) -> Option<ObjectKey> {
+    let metadata = field_of_part(message, 1)?;
+    let text_of = |number| std::str::from_utf8(field_of_part(metadata, number)?).ok();
+    ObjectKey::new(text_of(3), text_of(1)?).ok()
+}
+
 /// The fields of a short message that is there as a whole.
 fn fields(message: &[u8]) -> impl Iterator<Item = Field<'_>> {
     Fields::new(message).map_while(Result::ok)

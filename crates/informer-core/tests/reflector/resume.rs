@@ -211,6 +211,9 @@ fn p2_a_watch_that_ends_at_once_confirms_nothing() {
           disconnected: the watch ended almost at once, without an event
           retrying 1: the watch ended almost at once, without an event
         > deadline
+          connecting
+          LIST rv="" limit=1
+        > done rv=14
           WATCH rv="10"
         > accept
         > deadline
@@ -227,6 +230,7 @@ fn p2_a_watch_that_ends_at_once_confirms_nothing() {
          accept
          end
          deadline
+         done rv=14
          accept
          deadline
          deadline",
@@ -388,4 +392,46 @@ fn p2_without_a_version_there_is_nothing_to_go_on_from() {
           LIST rv=""
     "#]]
     .assert_eq(&play.into_record());
+}
+
+#[test]
+fn p2_l12_a_server_restored_before_anything_is_confirmed_is_found_out() {
+    expect![[r#"
+        > start
+          connecting
+          LIST rv="" limit=1
+        > done rv=14
+          WATCH rv="10"
+        > accept
+        > break
+          disconnected: the response broke off: reset
+          retrying 1: the response broke off: reset
+        > deadline
+          connecting
+          LIST rv="" limit=1
+        > done rv=8
+          connecting
+          LIST rv=""
+        > head rv=8
+        > items a@5
+        > done rv=8
+          server restored: 10 -> 8
+          commit "8"
+          - b@7 by list
+          WATCH rv="8"
+        > cache
+          a@5 at "8"
+    "#]]
+    .assert_eq(&watching(
+        "start
+         done rv=14
+         accept
+         break
+         deadline
+         done rv=8
+         head rv=8
+         items a@5
+         done rv=8
+         cache",
+    ));
 }

@@ -15,7 +15,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use informer_core::saved::{self, LoadError, Saved};
-use informer_core::{Object, PlainStorage, Scope, Snapshot, SourceId, Store};
+use informer_core::wire::scan_protobuf;
+use informer_core::{Encoding, Object, PlainStorage, Scope, Snapshot, SourceId, Store};
+use informer_protobuf::Kind;
 
 const LONGEST: usize = 1 << 20;
 
@@ -152,4 +154,29 @@ fn p1_a_cache_is_small_on_disk() {
     let plain: usize = objects.iter().map(|object| object.bytes().unwrap().len()).sum();
     let bytes = bytes(&store).len();
     assert!(bytes * 50 < plain, "{bytes} of {plain}");
+}
+
+/// A Pod as Kubernetes' protobuf: its metadata (1) with name (1), namespace (3) and resourceVersion (6).
+fn message() -> Vec<u8> {
+    let mut metadata = Vec::new();
+    for (tag, text) in [(0x0a, "cart"), (0x1a, "shop"), (0x32, "7")] {
+        metadata.extend([tag, text.len() as u8]);
+        metadata.extend(text.as_bytes());
+    }
+    let mut message = vec![0x0a, metadata.len() as u8];
+    message.extend(metadata);
+    message
+}
+
+#[test]
+fn p1_protobuf_stays_protobuf() {
+    let (pod, message) = (Kind::of("v1", "Pod").unwrap(), message());
+    let cart = scan_protobuf(&message).unwrap().into_object(pod, &message, &PlainStorage).unwrap();
+    let json = cart.json().unwrap().into_owned();
+    let objects = [Arc::new(cart), object("a/x", 3, "as JSON")];
+    let saved = load(&bytes(&store(&[(Scope::All, 9)], &objects))).unwrap();
+    let loaded = saved.objects.iter().find(|object| object.key().as_str() == "shop/cart").unwrap();
+    assert_eq!(loaded.encoding(), Encoding::Protobuf(pod));
+    assert_eq!((&*loaded.bytes().unwrap(), &*loaded.json().unwrap()), (&message[..], &json[..]));
+    assert_eq!(loaded.resource_version().to_string(), "7");
 }

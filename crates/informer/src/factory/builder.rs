@@ -1,6 +1,7 @@
 //! Chooses the options of a factory.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Inner, Options, SharedInformerFactory, sorted};
 use crate::resource::{ResourceType, Selection};
 use crate::runtime::Runtime;
+use crate::saving::Saving;
 use crate::server::Server;
 use crate::shared::{Life, ListOptionsTweak, Settings};
 use crate::transform::Transform;
@@ -30,6 +32,7 @@ pub struct FactoryBuilder {
     stop: CancellationToken,
     /// Checked when the factory is made.
     user_agent: Option<String>,
+    server_name: Option<String>,
 }
 
 /// How the server is reached.
@@ -40,6 +43,8 @@ pub(super) enum Connection {
 
 /// Objects of up to this size are accepted: etcd's limit is 1.5 MiB by default, aggregated servers have their own.
 const ITEM_LIMIT: usize = 16 * 1024 * 1024;
+/// As often as etcd is compacted by default: a file that is older is likely to need a list.
+const SAVE_EVERY: Duration = Duration::from_secs(300);
 const USER_AGENT: &str = concat!("informer/", env!("CARGO_PKG_VERSION"));
 
 impl FactoryBuilder {
@@ -55,6 +60,7 @@ impl FactoryBuilder {
             tweak: None,
             resync: None,
             keeping: Layout::default().keeping(),
+            saving: None,
         };
         let options = Options {
             settings,
@@ -70,6 +76,7 @@ impl FactoryBuilder {
             options,
             stop: CancellationToken::new(),
             user_agent: None,
+            server_name: None,
         }
     }
 
@@ -137,6 +144,56 @@ impl FactoryBuilder {
         storage: impl Fn(&ResourceType) -> Arc<dyn Storage> + Send + Sync + 'static,
     ) -> Self {
         self.options.settings.keeping = Arc::new(storage);
+        self
+    }
+
+    /// Keeps each informer's cache in a file of this directory: loads it at the start, and saves to it each five minutes
+    /// and at the stop, where something has changed. So a restart lists nothing that has not changed, and misses nothing
+    /// that has: see [`Informer::load`](crate::Informer::load), also for what makes a file unusable.
+    ///
+    /// The stop is when [`SharedInformerFactory::shutdown`] or [`Informer::stop`](crate::Informer::stop) is called, or the
+    /// last handle dropped; the former two wait for the save.
+    ///
+    /// What fails is a warning in the log and a number in the metrics, and stops nothing. A file that is
+    /// refused is overwritten by the next save.
+    ///
+    /// **The files have the objects as they are in the caches, Secrets included, unencrypted.** On Unix their owner alone may
+    /// read them (mode 0600, and 0700 where the directory is made). Two processes at a time should not share a
+    /// directory: nothing breaks, but the file is that of whoever saved last.
+    ///
+    /// ```no_run
+    /// # async fn example(config: kube_client::Config) -> Result<(), Box<dyn std::error::Error>> {
+    /// use informer::SharedInformerFactory;
+    /// use k8s_openapi::api::core::v1::Pod;
+    ///
+    /// let factory = SharedInformerFactory::builder(config).saved_in("/var/cache/shop").build()?;
+    /// let pods = factory.informer::<Pod>();
+    /// factory.start();
+    /// // ...
+    /// factory.shutdown().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn saved_in(mut self, directory: impl Into<PathBuf>) -> Self {
+        let period = self.options.settings.saving.take().map_or(SAVE_EVERY, |saving| saving.period);
+        self.options.settings.saving = Some(Saving { directory: directory.into(), period });
+        self
+    }
+
+    /// How often caches are saved in the directory of [`FactoryBuilder::saved_in`], which comes first. Zero: at the stop
+    /// only. Each save writes the whole cache, so a big one that changes all the time has its price in CPU; the older
+    /// the file, the likelier is a list at the next start, since servers remember some minutes only.
+    pub fn save_every(mut self, period: Duration) -> Self {
+        if let Some(saving) = &mut self.options.settings.saving {
+            saving.period = period;
+        }
+        self
+    }
+
+    /// What tells the server's cluster from others, in caches that are saved: one that was saved under another name is
+    /// not loaded. By default its URL and certificate authority; a client or transport of one's own has no default.
+    pub fn server_name(mut self, name: impl Into<String>) -> Self {
+        self.server_name = Some(name.into());
         self
     }
 
@@ -265,6 +322,7 @@ impl FactoryBuilder {
             let value = value.map_err(|error| Error::invalid("the user agent", name, error))?;
             self.options.settings.user_agent = value;
         }
+        let server_name = self.server_name.or_else(|| self.connection.server_name());
         let (transport, runtime): (Arc<dyn Transport>, Runtime) = match self.connection {
             Connection::Transport(transport) => {
                 (transport, Runtime::current().map_err(|_| Error::no_runtime())?)
@@ -278,11 +336,21 @@ impl FactoryBuilder {
         };
         let inner = Inner {
             options: self.options,
-            server: Arc::new(Server::new(transport)),
+            server: Arc::new(Server::new(transport, server_name)),
             runtime,
             life: Life::new(self.stop),
             informers: Mutex::default(),
         };
         Ok(SharedInformerFactory { inner: Arc::new(inner), selection: self.selection })
+    }
+}
+
+impl Connection {
+    /// The URL alone would not do: within a cluster it is the same in all of them.
+    fn server_name(&self) -> Option<String> {
+        let Self::Config(config) = self else { return None };
+        let mut authorities = crc32fast::Hasher::new();
+        config.root_cert.iter().flatten().for_each(|certificate| authorities.update(certificate));
+        Some(format!("{} (authority {:08x})", config.cluster_url, authorities.finalize()))
     }
 }

@@ -166,6 +166,17 @@ const FAMILIES: &[Family] = &[
         samples: |informer| one(informer.quarantined as u64),
     },
     Family {
+        name: "informer_saves_total",
+        kind: Kind::Counter,
+        help: "Saves of the cache to its file, by how they went.",
+        samples: |informer| {
+            Vec::from([
+                labelled("result", "ok", informer.saves),
+                labelled("result", "failed", informer.failed_saves),
+            ])
+        },
+    },
+    Family {
         name: "informer_received_bytes_total",
         kind: Kind::Counter,
         help: "Bytes of responses, as they came over the wire.",

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use super::InformerMetrics;
 
 /// Labels that only some series have, as in `exposition.rs`.
-const OF_SERIES: [&str; 5] = ["state", "request", "cause", "type", "handler"];
+const OF_SERIES: [&str; 6] = ["state", "request", "cause", "type", "handler", "result"];
 
 /// Puts a label in front, under a name that is valid and free.
 pub(super) fn add(labels: &mut Vec<(String, String)>, name: &str, value: &str) {

@@ -9,7 +9,7 @@ use futures_util::FutureExt;
 use http::header::{ACCEPT, ACCEPT_ENCODING, USER_AGENT};
 use informer_core::reader::{Expected, Part, Reader, Reading, To, Unreadable};
 use informer_core::reflector::{
-    Input, Output, Reflector, ReflectorConfig, Report, Request, Status, StoreOperation,
+    Input, Output, Reflector, ReflectorConfig, Report, Request, Resume, Status, StoreOperation,
 };
 use informer_core::store::Replace;
 use informer_core::wire::{ApiStatus, Limits};
@@ -27,7 +27,13 @@ use crate::transform::Transform;
 use crate::transport::{PROTOBUF, TransportError};
 
 /// Runs until it is stopped.
-pub(super) async fn run(core: Arc<Core>, source: SourceId, scope: Scope, control: Control) {
+pub(super) async fn run(
+    core: Arc<Core>,
+    source: SourceId,
+    scope: Scope,
+    control: Control,
+    resume: Option<Resume>,
+) {
     let config = tokio::select! {
         () = control.stop.cancelled() => return,
         config = core.server.reflector_config(&core.settings) => config,
@@ -40,15 +46,20 @@ pub(super) async fn run(core: Arc<Core>, source: SourceId, scope: Scope, control
     let wants_json = setup.transform.as_ref().is_some_and(Transform::wants_json);
     let reader = core.reader(setup.transform, setup.content);
     let protobuf = core.settings.encoding == EncodingChoice::ProtobufWhereOffered && !wants_json;
+    let config = ReflectorConfig { backoff: setup.backoff, ..config };
+    let resumes = resume.is_some();
     let driver = Driver {
-        reflector: Reflector::new(ReflectorConfig { backoff: setup.backoff, ..config }, seed),
+        reflector: match resume {
+            None => Reflector::new(config, seed),
+            Some(resume) => Reflector::resuming(config, seed, resume),
+        },
         exchange: Exchange::Idle,
         waiting: false,
         refresh_credentials: false,
         staging: None,
         unreadable: HashSet::new(),
         started,
-        tally: Tally::new(core.counters.clone(), freshness),
+        tally: Tally::new(core.counters.clone(), freshness, resumes),
         journal: Journal::new(core.resource.clone(), scope.clone()),
         foreseen: None,
         takes_protobuf: protobuf && reader.reads_protobuf(),

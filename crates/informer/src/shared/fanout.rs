@@ -7,8 +7,8 @@ mod interleavings;
 
 use std::sync::Arc;
 
-use informer_core::Change;
 use informer_core::mailbox::{Delivery, Mailbox, Notice};
+use informer_core::{Change, Object};
 
 use super::memory::{AtomicBool, AtomicWaker, Mutex, Ordering, lock};
 use crate::metrics::{CallMeter, HandlerMetrics, lowest_free};
@@ -85,6 +85,15 @@ impl Fanout {
             for change in changes {
                 mailbox.offer(revision, change);
             }
+        }
+        Told(subscribers)
+    }
+
+    /// The cache, which was empty, has begun with a content that was saved.
+    pub(super) fn load(&self, revision: u64, content: &[Arc<Object>]) -> Told {
+        let subscribers = lock(&self.0).subscribers.clone();
+        for subscriber in subscribers.iter() {
+            lock(&subscriber.mailbox).load(revision, content.to_vec());
         }
         Told(subscribers)
     }

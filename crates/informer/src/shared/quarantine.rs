@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use informer_core::{ObjectKey, SourceId};
+use informer_core::{ObjectKey, Scope, SourceId};
 
 use super::lock;
 
@@ -62,6 +62,11 @@ impl Quarantine {
             held.retain(|key, entry| entry.source != source || unreadable.contains(key));
             self.is_used.store(!held.is_empty(), Ordering::Release);
         }
+    }
+
+    /// Whether one of them is in a scope.
+    pub(super) fn covers_any(&self, scope: &Scope) -> bool {
+        self.is_used.load(Ordering::Acquire) && lock(&self.held).keys().any(|key| scope.contains(key))
     }
 
     pub(crate) fn len(&self) -> usize {

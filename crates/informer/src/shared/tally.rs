@@ -19,8 +19,9 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    pub(super) fn new(counters: Arc<Counters>, freshness: Arc<Freshness>) -> Self {
-        Self { counters, freshness, listed_before: false, begins_list: false, last_cause: None }
+    /// `resumes`: what is there was listed by somebody before.
+    pub(super) fn new(counters: Arc<Counters>, freshness: Arc<Freshness>, resumes: bool) -> Self {
+        Self { counters, freshness, listed_before: resumes, begins_list: false, last_cause: None }
     }
 
     pub(super) fn sent(&mut self, request: &Request) {

@@ -128,7 +128,7 @@ async fn f2_a_tweak_that_panics_is_a_failure_like_any_other() {
 async fn f2_the_layout_changes_nothing_but_the_cost() {
     let server = Server::new();
     server.put("pods", "shop/a", json!({ "spec": { "containers": [] } }));
-    for (layout, kept) in [(Layout::Bytes, false), (Layout::Decoded, true)] {
+    for (layout, kept) in [(Layout::Packed, false), (Layout::Bytes, false), (Layout::Decoded, true)] {
         let factory = builder(&server).layout(layout).build().unwrap();
         let informer = factory.informer::<Pod>();
         factory.start();

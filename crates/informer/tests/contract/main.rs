@@ -19,6 +19,7 @@ mod metrics;
 mod namespaces;
 mod requests;
 mod resync;
+mod saving;
 mod server;
 mod stopping;
 mod stories;

@@ -359,7 +359,9 @@ async fn m1_whatever_the_labels_of_factories_the_text_is_valid() {
     let used: HashSet<String> = series(&text(&east)).concat().into_iter().collect();
     let used = used.iter().filter_map(|label| Some(label.split_once('=')?.0));
     let names: BTreeSet<&str> = used.chain(["group", "", "1st", "__name__", "a b", "a-b", "é\"\n"]).collect();
-    assert!(["handler", "state", "cause", "request", "type"].iter().all(|name| names.contains(name)));
+    assert!(
+        ["handler", "state", "cause", "request", "result", "type"].iter().all(|name| names.contains(name))
+    );
     let all = names.iter().fold(east, |metrics, name| metrics.labelled(name, "x").labelled(name, "y"));
     assert_eq!(series(&text(&all)).len(), one);
     assert_eq!(all.informers[0].labels.iter().filter(|(_, value)| *value == "x").count(), names.len());

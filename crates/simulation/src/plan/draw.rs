@@ -69,6 +69,7 @@ impl Draw {
             lag: if self.one_in(3) { self.random.u8(1..=6) } else { 0 },
             too_large_form: self.random.u8(..3),
             custom: self.one_in(4),
+            protobuf: self.one_in(3),
         }
     }
 
@@ -121,7 +122,7 @@ impl Draw {
             Some(4) => self.history(steps),
             Some(5) => steps.push(self.reader()),
             Some(6) => steps.push(self.time()),
-            Some(7) => steps.push(self.life(setup)),
+            Some(7) => self.life(setup, steps),
             _ => steps.push(self.delivery()),
         }
     }
@@ -315,13 +316,32 @@ impl Draw {
         })
     }
 
-    fn life(&mut self, setup: &Setup) -> Step {
-        match self.random.u8(..8) {
+    fn life(&mut self, setup: &Setup, steps: &mut Vec<Step>) {
+        steps.push(match self.random.u8(..12) {
             0..=2 => Step::Wake,
             3 => Step::Restart(Start::Fresh),
             4..=5 if setup.by_namespace => Step::AddNamespace(self.random.u8(..NAMESPACES)),
             6 if setup.by_namespace => Step::RemoveNamespace(self.random.u8(..NAMESPACES)),
+            7 => Step::Save,
+            8 => Step::Restart(Start::Saved),
+            9..=10 => return self.absence(steps),
             _ => Step::Allow,
+        });
+    }
+
+    /// Something happens while no informer runs, as far as the next one is concerned.
+    fn absence(&mut self, steps: &mut Vec<Step>) {
+        steps.push(Step::Save);
+        for _ in 0..self.random.u8(0..8) {
+            steps.push(self.change());
         }
+        match self.random.u8(..8) {
+            0..=1 => steps.push(Step::Compact),
+            2 => steps.push(Step::Restore),
+            3 => steps.push(Step::ServerRestart),
+            4 => self.refusal(steps),
+            _ => {}
+        }
+        steps.push(Step::Restart(Start::Saved));
     }
 }

@@ -30,6 +30,7 @@ impl Server {
         let id = LinkId(self.links_made);
         let epoch = self.truth.epoch();
         let mut link = Link::new(id, namespace, epoch, Head::Accepted, self.flows);
+        link.protobuf = self.setup.protobuf;
         if let Err(head) = self.answer(now, &mut link, request) {
             link = Link::new(id, namespace, epoch, head, self.flows);
         }

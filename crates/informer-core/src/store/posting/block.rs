@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::memory::{COUNTS, allocated};
+
 const BITS: u32 = 12;
 const WORDS: usize = 1 << (BITS - 6);
 
@@ -51,6 +53,16 @@ impl Block {
             block.become_sparse();
         }
         block
+    }
+
+    /// The bytes of memory that it takes beside itself.
+    pub(super) fn held_bytes(&self) -> usize {
+        match &self.places {
+            Places::Sparse(places) => {
+                allocated(COUNTS + size_of::<Vec<u16>>()) + allocated(places.capacity() * size_of::<u16>())
+            }
+            Places::Dense(words) => allocated(COUNTS + size_of_val(&**words)),
+        }
     }
 
     pub(super) fn number(&self) -> u32 {

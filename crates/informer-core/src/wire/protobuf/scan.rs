@@ -21,7 +21,8 @@ pub struct ScannedMessage<'a> {
 ///
 /// When it has no metadata or no name, or what has to be read is not well-formed.
 pub fn scan_protobuf(message: &[u8]) -> Result<ScannedMessage<'_>, ScanError> {
-    let metadata = informer_protobuf::scan(message).map_err(|error| fault(&error, None))?;
+    let metadata = informer_protobuf::scan(message)
+        .map_err(|error| fault(&error, super::key_of_damaged(message).as_ref()))?;
     let key = ObjectKey::new(Some(metadata.namespace), metadata.name).map_err(|_| {
         let what = "it has no name, or its name or namespace contains `/`";
         ScanError::new(Fault { what, at: 0 }, None)

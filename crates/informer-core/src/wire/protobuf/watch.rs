@@ -111,7 +111,9 @@ fn read_event(event: &[u8]) -> Result<WatchFrame<'_>, ScanError> {
     let mut fields = Fields::new(event);
     while let Some(field) = fields.next() {
         let Ok(field) = field else {
-            return Err(no_event("the event is cut short", fields.offset()));
+            // The event is lost, but whose it was may still be found.
+            let fault = Fault { what: "the event is cut short", at: fields.offset() };
+            return Err(ScanError::new(fault, key_of_part_of_event(event)));
         };
         match field.number {
             1 => kind = text(field.value).and_then(|name| EventType::named(name.as_bytes())),
@@ -141,6 +143,10 @@ fn key_of_new_state(part: &[u8]) -> Option<ObjectKey> {
     if !matches!(kind, EventType::Added | EventType::Modified) {
         return None;
     }
+    key_of_part_of_event(part)
+}
+
+fn key_of_part_of_event(part: &[u8]) -> Option<ObjectKey> {
     let object = field_of_part(field_of_part(part, 2)?, 1)?;
     key_of_part(field_of_part(object.strip_prefix(MAGIC)?, 2)?)
 }

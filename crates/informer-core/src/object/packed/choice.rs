@@ -1,0 +1,239 @@
+//! When a dictionary is worth its memory, and what goes into it.
+//!
+//! Objects that pack worse than the others cost bytes that a better dictionary would have saved. When those add up to what
+//! one would cost, it is tried on a sample of them, and taken if it would have paid for itself by now. So the memory
+//! of dictionaries is never much more than what their absence has cost, whatever comes.
+
+use std::sync::{Arc, Weak};
+
+use super::attempt::{Attempt, Outcome};
+use super::dictionaries::{Current, Draft, Family};
+
+/// What a dictionary takes beside its content, about.
+const DICTIONARY_COST: u64 = 48 << 10;
+/// What an object has of its own is expected to pack to so much, however short it is: a uid, times.
+const OWN_BYTES: u64 = 64;
+/// What the rest is expected to pack to as long as nothing is known.
+const FIRST_GUESS: Ratio = Ratio::new(1, 16);
+/// Larger objects are not put into dictionaries: they repeat themselves.
+const LONGEST_SAMPLE: u32 = 64 << 10;
+/// Samples of objects that stand out: in bytes, and in number.
+const SAMPLE_BYTES: u64 = 64 << 10;
+const SAMPLES_LEAST: usize = 8;
+const SAMPLES_MOST: usize = 64;
+/// The content of dictionaries is at most so much of what the cache's objects take unpacked, between these bounds.
+const CONTENT_SHARE: u64 = 8;
+const CONTENT_LEAST: u64 = 64 << 10;
+const CONTENT_MOST: u64 = 4 << 20;
+/// As many dictionaries, at most, have objects.
+const FAMILIES: usize = 4;
+/// After an attempt that came to nothing the next one waits for twice as much, as often as this.
+const FAILURES_MOST: u32 = 12;
+
+/// What a cache has learnt of its objects.
+pub(super) struct Choice {
+    current: Option<Current>,
+    draft: Draft,
+    /// Dictionaries that are used no more but for objects that were packed with them, and the bytes of their content.
+    former: Vec<(Weak<Family>, u64)>,
+    /// What those objects pack to that the dictionary covers.
+    ratio: Ratio,
+    /// Of late.
+    mean_length: u64,
+    standing_out: StandingOut,
+    failures: u32,
+    random: fastrand::Rng,
+}
+
+/// Packed bytes by unpacked ones.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Ratio(u64);
+
+/// The objects that stood out since a dictionary was last tried.
+#[derive(Default)]
+pub(super) struct StandingOut {
+    pub(super) count: u64,
+    /// How many bytes they took more than expected.
+    excess: u64,
+    /// Some of them, drawn evenly.
+    pub(super) samples: Vec<Sample>,
+    sample_bytes: u64,
+}
+
+pub(super) struct Sample {
+    pub(super) frame: Box<[u8]>,
+    pub(super) length: u32,
+    pub(super) family: Option<Arc<Family>>,
+}
+
+impl Default for Choice {
+    fn default() -> Self {
+        Self {
+            current: None,
+            draft: Draft::EMPTY,
+            former: Vec::new(),
+            ratio: FIRST_GUESS,
+            mean_length: 0,
+            standing_out: StandingOut::default(),
+            failures: 0,
+            // Which samples are drawn has to be even, not unpredictable.
+            random: fastrand::Rng::with_seed(0),
+        }
+    }
+}
+
+impl Choice {
+    pub(super) fn current(&self) -> Option<Current> {
+        self.current.clone()
+    }
+
+    /// Learns what an object came to. Returns an attempt at a better dictionary where it is time for one.
+    pub(super) fn note(
+        &mut self,
+        frame: &[u8],
+        length: u32,
+        family: Option<&Arc<Family>>,
+    ) -> Option<Attempt> {
+        let (packed, unpacked) = (frame.len() as u64, u64::from(length));
+        self.mean_length =
+            if self.mean_length == 0 { unpacked } else { (63 * self.mean_length + unpacked) / 64 };
+        let expected = self.ratio.of(unpacked) + OWN_BYTES;
+        if self.current.is_some() {
+            // Quickly to the better, slowly to the worse: so it stays what the best pack to.
+            let weight = if packed < expected { 16 } else { 1024 };
+            self.ratio = self.ratio.moved(Ratio::new(packed.saturating_sub(OWN_BYTES), unpacked), weight);
+        }
+        if packed <= expected + expected / 2 || length > LONGEST_SAMPLE {
+            return None;
+        }
+        self.standing_out.add(frame, length, family, packed - expected, &mut self.random);
+        let is_due =
+            self.standing_out.excess >= self.price() && self.standing_out.samples.len() >= SAMPLES_LEAST;
+        if is_due { self.attempt() } else { None }
+    }
+
+    /// What has to be lost before the next attempt.
+    fn price(&self) -> u64 {
+        let price = match &self.current {
+            None => DICTIONARY_COST,
+            // The time that an attempt takes grows with the content.
+            Some(_) => (self.draft.len() / 16).max(2 * self.standing_out.mean_length()),
+        };
+        price << self.failures
+    }
+
+    fn attempt(&mut self) -> Option<Attempt> {
+        let standing_out = std::mem::take(&mut self.standing_out);
+        self.former.retain(|(family, _)| family.strong_count() > 0);
+        let room = self.allowed_content().saturating_sub(self.content());
+        if room >= 2 * self.mean_length {
+            let most_content = self.draft.len() + room;
+            let base = self.current.as_ref().map(|current| (current.clone(), self.draft.clone()));
+            return Some(Attempt { base, standing_out, most_content });
+        }
+        if self.former.len() + 1 < FAMILIES {
+            return Some(Attempt { base: None, standing_out, most_content: CONTENT_LEAST });
+        }
+        self.failed();
+        None
+    }
+
+    fn failed(&mut self) {
+        self.failures = (self.failures + 1).min(FAILURES_MOST);
+    }
+
+    /// All dictionaries' content.
+    fn content(&self) -> u64 {
+        self.draft.len() + self.former.iter().map(|(_, content)| content).sum::<u64>()
+    }
+
+    fn allowed_content(&self) -> u64 {
+        let current = self.current.as_ref().map_or(0, |current| Arc::strong_count(&current.family));
+        let former: usize = self.former.iter().map(|(family, _)| family.strong_count()).sum();
+        let unpacked = (current + former) as u64 * self.mean_length;
+        (unpacked / CONTENT_SHARE).clamp(CONTENT_LEAST, CONTENT_MOST)
+    }
+
+    pub(super) fn conclude(&mut self, outcome: Option<Outcome>) {
+        let Some(Outcome { current, draft, ratio }) = outcome else { return self.failed() };
+        self.failures = 0;
+        let draft = std::mem::replace(&mut self.draft, draft);
+        let is_same = |former: &Current| Arc::ptr_eq(&former.family, &current.family);
+        if !self.current.as_ref().is_some_and(is_same) {
+            self.ratio = ratio;
+            let former = self.current.as_ref().map(|former| (Arc::downgrade(&former.family), draft.len()));
+            self.former.extend(former);
+        }
+        self.current = Some(current);
+    }
+
+    /// How many dictionaries objects are packed with.
+    pub(super) fn dictionaries(&self) -> usize {
+        let former = self.former.iter().filter(|(family, _)| family.strong_count() > 0);
+        former.count() + usize::from(self.current.is_some())
+    }
+
+    /// The bytes of memory that dictionaries and samples take.
+    pub(super) fn held_bytes(&self) -> usize {
+        let of_family = |family: &Arc<Family>| size_of::<Family>() + family.held_bytes();
+        let former = self.former.iter().filter_map(|(family, _)| family.upgrade());
+        let former: usize = former.map(|family| of_family(&family)).sum();
+        let current = self.current.as_ref().map_or(0, |it| it.packing.held_bytes() + of_family(&it.family));
+        let samples = self.standing_out.samples.iter();
+        let samples: usize = samples.map(|sample| size_of::<Sample>() + sample.frame.len()).sum();
+        former + current + samples
+    }
+}
+
+impl Ratio {
+    const SCALE: u64 = 1 << 20;
+
+    pub(super) const fn new(packed: u64, unpacked: u64) -> Self {
+        Self(packed * Self::SCALE / if unpacked == 0 { 1 } else { unpacked })
+    }
+
+    fn of(self, unpacked: u64) -> u64 {
+        self.0 * unpacked / Self::SCALE
+    }
+
+    /// Whether this is much worse.
+    pub(super) fn stands_out(self, from: Self) -> bool {
+        self.0 > from.0 + from.0 / 2
+    }
+
+    fn moved(self, towards: Self, weight: u64) -> Self {
+        Self((self.0 * (weight - 1) + towards.0) / weight)
+    }
+}
+
+impl StandingOut {
+    fn add(
+        &mut self,
+        frame: &[u8],
+        length: u32,
+        family: Option<&Arc<Family>>,
+        excess: u64,
+        random: &mut fastrand::Rng,
+    ) {
+        self.count += 1;
+        self.excess += excess;
+        let sample = || Sample { frame: frame.into(), length, family: family.cloned() };
+        let has_room = self.sample_bytes < SAMPLE_BYTES && self.samples.len() < SAMPLES_MOST;
+        if has_room || self.samples.len() < SAMPLES_LEAST {
+            self.sample_bytes += u64::from(length);
+            self.samples.push(sample());
+            return;
+        }
+        // As likely as each of those that came before it.
+        let place = usize::try_from(random.u64(..self.count)).unwrap_or(usize::MAX);
+        if let Some(place) = self.samples.get_mut(place) {
+            let sample = sample();
+            self.sample_bytes = self.sample_bytes + u64::from(length) - u64::from(place.length);
+            *place = sample;
+        }
+    }
+
+    fn mean_length(&self) -> u64 {
+        self.sample_bytes / (self.samples.len() as u64).max(1)
+    }
+}

@@ -1,0 +1,70 @@
+//! The memory that packing and unpacking work in: as much as happen at once, for all caches of the process.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use zstd_dictionary::{Error, Packer, Packing, Unpacker};
+
+use super::dictionaries::Family;
+
+/// As many are kept for later, of 130 to 360 KB each; caches of one connection pack on one thread.
+const PACKERS: usize = 2;
+/// As many are kept for later, of 95 KB each.
+const UNPACKERS: usize = 4;
+/// A larger buffer is not kept: it was for a rare object.
+const FRAME_BUFFER: usize = 256 << 10;
+
+struct Pool<T> {
+    idle: Mutex<Vec<T>>,
+    most: usize,
+}
+
+static PACKING: Pool<(Packer, Vec<u8>)> = Pool::new(PACKERS);
+static UNPACKING: Pool<Unpacker> = Pool::new(UNPACKERS);
+
+impl<T> Pool<T> {
+    const fn new(most: usize) -> Self {
+        Self { idle: Mutex::new(Vec::new()), most }
+    }
+
+    fn take(&self) -> Option<T> {
+        self.idle().pop()
+    }
+
+    fn give_back(&self, context: T) {
+        let mut idle = self.idle();
+        if idle.len() < self.most {
+            idle.push(context);
+        }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<T>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the bytes compress to, or nothing if they cannot be compressed for want of memory.
+pub(super) fn pack(bytes: &[u8], dictionary: Option<&Packing>) -> Option<Box<[u8]>> {
+    let (mut packer, mut buffer) = match PACKING.take() {
+        Some(idle) => idle,
+        None => (Packer::new().ok()?, Vec::new()),
+    };
+    packer.pack(bytes, dictionary, &mut buffer).ok()?;
+    let frame: Box<[u8]> = buffer.as_slice().into();
+    if buffer.capacity() > FRAME_BUFFER {
+        buffer = Vec::new();
+    }
+    PACKING.give_back((packer, buffer));
+    Some(frame)
+}
+
+/// The bytes that were packed.
+pub(super) fn unpack(frame: &[u8], length: usize, family: Option<&Arc<Family>>) -> Result<Vec<u8>, Error> {
+    let dictionary = family.map(|family| family.unpacking());
+    let mut unpacker = match UNPACKING.take() {
+        Some(idle) => idle,
+        None => Unpacker::new()?,
+    };
+    let bytes = unpacker.unpack(frame, dictionary.as_deref(), length);
+    UNPACKING.give_back(unpacker);
+    bytes
+}

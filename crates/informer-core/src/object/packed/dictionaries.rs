@@ -1,0 +1,103 @@
+//! A dictionary and what it grows into.
+//!
+//! A frame refers to content by its distance from the dictionary's end. So content put *before* what is there leaves older
+//! frames readable: a dictionary grows, and one is in memory for all frames that were ever made with it.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use zstd_dictionary::{Dictionary, Form, Packing, Unpacking, finalize};
+
+/// A dictionary in its newest form, held by each object that was packed with any of its forms.
+pub(in crate::object) struct Family {
+    /// The lock is held for a reference count.
+    unpacking: RwLock<Arc<Unpacking>>,
+}
+
+/// What new objects are packed with.
+#[derive(Clone)]
+pub(super) struct Current {
+    pub(super) family: Arc<Family>,
+    pub(super) packing: Arc<Packing>,
+}
+
+/// A dictionary to be: the statistics and the content of a former one, if there was one, and more content before it.
+#[derive(Clone)]
+pub(super) struct Draft {
+    /// The statistics that a finalized dictionary begins with.
+    header: usize,
+    dictionary: Option<Dictionary>,
+}
+
+impl Family {
+    pub(super) fn new(unpacking: Unpacking) -> Self {
+        Self { unpacking: RwLock::new(Arc::new(unpacking)) }
+    }
+
+    pub(super) fn unpacking(&self) -> Arc<Unpacking> {
+        self.unpacking.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What the dictionary takes.
+    pub(super) fn held_bytes(&self) -> usize {
+        let unpacking = self.unpacking();
+        unpacking.held_bytes() + unpacking.bytes().len()
+    }
+
+    /// Goes on with a dictionary that has grown.
+    pub(super) fn grow(&self, unpacking: Unpacking) {
+        let unpacking = Arc::new(unpacking);
+        let mut place = self.unpacking.write().unwrap_or_else(PoisonError::into_inner);
+        let former = std::mem::replace(&mut *place, unpacking);
+        drop(place);
+        drop(former);
+    }
+}
+
+impl Draft {
+    pub(super) const EMPTY: Self = Self { header: 0, dictionary: None };
+
+    pub(super) fn len(&self) -> u64 {
+        self.dictionary.as_ref().map_or(0, |dictionary| dictionary.bytes().len() as u64)
+    }
+
+    /// The same with `content` before its own.
+    pub(super) fn with(&self, content: &[Vec<u8>]) -> Option<Self> {
+        let (bytes, form) = match &self.dictionary {
+            Some(dictionary) => (dictionary.bytes(), dictionary.form()),
+            None => (&[][..], Form::Raw),
+        };
+        let (header, old) = bytes.split_at_checked(self.header).unwrap_or_default();
+        let mut bytes =
+            Vec::with_capacity(bytes.len() + content.iter().map(|part| part.len()).sum::<usize>());
+        bytes.extend_from_slice(header);
+        content.iter().for_each(|part| bytes.extend_from_slice(part));
+        bytes.extend_from_slice(old);
+        Some(Self { header: self.header, dictionary: Some(Dictionary::new(bytes.into(), form).ok()?) })
+    }
+
+    /// Gives a new dictionary the statistics of these samples. One that has grown has those of its first form, since its
+    /// older frames were made with them.
+    pub(super) fn finalized(self, samples: &[Vec<u8>]) -> Self {
+        match &self.dictionary {
+            Some(dictionary) if dictionary.form() == Form::Raw => {
+                let content = dictionary.bytes();
+                let samples: Vec<&[u8]> = samples.iter().map(Vec::as_slice).collect();
+                let Ok(bytes) = finalize(content, &samples) else { return self };
+                let header = bytes.len() - content.len();
+                match Dictionary::new(bytes.into(), Form::Finalized) {
+                    Ok(dictionary) => Self { header, dictionary: Some(dictionary) },
+                    Err(_) => self,
+                }
+            }
+            _ => self,
+        }
+    }
+
+    pub(super) fn packing(&self) -> Option<Packing> {
+        self.dictionary.as_ref()?.packing().ok()
+    }
+
+    pub(super) fn unpacking(&self) -> Option<Unpacking> {
+        self.dictionary.as_ref()?.unpacking().ok()
+    }
+}

@@ -1,0 +1,163 @@
+use std::borrow::Cow;
+
+use super::*;
+
+/// Objects of kinds that share nothing but their form: about 3 KB each, of which some 50 bytes are their own.
+fn object(kind: u64, number: u64) -> Vec<u8> {
+    let mut random = fastrand::Rng::with_seed(kind);
+    let mut text = format!(r#"{{"kind":"Kind{kind}","metadata":{{"name":"{number}","uid":"#);
+    text.push_str(&format!("\"{:032x}\"}}", fastrand::Rng::with_seed(number ^ (kind << 32)).u128(..)));
+    for _ in 0..60 {
+        let (name, value) = (random.u64(..), random.u128(..));
+        text.push_str(&format!(r#","field{name:x}":"{value:x}""#));
+    }
+    text.push('}');
+    text.into_bytes()
+}
+
+fn keep(storage: &PackedStorage, bytes: &[u8]) -> Stored {
+    storage.keep(Cow::Borrowed(bytes))
+}
+
+fn kept(storage: &PackedStorage, kind: u64, count: u64) -> Vec<(Vec<u8>, Stored)> {
+    let objects = (0..count).map(|number| object(kind, number));
+    objects.map(|bytes| (bytes.clone(), keep(storage, &bytes))).collect()
+}
+
+fn assert_readable(objects: &[(Vec<u8>, Stored)]) {
+    for (bytes, stored) in objects {
+        assert_eq!(*stored.read().unwrap(), **bytes);
+    }
+}
+
+#[test]
+fn a_few_objects_have_no_dictionary() {
+    let storage = PackedStorage::new();
+    let objects = kept(&storage, 1, 10);
+    assert_eq!(storage.choice().dictionaries(), 0);
+    assert_readable(&objects);
+    assert!(storage.shared_bytes() < 32 << 10, "{storage:?}");
+}
+
+#[test]
+fn many_that_resemble_each_other_take_a_few_bytes_each() {
+    let storage = PackedStorage::new();
+    let objects = kept(&storage, 1, 400);
+    assert_eq!(storage.choice().dictionaries(), 1);
+    let (bytes, last) = objects.last().unwrap();
+    assert!(last.held_bytes() * 20 < bytes.len(), "{last:?} of {}", bytes.len());
+    assert_readable(&objects);
+}
+
+#[test]
+fn a_dictionary_grows_by_what_it_does_not_cover_and_older_objects_stay_readable() {
+    let storage = PackedStorage::new();
+    let mut all = kept(&storage, 1, 400);
+    for kind in 2..8 {
+        let objects = kept(&storage, kind, 200);
+        let (first, last) = (&objects.first().unwrap().1, &objects.last().unwrap().1);
+        assert!(last.held_bytes() * 5 < first.held_bytes(), "kind {kind}: {first:?}, then {last:?}");
+        all.extend(objects);
+    }
+    assert_eq!(storage.choice().dictionaries(), 1);
+    assert_readable(&all);
+    // What it covered it covers still.
+    let again = keep(&storage, &object(1, 1_000));
+    assert!(again.held_bytes() < 200, "{again:?}");
+}
+
+#[test]
+fn dictionaries_follow_what_changes_and_those_that_nothing_needs_are_freed() {
+    let storage = PackedStorage::new();
+    let mut some = Vec::new();
+    for kind in 0..60 {
+        let objects = kept(&storage, kind, 100);
+        // One of each kind lives on.
+        some.extend(objects.into_iter().take(1));
+        let count = storage.choice().dictionaries();
+        let held = storage.shared_bytes();
+        assert!(count <= 4 && held < 700 << 10, "kind {kind}: {storage:?}");
+    }
+    assert_readable(&some);
+    drop(some);
+    // With the objects of long ago their dictionaries go.
+    kept(&storage, 1_000, 100);
+    assert!(storage.choice().dictionaries() <= 2, "{storage:?}");
+}
+
+#[test]
+fn what_does_not_shrink_is_kept_as_it_is() {
+    let storage = PackedStorage::new();
+    let mut random = fastrand::Rng::with_seed(7);
+    for length in [0, 1, 10, 1_000, 100_000] {
+        let bytes: Vec<u8> = (0..length).map(|_| random.u8(..)).collect();
+        let stored = keep(&storage, &bytes);
+        assert!(matches!(stored.read().unwrap(), Cow::Borrowed(same) if *same == *bytes), "{length} bytes");
+    }
+    assert_eq!(storage.choice().dictionaries(), 0);
+}
+
+#[test]
+fn objects_of_any_length_come_back() {
+    let storage = PackedStorage::new();
+    let mut objects = kept(&storage, 1, 200);
+    for parts in [1, 10, 30, 100, 1_000] {
+        let bytes = (0..parts).flat_map(|number| object(number % 50, number)).collect::<Vec<u8>>();
+        let stored = keep(&storage, &bytes);
+        assert!(stored.held_bytes() < bytes.len());
+        objects.push((bytes, stored));
+    }
+    assert_readable(&objects);
+}
+
+#[test]
+fn one_thread_packs_while_others_unpack() {
+    let storage = PackedStorage::new();
+    let (to_readers, objects) = std::sync::mpsc::channel::<Arc<(Vec<u8>, Stored)>>();
+    let objects = Mutex::new(objects);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                loop {
+                    let next = objects.lock().unwrap().recv();
+                    let Ok(next) = next else { break };
+                    assert_eq!(*next.1.read().unwrap(), *next.0);
+                }
+            });
+        }
+        for kind in 0..5 {
+            kept(&storage, kind, 100).into_iter().for_each(|it| to_readers.send(Arc::new(it)).unwrap());
+        }
+        drop(to_readers);
+    });
+    assert!(storage.choice().dictionaries() > 0);
+}
+
+#[test]
+fn a_damaged_frame_is_an_error_or_other_bytes_of_the_same_length() {
+    let storage = PackedStorage::new();
+    let whole = object(1, 1);
+    kept(&storage, 1, 200);
+    let current = storage.choice().current().unwrap();
+    let frame = pack(&whole, Some(&current.packing)).unwrap();
+    let mut random = fastrand::Rng::with_seed(3);
+    for round in 0..2_000 {
+        let mut damaged = frame.to_vec();
+        let at = random.usize(..damaged.len());
+        match round % 3 {
+            0 => damaged[at] ^= 1 << random.u8(..8),
+            1 => damaged.truncate(at),
+            _ => damaged.insert(at, random.u8(..)),
+        }
+        let length = u32::try_from(whole.len()).unwrap() - u32::from(round % 7 == 0);
+        match read(&damaged, length, Some(&current.family)) {
+            Ok(bytes) => assert_eq!(bytes.len(), length as usize, "round {round}"),
+            Err(error) => assert!(!error.to_string().is_empty(), "round {round}"),
+        }
+    }
+}
+
+#[test]
+fn what_is_kept_is_small() {
+    assert_eq!(size_of::<Stored>(), 32);
+}

@@ -1,0 +1,43 @@
+//! What has happened to the config maps of a namespace since this program last ran: additions, changes and deletions.
+//! Once that is told it ends; the next run goes on from there.
+//!
+//! `cargo run -p informer --example restart -- default /tmp/seen`
+
+#![expect(clippy::print_stdout, reason = "an example says what it sees")]
+
+use std::error::Error;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use informer::{Change, Object, ResourceType, SharedInformerFactory};
+use k8s_openapi::api::core::v1::ConfigMap;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let namespace = arguments.next().ok_or("which namespace?")?;
+    let directory = arguments.next().ok_or("in which directory is what was seen?")?;
+
+    let config = kube_client::Config::infer().await?;
+    let factory = SharedInformerFactory::builder(config).namespace(&namespace).saved_in(directory).build()?;
+    let maps = factory.informer_of::<Object>(ResourceType::of::<ConfigMap>());
+    let mut changes = maps.changes()?;
+    factory.start();
+    maps.wait_for_sync(Duration::from_secs(30)).await?;
+
+    // Of an expired file what has changed comes with the first content; of a good one it follows, and is all there when
+    // nothing more comes for a while.
+    while let Ok(Some(change)) = tokio::time::timeout(Duration::from_secs(2), changes.next()).await {
+        match change {
+            // As it was when this ran last, or all there is when it runs first.
+            Change::Added { object, initial: true, .. } => println!("known {}", object.key().name()),
+            Change::Added { object, .. } => println!("added {}", object.key().name()),
+            Change::Updated { new, .. } => println!("changed {}", new.key().name()),
+            Change::Deleted(deleted) => println!("deleted {}", deleted.key().name()),
+            _ => {}
+        }
+    }
+    // Saves.
+    factory.shutdown().await;
+    Ok(())
+}

@@ -1,0 +1,142 @@
+//! Why a cache was not saved, or not loaded.
+
+use std::io;
+
+use informer_core::saved;
+
+use crate::resource::ResourceType;
+
+/// What a cache is of cannot be said.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unnamed {
+    #[error(
+        "the server has no name that would tell it from others: give it one (`FactoryBuilder::server_name`)"
+    )]
+    Server,
+    #[error("the transform has no name that would tell it from others: give it one (`Transform::named`)")]
+    Transform,
+}
+
+/// A cache that was not saved. The file that was there is as it was.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct SaveError(SaveErrorKind);
+
+#[derive(Debug, thiserror::Error)]
+enum SaveErrorKind {
+    #[error(transparent)]
+    Unnamed(Unnamed),
+    #[error("there is no content yet that could be saved")]
+    Empty,
+    #[error("the file cannot be {what}")]
+    File { what: &'static str, source: io::Error },
+    #[error(transparent)]
+    Content(saved::SaveError),
+    #[error("saving was given up, because its runtime ended or it failed: that would be a bug")]
+    GivenUp,
+}
+
+impl SaveError {
+    /// Whether the first content is not there yet.
+    pub fn is_empty(&self) -> bool {
+        matches!(self.0, SaveErrorKind::Empty)
+    }
+
+    /// Whether a name is missing, of the server or of the transform.
+    pub fn is_unnamed(&self) -> bool {
+        matches!(self.0, SaveErrorKind::Unnamed(_))
+    }
+
+    pub(super) fn empty() -> Self {
+        Self(SaveErrorKind::Empty)
+    }
+
+    pub(super) fn given_up() -> Self {
+        Self(SaveErrorKind::GivenUp)
+    }
+
+    pub(super) fn file(what: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self(SaveErrorKind::File { what, source })
+    }
+}
+
+impl From<saved::SaveError> for SaveError {
+    fn from(error: saved::SaveError) -> Self {
+        Self(SaveErrorKind::Content(error))
+    }
+}
+
+impl From<Unnamed> for SaveError {
+    fn from(error: Unnamed) -> Self {
+        Self(SaveErrorKind::Unnamed(error))
+    }
+}
+
+/// A cache that was not loaded: the informer is as it was. Never holds any content of an object.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct LoadError(LoadErrorKind);
+
+#[derive(Debug, thiserror::Error)]
+enum LoadErrorKind {
+    #[error(transparent)]
+    Unnamed(Unnamed),
+    #[error("the informer of {0} has been started or loaded already; load before the start, once")]
+    AlreadyStarted(ResourceType),
+    #[error(transparent)]
+    Content(saved::LoadError),
+    #[error("loading was given up, because its runtime ended or it failed: that would be a bug")]
+    GivenUp,
+}
+
+impl LoadError {
+    /// Whether there is no file, as at the first start.
+    pub fn is_not_found(&self) -> bool {
+        matches!(&self.0, LoadErrorKind::Content(error) if error.is_not_found())
+    }
+
+    /// Whether the file was cut short or changed since it was written.
+    pub fn is_damaged(&self) -> bool {
+        matches!(&self.0, LoadErrorKind::Content(error) if error.is_damaged())
+    }
+
+    /// Whether the file is no saved cache, or not one that this version knows.
+    pub fn is_foreign(&self) -> bool {
+        matches!(&self.0, LoadErrorKind::Content(error) if error.is_foreign())
+    }
+
+    /// Whether the file is a saved cache of something else: the message says in what it differs.
+    pub fn is_of_another(&self) -> bool {
+        matches!(&self.0, LoadErrorKind::Content(error) if error.is_of_another())
+    }
+
+    /// Whether it is too late.
+    pub fn is_already_started(&self) -> bool {
+        matches!(self.0, LoadErrorKind::AlreadyStarted(_))
+    }
+
+    /// Whether a name is missing, of the server or of the transform.
+    pub fn is_unnamed(&self) -> bool {
+        matches!(self.0, LoadErrorKind::Unnamed(_))
+    }
+
+    pub(super) fn already_started(resource: &ResourceType) -> Self {
+        Self(LoadErrorKind::AlreadyStarted(resource.clone()))
+    }
+
+    pub(super) fn given_up() -> Self {
+        Self(LoadErrorKind::GivenUp)
+    }
+}
+
+impl From<saved::LoadError> for LoadError {
+    fn from(error: saved::LoadError) -> Self {
+        Self(LoadErrorKind::Content(error))
+    }
+}
+
+impl From<Unnamed> for LoadError {
+    fn from(error: Unnamed) -> Self {
+        Self(LoadErrorKind::Unnamed(error))
+    }
+}

@@ -1,0 +1,132 @@
+//! Loads an informer's file at its start, and saves to it from time to time and at the stop.
+//!
+//! Whatever fails is in the log and in the metrics, and stops nothing: without a file the informer lists. A file that is
+//! refused is overwritten by the next save.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use informer_core::Checkpoint;
+use informer_core::saved::Saved;
+use informer_core::store::SourcePoint;
+use tokio::time::sleep;
+
+use super::{Description, LoadError, SaveError, SavedCache, Saving, read, replace, write};
+use crate::error_chain;
+use crate::shared::Core;
+
+/// Runs from the start of an informer to its end. `loads`: the informer waits to begin with its file.
+pub(crate) async fn keep(core: Arc<Core>, saving: Saving, loads: bool) {
+    let resource = &core.resource;
+    let description = match core.description() {
+        Ok(description) => description,
+        Err(error) => {
+            tracing::warn!(%resource, %error, "the informer is not saved");
+            return core.begin(None);
+        }
+    };
+    let path = saving.file(resource, &core.selection.namespaces, &description);
+    if loads {
+        let saved = tokio::select! {
+            biased;
+            () = core.life.stopping() => return,
+            saved = open(&core, &path, &description) => saved,
+        };
+        core.begin(saved);
+    }
+    let mut keeper = Keeper { saved: loads.then(|| Mark::of(&core.checkpoint())), fails: false, core: &core };
+    loop {
+        let stops = tokio::select! {
+            biased;
+            () = core.life.stopping() => true,
+            () = sleep(saving.period), if !saving.period.is_zero() => false,
+        };
+        keeper.save(&path, &description).await;
+        if stops {
+            return;
+        }
+    }
+}
+
+/// What is in the file, if it is good.
+async fn open(core: &Core, path: &Path, description: &Description) -> Option<Saved> {
+    let resource = &core.resource;
+    let (file, limit) = (path.to_owned(), core.settings.item_limit);
+    match read(core.runtime(), file, description.clone(), limit, core.storage.clone()).await {
+        Ok(saved) => {
+            tracing::info!(%resource, objects = saved.objects.len(), "the informer begins with what was saved");
+            Some(saved)
+        }
+        Err(error) if LoadError::is_not_found(&error) => None,
+        Err(error) => {
+            let error = error_chain(&error);
+            tracing::warn!(%resource, path = %path.display(), error, "what was saved cannot be used: the informer lists");
+            None
+        }
+    }
+}
+
+struct Keeper<'a> {
+    core: &'a Core,
+    /// What is in the file.
+    saved: Option<Mark>,
+    /// The last save failed, and the log has it.
+    fails: bool,
+}
+
+/// Tells one state of a cache from another.
+#[derive(PartialEq, Eq)]
+struct Mark {
+    revision: u64,
+    sources: Vec<SourcePoint>,
+}
+
+impl Mark {
+    fn of(checkpoint: &Checkpoint) -> Self {
+        Self { revision: checkpoint.snapshot.revision(), sources: checkpoint.sources.clone() }
+    }
+}
+
+impl Keeper<'_> {
+    /// Saves the cache, unless the file has it already.
+    async fn save(&mut self, path: &Path, description: &Description) {
+        let checkpoint = self.core.checkpoint();
+        let mark = Mark::of(&checkpoint);
+        if self.saved.as_ref() == Some(&mark) || checkpoint.sources.is_empty() {
+            return;
+        }
+        let resource = &self.core.resource;
+        match self.write(path, description, checkpoint).await {
+            Ok(SavedCache { objects, bytes }) => {
+                tracing::debug!(%resource, objects, bytes, "the informer was saved");
+                self.core.counters.saves.add(1);
+                (self.saved, self.fails) = (Some(mark), false);
+            }
+            Err(error) => {
+                self.core.counters.failed_saves.add(1);
+                if !std::mem::replace(&mut self.fails, true) {
+                    let error = error_chain(&error);
+                    tracing::warn!(%resource, path = %path.display(), error, "the informer cannot be saved");
+                }
+            }
+        }
+    }
+
+    async fn write(
+        &self,
+        path: &Path,
+        description: &Description,
+        checkpoint: Checkpoint,
+    ) -> Result<SavedCache, SaveError> {
+        let runtime = self.core.runtime();
+        let own = path.to_owned();
+        let prepared = runtime.blocking(move || {
+            replace::make_directory(own.parent().unwrap_or(&own))?;
+            replace::remove_abandoned(&own)
+        });
+        if let Some(Err(error)) = prepared.await {
+            return Err(SaveError::file("prepared for")(error));
+        }
+        write(runtime, path.to_owned(), description.clone(), checkpoint).await
+    }
+}

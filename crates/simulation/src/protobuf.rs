@@ -1,0 +1,135 @@
+//! What a server says in JSON, said in protobuf.
+
+use informer_core::{Encoding, Object};
+use serde_json::Value;
+
+use crate::truth::{Key, State};
+
+/// One answer, or one event of a watch. What is no JSON is damage, and stays what it is.
+pub(crate) fn translated(text: &str) -> Vec<u8> {
+    let Ok(said) = serde_json::from_str::<Value>(text) else {
+        // Half of an event comes as a whole frame: what is wrong is inside.
+        return if text.starts_with("{\"type\"") {
+            framed(text.as_bytes())
+        } else {
+            text.as_bytes().to_vec()
+        };
+    };
+    if said.get("type").is_some() {
+        let object = envelope(&said["object"]);
+        return framed(&[bytes(1, text_of(&said["type"])), bytes(2, &bytes(1, &object))].concat());
+    }
+    envelope(&said)
+}
+
+fn framed(event: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(event.len()).unwrap_or(u32::MAX);
+    [&length.to_be_bytes(), event].concat()
+}
+
+fn envelope(said: &Value) -> Vec<u8> {
+    let message = match said["kind"].as_str() {
+        Some("PodList") => list(said),
+        Some("Status") => status(said),
+        _ => pod(said),
+    };
+    let types = [bytes(1, text_of(&said["apiVersion"])), bytes(2, text_of(&said["kind"]))].concat();
+    [b"k8s\0".to_vec(), bytes(1, &types), bytes(2, &message), bytes(3, b""), bytes(4, b"")].concat()
+}
+
+fn list(said: &Value) -> Vec<u8> {
+    let meta = &said["metadata"];
+    let mut metadata = bytes(2, text_of(&meta["resourceVersion"]));
+    if let Some(next) = meta["continue"].as_str() {
+        metadata.extend([bytes(3, next.as_bytes()), number(4, 1)].concat());
+    }
+    let items = said["items"].as_array().into_iter().flatten();
+    // That an item is of another kind cannot be said here: its version is damaged instead.
+    let items = items.flat_map(|item| bytes(2, &message(item, item["kind"] == "Secret")));
+    bytes(1, &metadata).into_iter().chain(items).collect()
+}
+
+fn pod(said: &Value) -> Vec<u8> {
+    message(said, false)
+}
+
+fn message(said: &Value, is_damaged: bool) -> Vec<u8> {
+    let meta = &said["metadata"];
+    let mut metadata = Vec::new();
+    for (of, name) in [(1, "name"), (3, "namespace"), (5, "uid")] {
+        if let Some(text) = meta[name].as_str() {
+            metadata.extend(bytes(of, text.as_bytes()));
+        }
+    }
+    metadata.extend(match meta["resourceVersion"].as_str() {
+        Some(version) if !is_damaged => bytes(6, version.as_bytes()),
+        _ => number(6, 1),
+    });
+    for (of, name) in [(11, "labels"), (12, "annotations")] {
+        for (key, value) in meta[name].as_object().into_iter().flatten() {
+            metadata.extend(bytes(of, &[bytes(1, key.as_bytes()), bytes(2, text_of(value))].concat()));
+        }
+    }
+    let mut message = bytes(1, &metadata);
+    if let Some(value) = said["spec"]["v"].as_u64() {
+        message.extend(bytes(2, &number(VALUE, value)));
+    }
+    message
+}
+
+/// Where a value stands in a pod's spec: its `terminationGracePeriodSeconds`.
+const VALUE: u64 = 4;
+
+fn status(said: &Value) -> Vec<u8> {
+    let details = &said["details"];
+    let mut inner = Vec::new();
+    for cause in details["causes"].as_array().into_iter().flatten() {
+        let cause = [bytes(1, text_of(&cause["reason"])), bytes(2, text_of(&cause["message"]))].concat();
+        inner.extend(bytes(4, &cause));
+    }
+    inner.extend(number(5, details["retryAfterSeconds"].as_u64().unwrap_or_default()));
+    let texts = [bytes(3, text_of(&said["message"])), bytes(4, text_of(&said["reason"])), bytes(5, &inner)];
+    [texts.concat(), number(6, said["code"].as_u64().unwrap_or_default())].concat()
+}
+
+/// The state that an object of the cache is in; `None` where it is not as any server's.
+pub(crate) fn read(object: &Object) -> Option<(Key, State)> {
+    let key = Key::of(object.key().as_str())?;
+    let spec: Value = serde_json::from_slice(&object.json().ok()?).ok()?;
+    let value = spec["spec"]["terminationGracePeriodSeconds"].as_u64()?.try_into().ok()?;
+    let uid = object.uid().to_string().parse().ok()?;
+    let version = object.resource_version().to_string().parse().ok()?;
+    let state = State { uid, version, value };
+    let said = crate::render::object(key, state, true);
+    // To the byte, whichever way it came (L13).
+    (*object.bytes().ok()? == pod(&serde_json::from_str(&said).ok()?)).then_some((key, state))
+}
+
+pub(crate) fn is_of(object: &Object) -> bool {
+    object.encoding() != Encoding::Json
+}
+
+fn text_of(value: &Value) -> &[u8] {
+    value.as_str().unwrap_or_default().as_bytes()
+}
+
+fn bytes(of: u64, value: &[u8]) -> Vec<u8> {
+    [varint(of << 3 | 2), varint(value.len() as u64), value.to_vec()].concat()
+}
+
+fn number(of: u64, value: u64) -> Vec<u8> {
+    [varint(of << 3), varint(value)].concat()
+}
+
+fn varint(mut number: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    loop {
+        let [low, ..] = number.to_le_bytes();
+        number >>= 7;
+        if number == 0 {
+            bytes.push(low & 0x7f);
+            return bytes;
+        }
+        bytes.push(low | 0x80);
+    }
+}

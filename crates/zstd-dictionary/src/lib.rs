@@ -1,0 +1,60 @@
+//! Compresses small buffers that resemble each other against a dictionary, with zstd.
+//!
+//! The usual wrappers leave out what caches of such buffers need: giving a dictionary made of chosen content the
+//! statistics of a few samples ([`finalize`]), and using one dictionary after another with the same context, attached and
+//! never copied ([`Packer`]). This crate has that and nothing else. It is the only one of the project with `unsafe`; each
+//! block says why it is sound.
+//!
+//! A frame here is as small as zstd can make it: no magic number, no content size, no dictionary's number, no checksum.
+//! Who keeps it keeps beside it how long it was and with which dictionary it was made.
+//!
+//! ```
+//! use zstd_dictionary::{Dictionary, Form, Packer, Unpacker, finalize};
+//!
+//! let sample = |name| format!(r#"{{"kind":"Lease","metadata":{{"name":"{name}","namespace":"kube-node-lease"}}}}"#);
+//! let samples: Vec<String> = ["ant", "bee", "cat", "dog", "eel", "fox", "gnu"].map(sample).into();
+//! let content = samples.concat();
+//! let samples: Vec<&[u8]> = samples.iter().map(|sample| sample.as_bytes()).collect();
+//! let bytes = finalize(content.as_bytes(), &samples)?;
+//!
+//! let dictionary = Dictionary::new(bytes.into(), Form::Finalized)?;
+//! let (packing, unpacking) = (dictionary.packing()?, dictionary.unpacking()?);
+//! let text = sample("hen");
+//! let mut frame = Vec::new();
+//! Packer::new()?.pack(text.as_bytes(), Some(&packing), &mut frame)?;
+//! assert!(frame.len() < text.len() / 3);
+//! assert_eq!(Unpacker::new()?.unpack(&frame, Some(&unpacking), text.len())?, text.as_bytes());
+//! # Ok::<(), zstd_dictionary::Error>(())
+//! ```
+
+mod context;
+mod dictionary;
+
+pub use context::{Packer, Unpacker};
+pub use dictionary::{Dictionary, Form, Packing, Unpacking, finalize};
+
+/// What zstd refused. Never holds any of the data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("zstd: {0}")]
+pub struct Error(&'static str);
+
+/// All that is compressed here is; higher levels are slower and, with a dictionary, no smaller.
+const LEVEL: i32 = 1;
+
+/// The result of a zstd function that gives a size, or an error in its place.
+fn checked(result: usize) -> Result<usize, Error> {
+    // SAFETY: takes any number.
+    let is_error = unsafe { zstd_sys::ZSTD_isError(result) };
+    if is_error == 0 { Ok(result) } else { Err(named(result)) }
+}
+
+fn named(result: usize) -> Error {
+    // SAFETY: takes any number.
+    let name = unsafe { zstd_sys::ZSTD_getErrorName(result) };
+    if name.is_null() {
+        return Error("unknown error");
+    }
+    // SAFETY: a name is a static string that ends with a zero.
+    let name = unsafe { std::ffi::CStr::from_ptr(name) };
+    Error(name.to_str().unwrap_or("unknown error"))
+}

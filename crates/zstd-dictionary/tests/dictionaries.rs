@@ -1,0 +1,81 @@
+//! Dictionaries that are made, grow, and meet what was not made with them.
+
+#![allow(clippy::unwrap_used, reason = "a test may stop at a surprise")]
+
+use zstd_dictionary::{Dictionary, Form, Packer, Unpacker, finalize};
+
+fn sample(kind: &str, number: usize) -> Vec<u8> {
+    let parts = (0..40).map(|at| format!(r#""{kind}-setting-{at}":"{kind}-{}","#, at * at * 7_919 % 1_013));
+    format!("{{{}\"number\":{number}}}", parts.collect::<String>()).into_bytes()
+}
+
+fn packed(bytes: &[u8], dictionary: Option<&Dictionary>) -> Vec<u8> {
+    let packing = dictionary.map(|dictionary| dictionary.packing().unwrap());
+    let mut frame = Vec::new();
+    Packer::new().unwrap().pack(bytes, packing.as_ref(), &mut frame).unwrap();
+    frame
+}
+
+fn unpacked(frame: &[u8], dictionary: Option<&Dictionary>, length: usize) -> Option<Vec<u8>> {
+    let unpacking = dictionary.map(|dictionary| dictionary.unpacking().unwrap());
+    Unpacker::new().unwrap().unpack(frame, unpacking.as_ref(), length).ok()
+}
+
+#[test]
+fn what_was_packed_can_be_unpacked_after_content_came_before_the_old() {
+    let content = [sample("red", 1), sample("red", 2)].concat();
+    let samples: Vec<Vec<u8>> = (0..12).map(|number| sample("red", number)).collect();
+    let samples: Vec<&[u8]> = samples.iter().map(Vec::as_slice).collect();
+    let finalized = finalize(&content, &samples).unwrap();
+    let header = finalized.len() - content.len();
+    for (form, bytes, header) in [(Form::Raw, content, 0), (Form::Finalized, finalized, header)] {
+        let first = Dictionary::new(bytes.as_slice().into(), form).unwrap();
+        let (red, blue) = (sample("red", 77), sample("blue", 77));
+        let frame = packed(&red, Some(&first));
+        assert!(frame.len() < 40 && packed(&blue, Some(&first)).len() > 200, "{form:?}");
+
+        let longer = [&bytes[..header], &sample("blue", 1), &bytes[header..]].concat();
+        let longer = Dictionary::new(longer.into(), form).unwrap();
+        assert_eq!(unpacked(&frame, Some(&longer), red.len()).unwrap(), red);
+        let frame = packed(&blue, Some(&longer));
+        assert!(frame.len() < 60, "{form:?}: {}", frame.len());
+        assert_eq!(unpacked(&frame, Some(&longer), blue.len()).unwrap(), blue);
+    }
+}
+
+#[test]
+fn one_packer_takes_one_dictionary_after_the_other() {
+    let dictionaries = ["red", "blue"]
+        .map(|kind| Dictionary::new(sample(kind, 1).into(), Form::Raw).unwrap().packing().unwrap());
+    let (mut packer, mut frame) = (Packer::new().unwrap(), Vec::new());
+    let mut lengths = Vec::new();
+    for round in 0..3 {
+        for dictionary in [Some(&dictionaries[0]), None, Some(&dictionaries[1])] {
+            packer.pack(&sample("red", 3), dictionary, &mut frame).unwrap();
+            lengths.push(frame.len());
+            assert_eq!(lengths[lengths.len() - 1], lengths[(lengths.len() - 1) % 3], "round {round}");
+        }
+    }
+    drop(dictionaries);
+    packer.pack(&sample("red", 3), None, &mut frame).unwrap();
+    assert_eq!(frame.len(), lengths[1]);
+}
+
+#[test]
+fn a_length_that_is_not_the_frames_is_an_error() {
+    let bytes = sample("red", 1);
+    let frame = packed(&bytes, None);
+    for length in [0, 1, bytes.len() - 1, bytes.len() + 1, bytes.len() + 100_000] {
+        assert_eq!(unpacked(&frame, None, length), None, "{length}");
+    }
+    assert_eq!(unpacked(&[], None, 10), None);
+    assert_eq!(unpacked(&frame[..frame.len() - 1], None, bytes.len()), None);
+    assert_eq!(unpacked(&packed(&[], None), None, 0).unwrap(), b"");
+}
+
+#[test]
+fn what_is_no_dictionary_is_an_error() {
+    assert!(Dictionary::new([].as_slice().into(), Form::Raw).is_err());
+    let wrong = Dictionary::new(sample("red", 1).into(), Form::Finalized).unwrap();
+    assert!(wrong.packing().is_err() && wrong.unpacking().is_err());
+}
