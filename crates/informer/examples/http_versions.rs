@@ -7,6 +7,8 @@
 //!
 //! Clusters are found as kubectl finds them. The figures come from `/proc`, so they are Linux's.
 
+#![expect(clippy::print_stdout, reason = "an example says what it sees")]
+
 use std::time::{Duration, Instant};
 
 use informer::{Http2, HttpVersion, Informer, Object, ResourceType, SharedInformerFactory, Status};

@@ -145,12 +145,12 @@ async fn d7_c1_a_relist_is_one_step() {
     let informer = rig.synced(&factory).await;
     let mut told = Told::every(&informer);
     told.first_content().await;
+    rig.wire.expire_next_watch();
     rig.proxy.refuse();
     rig.delete("goes").await;
     rig.delete("goes-too").await;
     rig.update("changes", "1").await;
     rig.create("comes").await;
-    rig.wire.expire_next_watch();
     rig.proxy.resume();
 
     let mut order = Vec::new();

@@ -196,12 +196,12 @@ async fn h10_h11_deleted_and_made_again_is_told_apart() {
     merged.first_content().await;
     split.first_content().await;
 
+    rig.wire.expire_next_watch();
     rig.proxy.refuse();
     for name in ["goes", "returns"] {
         rig.delete(name).await;
     }
     rig.create("returns").await;
-    rig.wire.expire_next_watch();
     rig.proxy.resume();
     assert_eq!(merged.next().await, ["missed goes", "recreated returns"]);
     assert_eq!(split.next().await, ["missed goes", "missed returns", "added returns"]);

@@ -91,9 +91,9 @@ async fn d3_d1_h10_two_relists_that_nobody_reads_delete_once() {
     let mut told = Told::every(&informer);
     told.first_content().await;
     for (round, name) in ["a", "b"].into_iter().enumerate() {
+        rig.wire.expire_next_watch();
         rig.proxy.refuse();
         rig.delete(name).await;
-        rig.wire.expire_next_watch();
         rig.proxy.resume();
         rig.wire.until_listed(round + 2).await;
         status(&informer, is_live).await;

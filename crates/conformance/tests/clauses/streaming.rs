@@ -64,11 +64,11 @@ async fn s1_s8_h9_the_content_outlives_its_stream() {
     told.first_content().await;
     let seen = informer.resource_version();
 
+    rig.wire.expire_next_watch();
     rig.proxy.refuse();
     status(&informer, |status| !is_live(status)).await;
     assert_eq!(names(&informer), ["a", "b"]);
     rig.delete("b").await;
-    rig.wire.expire_next_watch();
     rig.proxy.resume();
     assert_eq!(told.next().await, ["missed b"]);
     status(&informer, is_live).await;

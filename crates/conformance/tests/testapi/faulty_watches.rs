@@ -210,7 +210,7 @@ async fn w1_w3_w16_a_watch_that_breaks_anywhere_goes_on_where_it_was() {
     let mut told = Told::every(&informer);
     told.first_content().await;
     let mut count = 0;
-    for bytes in [1, 17, 100, 333, 700, 1_500] {
+    for bytes in [1, 17, 100, 333, 700, 900] {
         let broken = rig.faults().on(watches()).once(Fault::CutAfter(testapi::faults::Bytes(bytes)));
         rig.proxy.cut();
         for _ in 0..5 {

@@ -75,12 +75,12 @@ impl Reader {
     /// ([`Reflector::trusts_versions`](crate::reflector::Reflector::trusts_versions)).
     pub fn next(&self, answer: &mut Answer, trust_versions: bool) -> Option<Reading> {
         match answer {
-            Answer::List(list) => self.list_part(list.next(), |item| Wire::Json(item), trust_versions),
+            Answer::List(list) => self.list_part(list.next(), Wire::Json, trust_versions),
             Answer::ProtobufList(list) => match list.next() {
                 Ok(Some(ListPart::Meta(meta))) if !self.expects_list(meta) => {
                     Some(Reading::of(Input::Undecodable(format!("the list is {}", self.other_kind()))))
                 }
-                part => self.list_part(part, |item| Wire::Protobuf(item), trust_versions),
+                part => self.list_part(part, Wire::Protobuf, trust_versions),
             },
             Answer::Watch(watch) => match watch.next() {
                 Ok(Some(Ok(frame))) => Some(self.json_event(&frame, trust_versions)),

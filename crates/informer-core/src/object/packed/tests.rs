@@ -1,3 +1,5 @@
+//! What packing owes: bytes as they were, a dictionary when it pays, and bounds.
+
 use std::borrow::Cow;
 
 use super::*;

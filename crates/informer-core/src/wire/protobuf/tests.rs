@@ -5,12 +5,15 @@ use crate::wire::{EventType, Limits, ListPart, WireError};
 
 fn number(mut number: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
-    while number >= 0x80 {
-        bytes.push(number as u8 | 0x80);
+    loop {
+        let [low, ..] = number.to_le_bytes();
         number >>= 7;
+        if number == 0 {
+            bytes.push(low & 0x7f);
+            return bytes;
+        }
+        bytes.push(low | 0x80);
     }
-    bytes.push(number as u8);
-    bytes
 }
 
 fn field(of: u64, value: &[u8]) -> Vec<u8> {
@@ -35,7 +38,7 @@ fn list(items: &[Vec<u8>]) -> Vec<u8> {
 
 fn event(kind: &str, object: &[u8]) -> Vec<u8> {
     let event = [field(1, kind.as_bytes()), field(2, &field(1, object))].concat();
-    [(event.len() as u32).to_be_bytes().to_vec(), event].concat()
+    [u32::try_from(event.len()).unwrap().to_be_bytes().to_vec(), event].concat()
 }
 
 /// All items, and how it ended.
