@@ -6,6 +6,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a tool talks to its terminal")]
 
 mod artifact;
+mod bench;
 mod contract;
 mod control_plane;
 mod deny;
@@ -85,6 +86,8 @@ enum Command {
         #[arg(long, requires = "seed")]
         trace: bool,
     },
+    /// What informers cost, ours and the peers', on one server: memory, CPU, time
+    Bench(bench::Options),
     /// Deliberate bugs, one at a time, to see whether the tests notice
     Mutants {
         /// Only those with one of these in their name
@@ -144,6 +147,7 @@ fn execute(command: Command) -> Result<(), Error> {
         Command::Test { fast } => test::run(&tree, fast),
         Command::Try => try_it::run(&tree),
         Command::Contract { run, names } => contract::run(&tree, run, names),
+        Command::Bench(options) => bench::run(&tree, &options),
         Command::Loom => interleavings::run(&tree),
         Command::Fuzz { target, seconds } => fuzz::run(&tree, target.as_deref(), seconds),
         Command::Mutants { only, by, all, seeds } => {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::error::Error;
 use crate::test_run::{NO_CONTROL_PLANE, TestRun};
 use crate::tree::Tree;
-use crate::{contract, control_plane, deny, interleavings, process, tidy};
+use crate::{bench, contract, control_plane, deny, interleavings, process, tidy};
 
 /// One step: its heading, and what it does.
 type Step<'a> = (&'static str, Box<dyn Fn() -> Result<(), Error> + 'a>);
@@ -28,6 +28,7 @@ pub(crate) fn run(tree: &Tree, fast: bool) -> Result<(), Error> {
     }
     steps.push(("tests", Box::new(move || tests(tree, real_server))));
     steps.push(("loom", Box::new(|| interleavings::run(tree))));
+    steps.push(("benchmarks", Box::new(move || bench::check(tree, real_server))));
     steps.push(("contract", Box::new(|| contract::report(tree, false))));
     perform(&steps)
 }

@@ -1,0 +1,129 @@
+// Informers of client-go for the benchmarks: a program that does what its arguments and the lines on its stdin say,
+// as ../PROTOCOL.md has them.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"k8s.io/client-go/features"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+)
+
+func main() {
+	log.SetFlags(0)
+	silenceAllButErrors()
+	options := parseArguments(os.Args[1:])
+	session, err := newSession(options)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := session.serve(os.Stdin, os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// silenceAllButErrors leaves stderr to what klog calls an error.
+func silenceAllButErrors() {
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+	rest.SetDefaultWarningHandler(rest.NoWarnings{})
+}
+
+// event is a line of the protocol, its field "event" aside.
+type event map[string]any
+
+// serve answers each line with one line, until there are no more.
+func (s *session) serve(commands io.Reader, answers io.Writer) error {
+	encoder := json.NewEncoder(answers)
+	tell := func(name string, event event) error {
+		event["event"] = name
+		return encoder.Encode(event)
+	}
+	if err := tell("started", event{
+		"version":   "client-go " + clientVersion(),
+		"watchList": features.FeatureGates().Enabled(features.WatchListClient),
+	}); err != nil {
+		return err
+	}
+	lines := bufio.NewScanner(commands)
+	for lines.Scan() {
+		name, answer, err := s.obey(lines.Text())
+		if err != nil {
+			name, answer = "failed", event{"reason": err.Error()}
+		}
+		if err := tell(name, answer); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+func (s *session) obey(line string) (string, event, error) {
+	command, argument, _ := strings.Cut(line, " ")
+	switch command {
+	case "start":
+		answer, err := s.start()
+		return "synced", answer, err
+	case "collect":
+		return "collected", collect(), nil
+	case "digest":
+		return "digest", s.digest(), nil
+	case "until":
+		var place struct{ Key, ResourceVersion string }
+		if err := parse(argument, &place); err != nil {
+			return "", nil, err
+		}
+		answer, err := s.until(place.Key, place.ResourceVersion)
+		return "reached", answer, err
+	case "stuck":
+		return "stuck", event{}, s.stuck()
+	case "index-late":
+		answer, err := s.indexLate()
+		return "indexed", answer, err
+	case "lookups":
+		var wish struct{ Seconds float64 }
+		if err := parse(argument, &wish); err != nil {
+			return "", nil, err
+		}
+		answer, err := s.lookups(seconds(wish.Seconds))
+		return "lookups", answer, err
+	case "reads":
+		var wish struct {
+			Seconds float64
+			Objects int
+		}
+		if err := parse(argument, &wish); err != nil {
+			return "", nil, err
+		}
+		answer, err := reads(seconds(wish.Seconds), wish.Objects)
+		return "reads", answer, err
+	}
+	return "", nil, fmt.Errorf("client-go has no %q", command)
+}
+
+func parse(argument string, into any) error {
+	decoder := json.NewDecoder(strings.NewReader(argument))
+	decoder.DisallowUnknownFields()
+	return decoder.Decode(into)
+}
+
+// clientVersion is the version of client-go that was built in.
+func clientVersion() string {
+	info, _ := debug.ReadBuildInfo()
+	if info != nil {
+		for _, module := range info.Deps {
+			if module.Path == "k8s.io/client-go" {
+				return strings.TrimPrefix(module.Version, "v")
+			}
+		}
+	}
+	return "of unknown version"
+}

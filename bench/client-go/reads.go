@@ -1,0 +1,170 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	corev1 "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// reads times the operations of client-go's cache by itself.
+func reads(limit time.Duration, objects int) (event, error) {
+	if objects < 1 {
+		return nil, fmt.Errorf("reads of %d objects", objects)
+	}
+	r := newReading(objects)
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	random := rand.New(rand.NewPCG(1, 1))
+	draw := func() int { return random.IntN(objects) }
+
+	// As far as it is filled; a full one makes room for the next.
+	filling, next := newPodIndexer(), 0
+	means := map[string]float64{
+		"add": meanOf(limit, func() {
+			if next == objects {
+				filling, next = newPodIndexer(), 0
+			}
+			_ = filling.Add(r.pods[next])
+			next++
+		}),
+		"get":          meanOf(limit, func() { _, _, _ = r.indexer.GetByKey(r.keys[draw()]) }),
+		"indexOne":     meanOf(limit, func() { _, _ = r.indexer.ByIndex("ip", r.pods[draw()].Status.PodIP) }),
+		"indexHundred": meanOf(limit, func() { _, _ = r.indexer.ByIndex("node", r.pods[draw()].Spec.NodeName) }),
+		"list":         meanOf(limit, func() { _, _ = r.lister.List(labels.Everything()) }),
+		"selector":     meanOf(limit, func() { _, _ = r.lister.List(appSeven) }),
+		"update":       meanOf(limit, func() { _ = r.indexer.Update(r.newer(draw())) }),
+	}
+	slowest, updates := r.slowestGet(3 * limit)
+	return event{
+		"nanoseconds":           means,
+		"slowestGetNanoseconds": slowest.Nanoseconds(),
+		"updatesMeanwhile":      updates,
+	}, nil
+}
+
+var appSeven = labels.SelectorFromSet(labels.Set{"app": "app-7"})
+
+// reading is a cache full of pods, and what to ask it for.
+type reading struct {
+	pods    []*v1.Pod
+	keys    []string
+	indexer cache.Indexer
+	lister  corev1.PodLister
+	version uint64
+}
+
+func newReading(objects int) *reading {
+	r := &reading{indexer: newPodIndexer(), version: uint64(objects)}
+	r.lister = corev1.NewPodLister(r.indexer)
+	for i := range objects {
+		pod := smallPod(i)
+		r.pods = append(r.pods, pod)
+		r.keys = append(r.keys, pod.Namespace+"/"+pod.Name)
+		_ = r.indexer.Add(pod)
+	}
+	return r
+}
+
+func newPodIndexer() cache.Indexer {
+	return cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{
+		cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
+		"node":               indexBy(nodeName),
+		"ip":                 indexBy(podIP),
+	})
+}
+
+func smallPod(i int) *v1.Pod {
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:       fmt.Sprintf("ns-%d", i%20),
+			Name:            fmt.Sprintf("pod-%d", i),
+			UID:             types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", i)),
+			ResourceVersion: strconv.Itoa(i + 1),
+			Labels:          map[string]string{"app": fmt.Sprintf("app-%d", i/100), "tier": fmt.Sprintf("tier-%d", i%3)},
+		},
+		Spec: v1.PodSpec{
+			NodeName:   fmt.Sprintf("node-%d", i/100),
+			Containers: []v1.Container{{Name: "main", Image: "web:1"}},
+		},
+		Status: v1.PodStatus{
+			PodIP: fmt.Sprintf("10.%d.%d.%d", i/65536, i/256%256, i%256),
+			Phase: v1.PodRunning,
+		},
+	}
+}
+
+// newer is the pod as a server would send it next; what does not change is shared.
+func (r *reading) newer(i int) *v1.Pod {
+	pod := *r.pods[i]
+	r.version++
+	pod.ResourceVersion = strconv.FormatUint(r.version, 10)
+	return &pod
+}
+
+// check compares the answers that are timed with what was put in.
+func (r *reading) check() error {
+	last := len(r.pods) - 1
+	_, exists, _ := r.indexer.GetByKey(r.keys[last])
+	one, _ := r.indexer.ByIndex("ip", r.pods[last].Status.PodIP)
+	hundred, _ := r.indexer.ByIndex("node", "node-0")
+	all, _ := r.lister.List(labels.Everything())
+	selected, _ := r.lister.List(appSeven)
+	if !exists || len(one) != 1 || len(hundred) != r.inGroup(0) ||
+		len(all) != len(r.pods) || len(selected) != r.inGroup(7) {
+		return fmt.Errorf("wrong answers: get %t, index %d and %d, list %d, selector %d",
+			exists, len(one), len(hundred), len(all), len(selected))
+	}
+	return nil
+}
+
+// inGroup is how many pods are on node and in app of this number.
+func (r *reading) inGroup(number int) int {
+	return min(max(len(r.pods)-number*100, 0), 100)
+}
+
+// slowestGet has two goroutines get pods while one updates and one lists. It returns the slowest get and the number
+// of updates.
+func (r *reading) slowestGet(limit time.Duration) (time.Duration, int) {
+	var isOver atomic.Bool
+	var tasks sync.WaitGroup
+	repeat := func(operation func()) {
+		tasks.Go(func() {
+			for !isOver.Load() {
+				operation()
+			}
+		})
+	}
+	var slowest [2]time.Duration
+	for reader := range slowest {
+		random := rand.New(rand.NewPCG(2, uint64(reader)))
+		repeat(func() {
+			key := r.keys[random.IntN(len(r.keys))]
+			begin := time.Now()
+			_, _, _ = r.indexer.GetByKey(key)
+			slowest[reader] = max(slowest[reader], time.Since(begin))
+		})
+	}
+	updates := 0
+	random := rand.New(rand.NewPCG(3, 1))
+	repeat(func() {
+		_ = r.indexer.Update(r.newer(random.IntN(len(r.pods))))
+		updates++
+	})
+	repeat(func() { _, _ = r.lister.List(labels.Everything()) })
+
+	time.Sleep(limit)
+	isOver.Store(true)
+	tasks.Wait()
+	return max(slowest[0], slowest[1]), updates
+}

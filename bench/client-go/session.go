@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// session has what the arguments asked for: an informer for each resource, and the handlers of the first.
+type session struct {
+	options   options
+	informers []cache.SharedIndexInformer
+	handlers  []*handler
+	// Done when the informers have, and the handlers were told, all that was there first.
+	synced []cache.DoneChecker
+}
+
+func newSession(options options) (*session, error) {
+	s := &session{options: options}
+	if options.kubeconfig == "" {
+		return s, nil
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", options.kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	if s.informers, err = newInformers(config, options); err != nil {
+		return nil, err
+	}
+	for _, informer := range s.informers {
+		s.synced = append(s.synced, informer.HasSyncedChecker())
+		if options.dropManagedFields {
+			if err := informer.SetTransform(withoutManagedFields); err != nil {
+				return nil, err
+			}
+		}
+	}
+	first := s.informers[0]
+	if options.index {
+		if err := first.AddIndexers(cache.Indexers{"node": indexBy(nodeName), "ip": indexBy(podIP)}); err != nil {
+			return nil, err
+		}
+	}
+	for range options.subscriptions {
+		handler := newHandler()
+		registration, err := first.AddEventHandler(handler)
+		if err != nil {
+			return nil, err
+		}
+		s.handlers = append(s.handlers, handler)
+		s.synced = append(s.synced, registration.HasSyncedChecker())
+	}
+	return s, nil
+}
+
+func newInformers(config *rest.Config, options options) ([]cache.SharedIndexInformer, error) {
+	var made []cache.SharedIndexInformer
+	switch options.view {
+	case viewTyped:
+		config.ContentType = "application/vnd.kubernetes.protobuf"
+		config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+		client, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			return nil, err
+		}
+		made = append(made, informers.NewSharedInformerFactory(client, 0).Core().V1().Pods().Informer())
+	case viewDynamic:
+		client, err := dynamic.NewForConfig(config)
+		if err != nil {
+			return nil, err
+		}
+		factory := dynamicinformer.NewDynamicSharedInformerFactory(client, 0)
+		for _, resource := range options.resources {
+			made = append(made, factory.ForResource(resource).Informer())
+		}
+	case viewMetadata:
+		// Asks for protobuf by itself.
+		client, err := metadata.NewForConfig(config)
+		if err != nil {
+			return nil, err
+		}
+		factory := metadatainformer.NewSharedInformerFactory(client, 0)
+		for _, resource := range options.resources {
+			made = append(made, factory.ForResource(resource).Informer())
+		}
+	}
+	return made, nil
+}
+
+func withoutManagedFields(object any) (any, error) {
+	if object, ok := object.(metav1.Object); ok {
+		object.SetManagedFields(nil)
+	}
+	return object, nil
+}
+
+var errNoServer = errors.New("there is no informer without --kubeconfig")
+
+func (s *session) start() (event, error) {
+	begin := time.Now()
+	if len(s.informers) == 0 {
+		return nil, errNoServer
+	}
+	for _, informer := range s.informers {
+		go informer.Run(context.Background().Done())
+	}
+	cache.WaitFor(context.Background(), "", s.synced...)
+	wall := time.Since(begin)
+
+	objects := 0
+	for _, informer := range s.informers {
+		objects += len(informer.GetStore().ListKeys())
+	}
+	return event{"objects": objects, "wallSeconds": wall.Seconds()}, nil
+}
+
+// collect gives back to the system what is not in use. What only finalizers hold goes the second time.
+func collect() event {
+	for range 2 {
+		runtime.GC()
+		debug.FreeOSMemory()
+	}
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return event{"heapBytes": stats.HeapAlloc}
+}
+
+func (s *session) until(key, resourceVersion string) (event, error) {
+	version, err := strconv.ParseUint(resourceVersion, 10, 64)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.handlers) == 0 {
+		return nil, errors.New("there is no handler")
+	}
+	updates, delays := -1, delays{}
+	for _, handler := range s.handlers {
+		heard, isStuck := handler.until(key, version)
+		if isStuck {
+			continue
+		}
+		if updates < 0 || heard.updates < updates {
+			updates = heard.updates
+		}
+		delays.add(heard.delays)
+	}
+	return event{
+		"updates":          max(updates, 0),
+		"delayMeanSeconds": delays.mean().Seconds(),
+		"delayMaxSeconds":  delays.greatest.Seconds(),
+	}, nil
+}
+
+func (s *session) stuck() error {
+	if len(s.handlers) == 0 {
+		return errors.New("there is no handler")
+	}
+	s.handlers[0].getStuck()
+	return nil
+}

@@ -1,0 +1,108 @@
+//! `bench-cluster`: the cluster's side of a benchmark. It loads objects into a real server or is one itself (testapi), changes
+//! them, and says what there is, so that it can be compared with what a cache has. It knows nothing of informers.
+//!
+//! Told by lines on stdin, answers with one line of JSON each, as `bench/PROTOCOL.md` says of the other programs:
+//!
+//!     load {"pods":10000,"seed":1}     pods, and what else a cluster has; a pod bench/sentinel
+//!     fill {"objects":20}              so many objects of each of a few more kinds, Secrets of Helm's size among them
+//!     change {"count":100,"among":50}  that many patches of the first pods, each with the time in an annotation
+//!     sentinel                         one of bench/sentinel, and what its version is then
+//!     digest {"resources":["..."]}     count and checksums of what there is
+//!     resources                        what can be listed and watched
+//!     expire                           testapi: ends watches, and forgets what they would resume from
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that talks to its caller")]
+
+mod change;
+mod digest;
+mod load;
+mod server;
+mod shapes;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, BufReader};
+
+use crate::server::{Failure, Server};
+
+#[derive(Parser)]
+struct Options {
+    /// A real server
+    #[arg(long, required_unless_present = "testapi")]
+    kubeconfig: Option<PathBuf>,
+    /// Be the server: testapi, with TLS; its kubeconfig goes to this file
+    #[arg(long, value_name = "KUBECONFIG")]
+    testapi: Option<PathBuf>,
+    /// Requests at a time
+    #[arg(long, default_value_t = 24)]
+    parallel: usize,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Arguments {
+    pods: usize,
+    seed: u64,
+    objects: usize,
+    count: usize,
+    among: usize,
+    resources: Vec<String>,
+}
+
+impl Default for Arguments {
+    fn default() -> Self {
+        let pods = vec!["core/v1/pods/Pod".to_owned()];
+        Self { pods: 0, seed: 1, objects: 0, count: 0, among: 0, resources: pods }
+    }
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run(Options::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench-cluster: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(options: Options) -> Result<(), Failure> {
+    let server = match (options.testapi, options.kubeconfig) {
+        (Some(kubeconfig), _) => Server::testapi(&kubeconfig, options.parallel).await?,
+        (None, kubeconfig) => Server::real(kubeconfig.unwrap_or_default(), options.parallel).await?,
+    };
+    println!("{}", json!({ "event": "started", "version": server.version().await? }));
+    let mut loaded = load::Loaded::default();
+    let mut lines = BufReader::new(tokio::io::stdin()).lines();
+    while let Some(line) = lines.next_line().await? {
+        let (command, arguments) = line.split_once(' ').unwrap_or((&line, "{}"));
+        let answer = match answer(&server, &mut loaded, command, serde_json::from_str(arguments)?).await {
+            Ok(answer) => answer,
+            Err(error) => json!({ "event": "failed", "reason": error.to_string() }),
+        };
+        println!("{answer}");
+    }
+    Ok(())
+}
+
+async fn answer(
+    server: &Server,
+    loaded: &mut load::Loaded,
+    command: &str,
+    arguments: Arguments,
+) -> Result<Value, Failure> {
+    match command {
+        "load" => loaded.pods(server, arguments.seed, arguments.pods).await,
+        "fill" => load::others(server, arguments.seed, arguments.objects).await,
+        "change" => change::pods(server, loaded, arguments.count, arguments.among).await,
+        "sentinel" => change::sentinel(server).await,
+        "digest" => digest::of(server, &arguments.resources).await,
+        "resources" => server.resources().await,
+        "expire" => server.expire(),
+        other => Err(format!("{other:?} is no command").into()),
+    }
+}

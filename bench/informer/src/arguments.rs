@@ -1,0 +1,76 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Parser, ValueEnum};
+use informer::{Layout, ResourceType};
+
+#[derive(Parser)]
+#[command(name = "bench-informer")]
+pub struct Arguments {
+    #[arg(long)]
+    pub kubeconfig: Option<PathBuf>,
+    #[arg(long, value_enum, default_value = "typed")]
+    pub view: View,
+    #[arg(long, default_value = "core/v1/pods/Pod")]
+    pub resource: Vec<Resource>,
+    #[arg(long, default_value_t = 0)]
+    pub subscriptions: usize,
+    #[arg(long)]
+    pub drop_managed_fields: bool,
+    /// How objects are kept; the library's default if absent
+    #[arg(long)]
+    pub layout: Option<Kept>,
+    #[arg(long)]
+    pub index: bool,
+    /// In JSON, where the library would choose protobuf
+    #[arg(long)]
+    pub json: bool,
+    /// Start from a saved cache
+    #[arg(long)]
+    pub load: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum View {
+    Typed,
+    Dynamic,
+    Metadata,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Kept {
+    Packed,
+    Bytes,
+    Decoded,
+}
+
+impl Kept {
+    pub fn layout(self) -> Layout {
+        match self {
+            Self::Packed => Layout::Packed,
+            Self::Bytes => Layout::Bytes,
+            Self::Decoded => Layout::Decoded,
+        }
+    }
+}
+
+/// `GROUP/VERSION/PLURAL/KIND`; the core group is `core`.
+#[derive(Clone)]
+pub struct Resource(pub ResourceType);
+
+impl FromStr for Resource {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts: Vec<&str> = text.split('/').collect();
+        let [group, version, plural, kind] = parts[..] else {
+            return Err("GROUP/VERSION/PLURAL/KIND".to_owned());
+        };
+        let group = if group == "core" { "" } else { group };
+        let [group, version, plural, kind] = [group, version, plural, kind].map(str::to_owned);
+        // All namespaces are looked at, whose path is that of a resource without namespaces.
+        Ok(Self(ResourceType { group, version, plural, kind, namespaced: true }))
+    }
+}

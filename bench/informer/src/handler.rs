@@ -1,0 +1,141 @@
+//! The handler that all subscriptions have, and what they were told.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use informer::{Handler, Previous};
+use tokio::sync::watch;
+
+use crate::view::Measured;
+
+/// Whose versions are asked for.
+const NAMESPACE: &str = "bench";
+const SENT_AT: &str = "bench/sent-at";
+
+pub struct Counting {
+    told: Arc<Told>,
+}
+
+/// What one handler was told.
+#[derive(Default)]
+pub struct Told {
+    state: Mutex<State>,
+    is_stuck: AtomicBool,
+    /// Whenever an object of [`NAMESPACE`] was told of.
+    news: watch::Sender<()>,
+}
+
+#[derive(Default)]
+struct State {
+    updates: u64,
+    delays: u64,
+    delay_sum: f64,
+    delay_most: f64,
+    versions: HashMap<String, u64>,
+}
+
+/// What the handlers say together.
+#[derive(Default)]
+pub struct Sum {
+    pub updates: u64,
+    pub delay_mean: f64,
+    pub delay_most: f64,
+}
+
+impl Counting {
+    pub fn new() -> (Self, Arc<Told>) {
+        let told = Arc::new(Told::default());
+        (Self { told: told.clone() }, told)
+    }
+
+    async fn stuck(&self) {
+        if self.told.is_stuck.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+impl<T: Measured> Handler<T> for Counting {
+    async fn on_add(&mut self, object: Arc<T>, _is_in_initial_list: bool) {
+        self.stuck().await;
+        self.told.note_version(&*object);
+    }
+
+    async fn on_update(&mut self, old: Previous<T>, new: Arc<T>) {
+        self.stuck().await;
+        let metadata = new.metadata();
+        let before = old.object().resource_version().to_string();
+        if metadata.resource_version.as_deref() != Some(&before) {
+            let sent_at = new.annotations().and_then(|annotations| annotations.get(SENT_AT));
+            self.told.count(sent_at.and_then(|micros| micros.parse().ok()));
+        }
+        self.told.note_version(&*new);
+    }
+}
+
+impl Told {
+    /// The handler's next call never returns.
+    pub fn get_stuck(&self) {
+        self.is_stuck.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_stuck(&self) -> bool {
+        self.is_stuck.load(Ordering::Relaxed)
+    }
+
+    /// Waits until the handler was told of a version of an object.
+    pub async fn until(&self, key: &str, version: u64) {
+        let mut news = self.news.subscribe();
+        let reached = |state: &State| state.versions.get(key).is_some_and(|told| *told >= version);
+        while !reached(&self.state()) {
+            // The sender is ours.
+            let _ = news.changed().await;
+        }
+    }
+
+    fn count(&self, sent_at: Option<f64>) {
+        let mut state = self.state();
+        state.updates += 1;
+        if let Some(micros) = sent_at {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            let delay = now.as_secs_f64() - micros / 1e6;
+            state.delays += 1;
+            state.delay_sum += delay;
+            state.delay_most = state.delay_most.max(delay);
+        }
+    }
+
+    fn note_version<T: Measured>(&self, object: &T) {
+        let metadata = object.metadata();
+        if metadata.namespace.as_deref() != Some(NAMESPACE) {
+            return;
+        }
+        let name = metadata.name.as_deref().unwrap_or_default();
+        let version = metadata.resource_version.as_deref().and_then(|version| version.parse().ok());
+        self.state().versions.insert(format!("{NAMESPACE}/{name}"), version.unwrap_or_default());
+        self.news.send_replace(());
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Of those that are not stuck.
+pub fn sum(handlers: &[Arc<Told>]) -> Sum {
+    let mut sum = Sum { updates: u64::MAX, ..Sum::default() };
+    let (mut delays, mut delay_sum) = (0, 0.0);
+    for told in handlers.iter().filter(|told| !told.is_stuck()) {
+        let state = told.state();
+        sum.updates = sum.updates.min(state.updates);
+        sum.delay_most = sum.delay_most.max(state.delay_most);
+        delays += state.delays;
+        delay_sum += state.delay_sum;
+    }
+    if delays > 0 {
+        sum.delay_mean = delay_sum / delays as f64;
+    }
+    sum
+}

@@ -1,0 +1,69 @@
+//! Reads of the informer that runs.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use informer::{Index, Informer};
+use serde_json::{Value, json};
+
+use crate::Failure;
+use crate::view::Measured;
+
+/// Keys to ask for.
+const KEYS: usize = 1_000;
+const LEAST: u32 = 10;
+
+pub fn measure<T: Measured>(
+    informer: &Informer<T>,
+    by_ip: &Index<T, String>,
+    time: Duration,
+) -> Result<Value, Failure> {
+    let (keys, addresses) = some(informer)?;
+    let lister = informer.lister();
+    let mut random = fastrand::Rng::with_seed(1);
+    let get = mean(time, || {
+        black_box(lister.get(&keys[random.usize(..keys.len())]).is_ok());
+    });
+    let index = mean(time, || {
+        black_box(by_ip.get(&addresses[random.usize(..addresses.len())]).len());
+    });
+    let snapshot = mean(time, || {
+        black_box(informer.snapshot().len());
+    });
+    let nanoseconds = json!({ "get": get, "index": index, "snapshot": snapshot });
+    Ok(json!({ "event": "lookups", "nanoseconds": nanoseconds }))
+}
+
+/// Keys and pod IPs of some objects.
+fn some<T: Measured>(informer: &Informer<T>) -> Result<(Vec<String>, Vec<String>), Failure> {
+    let snapshot = informer.snapshot();
+    let every = (snapshot.len() / KEYS).max(1);
+    let keys: Vec<String> =
+        snapshot.objects().step_by(every).take(KEYS).map(|object| object.key().to_string()).collect();
+    let mut addresses = Vec::new();
+    for key in &keys {
+        addresses.extend(informer.lister().get(key)?.ip().map(str::to_owned));
+    }
+    if addresses.is_empty() { Err("there are no pods with an address".into()) } else { Ok((keys, addresses)) }
+}
+
+/// Nanoseconds of one of many.
+pub fn mean(time: Duration, mut operation: impl FnMut()) -> f64 {
+    let start = Instant::now();
+    let mut count = 0_u32;
+    let mut batch = 1_u32;
+    loop {
+        // The clock is looked at seldom, for it costs as much as a read.
+        for _ in 0..batch {
+            operation();
+        }
+        count = count.saturating_add(batch);
+        let elapsed = start.elapsed();
+        if elapsed >= time && count >= LEAST {
+            return elapsed.as_nanos() as f64 / f64::from(count);
+        }
+        if elapsed < time / 100 {
+            batch = batch.saturating_mul(2);
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! An informer of this project under measurement, told by `bench/PROTOCOL.md` what to be and what to do. Uses what every
+//! user of the crate can use.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that talks to its caller")]
+
+mod allocator;
+mod arguments;
+mod digest;
+mod handler;
+mod lookups;
+mod reads;
+mod session;
+mod transport;
+mod view;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use k8s_openapi::api::core::v1::Pod;
+use kube_core::DynamicObject;
+use kube_core::metadata::PartialObjectMeta;
+use serde_json::{Value, json};
+
+use crate::arguments::{Arguments, View};
+use crate::session::Session;
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+// Handlers and waiting need one thread; connections have theirs, made by the factory.
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let result = match arguments.view {
+        View::Typed => run::<Pod>(&arguments).await,
+        View::Dynamic => run::<DynamicObject>(&arguments).await,
+        View::Metadata => run::<PartialObjectMeta<DynamicObject>>(&arguments).await,
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench-informer: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run<T: view::Measured>(arguments: &Arguments) -> Result<(), Failure> {
+    let mut session = Session::<T>::new(arguments).await?;
+    say(&json!({ "event": "started", "version": concat!("informer ", env!("CARGO_PKG_VERSION")) }));
+    let mut lines = lines();
+    while let Some(line) = lines.recv().await {
+        let (command, parameters) = line.split_once(' ').unwrap_or((&line, "{}"));
+        let answer = session.answer(command, serde_json::from_str(parameters)?).await;
+        say(&answer.unwrap_or_else(|error| json!({ "event": "failed", "reason": error.to_string() })));
+    }
+    Ok(())
+}
+
+/// The lines of stdin, read by a thread that waits most of the time.
+fn lines() -> tokio::sync::mpsc::Receiver<String> {
+    let (sender, receiver) = tokio::sync::mpsc::channel(1);
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lines().map_while(Result::ok) {
+            if sender.blocking_send(line).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+fn say(event: &Value) {
+    println!("{event}");
+}

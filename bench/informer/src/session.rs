@@ -1,0 +1,144 @@
+//! One run: the informers, their handlers, and the commands.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use informer::{EncodingChoice, Index, Informer, Registration, SharedInformerFactory, Transform};
+use kube_client::Config;
+use kube_client::config::{KubeConfigOptions, Kubeconfig};
+use serde_json::{Value, json};
+
+use crate::arguments::{Arguments, Kept};
+use crate::handler::{Counting, Told};
+use crate::view::Measured;
+use crate::{Failure, allocator, digest, handler, lookups, reads};
+
+/// Nobody waits for longer; a run that takes this long has failed.
+const LIMIT: Duration = Duration::from_secs(900);
+
+pub struct Session<T: Measured> {
+    factory: Option<SharedInformerFactory>,
+    informers: Vec<Informer<T>>,
+    handlers: Vec<Arc<Told>>,
+    registrations: Vec<Registration>,
+    by_node: Option<Index<T, String>>,
+    by_ip: Option<Index<T, String>>,
+}
+
+impl<T: Measured> Session<T> {
+    pub async fn new(arguments: &Arguments) -> Result<Self, Failure> {
+        let mut session = Self {
+            factory: None,
+            informers: Vec::new(),
+            handlers: Vec::new(),
+            registrations: Vec::new(),
+            by_node: None,
+            by_ip: None,
+        };
+        let Some(kubeconfig) = &arguments.kubeconfig else { return Ok(session) };
+        let factory = factory(arguments, Kubeconfig::read_from(kubeconfig)?).await?;
+        session.informers =
+            arguments.resource.iter().map(|resource| T::informer(&factory, resource.0.clone())).collect();
+        if let [informer] = &session.informers[..] {
+            if let Some(file) = &arguments.load {
+                informer.load(file).await?;
+            }
+            for _ in 0..arguments.subscriptions {
+                let (counting, told) = Counting::new();
+                session.registrations.push(informer.add_handler(counting)?);
+                session.handlers.push(told);
+            }
+            if arguments.index {
+                session.by_node = Some(informer.add_index(|pod: &T| pod.node().map(str::to_owned)));
+                session.by_ip = Some(informer.add_index(|pod: &T| pod.ip().map(str::to_owned)));
+            }
+        }
+        session.factory = Some(factory);
+        Ok(session)
+    }
+
+    pub async fn answer(&mut self, command: &str, parameters: Value) -> Result<Value, Failure> {
+        let seconds = Duration::from_secs_f64(parameters["seconds"].as_f64().unwrap_or(1.0));
+        match command {
+            "start" => self.start().await,
+            "collect" => Ok(json!({ "event": "collected", "heapBytes": allocator::collect() })),
+            "digest" => digest::of(&self.informers),
+            "until" => {
+                let text = |name: &str| parameters[name].as_str().unwrap_or_default().to_owned();
+                self.until(&text("key"), text("resourceVersion").parse()?).await
+            }
+            "stuck" => {
+                self.handlers.first().ok_or("there is no handler")?.get_stuck();
+                Ok(json!({ "event": "stuck" }))
+            }
+            "index-late" => self.index_late(),
+            "lookups" => {
+                let informer = self.informers.first().ok_or("nothing is watched")?;
+                lookups::measure(informer, self.by_ip.as_ref().ok_or("there is no --index")?, seconds)
+            }
+            "reads" => {
+                let objects = parameters["objects"].as_u64().unwrap_or(100_000);
+                reads::measure(usize::try_from(objects)?, seconds).await
+            }
+            "save" => {
+                let file = parameters["file"].as_str().ok_or("there is no file")?;
+                let saved = self.informers.first().ok_or("nothing is watched")?.save(file).await?;
+                Ok(json!({ "event": "saved", "objects": saved.objects, "bytes": saved.bytes }))
+            }
+            other => Err(format!("{other:?} is no command of this program").into()),
+        }
+    }
+
+    async fn start(&self) -> Result<Value, Failure> {
+        let factory = self.factory.as_ref().ok_or("there is no --kubeconfig")?;
+        let start = Instant::now();
+        factory.start();
+        factory.wait_for_sync_or_denial(LIMIT).await?;
+        for registration in &self.registrations {
+            registration.synced().await;
+        }
+        let seconds = start.elapsed().as_secs_f64();
+        let objects: usize = self.informers.iter().map(Informer::len).sum();
+        let held: usize = self.informers.iter().map(Informer::held_bytes).sum();
+        Ok(json!({ "event": "synced", "objects": objects, "wallSeconds": seconds, "heldBytes": held }))
+    }
+
+    async fn until(&self, key: &str, version: u64) -> Result<Value, Failure> {
+        for told in self.handlers.iter().filter(|told| !told.is_stuck()) {
+            tokio::time::timeout(LIMIT, told.until(key, version)).await?;
+        }
+        let sum = handler::sum(&self.handlers);
+        Ok(json!({
+            "event": "reached",
+            "updates": sum.updates,
+            "delayMeanSeconds": sum.delay_mean,
+            "delayMaxSeconds": sum.delay_most,
+        }))
+    }
+
+    fn index_late(&mut self) -> Result<Value, Failure> {
+        let informer = self.informers.first().ok_or("nothing is watched")?;
+        let start = Instant::now();
+        // Returns when the index is complete.
+        let index = informer.add_index(|pod: &T| pod.node().map(str::to_owned));
+        let seconds = start.elapsed().as_secs_f64();
+        let keys = index.keys(&informer.snapshot()).len();
+        self.by_node = Some(index);
+        Ok(json!({ "event": "indexed", "seconds": seconds, "keys": keys }))
+    }
+}
+
+async fn factory(arguments: &Arguments, kubeconfig: Kubeconfig) -> Result<SharedInformerFactory, Failure> {
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+    let mut builder = SharedInformerFactory::builder(config);
+    if arguments.drop_managed_fields {
+        builder = builder.transform(Transform::drop_managed_fields());
+    }
+    if let Some(layout) = arguments.layout.map(Kept::layout) {
+        builder = builder.layout(layout);
+    }
+    if arguments.json {
+        builder = builder.encoding(EncodingChoice::Json);
+    }
+    Ok(builder.build()?)
+}

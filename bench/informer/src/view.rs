@@ -1,0 +1,89 @@
+//! The views that are measured, and what the harness wants to know of an object through each.
+
+use std::collections::BTreeMap;
+
+use informer::{Informer, ResourceType, SharedInformerFactory, View};
+use k8s_openapi::api::core::v1::Pod;
+use kube_core::DynamicObject;
+use kube_core::metadata::{ObjectMeta, PartialObjectMeta};
+
+pub trait Measured: View {
+    fn informer(factory: &SharedInformerFactory, resource: ResourceType) -> Informer<Self>;
+    fn metadata(&self) -> &ObjectMeta;
+    fn node(&self) -> Option<&str>;
+    fn ip(&self) -> Option<&str>;
+    /// Of each container; `None` where the view has no containers.
+    fn images(&self) -> Option<Vec<&str>>;
+
+    fn annotations(&self) -> Option<&BTreeMap<String, String>> {
+        self.metadata().annotations.as_ref()
+    }
+}
+
+impl Measured for Pod {
+    fn informer(factory: &SharedInformerFactory, _resource: ResourceType) -> Informer<Self> {
+        factory.informer::<Self>()
+    }
+
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn node(&self) -> Option<&str> {
+        self.spec.as_ref()?.node_name.as_deref()
+    }
+
+    fn ip(&self) -> Option<&str> {
+        self.status.as_ref()?.pod_ip.as_deref()
+    }
+
+    fn images(&self) -> Option<Vec<&str>> {
+        let containers = self.spec.iter().flat_map(|spec| &spec.containers);
+        Some(containers.map(|container| container.image.as_deref().unwrap_or_default()).collect())
+    }
+}
+
+impl Measured for DynamicObject {
+    fn informer(factory: &SharedInformerFactory, resource: ResourceType) -> Informer<Self> {
+        factory.dynamic(resource)
+    }
+
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn node(&self) -> Option<&str> {
+        self.data["spec"]["nodeName"].as_str()
+    }
+
+    fn ip(&self) -> Option<&str> {
+        self.data["status"]["podIP"].as_str()
+    }
+
+    fn images(&self) -> Option<Vec<&str>> {
+        let containers = self.data["spec"]["containers"].as_array().into_iter().flatten();
+        Some(containers.map(|container| container["image"].as_str().unwrap_or_default()).collect())
+    }
+}
+
+impl Measured for PartialObjectMeta<DynamicObject> {
+    fn informer(factory: &SharedInformerFactory, resource: ResourceType) -> Informer<Self> {
+        factory.metadata(resource)
+    }
+
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn node(&self) -> Option<&str> {
+        None
+    }
+
+    fn ip(&self) -> Option<&str> {
+        None
+    }
+
+    fn images(&self) -> Option<Vec<&str>> {
+        None
+    }
+}

@@ -1,0 +1,49 @@
+//! What the stores hold, as sums that do not depend on the order.
+
+use std::sync::Arc;
+
+use kube::core::ApiResource;
+use serde_json::{Value, json};
+
+use crate::arguments::is_pods;
+use crate::view::View;
+
+#[derive(Default)]
+pub(crate) struct Digest {
+    objects: usize,
+    checksum: u64,
+    content: Option<u64>,
+}
+
+impl Digest {
+    pub(crate) fn add<K: View>(&mut self, objects: &[Arc<K>], resource: &ApiResource) {
+        for object in objects {
+            let meta = object.meta();
+            let text = |field: &Option<String>| field.clone().unwrap_or_default();
+            let key = format!("{}/{}", text(&meta.namespace), text(&meta.name));
+            let identity = format!("{key}\n{}\n{}", text(&meta.uid), text(&meta.resource_version));
+            self.objects += 1;
+            self.checksum = self.checksum.wrapping_add(sum_of(&identity));
+            if let Some(content) = object.node_and_images().filter(|_| is_pods(resource)) {
+                let content = sum_of(&format!("{key}\n{content}"));
+                self.content = Some(self.content.unwrap_or(0).wrapping_add(content));
+            }
+        }
+    }
+
+    pub(crate) fn event(&self) -> Value {
+        let mut event = json!({
+            "event": "digest", "objects": self.objects, "checksum": format!("{:016x}", self.checksum)
+        });
+        if let Some(content) = self.content {
+            event["content"] = format!("{content:016x}").into();
+        }
+        event
+    }
+}
+
+/// FNV-1a.
+fn sum_of(text: &str) -> u64 {
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}

@@ -1,0 +1,84 @@
+//! The types of objects, and what the benchmarks read of them.
+
+use std::fmt::Debug;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use k8s_openapi::api::core::v1::Pod;
+use kube::Resource;
+use kube::core::{ApiResource, DynamicObject, PartialObjectMeta};
+use kube::runtime::reflector::store::Writer;
+use serde::de::DeserializeOwned;
+
+pub(crate) trait View:
+    Resource<DynamicType: Clone + Eq + Hash + Send + Sync>
+    + Clone
+    + Debug
+    + DeserializeOwned
+    + Send
+    + Sync
+    + 'static
+{
+    fn dynamic_type(resource: &ApiResource) -> Self::DynamicType;
+
+    /// A stream of what the writer is told from now on; none for types that learn their resource at run time.
+    fn subscribe(_writer: &Writer<Self>) -> Option<BoxStream<'static, Arc<Self>>> {
+        None
+    }
+
+    /// The node of a pod and its images, one on each line, in the views that have them.
+    fn node_and_images(&self) -> Option<String> {
+        None
+    }
+}
+
+impl View for Pod {
+    fn dynamic_type(_resource: &ApiResource) -> Self::DynamicType {}
+
+    fn subscribe(writer: &Writer<Self>) -> Option<BoxStream<'static, Arc<Self>>> {
+        writer.subscribe().map(StreamExt::boxed)
+    }
+
+    fn node_and_images(&self) -> Option<String> {
+        let spec = self.spec.as_ref();
+        let mut text = spec.and_then(|it| it.node_name.clone()).unwrap_or_default() + "\n";
+        for container in spec.into_iter().flat_map(|it| &it.containers) {
+            text += container.image.as_deref().unwrap_or_default();
+            text += "\n";
+        }
+        Some(text)
+    }
+}
+
+impl View for DynamicObject {
+    fn dynamic_type(resource: &ApiResource) -> Self::DynamicType {
+        resource.clone()
+    }
+
+    fn node_and_images(&self) -> Option<String> {
+        let spec = self.data.get("spec");
+        let mut text = spec.and_then(|it| it.get("nodeName")?.as_str()).unwrap_or_default().to_owned() + "\n";
+        let containers = spec.and_then(|it| it.get("containers")?.as_array());
+        for container in containers.into_iter().flatten() {
+            text += container.get("image").and_then(|it| it.as_str()).unwrap_or_default();
+            text += "\n";
+        }
+        Some(text)
+    }
+}
+
+impl View for PartialObjectMeta<Pod> {
+    fn dynamic_type(_resource: &ApiResource) -> Self::DynamicType {}
+
+    fn subscribe(writer: &Writer<Self>) -> Option<BoxStream<'static, Arc<Self>>> {
+        writer.subscribe().map(StreamExt::boxed)
+    }
+}
+
+impl View for PartialObjectMeta<DynamicObject> {
+    fn dynamic_type(resource: &ApiResource) -> Self::DynamicType {
+        resource.clone()
+    }
+}

@@ -1,0 +1,140 @@
+//! CPU and memory of other processes, as the system counts them.
+
+use std::time::Duration;
+
+use crate::error::Error;
+
+/// A process that is looked at from outside.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Meter {
+    pid: u32,
+}
+
+impl Meter {
+    pub(crate) fn new(pid: u32) -> Self {
+        Self { pid }
+    }
+
+    /// Resident memory now.
+    pub(crate) fn memory(self) -> Result<u64, Error> {
+        self.status("VmRSS:")
+    }
+
+    /// The most resident memory, since the start or the last [`forget_peak`](Self::forget_peak).
+    pub(crate) fn peak(self) -> Result<u64, Error> {
+        self.status("VmHWM:")
+    }
+
+    pub(crate) fn forget_peak(self) -> Result<(), Error> {
+        let path = format!("/proc/{}/clear_refs", self.pid);
+        std::fs::write(&path, "5").map_err(Error::io(path.as_ref()))
+    }
+
+    fn status(self, name: &str) -> Result<u64, Error> {
+        let path = format!("/proc/{}/status", self.pid);
+        let text = std::fs::read_to_string(&path).map_err(Error::io(path.as_ref()))?;
+        let kilobytes = text.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_suffix("kB"));
+        let kilobytes = kilobytes.and_then(|number| number.trim().parse::<u64>().ok());
+        Ok(kilobytes.ok_or_else(|| Error::format(path, format!("there is no {name}")))? * 1024)
+    }
+
+    /// User and system time of all its threads, the ended ones too, to the nanosecond.
+    pub(crate) fn cpu(self) -> Result<Duration, Error> {
+        system::cpu(self.pid)
+    }
+
+    /// The same of the process and its children.
+    pub(crate) fn cpu_of_all(self) -> Result<Duration, Error> {
+        let mut sum = self.cpu()?;
+        let tasks = format!("/proc/{}/task", self.pid);
+        for task in std::fs::read_dir(&tasks).map_err(Error::io(tasks.as_ref()))?.flatten() {
+            let children = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
+            for child in children.split_whitespace().filter_map(|pid| pid.parse().ok()) {
+                sum += Self::new(child).cpu_of_all()?;
+            }
+        }
+        Ok(sum)
+    }
+
+    /// Stops the process where it is.
+    pub(crate) fn freeze(self) -> Result<(), Error> {
+        system::freeze(self.pid)
+    }
+
+    /// Lets it go on.
+    pub(crate) fn thaw(self) -> Result<(), Error> {
+        system::thaw(self.pid)
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod system {
+    use std::time::Duration;
+
+    use nix::sys::signal::{Signal, kill};
+    use nix::time::clock_getcpuclockid;
+    use nix::unistd::Pid;
+
+    use crate::error::Error;
+
+    pub(super) fn cpu(pid: u32) -> Result<Duration, Error> {
+        let time = clock_getcpuclockid(process(pid)).and_then(|clock| clock.now());
+        time.map(Duration::from).map_err(|error| failed(pid, error))
+    }
+
+    pub(super) fn freeze(pid: u32) -> Result<(), Error> {
+        kill(process(pid), Signal::SIGSTOP).map_err(|error| failed(pid, error))
+    }
+
+    pub(super) fn thaw(pid: u32) -> Result<(), Error> {
+        kill(process(pid), Signal::SIGCONT).map_err(|error| failed(pid, error))
+    }
+
+    fn process(pid: u32) -> Pid {
+        Pid::from_raw(pid.cast_signed())
+    }
+
+    fn failed(pid: u32, error: nix::Error) -> Error {
+        Error::Found(format!("process {pid} cannot be measured: {error}"))
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod system {
+    use std::time::Duration;
+
+    use crate::error::Error;
+
+    pub(super) fn cpu(_pid: u32) -> Result<Duration, Error> {
+        Err(missing())
+    }
+
+    pub(super) fn freeze(_pid: u32) -> Result<(), Error> {
+        Err(missing())
+    }
+
+    pub(super) fn thaw(_pid: u32) -> Result<(), Error> {
+        Err(missing())
+    }
+
+    fn missing() -> Error {
+        Error::missing("Linux", "processes are measured by its /proc and its clocks")
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_has_memory_and_its_time_goes_on() {
+        let own = Meter::new(std::process::id());
+        let before = own.cpu().unwrap();
+        let sum = (0..1_000_000_u64).fold(0, |sum, number| sum ^ std::hint::black_box(number));
+        std::hint::black_box(sum);
+        assert!(own.cpu().unwrap() > before);
+        assert!(own.cpu_of_all().unwrap() > before);
+        let (memory, peak) = (own.memory().unwrap(), own.peak().unwrap());
+        assert!(memory > 100_000 && peak >= memory / 2, "{memory} of {peak}");
+    }
+}

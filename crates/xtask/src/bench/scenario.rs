@@ -1,0 +1,97 @@
+//! What can be measured. Each scenario says in its own file what it does and records figures; here they have their names.
+
+mod idle;
+mod kinds;
+mod late_index;
+pub(super) mod reads;
+pub(super) mod relist;
+mod restart;
+pub(super) mod stuck;
+pub(super) mod subscriptions;
+pub(super) mod sync;
+pub(super) mod updates;
+
+use super::{Bench, growth};
+use crate::error::Error;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Scenario {
+    /// The first content
+    Sync,
+    /// A list of what is there already, unchanged and with a tenth changed
+    Relist,
+    /// Changes of objects, with one handler
+    Updates,
+    /// 1, 10 and 100 handlers on one informer
+    Subscriptions,
+    /// A handler that never returns
+    Stuck,
+    /// Reads of the cache, alone and beside a writer
+    Reads,
+    /// An index for an informer that runs
+    LateIndex,
+    /// Ten and a hundred times as many objects
+    Growth,
+    /// All kinds of a cluster at once
+    Kinds,
+    /// Nothing to do
+    Idle,
+    /// A restart with a saved cache
+    Restart,
+}
+
+impl Scenario {
+    pub(crate) const ALL: &[Self] = &[
+        Self::Sync,
+        Self::Relist,
+        Self::Updates,
+        Self::Subscriptions,
+        Self::Stuck,
+        Self::Reads,
+        Self::LateIndex,
+        Self::Growth,
+        Self::Kinds,
+        Self::Idle,
+        Self::Restart,
+    ];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Sync => "sync",
+            Self::Relist => "relist",
+            Self::Updates => "updates",
+            Self::Subscriptions => "subscriptions",
+            Self::Stuck => "stuck",
+            Self::Reads => "reads",
+            Self::LateIndex => "late-index",
+            Self::Growth => "growth",
+            Self::Kinds => "kinds",
+            Self::Idle => "idle",
+            Self::Restart => "restart",
+        }
+    }
+
+    /// How often it is run where the others are run so many times: what takes minutes and hardly varies is run once.
+    pub(super) fn rounds(self, runs: usize) -> usize {
+        match self {
+            Self::Growth | Self::Stuck | Self::Restart => runs.min(1),
+            _ => runs,
+        }
+    }
+
+    pub(super) fn run(self, bench: &mut Bench<'_>) -> Result<(), Error> {
+        match self {
+            Self::Sync => sync::run(bench),
+            Self::Relist => relist::run(bench),
+            Self::Updates => updates::run(bench),
+            Self::Subscriptions => subscriptions::run(bench),
+            Self::Stuck => stuck::run(bench),
+            Self::Reads => reads::run(bench),
+            Self::LateIndex => late_index::run(bench),
+            Self::Growth => growth::run(bench),
+            Self::Kinds => kinds::run(bench),
+            Self::Idle => idle::run(bench),
+            Self::Restart => restart::run(bench),
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! An index for an informer that runs: how long until it answers.
+
+use crate::bench::Bench;
+use crate::bench::figures::Unit;
+use crate::bench::library::Library;
+use crate::bench::run::number;
+use crate::error::Error;
+
+const NAME: &str = "late index";
+
+pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
+    for client in [Library::Informer, Library::ClientGo] {
+        let setup = client.view("typed");
+        let Some(mut run) = bench.start(&setup)? else { continue };
+        run.sync(bench.server()?)?;
+        let cpu = run.meter().cpu()?;
+        let indexed = run.ask("index-late")?;
+        let cpu = (run.meter().cpu()? - cpu).as_secs_f64();
+        run.check(bench.server()?)?;
+        bench.figures.record(
+            NAME,
+            &setup,
+            &[
+                ("wall", Unit::Seconds, number(&indexed, "seconds")),
+                ("CPU", Unit::Seconds, cpu),
+                ("keys", Unit::Count, number(&indexed, "keys")),
+            ],
+        );
+    }
+    Ok(())
+}
