@@ -46,6 +46,8 @@ pub struct Object {
     labels: Labels,
     /// Another object's, which accounts for them.
     shares_labels: bool,
+    /// Whoever decodes it does without its managed fields.
+    skips_managed_fields: bool,
     encoding: Encoding,
     stored: Stored,
     decoded: DecodedSlot,
@@ -93,7 +95,25 @@ impl Object {
         stored: Stored,
     ) -> Self {
         let decoded = DecodedSlot::default();
-        Self { key, uid, resource_version, labels, shares_labels: false, encoding, stored, decoded }
+        let (shares_labels, skips_managed_fields) = (false, false);
+        Self {
+            key,
+            uid,
+            resource_version,
+            labels,
+            shares_labels,
+            skips_managed_fields,
+            encoding,
+            stored,
+            decoded,
+        }
+    }
+
+    /// The same version, which decodes into types without `metadata.managedFields`: half of the work. Its bytes and its JSON
+    /// have them all the same.
+    #[must_use]
+    pub fn skipping_managed_fields(self) -> Self {
+        Self { skips_managed_fields: true, ..self }
     }
 
     /// The same version, its labels in memory once for all objects that have equal ones, as far as it is known:
@@ -150,6 +170,7 @@ impl Object {
             resource_version: self.resource_version.clone(),
             labels: self.labels.clone(),
             shares_labels: true,
+            skips_managed_fields: self.skips_managed_fields,
             encoding: self.encoding,
             stored,
             decoded: DecodedSlot::default(),
@@ -187,7 +208,12 @@ impl Object {
     pub fn decode<T: DeserializeOwned + Send + Sync + 'static>(&self) -> Result<Arc<T>, DecodeError> {
         self.decoded.shared_or(|| {
             let unfit = |Unfit(reason)| self.unreadable(std::any::type_name::<T>(), reason);
-            self.encoding.decode(&self.bytes()?).map_err(unfit)
+            let bytes = self.bytes()?;
+            if self.skips_managed_fields {
+                self.encoding.decode(&self.encoding.without_managed_fields(&bytes)).map_err(unfit)
+            } else {
+                self.encoding.decode(&bytes).map_err(unfit)
+            }
         })
     }
 

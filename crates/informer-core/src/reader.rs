@@ -26,6 +26,7 @@ pub struct Reader {
     /// What the expected objects are in protobuf, if there is such a message.
     protobuf: Option<Kind>,
     transform: Option<Transform>,
+    skips_managed_fields: bool,
     labels: Mutex<RecentLabels>,
 }
 
@@ -100,7 +101,21 @@ impl Reader {
         transform: Option<Transform>,
     ) -> Self {
         let protobuf = Kind::of(&expected.api_version, &expected.kind);
-        Self { cache, storage, expected, protobuf, transform, labels: Mutex::default() }
+        Self {
+            cache,
+            storage,
+            expected,
+            protobuf,
+            transform,
+            skips_managed_fields: false,
+            labels: Mutex::default(),
+        }
+    }
+
+    /// Lets objects be decoded without their managed fields ([`Object::skipping_managed_fields`]).
+    #[must_use]
+    pub fn skipping_managed_fields(self) -> Self {
+        Self { skips_managed_fields: true, ..self }
     }
 
     /// Whether what is expected can be read in protobuf too.
@@ -212,7 +227,8 @@ impl Reader {
             Read::Kept(object) => {
                 let former = self.cache.get(object.key());
                 let mut recent = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
-                Read::Kept(object.sharing_labels(former.as_deref(), &mut recent))
+                let object = object.sharing_labels(former.as_deref(), &mut recent);
+                Read::Kept(if self.skips_managed_fields { object.skipping_managed_fields() } else { object })
             }
             read => read,
         })

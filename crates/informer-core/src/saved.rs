@@ -43,6 +43,18 @@ pub struct Saved {
     pub objects: Vec<Arc<Object>>,
 }
 
+impl Saved {
+    /// The same, with objects that are decoded without their managed fields ([`Object::skipping_managed_fields`]).
+    #[must_use]
+    pub fn skipping_managed_fields(self) -> Self {
+        let skipping = |object: Arc<Object>| match Arc::try_unwrap(object) {
+            Ok(object) => Arc::new(object.skipping_managed_fields()),
+            Err(shared) => shared,
+        };
+        Self { objects: self.objects.into_iter().map(skipping).collect(), ..self }
+    }
+}
+
 /// Writes a cache. O(bytes); holds a window of some MiB beside.
 ///
 /// Objects that are covered by no source of the checkpoint are left out. Returns how many were written.

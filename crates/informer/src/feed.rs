@@ -162,7 +162,13 @@ impl<T: View> Feed<T> {
 
     /// The newest version of a key. Where it cannot be read, `told` is remembered for as long as that is so.
     fn read(&mut self, new: &Arc<Object>, told: Option<&Arc<Object>>) -> Result<Arc<T>, DecodeError> {
-        let view = self.layout.view(new);
+        let view = self.layout.view::<T>(new);
+        if let Ok(view) = &view
+            && Arc::strong_count(view) == 1
+            && self.core.fanout.has_several()
+        {
+            self.core.recent.hold(view.clone());
+        }
         if view.is_err() {
             self.undecodable.insert(new.key().clone(), told.cloned());
         } else if !self.undecodable.is_empty() {

@@ -8,6 +8,7 @@ mod loading;
 mod memory;
 mod progress;
 mod quarantine;
+mod recent;
 mod source;
 mod tally;
 
@@ -30,6 +31,7 @@ use crate::saving::{self, Saving};
 use crate::server::Server;
 use crate::transform::Transform;
 use crate::{EncodingChoice, Error, FirstListChoice, StreamingListChoice};
+use recent::Recent;
 use source::Sources;
 
 pub(crate) use fanout::{Fanout, Subscriber};
@@ -54,6 +56,7 @@ pub(crate) struct Settings {
     pub(crate) streaming_list: StreamingListChoice,
     pub(crate) gzip: bool,
     pub(crate) encoding: EncodingChoice,
+    pub(crate) decodes_managed_fields: bool,
     pub(crate) item_limit: usize,
     pub(crate) user_agent: HeaderValue,
     pub(crate) tweak: Option<ListOptionsTweak>,
@@ -84,6 +87,7 @@ pub(crate) struct Core {
     pub(crate) cache: Cache,
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) fanout: Fanout,
+    pub(crate) recent: Recent,
     pub(crate) progress: Progress,
     pub(crate) quarantine: Quarantine,
     pub(crate) life: Life,
@@ -146,6 +150,7 @@ impl Shared {
             cache: store.cache(),
             storage,
             fanout: Fanout::default(),
+            recent: Recent::default(),
             progress: Progress::default(),
             quarantine: Quarantine::default(),
             life,

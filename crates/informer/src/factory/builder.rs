@@ -55,6 +55,7 @@ impl FactoryBuilder {
             streaming_list: StreamingListChoice::default(),
             gzip: false,
             encoding: EncodingChoice::default(),
+            decodes_managed_fields: false,
             item_limit: ITEM_LIMIT,
             user_agent: HeaderValue::from_static(USER_AGENT),
             tweak: None,
@@ -241,6 +242,14 @@ impl FactoryBuilder {
     /// In which encoding objects are asked for.
     pub fn encoding(mut self, choice: EncodingChoice) -> Self {
         self.options.settings.encoding = choice;
+        self
+    }
+
+    /// Whether objects that are looked at as a type have their `metadata.managedFields`, which are half of the work of decoding
+    /// them. Off by default. Their JSON ([`Object::json`](crate::Object::json)) has them in any case; to have them nowhere, see
+    /// [`Transform::drop_managed_fields`].
+    pub fn decode_managed_fields(mut self, decode: bool) -> Self {
+        self.options.settings.decodes_managed_fields = decode;
         self
     }
 

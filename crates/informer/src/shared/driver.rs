@@ -411,7 +411,8 @@ impl Core {
         let transform = transform.map(|transform| -> reader::Transform {
             Arc::new(move |object| transform.apply(object).map_err(|error| error.to_string()))
         });
-        Reader::new(self.cache.clone(), self.storage.clone(), expected, transform)
+        let reader = Reader::new(self.cache.clone(), self.storage.clone(), expected, transform);
+        if self.settings.decodes_managed_fields { reader } else { reader.skipping_managed_fields() }
     }
 }
 

@@ -110,6 +110,11 @@ impl Fanout {
         Told(state.subscribers.clone())
     }
 
+    /// Whether more than one subscription is told of each change.
+    pub(crate) fn has_several(&self) -> bool {
+        lock(&self.0).subscribers.len() > 1
+    }
+
     /// Everybody, for a look at something other than the mailbox.
     pub(super) fn everybody(&self) -> Told {
         Told(lock(&self.0).subscribers.clone())

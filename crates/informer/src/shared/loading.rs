@@ -70,6 +70,8 @@ impl Core {
     }
 
     fn begin_with(&self, setup: &mut Setup, saved: Saved) -> usize {
+        let saved =
+            if self.settings.decodes_managed_fields { saved } else { saved.skipping_managed_fields() };
         let points: Vec<_> = setup.scopes.iter().map(|scope| saved_of(&saved.sources, scope)).collect();
         let told = {
             let mut store = lock(&self.store);
