@@ -207,7 +207,9 @@ impl Rig {
     pub fn builder_of(&self, config: Config) -> FactoryBuilder {
         let wire = self.wire.clone();
         let builder = SharedInformerFactory::builder(config)
-            .tweak_list_options(move |resource, query| wire.tweak(resource, query));
+            .tweak_list_options(move |resource, query| wire.tweak(resource, query))
+            // Its tweak selects nothing: what is saved is of this server.
+            .server_name(self.namespace.as_str());
         match self.kind {
             Kind::Real | Kind::TestApi => builder,
             Kind::TestApiOtherwise => builder

@@ -61,6 +61,8 @@ pub struct DecodeError {
     resource_version: ResourceVersion,
     as_type: &'static str,
     reason: Arc<str>,
+    #[source]
+    source: Option<Arc<StorageError>>,
 }
 
 impl DecodeError {
@@ -188,7 +190,10 @@ impl Object {
     ///
     /// When they cannot be had from where they are kept.
     pub fn bytes(&self) -> Result<Cow<'_, [u8]>, DecodeError> {
-        self.stored.read().map_err(|error| self.unreadable("bytes", error.to_string()))
+        self.stored.read().map_err(|error| {
+            let unreadable = self.unreadable("bytes", error.to_string());
+            DecodeError { source: Some(Arc::new(error)), ..unreadable }
+        })
     }
 
     /// The whole object as JSON.
@@ -223,6 +228,7 @@ impl Object {
             resource_version: self.resource_version.clone(),
             as_type,
             reason: reason.into(),
+            source: None,
         }
     }
 
@@ -240,7 +246,7 @@ impl Object {
     }
 
     /// The bytes of memory that this version takes: all that lives as long as it does. Labels that objects share count for
-    /// one of them, decoded values for nobody.
+    /// one of them, decoded values for nobody, nor the 64 bytes that an object has from its first decode on to share them.
     pub fn held_bytes(&self) -> usize {
         let labels = if self.shares_labels { 0 } else { self.labels.held_bytes() };
         allocated(COUNTS + size_of::<Self>())

@@ -106,10 +106,11 @@ impl Default for Http2 {
 pub enum EncodingChoice {
     /// In protobuf, where the resource is built in: a third less to send, half the work for the server, and less to read.
     /// Metadata of custom resources too. In JSON what has no protobuf form or goes through a [`Transform`](crate::Transform) of
-    /// JSON; both at once in one factory.
+    /// JSON; both at once in one factory. Fields that are newer than Kubernetes 1.36 are not known here: objects from protobuf
+    /// lack them, also as JSON.
     #[default]
     ProtobufWhereOffered,
-    /// In JSON.
+    /// In JSON: for who has to see every field of whatever server.
     Json,
 }
 

@@ -83,7 +83,7 @@ impl<T: View> Informer<T> {
     /// # Errors
     ///
     /// When there is no content yet, the file cannot be written, or what the cache is of has no name: the server's, where
-    /// the factory was made from a client or transport of one's own
+    /// the factory was made from a client or transport of one's own or tweaks list options
     /// ([`FactoryBuilder::server_name`](crate::FactoryBuilder::server_name)), or the transform's
     /// ([`Transform::named`](crate::Transform::named)).
     ///
@@ -110,7 +110,7 @@ impl<T: View> Informer<T> {
     /// When the file cannot be read, is damaged, or is of something else: another resource, selector, kind of content,
     /// transform (by name) or server (by URL and certificate authority, or by name). Then nothing has changed, and the
     /// informer lists. What the function that tweaks list options does is not known here: name what it
-    /// selects in the server's name.
+    /// selects in the server's name, which it needs then.
     ///
     /// # Cancel safety
     ///

@@ -12,7 +12,7 @@ mod recent;
 mod source;
 mod tally;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -328,7 +328,7 @@ impl Core {
             self.change(|store| store.remove_source(source.id()));
             self.observe(|progress| progress.source_removed(source.id()));
             self.counters.source_removed(source.id());
-            self.quarantine.listed(source.id(), &HashSet::new());
+            self.quarantine.listed(source.id(), scope, &quarantine::Unreadable::default());
         }
         Some(async move {
             if let Some(source) = source {

@@ -10,7 +10,8 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use informer::{
-    Change as Told, DecodeError, Object, ResourceType, SharedInformerFactory, Source as Seen, Status,
+    Change as Told, DecodeError, EncodingChoice, Object, ResourceType, SharedInformerFactory, Source as Seen,
+    Status,
 };
 use jiff::Timestamp;
 use kube_client::Client;
@@ -153,7 +154,9 @@ impl<'a> Watch<'a> {
         let default_namespace = cluster.config.default_namespace.clone();
         let client =
             Client::try_from(cluster.config.clone()).map_err(|error| WatchError::Client(Box::new(error)))?;
-        let mut builder = SharedInformerFactory::builder(cluster.config).start_at_once();
+        // In JSON: whatever a server newer than us says of an object is shown.
+        let mut builder =
+            SharedInformerFactory::builder(cluster.config).start_at_once().encoding(EncodingChoice::Json);
         if let Some(selector) = &args.selector {
             builder = builder.labels(selector);
         }

@@ -70,6 +70,10 @@ pub(crate) struct Client {
     pub(crate) doubts: BTreeMap<Key, u64>,
     /// Those of the list under way.
     doubts_of_list: Vec<(Key, u64)>,
+    /// Something could not be read since the last list, as far as the state machine said.
+    pub(crate) has_unread: bool,
+    /// The same for the list that is staged.
+    list_has_unread: bool,
     /// Whether the list under way believes equal versions.
     trusts: bool,
 }
@@ -118,6 +122,8 @@ impl Client {
             checked: None,
             doubts: past.map(|past| past.doubts).unwrap_or_default(),
             doubts_of_list: Vec::new(),
+            has_unread: false,
+            list_has_unread: false,
             trusts: true,
         }
     }
@@ -380,9 +386,16 @@ impl Client {
 
     fn report(&mut self, around: &mut Around<'_>, report: &Report) {
         around.trace.line(|| format!("       {} reports {report:?}", self.name()));
-        if let Report::ServerRestored { .. } = report {
-            around.content.restored = true;
-            around.content.doubts.everything();
+        match report {
+            Report::ServerRestored { .. } => {
+                around.content.restored = true;
+                around.content.doubts.everything();
+            }
+            Report::Quarantined { .. } => {
+                self.has_unread = true;
+                self.list_has_unread |= self.staging.is_some();
+            }
+            Report::Disconnected(_) => {}
         }
     }
 
@@ -391,6 +404,7 @@ impl Client {
         match operation {
             StoreOperation::BeginReplace { trust_versions } => {
                 self.trusts = trust_versions;
+                self.list_has_unread = false;
                 let store = &around.content.store;
                 let staging = if trust_versions {
                     store.begin_replace(source)
@@ -475,6 +489,7 @@ impl Client {
         around.content.change(|store| {
             store.commit(staging, version).map_err(|error| Invariant::Content.violated(error.to_string()))
         })?;
+        self.has_unread = std::mem::take(&mut self.list_has_unread);
         let lost = kept.iter().find(|key| around.content.cache.get_str(key.text()).is_none());
         Invariant::Content.holds(lost.is_none(), || format!("{lost:?} cannot be read, and is gone (W8)"))
     }

@@ -44,7 +44,7 @@ pub(crate) fn scope(number: Option<u8>) -> Scope {
 }
 
 impl File {
-    /// Saves what there is, if there is something. What is in doubt is taken for unread.
+    /// Saves what there is, if there is something.
     pub(crate) fn of(content: &Content, clients: &[Client]) -> Result<Option<Self>, Violation> {
         let mut checkpoint = content.store.checkpoint();
         if checkpoint.sources.is_empty() {
@@ -56,7 +56,7 @@ impl File {
             let Some(source) = checkpoint.sources.iter_mut().find(|source| source.scope == scope) else {
                 continue;
             };
-            source.has_unread |= !client.doubts.is_empty();
+            source.has_unread |= client.has_unread;
             let Client { epoch, is_deceived, .. } = *client;
             pasts.push(Past { scope, epoch, is_deceived, doubts: client.doubts.clone() });
         }

@@ -20,6 +20,9 @@ const NUMBER: u32 = 1 << 15;
 /// Of the table by which packing finds matches, in entries, each of 4 bytes.
 const TABLE_LOG: std::ops::RangeInclusive<u32> = 12..=18;
 
+/// How far from its end packing finds what is in a dictionary: zstd looks at eight bytes for each entry of the table.
+pub const MOST_CONTENT: usize = 8 << *TABLE_LOG.end();
+
 /// The bytes of a dictionary, shared by what is made of it.
 #[derive(Clone)]
 pub struct Dictionary {

@@ -31,7 +31,7 @@ mod context;
 mod dictionary;
 
 pub use context::{Packer, Unpacker};
-pub use dictionary::{Dictionary, Form, Packing, Unpacking, finalize};
+pub use dictionary::{Dictionary, Form, MOST_CONTENT, Packing, Unpacking, finalize};
 
 /// What zstd refused. Never holds any of the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

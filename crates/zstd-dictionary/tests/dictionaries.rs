@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may stop at a surprise")]
 
-use zstd_dictionary::{Dictionary, Form, Packer, Unpacker, finalize};
+use zstd_dictionary::{Dictionary, Form, MOST_CONTENT, Packer, Unpacker, finalize};
 
 fn sample(kind: &str, number: usize) -> Vec<u8> {
     let parts = (0..40).map(|at| format!(r#""{kind}-setting-{at}":"{kind}-{}","#, at * at * 7_919 % 1_013));
@@ -40,6 +40,27 @@ fn what_was_packed_can_be_unpacked_after_content_came_before_the_old() {
         let frame = packed(&blue, Some(&longer));
         assert!(frame.len() < 60, "{form:?}: {}", frame.len());
         assert_eq!(unpacked(&frame, Some(&longer), blue.len()).unwrap(), blue);
+    }
+}
+
+#[test]
+fn packing_finds_what_is_within_the_most_content_from_the_end_and_nothing_farther() {
+    let text = sample("red", 1);
+    let alone = packed(&text, None).len();
+    let filler = |length| {
+        let mut state = 1_u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 56) as u8
+        };
+        (0..length).map(|_| next()).collect::<Vec<u8>>()
+    };
+    for (after, is_found) in [(MOST_CONTENT - text.len(), true), (MOST_CONTENT, false)] {
+        let dictionary =
+            Dictionary::new([text.as_slice(), &filler(after)].concat().into(), Form::Raw).unwrap();
+        let frame = packed(&text, Some(&dictionary));
+        assert_eq!(frame.len() * 2 < alone, is_found, "{} of {alone} with {after} after it", frame.len());
+        assert_eq!(unpacked(&frame, Some(&dictionary), text.len()).unwrap(), text);
     }
 }
 

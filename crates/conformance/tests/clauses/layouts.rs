@@ -72,6 +72,11 @@ async fn c9_l13_whatever_a_server_has_is_the_same_in_either_encoding_and_each_la
     let (mut objects, mut protobuf) = (0, 0);
     for (packed, plain) in in_protobuf.iter().zip(&in_json) {
         let (ours, theirs) = (content(packed), content(plain));
+        // What Kubernetes makes and ends by itself may have come between the two looks.
+        if !["leases", "events", "ipaddresses"].contains(&packed.resource().plural.as_str()) {
+            let keys = |objects: &BTreeMap<String, Value>| objects.keys().cloned().collect::<Vec<_>>();
+            assert_eq!(keys(&ours), keys(&theirs), "{}", packed.resource());
+        }
         let (ours, theirs) = (settled(ours.clone(), &theirs), settled(theirs, &ours));
         assert_eq!(ours, theirs, "{}", packed.resource());
         objects += ours.len();

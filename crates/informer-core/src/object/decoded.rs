@@ -1,10 +1,11 @@
 //! The decoded values of one object version, shared while somebody holds them.
 //!
 //! A `Weak` keeps the memory of its value, though not what that refers to: a `Pod` is 2 KB of it. So values that nobody
-//! holds any more have to be looked for. [`LENT`] knows which objects to ask, and they are asked when as many values were
-//! decoded since as were held the last time: what is not needed is never more than what is, or a few hundred.
+//! holds any more have to be looked for. [`LENT`] knows which objects to ask, and each decode asks two of them in turn: all
+//! were asked when half as many values were decoded as there are, so what is not needed is about as much as what is at most.
 
 use std::any::{Any, TypeId};
+use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock, PoisonError, Weak};
 
 use crate::sync::{Mutex, MutexGuard};
@@ -29,17 +30,13 @@ struct Value {
     kept: Option<Arc<dyn Any + Send + Sync>>,
 }
 
-/// The objects with values that somebody held when they were last asked.
-struct Lent {
-    objects: Vec<Weak<Values>>,
-    /// How many there are when they are asked again.
-    asked_at: usize,
-}
+/// The objects with values that somebody held when they were last asked, the one that is asked next first.
+struct Lent(VecDeque<Weak<Values>>);
 
-static LENT: std::sync::Mutex<Lent> =
-    std::sync::Mutex::new(Lent { objects: Vec::new(), asked_at: ASKED_AT_LEAST });
+static LENT: std::sync::Mutex<Lent> = std::sync::Mutex::new(Lent(VecDeque::new()));
 
-const ASKED_AT_LEAST: usize = 256;
+/// By each decode, each for less than a microsecond.
+const ASKED: usize = 2;
 
 impl DecodedSlot {
     /// The value that somebody holds already, or what `decode` makes. The lock is not held while decoding: two callers
@@ -59,6 +56,7 @@ impl DecodedSlot {
         }
         listed.forget_dead();
         let shared: Arc<dyn Any + Send + Sync> = fresh.clone();
+        listed.values.reserve_exact(1);
         listed.values.push(Value { type_id: TypeId::of::<T>(), shared: Arc::downgrade(&shared), kept: None });
         let was_lent = std::mem::replace(&mut listed.is_lent, true);
         drop(listed);
@@ -120,19 +118,23 @@ impl Value {
 
 impl Lent {
     fn add(object: Weak<Values>) {
-        let mut asked = {
-            let mut lent = LENT.lock().unwrap_or_else(PoisonError::into_inner);
-            lent.objects.push(object);
-            if lent.objects.len() < lent.asked_at {
-                return;
-            }
-            std::mem::take(&mut lent.objects)
+        let asked: [Option<Weak<Values>>; ASKED] = {
+            let mut lent = Self::lock();
+            lent.0.push_back(object);
+            std::array::from_fn(|_| lent.0.pop_front())
         };
-        // Asked without the lock: others go on decoding.
-        asked.retain(|object| object.upgrade().is_some_and(|object| object.still_lent()));
-        asked.shrink_to(2 * asked.len());
-        let mut lent = LENT.lock().unwrap_or_else(PoisonError::into_inner);
-        lent.objects.append(&mut asked);
-        lent.asked_at = (2 * lent.objects.len()).max(ASKED_AT_LEAST);
+        // Asked without the lock: a value that is dropped here may be of a type that decodes when it is.
+        let is_lent = |object: &Weak<Values>| object.upgrade().is_some_and(|object| object.still_lent());
+        let asked = asked.map(|object| object.filter(is_lent));
+        let mut lent = Self::lock();
+        lent.0.extend(asked.into_iter().flatten());
+        if lent.0.capacity() > 4 * lent.0.len().max(ASKED) {
+            let enough = 2 * lent.0.len();
+            lent.0.shrink_to(enough);
+        }
+    }
+
+    fn lock() -> std::sync::MutexGuard<'static, Self> {
+        LENT.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -35,7 +35,8 @@ use crate::memory::allocated;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Storage: Send + Sync + 'static {
-    /// Takes the bytes of one version of an object. Called once for each version that a cache keeps, by its one writer.
+    /// Takes the bytes of one version of an object. Called once for each version that a cache keeps, by one thread or by
+    /// several at once.
     ///
     /// What cannot be kept elsewhere is kept in memory: this does not fail.
     fn keep(&self, bytes: Cow<'_, [u8]>) -> Stored;

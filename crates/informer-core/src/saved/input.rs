@@ -9,6 +9,7 @@ use zstd::stream::read::Decoder;
 
 use super::output::{ALL, END, NAMESPACE, OBJECT};
 use super::{FORMAT, LONGEST_TEXT, LoadError, MAGIC, WINDOW_LOG};
+use crate::labels::RecentLabels;
 use crate::store::SourcePoint;
 use crate::wire::scan_protobuf;
 use crate::{Object, ObjectKey, ResourceVersion, Scope, Storage};
@@ -165,12 +166,13 @@ fn object_of(encoding: &str, bytes: &[u8], storage: &dyn Storage) -> Result<Obje
 pub(super) struct Objects<'a> {
     sources: &'a [SourcePoint],
     keys: HashSet<ObjectKey>,
+    labels: RecentLabels,
     objects: Vec<Arc<Object>>,
 }
 
 impl<'a> Objects<'a> {
     pub(super) fn new(sources: &'a [SourcePoint]) -> Self {
-        Self { sources, keys: HashSet::new(), objects: Vec::new() }
+        Self { sources, keys: HashSet::new(), labels: RecentLabels::default(), objects: Vec::new() }
     }
 
     pub(super) fn add(&mut self, object: Object) -> Result<(), LoadError> {
@@ -180,7 +182,7 @@ impl<'a> Objects<'a> {
         if !self.keys.insert(object.key().clone()) {
             return Err(LoadError::damaged("an object is there twice"));
         }
-        self.objects.push(Arc::new(object));
+        self.objects.push(Arc::new(object.sharing_labels(None, &mut self.labels)));
         Ok(())
     }
 

@@ -11,12 +11,17 @@
 mod damage;
 mod loading;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::sync::Arc;
 
 use informer_core::saved::{self, LoadError, Saved};
 use informer_core::wire::scan_protobuf;
-use informer_core::{Encoding, Object, PlainStorage, Scope, Snapshot, SourceId, Store};
+use informer_core::{
+    Encoding, Object, PlainStorage, Scope, Snapshot, SourceId, Storage, StorageError, Store, Stored,
+    StoredBytes,
+};
 use informer_protobuf::Kind;
 
 const LONGEST: usize = 1 << 20;
@@ -179,4 +184,50 @@ fn p1_protobuf_stays_protobuf() {
     assert_eq!(loaded.encoding(), Encoding::Protobuf(pod));
     assert_eq!((&*loaded.bytes().unwrap(), &*loaded.json().unwrap()), (&message[..], &json[..]));
     assert_eq!(loaded.resource_version().to_string(), "7");
+}
+
+#[test]
+fn loaded_objects_share_equal_labels() {
+    let of_one = |name: &str| {
+        let json =
+            format!(r#"{{"metadata":{{"name":"{name}","labels":{{"app.kubernetes.io/name":"cart"}}}}}}"#);
+        Arc::new(Object::from_json(json.as_bytes()).unwrap())
+    };
+    let single = of_one("a");
+    let saved =
+        load(&bytes(&store(&[(Scope::All, 9)], &[single.clone(), of_one("b"), of_one("c")]))).unwrap();
+    // One of them accounts for the labels.
+    let held: Vec<_> = saved.objects.iter().map(|object| object.held_bytes()).collect();
+    assert_eq!(held[0], single.held_bytes());
+    assert!(held[1..].iter().all(|held| *held < single.held_bytes()), "{held:?}");
+}
+
+/// Keeps nothing.
+#[derive(Debug)]
+struct Lossy;
+
+impl Storage for Lossy {
+    fn keep(&self, _: Cow<'_, [u8]>) -> Stored {
+        Stored::new(Self)
+    }
+}
+
+impl StoredBytes for Lossy {
+    fn read(&self) -> Result<Cow<'_, [u8]>, StorageError> {
+        Err(StorageError::new("it keeps nothing", Some(std::io::Error::other("as it says").into())))
+    }
+
+    fn held_bytes(&self) -> usize {
+        0
+    }
+}
+
+#[test]
+fn bytes_that_cannot_be_had_are_an_error_with_its_cause() {
+    let lost = Object::from_json(br#"{"metadata":{"name":"a"}}"#).unwrap().kept_in(&Lossy).unwrap();
+    let store = store(&[(Scope::All, 9)], &[Arc::new(lost)]);
+    let failed = saved::save(Vec::new(), &description(), &store.checkpoint()).unwrap_err();
+    let storage = failed.source().unwrap();
+    assert_eq!(storage.to_string(), "it keeps nothing");
+    assert_eq!(storage.source().unwrap().to_string(), "as it says");
 }

@@ -1,11 +1,14 @@
 //! Chooses the options of a factory.
 
+#[cfg(all(test, not(loom)))]
+mod tests;
+
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use http::HeaderValue;
+use http::{HeaderValue, Uri};
 use informer_core::Storage;
 use informer_core::backoff::BackoffConfig;
 use informer_core::reflector::ReflectorConfig;
@@ -17,7 +20,7 @@ use crate::resource::{ResourceType, Selection};
 use crate::runtime::Runtime;
 use crate::saving::Saving;
 use crate::server::Server;
-use crate::shared::{Life, ListOptionsTweak, Settings};
+use crate::shared::{Keeping, Life, ListOptionsTweak, Settings};
 use crate::transform::Transform;
 use crate::transport::{KubeTransport, Transport};
 use crate::{EncodingChoice, Error, FirstListChoice, HttpVersion, Layout, StreamingListChoice};
@@ -33,6 +36,10 @@ pub struct FactoryBuilder {
     /// Checked when the factory is made.
     user_agent: Option<String>,
     server_name: Option<String>,
+    /// Instead of where the layout keeps objects.
+    storage: Option<Keeping>,
+    saved_in: Option<PathBuf>,
+    save_every: Duration,
 }
 
 /// How the server is reached.
@@ -78,6 +85,9 @@ impl FactoryBuilder {
             stop: CancellationToken::new(),
             user_agent: None,
             server_name: None,
+            storage: None,
+            saved_in: None,
+            save_every: SAVE_EVERY,
         }
     }
 
@@ -135,7 +145,6 @@ impl FactoryBuilder {
     /// How objects are kept.
     pub fn layout(mut self, layout: Layout) -> Self {
         self.options.layout = layout;
-        self.options.settings.keeping = layout.keeping();
         self
     }
 
@@ -144,7 +153,7 @@ impl FactoryBuilder {
         mut self,
         storage: impl Fn(&ResourceType) -> Arc<dyn Storage> + Send + Sync + 'static,
     ) -> Self {
-        self.options.settings.keeping = Arc::new(storage);
+        self.storage = Some(Arc::new(storage));
         self
     }
 
@@ -154,6 +163,9 @@ impl FactoryBuilder {
     ///
     /// The stop is when [`SharedInformerFactory::shutdown`] or [`Informer::stop`](crate::Informer::stop) is called, or the
     /// last handle dropped; the former two wait for the save.
+    ///
+    /// Nothing is saved that has no name to be told from others by: see [`FactoryBuilder::server_name`] and
+    /// [`Transform::named`].
     ///
     /// What fails is a warning in the log and a number in the metrics, and stops nothing. A file that is
     /// refused is overwritten by the next save.
@@ -176,23 +188,21 @@ impl FactoryBuilder {
     /// # }
     /// ```
     pub fn saved_in(mut self, directory: impl Into<PathBuf>) -> Self {
-        let period = self.options.settings.saving.take().map_or(SAVE_EVERY, |saving| saving.period);
-        self.options.settings.saving = Some(Saving { directory: directory.into(), period });
+        self.saved_in = Some(directory.into());
         self
     }
 
-    /// How often caches are saved in the directory of [`FactoryBuilder::saved_in`], which comes first. Zero: at the stop
+    /// How often caches are saved in the directory of [`FactoryBuilder::saved_in`]. Zero: at the stop
     /// only. Each save writes the whole cache, so a big one that changes all the time has its price in CPU; the older
     /// the file, the likelier is a list at the next start, since servers remember some minutes only.
     pub fn save_every(mut self, period: Duration) -> Self {
-        if let Some(saving) = &mut self.options.settings.saving {
-            saving.period = period;
-        }
+        self.save_every = period;
         self
     }
 
     /// What tells the server's cluster from others, in caches that are saved: one that was saved under another name is
-    /// not loaded. By default its URL and certificate authority; a client or transport of one's own has no default.
+    /// not loaded. By default its URL and certificate authority; there is no default with a client or transport of one's
+    /// own, nor where list options are [tweaked](FactoryBuilder::tweak_list_options): then name what is selected as well.
     pub fn server_name(mut self, name: impl Into<String>) -> Self {
         self.server_name = Some(name.into());
         self
@@ -331,7 +341,14 @@ impl FactoryBuilder {
             let value = value.map_err(|error| Error::invalid("the user agent", name, error))?;
             self.options.settings.user_agent = value;
         }
-        let server_name = self.server_name.or_else(|| self.connection.server_name());
+        let settings = &mut self.options.settings;
+        settings.keeping = self.storage.unwrap_or_else(|| self.options.layout.keeping());
+        settings.saving = self.saved_in.map(|directory| Saving { directory, period: self.save_every });
+        // What a tweak selects is not known here.
+        let server_name = self.server_name.or_else(|| match settings.tweak {
+            None => self.connection.server_name(),
+            Some(_) => None,
+        });
         let (transport, runtime): (Arc<dyn Transport>, Runtime) = match self.connection {
             Connection::Transport(transport) => {
                 (transport, Runtime::current().map_err(|_| Error::no_runtime())?)
@@ -360,6 +377,14 @@ impl Connection {
         let Self::Config(config) = self else { return None };
         let mut authorities = crc32fast::Hasher::new();
         config.root_cert.iter().flatten().for_each(|certificate| authorities.update(certificate));
-        Some(format!("{} (authority {:08x})", config.cluster_url, authorities.finalize()))
+        Some(format!("{} (authority {:08x})", address(&config.cluster_url), authorities.finalize()))
     }
+}
+
+/// Without the name and password that a URL may have.
+fn address(url: &Uri) -> String {
+    let scheme = url.scheme_str().unwrap_or_default();
+    let host = url.host().unwrap_or_default();
+    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    format!("{scheme}://{host}{port}{}", url.path())
 }

@@ -10,7 +10,7 @@ use crate::resource::ResourceType;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unnamed {
     #[error(
-        "the server has no name that would tell it from others: give it one (`FactoryBuilder::server_name`)"
+        "what the server is asked for has no name that would tell it from others: give it one (`FactoryBuilder::server_name`)"
     )]
     Server,
     #[error("the transform has no name that would tell it from others: give it one (`Transform::named`)")]

@@ -122,7 +122,8 @@ impl Keeper<'_> {
         let own = path.to_owned();
         let prepared = runtime.blocking(move || {
             replace::make_directory(own.parent().unwrap_or(&own))?;
-            replace::remove_abandoned(&own)
+            replace::remove_abandoned(&own);
+            Ok(())
         });
         if let Some(Err(error)) = prepared.await {
             return Err(SaveError::file("prepared for")(error));

@@ -101,20 +101,20 @@ fn prefix(name: &std::ffi::OsStr) -> std::ffi::OsString {
     prefix
 }
 
-/// Removes what crashes have left beside a file.
-pub(super) fn remove_abandoned(path: &Path) -> io::Result<()> {
-    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
+/// Removes what crashes have left beside a file, as far as it can be: others may be at work there.
+pub(super) fn remove_abandoned(path: &Path) {
+    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { return };
     let prefix = prefix(name);
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let bytes = name.as_encoded_bytes();
         let is_ours = bytes.starts_with(prefix.as_encoded_bytes()) && bytes.ends_with(SUFFIX.as_bytes());
-        if is_ours && is_abandoned(entry.metadata()?.modified()?) {
-            fs::remove_file(entry.path())?;
+        let modified = || entry.metadata().and_then(|metadata| metadata.modified());
+        if is_ours && modified().is_ok_and(is_abandoned) {
+            // If it is still there, the next save tries again.
+            let _ = fs::remove_file(entry.path());
         }
     }
-    Ok(())
 }
 
 fn is_abandoned(modified: SystemTime) -> bool {

@@ -1,7 +1,6 @@
 //! Drives one reflector: the only place that waits. Sends what the state machine asks for, feeds it what comes back,
 //! and applies what it puts out to the cache.
 
-use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -13,10 +12,11 @@ use informer_core::reflector::{
 };
 use informer_core::store::Replace;
 use informer_core::wire::{ApiStatus, Limits};
-use informer_core::{ObjectKey, Scope, SourceId, Time, reader};
+use informer_core::{Scope, SourceId, Time, reader};
 use tokio::time::Instant;
 
 use super::journal::Journal;
+use super::quarantine::{self, Put};
 use super::source::Control;
 use super::tally::Tally;
 use super::{Content, Core};
@@ -57,7 +57,7 @@ pub(super) async fn run(
         waiting: false,
         refresh_credentials: false,
         staging: None,
-        unreadable: HashSet::new(),
+        unreadable: quarantine::Unreadable::default(),
         started,
         tally: Tally::new(core.counters.clone(), freshness, resumes),
         journal: Journal::new(core.resource.clone(), scope.clone()),
@@ -89,7 +89,7 @@ struct Driver {
     refresh_credentials: bool,
     staging: Option<Replace>,
     /// What is staged without having been readable.
-    unreadable: HashSet<ObjectKey>,
+    unreadable: quarantine::Unreadable,
     started: Instant,
     tally: Tally,
     journal: Journal,
@@ -179,13 +179,15 @@ impl Driver {
             }
             Report::Quarantined { key, reason } => {
                 self.core.counters.unreadable.add(1);
-                if let Some(key) = key
-                    && self.core.quarantine.put(self.source, key.clone(), reason.clone())
+                let put = self.core.quarantine.put(self.source, &self.scope, key.clone(), reason.clone());
+                if put == Put::First
+                    && let Some(key) = key
                 {
                     tracing::warn!(%resource, %key, reason, "an object cannot be read: the quarantine has it, and others to come");
                 }
                 if self.staging.is_some() {
-                    self.unreadable.extend(key.clone());
+                    self.unreadable.keys.extend(key.clone());
+                    self.unreadable.some_lost |= put == Put::Lost;
                 }
             }
         }
@@ -345,17 +347,17 @@ impl Driver {
         let source = self.source;
         match operation {
             StoreOperation::BeginReplace { trust_versions } => {
-                self.unreadable.clear();
+                self.unreadable = quarantine::Unreadable::default();
                 self.staging = Some(self.core.begin_replace(source, trust_versions));
             }
             StoreOperation::Discard => self.staging = None,
             StoreOperation::Keep(key) => self.stage(|staging| staging.keep_cached(&key)),
             StoreOperation::Stage(object) => {
-                self.unreadable.remove(object.key());
+                self.unreadable.keys.remove(object.key());
                 self.stage(|staging| staging.stage(object));
             }
             StoreOperation::Unstage(object) => {
-                self.unreadable.remove(object.key());
+                self.unreadable.keys.remove(object.key());
                 self.stage(|staging| staging.delete(object));
             }
             StoreOperation::Commit { resource_version } => {
@@ -369,7 +371,8 @@ impl Driver {
                         Vec::new()
                     })
                 });
-                self.core.quarantine.listed(source, &std::mem::take(&mut self.unreadable));
+                let unreadable = std::mem::take(&mut self.unreadable);
+                self.core.quarantine.listed(source, &self.scope, &unreadable);
             }
             StoreOperation::Upsert(object) => {
                 self.core.quarantine.release(object.key());

@@ -12,8 +12,10 @@ use crate::saving::{Description, Unnamed};
 impl Core {
     /// What would have to be saved now.
     pub(crate) fn checkpoint(&self) -> Checkpoint {
-        let mut checkpoint = lock(&self.store).checkpoint();
-        // An event that cannot be read is in quarantine before those after it are in the cache.
+        let store = lock(&self.store);
+        let mut checkpoint = store.checkpoint();
+        // An event that cannot be read is in quarantine before those after it are in the cache, and leaves it after a
+        // list is: asked for while the store is locked, it tells of no later one.
         for source in &mut checkpoint.sources {
             source.has_unread |= self.quarantine.covers_any(&source.scope);
         }

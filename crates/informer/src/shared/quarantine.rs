@@ -24,6 +24,27 @@ pub(crate) struct Quarantine {
     /// Whether there are any: what each event asks.
     is_used: AtomicBool,
     held: Mutex<HashMap<ObjectKey, Held>>,
+    /// Where something could not be read of which nobody remembers what it was, since the last list of that scope.
+    lost: Mutex<HashSet<Scope>>,
+}
+
+/// What has become of something unreadable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Put {
+    /// It is the first one that is held.
+    First,
+    /// It is held, too.
+    Further,
+    /// Only that there was something in its scope is remembered.
+    Lost,
+}
+
+/// What a list had that could not be read.
+#[derive(Default)]
+pub(super) struct Unreadable {
+    pub(super) keys: HashSet<ObjectKey>,
+    /// There was more, that is not remembered.
+    pub(super) some_lost: bool,
 }
 
 struct Held {
@@ -35,15 +56,21 @@ struct Held {
 const MOST_HELD: usize = 4096;
 
 impl Quarantine {
-    /// Whether it is the first one.
-    pub(super) fn put(&self, source: SourceId, key: ObjectKey, reason: String) -> bool {
+    /// Something of a source, which covers `scope`, could not be read. There may be no more to know of it than that.
+    pub(super) fn put(&self, source: SourceId, scope: &Scope, key: Option<ObjectKey>, reason: String) -> Put {
         let mut held = lock(&self.held);
-        let first = held.is_empty();
-        if held.len() < MOST_HELD || held.contains_key(&key) {
-            held.insert(key, Held { source, reason });
-            self.is_used.store(true, Ordering::Release);
+        match key {
+            Some(key) if held.len() < MOST_HELD || held.contains_key(&key) => {
+                let put = if held.is_empty() { Put::First } else { Put::Further };
+                held.insert(key, Held { source, reason });
+                self.is_used.store(true, Ordering::Release);
+                put
+            }
+            _ => {
+                lock(&self.lost).insert(scope.clone());
+                Put::Lost
+            }
         }
-        first
     }
 
     /// A good version has come, or the object is gone.
@@ -55,18 +82,22 @@ impl Quarantine {
         }
     }
 
-    /// A list of this source is applied: what it had was good, or is in `unreadable`; what it had not is gone.
-    pub(super) fn listed(&self, source: SourceId, unreadable: &HashSet<ObjectKey>) {
+    /// A list of this source is applied: what it had was good, or is in `unreadable`, or was [lost](Put::Lost); what it
+    /// had not is gone.
+    pub(super) fn listed(&self, source: SourceId, scope: &Scope, unreadable: &Unreadable) {
         if self.is_used.load(Ordering::Acquire) {
             let mut held = lock(&self.held);
-            held.retain(|key, entry| entry.source != source || unreadable.contains(key));
+            held.retain(|key, entry| entry.source != source || unreadable.keys.contains(key));
             self.is_used.store(!held.is_empty(), Ordering::Release);
+        }
+        if !unreadable.some_lost {
+            lock(&self.lost).remove(scope);
         }
     }
 
-    /// Whether one of them is in a scope.
+    /// Whether something in a scope is not in the cache as it is on the server.
     pub(super) fn covers_any(&self, scope: &Scope) -> bool {
-        self.is_used.load(Ordering::Acquire) && lock(&self.held).keys().any(|key| scope.contains(key))
+        lock(&self.lost).contains(scope) || lock(&self.held).keys().any(|key| scope.contains(key))
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -81,5 +112,53 @@ impl Quarantine {
         let mut all: Vec<_> = all.collect();
         all.sort();
         all
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use informer_core::Store;
+
+    use super::*;
+
+    fn key(number: usize) -> Option<ObjectKey> {
+        ObjectKey::new(Some("shop"), &format!("p{number}")).ok()
+    }
+
+    #[test]
+    fn p2_more_than_is_remembered_is_not_forgotten_before_a_list() {
+        let source = Store::new().add_source(Scope::All);
+        let quarantine = Quarantine::default();
+        let put = |number| quarantine.put(source, &Scope::All, key(number), String::new());
+        assert_eq!(put(0), Put::First);
+        for number in 1..MOST_HELD {
+            assert_eq!(put(number), Put::Further);
+        }
+        assert_eq!(put(MOST_HELD), Put::Lost);
+        assert_eq!(put(1), Put::Further);
+        for key in (0..=MOST_HELD).filter_map(key) {
+            quarantine.release(&key);
+        }
+        // The last of them may have been good before the others.
+        assert_eq!(quarantine.len(), 0);
+        assert!(quarantine.covers_any(&Scope::All));
+        quarantine.listed(source, &Scope::All, &Unreadable::default());
+        assert!(!quarantine.covers_any(&Scope::All));
+    }
+
+    #[test]
+    fn p2_what_a_list_itself_loses_stays_lost() {
+        let mut store = Store::new();
+        let [shop, other] = ["shop", "other"].map(|name| Scope::Namespace(name.into()));
+        let [of_shop, of_other] = [&shop, &other].map(|scope| store.add_source(scope.clone()));
+        let quarantine = Quarantine::default();
+        assert_eq!(quarantine.put(of_shop, &shop, None, String::new()), Put::Lost);
+        assert!(!quarantine.covers_any(&other));
+        let unreadable = Unreadable { some_lost: true, ..Unreadable::default() };
+        quarantine.listed(of_shop, &shop, &unreadable);
+        quarantine.listed(of_other, &other, &Unreadable::default());
+        assert!(quarantine.covers_any(&shop));
+        quarantine.listed(of_shop, &shop, &Unreadable::default());
+        assert!(!quarantine.covers_any(&shop));
     }
 }

@@ -339,6 +339,53 @@ async fn p2_objects_that_could_not_be_read_are_listed_by_the_next_process() {
     assert_eq!(server.count("LIST /api/v1/pods limit=1"), 0);
 }
 
+/// What the next process begins with after this came and was followed by a bookmark: whether it lists.
+async fn lists_after(server: &Server, line: &str) -> bool {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("pods");
+    let (factory, informer) = built(named(server));
+    factory.start();
+    live(&informer).await;
+    let mut reports = informer.reports();
+    server.send_line("pods", line);
+    let report = reports.recv().await.unwrap();
+    assert!(matches!(report, Report::Quarantined { key: None, .. }), "{report:?}");
+    let before = informer.resource_version();
+    server.bookmark("pods");
+    until("the bookmark is in", || informer.resource_version() != before).await;
+    informer.save(&path).await.unwrap();
+    factory.shutdown().await;
+
+    let lists = server.count("LIST");
+    let (factory, informer) = built(named(server));
+    informer.load(&path).await.unwrap();
+    factory.start();
+    informer.wait_for_sync(LONG).await.unwrap();
+    assert_eq!(cached(&informer), content(server));
+    let listed = server.count("LIST") == lists + 1 && server.count("LIST /api/v1/pods limit=1") == 0;
+    // It has found out what was lost: the one after that need not.
+    informer.save(&path).await.unwrap();
+    factory.shutdown().await;
+    let (factory, informer) = built(named(server));
+    informer.load(&path).await.unwrap();
+    factory.start();
+    informer.wait_for_sync(LONG).await.unwrap();
+    assert_eq!(server.count("LIST /api/v1/pods limit=1"), 1);
+    factory.shutdown().await;
+    listed
+}
+
+#[tokio::test(start_paused = true)]
+async fn p2_what_was_lost_without_a_key_makes_the_next_process_list() {
+    for line in [
+        "{\"type\":\"SHRUNK\",\"object\":{}}\n",
+        "{\"type\":\"MODIFIED\"}\n",
+        "{\"type\":\"MODIFIED\",\"object\":{\"kind\":\"Pod\",\"metadata\":{}}}\n",
+    ] {
+        assert!(lists_after(&with_pods(&["shop/a"]), line).await, "{line}");
+    }
+}
+
 /// The one file of a directory.
 fn file(directory: &Path) -> PathBuf {
     let files: Vec<_> = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();

@@ -69,7 +69,9 @@ fn ratios(report: &Report) -> String {
     if report.is_small {
         out.push_str("**Less was measured than the targets are about.**\n\n");
     }
-    out.push_str("| what | median | least to most | must | goal | reached |\n|---|---|---|---|---|---|\n");
+    out.push_str(
+        "| what | median | least to most | rounds | must | goal | reached |\n|---|---|---|---|---|---|---|\n",
+    );
     for name in targets::names() {
         match report.ratios.iter().find(|ratio| ratio.name == name) {
             Some(ratio) => {
@@ -79,17 +81,18 @@ fn ratios(report: &Report) -> String {
                 put(
                     &mut out,
                     format_args!(
-                        "| {name} | **{}** | {} to {} | {} | {} | {} |\n",
+                        "| {name} | **{}** | {} to {} | {} | {} | {} | {} |\n",
                         of(ratio.value),
                         of(least),
                         of(most),
+                        ratio.runs.len(),
                         ratio.must,
                         ratio.goal,
                         ratio.verdict()
                     ),
                 );
             }
-            None => put(&mut out, format_args!("| {name} | not measured | | | | |\n")),
+            None => put(&mut out, format_args!("| {name} | not measured | | | | | |\n")),
         }
     }
     out

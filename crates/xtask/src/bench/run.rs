@@ -37,6 +37,13 @@ pub(crate) struct Updates {
     pub(crate) reached: Value,
 }
 
+impl Updates {
+    /// The CPU of each update that every handler was told of: one that is merged with the next is none.
+    pub(crate) fn cpu_each(&self) -> f64 {
+        self.cpu / number(&self.reached, "updates").max(1.0)
+    }
+}
+
 impl Bench<'_> {
     /// Starts a client; `None` where it does not take part.
     pub(crate) fn start(&mut self, setup: &Setup) -> Result<Option<Run>, Error> {

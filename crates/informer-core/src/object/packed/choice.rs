@@ -25,6 +25,8 @@ const SAMPLES_MOST: usize = 64;
 const CONTENT_SHARE: u64 = 8;
 const CONTENT_LEAST: u64 = 64 << 10;
 const CONTENT_MOST: u64 = 4 << 20;
+/// One dictionary's: packing finds nothing that is farther from the end.
+const CONTENT_OF_ONE: u64 = zstd_dictionary::MOST_CONTENT as u64;
 /// As many dictionaries, at most, have objects.
 const FAMILIES: usize = 4;
 /// After an attempt that came to nothing the next one waits for twice as much, as often as this.
@@ -52,6 +54,8 @@ pub(super) struct Ratio(u64);
 /// The objects that stood out since a dictionary was last tried.
 #[derive(Default)]
 pub(super) struct StandingOut {
+    /// Of so many.
+    seen: u64,
     pub(super) count: u64,
     /// How many bytes they took more than expected.
     excess: u64,
@@ -87,13 +91,8 @@ impl Choice {
         self.current.clone()
     }
 
-    /// Learns what an object came to. Returns an attempt at a better dictionary where it is time for one.
-    pub(super) fn note(
-        &mut self,
-        frame: &[u8],
-        length: u32,
-        family: Option<&Arc<Family>>,
-    ) -> Option<Attempt> {
+    /// Learns what an object came to. Returns whether it is time for an attempt at a better dictionary.
+    pub(super) fn note(&mut self, frame: &[u8], length: u32, family: Option<&Arc<Family>>) -> bool {
         let (packed, unpacked) = (frame.len() as u64, u64::from(length));
         self.mean_length =
             if self.mean_length == 0 { unpacked } else { (63 * self.mean_length + unpacked) / 64 };
@@ -103,13 +102,16 @@ impl Choice {
             let weight = if packed < expected { 16 } else { 1024 };
             self.ratio = self.ratio.moved(Ratio::new(packed.saturating_sub(OWN_BYTES), unpacked), weight);
         }
+        self.standing_out.seen += 1;
         if packed <= expected + expected / 2 || length > LONGEST_SAMPLE {
-            return None;
+            return false;
         }
         self.standing_out.add(frame, length, family, packed - expected, &mut self.random);
-        let is_due =
-            self.standing_out.excess >= self.price() && self.standing_out.samples.len() >= SAMPLES_LEAST;
-        if is_due { self.attempt() } else { None }
+        self.is_due()
+    }
+
+    fn is_due(&self) -> bool {
+        self.standing_out.excess >= self.price() && self.standing_out.samples.len() >= SAMPLES_LEAST
     }
 
     /// What has to be lost before the next attempt.
@@ -122,16 +124,22 @@ impl Choice {
         price << self.failures
     }
 
-    fn attempt(&mut self) -> Option<Attempt> {
+    /// An attempt, if it is still time for one. The next one is to wait until this one is concluded.
+    pub(super) fn attempt(&mut self) -> Option<Attempt> {
+        if !self.is_due() {
+            return None;
+        }
         let standing_out = std::mem::take(&mut self.standing_out);
         self.former.retain(|(family, _)| family.strong_count() > 0);
         let room = self.allowed_content().saturating_sub(self.content());
+        let room = room.min(CONTENT_OF_ONE.saturating_sub(self.draft.len()));
         if room >= 2 * self.mean_length {
             let most_content = self.draft.len() + room;
             let base = self.current.as_ref().map(|current| (current.clone(), self.draft.clone()));
             return Some(Attempt { base, standing_out, most_content });
         }
-        if self.former.len() + 1 < FAMILIES {
+        // The one that there is goes on to serve those that it covers as long as they are most.
+        if self.former.len() + 1 < FAMILIES && 2 * standing_out.count > standing_out.seen {
             return Some(Attempt { base: None, standing_out, most_content: CONTENT_LEAST });
         }
         self.failed();
@@ -155,16 +163,29 @@ impl Choice {
     }
 
     pub(super) fn conclude(&mut self, outcome: Option<Outcome>) {
-        let Some(Outcome { current, draft, ratio }) = outcome else { return self.failed() };
+        let Some(Outcome { base, draft, packing, unpacking, ratio }) = outcome else { return self.failed() };
+        let family = match base {
+            Some(base) => {
+                // Frames of what it has become since would find other content in what grew from the former.
+                if !self.current.as_ref().is_some_and(|current| Arc::ptr_eq(&current.packing, &base.packing))
+                {
+                    return self.failed();
+                }
+                base.family.grow(unpacking);
+                base.family
+            }
+            None => {
+                self.ratio = ratio;
+                let former = self.current.take();
+                self.former.extend(former.map(|it| (Arc::downgrade(&it.family), self.draft.len())));
+                Arc::new(Family::new(unpacking))
+            }
+        };
         self.failures = 0;
-        let draft = std::mem::replace(&mut self.draft, draft);
-        let is_same = |former: &Current| Arc::ptr_eq(&former.family, &current.family);
-        if !self.current.as_ref().is_some_and(is_same) {
-            self.ratio = ratio;
-            let former = self.current.as_ref().map(|former| (Arc::downgrade(&former.family), draft.len()));
-            self.former.extend(former);
-        }
-        self.current = Some(current);
+        self.draft = draft;
+        self.current = Some(Current { family, packing });
+        // What stood out meanwhile did so from the former one.
+        self.standing_out = StandingOut::default();
     }
 
     /// How many dictionaries objects are packed with.

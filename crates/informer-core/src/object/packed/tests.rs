@@ -69,6 +69,32 @@ fn a_dictionary_grows_by_what_it_does_not_cover_and_older_objects_stay_readable(
 }
 
 #[test]
+fn what_is_new_packs_well_after_more_content_than_one_dictionary_has() {
+    let storage = PackedStorage::new();
+    let (mut cache, mut some) = (Vec::new(), Vec::new());
+    let (mut content, mut missed) = (0, Vec::new());
+    for kind in 0..200_u64 {
+        let shape: Vec<u8> = (0..4).flat_map(|part| object(4 * kind + part, 0)).collect();
+        content += shape.len();
+        let mut random = fastrand::Rng::with_seed(kind);
+        let objects = (0..48).map(|_| [&random.u128(..).to_le_bytes()[..], &shape].concat());
+        let mut objects: Vec<_> = objects.map(|bytes| (keep(&storage, &bytes), bytes)).collect();
+        let (last, bytes) = objects.pop().unwrap();
+        if last.held_bytes() * 10 >= bytes.len() {
+            missed.push(kind);
+        }
+        some.push((bytes, last));
+        // They are in the cache, so that there may be a dictionary for them.
+        cache.extend(objects.into_iter().map(|(stored, _)| stored));
+    }
+    assert!(content > zstd_dictionary::MOST_CONTENT * 5 / 4, "{content}");
+    // It takes one or two to see that the first dictionary is full.
+    assert!(missed.len() <= 2, "{missed:?} of 200, {storage:?}");
+    assert_eq!(storage.choice().dictionaries(), 2, "{storage:?}");
+    assert_readable(&some);
+}
+
+#[test]
 fn dictionaries_follow_what_changes_and_those_that_nothing_needs_are_freed() {
     let storage = PackedStorage::new();
     let mut some = Vec::new();
@@ -133,6 +159,41 @@ fn one_thread_packs_while_others_unpack() {
         drop(to_readers);
     });
     assert!(storage.choice().dictionaries() > 0);
+}
+
+#[test]
+fn several_threads_pack_at_once_and_each_object_comes_back() {
+    for threads in [2_u64, 4] {
+        let storage = PackedStorage::new();
+        // Each with shapes of its own, all the time: one dictionary grows for what all of them see.
+        let shapes_of = |thread: u64| (0..24).map(move |shape| shape * threads + thread);
+        let all = std::thread::scope(|scope| {
+            let keeping = |thread| {
+                let storage = &storage;
+                scope.spawn(move || {
+                    shapes_of(thread).flat_map(|kind| kept(storage, kind, 60)).collect::<Vec<_>>()
+                })
+            };
+            let writers: Vec<_> = (0..threads).map(keeping).collect();
+            writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect::<Vec<_>>()
+        });
+        assert!(storage.choice().dictionaries() > 0, "{threads} threads: {storage:?}");
+        assert_readable(&all);
+    }
+}
+
+#[test]
+fn after_an_attempt_that_panicked_there_are_others() {
+    let storage = PackedStorage::new();
+    std::thread::scope(|scope| {
+        let attempt = scope.spawn(|| {
+            let _alone = storage.attempts.lock();
+            std::panic::resume_unwind(Box::new(()));
+        });
+        assert!(attempt.join().is_err() && storage.attempts.is_poisoned());
+    });
+    assert_readable(&kept(&storage, 1, 200));
+    assert_eq!(storage.choice().dictionaries(), 1);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use crate::bench::Bench;
 use crate::bench::figures::Unit;
 use crate::bench::library::Library;
+use crate::bench::run::number;
 use crate::error::Error;
 
 pub(in crate::bench) const NAME: &str = "subscriptions";
@@ -26,7 +27,9 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
             run.steady()?;
             let updates = run.updates(bench.server()?, count, count)?;
             run.check(bench.server()?)?;
-            bench.figures.record(NAME, &setup, &[(CPU, Unit::Seconds, updates.cpu / count as f64)]);
+            let told = number(&updates.reached, "updates");
+            let figures = [(CPU, Unit::Seconds, updates.cpu_each()), ("updates told of", Unit::Count, told)];
+            bench.figures.record(NAME, &setup, &figures);
         }
     }
     Ok(())

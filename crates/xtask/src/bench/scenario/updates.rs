@@ -31,7 +31,7 @@ fn one(bench: &mut Bench<'_>, setup: &Setup) -> Result<(), Error> {
         NAME,
         setup,
         &[
-            (CPU, Unit::Seconds, updates.cpu / count as f64),
+            (CPU, Unit::Seconds, updates.cpu_each()),
             ("delay, mean", Unit::Seconds, number(&updates.reached, "delayMeanSeconds")),
             ("delay, most", Unit::Seconds, number(&updates.reached, "delayMaxSeconds")),
             ("updates told of", Unit::Count, number(&updates.reached, "updates")),
