@@ -14,7 +14,7 @@ use crate::ResourceVersion;
 /// Takes the body of a list answer in protobuf in chunks of any size and gives out its items one by one: the messages of
 /// their kind, without an envelope.
 ///
-/// As [`ListDecoder`](super::ListDecoder) does for JSON: holds no more than the chunk and an item that is not complete yet.
+/// As [`ListDecoder`](super::super::ListDecoder) does for JSON: holds no more than the chunk and an item that is not complete yet.
 pub struct ProtobufListDecoder {
     window: Window,
     limits: Limits,
@@ -61,7 +61,7 @@ impl ProtobufListDecoder {
         }
     }
 
-    /// As [`ListDecoder::skipping_long_items`](super::ListDecoder::skipping_long_items).
+    /// As [`ListDecoder::skipping_long_items`](super::super::ListDecoder::skipping_long_items).
     #[must_use]
     pub fn skipping_long_items(mut self) -> Self {
         self.skips_long_items = true;

@@ -12,7 +12,7 @@ use crate::ObjectKey;
 /// Takes the body of a watch answer in protobuf in chunks of any size and gives out the events one by one; their objects are
 /// in envelopes.
 ///
-/// As [`WatchDecoder`](super::WatchDecoder) does for JSON: holds no more than the chunk and an event that is not complete yet.
+/// As [`WatchDecoder`](super::super::WatchDecoder) does for JSON: holds no more than the chunk and an event that is not complete yet.
 #[derive(Debug)]
 pub struct ProtobufWatchDecoder {
     window: Window,
@@ -32,7 +32,7 @@ impl ProtobufWatchDecoder {
         Self { window: Window::default(), limits, failed: None, skips_long_events: false, skipping: 0 }
     }
 
-    /// As [`WatchDecoder::skipping_long_events`](super::WatchDecoder::skipping_long_events).
+    /// As [`WatchDecoder::skipping_long_events`](super::super::WatchDecoder::skipping_long_events).
     #[must_use]
     pub fn skipping_long_events(mut self) -> Self {
         self.skips_long_events = true;
