@@ -209,7 +209,6 @@ async fn l11_a_broken_list_leaves_no_trace() {
     let mut told = Told::every(&informer);
     factory.start();
     within("the second page", cut.recv()).await.unwrap();
-    rig.wire.expire_next_watch();
     rig.proxy.refuse();
     go_on.send(()).unwrap();
     status(&informer, |status| matches!(status, Status::Retrying { .. })).await;
@@ -224,6 +223,7 @@ async fn l11_a_broken_list_leaves_no_trace() {
 
     // The same in a re-list, which a watch from before a compaction leads to: readers keep what they had, and the next list tells each change once.
     rig.compact().await;
+    rig.wire.expire_next_watch();
     rig.proxy.refuse();
     rig.delete("a").await;
     rig.update("c", "new").await;
