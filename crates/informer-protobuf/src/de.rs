@@ -9,9 +9,11 @@ use serde::forward_to_deserialize_any;
 use crate::error::{Cause, Error};
 use crate::kind::Kind;
 use crate::members::{Members, Place};
-use crate::node::{List, Map, Node};
+use crate::node::{List, Map, Node, Object};
 use crate::number::Number;
 use crate::part::Part;
+use crate::schema::Member;
+use crate::walk::Walk;
 
 impl<'de> Deserializer<'de> for Node<'de> {
     type Error = Error;
@@ -34,13 +36,9 @@ impl<'de> Deserializer<'de> for Node<'de> {
             Self::Bytes(bytes) => visitor.visit_string(STANDARD.encode(bytes)),
             Self::Time(stamp) => stamp.text(|text| visitor.visit_str(text)),
             Self::Json(json, _) => carried(json, |json| json.deserialize_any(visitor)),
-            Self::Object(object) => {
-                let mut members = object.members();
-                members.note()?;
-                visitor.visit_map(ObjectAccess::new(object.kind, &mut members))
-            }
+            Self::Object(object) => visitor.visit_map(Access::object(object)?),
             Self::List(list) => visitor.visit_seq(list),
-            Self::Map(map) => visitor.visit_map(MapEntries { map, value: None }),
+            Self::Map(map) => visitor.visit_map(Access::map(map)),
         }
     }
 
@@ -70,11 +68,7 @@ impl<'de> Deserializer<'de> for Node<'de> {
         match self {
             Self::Text(text) => visitor.visit_enum(BorrowedStrDeserializer::new(text.text()?)),
             Self::Json(json, _) => carried(json, |json| json.deserialize_enum(name, variants, visitor)),
-            Self::Object(object) => {
-                let mut members = object.members();
-                members.note()?;
-                visitor.visit_enum(MapAccessDeserializer::new(ObjectAccess::new(object.kind, &mut members)))
-            }
+            Self::Object(object) => visitor.visit_enum(MapAccessDeserializer::new(Access::object(object)?)),
             other => other.deserialize_any(visitor),
         }
     }
@@ -99,80 +93,111 @@ fn carried<'de, T>(
     value.map_err(|error| Error::new(if error.is_data() { Cause::Refused } else { Cause::Json }, json.base))
 }
 
-/// An object's members; a whole object says first what it is.
-struct ObjectAccess<'de, 'members> {
+/// What a whole object is, which it says first.
+struct Own {
     kind: Option<Kind>,
     api_version: Option<Kind>,
-    members: &'members mut Members<'de>,
-    value: Pending,
 }
 
-/// Whose value is next.
-enum Pending {
-    Own(&'static str),
-    Member(Place),
-}
+impl Own {
+    fn new(kind: Option<Kind>) -> Self {
+        Self { kind, api_version: kind }
+    }
 
-impl<'de, 'members> ObjectAccess<'de, 'members> {
-    fn new(kind: Option<Kind>, members: &'members mut Members<'de>) -> Self {
-        Self { kind, api_version: kind, members, value: Pending::Own("") }
+    #[inline]
+    fn next(&mut self) -> Option<(&'static str, &'static str)> {
+        let kind = self.kind.take().map(|kind| ("kind", kind.kind()));
+        kind.or_else(|| self.api_version.take().map(|kind| ("apiVersion", kind.api_version())))
     }
 }
 
-impl<'de> MapAccess<'de> for ObjectAccess<'de, '_> {
+/// The members of an object, or a map's entries. One type for all three, so that each type that is read has one visitor
+/// to be compiled, and to be in the processor's cache.
+struct Access<'de> {
+    own: Own,
+    /// What the object says of itself is next.
+    said: Option<&'static str>,
+    from: From<'de>,
+}
+
+enum From<'de> {
+    /// In the order of the fields.
+    Walk(Walk<'de>),
+    /// In the order of JSON: large, and rare.
+    InOrder(Box<Members<'de>>, Option<Place>),
+    Map(Map<'de>, Option<Node<'de>>),
+}
+
+impl<'de> Access<'de> {
+    #[inline]
+    fn object(object: Object<'de>) -> Result<Self, Error> {
+        let from = if object.in_order {
+            let mut members = Box::new(object.members());
+            members.note()?;
+            From::InOrder(members, None)
+        } else {
+            From::Walk(object.walk())
+        };
+        Ok(Self { own: Own::new(object.kind), said: None, from })
+    }
+
+    fn map(map: Map<'de>) -> Self {
+        Self { own: Own::new(None), said: None, from: From::Map(map, None) }
+    }
+
+    #[inline]
+    fn next(&mut self) -> Result<Option<&'de str>, Error> {
+        if let Some((name, text)) = self.own.next() {
+            self.said = Some(text);
+            return Ok(Some(name));
+        }
+        Ok(match &mut self.from {
+            From::Walk(walk) => walk.next()?.map(Member::name),
+            From::InOrder(members, next) => {
+                *next = members.next()?;
+                next.map(|place| place.member.name())
+            }
+            From::Map(map, next) => map.next()?.map(|(key, node, _)| {
+                *next = Some(node);
+                key
+            }),
+        })
+    }
+}
+
+impl<'de> MapAccess<'de> for Access<'de> {
     type Error = Error;
 
     #[inline]
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
-        let name = if let Some(kind) = self.kind.take() {
-            self.value = Pending::Own(kind.kind());
-            "kind"
-        } else if let Some(kind) = self.api_version.take() {
-            self.value = Pending::Own(kind.api_version());
-            "apiVersion"
-        } else {
-            let Some(place) = self.members.next()? else { return Ok(None) };
-            self.value = Pending::Member(place);
-            place.member.name()
-        };
-        seed.deserialize(BorrowedStrDeserializer::new(name)).map(Some)
-    }
-
-    #[inline]
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Error> {
-        match &self.value {
-            Pending::Member(place) => {
-                let (name, at) = (place.member.name(), place.at);
-                let node = self.members.node(place).map_err(|error| error.within(name, at))?;
-                let mut value = seed.deserialize(node);
-                if let Err(error) = &mut value {
-                    error.locate(name, at);
-                }
-                value
-            }
-            Pending::Own(text) => seed.deserialize(BorrowedStrDeserializer::new(text)),
+        match self.next()? {
+            Some(key) => seed.deserialize(BorrowedStrDeserializer::new(key)).map(Some),
+            None => Ok(None),
         }
     }
-}
 
-/// A map's entries.
-struct MapEntries<'de> {
-    map: Map<'de>,
-    value: Option<(Node<'de>, usize)>,
-}
-
-impl<'de> MapAccess<'de> for MapEntries<'de> {
-    type Error = Error;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
-        let Some((key, node, at)) = self.map.next()? else { return Ok(None) };
-        self.value = Some((node, at));
-        seed.deserialize(BorrowedStrDeserializer::new(key)).map(Some)
-    }
-
+    #[inline]
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Error> {
-        let (node, _) = self.value.take().unwrap_or((Node::Null, 0));
-        seed.deserialize(node)
+        if let Some(text) = self.said.take() {
+            return seed.deserialize(BorrowedStrDeserializer::new(text));
+        }
+        let (node, name, at) = match &mut self.from {
+            From::Walk(walk) => {
+                let (name, at) = walk.found();
+                (walk.node(), name, at)
+            }
+            From::InOrder(members, next) => match next.take() {
+                Some(place) => (members.node(&place), place.member.name(), place.at),
+                None => (Ok(Node::Null), "", 0),
+            },
+            // Keys are content.
+            From::Map(_, next) => return seed.deserialize(next.take().unwrap_or(Node::Null)),
+        };
+        let mut value = node.and_then(|node| seed.deserialize(node));
+        if let Err(error) = &mut value {
+            error.locate(name, at);
+        }
+        value
     }
 }
 
@@ -184,5 +209,9 @@ impl<'de> SeqAccess<'de> for List<'de> {
             Some(node) => Ok(Some(seed.deserialize(node)?)),
             None => Ok(None),
         }
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        self.len()
     }
 }

@@ -27,6 +27,8 @@ pub(crate) enum Cause {
     /// An object inside of the object is of a kind that is not known.
     UnknownKind,
     TooDeep,
+    /// Fields are given twice, or stand between those of a list: it has to be read in the order of JSON.
+    Unordered,
     /// JSON that the object carries.
     Json,
     /// The type has need of something else.
@@ -69,6 +71,11 @@ impl Error {
         matches!(self.0.cause, Cause::Malformed(_) | Cause::Content | Cause::TooDeep | Cause::Json)
     }
 
+    /// The same bytes can be read in the order of JSON.
+    pub(crate) fn is_unordered(&self) -> bool {
+        self.0.cause == Cause::Unordered
+    }
+
     /// The object is whole, but is not what the type expects.
     pub fn is_mismatch(&self) -> bool {
         matches!(self.0.cause, Cause::Mismatch { .. } | Cause::Missing(_) | Cause::Refused)
@@ -103,6 +110,7 @@ impl fmt::Display for Inner {
             Cause::Content => f.write_str("an envelope's content is not protobuf")?,
             Cause::UnknownKind => f.write_str("an object inside is of a kind that is not known")?,
             Cause::TooDeep => f.write_str("the object is nested too deep")?,
+            Cause::Unordered => f.write_str("fields are not in the order of a server")?,
             Cause::Json => f.write_str("the object carries invalid JSON")?,
             Cause::Mismatch { expected, found } => write!(f, "{expected} is expected, not {found}")?,
             Cause::Missing(name) => write!(f, "`{name}` is missing")?,

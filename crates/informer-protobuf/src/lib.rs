@@ -32,7 +32,8 @@
 //! # What is read
 //!
 //! All kinds of `k8s.io/api`, `apiextensions-apiserver` and `kube-aggregator` ([`Kind::all`]), and the metadata of any other
-//! ([`Kind::PARTIAL_OBJECT_METADATA`]). Fields that are not known, as newer servers have them, are passed over.
+//! ([`Kind::PARTIAL_OBJECT_METADATA`]). Fields that are not known, as servers newer than [`KUBERNETES`] have
+//! them, are passed over.
 //!
 //! # Bounds
 //!
@@ -52,6 +53,7 @@ mod number;
 mod part;
 mod schema;
 mod time;
+mod walk;
 pub mod wire;
 
 use serde::Deserialize;
@@ -63,6 +65,13 @@ pub use managed_fields::without_managed_fields;
 pub use metadata::{Metadata, scan};
 
 use node::Node;
+
+/// The release of Kubernetes whose messages are known, major and minor. What a newer server has added is passed over.
+///
+/// ```
+/// assert!(informer_protobuf::KUBERNETES >= (1, 36));
+/// ```
+pub const KUBERNETES: (u32, u32) = schema::KUBERNETES;
 
 /// Reads an object's message as a type, as if from its JSON: `kind` and `apiVersion` included.
 ///
@@ -93,7 +102,11 @@ use node::Node;
 ///
 /// The message is malformed, or does not fit the type.
 pub fn from_slice<'de, T: Deserialize<'de>>(kind: Kind, raw: &'de [u8]) -> Result<T, Error> {
-    T::deserialize(Node::whole(kind, raw)?)
+    match T::deserialize(Node::whole(kind, raw, false)?) {
+        // No server writes such.
+        Err(error) if error.is_unordered() => T::deserialize(Node::whole(kind, raw, true)?),
+        read => read,
+    }
 }
 
 /// Writes the JSON that a server would have sent: the same members in the same order, without white space.
@@ -104,6 +117,6 @@ pub fn from_slice<'de, T: Deserialize<'de>>(kind: Kind, raw: &'de [u8]) -> Resul
 pub fn to_json(kind: Kind, raw: &[u8]) -> Result<Vec<u8>, Error> {
     // JSON is about half as long again.
     let mut json = Vec::with_capacity(raw.len() + raw.len() / 2);
-    json::write(Node::whole(kind, raw)?, &mut json)?;
+    json::write(Node::whole(kind, raw, true)?, &mut json)?;
     Ok(json)
 }

@@ -163,7 +163,7 @@ impl<'a> Members<'a> {
     #[inline]
     pub(crate) fn node(&self, place: &Place) -> Result<Node<'a>, Error> {
         let Place { member, rank, .. } = *place;
-        let source = Source { of: member.of, room: self.room };
+        let source = Source { of: member.of, room: self.room, in_order: true };
         let bit = 1 << rank;
         if self.present & bit == 0 {
             return match (member.presence, member.many) {
@@ -201,7 +201,8 @@ pub(crate) fn field_at(part: Part<'_>, at: usize) -> Result<(Value<'_>, Part<'_>
 }
 
 /// Zero counts as empty.
-fn is_empty(value: Value<'_>) -> bool {
+#[inline]
+pub(crate) fn is_empty(value: Value<'_>) -> bool {
     match value {
         Value::Varint(number) => number == 0,
         // Minus zero is a number that Go leaves out as well.

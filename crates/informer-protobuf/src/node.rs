@@ -8,6 +8,7 @@ use crate::members::{Members, WIRE_TYPE, field_at};
 use crate::part::Part;
 use crate::schema::{Form, Message, Of};
 use crate::time::Stamp;
+use crate::walk::Walk;
 use crate::wire::{Span, Value, varint};
 
 /// A value of JSON, as much of it as was read.
@@ -33,19 +34,19 @@ impl<'a> Node<'a> {
         matches!(self, Self::Null)
     }
 
-    /// A whole object of that kind.
-    pub(crate) fn whole(kind: Kind, raw: &'a [u8]) -> Result<Self, Error> {
-        object(kind, Part::whole(raw)?, DEPTH_MAX)
+    /// A whole object of that kind; with its members in the order of JSON, or as they come.
+    pub(crate) fn whole(kind: Kind, raw: &'a [u8], in_order: bool) -> Result<Self, Error> {
+        object(kind, Part::whole(raw)?, DEPTH_MAX, in_order)
     }
 }
 
 /// Levels of objects and lists, as many as serde_json reads.
 pub(crate) const DEPTH_MAX: u8 = 127;
 
-fn object(kind: Kind, part: Part<'_>, room: u8) -> Result<Node<'_>, Error> {
+fn object(kind: Kind, part: Part<'_>, room: u8, in_order: bool) -> Result<Node<'_>, Error> {
     let message = kind.message().ok_or_else(|| Error::new(Cause::UnknownKind, part.base))?;
     let kind = Some(kind).filter(|kind| kind.is_said());
-    Ok(Node::Object(Object { message, part, kind, room: below(room, part)? }))
+    Ok(Node::Object(Object { message, part, kind, room: below(room, part)?, in_order }))
 }
 
 fn below(room: u8, part: Part<'_>) -> Result<u8, Error> {
@@ -60,21 +61,29 @@ pub(crate) struct Object<'a> {
     /// Only whole objects say what they are.
     pub(crate) kind: Option<Kind>,
     room: u8,
+    pub(crate) in_order: bool,
 }
 
 impl<'a> Object<'a> {
-    /// To be noted.
+    /// In the order of JSON; to be noted.
     #[inline]
     pub(crate) fn members(&self) -> Members<'a> {
         Members::new(self.message, self.part, self.room)
     }
+
+    /// As they come.
+    #[inline]
+    pub(crate) fn walk(&self) -> Walk<'a> {
+        Walk::new(self.message, self.part, self.room)
+    }
 }
 
-/// How a value is to be read: what it is, and how many levels may lie in it.
+/// How a value is to be read: what it is, how many levels may lie in it, and whether objects have their members in order.
 #[derive(Clone, Copy)]
 pub(crate) struct Source {
     pub(crate) of: Of,
     pub(crate) room: u8,
+    pub(crate) in_order: bool,
 }
 
 impl Source {
@@ -127,7 +136,8 @@ impl Source {
         let Some(message) = Message::numbered(number) else { return Err(part.malformed("no such message")) };
         match message.form {
             Form::Object => {
-                Ok(Node::Object(Object { message, part, kind: None, room: below(self.room, part)? }))
+                let room = below(self.room, part)?;
+                Ok(Node::Object(Object { message, part, kind: None, room, in_order: self.in_order }))
             }
             form => self.special(form, message, part),
         }
@@ -166,7 +176,12 @@ impl Source {
     fn enveloped(self, part: Part<'_>) -> Result<Node<'_>, Error> {
         let opened = envelope::open_part(part)?;
         let kind = Kind::of(opened.api_version, opened.kind);
-        object(kind.ok_or_else(|| Error::new(Cause::UnknownKind, part.base))?, opened.raw, self.room)
+        object(
+            kind.ok_or_else(|| Error::new(Cause::UnknownKind, part.base))?,
+            opened.raw,
+            self.room,
+            self.in_order,
+        )
     }
 
     /// Those that are one of their fields.
@@ -233,32 +248,47 @@ impl<'a> Scalars<'a> {
     }
 }
 
+/// A position, which fits: `Part::whole` has seen to it.
+#[inline]
+fn in_32_bits(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
 /// The fields of one number.
 #[derive(Clone, Copy)]
 pub(crate) struct Run<'a> {
     part: Part<'a>,
-    at: usize,
+    /// In 32 bits, as the number of fields: `Part::whole` has seen to it.
+    at: u32,
     /// 0 before the first.
     number: u32,
     is_interrupted: bool,
+    /// How many there are still; 0 where that was not counted.
+    pub(crate) count: u32,
 }
 
 impl<'a> Run<'a> {
     /// From the one on that begins there.
     pub(crate) fn new(part: Part<'a>, at: usize, is_interrupted: bool) -> Self {
-        Self { part, at, number: 0, is_interrupted }
+        Self { part, at: in_32_bits(at), number: 0, is_interrupted, count: 0 }
+    }
+
+    /// So many from there to the end of the part.
+    pub(crate) fn counted(part: Part<'a>, at: usize, count: usize) -> Self {
+        Self { part, at: in_32_bits(at), number: 0, is_interrupted: false, count: in_32_bits(count) }
     }
 
     /// Of the next one.
     #[inline]
     fn next(&mut self) -> Result<Option<(Value<'a>, Part<'a>)>, Error> {
-        while self.at < self.part.bytes.len() {
-            let span = Span::at(self.part.bytes, self.at).map_err(|error| self.part.wire(error))?;
+        while (self.at as usize) < self.part.bytes.len() {
+            let span = Span::at(self.part.bytes, self.at as usize).map_err(|error| self.part.wire(error))?;
             if self.number == 0 {
                 self.number = span.number;
             }
             if span.number == self.number {
-                self.at = span.end;
+                self.at = in_32_bits(span.end);
+                self.count = self.count.saturating_sub(1);
                 let value = span.value(self.part.bytes);
                 let bytes = if let Value::Bytes(bytes) = value { bytes } else { &[] };
                 return Ok(Some((value, self.part.inner(bytes, span.start))));
@@ -266,7 +296,7 @@ impl<'a> Run<'a> {
             if !self.is_interrupted {
                 break;
             }
-            self.at = span.end;
+            self.at = in_32_bits(span.end);
         }
         Ok(None)
     }
@@ -282,6 +312,13 @@ pub(crate) struct List<'a> {
 }
 
 impl<'a> List<'a> {
+    /// How many elements are left, if that is known: numbers may stand in one field.
+    pub(crate) fn len(&self) -> Option<usize> {
+        let is_counted =
+            self.fields.count > 0 && matches!(self.source.of, Of::String | Of::Bytes | Of::Message(_));
+        is_counted.then_some(self.fields.count as usize)
+    }
+
     #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<Node<'a>>, Error> {
         loop {
@@ -292,8 +329,7 @@ impl<'a> List<'a> {
             let is_number = matches!(self.source.of, Of::Bool | Of::Int32 | Of::Int64);
             if is_number && matches!(value, Value::Bytes(_)) {
                 let start = part.base - self.fields.part.base;
-                let position = |at| u32::try_from(at).unwrap_or(u32::MAX);
-                self.packed = (position(start), position(start + part.bytes.len()));
+                self.packed = (in_32_bits(start), in_32_bits(start + part.bytes.len()));
             } else {
                 return self.source.read(value, part).map(Some);
             }
@@ -306,7 +342,7 @@ impl<'a> List<'a> {
         let packed = packed.inner(packed.bytes.get(start..end).unwrap_or_default(), start);
         let number = varint(packed.bytes).map_err(|error| packed.wire(error))?;
         let (number, length) = number.ok_or_else(|| packed.malformed("a list of numbers ends early"))?;
-        self.packed.0 += u32::try_from(length).unwrap_or(u32::MAX);
+        self.packed.0 += in_32_bits(length);
         self.source.read(Value::Varint(number), packed)
     }
 }

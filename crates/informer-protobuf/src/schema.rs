@@ -87,6 +87,10 @@ pub(crate) enum Slot {
     Inline(&'static Message, u8),
 }
 
+/// Where the fields of a message go.
+#[derive(Clone, Copy)]
+pub(crate) struct Slots(&'static [u8]);
+
 pub(crate) struct Inline {
     message: u16,
     base: u8,
@@ -129,7 +133,7 @@ mod table {
     }
 }
 
-pub(crate) use table::PARTIAL_OBJECT_METADATA;
+pub(crate) use table::{KUBERNETES, PARTIAL_OBJECT_METADATA};
 
 impl Message {
     #[inline]
@@ -144,16 +148,30 @@ impl Message {
         table::MEMBERS.get(at..at + usize::from(self.members)).unwrap_or_default()
     }
 
+    /// Where its fields go.
+    #[inline]
+    pub(crate) fn slots(&self) -> Slots {
+        let at = usize::from(self.slots_at);
+        Slots(table::SLOTS.get(at..at + usize::from(self.slots)).unwrap_or_default())
+    }
+
     /// Where the field of that number goes, if it is known.
     #[inline]
     pub(crate) fn slot(&self, number: u32) -> Option<Slot> {
-        let index = number.checked_sub(1).filter(|&index| index < u32::from(self.slots))?;
-        match *table::SLOTS.get(usize::from(self.slots_at) + index as usize)? {
+        self.slots().get(number)
+    }
+}
+
+impl Slots {
+    /// Where the field of that number goes, if it is known.
+    #[inline]
+    pub(crate) fn get(self, number: u32) -> Option<Slot> {
+        match *self.0.get((number as usize).wrapping_sub(1))? {
             NO_SLOT => None,
             rank if rank < INLINE => Some(Slot::Member(rank)),
             inline => {
                 let Inline { message, base } = table::INLINES.get(usize::from(inline - INLINE))?;
-                Some(Slot::Inline(Self::numbered(*message)?, *base))
+                Some(Slot::Inline(Message::numbered(*message)?, *base))
             }
         }
     }

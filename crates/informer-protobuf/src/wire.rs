@@ -173,6 +173,16 @@ impl<'a> Iterator for Fields<'a> {
 
 impl std::iter::FusedIterator for Fields<'_> {}
 
+/// A number of at most 14 bits, as tags and lengths are.
+#[inline]
+fn short_varint(message: &[u8], at: usize) -> Option<(u64, usize)> {
+    match *message.get(at..)? {
+        [first @ ..0x80, ..] => Some((first.into(), 1)),
+        [first, second @ ..0x80, ..] => Some((u64::from(first & 0x7f) | u64::from(second) << 7, 2)),
+        _ => None,
+    }
+}
+
 /// Where a field's value stands.
 #[derive(Clone, Copy)]
 pub(crate) struct Span {
@@ -209,7 +219,9 @@ impl Span {
 
     fn of_any(message: &[u8], at: usize) -> Result<Self, Malformed> {
         let ends_early = Malformed::new(ENDS_EARLY, message.len());
-        let varint = |at: usize| match varint(message.get(at..).unwrap_or_default()) {
+        let varint = |at: usize| match short_varint(message, at)
+            .map_or_else(|| varint(message.get(at..).unwrap_or_default()), |found| Ok(Some(found)))
+        {
             Ok(Some((number, length))) => Ok((number, at + length)),
             Ok(None) => Err(ends_early),
             Err(error) => Err(Malformed { at, ..error }),
@@ -238,7 +250,10 @@ impl Span {
         let bytes = message.get(self.start..self.end).unwrap_or_default();
         match self.wire {
             BYTES => Value::Bytes(bytes),
-            VARINT => Value::Varint(varint(bytes).ok().flatten().map_or(0, |(number, _)| number)),
+            VARINT => Value::Varint(match *bytes {
+                [number] => number.into(),
+                _ => varint(bytes).ok().flatten().map_or(0, |(number, _)| number),
+            }),
             FIXED64 => Value::Fixed64(bytes.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))),
             _ => Value::Fixed32(bytes.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))),
         }

@@ -42,11 +42,23 @@ pub(crate) fn run(tree: &Tree) -> Result<(), Error> {
     let walked = walk(tree, &packages)?;
     let walked = Walked::read(&walked).map_err(Error::Found)?;
     definitions.check(&walked).map_err(Error::Found)?;
-    let table = layout::table(&walked, &versions.join(", ")).map_err(Error::Found)?;
+    let kubernetes = kubernetes(&versions).ok_or("no release of Kubernetes has these modules".to_owned());
+    let kubernetes = kubernetes.map_err(Error::Found)?;
+    let table = layout::table(&walked, &versions.join(", "), kubernetes).map_err(Error::Found)?;
     let path = tree.root().join(TABLE);
     std::fs::write(&path, &table).map_err(Error::io(&path))?;
     println!("{TABLE}: {} kinds, {} messages", walked.kinds.len(), walked.messages.len());
     Ok(())
+}
+
+/// The release of Kubernetes whose API this is: 1.36 publishes its as `k8s.io/api v0.36.3`.
+fn kubernetes(versions: &[String]) -> Option<(u32, u32)> {
+    let version = versions.iter().find_map(|version| version.strip_prefix("k8s.io/api v"))?;
+    let mut numbers = version.split('.').map(|number| number.parse::<u32>().ok());
+    match (numbers.next()??, numbers.next()??) {
+        (0, minor @ 1..) => Some((1, minor)),
+        _ => None,
+    }
 }
 
 /// What the walk says.
@@ -195,5 +207,16 @@ mod tests {
         assert_eq!((field.number, field.many, field.of.as_str()), (1, Many::List, "string"));
         assert_eq!(field.presence, ["pointer", "omitempty"]);
         assert!(Walked::read("what").is_err());
+    }
+
+    #[test]
+    fn the_release_is_that_of_the_api() {
+        let of =
+            |version: &str| kubernetes(&["k8s.io/kube-aggregator v0.0.0".to_owned(), version.to_owned()]);
+        assert_eq!(of("k8s.io/api v0.36.3"), Some((1, 36)));
+        assert_eq!(of("k8s.io/api v0.37.0-alpha.1"), Some((1, 37)));
+        assert_eq!(of("k8s.io/api v0.0.0"), None);
+        assert_eq!(of("k8s.io/api v2.1.0"), None);
+        assert_eq!(of("k8s.io/apimachinery v0.36.3"), None);
     }
 }

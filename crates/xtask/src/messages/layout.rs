@@ -32,7 +32,8 @@ struct Tables {
     messages: String,
 }
 
-pub(super) fn table(walked: &Walked, versions: &str) -> Result<String, String> {
+/// `kubernetes`: the release that has these messages, major and minor.
+pub(super) fn table(walked: &Walked, versions: &str, kubernetes: (u32, u32)) -> Result<String, String> {
     let numbers: BTreeMap<&str, usize> =
         walked.messages.keys().enumerate().map(|(index, name)| (name.as_str(), index)).collect();
     let mut tables = Tables::default();
@@ -40,6 +41,7 @@ pub(super) fn table(walked: &Walked, versions: &str) -> Result<String, String> {
         tables.add(name, message, walked, &numbers).map_err(|error| format!("{name}: {error}"))?;
     }
     let mut text = format!("// By `cargo xtask messages` from {versions}.\n");
+    _ = writeln!(text, "\npub(crate) const KUBERNETES: (u32, u32) = {kubernetes:?};");
     tables.write(&mut text, walked.messages.len());
     kinds(&mut text, walked, &numbers)?;
     Ok(text)
@@ -235,7 +237,8 @@ message x.C object
 
     #[test]
     fn what_is_inlined_is_in_its_place() {
-        let text = table(&Walked::read(WALKED).unwrap(), "versions").unwrap();
+        let text = table(&Walked::read(WALKED).unwrap(), "versions", (1, 36)).unwrap();
+        assert!(text.contains("const KUBERNETES: (u32, u32) = (1, 36);"), "{text}");
         // Number 1 is the fourth member, 2 the first, and 3 stands for the two between.
         assert!(text.contains("\n    3, 0, 128,\n"), "{text}");
         assert!(text.contains("\n    inline(3, 1),\n"), "{text}");
