@@ -13,7 +13,7 @@ use tokio::task::coop::poll_proceed;
 use tokio::time::Sleep;
 
 use crate::change::{Change, Deleted, Previous};
-use crate::shared::{Core, Subscriber};
+use crate::shared::{Core, Recent, Subscriber};
 use crate::subscribe::{Filter, Subscribe};
 use crate::{Error, Layout};
 
@@ -26,7 +26,13 @@ pub(crate) struct Feed<T> {
     /// Keys whose newest version cannot be read, with the last version that was told.
     undecodable: HashMap<ObjectKey, Option<Arc<Object>>>,
     resync: Option<Resync>,
+    /// Changes told since the others could have their turn.
+    in_turn: usize,
 }
+
+/// So many changes in a row, and the other subscriptions of the informer have their turn: half as many as there are decoded
+/// values held for them ([`Recent`]), so that with a backlog too each value is decoded once.
+const TURN: usize = Recent::HELD / 2;
 
 /// A resync's timer, and the round under way.
 struct Resync {
@@ -60,7 +66,7 @@ impl<T: View> Feed<T> {
         let resync =
             resync.map(|period| Resync { period, timer: Box::pin(tokio::time::sleep(period)), round: None });
         let layout = informer.layout();
-        Ok(Self { core, layout, subscriber, filter, undecodable: HashMap::new(), resync })
+        Ok(Self { core, layout, subscriber, filter, undecodable: HashMap::new(), resync, in_turn: 0 })
     }
 
     pub(crate) fn subscriber(&self) -> &Arc<Subscriber> {
@@ -85,15 +91,22 @@ impl<T: View> Feed<T> {
         }
         // Looked at before the mailbox: what is pending when the informer stops is still told.
         let closed = self.subscriber.is_closed();
+        if self.in_turn >= TURN && self.core.fanout.has_several() {
+            self.in_turn = 0;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         loop {
             // A long backlog must not keep this thread from everybody else.
             let turn = ready!(poll_proceed(context));
             let Some(notice) = self.subscriber.take() else { break };
             turn.made_progress();
             if let Some(change) = self.tell(notice) {
+                self.in_turn += 1;
                 return Poll::Ready(Some(change));
             }
         }
+        self.in_turn = 0;
         if closed {
             return Poll::Ready(None);
         }

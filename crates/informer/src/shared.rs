@@ -31,7 +31,6 @@ use crate::saving::{self, Saving};
 use crate::server::Server;
 use crate::transform::Transform;
 use crate::{EncodingChoice, Error, FirstListChoice, StreamingListChoice};
-use recent::Recent;
 use source::Sources;
 
 pub(crate) use fanout::{Fanout, Subscriber};
@@ -39,6 +38,7 @@ pub(crate) use life::Life;
 pub(crate) use progress::Progress;
 pub(crate) use quarantine::Quarantine;
 pub use quarantine::Quarantined;
+pub(crate) use recent::Recent;
 
 /// What of each object is fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

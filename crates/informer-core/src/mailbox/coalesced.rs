@@ -1,7 +1,9 @@
 //! One pending change per key, in the order in which the keys became pending.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::VecDeque;
 use std::sync::Arc;
+
+use hashbrown::HashMap;
 
 use crate::{Change, Delta, Object, ObjectKey};
 
@@ -9,10 +11,14 @@ use crate::{Change, Delta, Object, ObjectKey};
 #[derive(Debug, Default)]
 pub(super) struct Coalesced {
     by_key: HashMap<ObjectKey, Pending>,
-    order: BTreeMap<u64, ObjectKey>,
+    /// Places and whose they are. One whose key has no change any more, or got another place, is left where it is until its turn.
+    order: VecDeque<(u64, ObjectKey)>,
     next: u64,
     initial: usize,
 }
+
+/// Fewer places are not worth a look.
+const ORDER_MIN: usize = 16;
 
 #[derive(Debug)]
 struct Pending {
@@ -40,29 +46,39 @@ impl Coalesced {
         let key = change.key().clone();
         let Some(pending) = self.by_key.remove(&key) else {
             let at = self.place();
-            self.order.insert(at, key.clone());
+            self.order.push_back((at, key.clone()));
             return self.insert(key, Pending { at, initial, changes: Net::One(change) });
         };
         self.initial -= usize::from(pending.initial);
         match merge(pending.changes, change, split_recreated.then_some(initial)) {
             Some(changes) => self.insert(key, Pending { changes, ..pending }),
-            None => {
-                self.order.remove(&pending.at);
-            }
+            None => self.clear_order(),
         }
     }
 
     /// The change that became pending first. Of a re-creation in two, the addition comes with the next call.
     pub(super) fn pop(&mut self) -> Option<(Change, bool)> {
-        let (at, key) = self.order.pop_first()?;
-        let pending = self.by_key.remove(&key)?;
+        let (at, key, pending) = loop {
+            let (at, key) = self.order.pop_front()?;
+            if self.by_key.get(&key).is_some_and(|pending| pending.at == at)
+                && let Some(pending) = self.by_key.remove(&key)
+            {
+                break (at, key, pending);
+            }
+        };
         self.initial -= usize::from(pending.initial);
         match pending.changes {
             Net::One(change) => Some((change, pending.initial)),
             Net::Recreated { deleted, added, initial } => {
                 // An addition that is no first content comes after what is.
-                let at = if initial == pending.initial { at } else { self.place() };
-                self.order.insert(at, key.clone());
+                let at = if initial == pending.initial {
+                    self.order.push_front((at, key.clone()));
+                    at
+                } else {
+                    let last = self.place();
+                    self.order.push_back((last, key.clone()));
+                    last
+                };
                 self.insert(key, Pending { at, initial, changes: Net::One(added) });
                 Some((deleted, pending.initial))
             }
@@ -82,6 +98,14 @@ impl Coalesced {
     fn place(&mut self) -> u64 {
         self.next += 1;
         self.next
+    }
+
+    /// Takes out places without a change before they are more than the others.
+    fn clear_order(&mut self) {
+        if self.order.len() > 2 * self.by_key.len() + ORDER_MIN {
+            let by_key = &self.by_key;
+            self.order.retain(|(at, key)| by_key.get(key).is_some_and(|pending| pending.at == *at));
+        }
     }
 
     fn insert(&mut self, key: ObjectKey, pending: Pending) {

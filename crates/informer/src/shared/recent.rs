@@ -11,15 +11,15 @@ use super::lock;
 #[derive(Default)]
 pub(crate) struct Recent(Mutex<VecDeque<Arc<dyn Any + Send + Sync>>>);
 
-/// Handlers that are further apart decode again. A decoded pod takes 33 KB and more.
-const HELD: usize = 32;
-
 impl Recent {
+    /// Handlers that are further apart decode again. A decoded pod takes 33 KB and more.
+    pub(crate) const HELD: usize = 32;
+
     /// Holds a value for a while.
     pub(crate) fn hold(&self, value: Arc<dyn Any + Send + Sync>) {
         let mut held = lock(&self.0);
         held.push_back(value);
-        let oldest = if held.len() > HELD { held.pop_front() } else { None };
+        let oldest = if held.len() > Self::HELD { held.pop_front() } else { None };
         drop(held);
         // A value's drop is not to be waited for.
         drop(oldest);
