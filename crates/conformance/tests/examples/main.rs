@@ -219,3 +219,33 @@ async fn restart() {
     second[..2].sort();
     assert_eq!(second, ["known goes", "known stays", "deleted goes", "changed stays", "added comes"]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cost() {
+    let Some(rig) = Rig::shared(Kind::Real, "cost").await else { return };
+    for number in 0..20 {
+        rig.create(&format!("map-{number}")).await;
+    }
+    let output = Example::run(&rig, env!("CARGO_BIN_EXE_example_cost"), &["configmaps", "leases"]).output();
+    let columns = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(columns(&output[0])[..2], ["RESOURCE", "OBJECTS"]);
+    // Others may make and delete some of theirs meanwhile.
+    let maps = output.iter().map(|line| columns(line)).find(|line| line[0] == "configmaps.v1").unwrap();
+    assert!(maps[1].parse::<usize>().unwrap() >= 20, "{output:#?}");
+    let peers: Vec<_> = output.iter().filter(|line| line.contains("would take about")).collect();
+    assert_eq!(peers.len(), 3, "{output:#?}");
+    assert!(!output.iter().any(|line| line.contains("not listed")), "{output:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn http_versions() {
+    let Some(rig) = Rig::shared(Kind::Real, "http_versions").await else { return };
+    let run = |version| {
+        let program = env!("CARGO_BIN_EXE_example_http_versions");
+        Example::run(&rig, program, &[version, "watches", "8"]).output()
+    };
+    let [first] = &run("1")[..] else { panic!("a line") };
+    assert!(first.starts_with("0 objects, 8 watches: "), "{first}");
+    let [second] = &run("2")[..] else { panic!("a line") };
+    assert!(second.ends_with(", 1 connections"), "{second}");
+}
