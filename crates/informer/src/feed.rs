@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -93,7 +93,8 @@ impl<T: View> Feed<T> {
         let closed = self.subscriber.is_closed();
         if self.in_turn >= TURN && self.core.fanout.has_several() {
             self.in_turn = 0;
-            context.waker().wake_by_ref();
+            // Wakes when everybody had a turn, connections too.
+            let _ = pin!(tokio::task::yield_now()).poll(context);
             return Poll::Pending;
         }
         loop {
