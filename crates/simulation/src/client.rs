@@ -15,7 +15,7 @@ use informer_core::{ResourceVersion, SourceId, Time};
 
 use crate::fanout::Content;
 use crate::invariant::{Invariant, Violation};
-use crate::network::{Arrival, Head, LinkId};
+use crate::network::{Arrival, Cause, Doubt, Head, LinkId};
 use crate::plan::Setup;
 use crate::saving::{self, Beginning};
 use crate::served::Served;
@@ -67,9 +67,9 @@ pub(crate) struct Client {
     /// The cache's revision and the source's version at the last check of its content.
     pub(crate) checked: Option<(u64, u64)>,
     /// Keys whose state is in doubt, until a good version of at least this.
-    pub(crate) doubts: BTreeMap<Key, u64>,
+    pub(crate) doubts: BTreeMap<Key, Doubt>,
     /// Those of the list under way.
-    doubts_of_list: Vec<(Key, u64)>,
+    doubts_of_list: Vec<(Key, Doubt)>,
     /// Something could not be read since the last list, as far as the state machine said.
     pub(crate) has_unread: bool,
     /// The same for the list that is staged.
@@ -248,18 +248,21 @@ impl Client {
     /// Whatever is damaged on this connection is in doubt from the first byte on.
     fn note_damage(&mut self, around: &mut Around<'_>) {
         let Some(link) = self.link.and_then(|link| around.server.link(link)) else { return };
-        for (key, version) in std::mem::take(&mut link.spoiled) {
+        for (key, doubt) in std::mem::take(&mut link.doubts) {
             if self.staging.is_some() {
-                self.doubts_of_list.push((key, version));
+                self.doubts_of_list.push((key, doubt));
             }
-            self.doubt(around.content, key, version);
+            self.doubt(around.content, key, doubt);
         }
     }
 
-    fn doubt(&mut self, content: &mut Content, key: Key, version: u64) {
+    fn doubt(&mut self, content: &mut Content, key: Key, doubt: Doubt) {
         content.doubts.of(key);
-        let doubt = self.doubts.entry(key).or_default();
-        *doubt = version.max(*doubt);
+        let known = self.doubts.entry(key).or_insert(doubt);
+        known.until = known.until.max(doubt.until);
+        if known.cause != Cause::Lie {
+            known.cause = doubt.cause;
+        }
     }
 }
 
@@ -471,7 +474,7 @@ impl Client {
         // What came as a stream goes on as the watch.
         self.watch = Some(Served::accepted(around.now));
         // Versions of another past say nothing about this one.
-        self.doubts.retain(|_, doubt| *doubt > reached && epoch == self.epoch);
+        self.doubts.retain(|_, doubt| doubt.until > reached && epoch == self.epoch);
         (self.epoch, self.is_synced) = (epoch, true);
         // Namespaces may come and go across a restore that nobody was there to notice.
         if around.content.epoch.replace(epoch).is_some_and(|before| before != epoch) {
@@ -498,7 +501,7 @@ impl Client {
     fn told_of(&mut self, around: &mut Around<'_>, key: &str, version: &ResourceVersion) {
         self.follows(around);
         if let Some(key) = Key::of(key)
-            && self.doubts.get(&key).is_some_and(|doubt| *doubt <= number(version))
+            && self.doubts.get(&key).is_some_and(|doubt| doubt.until <= number(version))
         {
             self.doubts.remove(&key);
         }

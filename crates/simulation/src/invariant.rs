@@ -8,7 +8,8 @@ pub enum Invariant {
     /// The cache has what the server had at the version that the cache claims (L3, L11, L13, W1, W10, S2, S3, S8, D7).
     ///
     /// Two exceptions. An object whose event or item was damaged on the way, or repeated out of order by the server, may
-    /// be missing or of any state that was true once, until its next good version or list (W8). And a server that was
+    /// be missing or of any state that was true once, until its next good version or list (W8). A cache that is loaded
+    /// without a word of something unread has nothing that was damaged. And a server that was
     /// restored from a backup, and has come as far as before by the time that the informer is back, cannot be told
     /// from one that was not: nothing is said of contents that were mixed like that until a list finds out.
     Content,

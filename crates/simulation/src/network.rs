@@ -9,6 +9,23 @@ use crate::truth::Key;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LinkId(pub(crate) u64);
 
+/// A state that is not as the server had it, until a good version of at least `until`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Doubt {
+    pub(crate) until: u64,
+    pub(crate) cause: Cause,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// It could not be read, and who reads knows that.
+    Damage,
+    /// Its deletion could be read but for the version: it is known to be gone, and not since when.
+    Deletion,
+    /// It was so once, and nobody can know that it is not so any more.
+    Lie,
+}
+
 /// One request's connection, seen from the network.
 #[derive(Debug)]
 pub(crate) struct Link {
@@ -27,8 +44,8 @@ pub(crate) struct Link {
     pub(crate) flows: bool,
     /// Passes nothing ever again, the end included.
     pub(crate) is_dead: bool,
-    /// Whose states were damaged on this connection, and which version's.
-    pub(crate) spoiled: Vec<(Key, u64)>,
+    /// Whose states were damaged on this connection, or lies.
+    pub(crate) doubts: Vec<(Key, Doubt)>,
     /// Items of a list that cannot be read, though it can be told which they are.
     pub(crate) kept_unread: Vec<Key>,
     pub(crate) watch: Option<Watch>,
@@ -82,7 +99,7 @@ impl Link {
             end: None,
             flows,
             is_dead: false,
-            spoiled: Vec::new(),
+            doubts: Vec::new(),
             kept_unread: Vec::new(),
             watch: None,
         }

@@ -11,6 +11,7 @@ use informer_core::{PlainStorage, Scope, SourceId};
 use crate::client::Client;
 use crate::fanout::{Content, Doubts};
 use crate::invariant::{Invariant, Violation};
+use crate::network::{Cause, Doubt};
 use crate::truth::{Key, namespace};
 
 /// The file, and what is known of its content that is not in it.
@@ -27,7 +28,7 @@ pub(crate) struct Past {
     scope: Scope,
     pub(crate) epoch: usize,
     pub(crate) is_deceived: bool,
-    pub(crate) doubts: BTreeMap<Key, u64>,
+    pub(crate) doubts: BTreeMap<Key, Doubt>,
 }
 
 /// What a client begins with.
@@ -35,6 +36,14 @@ pub(crate) struct Beginning {
     pub(crate) source: SourceId,
     pub(crate) resume: Option<Resume>,
     pub(crate) past: Option<Past>,
+}
+
+impl Past {
+    /// Where nothing is said to be unread, what was damaged is no excuse.
+    fn read_in_full(mut self) -> Self {
+        self.doubts.retain(|_, doubt| doubt.cause != Cause::Damage);
+        self
+    }
 }
 
 const LONGEST: usize = 1 << 20;
@@ -94,7 +103,12 @@ impl File {
             .holds(!content.store.is_synced(), || "synced before a server was asked".to_owned())?;
         let beginnings = ids.into_iter().zip(points).map(|(source, point)| {
             let past = self.pasts.iter().find(|past| past.scope == point.scope).cloned();
-            Beginning { source, resume: point.resume(), past }
+            let resume = point.resume();
+            let past = match resume {
+                Some(Resume::Watch(_)) => past.map(Past::read_in_full),
+                _ => past,
+            };
+            Beginning { source, resume, past }
         });
         Ok(beginnings.collect())
     }

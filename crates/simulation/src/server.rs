@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use informer_core::Time;
 
-use crate::network::{Arrival, Link, LinkId};
+use crate::network::{Arrival, Cause, Doubt, Link, LinkId};
 use crate::plan::{Denial, Error, Fault, Lie, ServerSetup, Spoil};
 use crate::render;
 use crate::truth::{Change, KEYS, Key, Record, State, Truth};
@@ -211,7 +211,7 @@ impl Server {
                     link.push(&render::event(&old, None));
                     // An object that is gone comes back with it. Whatever is told of it from here on ends that.
                     if !is_there {
-                        link.spoiled.push((key, version + 1));
+                        link.doubts.push((key, Doubt { until: version + 1, cause: Cause::Lie }));
                     }
                 }
             }
@@ -293,8 +293,12 @@ fn send(link: &mut Link, record: &Record, spoil: &mut Option<Spoil>) {
     let spoil = spoil.take();
     let line = render::event(record, spoil);
     watch.last_line.clone_from(&line);
-    if spoil.is_some() {
-        link.spoiled.push((record.key, version));
+    if let Some(spoil) = spoil {
+        let cause = match (spoil, record.change) {
+            (Spoil::Version, Change::Deleted) => Cause::Deletion,
+            _ => Cause::Damage,
+        };
+        link.doubts.push((record.key, Doubt { until: version, cause }));
     }
     link.push(&line);
 }

@@ -6,7 +6,7 @@ use informer_core::reflector::{ListRequest, Request, WatchRequest};
 use informer_core::{ResourceVersion, Time};
 
 use super::{BOOKMARKS_EVERY, Server, send};
-use crate::network::{Head, Link, LinkId, Watch};
+use crate::network::{Cause, Doubt, Head, Link, LinkId, Watch};
 use crate::plan::{Denial, Fault, Spoil};
 use crate::render;
 use crate::truth::{Change, Key, Record};
@@ -106,7 +106,7 @@ impl Server {
         let items = objects.iter().map(|(key, state)| {
             let spoil = self.spoil.take();
             if let Some(spoil) = spoil {
-                link.spoiled.push((*key, at));
+                link.doubts.push((*key, Doubt { until: at, cause: Cause::Damage }));
                 link.kept_unread.extend((spoil != Spoil::Nameless).then_some(*key));
             }
             render::item(*key, *state, custom, spoil)
@@ -196,7 +196,7 @@ impl Server {
             watch.sent = version;
         }
         // Whatever was damaged of it is known again when a later version is.
-        link.spoiled.iter_mut().for_each(|(_, spoiled)| *spoiled = version);
+        link.doubts.iter_mut().for_each(|(_, doubt)| doubt.until = version);
     }
 
     fn send_since(&mut self, link: &mut Link, version: u64) {
