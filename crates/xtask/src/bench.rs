@@ -60,6 +60,9 @@ pub(crate) struct Options {
     /// Write everything that was measured to this file; what it has of other scenarios stays
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+    /// Build without optimization, which is quick, to see whether the answers are right: there are no ratios then
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) debug: bool,
     /// Measure nothing: write the tables and charts of docs/BENCHMARKS.md from such a file
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     pub(crate) render: Option<PathBuf>,
@@ -91,6 +94,12 @@ pub(crate) fn run(tree: &Tree, options: &Options) -> Result<(), Error> {
             scenario.run(&mut bench)?;
         }
     }
+    if options.debug {
+        println!(
+            "\nAll had what the server has. Without optimization their figures mean nothing: there are no ratios."
+        );
+        return Ok(());
+    }
     let mut report = std::mem::take(&mut bench.report);
     report.finish(&bench.figures, options);
     drop(bench);
@@ -114,9 +123,10 @@ pub(crate) fn check(tree: &Tree, real_server: bool) -> Result<(), Error> {
         peers: [Peer::ClientGo, Peer::KubeRs].into_iter().filter(is_there).collect(),
         runs: 1,
         server: if real_server { ServerKind::Real } else { ServerKind::Testapi },
-        stuck_updates: None,
-        seconds: 1.0,
+        stuck_updates: Some(2_000),
+        seconds: 0.5,
         json: None,
+        debug: true,
         render: None,
     };
     run(tree, &options)
@@ -126,13 +136,14 @@ impl<'a> Bench<'a> {
     fn new(tree: &Tree, options: &'a Options) -> Result<Self, Error> {
         let output = tree.root().join("target/bench");
         std::fs::create_dir_all(&output).map_err(Error::io(&output))?;
+        let built = Built { directory: &output, profile: if options.debug { "dev" } else { "release" } };
         let clients = [Library::Informer].into_iter().chain(options.peers.iter().map(|peer| peer.client()));
         let mut programs = Vec::new();
         for client in clients {
             println!("Building {}", client.name());
-            programs.push((client, client.build(tree, &output)?));
+            programs.push((client, client.build(tree, &built)?));
         }
-        let cluster = build_rust(tree, "bench/cluster", "bench-cluster", &output)?;
+        let cluster = built.rust(tree, "bench/cluster", "bench-cluster")?;
         let scratch = output.join(format!("run-{}", std::process::id()));
         std::fs::create_dir_all(&scratch).map_err(Error::io(&scratch))?;
         let (figures, report) = (Figures::default(), Report::new());
@@ -171,10 +182,22 @@ impl Drop for Bench<'_> {
     }
 }
 
-/// Builds a program that is a workspace of its own.
-fn build_rust(tree: &Tree, directory: &str, name: &str, output: &Path) -> Result<PathBuf, Error> {
-    let mut cargo = process::cargo(&tree.root().join(directory));
-    cargo.args(["build", "--quiet", "--release"]).env("CARGO_TARGET_DIR", output);
-    process::run(&mut cargo)?;
-    Ok(output.join("release").join(name))
+/// Where programs are built, and how.
+struct Built<'a> {
+    directory: &'a Path,
+    /// `release` for figures, `dev` for answers.
+    profile: &'static str,
+}
+
+impl Built<'_> {
+    /// Builds a program that is a workspace of its own.
+    fn rust(&self, tree: &Tree, directory: &str, name: &str) -> Result<PathBuf, Error> {
+        let mut cargo = process::cargo(&tree.root().join(directory));
+        cargo.args(["build", "--quiet", "--profile", self.profile]).env("CARGO_TARGET_DIR", self.directory);
+        // Nobody looks at these with a debugger, and it is a third of the work.
+        cargo.env("CARGO_PROFILE_DEV_DEBUG", "false");
+        process::run(&mut cargo)?;
+        let folder = if self.profile == "dev" { "debug" } else { self.profile };
+        Ok(self.directory.join(folder).join(name))
+    }
 }

@@ -1,9 +1,9 @@
 //! The clients: ours and the peers', and how each can be set up.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
-use super::build_rust;
+use super::Built;
 use crate::error::Error;
 use crate::process;
 use crate::tree::Tree;
@@ -51,12 +51,12 @@ impl Library {
         }
     }
 
-    pub(crate) fn build(self, tree: &Tree, output: &Path) -> Result<PathBuf, Error> {
+    pub(super) fn build(self, tree: &Tree, built: &Built<'_>) -> Result<PathBuf, Error> {
         match self {
-            Self::Informer => build_rust(tree, "bench/informer", "bench-informer", output),
-            Self::KubeRs => build_rust(tree, "bench/kube-rs", "bench-kube-rs", output),
+            Self::Informer => built.rust(tree, "bench/informer", "bench-informer"),
+            Self::KubeRs => built.rust(tree, "bench/kube-rs", "bench-kube-rs"),
             Self::ClientGo => {
-                let program = output.join("bench-client-go");
+                let program = built.directory.join("bench-client-go");
                 let mut go = Command::new("go");
                 go.args(["build", "-trimpath", "-buildvcs=false", "-o"]).arg(&program).arg(".");
                 process::run(go.current_dir(tree.root().join("bench/client-go")).env("CGO_ENABLED", "0"))?;
@@ -72,6 +72,11 @@ impl Library {
 }
 
 impl Setup {
+    /// Whether its objects are more than their metadata.
+    pub(crate) fn has_content(&self) -> bool {
+        !self.arguments.iter().any(|argument| argument == "metadata")
+    }
+
     /// With more arguments, which the name says.
     pub(crate) fn named(mut self, addition: &str, arguments: &[&str]) -> Self {
         self.name = format!("{}, {addition}", self.name);

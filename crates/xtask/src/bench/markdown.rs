@@ -70,7 +70,7 @@ fn ratios(report: &Report) -> String {
         out.push_str("**Less was measured than the targets are about.**\n\n");
     }
     out.push_str(
-        "| what | median | least to most | rounds | must | goal | reached |\n|---|---|---|---|---|---|---|\n",
+        "| what | server | median | least to most | rounds | must | goal | reached |\n|---|---|---|---|---|---|---|---|\n",
     );
     for name in targets::names() {
         match report.ratios.iter().find(|ratio| ratio.name == name) {
@@ -81,7 +81,8 @@ fn ratios(report: &Report) -> String {
                 put(
                     &mut out,
                     format_args!(
-                        "| {name} | **{}** | {} to {} | {} | {} | {} | {} |\n",
+                        "| {name} | {} | **{}** | {} to {} | {} | {} | {} | {} |\n",
+                        ratio.server(),
                         of(ratio.value),
                         of(least),
                         of(most),
@@ -92,7 +93,7 @@ fn ratios(report: &Report) -> String {
                     ),
                 );
             }
-            None => put(&mut out, format_args!("| {name} | not measured | | | | | |\n")),
+            None => put(&mut out, format_args!("| {name} | | not measured | | | | | |\n")),
         }
     }
     out

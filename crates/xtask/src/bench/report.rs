@@ -5,11 +5,11 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::Options;
 use super::figures::{Figure, Figures};
 use super::growth::Point;
 use super::machine::Machine;
 use super::targets::{self, Ratio, Source};
-use super::{Options, ServerKind};
 use crate::error::Error;
 
 /// The targets are about at least so many pods.
@@ -51,8 +51,7 @@ impl Report {
     /// Nothing more will be measured.
     pub(crate) fn finish(&mut self, figures: &Figures, options: &Options) {
         self.is_small = options.objects < TARGETS_FROM;
-        let is_real_server = options.server == ServerKind::Real;
-        self.ratios = targets::ratios(&Source { figures, growth: &self.growth, is_real_server });
+        self.ratios = targets::ratios(&Source { figures, growth: &self.growth, server: options.server });
         self.figures = figures.rows().to_vec();
     }
 
@@ -63,17 +62,21 @@ impl Report {
         if self.is_small {
             println!("\nSo few objects show whether the answers are right; these ratios say nothing.");
         }
-        println!("\n{:>9} {:>19} {:>7} {:>7}", "median", "least to most", "must", "goal");
+        println!(
+            "\n{:>9} {:>19} {:>7} {:>7}  {:<6}  {:<7}",
+            "median", "least to most", "must", "goal", "", "server"
+        );
         for ratio in &self.ratios {
             let (least, most) = ratio.spread();
             println!(
-                "{:>9.3} {:>9.3} {:>9.3} {:>7} {:>7}  {:<6}  {}",
+                "{:>9.3} {:>9.3} {:>9.3} {:>7} {:>7}  {:<6}  {:<7}  {}",
                 ratio.value,
                 least,
                 most,
                 ratio.must,
                 ratio.goal,
                 ratio.verdict(),
+                ratio.server(),
                 ratio.name
             );
         }

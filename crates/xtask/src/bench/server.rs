@@ -5,13 +5,15 @@ use std::process::Command;
 use std::time::Duration;
 
 use control_plane::ControlPlane;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::meter::Meter;
 use super::program::Program;
 use crate::error::Error;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) enum Kind {
     /// etcd and kube-apiserver
     Real,
@@ -147,9 +149,9 @@ impl From<&Value> for Digest {
 }
 
 impl Digest {
-    /// Whether a cache has what the server has, as far as it can tell.
-    pub(crate) fn agrees_with(&self, server: &Self) -> bool {
-        let same_content = self.content.is_none() || self.content == server.content;
+    /// Whether a cache has what the server has, of metadata or of whole objects.
+    pub(crate) fn agrees_with(&self, server: &Self, has_content: bool) -> bool {
+        let same_content = self.content == server.content.clone().filter(|_| has_content);
         self.objects == server.objects && self.checksum == server.checksum && same_content
     }
 }
@@ -162,10 +164,15 @@ mod tests {
     fn a_digest_agrees_only_with_the_same() {
         let digest = |text: &str| Digest::from(&serde_json::from_str::<Value>(text).unwrap());
         let server = digest(r#"{"objects":2,"checksum":"aa","content":"bb"}"#);
-        assert!(digest(r#"{"objects":2,"checksum":"aa","content":"bb"}"#).agrees_with(&server));
-        assert!(digest(r#"{"objects":2,"checksum":"aa"}"#).agrees_with(&server));
-        assert!(!digest(r#"{"objects":2,"checksum":"aa","content":"cc"}"#).agrees_with(&server));
-        assert!(!digest(r#"{"objects":2,"checksum":"ab"}"#).agrees_with(&server));
-        assert!(!digest(r#"{"objects":1,"checksum":"aa"}"#).agrees_with(&server));
+        let whole = |text: &str| digest(text).agrees_with(&server, true);
+        assert!(whole(r#"{"objects":2,"checksum":"aa","content":"bb"}"#));
+        assert!(!whole(r#"{"objects":2,"checksum":"aa","content":"cc"}"#));
+        assert!(!whole(r#"{"objects":2,"checksum":"aa"}"#));
+        assert!(!whole(r#"{"objects":1,"checksum":"aa","content":"bb"}"#));
+        let metadata = |text: &str| digest(text).agrees_with(&server, false);
+        assert!(metadata(r#"{"objects":2,"checksum":"aa"}"#));
+        assert!(!metadata(r#"{"objects":2,"checksum":"aa","content":"bb"}"#));
+        assert!(!metadata(r#"{"objects":2,"checksum":"ab"}"#));
+        assert!(!metadata(r#"{"objects":1,"checksum":"aa"}"#));
     }
 }
