@@ -106,11 +106,17 @@ impl Default for Http2 {
 pub enum EncodingChoice {
     /// In protobuf, where the resource is built in: a third less to send, half the work for the server, and less to read.
     /// Metadata of custom resources too. In JSON what has no protobuf form or goes through a [`Transform`](crate::Transform) of
-    /// JSON; both at once in one factory. Fields that are newer than Kubernetes 1.36 are not known here: objects from protobuf
-    /// lack them, also as JSON.
+    /// JSON; both at once in one factory.
+    ///
+    /// Messages of protobuf do not name their fields, and those that are newer than Kubernetes 1.36 are not known here. So
+    /// a newer server is asked for JSON. What it is says its `/version`, which each factory asks for before its first
+    /// request, and again before one that is sent more than five minutes later: who upgrades a server need not start anew,
+    /// though objects that are cached already stay as they came until they change. Metadata comes in protobuf from newer
+    /// servers too: its fields have been the same for years. A server that does not say its version, forbids to ask for it
+    /// or takes more than ten seconds for that counts as not newer.
     #[default]
     ProtobufWhereOffered,
-    /// In JSON: for who has to see every field of whatever server.
+    /// In JSON: for who has to see every field of whatever server, those that do not say their version included.
     Json,
 }
 
@@ -149,6 +155,18 @@ impl Layout {
         match self {
             Self::Packed | Self::Bytes => T::of(object),
             Self::Decoded => T::kept(object),
+        }
+    }
+
+    /// Looks at an object as a `T`, which is kept if the layout says so.
+    pub(crate) fn with<T: View, R>(
+        self,
+        object: &Object,
+        look: impl FnOnce(&T) -> R,
+    ) -> Result<R, DecodeError> {
+        match self {
+            Self::Packed | Self::Bytes => T::with(object, look),
+            Self::Decoded => T::with_kept(object, look),
         }
     }
 }

@@ -1,26 +1,27 @@
 //! The server behind a factory: how to reach it and what is known of it.
 
+mod version;
+
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use futures_util::StreamExt;
 use informer_core::reflector::{FirstList, ReflectorConfig, StreamingList};
 use informer_core::wire::ApiStatus;
-use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
 use crate::resource::ResourceType;
 use crate::shared::{Settings, lock};
 use crate::transport::Transport;
 use crate::{FirstListChoice, StreamingListChoice};
+use version::{KnownVersion, Version};
 
 pub(crate) struct Server {
     transport: Arc<dyn Transport>,
     /// What tells it from others.
     name: Option<String>,
-    version: OnceCell<Version>,
+    version: KnownVersion,
     /// Streaming lists that were refused: when, and with which words.
     refused: Mutex<HashMap<ApiGroup, (Instant, ApiStatus)>>,
 }
@@ -28,22 +29,15 @@ pub(crate) struct Server {
 /// A group and a version. Each is served by one server: the apiserver itself, or one that it aggregates.
 type ApiGroup = (String, String);
 
-/// A Kubernetes version, as far as it decides anything.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Version {
-    major: u32,
-    minor: u32,
-}
-
 /// From here on, consistent lists are answered from the server's cache (KEP-2340, KEP-4988).
 const CONSISTENT_LIST_FROM_CACHE: Version = Version { major: 1, minor: 34 };
-const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
-/// An answer of `/version` is a few hundred bytes.
-const VERSION_LIMIT: usize = 64 * 1024;
+/// Whatever newer ones have added is not read from protobuf.
+const KNOWN_MESSAGES: Version =
+    Version { major: informer_protobuf::KUBERNETES.0, minor: informer_protobuf::KUBERNETES.1 };
 
 impl Server {
     pub(crate) fn new(transport: Arc<dyn Transport>, name: Option<String>) -> Self {
-        Self { transport, name, version: OnceCell::new(), refused: Mutex::default() }
+        Self { transport, name, version: KnownVersion::default(), refused: Mutex::default() }
     }
 
     pub(crate) fn transport(&self) -> &Arc<dyn Transport> {
@@ -59,7 +53,7 @@ impl Server {
         let first_list = match settings.first_list {
             FirstListChoice::Consistent => FirstList::Consistent,
             FirstListChoice::Any => FirstList::Any,
-            FirstListChoice::ByServer => match self.version_in_time().await {
+            FirstListChoice::ByServer => match self.version().await {
                 Some(version) if version < CONSISTENT_LIST_FROM_CACHE => FirstList::Any,
                 // Not knowing, rather a dear list than an old one.
                 _ => FirstList::Consistent,
@@ -71,6 +65,11 @@ impl Server {
             StreamingListChoice::Always => StreamingList::Preferred,
         };
         ReflectorConfig { first_list, streaming_list, ..settings.reflector.clone() }
+    }
+
+    /// Whether its objects may have fields that are not read from protobuf. Asks the server now and then, ten seconds at most.
+    pub(crate) async fn is_newer_than_protobuf(&self) -> bool {
+        self.version().await.is_some_and(|version| version > KNOWN_MESSAGES)
     }
 
     /// A streaming list was refused: the others need not ask.
@@ -94,61 +93,11 @@ impl Server {
         RandomState::new().build_hasher().finish()
     }
 
-    /// A server that does not answer must not keep anybody waiting, nor each of many waiting for the others.
-    async fn version_in_time(&self) -> Option<Version> {
-        tokio::time::timeout(VERSION_TIMEOUT, self.version()).await.ok().flatten()
-    }
-
     async fn version(&self) -> Option<Version> {
-        self.version.get_or_try_init(|| async { self.ask_version().await.ok_or(()) }).await.ok().copied()
-    }
-
-    async fn ask_version(&self) -> Option<Version> {
-        let request = http::Request::get("/version").body(Vec::new()).ok()?;
-        let response = self.transport.send(request).await.ok()?;
-        if !response.head.status.is_success() {
-            return None;
-        }
-        let mut content = response.into_content();
-        let mut body = Vec::new();
-        while let Some(chunk) = content.next().await {
-            body.extend_from_slice(&chunk.ok()?);
-            if body.len() > VERSION_LIMIT {
-                return None;
-            }
-        }
-        Version::from_json(&body)
+        self.version.get(&*self.transport).await
     }
 }
 
 fn api_group(resource: &ResourceType) -> ApiGroup {
     (resource.group.clone(), resource.version.clone())
-}
-
-impl Version {
-    /// As in `{"major":"1","minor":"36+"}`: providers append to the minor version.
-    fn from_json(json: &[u8]) -> Option<Self> {
-        #[derive(serde::Deserialize)]
-        struct Info {
-            major: String,
-            minor: String,
-        }
-        let info: Info = serde_json::from_slice(json).ok()?;
-        let digits = |text: &str| text.split(|digit: char| !digit.is_ascii_digit()).next()?.parse().ok();
-        Some(Self { major: digits(&info.major)?, minor: digits(&info.minor)? })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Version;
-
-    #[test]
-    fn reads_the_versions_that_providers_give() {
-        let version = |json: &str| Version::from_json(json.as_bytes());
-        assert_eq!(version(r#"{"major":"1","minor":"36"}"#), Some(Version { major: 1, minor: 36 }));
-        assert_eq!(version(r#"{"major":"1","minor":"33+","x":0}"#), Some(Version { major: 1, minor: 33 }));
-        assert_eq!(version(r#"{"major":"","minor":""}"#), None);
-        assert_eq!(version("<html>"), None);
-    }
 }

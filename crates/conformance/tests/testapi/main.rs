@@ -12,6 +12,7 @@ mod clauses;
 mod faulty_lists;
 mod faulty_streams;
 mod faulty_watches;
+mod newer_servers;
 mod storms;
 
 /// What the clauses are shown against.

@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use futures_util::FutureExt;
+use http::HeaderValue;
 use http::header::{ACCEPT, ACCEPT_ENCODING, USER_AGENT};
 use informer_core::reader::{Expected, Part, Reader, Reading, To, Unreadable};
 use informer_core::reflector::{
@@ -72,6 +73,8 @@ pub(super) async fn run(
     };
     driver.run().await;
 }
+
+const JSON: &str = "application/json";
 
 struct Driver {
     core: Arc<Core>,
@@ -278,16 +281,21 @@ impl Driver {
             Request::Watch(_) => To::Watch,
         };
         let refresh = std::mem::take(&mut self.refresh_credentials);
+        // Each release gives fields to objects, and none to their metadata.
+        let unless_newer = self.takes_protobuf && self.content == Content::Whole;
         let response = match self.http_request(request) {
-            Ok(http) => {
-                let transport = self.core.server.transport().clone();
+            Ok(mut http) => {
+                let server = self.core.server.clone();
                 let counters = self.core.counters.clone();
                 async move {
                     // Sent after that: a transport takes the credentials that it has by then.
                     if refresh {
-                        transport.refresh_credentials().await?;
+                        server.transport().refresh_credentials().await?;
                     }
-                    let response = transport.send(http).await?;
+                    if unless_newer && server.is_newer_than_protobuf().await {
+                        http.headers_mut().insert(ACCEPT, HeaderValue::from_static(JSON));
+                    }
+                    let response = server.transport().send(http).await?;
                     Ok(response.inspect_bytes(move |bytes| counters.received_bytes.add(bytes as u64)))
                 }
                 .boxed()
@@ -323,7 +331,8 @@ impl Driver {
             .map_err(|error| TransportError::new("the request is invalid", Some(Box::from(error))))
     }
 
-    /// Protobuf where the objects have such a form, as those of custom resources have not but for their metadata.
+    /// Protobuf where the objects have such a form, as those of custom resources have not but for their metadata. Of a server
+    /// that turns out to be newer objects as a whole are asked for in JSON all the same.
     fn accept(&self, request: &Request) -> String {
         let form = match (self.content, request) {
             (Content::Whole, _) => "",
@@ -334,10 +343,10 @@ impl Driver {
         if self.takes_protobuf {
             accept.push_str(&format!("{PROTOBUF}{form},"));
         }
-        accept.push_str(&format!("application/json{form}"));
+        accept.push_str(&format!("{JSON}{form}"));
         if !form.is_empty() {
             // A server that makes no metadata of objects sends them whole.
-            accept.push_str(",application/json");
+            accept.push_str(&format!(",{JSON}"));
         }
         accept
     }

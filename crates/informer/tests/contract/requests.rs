@@ -65,6 +65,51 @@ async fn l1_a_server_that_does_not_say_its_version_keeps_nobody_waiting() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_upgraded_server_is_asked_for_json_within_minutes() {
+    let (server, factory, _informer) = live(&["shop/a"]).await;
+    let watched_anew_after = |minutes: u64, watches: usize| {
+        let server = server.clone();
+        async move {
+            tokio::time::advance(Duration::from_secs(60 * minutes)).await;
+            server.end_watches("pods");
+            until("it is watched again", || server.count("WATCH") == watches).await;
+            (server.accepted(), server.count("GET /version"))
+        }
+    };
+    let protobuf = "application/vnd.kubernetes.protobuf,application/json";
+    assert_eq!(server.accepted(), protobuf);
+    server.set_minor(Some(99));
+    assert_eq!(watched_anew_after(4, 2).await, (protobuf.to_owned(), 1));
+    assert_eq!(watched_anew_after(2, 3).await, ("application/json".to_owned(), 2));
+    // It says nothing for now, and is what it was.
+    server.set_minor(None);
+    assert_eq!(watched_anew_after(6, 4).await, ("application/json".to_owned(), 3));
+    server.set_minor(Some(36));
+    assert_eq!(watched_anew_after(1, 5).await, (protobuf.to_owned(), 4));
+    factory.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_version_that_never_comes_delays_nothing_twice() {
+    let (server, _factory, _informer) = live(&["shop/a"]).await;
+    server.hold("version");
+    tokio::time::advance(Duration::from_secs(360)).await;
+    let watched_anew = |watches: usize| {
+        let server = server.clone();
+        async move {
+            let begin = tokio::time::Instant::now();
+            server.end_watches("pods");
+            until("it is watched again", || server.count("WATCH") == watches).await;
+            begin.elapsed()
+        }
+    };
+    let first = watched_anew(2).await;
+    assert!((10..11).contains(&first.as_secs()), "{first:?}");
+    tokio::time::advance(Duration::from_secs(30)).await;
+    assert_eq!(watched_anew(3).await, Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
 async fn l2_w6_after_410_the_list_asks_for_nothing_older() {
     let (server, _factory, informer) = live(&["shop/a"]).await;
     server.put("pods", "shop/b", json!({}));

@@ -34,6 +34,8 @@ struct State {
     collections: BTreeMap<String, Collection>,
     log: Vec<String>,
     user_agents: BTreeSet<String>,
+    /// Of the last request for objects.
+    accept: String,
     chunks: fastrand::Rng,
 }
 
@@ -58,6 +60,7 @@ impl Server {
                 collections: BTreeMap::new(),
                 log: Vec::new(),
                 user_agents: BTreeSet::new(),
+                accept: String::new(),
                 chunks: fastrand::Rng::with_seed(7),
             }),
             open: Arc::default(),
@@ -173,6 +176,11 @@ impl Server {
         self.state().user_agents.clone()
     }
 
+    /// What the last request for objects takes.
+    pub(crate) fn accepted(&self) -> String {
+        self.state().accept.clone()
+    }
+
     pub(crate) fn count(&self, beginning: &str) -> usize {
         self.log().iter().filter(|line| line.starts_with(beginning)).count()
     }
@@ -250,6 +258,9 @@ impl State {
 
 impl Transport for Server {
     fn send(&self, request: http::Request<Vec<u8>>) -> BoxFuture<'static, Result<Response, TransportError>> {
+        if let Some(accept) = request.headers().get("accept") {
+            self.state().accept = accept.to_str().unwrap().to_owned();
+        }
         let request = Request::read(&request);
         let open = Open::new(&self.0.open);
         let mut held = {
