@@ -1,9 +1,11 @@
 //! The operations of kube-rs' store by itself. It has no indexes.
 
+mod slowest;
+
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::core::{Expression, Selector};
@@ -14,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::Failure;
 use crate::lookups::mean_of;
+use slowest::Slowest;
 
 #[derive(Deserialize)]
 pub(crate) struct Reads {
@@ -64,7 +67,8 @@ pub(crate) fn run(wish: Reads) -> Result<Value, Failure> {
     Ok(json!({
         "event": "reads",
         "nanoseconds": {"add": add, "get": get, "list": list, "selector": selector, "update": update},
-        "slowestGetNanoseconds": u64::try_from(slowest.as_nanos())?,
+        "slowestGetNanoseconds": u64::try_from(slowest.get.as_nanos())?,
+        "slowestUnpreemptedGetNanoseconds": u64::try_from(slowest.unpreempted_get.as_nanos())?,
         "updatesMeanwhile": updates,
     }))
 }
@@ -110,17 +114,15 @@ fn slowest_get(
     store: &Store<Pod>,
     keys: &[ObjectRef<Pod>],
     mut update: impl FnMut() + Send,
-) -> (Duration, usize) {
+) -> (Slowest, usize) {
     let is_over = AtomicBool::new(false);
     let goes_on = || !is_over.load(Ordering::Relaxed);
     let read = |seed| {
         let mut random = fastrand::Rng::with_seed(seed);
-        let mut slowest = Duration::ZERO;
+        let mut slowest = Slowest::new();
         while goes_on() {
             let key = &keys[random.usize(..keys.len())];
-            let begin = Instant::now();
-            drop(black_box(store.get(key)));
-            slowest = slowest.max(begin.elapsed());
+            slowest.time(|| drop(black_box(store.get(key))));
         }
         slowest
     };
@@ -141,7 +143,7 @@ fn slowest_get(
         });
         thread::sleep(limit);
         is_over.store(true, Ordering::Relaxed);
-        let slowest = readers.into_iter().filter_map(|it| it.join().ok()).max();
-        (slowest.unwrap_or_default(), writer.join().unwrap_or_default())
+        let slowest = readers.into_iter().filter_map(|it| it.join().ok()).reduce(Slowest::or);
+        (slowest.unwrap_or_else(Slowest::new), writer.join().unwrap_or_default())
     })
 }

@@ -1,6 +1,8 @@
 //! What threads share, in every order in which they may meet: tests that run under loom (`cargo xtask loom`).
 //!
-//! loom knows locks and atomics, not the reference counts of `Arc`, which are the standard library's here too.
+//! loom knows locks and atomics, not the reference counts of `Arc`, which are the standard library's here too. The
+//! place that readers take the state from is a lock here (`sync`): each of its two operations is one step, as it is
+//! without loom.
 
 use std::cell::Cell;
 use std::sync::Arc;

@@ -211,15 +211,17 @@ impl Object {
     ///
     /// When the object does not fit `T`. The error concerns this object alone.
     pub fn decode<T: DeserializeOwned + Send + Sync + 'static>(&self) -> Result<Arc<T>, DecodeError> {
-        self.decoded.shared_or(|| {
-            let unfit = |Unfit(reason)| self.unreadable(std::any::type_name::<T>(), reason);
-            let bytes = self.bytes()?;
-            if self.skips_managed_fields {
-                self.encoding.decode(&self.encoding.without_managed_fields(&bytes)).map_err(unfit)
-            } else {
-                self.encoding.decode(&bytes).map_err(unfit)
-            }
-        })
+        self.decoded.shared_or(|| self.read_as())
+    }
+
+    fn read_as<T: DeserializeOwned>(&self) -> Result<T, DecodeError> {
+        let unfit = |Unfit(reason)| self.unreadable(std::any::type_name::<T>(), reason);
+        let bytes = self.bytes()?;
+        if self.skips_managed_fields {
+            self.encoding.decode(&self.encoding.without_managed_fields(&bytes)).map_err(unfit)
+        } else {
+            self.encoding.decode(&bytes).map_err(unfit)
+        }
     }
 
     fn unreadable(&self, as_type: &'static str, reason: String) -> DecodeError {
@@ -240,9 +242,7 @@ impl Object {
     pub fn decode_and_keep<T: DeserializeOwned + Send + Sync + 'static>(
         &self,
     ) -> Result<Arc<T>, DecodeError> {
-        let value = self.decode::<T>()?;
-        self.decoded.keep(&value);
-        Ok(value)
+        self.decoded.kept_or(|| self.read_as())
     }
 
     /// The bytes of memory that this version takes: all that lives as long as it does. Labels that objects share count for

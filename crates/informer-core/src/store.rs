@@ -1,10 +1,10 @@
 //! The cache: one writer, any number of readers.
 //!
 //! A [`Store`] is the writing side, owned by whoever runs the reflector; a [`Cache`] is the reading side. In between is
-//! one published state under a lock that is held for one lookup, one small change, or one swap, and never while user
-//! code runs. All its parts share their memory with their clones (`cow_vec`, `cow_table`, `posting`), so that a
-//! snapshot is a few reference counts and a re-list is prepared on a private clone while readers go on with the old
-//! content (design D4, D5).
+//! one published state, which readers take without waiting and writers replace (`published`). All its parts share their
+//! memory with their clones (`cow_vec`, `cow_table`, `posting`), so that a snapshot is a few reference counts, the next
+//! state a few hundred bytes, and a re-list is prepared on a private clone while readers go on with the old content
+//! (design D4, D5).
 
 mod build;
 mod builtin;
@@ -16,6 +16,7 @@ mod handle;
 mod index;
 mod objects;
 mod posting;
+mod published;
 mod replace;
 mod report;
 mod snapshot;
@@ -312,7 +313,7 @@ impl Store {
         self.shared.reports.take()
     }
 
-    /// Changes one slot of the published state, in place where no snapshot holds it.
+    /// Changes one slot of the published state.
     fn apply_one(
         &mut self,
         slot: u32,
@@ -331,19 +332,19 @@ impl Store {
                 (None, Some(new)) => SlotChange::Insert(new.clone()),
                 (Some(_), Some(new)) => SlotChange::Replace(new.clone()),
             };
-            let mut state = self.shared.write();
+            let mut state = self.shared.draft();
             if state.indexes_version == indexes_version {
                 state.apply(slot, change, filing, &mut displaced);
                 state.resource_version = self.sources.reached().clone();
                 state.revision += 1;
-                return;
+                return state.publish();
             }
             // An index came or went meanwhile: ask again.
             (indexes, indexes_version) = (state.indexes.clone(), state.indexes_version);
         }
     }
 
-    /// All that an event has to know of the published state, under one lock.
+    /// All that an event has to know of the published state.
     fn see(&self, object: &Object) -> Seen {
         let state = self.shared.read();
         Seen {
@@ -397,11 +398,10 @@ impl Store {
         next.is_synced = self.sources.is_synced();
         next.revision += 1;
         loop {
-            let mut state = self.shared.write();
+            let mut state = self.shared.draft();
             if state.indexes_version == next.indexes_version {
-                std::mem::swap(&mut *state, &mut next);
-                // The old state is dropped after the lock: `next` was declared before it.
-                return;
+                *state = next;
+                return state.publish();
             }
             // An index came or went meanwhile.
             let (indexes, version) = (state.indexes.clone(), state.indexes_version);
@@ -411,9 +411,10 @@ impl Store {
     }
 
     fn publish_progress(&self) {
-        let mut state = self.shared.write();
+        let mut state = self.shared.draft();
         state.resource_version = self.sources.reached().clone();
         state.is_synced = self.sources.is_synced();
+        state.publish();
     }
 
     /// A free slot, or the next new one.

@@ -1,18 +1,109 @@
 //! What threads share memory by: the standard library's locks and atomics, or those of loom, which goes through the
-//! orders in which threads may meet (`cargo xtask loom`).
+//! orders in which threads may meet (`cargo xtask loom`); and a place of which readers take what is in it.
 
 #[cfg(not(loom))]
 mod primitives {
     pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-    pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+    pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, OnceLock};
     pub(crate) use std::thread::yield_now;
+
+    use std::ops::Deref;
+    use std::sync::Arc;
+
+    use arc_swap::{ArcSwap, Guard};
+
+    /// Holds one value. Reading it waits for nobody.
+    pub(crate) struct Place<T>(ArcSwap<T>);
+
+    /// What was in a place when it was read.
+    pub(crate) struct Reading<T>(Guard<Arc<T>>);
+
+    impl<T> Place<T> {
+        pub(crate) fn new(value: Arc<T>) -> Self {
+            Self(ArcSwap::new(value))
+        }
+
+        #[inline]
+        pub(crate) fn read(&self) -> Reading<T> {
+            Reading(self.0.load())
+        }
+
+        /// Returns the former value, whose references by then count each [`Reading`] of it.
+        pub(crate) fn exchange(&self, value: Arc<T>) -> Arc<T> {
+            self.0.swap(value)
+        }
+    }
+
+    impl<T> Deref for Reading<T> {
+        type Target = T;
+
+        #[inline]
+        fn deref(&self) -> &T {
+            &self.0
+        }
+    }
 }
 
 #[cfg(loom)]
 mod primitives {
     pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-    pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+    pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
     pub(crate) use loom::thread::yield_now;
+
+    use std::ops::Deref;
+    use std::sync::{Arc, PoisonError};
+
+    /// The same to those who use it: reading and exchanging are one step each. How `arc-swap` does that without a lock
+    /// is for its own tests to show.
+    pub(crate) struct Place<T>(Mutex<Arc<T>>);
+
+    pub(crate) struct Reading<T>(Arc<T>);
+
+    /// The standard library's, and a lock by which loom sees that threads meet here.
+    pub(crate) struct OnceLock<T> {
+        once: std::sync::OnceLock<T>,
+        turn: Mutex<()>,
+    }
+
+    impl<T> OnceLock<T> {
+        pub(crate) fn get(&self) -> Option<&T> {
+            let _turn = self.turn.lock();
+            self.once.get()
+        }
+
+        pub(crate) fn get_or_init(&self, make: impl FnOnce() -> T) -> &T {
+            let _turn = self.turn.lock();
+            self.once.get_or_init(make)
+        }
+    }
+
+    impl<T> Default for OnceLock<T> {
+        fn default() -> Self {
+            Self { once: std::sync::OnceLock::new(), turn: Mutex::default() }
+        }
+    }
+
+    impl<T> Place<T> {
+        pub(crate) fn new(value: Arc<T>) -> Self {
+            Self(Mutex::new(value))
+        }
+
+        pub(crate) fn read(&self) -> Reading<T> {
+            Reading(self.0.lock().unwrap_or_else(PoisonError::into_inner).clone())
+        }
+
+        pub(crate) fn exchange(&self, value: Arc<T>) -> Arc<T> {
+            std::mem::replace(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner), value)
+        }
+    }
+
+    impl<T> Deref for Reading<T> {
+        type Target = T;
+
+        fn deref(&self) -> &T {
+            &self.0
+        }
+    }
 }
 
 pub(crate) use primitives::*;

@@ -31,6 +31,13 @@ pub trait View: Send + Sync + Sized + 'static {
     ///
     /// When the object does not fit the type.
     fn with<R>(object: &Object, look: impl FnOnce(&Self) -> R) -> Result<R, DecodeError>;
+
+    /// As [`View::with`], and keeps the value for as long as the object version lives.
+    ///
+    /// # Errors
+    ///
+    /// When the object does not fit the type.
+    fn with_kept<R>(object: &Object, look: impl FnOnce(&Self) -> R) -> Result<R, DecodeError>;
 }
 
 impl<T: DeserializeOwned + Send + Sync + 'static> View for T {
@@ -45,6 +52,10 @@ impl<T: DeserializeOwned + Send + Sync + 'static> View for T {
     fn with<R>(object: &Object, look: impl FnOnce(&Self) -> R) -> Result<R, DecodeError> {
         object.decode().map(|value| look(&value))
     }
+
+    fn with_kept<R>(object: &Object, look: impl FnOnce(&Self) -> R) -> Result<R, DecodeError> {
+        object.decode_and_keep().map(|value| look(&value))
+    }
 }
 
 impl View for Object {
@@ -57,6 +68,10 @@ impl View for Object {
     }
 
     fn with<R>(object: &Object, look: impl FnOnce(&Self) -> R) -> Result<R, DecodeError> {
+        Ok(look(object))
+    }
+
+    fn with_kept<R>(object: &Object, look: impl FnOnce(&Self) -> R) -> Result<R, DecodeError> {
         Ok(look(object))
     }
 }

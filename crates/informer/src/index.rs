@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use informer_core::{DecodeError, Object, View};
 
-use crate::Error;
 use crate::informer::Informer;
 use crate::snapshot::Snapshot;
+use crate::{Error, Layout};
 
 /// What objects can be found by.
 pub trait Key: Hash + Eq + Send + Sync + 'static {}
@@ -38,7 +38,7 @@ impl<T: View, K: Key> Index<T, K> {
         informer: Informer<T>,
         keys: impl Fn(&T) -> I + Send + Sync + 'static,
     ) -> Self {
-        let index = informer.core().cache.add_index(function(keys));
+        let index = informer.core().cache.add_index(function(informer.layout(), keys));
         Self { informer, index }
     }
 
@@ -49,7 +49,7 @@ impl<T: View, K: Key> Index<T, K> {
     where
         K: Borrow<Q>,
     {
-        self.index.get(key).iter().map(|object| self.informer.view(object)).collect()
+        self.index.with(key, |object| self.informer.view(object))
     }
 
     /// The objects with a key in a snapshot of the same informer. A snapshot that was taken before the index was added
@@ -80,7 +80,7 @@ impl<T: View> Index<T, String> {
         let index = informer
             .core()
             .cache
-            .add_named_index(name, function(keys))
+            .add_named_index(name, function(informer.layout(), keys))
             .map_err(|_| Error::index_exists(name))?;
         Ok(Self { informer, index })
     }
@@ -94,7 +94,8 @@ impl<T: View> Index<T, String> {
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 fn function<T: View, K, I: IntoIterator<Item = K>>(
+    layout: Layout,
     keys: impl Fn(&T) -> I + Send + Sync + 'static,
 ) -> impl Fn(&Object) -> Result<Vec<K>, BoxError> + Send + Sync + 'static {
-    move |object| Ok(T::with(object, |object| keys(object).into_iter().collect())?)
+    move |object| Ok(layout.with(object, |object| keys(object).into_iter().collect())?)
 }

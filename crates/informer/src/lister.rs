@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use informer_core::{DecodeError, ObjectKey, Selector, View};
+use informer_core::{DecodeError, InvalidKey, Object, ObjectKey, Selector, View};
 
 use crate::Error;
 use crate::informer::Informer;
@@ -59,17 +59,32 @@ impl<T: View> Lister<T> {
     ///
     /// When there is none ([`Error::is_not_found`]), or it cannot be read as a `T` ([`Error::is_decode`]).
     pub fn get(&self, key: &str) -> Result<Arc<T>, Error> {
-        let resource = self.informer.resource();
-        let parsed = match &self.namespace {
-            Some(namespace) => ObjectKey::new(Some(namespace), key),
-            None => key.parse(),
+        let Some(namespace) = &self.namespace else {
+            return match self.find(key) {
+                Some(found) => Ok(found?),
+                // A text that the cache has is a key for sure: only what was not found has to be looked at.
+                None => Err(self.missing(key, key.parse())),
+            };
         };
-        let key = parsed.map_err(|error| Error::invalid("a key", key, error))?;
-        let object = self.informer.core().cache.get(&key);
-        let object = object
-            .filter(|object| self.selector.matches(object.labels()))
-            .ok_or_else(|| Error::not_in_cache(resource, &key))?;
-        Ok(self.informer.view(&object)?)
+        let full = ObjectKey::new(Some(namespace), key);
+        match full.as_ref().ok().and_then(|key| self.find(key.as_str())) {
+            Some(found) => Ok(found?),
+            None => Err(self.missing(key, full)),
+        }
+    }
+
+    fn find(&self, key: &str) -> Option<Result<Arc<T>, DecodeError>> {
+        let view =
+            |object: &Arc<Object>| self.selector.matches(object.labels()).then(|| self.informer.view(object));
+        self.informer.core().cache.with(key, view)?
+    }
+
+    #[cold]
+    fn missing(&self, asked: &str, key: Result<ObjectKey, InvalidKey>) -> Error {
+        match key {
+            Ok(key) => Error::not_in_cache(self.informer.resource(), &key),
+            Err(error) => Error::invalid("a key", asked, error),
+        }
     }
 
     /// All objects that match, in no order, of one moment. O(matching objects).

@@ -88,10 +88,12 @@ impl Shared {
 
     /// Puts the index in if nothing changed since its base. If something did, brings it up to date.
     fn try_install(&self, mut build: Build) -> Result<(), Build> {
-        let mut state = self.write();
+        let mut state = self.draft();
         if state.slots.is_same(&build.base) {
+            let core = build.entry.core.clone();
             let refused = state.install(build.position, build.entry);
-            drop(state);
+            state.publish();
+            core.set_installed();
             drop(refused);
             return Ok(());
         }
@@ -117,7 +119,11 @@ impl Shared {
             // Only the writer changes slots, and this is the writer.
             let slots = self.read().slots.clone();
             build.catch_up(slots, &self.reports);
-            let refused = self.write().install(build.position, build.entry);
+            let core = build.entry.core.clone();
+            let mut state = self.draft();
+            let refused = state.install(build.position, build.entry);
+            state.publish();
+            core.set_installed();
             drop(refused);
         }
         // Taking the lock makes sure that who looks at an index and then waits does not miss this.

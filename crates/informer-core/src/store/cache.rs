@@ -7,16 +7,18 @@ use std::sync::{Arc, PoisonError};
 use super::build::{Build, Inbox};
 use super::builtin::ByLabel;
 use super::index::IndexCore;
+use super::published::{Draft, Published};
 use super::report::{IndexReport, Reports};
 use super::snapshot::Snapshot;
 use super::state::{BY_LABEL, State};
-use crate::sync::{AtomicU8, Mutex, MutexGuard, Ordering, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use crate::sync::{AtomicU8, Mutex, MutexGuard, Ordering, Reading};
 use crate::{Object, ObjectKey, ResourceVersion};
 
 /// The objects of a [`Store`](super::Store), for any number of readers. A clone reads the same store.
 ///
-/// No reader waits for another one's loop, nor for a (re-)list being applied; each method is one step. What has to
-/// hold together over several steps reads a [`Snapshot`].
+/// No reader waits: not for another one's loop, nor for an event or a (re-)list being applied, nor for a writer that
+/// the system stopped in the middle of that. Each method is one step. What has to hold together over several steps
+/// reads a [`Snapshot`].
 ///
 /// ```
 /// use std::sync::Arc;
@@ -45,7 +47,7 @@ pub struct Cache {
 
 /// What the writing and the reading side share.
 pub(super) struct Shared {
-    state: RwLock<State>,
+    state: Published,
     names: Mutex<HashMap<Arc<str>, Name>>,
     label_queries: AtomicU8,
     pub(super) inbox: Inbox,
@@ -62,7 +64,7 @@ const INDEXED: u8 = 2;
 impl Shared {
     pub(super) fn new() -> Self {
         Self {
-            state: RwLock::new(State::new()),
+            state: Published::new(State::new()),
             names: Mutex::default(),
             label_queries: AtomicU8::new(0),
             inbox: Inbox::default(),
@@ -70,17 +72,15 @@ impl Shared {
         }
     }
 
-    /// Held for one lookup, or for cloning the state. A poisoned lock guards a state that is whole: no user code runs
-    /// under it.
+    /// Held for one lookup, or for cloning the state.
     #[inline]
-    pub(super) fn read(&self) -> RwLockReadGuard<'_, State> {
-        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn read(&self) -> Reading<State> {
+        self.state.read()
     }
 
     /// Held for one change, or for swapping in a prepared state.
-    #[inline]
-    pub(super) fn write(&self) -> RwLockWriteGuard<'_, State> {
-        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn draft(&self) -> Draft<'_> {
+        self.state.draft()
     }
 
     pub(super) fn names(&self) -> MutexGuard<'_, HashMap<Arc<str>, Name>> {
@@ -114,7 +114,13 @@ impl Cache {
 
     /// The object of a key given as text, `namespace/name` or `name`. O(1).
     pub fn get_str(&self, key: &str) -> Option<Arc<Object>> {
-        self.shared.read().locate(key).map(|(_, object)| object.clone())
+        self.with(key, Arc::clone)
+    }
+
+    /// What `look` says of the object of a key; it is not called if there is none. Cheaper than [`Cache::get_str`], for
+    /// the object need not be held. O(1).
+    pub fn with<R>(&self, key: &str, look: impl FnOnce(&Arc<Object>) -> R) -> Option<R> {
+        self.shared.read().locate(key).map(|(_, object)| look(object))
     }
 
     /// Whether the object of a key is known to be of this version: if so, a listed item needs no decoding. O(1).

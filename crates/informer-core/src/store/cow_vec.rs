@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use crate::memory::{COUNTS, allocated};
 
-/// Narrow nodes: a write beside a clone counts one more reference for each pointer in each node of its path. Measured
-/// with 100,000 objects, 16 wide against 32 and 64: reads alike, such a write 1.5 us against 1.9 and 2.4.
+/// Narrow nodes: a write beside a clone, as each write to a store is, counts one more reference for each pointer in
+/// each node of its path. Measured with 100,000 objects, 16 wide against 32 and 64: reads alike, such a write 1.5 us
+/// against 1.9 and 2.4.
 const BITS: u32 = 4;
 const WIDTH: usize = 1 << BITS;
 const MASK: u32 = (1 << BITS) - 1;

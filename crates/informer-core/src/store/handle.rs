@@ -11,6 +11,7 @@ use super::build::Build;
 use super::cache::{Cache, Shared};
 use super::index::{Filed, IndexCore, IndexEntry, Indexer, ValueRef, Values};
 use super::objects::Objects;
+use super::posting::Posting;
 use super::report::IndexFault;
 use super::snapshot::Snapshot;
 use super::state::State;
@@ -145,21 +146,34 @@ impl<K: Hash + Eq + Send + Sync + 'static> Index<K> {
         }
     }
 
-    /// The objects filed under a value now.
+    /// The objects filed under a value now, in no particular order. O(number of hits).
     pub fn get<Q>(&self, value: &Q) -> Vec<Arc<Object>>
     where
         K: std::borrow::Borrow<Q>,
         Q: Hash + Eq + ?Sized,
     {
-        // Comparing values is user code, and has to be done without the lock.
-        let (hasher, indexes, slots) = {
-            let state = self.cache.shared.read();
-            (state.hasher.clone(), state.indexes.clone(), state.slots.clone())
-        };
-        let index = indexes.iter().flatten().find(|index| Arc::ptr_eq(&index.core, &self.parts.core));
-        let posting =
-            index.and_then(|index| find::<K, Q>(index, &hasher, value)).map(|filed| filed.posting.clone());
-        Objects::of(&slots, posting.unwrap_or_default()).cloned().collect()
+        self.with(value, Arc::clone)
+    }
+
+    /// What `look` says of each object filed under a value now, as [`Index::get`]. Cheaper than that, for the objects
+    /// need not be held.
+    pub fn with<Q, R>(&self, value: &Q, mut look: impl FnMut(&Arc<Object>) -> R) -> Vec<R>
+    where
+        K: std::borrow::Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        let state = self.cache.shared.read();
+        let filed = self.entry(&state).and_then(|index| find::<K, Q>(index, &state.hasher, value));
+        let Some(filed) = filed else { return Vec::new() };
+        match filed.posting {
+            // The usual one of an address or an owner: neither a count nor an iterator.
+            Posting::One(slot) => state.object(slot).into_iter().map(look).collect(),
+            ref posting => {
+                let mut found = Vec::with_capacity(posting.len());
+                found.extend(Objects::of(&state.slots, posting.clone()).map(&mut look));
+                found
+            }
+        }
     }
 
     /// The number of objects filed under a value. O(1).
@@ -281,8 +295,10 @@ fn guarded<T>(call: impl FnOnce() -> Result<T, Box<dyn Error + Send + Sync>>) ->
 impl Drop for Lease {
     fn drop(&mut self) {
         let Some(shared) = self.shared.upgrade() else { return };
-        let index = shared.write().uninstall(&self.core);
-        // Runs user code: not under the lock.
+        let mut state = shared.draft();
+        let index = state.uninstall(&self.core);
+        state.publish();
+        // Runs user code: not beside a draft.
         drop(index);
     }
 }

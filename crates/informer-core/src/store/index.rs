@@ -159,6 +159,7 @@ impl IndexCore {
         self.installed.load(Ordering::Acquire)
     }
 
+    /// From here on every state that is published has it.
     pub(super) fn set_installed(&self) {
         self.installed.store(true, Ordering::Release);
     }

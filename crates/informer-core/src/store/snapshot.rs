@@ -12,8 +12,7 @@ use crate::{Object, ObjectKey, Requirement, ResourceVersion, Selector};
 
 /// Everything in a cache at one moment; it never changes. A clone is one reference count.
 ///
-/// While it is held, it keeps the objects of its moment alive, and each change of the store costs the writer about a
-/// microsecond more, because it has to leave the snapshot's parts alone.
+/// While it is held, it keeps the objects of its moment alive. It costs neither the writer nor other readers anything.
 #[derive(Clone)]
 pub struct Snapshot {
     inner: Arc<Inner>,

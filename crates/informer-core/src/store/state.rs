@@ -1,7 +1,7 @@
 //! One content of the store: objects, indexes and the version that they reflect.
 //!
-//! A clone costs a few reference counts, whatever the number of objects. Both the published content, changed in place
-//! under its lock, and a private clone, which a big change is prepared on, are changed by the same code.
+//! A clone costs a few reference counts, whatever the number of objects. All changes are made to a clone, which then is
+//! published, small ones and big ones by the same code.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -153,7 +153,6 @@ impl State {
         let indexes = Arc::make_mut(&mut self.indexes);
         let free = || indexes.iter().skip(BY_LABEL + 1).position(Option::is_none).map(|at| at + BY_LABEL + 1);
         let position = position.or_else(free).unwrap_or(indexes.len());
-        index.core.set_installed();
         if position == indexes.len() {
             indexes.push(None);
         }

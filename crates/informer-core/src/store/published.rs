@@ -1,0 +1,118 @@
+//! The one state that readers see. None of them waits, not even for a writer that is stopped in the middle of a change.
+//!
+//! Whoever changes something changes a draft, a clone that shares what stays, and puts it in the place of the former
+//! state with one exchange of pointers. Readers that are still looking at the former one keep it.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, PoisonError};
+
+use super::state::State;
+use crate::sync::{Mutex, MutexGuard, Place, Reading};
+
+pub(super) struct Published {
+    state: Place<State>,
+    /// Held by whoever has a draft. Former states that a reader was looking at when the next one came: dropped by a
+    /// later draft and not by the reader, which would have to free whatever a list replaced.
+    former: Mutex<Vec<Arc<State>>>,
+}
+
+/// The next state, seen by nobody before [`Draft::publish`].
+pub(super) struct Draft<'a> {
+    published: &'a Published,
+    former: MutexGuard<'a, Vec<Arc<State>>>,
+    next: State,
+}
+
+impl Published {
+    pub(super) fn new(state: State) -> Self {
+        Self { state: Place::new(Arc::new(state)), former: Mutex::default() }
+    }
+
+    /// For a short look: meanwhile a former state, and what objects only that has, stay in memory. A clone of what it
+    /// gives is a state of one's own.
+    #[inline]
+    pub(super) fn read(&self) -> Reading<State> {
+        self.state.read()
+    }
+
+    /// Waits for other drafts. No user code may run while there is one; a poisoned lock guards nothing half-done.
+    pub(super) fn draft(&self) -> Draft<'_> {
+        let former = self.former.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = self.read().clone();
+        Draft { published: self, former, next }
+    }
+}
+
+impl Draft<'_> {
+    pub(super) fn publish(self) {
+        let Self { published, mut former, next } = self;
+        former.push(published.state.exchange(Arc::new(next)));
+        let unseen: Vec<_> = former.extract_if(.., |state| Arc::strong_count(state) == 1).collect();
+        drop(former);
+        // Runs user code.
+        drop(unseen);
+    }
+}
+
+impl Deref for Draft<'_> {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.next
+    }
+}
+
+impl DerefMut for Draft<'_> {
+    fn deref_mut(&mut self) -> &mut State {
+        &mut self.next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Weak};
+
+    use crate::{Object, Scope, SourceId, Store};
+
+    fn write(store: &mut Store, source: SourceId, name: &str, version: u64) -> Weak<Object> {
+        let json = format!(r#"{{"metadata":{{"name":"{name}","resourceVersion":"{version}"}}}}"#);
+        let object = Arc::new(Object::from_json(json.as_bytes()).unwrap());
+        store.upsert(source, object.clone());
+        Arc::downgrade(&object)
+    }
+
+    #[test]
+    fn a_former_state_is_freed_by_a_later_draft_and_not_by_who_looked_at_it() {
+        let mut store = Store::new();
+        let source = store.add_source(Scope::All);
+        let first = write(&mut store, source, "a", 1);
+        let look = store.shared.read();
+        let second = write(&mut store, source, "a", 2);
+        assert!(look.locate("a").is_some_and(|(_, object)| Weak::ptr_eq(&Arc::downgrade(object), &first)));
+        drop(look);
+        assert!(first.upgrade().is_some(), "the reader does not free it");
+        write(&mut store, source, "b", 3);
+        assert!(first.upgrade().is_none(), "the next draft does");
+        write(&mut store, source, "a", 4);
+        assert!(second.upgrade().is_none(), "what nobody looks at goes at once");
+    }
+
+    #[test]
+    fn who_reads_beside_a_draft_sees_the_state_before_it() {
+        let mut store = Store::new();
+        let source = store.add_source(Scope::All);
+        write(&mut store, source, "a", 1);
+        let mut draft = store.shared.draft();
+        draft.revision += 1;
+        let revision = store.cache().snapshot().revision();
+        assert!(store.cache().get_str("a").is_some());
+        draft.publish();
+        assert_eq!(store.cache().snapshot().revision(), revision + 1);
+        drop(store.shared.draft());
+        assert_eq!(
+            store.cache().snapshot().revision(),
+            revision + 1,
+            "a draft that is given up changes nothing"
+        );
+    }
+}
