@@ -57,7 +57,7 @@ pub(crate) struct Options {
     /// Seconds of nothing to do, and of each kind of read
     #[arg(long, default_value_t = 5.0)]
     pub(crate) seconds: f64,
-    /// Write everything that was measured to this file; what it has of other scenarios stays
+    /// Write everything that was measured to this file, after each round; what it has of other scenarios stays
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     /// Build without optimization, which is quick, to see whether the answers are right: there are no ratios then
@@ -92,6 +92,11 @@ pub(crate) fn run(tree: &Tree, options: &Options) -> Result<(), Error> {
         for round in 1..=scenario.rounds(options.runs) {
             println!("\n=== {} {round}/{}", scenario.name(), scenario.rounds(options.runs));
             scenario.run(&mut bench)?;
+            bench.report.finish(&bench.figures, options);
+            // Hours of work are not to be lost by what comes after them.
+            if let (Some(file), false) = (&options.json, options.debug) {
+                bench.report.clone().write(file)?;
+            }
         }
     }
     if options.debug {
@@ -100,14 +105,8 @@ pub(crate) fn run(tree: &Tree, options: &Options) -> Result<(), Error> {
         );
         return Ok(());
     }
-    let mut report = std::mem::take(&mut bench.report);
-    report.finish(&bench.figures, options);
-    drop(bench);
-    report.print();
-    match &options.json {
-        Some(file) => report.write(file),
-        None => Ok(()),
-    }
+    bench.report.print();
+    Ok(())
 }
 
 /// Each scenario with a few objects: whether every program has in the end what the server has. Not how fast.

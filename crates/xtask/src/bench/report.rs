@@ -15,7 +15,7 @@ use crate::error::Error;
 /// The targets are about at least so many pods.
 const TARGETS_FROM: usize = 10_000;
 
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Report {
     pub(crate) machine: Machine,
@@ -48,7 +48,7 @@ impl Report {
         self.growth.push(point);
     }
 
-    /// Nothing more will be measured.
+    /// As far as it was measured by now.
     pub(crate) fn finish(&mut self, figures: &Figures, options: &Options) {
         self.is_small = options.objects < TARGETS_FROM;
         self.ratios = targets::ratios(&Source { figures, growth: &self.growth, server: options.server });
