@@ -103,14 +103,21 @@ impl Told {
     ///
     /// As [`Told::change`].
     pub fn rest(&mut self) {
-        while let Some(Some(change)) = self.changes.next().now_or_never() {
+        while let Some(change) = self.waiting() {
             self.story.apply(&change).unwrap_or_else(|error| panic!("{error}"));
         }
     }
 
     /// Whether nothing waits to be told.
     pub fn is_silent(&mut self) -> bool {
-        self.changes.next().now_or_never().is_none()
+        self.waiting().is_none()
+    }
+
+    /// What waits to be told. With a backlog a subscription leaves its turn to others now and then, as if nothing did.
+    fn waiting(&mut self) -> Option<Change<Object>> {
+        let mut next = || self.changes.next().now_or_never().flatten();
+        let first = next();
+        first.or_else(next)
     }
 
     /// What the changes so far amount to.

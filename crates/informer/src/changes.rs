@@ -15,7 +15,8 @@ use crate::subscribe::Subscribe;
 /// A stream of changes: what is there, then [`Change::Synced`], then what happens. Keeps its informer alive.
 ///
 /// When the informer stops, what is pending is still told, and then the stream ends.
-/// Dropping it ends the subscription. `next` on it is cancel safe.
+/// Dropping it ends the subscription. `next` on it is cancel safe. Beside other subscriptions it is not ready now and then
+/// although there is more: they have their turn, and it is woken after that.
 #[must_use = "streams do nothing unless polled"]
 pub struct Changes<T: View> {
     informer: Informer<T>,

@@ -109,11 +109,11 @@ pub enum EncodingChoice {
     /// JSON; both at once in one factory.
     ///
     /// Messages of protobuf do not name their fields, and those that are newer than Kubernetes 1.36 are not known here. So
-    /// a newer server is asked for JSON. What it is says its `/version`, which each factory asks for before its first
-    /// request, and again before one that is sent more than five minutes later: who upgrades a server need not start anew,
-    /// though objects that are cached already stay as they came until they change. Metadata comes in protobuf from newer
-    /// servers too: its fields have been the same for years. A server that does not say its version, forbids to ask for it
-    /// or takes more than ten seconds for that counts as not newer.
+    /// a newer server is asked for JSON. What it is says its `/version`, which each factory asks for before lists and watches,
+    /// at most once in ten seconds: who upgrades a server need not start anew, though objects that are cached already stay
+    /// as they came until they change. Metadata comes in protobuf from newer servers too: its fields have been the same for
+    /// years. As long as the question is not answered, or not within ten seconds, objects come in JSON. A server that does
+    /// not say its version, or forbids to ask for it, counts as not newer.
     #[default]
     ProtobufWhereOffered,
     /// In JSON: for who has to see every field of whatever server, those that do not say their version included.
@@ -137,7 +137,8 @@ pub enum Layout {
     Packed,
     /// As bytes, as they came. Decoded when looked at, shared while somebody holds the decoded value.
     Bytes,
-    /// Packed, and decoded from the first look on.
+    /// Packed, and decoded from the first look on: somebody's, or that of an index function, which looks at each version when it
+    /// comes.
     Decoded,
 }
 

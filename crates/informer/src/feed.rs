@@ -26,7 +26,7 @@ pub(crate) struct Feed<T> {
     /// Keys whose newest version cannot be read, with the last version that was told.
     undecodable: HashMap<ObjectKey, Option<Arc<Object>>>,
     resync: Option<Resync>,
-    /// Changes told since the others could have their turn.
+    /// Changes looked at since the others could have their turn.
     in_turn: usize,
 }
 
@@ -91,19 +91,19 @@ impl<T: View> Feed<T> {
         }
         // Looked at before the mailbox: what is pending when the informer stops is still told.
         let closed = self.subscriber.is_closed();
-        if self.in_turn >= TURN && self.core.fanout.has_several() {
-            self.in_turn = 0;
-            // Wakes when everybody had a turn, connections too.
-            let _ = pin!(tokio::task::yield_now()).poll(context);
-            return Poll::Pending;
-        }
         loop {
+            if self.in_turn >= TURN && self.core.fanout.has_several() {
+                self.in_turn = 0;
+                // Wakes when everybody had a turn, connections too.
+                let _ = pin!(tokio::task::yield_now()).poll(context);
+                return Poll::Pending;
+            }
             // A long backlog must not keep this thread from everybody else.
             let turn = ready!(poll_proceed(context));
             let Some(notice) = self.subscriber.take() else { break };
             turn.made_progress();
+            self.in_turn += 1;
             if let Some(change) = self.tell(notice) {
-                self.in_turn += 1;
                 return Poll::Ready(Some(change));
             }
         }

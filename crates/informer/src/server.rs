@@ -15,13 +15,13 @@ use crate::resource::ResourceType;
 use crate::shared::{Settings, lock};
 use crate::transport::Transport;
 use crate::{FirstListChoice, StreamingListChoice};
-use version::{KnownVersion, Version};
+use version::{KnownRelease, Release, Version};
 
 pub(crate) struct Server {
     transport: Arc<dyn Transport>,
     /// What tells it from others.
     name: Option<String>,
-    version: KnownVersion,
+    release: KnownRelease,
     /// Streaming lists that were refused: when, and with which words.
     refused: Mutex<HashMap<ApiGroup, (Instant, ApiStatus)>>,
 }
@@ -37,7 +37,7 @@ const KNOWN_MESSAGES: Version =
 
 impl Server {
     pub(crate) fn new(transport: Arc<dyn Transport>, name: Option<String>) -> Self {
-        Self { transport, name, version: KnownVersion::default(), refused: Mutex::default() }
+        Self { transport, name, release: KnownRelease::default(), refused: Mutex::default() }
     }
 
     pub(crate) fn transport(&self) -> &Arc<dyn Transport> {
@@ -53,8 +53,8 @@ impl Server {
         let first_list = match settings.first_list {
             FirstListChoice::Consistent => FirstList::Consistent,
             FirstListChoice::Any => FirstList::Any,
-            FirstListChoice::ByServer => match self.version().await {
-                Some(version) if version < CONSISTENT_LIST_FROM_CACHE => FirstList::Any,
+            FirstListChoice::ByServer => match self.release().await {
+                Release::Said(version) if version < CONSISTENT_LIST_FROM_CACHE => FirstList::Any,
                 // Not knowing, rather a dear list than an old one.
                 _ => FirstList::Consistent,
             },
@@ -67,9 +67,15 @@ impl Server {
         ReflectorConfig { first_list, streaming_list, ..settings.reflector.clone() }
     }
 
-    /// Whether its objects may have fields that are not read from protobuf. Asks the server now and then, ten seconds at most.
-    pub(crate) async fn is_newer_than_protobuf(&self) -> bool {
-        self.version().await.is_some_and(|version| version > KNOWN_MESSAGES)
+    /// Whether its objects may have fields that are not read from protobuf, as far as it lets anybody know; where that cannot
+    /// be known yet, they may. Asks the server, ten seconds at most.
+    pub(crate) async fn may_be_newer_than_protobuf(&self) -> bool {
+        match self.release().await {
+            Release::Said(version) => version > KNOWN_MESSAGES,
+            Release::Unsaid => false,
+            // Rather dear objects than poor ones.
+            Release::Unanswered => true,
+        }
     }
 
     /// A streaming list was refused: the others need not ask.
@@ -93,8 +99,8 @@ impl Server {
         RandomState::new().build_hasher().finish()
     }
 
-    async fn version(&self) -> Option<Version> {
-        self.version.get(&*self.transport).await
+    async fn release(&self) -> Release {
+        self.release.get(&*self.transport).await
     }
 }
 

@@ -17,9 +17,21 @@ pub(super) struct Version {
     pub(super) minor: u32,
 }
 
+/// What is known of a server's release.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Release {
+    /// It said so, now or last.
+    Said(Version),
+    /// It does not say, and never did.
+    Unsaid,
+    /// It did not answer when it was asked last.
+    #[default]
+    Unanswered,
+}
+
 /// What a server has said.
 #[derive(Default)]
-pub(super) struct KnownVersion {
+pub(super) struct KnownRelease {
     known: Mutex<Known>,
     /// Held by who asks: the others wait for that answer.
     asking: tokio::sync::Mutex<()>,
@@ -27,14 +39,18 @@ pub(super) struct KnownVersion {
 
 #[derive(Default)]
 struct Known {
-    /// The last one that it said.
+    release: Release,
+    /// The last version that it said.
     version: Option<Version>,
     /// Nobody has to ask before.
     until: Option<Instant>,
+    /// Counts the questions that have come to an end.
+    asked: u64,
 }
 
-/// Servers are upgraded.
-const GOOD_FOR: Duration = Duration::from_secs(300);
+/// Servers are upgraded, and then end their watches: who comes back has to ask the new one. Many that come back at once need
+/// one answer.
+const GOOD_FOR: Duration = Duration::from_secs(10);
 /// A server that does not answer must not keep anybody waiting, nor each of many waiting for the others.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// And then nobody for some time.
@@ -42,45 +58,71 @@ const SILENT_FOR: Duration = Duration::from_secs(60);
 /// An answer is a few hundred bytes.
 const LIMIT: usize = 64 * 1024;
 
-impl KnownVersion {
-    /// The version, at most five minutes old, and asked for where that is not known; `None` where the server does not say
-    /// it. Takes ten seconds at most.
-    pub(super) async fn get(&self, transport: &dyn Transport) -> Option<Version> {
-        if let Some(known) = self.recent() {
-            return known;
+/// A question under way. One that is given up, by whoever waits for what comes after it, was not answered either.
+struct Question<'a>(&'a KnownRelease);
+
+impl KnownRelease {
+    /// The release, asked for unless it was in the last seconds. Takes ten seconds at most.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: who gives up lets nobody ask again for a minute.
+    pub(super) async fn get(&self, transport: &dyn Transport) -> Release {
+        if let Some(release) = self.recent() {
+            return release;
         }
+        let asked = lock(&self.known).asked;
         let asking = async {
             let _one_at_a_time = self.asking.lock().await;
-            if let Some(known) = self.recent() {
-                return known;
+            {
+                let known = lock(&self.known);
+                if known.asked != asked {
+                    return known.release;
+                }
             }
-            match ask(transport).await {
-                Some(said) => self.note(said, GOOD_FOR),
+            let question = Question(self);
+            let answer = ask(transport).await;
+            std::mem::forget(question);
+            match answer {
+                Some(said) => self.note(said),
                 // Whatever is asked next is about to find out why, and may be about to succeed.
-                None => lock(&self.known).version,
+                None => self.unanswered(None),
             }
         };
-        match timeout(TIMEOUT, asking).await {
-            Ok(version) => version,
-            Err(_) => self.note(None, SILENT_FOR),
-        }
+        timeout(TIMEOUT, asking).await.unwrap_or(Release::Unanswered)
     }
 
     /// What need not be asked for.
-    fn recent(&self) -> Option<Option<Version>> {
+    fn recent(&self) -> Option<Release> {
         let known = lock(&self.known);
-        known.until.is_some_and(|until| Instant::now() < until).then_some(known.version)
+        known.until.is_some_and(|until| Instant::now() < until).then_some(known.release)
     }
 
     /// A server that does not say its version any more is taken for what it was.
-    fn note(&self, said: Option<Version>, time: Duration) -> Option<Version> {
+    fn note(&self, said: Option<Version>) -> Release {
         let mut known = lock(&self.known);
         if let Some(version) = said.filter(|version| known.version != Some(*version)) {
             tracing::debug!(version.major, version.minor, "the server's version");
         }
         known.version = said.or(known.version);
-        known.until = Some(Instant::now() + time);
-        known.version
+        known.release = known.version.map_or(Release::Unsaid, Release::Said);
+        known.until = Some(Instant::now() + GOOD_FOR);
+        known.asked += 1;
+        known.release
+    }
+
+    fn unanswered(&self, until: Option<Instant>) -> Release {
+        let mut known = lock(&self.known);
+        known.release = Release::Unanswered;
+        known.until = until;
+        known.asked += 1;
+        known.release
+    }
+}
+
+impl Drop for Question<'_> {
+    fn drop(&mut self) {
+        self.0.unanswered(Some(Instant::now() + SILENT_FOR));
     }
 }
 
@@ -90,9 +132,12 @@ async fn ask(transport: &dyn Transport) -> Option<Option<Version>> {
     let response = transport.send(request).await.ok()?;
     match response.head.status {
         status if status.is_success() => {}
-        StatusCode::FORBIDDEN | StatusCode::NOT_FOUND => return Some(None),
-        // It is starting, has too much to do, or does not know the credentials yet.
-        _ => return None,
+        // It does not know the credentials yet, has too much to do, or is starting.
+        StatusCode::UNAUTHORIZED | StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => {
+            return None;
+        }
+        status if status.is_server_error() => return None,
+        _ => return Some(None),
     }
     let mut content = response.into_content();
     let mut body = Vec::new();

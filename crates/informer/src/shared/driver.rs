@@ -292,7 +292,7 @@ impl Driver {
                     if refresh {
                         server.transport().refresh_credentials().await?;
                     }
-                    if unless_newer && server.is_newer_than_protobuf().await {
+                    if unless_newer && server.may_be_newer_than_protobuf().await {
                         http.headers_mut().insert(ACCEPT, HeaderValue::from_static(JSON));
                     }
                     let response = server.transport().send(http).await?;

@@ -1,9 +1,11 @@
 //! H8: whatever a handler does not do, the others, the cache and the watch go on.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
-use informer::{Handler, Informer, Object, WhenFull};
+use futures_util::StreamExt;
+use informer::{Change, Handler, Informer, Object, WhenFull};
+use serde::de::{Deserialize, Deserializer, IgnoredAny};
 use serde_json::json;
 
 use super::support::{Log, Recorder, caught_up, live, next, settle, short, soon, until, until_synced};
@@ -144,7 +146,7 @@ async fn h5_h8_who_went_holds_nothing_of_what_comes_after() {
 async fn h8_a_long_backlog_does_not_keep_the_thread() {
     let keys: Vec<_> = (0..5_000).map(|number| format!("shop/{number}")).collect();
     let (_server, _factory, informer) = live(&keys.iter().map(String::as_str).collect::<Vec<_>>()).await;
-    let turns = Arc::<std::sync::atomic::AtomicUsize>::default();
+    let turns = Arc::<AtomicUsize>::default();
     let counted = turns.clone();
     let other = tokio::spawn(async move {
         loop {
@@ -162,4 +164,33 @@ async fn h8_a_long_backlog_does_not_keep_the_thread() {
     assert!(turns.load(Ordering::Relaxed) > 10, "{turns:?}");
     assert_eq!(log.len(), 5_001);
     other.abort();
+}
+
+/// Counts how often one is read.
+struct Counted;
+
+static READ: AtomicUsize = AtomicUsize::new(0);
+
+impl<'de> Deserialize<'de> for Counted {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        READ.fetch_add(1, Ordering::Relaxed);
+        IgnoredAny::deserialize(deserializer).map(|_| Self)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn h8_with_a_backlog_each_object_is_read_once_for_all_who_are_told() {
+    let keys: Vec<_> = (0..1_000).map(|number| format!("shop/{number}")).collect();
+    let (_server, factory, _informer) = live(&keys.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    let informer: Informer<Counted> = factory.informer_of(super::support::pods());
+    // One of them is not told anything, and looks at all the same.
+    let subscriptions = [0, 1, 2].map(|wanted| informer.subscribe().filter(move |_| wanted > 0).changes());
+    let readers = subscriptions.map(|changes| {
+        let mut changes = changes.unwrap();
+        tokio::spawn(async move { while !matches!(changes.next().await, Some(Change::Synced)) {} })
+    });
+    for reader in readers {
+        soon(reader).await.unwrap();
+    }
+    assert_eq!(READ.load(Ordering::Relaxed), 1_000);
 }
