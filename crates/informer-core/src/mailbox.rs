@@ -190,6 +190,7 @@ impl Mailbox {
             let change = Change { delta: Delta::Added(object), source: Source::List };
             return Some(Notice::Change { change, initial: true });
         }
+        self.present = Vec::new().into_iter();
         let first_content_left = self.initial_in_every + self.coalesced.initial_len() > 0;
         if self.sync == Sync::Pending && !first_content_left {
             self.sync = Sync::Told;

@@ -325,8 +325,6 @@ impl Store {
         let (mut indexes, mut indexes_version) = seen;
         loop {
             let filing = Filing::plan(&indexes, slot, old, new.map(|new| &**new), &self.shared.reports);
-            // Held any longer, the indexes could not be changed in place.
-            drop(indexes);
             let change = match (old, new) {
                 (_, None) => SlotChange::Remove,
                 (None, Some(new)) => SlotChange::Insert(new.clone()),

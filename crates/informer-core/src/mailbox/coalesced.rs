@@ -19,6 +19,8 @@ pub(super) struct Coalesced {
 
 /// Fewer places are not worth a look.
 const ORDER_MIN: usize = 16;
+/// Room for so many keys, at 120 bytes, is kept for the next backlog.
+const KEPT_CAPACITY: usize = 256;
 
 #[derive(Debug)]
 struct Pending {
@@ -67,6 +69,10 @@ impl Coalesced {
             }
         };
         self.initial -= usize::from(pending.initial);
+        if self.by_key.is_empty() && self.by_key.capacity() > KEPT_CAPACITY {
+            // A backlog such as the first content is not to leave its size behind.
+            (self.by_key, self.order) = (HashMap::new(), VecDeque::new());
+        }
         match pending.changes {
             Net::One(change) => Some((change, pending.initial)),
             Net::Recreated { deleted, added, initial } => {
@@ -164,4 +170,42 @@ fn updated(old: Arc<Object>, new: Arc<Object>) -> Option<Delta> {
 fn gone(old: Arc<Object>, last: Arc<Object>) -> Delta {
     let last = if old.uid() == last.uid() { last } else { old.clone() };
     Delta::Deleted { old, last }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Source;
+
+    fn object(number: u32) -> Arc<Object> {
+        let json = format!(r#"{{"metadata":{{"name":"a-{number}","resourceVersion":"{number}"}}}}"#);
+        Arc::new(Object::from_json(json.as_bytes()).unwrap())
+    }
+
+    fn change(delta: Delta) -> Change {
+        Change { delta, source: Source::Watch }
+    }
+
+    #[test]
+    fn h8_what_comes_and_goes_while_nobody_reads_takes_no_room() {
+        let mut coalesced = Coalesced::default();
+        coalesced.push(change(Delta::Added(object(0))), false, false);
+        for number in 1..10_000 {
+            let object = object(number);
+            coalesced.push(change(Delta::Added(object.clone())), false, false);
+            coalesced.push(change(Delta::Deleted { old: object.clone(), last: object }), false, false);
+            assert!(coalesced.order.len() <= ORDER_MIN + 4, "{} places", coalesced.order.len());
+        }
+        assert!(coalesced.pop().is_some() && coalesced.pop().is_none());
+    }
+
+    #[test]
+    fn h8_a_backlog_that_was_read_takes_no_room() {
+        let mut coalesced = Coalesced::default();
+        for number in 0..10_000 {
+            coalesced.push(change(Delta::Added(object(number))), true, false);
+        }
+        while coalesced.pop().is_some() {}
+        assert!(coalesced.by_key.capacity() <= KEPT_CAPACITY && coalesced.order.capacity() <= KEPT_CAPACITY);
+    }
 }

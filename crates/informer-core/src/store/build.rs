@@ -22,7 +22,7 @@ pub(super) struct Build {
     entry: IndexEntry,
     /// Its place, where that matters.
     position: Option<usize>,
-    /// Held so that a change of the store shows: it cannot be made in place.
+    /// Held so that a change of the store shows: what is in memory at another place is not this.
     base: Slots,
 }
 
