@@ -64,6 +64,33 @@ fn packing_finds_what_is_within_the_most_content_from_the_end_and_nothing_farthe
     }
 }
 
+/// As tokens and certificates are: no text repeats, and six bits of each byte count.
+fn base64(length: usize) -> Vec<u8> {
+    let mut state = 7_u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"[(state >> 58) as usize]
+    };
+    (0..length).map(|_| next()).collect()
+}
+
+#[test]
+fn text_that_no_dictionary_knows_shrinks_where_it_is_most_of_an_object() {
+    let dictionary = Dictionary::new(sample("red", 1).into(), Form::Raw).unwrap();
+    let text = base64(6_000);
+    let certificate = [sample("red", 2), text.clone()].concat();
+    for with in [None, Some(&dictionary)] {
+        let frame = packed(&certificate, with);
+        assert!(frame.len() < 5_000 + if with.is_none() { 900 } else { 0 }, "{} bytes", frame.len());
+        assert_eq!(unpacked(&frame, with, certificate.len()).unwrap(), certificate);
+    }
+    // Little of it is quicker to read as it is.
+    let token = [sample("red", 2), text[..300].to_vec()].concat();
+    let frame = packed(&token, Some(&dictionary));
+    assert!((300..400).contains(&frame.len()), "{} of {} bytes", frame.len(), token.len());
+    assert_eq!(unpacked(&frame, Some(&dictionary), token.len()).unwrap(), token);
+}
+
 #[test]
 fn one_packer_takes_one_dictionary_after_the_other() {
     let dictionaries = ["red", "blue"]
