@@ -5,42 +5,25 @@ import (
 	"time"
 )
 
-// long is what takes anything that was interrupted in a way that matters.
-const long = 50 * time.Microsecond
-
 // slowest is the slowest get of a thread, and the slowest for which the library has to answer: while a get was under way
 // the scheduler may have given the core to somebody else.
 type slowest struct {
 	get time.Duration
 	// Without those during which the thread was preempted and had not waited.
 	unpreemptedGet time.Duration
-	switches       switches
-	since          time.Time
 }
 
-func newSlowest() slowest {
-	return slowest{switches: switchesOfThisThread(), since: time.Now()}
-}
+func newSlowest() slowest { return slowest{} }
 
 func (s *slowest) time(get func()) {
+	former := switchesOfThisThread()
 	before := time.Now()
-	if before.Sub(s.since) > long {
-		// What happened between two gets is not this one's.
-		s.switches = switchesOfThisThread()
-		before = time.Now()
-	}
 	get()
-	s.since = time.Now()
-	took := s.since.Sub(before)
+	took := time.Since(before)
 	s.get = max(s.get, took)
-	if took > long {
-		former := s.switches
-		s.switches = switchesOfThisThread()
-		if s.switches.arePreemptionSince(former) {
-			return
-		}
+	if took > s.unpreemptedGet && !switchesOfThisThread().arePreemptionSince(former) {
+		s.unpreemptedGet = took
 	}
-	s.unpreemptedGet = max(s.unpreemptedGet, took)
 }
 
 func (s slowest) or(other slowest) slowest {

@@ -3,45 +3,26 @@
 
 use std::time::{Duration, Instant};
 
-/// Anything quicker was not interrupted in a way that matters.
-const LONG: Duration = Duration::from_micros(50);
-
 pub struct Slowest {
     pub get: Duration,
     /// Without those during which the thread was preempted and had not waited.
     pub unpreempted_get: Duration,
-    switches: Switches,
-    since: Instant,
 }
 
 impl Slowest {
     pub fn new() -> Self {
-        Self {
-            get: Duration::ZERO,
-            unpreempted_get: Duration::ZERO,
-            switches: Switches::of_this_thread(),
-            since: Instant::now(),
-        }
+        Self { get: Duration::ZERO, unpreempted_get: Duration::ZERO }
     }
 
     pub fn time<T>(&mut self, get: impl FnOnce() -> T) -> T {
-        let mut before = Instant::now();
-        if before.duration_since(self.since) > LONG {
-            // What happened between two gets is not this one's.
-            self.switches = Switches::of_this_thread();
-            before = Instant::now();
-        }
+        let switches = Switches::of_this_thread();
+        let before = Instant::now();
         let got = get();
-        self.since = Instant::now();
-        let took = self.since.duration_since(before);
+        let took = before.elapsed();
         self.get = self.get.max(took);
-        if took > LONG {
-            let former = std::mem::replace(&mut self.switches, Switches::of_this_thread());
-            if self.switches.are_preemption_since(&former) {
-                return got;
-            }
+        if took > self.unpreempted_get && !Switches::of_this_thread().are_preemption_since(&switches) {
+            self.unpreempted_get = took;
         }
-        self.unpreempted_get = self.unpreempted_get.max(took);
         got
     }
 
@@ -49,7 +30,6 @@ impl Slowest {
         Self {
             get: self.get.max(other.get),
             unpreempted_get: self.unpreempted_get.max(other.unpreempted_get),
-            ..self
         }
     }
 }

@@ -88,7 +88,10 @@ impl Report {
             self.take_over(Self::read(file)?);
         }
         let text = serde_json::to_string_pretty(&self).map_err(|error| Error::format("the report", error))?;
-        std::fs::write(file, text + "\n").map_err(Error::io(file))
+        // Whoever is ended in the middle of it leaves what there was.
+        let beside = file.with_extension("new");
+        std::fs::write(&beside, text + "\n").map_err(Error::io(&beside))?;
+        std::fs::rename(&beside, file).map_err(Error::io(file))
     }
 
     fn take_over(&mut self, older: Self) {
