@@ -66,8 +66,9 @@ pub(crate) struct Client {
     pub(crate) has_caught_up: bool,
     /// The cache's revision and the source's version at the last check of its content.
     pub(crate) checked: Option<(u64, u64)>,
-    /// Keys whose state is in doubt, until a good version of at least this.
-    pub(crate) doubts: BTreeMap<Key, Doubt>,
+    /// Keys whose state is in doubt, until a good version of at least this; for each cause by itself, since a cause that is none
+    /// any more takes no other with it.
+    pub(crate) doubts: BTreeMap<(Key, Cause), Doubt>,
     /// Those of the list under way.
     doubts_of_list: Vec<(Key, Doubt)>,
     /// Something could not be read since the last list, as far as the state machine said.
@@ -258,11 +259,8 @@ impl Client {
 
     fn doubt(&mut self, content: &mut Content, key: Key, doubt: Doubt) {
         content.doubts.of(key);
-        let known = self.doubts.entry(key).or_insert(doubt);
+        let known = self.doubts.entry((key, doubt.cause)).or_insert(doubt);
         known.until = known.until.max(doubt.until);
-        if known.cause != Cause::Lie {
-            known.cause = doubt.cause;
-        }
     }
 }
 
@@ -500,10 +498,8 @@ impl Client {
     /// An event of a key comes out of the watch: as good as the server has it.
     fn told_of(&mut self, around: &mut Around<'_>, key: &str, version: &ResourceVersion) {
         self.follows(around);
-        if let Some(key) = Key::of(key)
-            && self.doubts.get(&key).is_some_and(|doubt| doubt.until <= number(version))
-        {
-            self.doubts.remove(&key);
+        if let Some(key) = Key::of(key) {
+            self.doubts.retain(|(doubted, _), doubt| *doubted != key || doubt.until > number(version));
         }
     }
 

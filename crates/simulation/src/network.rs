@@ -16,7 +16,7 @@ pub(crate) struct Doubt {
     pub(crate) cause: Cause,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Cause {
     /// It could not be read, and who reads knows that.
     Damage,

@@ -28,7 +28,7 @@ pub(crate) struct Past {
     scope: Scope,
     pub(crate) epoch: usize,
     pub(crate) is_deceived: bool,
-    pub(crate) doubts: BTreeMap<Key, Doubt>,
+    pub(crate) doubts: BTreeMap<(Key, Cause), Doubt>,
 }
 
 /// What a client begins with.
@@ -41,7 +41,7 @@ pub(crate) struct Beginning {
 impl Past {
     /// Where nothing is said to be unread, what was damaged is no excuse.
     fn read_in_full(mut self) -> Self {
-        self.doubts.retain(|_, doubt| doubt.cause != Cause::Damage);
+        self.doubts.retain(|(_, cause), _| *cause != Cause::Damage);
         self
     }
 }

@@ -355,7 +355,7 @@ impl<'a> World<'a> {
                 }
             };
             let state = cached.map(|(_, state)| state);
-            let doubted = client.is_deceived || client.doubts.contains_key(&key);
+            let doubted = client.is_deceived || client.doubts.keys().any(|(doubted, _)| *doubted == key);
             let right =
                 state == truth || doubted && state.is_none_or(|state| self.server.truth.was_ever(key, state));
             Invariant::Content.holds(right, || {

@@ -119,6 +119,8 @@ impl Cache {
 
     /// What `look` says of the object of a key; it is not called if there is none. Cheaper than [`Cache::get_str`], for
     /// the object need not be held. O(1).
+    ///
+    /// Nobody waits for `look`, but what it looks at stays in memory, as the whole cache was: it is to be short.
     pub fn with<R>(&self, key: &str, look: impl FnOnce(&Arc<Object>) -> R) -> Option<R> {
         self.shared.read().locate(key).map(|(_, object)| look(object))
     }

@@ -156,7 +156,7 @@ impl<K: Hash + Eq + Send + Sync + 'static> Index<K> {
     }
 
     /// What `look` says of each object filed under a value now, as [`Index::get`]. Cheaper than that, for the objects
-    /// need not be held.
+    /// need not be held. Nobody waits for `look`, but the whole cache as it was stays in memory meanwhile.
     pub fn with<Q, R>(&self, value: &Q, mut look: impl FnMut(&Arc<Object>) -> R) -> Vec<R>
     where
         K: std::borrow::Borrow<Q>,

@@ -21,7 +21,7 @@ impl World<'_> {
         self.come_to_rest()?;
         // What was damaged is good again with its next version.
         let doubted: Vec<Key> =
-            self.clients.iter().flat_map(|client| client.doubts.keys().copied()).collect();
+            self.clients.iter().flat_map(|client| client.doubts.keys().map(|(key, _)| *key)).collect();
         for key in &doubted {
             self.server.put(*key);
         }
