@@ -111,16 +111,24 @@ fn figures(report: &Report) -> String {
             put(&mut out, format_args!("| {client} | {setup} |"));
             for name in &names {
                 let row = rows.iter().find(|row| row.is(scenario, client, setup, name));
-                put(
-                    &mut out,
-                    format_args!(" {} |", row.map_or_else(String::new, |row| show(row.median, &row.unit))),
-                );
+                put(&mut out, format_args!(" {} |", row.map_or_else(String::new, |row| cell(row))));
             }
             out.push('\n');
         }
         out.push('\n');
     }
     out
+}
+
+/// The median, and from the least to the most.
+fn cell(row: &Figure) -> String {
+    let median = show(row.median, &row.unit);
+    let least = row.runs.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = row.runs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    match row.runs.len() {
+        0 | 1 => median,
+        _ => format!("{median} ({} to {})", show(least, &row.unit), show(most, &row.unit)),
+    }
 }
 
 fn growth(points: &[Point]) -> String {

@@ -117,9 +117,11 @@ impl Report {
         let mut versions = older.versions;
         versions.append(&mut self.versions);
         self.versions = versions;
-        if !older.command.split("; ").any(|command| command == self.command) {
-            self.command = format!("{}; {}", older.command, self.command);
-        }
+        self.command = if older.command.split("; ").any(|command| command == self.command) {
+            older.command
+        } else {
+            format!("{}; {}", older.command, self.command)
+        };
     }
 }
 
@@ -165,5 +167,8 @@ mod tests {
         let values: Vec<_> = new.figures.iter().map(|row| (row.scenario.as_str(), row.median)).collect();
         assert_eq!(values, [("a", 1.0), ("b", 3.0)]);
         assert_eq!(new.command, "a; b");
+        let mut again = report("b", 4.0);
+        again.take_over(new);
+        assert_eq!(again.command, "a; b");
     }
 }
