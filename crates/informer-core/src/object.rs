@@ -224,6 +224,12 @@ impl Object {
         }
     }
 
+    /// Has the processor fetch what a look at a kept value needs, and does not wait for it.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        std::hint::black_box(self.decoded.references());
+    }
+
     fn unreadable(&self, as_type: &'static str, reason: String) -> DecodeError {
         DecodeError {
             key: self.key.clone(),

@@ -6,6 +6,7 @@
 //! state a few hundred bytes, and a re-list is prepared on a private clone while readers go on with the old content
 //! (design D4, D5).
 
+mod ahead;
 mod build;
 mod builtin;
 mod cache;
@@ -27,6 +28,7 @@ mod validate;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+pub use ahead::Ahead;
 pub use cache::Cache;
 pub use checkpoint::{Checkpoint, SourcePoint};
 pub use handle::{Index, NameTaken};

@@ -62,7 +62,7 @@ impl<T: View, K: Key> Index<T, K> {
     where
         K: Borrow<Q>,
     {
-        self.index.lookup(snapshot.raw(), key).map(|object| self.informer.view(object))
+        self.index.lookup(snapshot.raw(), key).ahead().map(|object| self.informer.view(object))
     }
 
     /// The keys that have objects in a snapshot, in no order. O(number of keys).

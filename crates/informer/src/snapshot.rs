@@ -53,7 +53,7 @@ impl<T: View> Snapshot<T> {
 
     /// All objects, in no order; one that cannot be read as a `T` comes as an error.
     pub fn iter(&self) -> impl Iterator<Item = Result<Arc<T>, DecodeError>> {
-        self.snapshot.iter().map(|object| self.informer.view(object))
+        self.snapshot.iter().ahead().map(|object| self.informer.view(object))
     }
 
     /// The objects of a namespace (all namespaces: `None`) with matching labels, in no order. Answered from an index:
@@ -63,7 +63,7 @@ impl<T: View> Snapshot<T> {
         namespace: Option<&str>,
         selector: &Selector,
     ) -> impl Iterator<Item = Result<Arc<T>, DecodeError>> {
-        self.snapshot.select_in(namespace, selector).map(|object| self.informer.view(object))
+        self.snapshot.select_in(namespace, selector).ahead().map(|object| self.informer.view(object))
     }
 
     /// Up to `limit` objects in the order of their keys, from the first one after `after` on: pages of one state, which

@@ -97,6 +97,12 @@ impl DecodedSlot {
         fresh
     }
 
+    /// Of the kept value, if there is one.
+    #[inline]
+    pub(super) fn references(&self) -> usize {
+        self.0.get().and_then(|values| values.kept.get()).map_or(0, Arc::strong_count)
+    }
+
     fn values(&self) -> &Arc<Values> {
         self.0.get_or_init(Arc::default)
     }

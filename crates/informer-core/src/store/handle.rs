@@ -170,7 +170,7 @@ impl<K: Hash + Eq + Send + Sync + 'static> Index<K> {
             Posting::One(slot) => state.object(slot).into_iter().map(look).collect(),
             ref posting => {
                 let mut found = Vec::with_capacity(posting.len());
-                found.extend(Objects::of(&state.slots, posting.clone()).map(&mut look));
+                found.extend(Objects::of(&state.slots, posting.clone()).ahead().map(&mut look));
                 found
             }
         }
