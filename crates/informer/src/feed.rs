@@ -26,13 +26,13 @@ pub(crate) struct Feed<T> {
     /// Keys whose newest version cannot be read, with the last version that was told.
     undecodable: HashMap<ObjectKey, Option<Arc<Object>>>,
     resync: Option<Resync>,
-    /// Changes looked at since the others could have their turn.
+    /// Values decoded since the others could have their turn.
     in_turn: usize,
 }
 
-/// So many changes in a row, and the other subscriptions of the informer have their turn: half as many as there are decoded
-/// values held for them ([`Recent`]), so that with a backlog too each value is decoded once.
-const TURN: usize = Recent::HELD / 2;
+/// So many values are decoded in a row, and the other subscriptions of the informer have their turn: a quarter of those that are
+/// held for them ([`Recent`]). Who finds them decoded goes on, so that those who are behind catch up.
+const TURN: usize = Recent::MOST / 4;
 
 /// A resync's timer, and the round under way.
 struct Resync {
@@ -92,7 +92,7 @@ impl<T: View> Feed<T> {
         // Looked at before the mailbox: what is pending when the informer stops is still told.
         let closed = self.subscriber.is_closed();
         loop {
-            if self.in_turn >= TURN && self.core.fanout.has_several() {
+            if self.in_turn >= TURN {
                 self.in_turn = 0;
                 // Wakes when everybody had a turn, connections too.
                 let _ = pin!(tokio::task::yield_now()).poll(context);
@@ -102,7 +102,6 @@ impl<T: View> Feed<T> {
             let turn = ready!(poll_proceed(context));
             let Some(notice) = self.subscriber.take() else { break };
             turn.made_progress();
-            self.in_turn += 1;
             if let Some(change) = self.tell(notice) {
                 return Poll::Ready(Some(change));
             }
@@ -178,10 +177,13 @@ impl<T: View> Feed<T> {
     fn read(&mut self, new: &Arc<Object>, told: Option<&Arc<Object>>) -> Result<Arc<T>, DecodeError> {
         let view = self.layout.view::<T>(new);
         if let Ok(view) = &view
-            && Arc::strong_count(view) == 1
-            && self.core.fanout.has_several()
+            && self.layout != Layout::Decoded
         {
-            self.core.recent.hold(view.clone());
+            let others = self.core.fanout.others();
+            // Whoever decodes is ahead of those who find it done, and waits for them.
+            if others > 0 && !self.core.recent.looked_at(view.clone(), others) {
+                self.in_turn += 1;
+            }
         }
         if view.is_err() {
             self.undecodable.insert(new.key().clone(), told.cloned());

@@ -110,9 +110,9 @@ impl Fanout {
         Told(state.subscribers.clone())
     }
 
-    /// Whether more than one subscription is told of each change.
-    pub(crate) fn has_several(&self) -> bool {
-        lock(&self.0).subscribers.len() > 1
+    /// How many subscriptions are told of each change beside one.
+    pub(crate) fn others(&self) -> usize {
+        lock(&self.0).subscribers.len().saturating_sub(1)
     }
 
     /// Everybody, for a look at something other than the mailbox.
