@@ -26,13 +26,13 @@ pub(crate) struct Feed<T> {
     /// Keys whose newest version cannot be read, with the last version that was told.
     undecodable: HashMap<ObjectKey, Option<Arc<Object>>>,
     resync: Option<Resync>,
-    /// Values decoded since the others could have their turn.
+    /// Values looked at since the others could have their turn.
     in_turn: usize,
 }
 
-/// So many values are decoded in a row, and the other subscriptions of the informer have their turn: a quarter of those that are
-/// held for them ([`Recent`]). Who finds them decoded goes on, so that those who are behind catch up.
-const TURN: usize = Recent::MOST / 4;
+/// So many values are looked at in a row, and the other subscriptions of the informer have their turn: few of those that are held
+/// for them ([`Recent`]), so that with a backlog too each value is decoded once.
+const TURN: usize = Recent::MOST / 16;
 
 /// A resync's timer, and the round under way.
 struct Resync {
@@ -180,8 +180,8 @@ impl<T: View> Feed<T> {
             && self.layout != Layout::Decoded
         {
             let others = self.core.fanout.others();
-            // Whoever decodes is ahead of those who find it done, and waits for them.
-            if others > 0 && !self.core.recent.looked_at(view.clone(), others) {
+            if others > 0 {
+                self.core.recent.looked_at(view.clone(), others);
                 self.in_turn += 1;
             }
         }

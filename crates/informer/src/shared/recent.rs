@@ -29,7 +29,7 @@ struct Entry {
 
 /// Subscriptions that are further apart decode again: one that is stuck, or of another type, holds no more than this. A decoded
 /// pod takes 33 KB and more.
-const MOST: usize = 64;
+const MOST: usize = 256;
 
 impl Recent {
     /// So many values at most.
