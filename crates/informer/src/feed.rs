@@ -1,5 +1,6 @@
 //! What one subscription is told: the mailbox, read as a type, filtered, with resyncs in between.
 
+use std::any::TypeId;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
@@ -107,6 +108,7 @@ impl<T: View> Feed<T> {
             }
         }
         self.in_turn = 0;
+        self.release();
         if closed {
             return Poll::Ready(None);
         }
@@ -177,7 +179,7 @@ impl<T: View> Feed<T> {
     fn read(&mut self, new: &Arc<Object>, told: Option<&Arc<Object>>) -> Result<Arc<T>, DecodeError> {
         let view = self.layout.view::<T>(new);
         if let Ok(view) = &view
-            && self.layout != Layout::Decoded
+            && self.decodes()
         {
             let others = self.core.fanout.others();
             if others > 0 {
@@ -191,6 +193,11 @@ impl<T: View> Feed<T> {
             self.undecodable.remove(new.key());
         }
         view
+    }
+
+    /// Whether a view is worth holding: not the object itself, nor what the object keeps.
+    fn decodes(&self) -> bool {
+        self.layout != Layout::Decoded && TypeId::of::<T>() != TypeId::of::<Object>()
     }
 
     fn wants_object(&self, object: &Arc<Object>) -> bool {
@@ -248,8 +255,20 @@ impl<T: View> Feed<T> {
     }
 }
 
+impl<T> Feed<T> {
+    /// What was decoded for others is not held any longer when all have been told everything.
+    fn release(&self) {
+        let recent = &self.core.recent;
+        if !recent.is_empty() && self.core.fanout.is_idle() {
+            recent.release();
+        }
+    }
+}
+
 impl<T> Drop for Feed<T> {
     fn drop(&mut self) {
         self.core.fanout.unsubscribe(&self.subscriber);
+        // It may have been the last one with something to be told.
+        self.release();
     }
 }

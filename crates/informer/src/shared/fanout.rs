@@ -115,6 +115,13 @@ impl Fanout {
         lock(&self.0).subscribers.len().saturating_sub(1)
     }
 
+    /// Whether nobody has anything to be told.
+    pub(crate) fn is_idle(&self) -> bool {
+        let subscribers = lock(&self.0).subscribers.clone();
+        // Who subscribed last is woken last: most likely to have something still.
+        subscribers.iter().rev().all(|subscriber| subscriber.with_mailbox(|mailbox| mailbox.backlog()) == 0)
+    }
+
     /// Everybody, for a look at something other than the mailbox.
     pub(super) fn everybody(&self) -> Told {
         Told(lock(&self.0).subscribers.clone())

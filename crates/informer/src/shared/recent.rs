@@ -27,8 +27,8 @@ struct Entry {
     left: usize,
 }
 
-/// Subscriptions that are further apart decode again: one that is stuck, or of another type, holds no more than this. A decoded
-/// pod takes 33 KB and more.
+/// Subscriptions that are further apart decode again, and one that is stuck holds no more than this. A decoded pod takes 33 KB
+/// and more.
 const MOST: usize = 256;
 
 impl Recent {
@@ -64,6 +64,20 @@ impl Recent {
         drop(dropped.map(|entry| entry.value));
         was_held
     }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        lock(&self.0).by_place.is_empty()
+    }
+
+    /// Holds nothing any more: those who have not looked never will, as they read another type, or had been told before.
+    pub(crate) fn release(&self) {
+        let held = {
+            let mut held = lock(&self.0);
+            held.order.clear();
+            std::mem::take(&mut held.by_place)
+        };
+        drop(held);
+    }
 }
 
 #[cfg(all(test, not(loom)))]
@@ -77,6 +91,16 @@ mod tests {
         let looks = [1, 2, 3].map(|_| recent.looked_at(value.clone(), 2));
         assert_eq!(looks, [false, true, true]);
         assert_eq!(Arc::strong_count(&value), 1);
+    }
+
+    #[test]
+    fn what_is_released_is_held_anew_when_it_is_looked_at_again() {
+        let recent = Recent::default();
+        let value: Arc<dyn Any + Send + Sync> = Arc::new(1);
+        assert!(!recent.looked_at(value.clone(), 2));
+        recent.release();
+        assert!(recent.is_empty() && Arc::strong_count(&value) == 1);
+        assert_eq!([1, 2, 3].map(|_| recent.looked_at(value.clone(), 2)), [false, true, true]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use futures_util::StreamExt;
-use informer::{Change, Handler, Informer, Object, WhenFull};
+use informer::{Change, Changes, Handler, Informer, Object, View, WhenFull};
 use serde::de::{Deserialize, Deserializer, IgnoredAny};
 use serde_json::json;
 
@@ -193,4 +193,59 @@ async fn h8_with_a_backlog_each_object_is_read_once_for_all_who_are_told() {
         soon(reader).await.unwrap();
     }
     assert_eq!(READ.load(Ordering::Relaxed), 1_000);
+}
+
+/// Counts how many there are.
+struct Alive;
+
+static ALIVE: AtomicUsize = AtomicUsize::new(0);
+
+impl<'de> Deserialize<'de> for Alive {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        IgnoredAny::deserialize(deserializer)?;
+        ALIVE.fetch_add(1, Ordering::SeqCst);
+        Ok(Self)
+    }
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        ALIVE.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Of the two who read the same type one comes late, and the third reads another.
+#[tokio::test(start_paused = true)]
+async fn h8_when_all_were_told_nothing_is_held_for_anybody() {
+    let keys: Vec<_> = (0..100).map(|number| format!("shop/{number}")).collect();
+    let (server, factory, raw) = live(&keys.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    let informer: Informer<Alive> = factory.informer_of(super::support::pods());
+    let mut unread = raw.changes().unwrap();
+    let mut changes = informer.changes().unwrap();
+    until_synced(&mut changes).await;
+    assert_eq!(ALIVE.load(Ordering::SeqCst), 100, "for the one who has not read");
+    until_synced(&mut unread).await;
+    settle_on(&mut unread).await;
+    assert_eq!(ALIVE.load(Ordering::SeqCst), 0);
+    let mut late = informer.changes().unwrap();
+    until_synced(&mut late).await;
+    settle_on(&mut late).await;
+    assert_eq!(ALIVE.load(Ordering::SeqCst), 0);
+    for key in &keys {
+        server.put("pods", key, json!({}));
+    }
+    caught_up(&server, &raw).await;
+    for _ in &keys {
+        next(&mut changes).await;
+    }
+    settle_on(&mut changes).await;
+    assert_eq!(ALIVE.load(Ordering::SeqCst), 100, "for those who have not read");
+    // The last ones to have something to be told are gone.
+    drop((late, unread));
+    assert_eq!(ALIVE.load(Ordering::SeqCst), 0);
+}
+
+/// Looks whether there is more to be told; there is not.
+async fn settle_on<T: View>(changes: &mut Changes<T>) {
+    assert!(futures_util::poll!(changes.next()).is_pending());
 }
