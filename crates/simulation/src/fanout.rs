@@ -5,7 +5,7 @@ use std::sync::Arc;
 use informer_core::mailbox::Notice;
 use informer_core::reader::{Expected, Reader};
 use informer_core::store::Snapshot;
-use informer_core::{Cache, Change, Delta, Index, Object, PlainStorage, ResourceVersion, Selector, Store};
+use informer_core::{Cache, Change, Delta, Index, Object, ResourceVersion, Selector, Storage, Store};
 
 use crate::invariant::{Invariant, Violation};
 use crate::plan::Reading;
@@ -19,6 +19,8 @@ pub(crate) struct Content {
     pub(crate) store: Store,
     pub(crate) cache: Cache,
     pub(crate) reader: Reader,
+    /// Where its objects are kept.
+    pub(crate) storage: Arc<dyn Storage>,
     pub(crate) subscriptions: Vec<Subscription>,
     synced: bool,
     pub(crate) doubts: Doubts,
@@ -68,12 +70,13 @@ impl Doubts {
 }
 
 impl Content {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(storage: Arc<dyn Storage>) -> Self {
         let store = Store::new();
         let pods = Expected { api_version: "v1".into(), kind: "Pod".into(), or_kind: None };
         Self {
             cache: store.cache(),
-            reader: Reader::new(store.cache(), Arc::new(PlainStorage), pods, None),
+            reader: Reader::new(store.cache(), storage.clone(), pods, None),
+            storage,
             store,
             subscriptions: Vec::new(),
             synced: false,

@@ -22,6 +22,7 @@ mod saving;
 mod served;
 mod server;
 mod shrink;
+mod storage;
 mod subscription;
 mod trace;
 mod truth;

@@ -35,6 +35,8 @@ pub struct Setup {
     pub by_hand: bool,
     /// How many bytes arrive at once where they flow by themselves.
     pub chunk: u16,
+    /// The cache keeps its objects packed, with a dictionary; otherwise as they came.
+    pub packed: bool,
     /// The server.
     pub server: ServerSetup,
     /// Subscriptions from before the start.

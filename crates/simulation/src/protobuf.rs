@@ -92,6 +92,11 @@ fn status(said: &Value) -> Vec<u8> {
     [texts.concat(), number(6, said["code"].as_u64().unwrap_or_default())].concat()
 }
 
+/// An object as a cache has it.
+pub(crate) fn object(said: &str) -> Option<Vec<u8>> {
+    Some(pod(&serde_json::from_str(said).ok()?))
+}
+
 /// The state that an object of the cache is in; `None` where it is not as any server's.
 pub(crate) fn read(object: &Object) -> Option<(Key, State)> {
     let key = Key::of(object.key().as_str())?;
@@ -102,7 +107,7 @@ pub(crate) fn read(object: &Object) -> Option<(Key, State)> {
     let state = State { uid, version, value };
     let said = crate::render::object(key, state, true);
     // To the byte, whichever way it came (L13).
-    (*object.bytes().ok()? == pod(&serde_json::from_str(&said).ok()?)).then_some((key, state))
+    (*object.bytes().ok()? == self::object(&said)?).then_some((key, state))
 }
 
 pub(crate) fn is_of(object: &Object) -> bool {

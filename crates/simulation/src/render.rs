@@ -10,6 +10,9 @@ use crate::truth::{Change, Key, Record, State, namespace};
 
 const KIND: &str = r#""kind":"Pod","apiVersion":"v1","#;
 
+/// What all objects have in common, so that packing them is worth it.
+const NOTE: &str = "kept by the simulation, in which every object says the same";
+
 /// An object; `typed` as watches and custom resources have it.
 pub(crate) fn object(key: Key, state: State, typed: bool) -> String {
     damaged(key, state, typed, None)
@@ -28,7 +31,7 @@ fn damaged(key: Key, state: State, typed: bool, spoil: Option<Spoil>) -> String 
     let app = label(value);
     let space = namespace(key.namespace());
     format!(
-        r#"{{{kind}"metadata":{{{name}"namespace":"{space}","uid":"{uid}","resourceVersion":{quote}{version}{quote},"labels":{{"app":"{app}"}}}},"spec":{{"v":{value}}}}}"#
+        r#"{{{kind}"metadata":{{{name}"namespace":"{space}","uid":"{uid}","resourceVersion":{quote}{version}{quote},"labels":{{"app":"{app}"}},"annotations":{{"note":"{NOTE}"}}}},"spec":{{"v":{value}}}}}"#
     )
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use informer_core::reflector::Resume;
 use informer_core::saved::{self, Saved};
 use informer_core::store::SourcePoint;
-use informer_core::{PlainStorage, Scope, SourceId};
+use informer_core::{Scope, SourceId};
 
 use crate::client::Client;
 use crate::fanout::{Content, Doubts};
@@ -81,7 +81,7 @@ impl File {
         content: &mut Content,
         namespaces: &[Option<u8>],
     ) -> Result<Vec<Beginning>, Violation> {
-        let Saved { sources, objects } = saved::load(&self.bytes[..], &[], LONGEST, &PlainStorage)
+        let Saved { sources, objects } = saved::load(&self.bytes[..], &[], LONGEST, &*content.storage)
             .map_err(|error| Invariant::Saved.violated(error.to_string()))?;
         let points: Vec<_> = namespaces
             .iter()

@@ -80,7 +80,7 @@ impl Shrinking<'_> {
 
     /// Each unusual setting back to what is usual.
     fn simplify_setup(&mut self) {
-        let simpler: [fn(&mut Plan); 15] = [
+        let simpler: [fn(&mut Plan); 16] = [
             |plan| plan.setup.readers.clear(),
             |plan| plan.setup.readers.truncate(1),
             |plan| plan.setup.by_namespace = false,
@@ -89,6 +89,7 @@ impl Shrinking<'_> {
             |plan| plan.setup.internal_error_retry = false,
             |plan| plan.setup.by_hand = false,
             |plan| plan.setup.chunk = 4096,
+            |plan| plan.setup.packed = false,
             |plan| plan.setup.server.objects = 0,
             |plan| plan.setup.server.lag = 0,
             |plan| plan.setup.server.late_end = false,

@@ -14,6 +14,7 @@ use crate::plan::{Plan, Setup, Start, Step};
 use crate::render;
 use crate::saving::{Beginning, File};
 use crate::server::Server;
+use crate::storage;
 use crate::trace::Trace;
 use crate::truth::{Key, NAMESPACES};
 
@@ -45,7 +46,7 @@ impl<'a> World<'a> {
             seed: plan.seed,
             now: Time::ZERO,
             server,
-            content: Content::new(),
+            content: Content::new(storage::of(&setup)),
             clients: Vec::new(),
             trace,
             reflectors: 0,
@@ -64,7 +65,7 @@ impl<'a> World<'a> {
 
     /// A new informer.
     fn start(&mut self, start: Start) -> Result<(), Violation> {
-        self.content = Content::new();
+        self.content = Content::new(storage::of(&self.setup));
         self.clients.clear();
         for reading in self.setup.readers.clone() {
             self.content.subscribe(reading);

@@ -51,6 +51,7 @@ impl Draw {
             internal_error_retry: self.one_in(3),
             by_hand: self.one_in(4),
             chunk: self.chunk(),
+            packed: self.random.bool(),
             server: self.server(),
             readers,
         }
