@@ -35,6 +35,8 @@ pub struct Arguments {
 #[derive(Clone, Copy, ValueEnum)]
 pub enum View {
     Typed,
+    /// A type of the fields that this program looks at
+    Declared,
     Dynamic,
     Metadata,
 }

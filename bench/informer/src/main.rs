@@ -31,6 +31,7 @@ async fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let result = match arguments.view {
         View::Typed => run::<Pod>(&arguments).await,
+        View::Declared => run::<view::Declared>(&arguments).await,
         View::Dynamic => run::<DynamicObject>(&arguments).await,
         View::Metadata => run::<PartialObjectMeta<DynamicObject>>(&arguments).await,
     };

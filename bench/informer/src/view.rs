@@ -6,6 +6,7 @@ use informer::{Informer, ResourceType, SharedInformerFactory, View};
 use k8s_openapi::api::core::v1::Pod;
 use kube_core::DynamicObject;
 use kube_core::metadata::{ObjectMeta, PartialObjectMeta};
+use serde::Deserialize;
 
 pub trait Measured: View {
     fn informer(factory: &SharedInformerFactory, resource: ResourceType) -> Informer<Self>;
@@ -63,6 +64,55 @@ impl Measured for DynamicObject {
     fn images(&self) -> Option<Vec<&str>> {
         let containers = self.data["spec"]["containers"].as_array().into_iter().flatten();
         Some(containers.map(|container| container["image"].as_str().unwrap_or_default()).collect())
+    }
+}
+
+/// What this program looks at, and no more.
+#[derive(Deserialize)]
+pub struct Declared {
+    metadata: ObjectMeta,
+    spec: Option<DeclaredSpec>,
+    status: Option<DeclaredStatus>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DeclaredSpec {
+    node_name: Option<String>,
+    containers: Vec<DeclaredContainer>,
+}
+
+#[derive(Deserialize)]
+struct DeclaredContainer {
+    image: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct DeclaredStatus {
+    #[serde(rename = "podIP")]
+    pod_ip: Option<String>,
+}
+
+impl Measured for Declared {
+    fn informer(factory: &SharedInformerFactory, resource: ResourceType) -> Informer<Self> {
+        factory.informer_of(resource)
+    }
+
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn node(&self) -> Option<&str> {
+        self.spec.as_ref()?.node_name.as_deref()
+    }
+
+    fn ip(&self) -> Option<&str> {
+        self.status.as_ref()?.pod_ip.as_deref()
+    }
+
+    fn images(&self) -> Option<Vec<&str>> {
+        let containers = self.spec.iter().flat_map(|spec| &spec.containers);
+        Some(containers.map(|container| container.image.as_deref().unwrap_or_default()).collect())
     }
 }
 

@@ -65,7 +65,7 @@ impl Library {
         }
     }
 
-    /// This client, with a view: `typed`, `dynamic` or `metadata`.
+    /// This client, with a view: `typed`, `dynamic` or `metadata`; ours also `declared`.
     pub(crate) fn view(self, view: &str) -> Setup {
         Setup { client: self, name: view.to_owned(), arguments: vec!["--view".to_owned(), view.to_owned()] }
     }

@@ -12,6 +12,7 @@ pub(in crate::bench) const CPU: &str = "CPU per update";
 const MOST: usize = 8_000;
 
 pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
+    one(bench, &Library::Informer.view("declared").with(&["--subscriptions", "1"]))?;
     for view in ["typed", "dynamic"] {
         for client in Library::ALL {
             one(bench, &client.view(view).with(&["--subscriptions", "1"]))?;
