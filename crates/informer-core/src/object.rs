@@ -196,6 +196,11 @@ impl Object {
         })
     }
 
+    /// How long [`Object::bytes`] are, without reading them; of bytes that a storage keeps elsewhere, what is held for them. O(1).
+    pub fn size(&self) -> usize {
+        self.stored.length()
+    }
+
     /// The whole object as JSON.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ use tokio::task::coop::poll_proceed;
 use tokio::time::Sleep;
 
 use crate::change::{Change, Deleted, Previous};
-use crate::shared::{Core, Recent, Subscriber};
+use crate::shared::{Core, Reader, Subscriber, WINDOW};
 use crate::subscribe::{Filter, Subscribe};
 use crate::{Error, Layout};
 
@@ -23,17 +23,19 @@ pub(crate) struct Feed<T> {
     core: Arc<Core>,
     layout: Layout,
     subscriber: Arc<Subscriber>,
+    /// Where decoding is worth sharing: not of the object itself, nor of what the object keeps.
+    reader: Option<Reader>,
     filter: Option<Filter<T>>,
     /// Keys whose newest version cannot be read, with the last version that was told.
     undecodable: HashMap<ObjectKey, Option<Arc<Object>>>,
     resync: Option<Resync>,
-    /// Values looked at since the others could have their turn.
-    in_turn: usize,
+    /// What was looked at since the others could have their turn.
+    in_turn: u64,
 }
 
-/// So many values are looked at in a row, and the other subscriptions of the informer have their turn: few of those that are held
-/// for them ([`Recent`]), so that with a backlog too each value is decoded once.
-const TURN: usize = Recent::MOST / 16;
+/// So much is looked at in a row, and the other subscriptions of the informer have their turn: little of what is held for them,
+/// so that with a backlog too each value is decoded once.
+const TURN: u64 = WINDOW / 16;
 
 /// A resync's timer, and the round under way.
 struct Resync {
@@ -67,7 +69,9 @@ impl<T: View> Feed<T> {
         let resync =
             resync.map(|period| Resync { period, timer: Box::pin(tokio::time::sleep(period)), round: None });
         let layout = informer.layout();
-        Ok(Self { core, layout, subscriber, filter, undecodable: HashMap::new(), resync, in_turn: 0 })
+        let shares = layout != Layout::Decoded && TypeId::of::<T>() != TypeId::of::<Object>();
+        let reader = shares.then(|| core.recent.join::<T>());
+        Ok(Self { core, layout, subscriber, reader, filter, undecodable: HashMap::new(), resync, in_turn: 0 })
     }
 
     pub(crate) fn subscriber(&self) -> &Arc<Subscriber> {
@@ -156,7 +160,7 @@ impl<T: View> Feed<T> {
                 self.undecodable.remove(last.key());
                 let Some(told) = told else { return Ok(None) };
                 // The deletion itself must not be lost.
-                let (object, view) = match self.layout.view(&last) {
+                let (object, view) = match self.look(&last) {
                     Ok(view) => (last, view),
                     Err(_) => (told.clone(), self.layout.view(&told)?),
                 };
@@ -177,16 +181,7 @@ impl<T: View> Feed<T> {
 
     /// The newest version of a key. Where it cannot be read, `told` is remembered for as long as that is so.
     fn read(&mut self, new: &Arc<Object>, told: Option<&Arc<Object>>) -> Result<Arc<T>, DecodeError> {
-        let view = self.layout.view::<T>(new);
-        if let Ok(view) = &view
-            && self.decodes()
-        {
-            let others = self.core.fanout.others();
-            if others > 0 {
-                self.core.recent.looked_at(view.clone(), others);
-                self.in_turn += 1;
-            }
-        }
+        let view = self.look(new);
         if view.is_err() {
             self.undecodable.insert(new.key().clone(), told.cloned());
         } else if !self.undecodable.is_empty() {
@@ -195,9 +190,13 @@ impl<T: View> Feed<T> {
         view
     }
 
-    /// Whether a view is worth holding: not the object itself, nor what the object keeps.
-    fn decodes(&self) -> bool {
-        self.layout != Layout::Decoded && TypeId::of::<T>() != TypeId::of::<Object>()
+    /// What all subscriptions are told of: decoded by one of them.
+    fn look(&mut self, object: &Arc<Object>) -> Result<Arc<T>, DecodeError> {
+        let view = self.layout.view::<T>(object)?;
+        if let Some(reader) = &self.reader {
+            self.in_turn += self.core.recent.looked_at(reader, view.clone(), object.size());
+        }
+        Ok(view)
     }
 
     fn wants_object(&self, object: &Arc<Object>) -> bool {
@@ -268,6 +267,9 @@ impl<T> Feed<T> {
 impl<T> Drop for Feed<T> {
     fn drop(&mut self) {
         self.core.fanout.unsubscribe(&self.subscriber);
+        if let Some(reader) = &self.reader {
+            self.core.recent.leave(reader);
+        }
         // It may have been the last one with something to be told.
         self.release();
     }

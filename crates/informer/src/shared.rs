@@ -38,7 +38,7 @@ pub(crate) use life::Life;
 pub(crate) use progress::Progress;
 pub(crate) use quarantine::Quarantine;
 pub use quarantine::Quarantined;
-pub(crate) use recent::Recent;
+pub(crate) use recent::{Reader, Recent, WINDOW};
 
 /// What of each object is fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

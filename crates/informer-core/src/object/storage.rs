@@ -122,6 +122,15 @@ impl Stored {
         }
     }
 
+    /// How many bytes there are; where something else has them, how many it holds.
+    pub(super) fn length(&self) -> usize {
+        match &self.0 {
+            Form::Plain(bytes) => bytes.len(),
+            Form::Packed { length, .. } => *length as usize,
+            Form::Other(bytes) => bytes.held_bytes(),
+        }
+    }
+
     /// The bytes of memory that this holds beside itself.
     pub fn held_bytes(&self) -> usize {
         match &self.0 {

@@ -110,11 +110,6 @@ impl Fanout {
         Told(state.subscribers.clone())
     }
 
-    /// How many subscriptions are told of each change beside one.
-    pub(crate) fn others(&self) -> usize {
-        lock(&self.0).subscribers.len().saturating_sub(1)
-    }
-
     /// Whether nobody has anything to be told.
     pub(crate) fn is_idle(&self) -> bool {
         let subscribers = lock(&self.0).subscribers.clone();

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use futures_util::StreamExt;
-use informer::{Change, Changes, Handler, Informer, Object, View, WhenFull};
+use informer::{Change, Changes, Handler, Informer, Object, Previous, View, WhenFull};
 use serde::de::{Deserialize, Deserializer, IgnoredAny};
 use serde_json::json;
 
@@ -166,71 +166,126 @@ async fn h8_a_long_backlog_does_not_keep_the_thread() {
     other.abort();
 }
 
-/// Counts how often one is read.
-struct Counted;
+/// Counts how often one is read, and how many there are; each test its own.
+struct Counted<const TEST: usize>;
 
-static READ: AtomicUsize = AtomicUsize::new(0);
+static READ: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
+static ALIVE: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
 
-impl<'de> Deserialize<'de> for Counted {
+impl<const TEST: usize> Counted<TEST> {
+    fn read() -> usize {
+        READ[TEST].load(Ordering::SeqCst)
+    }
+
+    fn alive() -> usize {
+        ALIVE[TEST].load(Ordering::SeqCst)
+    }
+}
+
+impl<'de, const TEST: usize> Deserialize<'de> for Counted<TEST> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        READ.fetch_add(1, Ordering::Relaxed);
-        IgnoredAny::deserialize(deserializer).map(|_| Self)
+        IgnoredAny::deserialize(deserializer)?;
+        READ[TEST].fetch_add(1, Ordering::SeqCst);
+        ALIVE[TEST].fetch_add(1, Ordering::SeqCst);
+        Ok(Self)
+    }
+}
+
+impl<const TEST: usize> Drop for Counted<TEST> {
+    fn drop(&mut self) {
+        ALIVE[TEST].fetch_sub(1, Ordering::SeqCst);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn h8_with_a_backlog_each_object_is_read_once_for_all_who_are_told() {
     let keys: Vec<_> = (0..1_000).map(|number| format!("shop/{number}")).collect();
-    let (_server, factory, _informer) = live(&keys.iter().map(String::as_str).collect::<Vec<_>>()).await;
-    let informer: Informer<Counted> = factory.informer_of(super::support::pods());
+    let (server, factory, _informer) = live(&keys.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    let informer: Informer<Counted<0>> = factory.informer_of(super::support::pods());
     // One of them is not told anything, and looks at all the same.
     let subscriptions = [0, 1, 2].map(|wanted| informer.subscribe().filter(move |_| wanted > 0).changes());
     let readers = subscriptions.map(|changes| {
         let mut changes = changes.unwrap();
-        tokio::spawn(async move { while !matches!(changes.next().await, Some(Change::Synced)) {} })
+        tokio::spawn(async move {
+            while !matches!(changes.next().await, Some(Change::Synced)) {}
+            changes
+        })
+    });
+    let mut told = Vec::new();
+    for reader in readers {
+        told.push(soon(reader).await.unwrap());
+    }
+    assert_eq!(Counted::<0>::read(), 1_000);
+    // Whoever has no filter reads what is gone as well.
+    let mut deletions = [informer.changes().unwrap(), informer.changes().unwrap()];
+    for changes in &mut deletions {
+        until_synced(changes).await;
+    }
+    drop(told);
+    let before = Counted::<0>::read();
+    for key in &keys {
+        server.delete("pods", key);
+    }
+    caught_up(&server, &informer).await;
+    let readers = deletions.map(|mut changes| {
+        tokio::spawn(async move {
+            for _ in 0..1_000 {
+                assert!(matches!(changes.next().await, Some(Change::Deleted(_))));
+            }
+        })
     });
     for reader in readers {
         soon(reader).await.unwrap();
     }
-    assert_eq!(READ.load(Ordering::Relaxed), 1_000);
+    assert_eq!(Counted::<0>::read() - before, 1_000);
 }
 
-/// Counts how many there are.
-struct Alive;
-
-static ALIVE: AtomicUsize = AtomicUsize::new(0);
-
-impl<'de> Deserialize<'de> for Alive {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        IgnoredAny::deserialize(deserializer)?;
-        ALIVE.fetch_add(1, Ordering::SeqCst);
-        Ok(Self)
+/// Begins its first call and never ends it, and one beside it does not.
+#[tokio::test(start_paused = true)]
+async fn h8_what_is_held_for_a_reader_that_does_not_read_is_bounded() {
+    type Pod = Counted<2>;
+    struct Reads(Arc<AtomicUsize>, bool);
+    impl Handler<Pod> for Reads {
+        async fn on_update(&mut self, _: Previous<Pod>, _: Arc<Pod>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+            if self.1 {
+                std::future::pending().await
+            }
+        }
     }
-}
-
-impl Drop for Alive {
-    fn drop(&mut self) {
-        ALIVE.fetch_sub(1, Ordering::SeqCst);
+    let (server, factory, _informer) = live(&["shop/a"]).await;
+    let informer: Informer<Pod> = factory.informer_of(super::support::pods());
+    let told = [(); 2].map(|()| Arc::<AtomicUsize>::default());
+    let _stuck = informer.add_handler(Reads(told[0].clone(), true)).unwrap();
+    let _other = informer.add_handler(Reads(told[1].clone(), false)).unwrap();
+    let mut most = 0;
+    for update in 1..=1_000 {
+        server.put("pods", "shop/a", json!({}));
+        until("it was told", || told[1].load(Ordering::SeqCst) == update).await;
+        most = most.max(Pod::alive());
     }
+    assert_eq!(told[0].load(Ordering::SeqCst), 1);
+    assert!((200..300).contains(&most), "{most}");
+    assert!(Pod::alive() < 5, "{} are held for one that has not looked for so long", Pod::alive());
 }
 
-/// Of the two who read the same type one comes late, and the third reads another.
 #[tokio::test(start_paused = true)]
 async fn h8_when_all_were_told_nothing_is_held_for_anybody() {
     let keys: Vec<_> = (0..100).map(|number| format!("shop/{number}")).collect();
     let (server, factory, raw) = live(&keys.iter().map(String::as_str).collect::<Vec<_>>()).await;
-    let informer: Informer<Alive> = factory.informer_of(super::support::pods());
-    let mut unread = raw.changes().unwrap();
+    let informer: Informer<Counted<1>> = factory.informer_of(super::support::pods());
+    let mut unread = informer.changes().unwrap();
     let mut changes = informer.changes().unwrap();
     until_synced(&mut changes).await;
-    assert_eq!(ALIVE.load(Ordering::SeqCst), 100, "for the one who has not read");
+    assert_eq!(Counted::<1>::alive(), 100, "for the one who has not read");
     until_synced(&mut unread).await;
     settle_on(&mut unread).await;
-    assert_eq!(ALIVE.load(Ordering::SeqCst), 0);
+    assert_eq!(Counted::<1>::alive(), 0);
+    // Who comes late reads what the others have been told before.
     let mut late = informer.changes().unwrap();
     until_synced(&mut late).await;
     settle_on(&mut late).await;
-    assert_eq!(ALIVE.load(Ordering::SeqCst), 0);
+    assert_eq!(Counted::<1>::alive(), 0);
     for key in &keys {
         server.put("pods", key, json!({}));
     }
@@ -239,10 +294,11 @@ async fn h8_when_all_were_told_nothing_is_held_for_anybody() {
         next(&mut changes).await;
     }
     settle_on(&mut changes).await;
-    assert_eq!(ALIVE.load(Ordering::SeqCst), 100, "for those who have not read");
-    // The last ones to have something to be told are gone.
-    drop((late, unread));
-    assert_eq!(ALIVE.load(Ordering::SeqCst), 0);
+    assert_eq!(Counted::<1>::alive(), 100, "for those who have not read");
+    drop(late);
+    assert_eq!(Counted::<1>::alive(), 100, "for the one who has not read");
+    drop(unread);
+    assert_eq!(Counted::<1>::alive(), 0);
 }
 
 /// Looks whether there is more to be told; there is not.
