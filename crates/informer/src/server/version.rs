@@ -58,15 +58,21 @@ const SILENT_FOR: Duration = Duration::from_secs(60);
 /// An answer is a few hundred bytes.
 const LIMIT: usize = 64 * 1024;
 
+/// Whoever gives up sooner had other reasons than a server that does not answer: it was stopped.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// A question under way. One that is given up, by whoever waits for what comes after it, was not answered either.
-struct Question<'a>(&'a KnownRelease);
+struct Question<'a> {
+    known: &'a KnownRelease,
+    asked: Instant,
+}
 
 impl KnownRelease {
     /// The release, asked for unless it was in the last seconds. Takes ten seconds at most.
     ///
     /// # Cancel safety
     ///
-    /// Safe: who gives up lets nobody ask again for a minute.
+    /// Safe. Who gives up after more than a second lets nobody ask again for a minute; sooner, the next one asks.
     pub(super) async fn get(&self, transport: &dyn Transport) -> Release {
         if let Some(release) = self.recent() {
             return release;
@@ -80,7 +86,7 @@ impl KnownRelease {
                     return known.release;
                 }
             }
-            let question = Question(self);
+            let question = Question { known: self, asked: Instant::now() };
             let answer = ask(transport).await;
             std::mem::forget(question);
             match answer {
@@ -122,7 +128,9 @@ impl KnownRelease {
 
 impl Drop for Question<'_> {
     fn drop(&mut self) {
-        self.0.unanswered(Some(Instant::now() + SILENT_FOR));
+        if self.asked.elapsed() > PATIENCE {
+            self.known.unanswered(Some(Instant::now() + SILENT_FOR));
+        }
     }
 }
 

@@ -111,6 +111,24 @@ async fn a_version_that_never_comes_delays_nothing_twice() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_stops_while_the_version_is_asked_for_leaves_the_question_to_others() {
+    let server = Server::new();
+    server.hold("version");
+    let factory = factory(&server);
+    let first = factory.with_labels("a=b").informer_of::<Object>(pods());
+    first.start();
+    until("the version is asked for", || server.count("GET /version") == 1).await;
+    let second = factory.informer_of::<Object>(pods());
+    second.start();
+    settle().await;
+    drop(first);
+    until("it is asked for again", || server.count("GET /version") == 2).await;
+    server.release("version");
+    soon(second.wait_for_sync(LONG)).await.unwrap();
+    assert_eq!(server.accepted(), "application/vnd.kubernetes.protobuf,application/json");
+}
+
+#[tokio::test(start_paused = true)]
 async fn w12_a_version_that_never_comes_does_not_use_up_the_time_of_each_answer() {
     let server = Server::new();
     server.put("pods", "shop/a", json!({}));
