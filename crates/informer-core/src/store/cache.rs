@@ -165,7 +165,7 @@ impl Cache {
     /// what the allocator gives (contract C10). Not counted are older versions that somebody holds, decoded values, and
     /// what objects share in their storage ([`Storage::shared_bytes`](crate::Storage::shared_bytes)).
     ///
-    /// O(number of objects / 75 + number of index values); no lock is held meanwhile.
+    /// O(number of objects / 75 + number of index values); no lock is held meanwhile but for a moment per index.
     pub fn held_bytes(&self) -> usize {
         let state = self.shared.read().clone();
         state.held_bytes + state.table_bytes()

@@ -65,12 +65,14 @@ pub(super) struct IndexCore {
     books: Mutex<Books>,
 }
 
-/// The writer's own records. Nobody else locks them once the index is installed.
+/// The writer's own records. Once the index is installed somebody else locks them for a moment only, to ask what they take.
 #[derive(Default)]
 struct Books {
     free_numbers: Vec<u32>,
     /// By slot: the numbers of the values that its object was filed under.
     filed: Vec<Numbers>,
+    /// What those take that are not in place.
+    filed_bytes: usize,
 }
 
 /// An index within one state of the store.
@@ -174,7 +176,8 @@ impl IndexEntry {
     /// The bytes of memory that the index takes; of values that are no texts, without what they refer to. O(number of
     /// values).
     pub(super) fn held_bytes(&self) -> usize {
-        self.core.books().held_bytes() + self.values.held_bytes()
+        let books = self.core.books().held_bytes();
+        books + self.values.held_bytes()
     }
 
     pub(super) fn new(core: Arc<IndexCore>) -> Self {
@@ -281,13 +284,11 @@ impl IndexEntry {
 }
 
 impl Books {
+    /// O(1): the writer waits meanwhile.
     fn held_bytes(&self) -> usize {
-        let many = |numbers: &Numbers| match numbers {
-            Numbers::None | Numbers::One(_) => 0,
-            Numbers::Many(numbers) => allocated(size_of_val(&**numbers)),
-        };
-        let filed = self.filed.iter().map(many).sum::<usize>();
-        self.filed.capacity() * size_of::<Numbers>() + self.free_numbers.capacity() * size_of::<u32>() + filed
+        let lists =
+            self.filed.capacity() * size_of::<Numbers>() + self.free_numbers.capacity() * size_of::<u32>();
+        lists + self.filed_bytes
     }
 
     fn filed(&self, slot: u32) -> Numbers {
@@ -300,6 +301,8 @@ impl Books {
             self.filed.resize(slot + 1, Numbers::None);
         }
         if let Some(filed) = self.filed.get_mut(slot) {
+            self.filed_bytes += numbers.held_bytes();
+            self.filed_bytes -= filed.held_bytes();
             *filed = numbers;
         }
     }
@@ -329,6 +332,14 @@ impl Numbers {
             Self::None => &[],
             Self::One(number) => std::slice::from_ref(number),
             Self::Many(numbers) => numbers,
+        }
+    }
+
+    /// Beside itself.
+    fn held_bytes(&self) -> usize {
+        match self {
+            Self::None | Self::One(_) => 0,
+            Self::Many(numbers) => allocated(size_of_val(&**numbers)),
         }
     }
 
