@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,9 +30,10 @@ func reads(limit time.Duration, objects int) (event, error) {
 	random := rand.New(rand.NewPCG(1, 1))
 	draw := func() int { return random.IntN(objects) }
 
+	means := r.means(limit, draw)
 	// As far as it is filled; a full one makes room for the next.
 	filling, next := newPodIndexer(), 0
-	means := map[string]float64{
+	for name, mean := range map[string]float64{
 		"add": meanOf(limit, func() {
 			if next == objects {
 				filling, next = newPodIndexer(), 0
@@ -39,28 +41,59 @@ func reads(limit time.Duration, objects int) (event, error) {
 			_ = filling.Add(r.pods[next])
 			next++
 		}),
-		"get":          meanOf(limit, func() { _, _, _ = r.indexer.GetByKey(r.keys[draw()]) }),
-		"indexOne":     meanOf(limit, func() { _, _ = r.indexer.ByIndex("ip", r.pods[draw()].Status.PodIP) }),
-		"indexHundred": meanOf(limit, func() { _, _ = r.indexer.ByIndex("node", r.pods[draw()].Spec.NodeName) }),
-		"list":         meanOf(limit, func() { _, _ = r.lister.List(labels.Everything()) }),
-		"selector":     meanOf(limit, func() { _, _ = r.lister.List(appSeven) }),
-		"update":       meanOf(limit, func() { _ = r.indexer.Update(r.newer(draw())) }),
+		"update": meanOf(limit, func() { _ = r.indexer.Update(r.newer(draw())) }),
+	} {
+		means[name] = mean
 	}
+	besideWriter := r.besideWriter(func() map[string]float64 { return r.means(limit, draw) })
 	slowest, updates := r.slowestGet(3 * limit)
+	if err := r.check(); err != nil {
+		return nil, err
+	}
 	return event{
 		"nanoseconds":                      means,
+		"nanosecondsBesideWriter":          besideWriter,
 		"slowestGetNanoseconds":            slowest.get.Nanoseconds(),
 		"slowestUnpreemptedGetNanoseconds": slowest.unpreemptedGet.Nanoseconds(),
 		"updatesMeanwhile":                 updates,
 	}, nil
 }
 
+// means are of the operations that change nothing.
+func (r *reading) means(limit time.Duration, draw func() int) map[string]float64 {
+	return map[string]float64{
+		"get":          meanOf(limit, func() { _, _, _ = r.indexer.GetByKey(r.keys[draw()]) }),
+		"indexOne":     meanOf(limit, func() { _, _ = r.indexer.ByIndex("ip", r.addresses[draw()]) }),
+		"indexHundred": meanOf(limit, func() { _, _ = r.indexer.ByIndex("node", r.nodes[draw()]) }),
+		"list":         meanOf(limit, func() { _, _ = r.lister.List(labels.Everything()) }),
+		"selector":     meanOf(limit, func() { _, _ = r.lister.List(appSeven) }),
+	}
+}
+
+// besideWriter measures while a goroutine updates random pods.
+func (r *reading) besideWriter(measure func() map[string]float64) map[string]float64 {
+	var isOver atomic.Bool
+	var writer sync.WaitGroup
+	random := rand.New(rand.NewPCG(3, 2))
+	writer.Go(func() {
+		for !isOver.Load() {
+			_ = r.indexer.Update(r.newer(random.IntN(len(r.pods))))
+		}
+	})
+	means := measure()
+	isOver.Store(true)
+	writer.Wait()
+	return means
+}
+
 var appSeven = labels.SelectorFromSet(labels.Set{"app": "app-7"})
 
 // reading is a cache full of pods, and what to ask it for.
 type reading struct {
-	pods    []*v1.Pod
-	keys    []string
+	pods []*v1.Pod
+	// Made for themselves, so that asking looks at no pod.
+	keys, addresses, nodes []string
+
 	indexer cache.Indexer
 	lister  corev1.PodLister
 	version uint64
@@ -73,6 +106,8 @@ func newReading(objects int) *reading {
 		pod := smallPod(i)
 		r.pods = append(r.pods, pod)
 		r.keys = append(r.keys, pod.Namespace+"/"+pod.Name)
+		r.addresses = append(r.addresses, strings.Clone(pod.Status.PodIP))
+		r.nodes = append(r.nodes, strings.Clone(pod.Spec.NodeName))
 		_ = r.indexer.Add(pod)
 	}
 	return r
@@ -116,16 +151,19 @@ func (r *reading) newer(i int) *v1.Pod {
 
 // check compares the answers that are timed with what was put in.
 func (r *reading) check() error {
-	last := len(r.pods) - 1
-	_, exists, _ := r.indexer.GetByKey(r.keys[last])
-	one, _ := r.indexer.ByIndex("ip", r.pods[last].Status.PodIP)
+	exists, one := true, 0
+	for i, key := range r.keys {
+		_, exist, _ := r.indexer.GetByKey(key)
+		hits, _ := r.indexer.ByIndex("ip", r.addresses[i])
+		exists, one = exists && exist, max(one, len(hits))
+	}
 	hundred, _ := r.indexer.ByIndex("node", "node-0")
 	all, _ := r.lister.List(labels.Everything())
 	selected, _ := r.lister.List(appSeven)
-	if !exists || len(one) != 1 || len(hundred) != r.inGroup(0) ||
+	if !exists || one != 1 || len(hundred) != r.inGroup(0) ||
 		len(all) != len(r.pods) || len(selected) != r.inGroup(7) {
 		return fmt.Errorf("wrong answers: get %t, index %d and %d, list %d, selector %d",
-			exists, len(one), len(hundred), len(all), len(selected))
+			exists, one, len(hundred), len(all), len(selected))
 	}
 	return nil
 }

@@ -1,5 +1,7 @@
 //! What the server has, in a number: the checksums of `bench/PROTOCOL.md`, from lists in pages.
 
+use std::collections::BTreeSet;
+
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -41,6 +43,7 @@ struct Metadata {
 /// Of resources given as `GROUP/VERSION/PLURAL/KIND`.
 pub async fn of(server: &Server, resources: &[String]) -> Result<Value, Failure> {
     let (mut objects, mut checksum, mut content) = (0, 0_u64, 0_u64);
+    let mut nodes = BTreeSet::new();
     for resource in resources {
         let has_content = resource == PODS;
         let path = path(resource).ok_or_else(|| format!("{resource:?} is no resource"))?;
@@ -51,7 +54,10 @@ pub async fn of(server: &Server, resources: &[String]) -> Result<Value, Failure>
             objects += list.items.len();
             for item in &list.items {
                 checksum = checksum.wrapping_add(identity(item));
-                content = content.wrapping_add(if has_content { pod(item) } else { 0 });
+                if has_content {
+                    content = content.wrapping_add(pod(item));
+                    nodes.extend(item.spec["nodeName"].as_str().map(str::to_owned));
+                }
             }
             token = list.metadata.token;
             if token.is_empty() {
@@ -64,6 +70,7 @@ pub async fn of(server: &Server, resources: &[String]) -> Result<Value, Failure>
         "objects": objects,
         "checksum": format!("{checksum:016x}"),
         "content": format!("{content:016x}"),
+        "nodes": nodes.len(),
     }))
 }
 

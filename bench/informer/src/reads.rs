@@ -4,7 +4,7 @@ mod slowest;
 
 use std::hint::black_box;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -29,6 +29,8 @@ struct Pods {
     by_node: Index<Pod, String>,
     by_ip: Index<Pod, String>,
     count: usize,
+    /// The last that a pod got.
+    version: AtomicUsize,
 }
 
 pub async fn measure(count: usize, time: Duration) -> Result<Value, Failure> {
@@ -45,14 +47,18 @@ pub async fn measure(count: usize, time: Duration) -> Result<Value, Failure> {
     let by_ip = informer.add_index(|pod: &Pod| pod.status.as_ref().and_then(|status| status.pod_ip.clone()));
     factory.start();
     factory.wait_for_sync(LIMIT).await?;
-    let pods = Arc::new(Pods { informer, by_node, by_ip, count });
+    let pods = Arc::new(Pods { informer, by_node, by_ip, count, version: AtomicUsize::new(count) });
     // Not on this thread, which drives the informer.
     let reader = tokio::task::spawn_blocking(move || {
-        let alone = pods.alone(time)?;
+        pods.check()?;
+        let alone = pods.means(time);
+        let beside_writer = pods.beside_writer(time, &events)?;
         let (slowest, updates) = pods.beside_others(time * 3, &events)?;
+        pods.check()?;
         Ok::<_, Failure>(json!({
             "event": "reads",
             "nanoseconds": alone,
+            "nanosecondsBesideWriter": beside_writer,
             "slowestGetNanoseconds": slowest.get.as_nanos() as u64,
             "slowestUnpreemptedGetNanoseconds": slowest.unpreempted_get.as_nanos() as u64,
             "updatesMeanwhile": updates,
@@ -64,51 +70,79 @@ pub async fn measure(count: usize, time: Duration) -> Result<Value, Failure> {
 }
 
 impl Pods {
-    fn alone(&self, time: Duration) -> Result<Value, Failure> {
+    /// Compares the answers that are timed with what there is. Decodes each pod, which stays so.
+    fn check(&self) -> Result<(), Failure> {
         let lister = self.informer.lister();
-        // Decodes each, which stays so.
         let all = lister.list()?.len();
-        let chosen = lister.labels(SELECTOR)?;
-        let selected = chosen.list()?.len();
+        let is_found = |index: &usize| {
+            let name = format!("pod-{index}");
+            let is_it = |pod: &Pod| pod.metadata.name.as_deref() == Some(&name);
+            let hits = self.by_ip.get(&ip(*index));
+            let is_by_ip = hits.len() == 1 && hits.iter().flatten().all(|pod| is_it(pod));
+            lister.get(&key(*index)).is_ok_and(|pod| is_it(&pod)) && is_by_ip
+        };
+        let found = (0..self.count).filter(is_found).count();
+        let selected = lister.labels(SELECTOR)?.list()?.len();
         let on_node = self.by_node.get(&node(7)).len();
-        if all != self.count || selected != 100.min(self.count) || on_node != selected {
-            return Err(format!("{all} pods, {selected} selected, {on_node} on a node").into());
+        let group = self.count.saturating_sub(700).min(100);
+        if [all, found, selected, on_node] == [self.count, self.count, group, group] {
+            return Ok(());
         }
+        Err(format!("{all} pods, {found} found, {selected} selected, {on_node} on a node").into())
+    }
+
+    fn beside_writer(&self, time: Duration, events: &Sender<Bytes>) -> Result<Value, Failure> {
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| self.write(events, &over));
+            let means = self.means(time);
+            over.store(true, Ordering::Relaxed);
+            writer.join().map_err(|_| "the writer panicked")?;
+            Ok(means)
+        })
+    }
+
+    /// Updates random pods; returns how many.
+    fn write(&self, events: &Sender<Bytes>, over: &AtomicBool) -> u64 {
+        let mut random = fastrand::Rng::with_seed(3);
+        let mut updates = 0;
+        while !over.load(Ordering::Relaxed) {
+            let version = self.version.fetch_add(1, Ordering::Relaxed) + 1;
+            let pod = pod(random.usize(..self.count), version);
+            let event = format!("{{\"type\":\"MODIFIED\",\"object\":{pod}}}\n");
+            if events.blocking_send(event.into()).is_err() {
+                break;
+            }
+            updates += 1;
+        }
+        updates
+    }
+
+    fn means(&self, time: Duration) -> Value {
+        let lister = self.informer.lister();
+        let chosen = lister.labels(SELECTOR).unwrap_or_else(|_| lister.clone());
         let all = |name: fn(usize) -> String| -> Vec<String> { (0..self.count).map(name).collect() };
         let (keys, addresses, nodes) = (all(key), all(ip), all(|index| node(index / 100)));
         let mut random = fastrand::Rng::with_seed(1);
         let mut next = || random.usize(..self.count);
-        Ok(json!({
+        json!({
             "get": mean(time, || { black_box(lister.get(&keys[next()]).is_ok()); }),
             "indexOne": mean(time, || { black_box(self.by_ip.get(&addresses[next()]).len()); }),
             "indexHundred": mean(time, || { black_box(self.by_node.get(&nodes[next()]).len()); }),
             "list": mean(time, || { black_box(lister.list().is_ok()); }),
             "selector": mean(time, || { black_box(chosen.list().is_ok()); }),
             "snapshot": mean(time, || { black_box(self.informer.snapshot().len()); }),
-        }))
+        })
     }
 
     /// The slowest get of two readers, and how many updates the writer made.
     fn beside_others(&self, time: Duration, events: &Sender<Bytes>) -> Result<(Slowest, u64), Failure> {
         let keys: Vec<String> = (0..self.count).map(key).collect();
         let over = AtomicBool::new(false);
-        let is_over = || over.load(Ordering::Relaxed);
         std::thread::scope(|scope| {
-            let writer = scope.spawn(|| {
-                let mut random = fastrand::Rng::with_seed(3);
-                let mut version = self.count;
-                while !is_over() {
-                    version += 1;
-                    let pod = pod(random.usize(..self.count), version);
-                    let event = format!("{{\"type\":\"MODIFIED\",\"object\":{pod}}}\n");
-                    if events.blocking_send(event.into()).is_err() {
-                        break;
-                    }
-                }
-                (version - self.count) as u64
-            });
+            let writer = scope.spawn(|| self.write(events, &over));
             let lister = scope.spawn(|| {
-                while !is_over() {
+                while !over.load(Ordering::Relaxed) {
                     black_box(self.informer.lister().list().is_ok());
                 }
             });

@@ -66,15 +66,18 @@ fn measure(
     let nothing = || Error::Found("a program is missing".to_owned());
     let kubeconfig = server.kubeconfig().to_owned();
     let setup = client.view("typed");
+    // Nothing changes it.
+    let expected = server.digest(&[])?;
     let mut run = bench.start_at(&setup, Some(&kubeconfig))?.ok_or_else(nothing)?;
     let sync = run.sync(server)?;
     let steady = run.steady()?;
-    run.check(server)?;
+    run.compare(&expected)?;
     let bytes_per_object = (steady - run.base()) / objects as f64;
     drop(run);
     // Again, because an index costs time and memory of its own.
     let mut run = bench.start_at(&setup.with(&["--index"]), Some(&kubeconfig))?.ok_or_else(nothing)?;
     run.sync(server)?;
+    run.compare(&expected)?;
     // What has no index has no such figures.
     let lookups = run.ask(&format!("lookups {}", json!({ "seconds": 0.5 }))).unwrap_or_default();
     let times = &lookups["nanoseconds"];

@@ -10,7 +10,7 @@ use super::Bench;
 use super::library::Setup;
 use super::meter::Meter;
 use super::program::Program;
-use super::server::{Sentinel, Server};
+use super::server::{Digest, Sentinel, Server};
 use crate::error::Error;
 
 pub(crate) struct Run {
@@ -132,8 +132,12 @@ impl Run {
     /// Whether it has what the server has; else the whole run has failed.
     pub(crate) fn check(&mut self, server: &mut Server) -> Result<(), Error> {
         let expected = server.digest(&self.resources)?;
-        let found = super::server::Digest::from(&self.program.ask("digest")?);
-        if found.agrees_with(&expected, self.setup.has_content()) {
+        self.compare(&expected)
+    }
+
+    pub(crate) fn compare(&mut self, expected: &Digest) -> Result<(), Error> {
+        let found = Digest::from(&self.program.ask("digest")?);
+        if found.agrees_with(expected, self.setup.has_content()) {
             return Ok(());
         }
         let (client, setup) = (self.setup.client.name(), &self.setup.name);

@@ -71,10 +71,10 @@ impl Scenario {
         }
     }
 
-    /// How often it is run where the others are run so many times: what takes minutes and hardly varies is run once.
+    /// How often it is run where the others are run so many times: what takes ten minutes and hardly varies is run once.
     pub(super) fn rounds(self, runs: usize) -> usize {
         match self {
-            Self::Growth | Self::Stuck | Self::Restart => runs.min(1),
+            Self::Growth => runs.min(1),
             _ => runs,
         }
     }

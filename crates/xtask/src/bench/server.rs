@@ -43,6 +43,8 @@ pub(crate) struct Digest {
     checksum: String,
     /// `None` for who has no content to be summed up.
     content: Option<String>,
+    /// On how many nodes pods are; said by the server.
+    nodes: Option<u64>,
 }
 
 impl Server {
@@ -142,6 +144,7 @@ impl From<&Value> for Digest {
     fn from(answer: &Value) -> Self {
         Self {
             objects: answer["objects"].as_u64(),
+            nodes: answer["nodes"].as_u64(),
             checksum: answer["checksum"].as_str().unwrap_or_default().to_owned(),
             content: answer["content"].as_str().map(str::to_owned),
         }
@@ -149,6 +152,10 @@ impl From<&Value> for Digest {
 }
 
 impl Digest {
+    pub(crate) fn nodes(&self) -> Option<u64> {
+        self.nodes
+    }
+
     /// Whether a cache has what the server has, of metadata or of whole objects.
     pub(crate) fn agrees_with(&self, server: &Self, has_content: bool) -> bool {
         let same_content = self.content == server.content.clone().filter(|_| has_content);

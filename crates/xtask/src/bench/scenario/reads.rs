@@ -40,14 +40,20 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
         let setup = Setup { client, name: SETUP.to_owned(), arguments: Vec::new() };
         let Some(mut run) = bench.start_at(&setup, None)? else { continue };
         let answer = run.ask(&format!("reads {parameters}"))?;
-        let times = OPERATIONS.iter().filter_map(|(operation, figure)| {
-            Some((*figure, Unit::Nanoseconds, answer["nanoseconds"][*operation].as_f64()?))
-        });
+        let times_of = |nanoseconds: &str| -> Vec<_> {
+            let time = |operation: &str| answer[nanoseconds][operation].as_f64();
+            let named = OPERATIONS.iter().filter_map(|(operation, figure)| Some((*figure, time(operation)?)));
+            named.map(|(figure, time)| (figure, Unit::Nanoseconds, time)).collect()
+        };
         let others = OTHERS
             .iter()
             .filter_map(|(field, figure, unit)| Some((*figure, *unit, answer[*field].as_f64()?)));
-        let values: Vec<_> = times.chain(others).collect();
+        let values: Vec<_> = times_of("nanoseconds").into_iter().chain(others).collect();
         bench.figures.record(NAME, &setup, &values);
+        let beside_writer = times_of("nanosecondsBesideWriter");
+        if !beside_writer.is_empty() {
+            bench.figures.record(NAME, &setup.named("beside a writer", &[]), &beside_writer);
+        }
     }
     Ok(())
 }
