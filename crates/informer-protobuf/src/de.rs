@@ -35,7 +35,7 @@ impl<'de> Deserializer<'de> for Node<'de> {
             Self::Text(text) => visitor.visit_borrowed_str(text.text()?),
             Self::Bytes(bytes) => visitor.visit_string(STANDARD.encode(bytes)),
             Self::Time(stamp) => stamp.text(|text| visitor.visit_str(text)),
-            Self::Json(json, _) => carried(json, |json| json.deserialize_any(visitor)),
+            Self::Json(json, room) => carried(json, room, |json| json.deserialize_any(visitor)),
             Self::Object(object) => visitor.visit_map(Access::object(object)?),
             Self::List(list) => visitor.visit_seq(list),
             Self::Map(map) => visitor.visit_map(Access::map(map)),
@@ -46,7 +46,7 @@ impl<'de> Deserializer<'de> for Node<'de> {
         match self {
             Self::Null => visitor.visit_none(),
             // It may be `null`.
-            Self::Json(json, _) => carried(json, |json| json.deserialize_option(visitor)),
+            Self::Json(json, room) => carried(json, room, |json| json.deserialize_option(visitor)),
             some => visitor.visit_some(some),
         }
     }
@@ -67,7 +67,9 @@ impl<'de> Deserializer<'de> for Node<'de> {
     ) -> Result<V::Value, Error> {
         match self {
             Self::Text(text) => visitor.visit_enum(BorrowedStrDeserializer::new(text.text()?)),
-            Self::Json(json, _) => carried(json, |json| json.deserialize_enum(name, variants, visitor)),
+            Self::Json(json, room) => {
+                carried(json, room, |json| json.deserialize_enum(name, variants, visitor))
+            }
             Self::Object(object) => visitor.visit_enum(MapAccessDeserializer::new(Access::object(object)?)),
             other => other.deserialize_any(visitor),
         }
@@ -86,11 +88,38 @@ impl<'de> Deserializer<'de> for Node<'de> {
 /// What is JSON in the object is read by serde_json, whose errors may quote it.
 fn carried<'de, T>(
     json: Part<'de>,
+    room: u8,
     read: impl FnOnce(&mut serde_json::Deserializer<serde_json::de::SliceRead<'de>>) -> serde_json::Result<T>,
 ) -> Result<T, Error> {
+    check_depth(json, room)?;
     let mut deserializer = serde_json::Deserializer::from_slice(json.bytes);
     let value = read(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
     value.map_err(|error| Error::new(if error.is_data() { Cause::Refused } else { Cause::Json }, json.base))
+}
+
+/// Whether no more levels lie in it than there is room for: serde_json counts its own alone.
+fn check_depth(json: Part<'_>, mut room: u8) -> Result<(), Error> {
+    // Most have fewer in all.
+    if json.bytes.iter().filter(|byte| matches!(byte, b'{' | b'[')).count() <= room.into() {
+        return Ok(());
+    }
+    let mut is_in_string = false;
+    let mut bytes = json.bytes.iter().enumerate();
+    while let Some((at, byte)) = bytes.next() {
+        match byte {
+            b'"' => is_in_string = !is_in_string,
+            b'\\' if is_in_string => drop(bytes.next()),
+            _ if is_in_string => {}
+            b'{' | b'[' => {
+                let below = room.checked_sub(1);
+                room = below.ok_or_else(|| Error::new(Cause::TooDeep, json.base + at))?;
+            }
+            // Whether it ends what is open is seen when it is read.
+            b'}' | b']' => room = room.saturating_add(1),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// What a whole object is, which it says first.

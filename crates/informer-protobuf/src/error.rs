@@ -71,11 +71,6 @@ impl Error {
         matches!(self.0.cause, Cause::Malformed(_) | Cause::Content | Cause::TooDeep | Cause::Json)
     }
 
-    /// The same bytes can be read in the order of JSON.
-    pub(crate) fn is_unordered(&self) -> bool {
-        self.0.cause == Cause::Unordered
-    }
-
     /// The object is whole, but is not what the type expects.
     pub fn is_mismatch(&self) -> bool {
         matches!(self.0.cause, Cause::Mismatch { .. } | Cause::Missing(_) | Cause::Refused)

@@ -103,8 +103,8 @@ pub const KUBERNETES: (u32, u32) = schema::KUBERNETES;
 /// The message is malformed, or does not fit the type.
 pub fn from_slice<'de, T: Deserialize<'de>>(kind: Kind, raw: &'de [u8]) -> Result<T, Error> {
     match T::deserialize(Node::whole(kind, raw, false)?) {
-        // No server writes such.
-        Err(error) if error.is_unordered() => T::deserialize(Node::whole(kind, raw, true)?),
+        // It may be one of those that no server writes, where what is wrong is given again, and right.
+        Err(_) => T::deserialize(Node::whole(kind, raw, true)?),
         read => read,
     }
 }

@@ -30,7 +30,7 @@ macro_rules! same {
 
 #[test]
 fn types_are_read_as_from_json() {
-    let pairs = files::head();
+    let Some(pairs) = files::head_or_skip("types_are_read_as_from_json") else { return };
     same!(
         &pairs,
         api::admissionregistration::v1::MutatingWebhookConfiguration,

@@ -31,7 +31,7 @@ fn check(pair: &Pair, kind: Kind) {
 
 #[test]
 fn each_kind_is_the_same_in_protobuf_and_in_json() {
-    let pairs = files::head();
+    let Some(pairs) = files::head_or_skip("each_kind_is_the_same_in_protobuf_and_in_json") else { return };
     for pair in &pairs {
         check(pair, pair.kind().unwrap_or_else(|| panic!("{} has no message", pair.name)));
     }
@@ -41,7 +41,7 @@ fn each_kind_is_the_same_in_protobuf_and_in_json() {
 
 #[test]
 fn each_kind_of_earlier_versions_is_the_same() {
-    let pairs = files::earlier();
+    let Some(pairs) = files::earlier_or_skip("each_kind_of_earlier_versions_is_the_same") else { return };
     let (mut same, mut gone) = (0, Vec::new());
     for pair in &pairs {
         match pair.kind() {
@@ -61,7 +61,8 @@ fn each_kind_of_earlier_versions_is_the_same() {
 
 #[test]
 fn metadata_is_that_of_json() {
-    for pair in files::head() {
+    let Some(pairs) = files::head_or_skip("metadata_is_that_of_json") else { return };
+    for pair in pairs {
         if !pair.kind().unwrap().has_object_metadata() {
             continue;
         }
@@ -88,7 +89,8 @@ fn metadata_is_that_of_json() {
 
 #[test]
 fn managed_fields_and_nothing_else_are_taken_out() {
-    for pair in files::head() {
+    let Some(pairs) = files::head_or_skip("managed_fields_and_nothing_else_are_taken_out") else { return };
+    for pair in pairs {
         let kind = pair.kind().unwrap();
         if !kind.has_object_metadata() {
             continue;
