@@ -1,6 +1,7 @@
 //! The store: any operations, compared with a naive model after each of them.
 
 mod model;
+mod packed;
 pub mod pods;
 
 use std::sync::{Arc, Once, Weak};
@@ -29,6 +30,14 @@ pub fn run_on(choices: Choices<'_>, keys: usize, check_every: usize) {
 /// same answer wherever its objects' bytes are (contract C9).
 pub fn run_kept_in(storage: &dyn Storage, choices: Choices<'_>, keys: usize, check_every: usize) {
     run_kept(choices, keys, check_every, Some(storage));
+}
+
+/// Any bytes are operations, on objects that are packed with a dictionary from the first on (design D2).
+pub fn run_packed(input: &[u8]) {
+    let mut choices = Choices::new(input);
+    let keys = 8 + choices.below(40);
+    let check_every = 1 + choices.below(16);
+    run_kept_in(&packed::storage(), choices, keys, check_every);
 }
 
 fn run_kept(mut choices: Choices<'_>, keys: usize, check_every: usize, storage: Option<&dyn Storage>) {

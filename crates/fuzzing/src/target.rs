@@ -14,11 +14,18 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 6] = [
+pub const TARGETS: [Target; 9] = [
     Target { name: "list_decoder", run: lists::run, example: lists::example },
     Target { name: "watch_decoder", run: watches::run, example: watches::example },
+    Target { name: "protobuf_list_decoder", run: protobuf::lists::run, example: protobuf::lists::example },
+    Target {
+        name: "protobuf_watch_decoder",
+        run: protobuf::watches::run,
+        example: protobuf::watches::example,
+    },
     Target { name: "selectors", run: selectors::run, example: selectors::example },
     Target { name: "store", run: store::run, example: |seed| seeds::bytes(seed, 400) },
+    Target { name: "packed_store", run: store::run_packed, example: |seed| seeds::bytes(seed, 400) },
     Target { name: "protobuf", run: protobuf::run, example: protobuf::example },
     Target { name: "mailbox", run: mailbox::run, example: |seed| seeds::bytes(seed, 400) },
 ];

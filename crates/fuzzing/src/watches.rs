@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::body::Body;
 use crate::{json, oracle};
 
-const TYPES: [(&str, EventType); 5] = [
+pub(crate) const TYPES: [(&str, EventType); 5] = [
     ("ADDED", EventType::Added),
     ("MODIFIED", EventType::Modified),
     ("DELETED", EventType::Deleted),

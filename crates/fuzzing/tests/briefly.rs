@@ -23,6 +23,16 @@ fn w16_w8_any_watch_in_any_chunks() {
 }
 
 #[test]
+fn w16_l9_any_list_in_protobuf_in_any_chunks() {
+    briefly("protobuf_list_decoder", 1_500);
+}
+
+#[test]
+fn w16_w8_any_watch_in_protobuf_in_any_chunks() {
+    briefly("protobuf_watch_decoder", 1_500);
+}
+
+#[test]
 fn c7_any_selector() {
     briefly("selectors", 3_000);
 }
@@ -30,6 +40,11 @@ fn c7_any_selector() {
 #[test]
 fn c8_any_operations_of_a_store() {
     briefly("store", 300);
+}
+
+#[test]
+fn c9_any_operations_of_a_store_whose_objects_are_packed() {
+    briefly("packed_store", 50);
 }
 
 #[test]

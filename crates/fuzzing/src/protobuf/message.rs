@@ -1,4 +1,14 @@
-//! A writer of protobuf messages, in the order in which it is told.
+//! A writer of protobuf messages, in the order in which it is told, and of what stands around them.
+
+/// What stands before every envelope.
+pub(super) const MAGIC: &[u8] = b"k8s\0";
+
+/// An object in its envelope, as servers send it.
+pub(super) fn envelope(api_version: &str, kind: &str, object: impl AsRef<[u8]>) -> Vec<u8> {
+    let types = Message::new().bytes(1, api_version).bytes(2, kind);
+    let unknown = Message::new().message(1, types).bytes(2, object).bytes(3, "").bytes(4, "");
+    [MAGIC, unknown.as_ref()].concat()
+}
 
 /// A message, so far.
 #[derive(Debug, Clone, Default)]

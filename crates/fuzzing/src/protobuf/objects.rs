@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-use super::message::Message;
+use super::message::{Message, envelope};
 
 fn hex(random: &mut Rng, length: usize) -> String {
     (0..length).map(|_| char::from_digit(random.u32(..16), 16).unwrap()).collect()
@@ -228,6 +228,23 @@ pub fn lease(random: &mut Rng) -> Vec<u8> {
     Message::new().message(1, metadata(random, "lease")).message(2, spec.number(5, -3)).into_bytes()
 }
 
+/// An object of any of these shapes, or one with hardly more than a name.
+pub(super) fn any(random: &mut Rng) -> Vec<u8> {
+    match random.u8(..6) {
+        0 => secret(random),
+        1 => lease(random),
+        _ => {
+            let metadata = Message::new()
+                .bytes(1, crate::json::name(random))
+                .bytes(3, if random.bool() { "shop" } else { "" })
+                .bytes(6, random.u32(1..).to_string())
+                .entry(11, "tier", crate::json::text(random));
+            let data = vec![b'x'; random.usize(..300)];
+            Message::new().message(1, metadata).bytes(2, data).into_bytes()
+        }
+    }
+}
+
 /// A definition of custom resources, whose schema has another in it, and so on.
 pub fn definition(random: &mut Rng) -> Vec<u8> {
     let validation = Message::new().message(1, schema(random, 4));
@@ -268,8 +285,6 @@ fn schema(random: &mut Rng, depth: u32) -> Message {
 
 /// A watch event with a pod in an envelope.
 pub fn watch_event(random: &mut Rng) -> Vec<u8> {
-    let meta = Message::new().bytes(1, "v1").bytes(2, "Pod");
-    let unknown = Message::new().message(1, meta).bytes(2, pod(random)).bytes(3, "").bytes(4, "");
-    let envelope = [b"k8s\0", unknown.as_ref()].concat();
-    Message::new().bytes(1, "ADDED").message(2, Message::new().bytes(1, envelope)).into_bytes()
+    let object = envelope("v1", "Pod", pod(random));
+    Message::new().bytes(1, "ADDED").message(2, Message::new().bytes(1, object)).into_bytes()
 }
