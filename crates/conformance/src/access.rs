@@ -20,7 +20,7 @@ impl Rig {
     /// Lets that user list and watch the config maps of the test's namespace.
     pub async fn allow_nobody(&self) {
         match self.server() {
-            Server::Embedded(server) => server.allow_nobody(),
+            Server::Embedded(_) | Server::Process(_) => self.server().embedded().allow_nobody(),
             Server::Shared(_) | Server::Own(_) => self.bind_nobody().await,
         }
     }
@@ -28,7 +28,7 @@ impl Rig {
     /// Lets the user do nothing again, which counts from the next request on.
     pub async fn forbid_nobody(&self) {
         match self.server() {
-            Server::Embedded(server) => server.forbid_nobody(),
+            Server::Embedded(_) | Server::Process(_) => self.server().embedded().forbid_nobody(),
             Server::Shared(_) | Server::Own(_) => {
                 let bindings = Api::<RoleBinding>::namespaced(self.client(), self.namespace());
                 bindings.delete("reader", &Default::default()).await.expect("a binding");
@@ -42,7 +42,9 @@ impl Rig {
 
     fn as_nobody(&self, mut config: Config) -> Config {
         match self.server() {
-            Server::Embedded(_) => config.auth_info.token = Some(NOBODYS_TOKEN.to_owned().into()),
+            Server::Embedded(_) | Server::Process(_) => {
+                config.auth_info.token = Some(NOBODYS_TOKEN.to_owned().into())
+            }
             Server::Shared(_) | Server::Own(_) => config
                 .headers
                 .push((HeaderName::from_static("impersonate-user"), HeaderValue::from_static(NOBODY))),

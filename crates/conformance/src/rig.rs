@@ -1,9 +1,10 @@
 //! A place in a server for one test.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use futures_util::{StreamExt, stream};
 use informer::{
     BackoffConfig, EncodingChoice, FactoryBuilder, Http2, HttpVersion, Informer, Layout, Object,
     ResourceType, ResourceVersion, SharedInformerFactory, Status,
@@ -44,6 +45,12 @@ impl Rig {
     /// A server for this test alone.
     pub async fn own(kind: Kind, test: &str, needs: Needs) -> Option<Self> {
         Some(Self::on(Server::own(kind, test, needs).await?, kind, test).await)
+    }
+
+    /// The embedded server in a process of its own, for what is measured in this one: `program` is the binary
+    /// `embedded_server` of this package.
+    pub async fn apart(program: &Path, test: &str) -> Self {
+        Self::on(Server::process(program), Kind::TestApi, test).await
     }
 
     async fn on(server: Server, kind: Kind, test: &str) -> Self {
@@ -246,6 +253,16 @@ impl Rig {
     pub async fn create_with(&self, config_map: ConfigMap) -> ResourceVersion {
         let created = self.config_maps().create(&PostParams::default(), &config_map).await;
         version(&created.expect("a config map"))
+    }
+
+    /// Awaits writes, some of them at a time. Returns the newest version.
+    pub async fn at_once<W: Future<Output = ResourceVersion>>(
+        &self,
+        writes: impl IntoIterator<Item = W>,
+    ) -> ResourceVersion {
+        let written = stream::iter(writes).buffer_unordered(16);
+        let newer = async |a: ResourceVersion, b: ResourceVersion| if a.is_at_least(&b) { a } else { b };
+        written.fold(ResourceVersion::UNSET, newer).await
     }
 
     /// Gives a config map another value.

@@ -1,6 +1,8 @@
 //! The servers that the contract is shown against: a real control plane, and the embedded one.
 
-use std::path::PathBuf;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 use control_plane::ControlPlane;
@@ -40,6 +42,34 @@ pub(crate) enum Server {
     Shared(&'static ControlPlane),
     Own(Arc<ControlPlane>),
     Embedded(Arc<Embedded>),
+    Process(Arc<Process>),
+}
+
+/// The embedded server in a process of its own, which takes no orders.
+pub(crate) struct Process {
+    child: Child,
+    kubeconfig: NamedTempFile,
+}
+
+impl Process {
+    fn start(program: &Path) -> Self {
+        let kubeconfig = NamedTempFile::new().expect("a file");
+        let mut command = Command::new(program);
+        command.arg(kubeconfig.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("a process");
+        // It says so when it can be asked.
+        let mut said = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+        said.next().expect("a line").expect("a line");
+        Self { child, kubeconfig }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It ends with its input.
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+    }
 }
 
 /// The embedded server, with two users.
@@ -122,12 +152,18 @@ impl Server {
         }
     }
 
+    /// One in a process of its own.
+    pub(crate) fn process(program: &Path) -> Self {
+        Self::Process(Arc::new(Process::start(program)))
+    }
+
     /// How clients reach it, as a file.
     pub(crate) fn kubeconfig(&self) -> PathBuf {
         match self {
             Self::Shared(server) => server.kubeconfig().to_owned(),
             Self::Own(server) => server.kubeconfig().to_owned(),
             Self::Embedded(server) => server.kubeconfig.path().to_owned(),
+            Self::Process(server) => server.kubeconfig.path().to_owned(),
         }
     }
 
@@ -136,7 +172,7 @@ impl Server {
         match self {
             Self::Shared(server) => server.token().to_owned(),
             Self::Own(server) => server.token().to_owned(),
-            Self::Embedded(_) => TOKEN.to_owned(),
+            Self::Embedded(_) | Self::Process(_) => TOKEN.to_owned(),
         }
     }
 
@@ -191,7 +227,9 @@ impl Server {
     pub(crate) fn embedded(&self) -> &Embedded {
         match self {
             Self::Embedded(server) => server,
-            Self::Shared(_) | Self::Own(_) => panic!("only the embedded server does that"),
+            Self::Shared(_) | Self::Own(_) | Self::Process(_) => {
+                panic!("only the embedded server in this process does that")
+            }
         }
     }
 
@@ -199,7 +237,7 @@ impl Server {
         match self {
             Self::Shared(server) => Some(Real::Shared(server)),
             Self::Own(server) => Some(Real::Own(server.clone())),
-            Self::Embedded(_) => None,
+            Self::Embedded(_) | Self::Process(_) => None,
         }
     }
 }

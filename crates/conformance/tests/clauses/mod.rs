@@ -3,7 +3,9 @@
 
 mod cache;
 mod chaos;
+mod compressed;
 mod denied;
+mod dictionary;
 mod factories;
 mod handlers;
 mod http2;

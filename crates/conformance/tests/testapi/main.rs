@@ -9,6 +9,7 @@
 
 #[path = "../clauses/mod.rs"]
 mod clauses;
+mod compressed_watches;
 mod faulty_lists;
 mod faulty_streams;
 mod faulty_watches;

@@ -23,6 +23,9 @@ impl Place {
             ("informer-core" | "informer", _) => Some(Self::Core),
             ("conformance", "testapi") => Some(Self::TestApi),
             ("conformance", "real") => Some(Self::RealServer),
+            // One binary, because they share an allocator that counts.
+            ("conformance", "memory") if test.name.starts_with("real::") => Some(Self::RealServer),
+            ("conformance", "memory") => Some(Self::TestApi),
             _ => None,
         }
     }
@@ -136,6 +139,8 @@ mod tests {
                 result("informer-core", "reflector", "l1_a", Outcome::Passed),
                 result("conformance", "real", "list::l1_b", Outcome::Passed),
                 result("conformance", "real", "list::l2_c", Outcome::Ignored),
+                result("conformance", "memory", "testapi::l1_g", Outcome::Passed),
+                result("conformance", "memory", "real::l1_g", Outcome::Passed),
                 result("kubediff", "kubediff", "l2_d", Outcome::Passed),
                 result("informer", "informer", "l9_e", Outcome::Passed),
                 result("informer", "informer", "z1_f", Outcome::Passed),
@@ -143,9 +148,9 @@ mod tests {
         };
         let coverage = Coverage::new(&page, &run);
         let counts = Place::ALL.map(|place| coverage.tests(id("L1"), place).len());
-        assert_eq!(counts, [1, 0, 1]);
+        assert_eq!(counts, [1, 1, 2]);
         assert!(coverage.is_tested(id("L1")) && !coverage.is_tested(id("L2")));
-        assert_eq!(coverage.test_count(), 2);
+        assert_eq!(coverage.test_count(), 4);
         let strays: Vec<String> = coverage.strays().map(|(test, id)| format!("{} {id}", test.name)).collect();
         assert_eq!(strays, ["l9_e L9"]);
     }

@@ -1,0 +1,130 @@
+//! W16: lists and watches in many gzip members, their borders and those of the pieces anywhere.
+
+use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use conformance::{Rig, config_map, impatient};
+use fastrand::Rng;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, HeaderValue};
+use informer::transport::{KubeTransport, Response, Transport, TransportError};
+use informer::{Encoding, EncodingChoice, Layout, Object, SharedInformerFactory, StreamingListChoice};
+use serde_json::json;
+
+use super::{config_maps, json as value_of, names};
+use crate::SERVER;
+
+/// Compresses what a server answers, in members and pieces of any length.
+struct Zipping {
+    inner: KubeTransport,
+    seed: u64,
+    members: Arc<AtomicU64>,
+}
+
+impl Transport for Zipping {
+    fn send(
+        &self,
+        mut request: http::Request<Vec<u8>>,
+    ) -> BoxFuture<'static, Result<Response, TransportError>> {
+        let accepted = request.headers_mut().remove(ACCEPT_ENCODING);
+        let answer = self.inner.send(request);
+        if accepted.is_none_or(|accepted| accepted != "gzip") {
+            return answer;
+        }
+        let (mut random, members) = (Rng::with_seed(self.seed), self.members.clone());
+        Box::pin(async move {
+            let Response { mut head, body } = answer.await?;
+            head.headers.remove(CONTENT_LENGTH);
+            head.headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+            let zipped = body.map_ok(move |plain| {
+                let (zipped, count) = zipped(&plain, &mut random);
+                members.fetch_add(count, Ordering::Relaxed);
+                let pieces = cut(&zipped, &mut random).into_iter();
+                stream::iter(pieces.map(|piece| Ok(Bytes::copy_from_slice(piece))).collect::<Vec<_>>())
+            });
+            Ok(Response { head, body: zipped.try_flatten().boxed() })
+        })
+    }
+
+    fn refresh_credentials(&self) -> BoxFuture<'static, Result<(), TransportError>> {
+        self.inner.refresh_credentials()
+    }
+}
+
+/// Complete members, and how many they are.
+fn zipped(plain: &[u8], random: &mut Rng) -> (Vec<u8>, u64) {
+    let (mut zipped, mut members) = (Vec::new(), 0);
+    for piece in cut(plain, random) {
+        let mut member = GzEncoder::new(zipped, Compression::fast());
+        member.write_all(piece).expect("memory");
+        zipped = member.finish().expect("memory");
+        members += 1;
+    }
+    (zipped, members)
+}
+
+/// Pieces of 1 to 8,191 bytes, short ones as often as long ones.
+fn cut<'a>(mut bytes: &'a [u8], random: &mut Rng) -> Vec<&'a [u8]> {
+    let mut pieces = Vec::new();
+    while !bytes.is_empty() {
+        let most = 1 << random.u32(1..14);
+        let (piece, rest) = bytes.split_at(random.usize(1..most).min(bytes.len()));
+        pieces.push(piece);
+        bytes = rest;
+    }
+    pieces
+}
+
+#[tokio::test]
+async fn w16_lists_and_watches_in_many_gzip_members_decode() {
+    let Some(rig) = Rig::shared(SERVER, "w16_members").await else { return };
+    let strange: String = "\u{0}\u{7f}\"\\/ä€𝄞\u{2028}\r\n\t<>&".chars().cycle().take(50_000).collect();
+    rig.create_with(config_map("strange", &strange)).await;
+    let small =
+        (0..100).map(|number| rig.create_with(config_map(&format!("small-{number:02}"), &strange[..1])));
+    rig.at_once(small).await;
+    let plain = rig.builder().layout(Layout::Bytes).encoding(EncodingChoice::Json).build().unwrap();
+    let plain = rig.synced(&plain).await;
+    for (seed, encoding, streaming) in [
+        (1, EncodingChoice::ProtobufWhereOffered, StreamingListChoice::Never),
+        (2, EncodingChoice::ProtobufWhereOffered, StreamingListChoice::Always),
+        (3, EncodingChoice::Json, StreamingListChoice::Never),
+        (4, EncodingChoice::Json, StreamingListChoice::Always),
+    ] {
+        let members = Arc::<AtomicU64>::default();
+        let inner = KubeTransport::new(rig.config()).unwrap();
+        let transport = Zipping { inner, seed, members: members.clone() };
+        let builder = SharedInformerFactory::builder_with_transport(transport).namespace(rig.namespace());
+        let builder = impatient(builder).gzip(true).encoding(encoding).streaming_list(streaming);
+        let factory = builder.build().unwrap();
+        let mut reports = factory.informer_of::<Object>(config_maps()).reports();
+        let informer = rig.synced(&factory).await;
+        let listed = members.load(Ordering::Relaxed);
+        assert!(listed >= 50, "seed {seed}: a list of {listed} members");
+
+        // And in the watch.
+        rig.patch("strange", json!({ "data": { "value": format!("{seed}{strange}") } })).await;
+        let name = |number: usize| format!("small-{number:02}");
+        let version =
+            rig.at_once((0..50).map(async |number| rig.update(&name(number), &seed.to_string()).await)).await;
+        let watching = [informer.at_least(&version), plain.at_least(&version)];
+        assert_eq!(futures_util::future::join_all(watching).await, [true, true]);
+        let watched = members.load(Ordering::Relaxed) - listed;
+        assert!(watched >= 50, "seed {seed}: a watch of {watched} members");
+        assert_eq!(names(&informer), names(&plain));
+        let (ours, theirs) = (informer.snapshot(), plain.snapshot());
+        for (ours, theirs) in ours.objects().zip(theirs.objects()) {
+            assert_eq!(ours.key(), theirs.key());
+            assert!(value_of(ours) == value_of(theirs), "seed {seed}: {} differs", ours.key());
+            let in_protobuf = matches!(ours.encoding(), Encoding::Protobuf(_));
+            assert_eq!(in_protobuf, encoding == EncodingChoice::ProtobufWhereOffered);
+        }
+        assert_eq!(reports.try_recv(), None, "seed {seed}");
+        factory.shutdown().await;
+    }
+}
