@@ -27,7 +27,7 @@ pub(crate) fn of(setup: &Setup) -> Arc<dyn Storage> {
 }
 
 /// So many objects pay for a dictionary.
-const SEEN: u32 = 48;
+const SEEN: u8 = 48;
 
 /// What hardly shrinks by itself, and would be nothing with a dictionary: the digits of a counter's squares.
 fn costly() -> Vec<u8> {
@@ -38,9 +38,9 @@ fn costly() -> Vec<u8> {
         .collect()
 }
 
-fn object(number: u32, in_protobuf: bool) -> Vec<u8> {
-    let key = Key((number % u32::from(KEYS)) as u8);
-    let state = State { uid: number, version: number.into(), value: number };
+fn object(number: u8, in_protobuf: bool) -> Vec<u8> {
+    let key = Key(number % KEYS);
+    let state = State { uid: number.into(), version: number.into(), value: number.into() };
     let said = render::object(key, state, true);
     protobuf::object(&said).filter(|_| in_protobuf).unwrap_or_else(|| said.into_bytes())
 }
@@ -57,7 +57,7 @@ mod tests {
         for in_protobuf in [false, true] {
             setup.server.protobuf = in_protobuf;
             let storage = of(&setup);
-            let bytes = object(1_000, in_protobuf);
+            let bytes = object(200, in_protobuf);
             let stored = storage.keep(Cow::Borrowed(&bytes));
             assert_eq!(stored.read().unwrap(), bytes);
             let (held, shared) = (stored.held_bytes(), storage.shared_bytes());
