@@ -151,19 +151,22 @@ func (r *reading) newer(i int) *v1.Pod {
 
 // check compares the answers that are timed with what was put in.
 func (r *reading) check() error {
-	exists, one := true, 0
+	found := 0
 	for i, key := range r.keys {
-		_, exist, _ := r.indexer.GetByKey(key)
+		isIt := func(object any) bool { return object.(*v1.Pod).Name == r.pods[i].Name }
+		object, exists, _ := r.indexer.GetByKey(key)
 		hits, _ := r.indexer.ByIndex("ip", r.addresses[i])
-		exists, one = exists && exist, max(one, len(hits))
+		if exists && isIt(object) && len(hits) == 1 && isIt(hits[0]) {
+			found++
+		}
 	}
 	hundred, _ := r.indexer.ByIndex("node", "node-0")
 	all, _ := r.lister.List(labels.Everything())
 	selected, _ := r.lister.List(appSeven)
-	if !exists || one != 1 || len(hundred) != r.inGroup(0) ||
+	if found != len(r.pods) || len(hundred) != r.inGroup(0) ||
 		len(all) != len(r.pods) || len(selected) != r.inGroup(7) {
-		return fmt.Errorf("wrong answers: get %t, index %d and %d, list %d, selector %d",
-			exists, one, len(hundred), len(all), len(selected))
+		return fmt.Errorf("wrong answers: %d found, index %d, list %d, selector %d",
+			found, len(hundred), len(all), len(selected))
 	}
 	return nil
 }

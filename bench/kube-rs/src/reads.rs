@@ -64,6 +64,7 @@ pub(crate) fn run(wish: Reads) -> Result<Value, Failure> {
     let update = mean_of(limit, &mut update_one);
 
     let (slowest, updates) = slowest_get(3 * limit, &store, &keys, update_one);
+    check(&store, &keys, &app_seven)?;
     Ok(json!({
         "event": "reads",
         "nanoseconds": {"add": add, "get": get, "list": list, "selector": selector, "update": update},

@@ -196,7 +196,7 @@ impl Object {
         })
     }
 
-    /// How long [`Object::bytes`] are, without reading them; of bytes that a storage keeps elsewhere, what is held for them. O(1).
+    /// How long [`Object::bytes`] are. O(1): they are not read.
     pub fn size(&self) -> usize {
         self.stored.length()
     }

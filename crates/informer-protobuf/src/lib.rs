@@ -104,7 +104,7 @@ pub const KUBERNETES: (u32, u32) = schema::KUBERNETES;
 pub fn from_slice<'de, T: Deserialize<'de>>(kind: Kind, raw: &'de [u8]) -> Result<T, Error> {
     match T::deserialize(Node::whole(kind, raw, false)?) {
         // It may be one of those that no server writes, where what is wrong is given again, and right.
-        Err(_) => T::deserialize(Node::whole(kind, raw, true)?),
+        Err(error) if !error.is_mismatch() => T::deserialize(Node::whole(kind, raw, true)?),
         read => read,
     }
 }

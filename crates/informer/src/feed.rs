@@ -112,7 +112,9 @@ impl<T: View> Feed<T> {
             }
         }
         self.in_turn = 0;
-        self.release();
+        if self.reader.as_ref().is_some_and(|reader| self.core.recent.told_all(reader)) {
+            self.core.release_decoded();
+        }
         if closed {
             return Poll::Ready(None);
         }
@@ -160,7 +162,12 @@ impl<T: View> Feed<T> {
                 self.undecodable.remove(last.key());
                 let Some(told) = told else { return Ok(None) };
                 // The deletion itself must not be lost.
-                let (object, view) = match self.look(&last) {
+                let view = match source {
+                    // All are told of this very version.
+                    Source::Watch => self.look(&last),
+                    Source::List | Source::Scope => self.layout.view(&last),
+                };
+                let (object, view) = match view {
                     Ok(view) => (last, view),
                     Err(_) => (told.clone(), self.layout.view(&told)?),
                 };
@@ -254,16 +261,6 @@ impl<T: View> Feed<T> {
     }
 }
 
-impl<T> Feed<T> {
-    /// What was decoded for others is not held any longer when all have been told everything.
-    fn release(&self) {
-        let recent = &self.core.recent;
-        if !recent.is_empty() && self.core.fanout.is_idle() {
-            recent.release();
-        }
-    }
-}
-
 impl<T> Drop for Feed<T> {
     fn drop(&mut self) {
         self.core.fanout.unsubscribe(&self.subscriber);
@@ -271,6 +268,6 @@ impl<T> Drop for Feed<T> {
             self.core.recent.leave(reader);
         }
         // It may have been the last one with something to be told.
-        self.release();
+        self.core.release_decoded();
     }
 }

@@ -166,6 +166,8 @@ impl Drop for Registration {
         self.subscriber.remove();
         if let Some(shared) = self.informer.release() {
             shared.core().fanout.unsubscribe(&self.subscriber);
+            // Where it is stuck in a call, nobody else does it.
+            shared.core().release_decoded();
         }
     }
 }

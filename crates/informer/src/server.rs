@@ -34,6 +34,8 @@ const CONSISTENT_LIST_FROM_CACHE: Version = Version { major: 1, minor: 34 };
 /// Whatever newer ones have added is not read from protobuf.
 const KNOWN_MESSAGES: Version =
     Version { major: informer_protobuf::KUBERNETES.0, minor: informer_protobuf::KUBERNETES.1 };
+/// Whoever gives a question up sooner does so for other reasons than that there is no answer.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Server {
     pub(crate) fn new(transport: Arc<dyn Transport>, name: Option<String>) -> Self {
@@ -53,7 +55,7 @@ impl Server {
         let first_list = match settings.first_list {
             FirstListChoice::Consistent => FirstList::Consistent,
             FirstListChoice::Any => FirstList::Any,
-            FirstListChoice::ByServer => match self.release().await {
+            FirstListChoice::ByServer => match self.release(settings.reflector.response_timeout).await {
                 Release::Said(version) if version < CONSISTENT_LIST_FROM_CACHE => FirstList::Any,
                 // Not knowing, rather a dear list than an old one.
                 _ => FirstList::Consistent,
@@ -68,9 +70,9 @@ impl Server {
     }
 
     /// Whether its objects may have fields that are not read from protobuf, as far as it lets anybody know; where that cannot
-    /// be known yet, they may. Asks the server, ten seconds at most.
-    pub(crate) async fn may_be_newer_than_protobuf(&self) -> bool {
-        match self.release().await {
+    /// be known yet, they may. Asks the server, ten seconds at most; who asks gives up at `limit` if not sooner.
+    pub(crate) async fn may_be_newer_than_protobuf(&self, limit: Duration) -> bool {
+        match self.release(limit).await {
             Release::Said(version) => version > KNOWN_MESSAGES,
             Release::Unsaid => false,
             // Rather dear objects than poor ones.
@@ -99,8 +101,8 @@ impl Server {
         RandomState::new().build_hasher().finish()
     }
 
-    async fn release(&self) -> Release {
-        self.release.get(&*self.transport).await
+    async fn release(&self, limit: Duration) -> Release {
+        self.release.get(&*self.transport, PATIENCE.min(limit / 2)).await
     }
 }
 

@@ -193,6 +193,13 @@ impl Drop for Shared {
 }
 
 impl Core {
+    /// What was decoded for others is not held any longer when all have been told everything.
+    pub(crate) fn release_decoded(&self) {
+        if !self.recent.is_empty() && self.fanout.is_idle() {
+            self.recent.release();
+        }
+    }
+
     /// Starts listing and watching; once.
     pub(crate) fn start(self: &Arc<Self>) {
         let mut setup = lock(&self.setup);

@@ -2,10 +2,11 @@
 
 mod rest;
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use informer_core::Time;
 use informer_core::reflector::Status;
+use informer_core::{PlainStorage, Time};
 
 use crate::client::{Around, Client, number};
 use crate::fanout::Content;
@@ -46,7 +47,7 @@ impl<'a> World<'a> {
             seed: plan.seed,
             now: Time::ZERO,
             server,
-            content: Content::new(storage::of(&setup)),
+            content: Content::new(Arc::new(PlainStorage)),
             clients: Vec::new(),
             trace,
             reflectors: 0,

@@ -37,7 +37,7 @@ impl Storage for FileStorage {
             Ok(at)
         });
         match written {
-            Ok(at) => Stored::new(InFile { file: self.file.clone(), at, length: bytes.len() }),
+            Ok(at) => Stored::new(bytes.len(), InFile { file: self.file.clone(), at, length: bytes.len() }),
             // A full disk is no reason to lose an object.
             Err(_) => Stored::plain(bytes),
         }

@@ -53,7 +53,7 @@ pub struct Stored(Form);
 enum Form {
     Plain(Box<[u8]>),
     Packed { frame: Box<[u8]>, length: u32, family: Option<Arc<Family>> },
-    Other(Box<dyn StoredBytes>),
+    Other { bytes: Box<dyn StoredBytes>, length: usize },
 }
 
 /// Gives back bytes that a [`Storage`] keeps.
@@ -102,9 +102,9 @@ impl Stored {
         Self(Form::Packed { frame, length, family })
     }
 
-    /// Bytes that something else gives back.
-    pub fn new(bytes: impl StoredBytes) -> Self {
-        Self(Form::Other(Box::new(bytes)))
+    /// So many bytes, which something else gives back.
+    pub fn new(length: usize, bytes: impl StoredBytes) -> Self {
+        Self(Form::Other { bytes: Box::new(bytes), length })
     }
 
     /// The bytes, as they were.
@@ -118,16 +118,16 @@ impl Stored {
             Form::Packed { frame, length, family } => {
                 packed::read(frame, *length, family.as_ref()).map(Cow::Owned)
             }
-            Form::Other(bytes) => bytes.read(),
+            Form::Other { bytes, .. } => bytes.read(),
         }
     }
 
-    /// How many bytes there are; where something else has them, how many it holds.
+    /// How many bytes there are.
     pub(super) fn length(&self) -> usize {
         match &self.0 {
             Form::Plain(bytes) => bytes.len(),
             Form::Packed { length, .. } => *length as usize,
-            Form::Other(bytes) => bytes.held_bytes(),
+            Form::Other { length, .. } => *length,
         }
     }
 
@@ -136,7 +136,7 @@ impl Stored {
         match &self.0 {
             Form::Plain(bytes) => allocated(bytes.len()),
             Form::Packed { frame, .. } => allocated(frame.len()),
-            Form::Other(bytes) => bytes.held_bytes(),
+            Form::Other { bytes, .. } => bytes.held_bytes(),
         }
     }
 }

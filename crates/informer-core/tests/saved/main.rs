@@ -207,8 +207,8 @@ fn loaded_objects_share_equal_labels() {
 struct Lossy;
 
 impl Storage for Lossy {
-    fn keep(&self, _: Cow<'_, [u8]>) -> Stored {
-        Stored::new(Self)
+    fn keep(&self, bytes: Cow<'_, [u8]>) -> Stored {
+        Stored::new(bytes.len(), Self)
     }
 }
 

@@ -58,13 +58,12 @@ const SILENT_FOR: Duration = Duration::from_secs(60);
 /// An answer is a few hundred bytes.
 const LIMIT: usize = 64 * 1024;
 
-/// Whoever gives up sooner had other reasons than a server that does not answer: it was stopped.
-const PATIENCE: Duration = Duration::from_secs(1);
-
 /// A question under way. One that is given up, by whoever waits for what comes after it, was not answered either.
+/// But for one that is given up so soon that it was for other reasons: who asked was stopped.
 struct Question<'a> {
     known: &'a KnownRelease,
     asked: Instant,
+    patience: Duration,
 }
 
 impl KnownRelease {
@@ -72,8 +71,8 @@ impl KnownRelease {
     ///
     /// # Cancel safety
     ///
-    /// Safe. Who gives up after more than a second lets nobody ask again for a minute; sooner, the next one asks.
-    pub(super) async fn get(&self, transport: &dyn Transport) -> Release {
+    /// Safe. Who gives up after more than `patience` lets nobody ask again for a minute; sooner, the next one asks.
+    pub(super) async fn get(&self, transport: &dyn Transport, patience: Duration) -> Release {
         if let Some(release) = self.recent() {
             return release;
         }
@@ -86,7 +85,7 @@ impl KnownRelease {
                     return known.release;
                 }
             }
-            let question = Question { known: self, asked: Instant::now() };
+            let question = Question { known: self, asked: Instant::now(), patience };
             let answer = ask(transport).await;
             std::mem::forget(question);
             match answer {
@@ -128,7 +127,7 @@ impl KnownRelease {
 
 impl Drop for Question<'_> {
     fn drop(&mut self) {
-        if self.asked.elapsed() > PATIENCE {
+        if self.asked.elapsed() > self.patience {
             self.known.unanswered(Some(Instant::now() + SILENT_FOR));
         }
     }

@@ -287,12 +287,13 @@ impl Driver {
             Ok(mut http) => {
                 let server = self.core.server.clone();
                 let counters = self.core.counters.clone();
+                let limit = self.core.settings.reflector.response_timeout;
                 async move {
                     // Sent after that: a transport takes the credentials that it has by then.
                     if refresh {
                         server.transport().refresh_credentials().await?;
                     }
-                    if unless_newer && server.may_be_newer_than_protobuf().await {
+                    if unless_newer && server.may_be_newer_than_protobuf(limit).await {
                         http.headers_mut().insert(ACCEPT, HeaderValue::from_static(JSON));
                     }
                     let response = server.transport().send(http).await?;

@@ -1,8 +1,8 @@
 //! What was decoded for one subscription, held for the others: each of them is told of the same object, and between two of
 //! them nobody would hold it.
 //!
-//! Subscriptions that are further apart than a window decode again. So one that is stuck, or that was told before another one
-//! came, costs the others a window of values at most, and soon nothing: it is not waited for any more.
+//! Subscriptions that are further apart than a window decode again. So one that is stuck has a window of values held at most, and
+//! with what comes after that none: it is not waited for any more.
 
 use std::any::{Any, TypeId};
 use std::collections::{HashMap, VecDeque};
@@ -40,6 +40,8 @@ struct State {
     view: TypeId,
     /// Where the others were when it looked last.
     position: u64,
+    /// It had been told everything then, and is told what comes next as soon as the others are.
+    is_idle: bool,
 }
 
 /// What is held weighs no more, in bytes of the objects as they came: 256 pods. Decoded they take four to five times as much.
@@ -52,7 +54,8 @@ impl Recent {
     pub(crate) fn join<T: 'static>(&self) -> Reader {
         let mut held = lock(&self.0);
         held.joined += 1;
-        let (number, state) = (held.joined, State { view: TypeId::of::<T>(), position: held.position });
+        let (number, state) =
+            (held.joined, State { view: TypeId::of::<T>(), position: held.position, is_idle: false });
         held.readers.insert(number, state);
         Reader(number)
     }
@@ -78,7 +81,7 @@ impl Recent {
             }
             None => {
                 let before = held.position;
-                held.position += weight;
+                held.position = held.position.saturating_add(weight);
                 let left = held.others(reader);
                 if left > 0 {
                     held.by_place.insert(place, Entry { _value: value, before, left });
@@ -91,11 +94,21 @@ impl Recent {
         let position = held.position;
         if let Some(state) = held.readers.get_mut(&reader.0) {
             state.position = position;
+            state.is_idle = false;
         }
         drop(held);
         // The drop of a value is not to be waited for.
         drop(dropped);
         if has_others { weight } else { 0 }
+    }
+
+    /// A subscription has been told everything. Whether values are held for others.
+    pub(crate) fn told_all(&self, reader: &Reader) -> bool {
+        let mut held = lock(&self.0);
+        if let Some(state) = held.readers.get_mut(&reader.0) {
+            state.is_idle = true;
+        }
+        !held.by_place.is_empty()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -117,9 +130,9 @@ impl Held {
     /// How many other subscriptions of the same type are near enough to look at what is held.
     fn others(&self, reader: &Reader) -> usize {
         let Some(own) = self.readers.get(&reader.0) else { return 0 };
-        let is_near = |state: &State| state.view == own.view && self.position - state.position <= WINDOW;
+        let is_near = |state: &State| state.is_idle || self.position - state.position <= WINDOW;
         let others = self.readers.iter().filter(|(number, _)| **number != reader.0);
-        others.filter(|(_, state)| is_near(state)).count()
+        others.filter(|(_, state)| state.view == own.view && is_near(state)).count()
     }
 
     fn keep_within_window(&mut self, dropped: &mut Vec<Entry>) {
@@ -195,6 +208,21 @@ mod tests {
         assert_eq!(Arc::strong_count(&value), 2);
         recent.leave(&slow);
         assert_eq!(recent.looked_at(&reader, Arc::new(2_usize), 0), 0);
+    }
+
+    #[test]
+    fn one_who_was_told_everything_is_waited_for_while_another_one_catches_up() {
+        let recent = Recent::default();
+        let [first, second, late] = [(); 3].map(|()| recent.join::<usize>());
+        assert!(![&first, &second].map(|reader| recent.told_all(reader)).contains(&true));
+        for value in values(1_000) {
+            recent.looked_at(&late, value, 0);
+        }
+        let value: Value = Arc::new(0_usize);
+        for (reader, held) in [(&first, true), (&second, true), (&late, false)] {
+            recent.looked_at(reader, value.clone(), 0);
+            assert_eq!(Arc::strong_count(&value) > 1, held);
+        }
     }
 
     #[test]

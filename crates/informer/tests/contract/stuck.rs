@@ -169,8 +169,8 @@ async fn h8_a_long_backlog_does_not_keep_the_thread() {
 /// Counts how often one is read, and how many there are; each test its own.
 struct Counted<const TEST: usize>;
 
-static READ: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
-static ALIVE: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
+static READ: [AtomicUsize; 5] = [const { AtomicUsize::new(0) }; 5];
+static ALIVE: [AtomicUsize; 5] = [const { AtomicUsize::new(0) }; 5];
 
 impl<const TEST: usize> Counted<TEST> {
     fn read() -> usize {
@@ -240,19 +240,21 @@ async fn h8_with_a_backlog_each_object_is_read_once_for_all_who_are_told() {
     assert_eq!(Counted::<0>::read() - before, 1_000);
 }
 
-/// Begins its first call and never ends it, and one beside it does not.
+/// Counts its calls, and may never end the first.
+struct Reads(Arc<AtomicUsize>, bool);
+
+impl<const TEST: usize> Handler<Counted<TEST>> for Reads {
+    async fn on_update(&mut self, _: Previous<Counted<TEST>>, _: Arc<Counted<TEST>>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        if self.1 {
+            std::future::pending().await
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn h8_what_is_held_for_a_reader_that_does_not_read_is_bounded() {
     type Pod = Counted<2>;
-    struct Reads(Arc<AtomicUsize>, bool);
-    impl Handler<Pod> for Reads {
-        async fn on_update(&mut self, _: Previous<Pod>, _: Arc<Pod>) {
-            self.0.fetch_add(1, Ordering::SeqCst);
-            if self.1 {
-                std::future::pending().await
-            }
-        }
-    }
     let (server, factory, _informer) = live(&["shop/a"]).await;
     let informer: Informer<Pod> = factory.informer_of(super::support::pods());
     let told = [(); 2].map(|()| Arc::<AtomicUsize>::default());
@@ -267,6 +269,49 @@ async fn h8_what_is_held_for_a_reader_that_does_not_read_is_bounded() {
     assert_eq!(told[0].load(Ordering::SeqCst), 1);
     assert!((200..300).contains(&most), "{most}");
     assert!(Pod::alive() < 5, "{} are held for one that has not looked for so long", Pod::alive());
+}
+
+#[tokio::test(start_paused = true)]
+async fn h5_h8_nothing_is_held_for_a_stuck_reader_that_was_removed() {
+    type Pod = Counted<3>;
+    let (server, factory, _informer) = live(&["shop/a"]).await;
+    let informer: Informer<Pod> = factory.informer_of(super::support::pods());
+    let told = [(); 2].map(|()| Arc::<AtomicUsize>::default());
+    let stuck = informer.add_handler(Reads(told[0].clone(), true)).unwrap();
+    let _other = informer.add_handler(Reads(told[1].clone(), false)).unwrap();
+    for update in 1..=20 {
+        server.put("pods", "shop/a", json!({}));
+        until("it was told", || told[1].load(Ordering::SeqCst) == update).await;
+    }
+    settle().await;
+    assert!(Pod::alive() >= 19, "{}", Pod::alive());
+    drop(stuck);
+    settle().await;
+    assert!(Pod::alive() <= 1, "{} are held for nobody", Pod::alive());
+}
+
+/// Who was told everything has looked at nothing for long.
+#[tokio::test(start_paused = true)]
+async fn h8_while_one_catches_up_the_others_share_what_is_read() {
+    let keys: Vec<_> = (0..1_000).map(|number| format!("shop/{number}")).collect();
+    let (server, factory, raw) = live(&keys.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    let informer: Informer<Counted<4>> = factory.informer_of(super::support::pods());
+    let mut told = [informer.changes().unwrap(), informer.changes().unwrap()];
+    for changes in &mut told {
+        until_synced(changes).await;
+        settle_on(changes).await;
+    }
+    let mut late = informer.changes().unwrap();
+    for _ in 0..600 {
+        next(&mut late).await;
+    }
+    let before = Counted::<4>::read();
+    server.put("pods", "shop/0", json!({}));
+    caught_up(&server, &raw).await;
+    for changes in &mut told {
+        next(changes).await;
+    }
+    assert_eq!(Counted::<4>::read() - before, 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -77,9 +77,9 @@ fn measure(
     // Again, because an index costs time and memory of its own.
     let mut run = bench.start_at(&setup.with(&["--index"]), Some(&kubeconfig))?.ok_or_else(nothing)?;
     run.sync(server)?;
-    run.compare(&expected)?;
     // What has no index has no such figures.
     let lookups = run.ask(&format!("lookups {}", json!({ "seconds": 0.5 }))).unwrap_or_default();
+    run.compare(&expected)?;
     let times = &lookups["nanoseconds"];
     Ok(Point {
         client: client.name().to_owned(),
