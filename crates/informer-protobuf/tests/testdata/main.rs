@@ -1,6 +1,5 @@
 //! The test data that Kubernetes' modules ship: each kind with every field set, as JSON and as protobuf, of this version and
-//! of earlier ones. Found through Go, without which these tests are left out, as
-//! those against a real server are.
+//! of earlier ones. Found through Go, without which these tests are left out, as those against a real server are.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
