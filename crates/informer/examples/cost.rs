@@ -14,8 +14,8 @@ use informer::{Informer, Object, ResourceType, SharedInformerFactory};
 use kube_client::discovery::{Discovery, Scope, verbs};
 use kube_client::{Client, Config};
 
-/// Memory above an empty program for each byte of an object's JSON, measured with pods of 9.2 KB (docs/BENCHMARKS.md). Small
-/// objects cost the others more than this says.
+/// Memory above an empty program for each byte of an object's JSON, measured with pods of 9.2 KB; docs/BENCHMARKS.md has a tenth
+/// more or less. Small objects cost the others more than this says.
 const CLIENT_GO_TYPED: f64 = 1.75;
 const CLIENT_GO_DYNAMIC: f64 = 6.9;
 const KUBE_RS_TYPED: f64 = 8.0;
@@ -68,13 +68,16 @@ async fn main() -> Result<(), Box<dyn Error>> {
     if let (Some(before), Some(after)) = (before, after) {
         println!("this process grew by {}", size(after.saturating_sub(before) as f64));
     }
+    // Theirs is of whole processes as well.
+    let grown = before.zip(after).map_or(0, |(before, after)| after.saturating_sub(before));
+    let ours = grown.max(all.held as u64).max(1);
     for (who, ratio) in [
         ("client-go's typed informers", CLIENT_GO_TYPED),
         ("client-go's dynamic informers", CLIENT_GO_DYNAMIC),
         ("kube-rs' typed reflectors", KUBE_RS_TYPED),
     ] {
         let theirs = all.json as f64 * ratio;
-        let times = theirs / all.held.max(1) as f64;
+        let times = theirs / ours as f64;
         println!("{who} would take about {} ({times:.0} times ours)", size(theirs));
     }
     factory.shutdown().await;
