@@ -51,7 +51,7 @@ pub async fn measure(count: usize, time: Duration) -> Result<Value, Failure> {
     // Not on this thread, which drives the informer.
     let reader = tokio::task::spawn_blocking(move || {
         pods.check()?;
-        let alone = pods.means(time);
+        let alone = pods.means(time)?;
         let beside_writer = pods.beside_writer(time, &events)?;
         let (slowest, updates) = pods.beside_others(time * 3, &events)?;
         pods.check()?;
@@ -98,7 +98,7 @@ impl Pods {
             let means = self.means(time);
             over.store(true, Ordering::Relaxed);
             writer.join().map_err(|_| "the writer panicked")?;
-            Ok(means)
+            means
         })
     }
 
@@ -118,21 +118,21 @@ impl Pods {
         updates
     }
 
-    fn means(&self, time: Duration) -> Value {
+    fn means(&self, time: Duration) -> Result<Value, Failure> {
         let lister = self.informer.lister();
-        let chosen = lister.labels(SELECTOR).unwrap_or_else(|_| lister.clone());
+        let chosen = lister.labels(SELECTOR)?;
         let all = |name: fn(usize) -> String| -> Vec<String> { (0..self.count).map(name).collect() };
         let (keys, addresses, nodes) = (all(key), all(ip), all(|index| node(index / 100)));
         let mut random = fastrand::Rng::with_seed(1);
         let mut next = || random.usize(..self.count);
-        json!({
+        Ok(json!({
             "get": mean(time, || { black_box(lister.get(&keys[next()]).is_ok()); }),
             "indexOne": mean(time, || { black_box(self.by_ip.get(&addresses[next()]).len()); }),
             "indexHundred": mean(time, || { black_box(self.by_node.get(&nodes[next()]).len()); }),
             "list": mean(time, || { black_box(lister.list().is_ok()); }),
             "selector": mean(time, || { black_box(chosen.list().is_ok()); }),
             "snapshot": mean(time, || { black_box(self.informer.snapshot().len()); }),
-        })
+        }))
     }
 
     /// The slowest get of two readers, and how many updates the writer made.

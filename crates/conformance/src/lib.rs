@@ -23,7 +23,7 @@ mod wire;
 pub use foreign::{Foreign, Replica};
 pub use proxy::Proxy;
 pub use rig::{Rig, config_map, custom_resource, impatient};
-pub use server::{Kind, Needs};
+pub use server::{Kind, Needs, TOKEN};
 pub use told::{Story, Told, summary};
 pub use wait::{status, within};
 pub use wire::{Asked, Wire};

@@ -84,7 +84,8 @@ pub(crate) struct Embedded {
 pub(crate) const NOBODY: &str = "w15-nobody";
 /// What they show.
 pub(crate) const NOBODYS_TOKEN: &str = "nobodys-token";
-const TOKEN: &str = "administrators-token";
+/// What the administrator of an embedded server shows.
+pub const TOKEN: &str = "administrators-token";
 
 impl Embedded {
     async fn start(needs: Needs) -> Self {

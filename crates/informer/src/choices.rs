@@ -124,9 +124,9 @@ pub enum EncodingChoice {
 ///
 /// | | memory of a pod of 9 KB | a look at it as a type | choose it |
 /// |---|---|---|---|
-/// | [`Packed`](Layout::Packed) | 0.4 to 0.8 KB | unpack (2 us) and decode | by default |
-/// | [`Bytes`](Layout::Bytes) | 9 KB | decode | where each object is looked at often, and not held |
-/// | [`Decoded`](Layout::Decoded) | as packed, and 33 KB and more | nothing, after the first | where all are looked at all the time |
+/// | [`Packed`](Layout::Packed) | 0.5 to 0.8 KB | unpack (2 us) and decode | by default |
+/// | [`Bytes`](Layout::Bytes) | 7 to 10 KB | decode | where each object is looked at often, and not held |
+/// | [`Decoded`](Layout::Decoded) | as packed, and 20 to 40 KB | nothing, after the first | where all are looked at all the time |
 ///
 /// Whichever it is, the answers are the same, and whoever holds a decoded object shares it with all who ask for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -10,8 +10,7 @@ use testapi::TestApi;
 #[tokio::main]
 async fn main() {
     let kubeconfig = std::env::args_os().nth(1).expect("a file");
-    let api =
-        TestApi::builder().tls().token("administrators-token", "admin").start().await.expect("a server");
+    let api = TestApi::builder().tls().token(conformance::TOKEN, "admin").start().await.expect("a server");
     // A server that remembers nothing of its early days, as the real one.
     api.compact();
     std::fs::write(kubeconfig, api.kubeconfig()).expect("a file");

@@ -46,6 +46,7 @@ fn bytes_that_cannot_be_read_any_more_are_a_typed_error_of_their_object() {
     let secret = br#"{"metadata":{"name":"a","resourceVersion":"7"},"data":"hidden"}"#;
     let object = Object::from_json(secret).unwrap().kept_in(&storage).unwrap();
     assert_eq!(*object.bytes().unwrap(), *secret);
+    assert_eq!(object.size(), secret.len());
     file.set_len(10).unwrap();
     let error = object.decode::<serde_json::Value>().unwrap_err();
     assert_eq!(error.key().as_str(), "a");

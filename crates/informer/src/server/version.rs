@@ -58,8 +58,8 @@ const SILENT_FOR: Duration = Duration::from_secs(60);
 /// An answer is a few hundred bytes.
 const LIMIT: usize = 64 * 1024;
 
-/// A question under way. One that is given up, by whoever waits for what comes after it, was not answered either.
-/// But for one that is given up so soon that it was for other reasons: who asked was stopped.
+/// A question under way. One that is given up, by whoever waits for what comes after it, was not answered either; unless it
+/// is given up so soon that it was for other reasons: who asked was stopped.
 struct Question<'a> {
     known: &'a KnownRelease,
     asked: Instant,

@@ -29,6 +29,7 @@ fn kept(storage: &PackedStorage, kind: u64, count: u64) -> Vec<(Vec<u8>, Stored)
 fn assert_readable(objects: &[(Vec<u8>, Stored)]) {
     for (bytes, stored) in objects {
         assert_eq!(*stored.read().unwrap(), **bytes);
+        assert_eq!(stored.length(), bytes.len());
     }
 }
 
