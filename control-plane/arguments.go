@@ -18,8 +18,8 @@ func apiserverArguments(o options, c *credentials, etcdURL string, port int) []s
 		"advertise-address":   "127.0.0.1",
 		"secure-port":         strconv.Itoa(port),
 		"permit-port-sharing": "true", // see reservedPort
-		// There is nobody to find an API server by the endpoints of the service
-		// "kubernetes", and loopback addresses are not allowed there.
+		// No client looks up an API server by the endpoints of the service "kubernetes", and loopback addresses are not
+		// allowed there.
 		"endpoint-reconciler-type": "none",
 		"service-cluster-ip-range": "10.96.0.0/16",
 
@@ -37,8 +37,7 @@ func apiserverArguments(o options, c *credentials, etcdURL string, port int) []s
 		"watch-cache":              strconv.FormatBool(o.watchCache),
 		"feature-gates":            o.featureGates.String(),
 
-		// Priority and fairness shares the sum of these out. Tests do not test
-		// how few requests the server can take.
+		// Priority and fairness shares the sum of these out. Tests do not test how few requests the server accepts.
 		"max-requests-inflight":          "3000",
 		"max-mutating-requests-inflight": "1000",
 

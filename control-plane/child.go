@@ -27,7 +27,7 @@ func startChild(name string, args []string, logFile string) (*child, error) {
 	}
 	log := os.Stderr
 	if logFile != "" {
-		// Appended to: after a restart the log of the time before still counts.
+		// Append: after a restart the log of the previous run still matters.
 		log, err = os.OpenFile(logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		if err != nil {
 			return nil, fmt.Errorf("start %s: %w", name, err)
@@ -50,8 +50,8 @@ func startChild(name string, args []string, logFile string) (*child, error) {
 
 func (c *child) pid() int { return c.command.Process.Pid }
 
-// terminate asks the process to end and kills it if it has not after the
-// timeout. It tells whether asking was enough.
+// terminate asks the process to exit and kills it if it has not exited after the timeout. It reports whether asking was
+// enough.
 func (c *child) terminate(timeout time.Duration) bool {
 	_ = c.command.Process.Signal(syscall.SIGTERM)
 	select {
@@ -63,14 +63,13 @@ func (c *child) terminate(timeout time.Duration) bool {
 	}
 }
 
-// kill ends the process at once and waits until it is gone.
+// kill ends the process at once and waits until it has exited.
 func (c *child) kill() {
 	_ = c.command.Process.Kill()
 	<-c.done
 }
 
-// endedError reports an end that nobody asked for, with the end of the log,
-// where the reason stands.
+// endedError reports an unexpected exit, with the end of the log, where the reason stands.
 func (c *child) endedError() error {
 	how := "with exit code 0"
 	if c.err != nil {

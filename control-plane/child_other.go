@@ -4,9 +4,8 @@ package main
 
 import "syscall"
 
-// childAttributes puts a child in a process group of its own, so that Ctrl-C
-// reaches the supervisor alone and the supervisor decides in which order things
-// end. Only Linux can also promise that it dies with the supervisor.
+// childAttributes puts a child in its own process group, so that Ctrl-C reaches the supervisor alone and the supervisor
+// decides the order of the shutdown. Only on Linux does the child also die with the supervisor.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// client asks the API server the few things the supervisor wants to know.
+// client asks the API server the few things that the supervisor needs to know.
 type client struct {
 	http       *http.Client
 	url, token string
@@ -24,7 +24,7 @@ func newClient(url string, c *credentials) *client {
 			Timeout: 5 * time.Second,
 			Transport: &http.Transport{
 				TLSClientConfig: &tls.Config{RootCAs: roots},
-				// A kept connection would outlive the server it belongs to.
+				// A kept connection would outlive the server that it belongs to.
 				DisableKeepAlives: true,
 			},
 		},

@@ -12,7 +12,7 @@ type answer struct {
 	Error        string `json:"error,omitempty"`
 	Revision     int64  `json:"revision,omitempty"`
 	APIServerPID int    `json:"apiserver_pid,omitempty"`
-	// Graceful is false if a stop had to be, or was asked to be, by SIGKILL.
+	// Graceful is false if a stop needed SIGKILL, or was requested with it.
 	Graceful *bool `json:"graceful,omitempty"`
 	Millis   int64 `json:"millis"`
 }

@@ -13,18 +13,18 @@ import (
 	"go.etcd.io/etcd/server/v3/storage/wal"
 )
 
-// etcd is a single etcd member inside this process. It outlives restarts of the
-// API server, which is why it is not part of that process.
+// etcd is a single etcd member inside this process. It outlives restarts of the API server, so it is not part of that
+// process.
 type etcd struct {
 	server *embed.Etcd
 	url    string
 }
 
 func startEtcd(ctx context.Context, dir *workdir, o options) (*etcd, error) {
-	// Sockets in our private directory: no port to find, no port to guard.
+	// Sockets in our private directory: no port to find or to guard.
 	client := url.URL{Scheme: "unix", Path: dir.file("etcd.sock")}
 	peer := url.URL{Scheme: "unix", Path: dir.file("etcd-peer.sock")}
-	// etcd insists on advertising a host and port. Nobody will look there.
+	// etcd insists on advertising a host and port. No client uses them.
 	nowhere := url.URL{Scheme: "http", Host: "127.0.0.1:0"}
 
 	config := embed.NewConfig()
@@ -43,9 +43,9 @@ func startEtcd(ctx context.Context, dir *workdir, o options) (*etcd, error) {
 	config.WatchProgressNotifyInterval = 5 * time.Second
 	// The data need not survive a crash of the machine, only of the API server.
 	config.UnsafeNoFsync = true
-	// The only member waits for its own election, so let that be short.
+	// The only member waits for its own election, so keep that short.
 	config.TickMs, config.ElectionMs = 20, 200
-	// Benchmarks fill it; the default of 2 GiB is soon reached with large objects.
+	// Benchmarks fill it; large objects soon reach the default of 2 GiB.
 	config.QuotaBackendBytes = 8 << 30
 	// Segments are allocated in full, at the default two of 64 MB at the start.
 	wal.SegmentSizeBytes = 8 << 20
@@ -71,20 +71,19 @@ func startEtcd(ctx context.Context, dir *workdir, o options) (*etcd, error) {
 // calls resourceVersion.
 func (e *etcd) revision() int64 { return e.server.Server.KV().Rev() }
 
-// compact forgets all history before the current revision. What the API
-// server's watch cache remembers is not affected.
+// compact discards all history before the current revision. The API server's watch cache is not affected.
 func (e *etcd) compact(ctx context.Context) (int64, error) {
 	revision := e.revision()
 	request := &pb.CompactionRequest{Revision: revision, Physical: true}
 	_, err := e.server.Server.Compact(ctx, request)
-	// Compacted already, by the API server or by an earlier command: as wanted.
+	// Compacted already, by the API server or by an earlier command: that is what was asked for.
 	if err != nil && !errors.Is(err, mvcc.ErrCompacted) {
 		return 0, fmt.Errorf("compact etcd at revision %d: %w", revision, err)
 	}
 	return revision, nil
 }
 
-// close stops etcd, but does not wait for it forever: the data are thrown away.
+// close stops etcd, but does not wait for it forever: the data are thrown away anyway.
 func (e *etcd) close() {
 	closed := make(chan struct{})
 	go func() {

@@ -1,8 +1,6 @@
-// Command control-plane runs a real Kubernetes control plane for tests: etcd,
-// kube-apiserver and, on request, kube-controller-manager, all from this one
-// binary. Tests need the real thing because the promises of list and watch are
-// kept (or broken) in the server's watch cache and in etcd, which no imitation
-// reproduces.
+// Command control-plane runs a real Kubernetes control plane for tests: etcd, kube-apiserver and, on request,
+// kube-controller-manager, all from this one binary. Tests need the real thing because the server's watch cache and
+// etcd keep (or break) the promises of list and watch, and no imitation reproduces that.
 //
 // The binary is built from the published modules of Kubernetes and etcd that
 // go.mod pins, so a test machine needs a Go toolchain and nothing else: no
@@ -18,8 +16,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/component-base/cli"
-	// What the commands of Kubernetes themselves register: the JSON log format
-	// and the metrics of their clients and of their version.
+	// The commands of Kubernetes register the same: the JSON log format and the metrics of their clients and of their
+	// version.
 	_ "k8s.io/component-base/logs/json/register"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
 	_ "k8s.io/component-base/metrics/prometheus/version"

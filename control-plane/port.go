@@ -8,13 +8,11 @@ import (
 
 // reservedPort keeps a loopback port for the API server over all its restarts.
 //
-// "Find a free port, close it, tell the child" loses the port to whoever is
-// quicker, and loses it again whenever the API server is down. Here the
-// supervisor binds the port and never listens on it: nobody else can take it,
-// neither for a listener nor for an outgoing connection, while the API server
-// may bind it too (both set SO_REUSEPORT and have the same owner). Connections
-// go to listening sockets only, so they are refused while the API server is
-// down, as they should be.
+// "Find a free port, close it, pass it to the child" loses the port to any process that is quicker, and loses it again
+// whenever the API server is down. Here the supervisor binds the port and never listens on it: no other process can
+// take it, neither for a listener nor for an outgoing connection, while the API server may bind it too (both set
+// SO_REUSEPORT and have the same owner). Connections go to listening sockets only, so they are refused while the API
+// server is down, as they should be.
 type reservedPort struct {
 	fd     int
 	number int

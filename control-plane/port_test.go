@@ -19,7 +19,7 @@ func TestReservedPort(t *testing.T) {
 
 	if listener, err := net.Listen("tcp4", address); err == nil {
 		_ = listener.Close()
-		t.Error("a stranger could listen on the reserved port")
+		t.Error("another process could listen on the reserved port")
 	}
 	if _, err := net.Dial("tcp4", address); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("without an API server: want connection refused, got %v", err)
@@ -40,7 +40,7 @@ func TestReservedPort(t *testing.T) {
 				_ = conn.Close()
 			}
 		}()
-		// Many, because the kernel would spread them if it counted both sockets.
+		// Many, because the kernel would spread them if both sockets counted.
 		for range 50 {
 			conn, err := net.Dial("tcp4", address)
 			if err != nil {

@@ -15,12 +15,11 @@ import (
 	"syscall"
 )
 
-// The supervisor's children die with the thread that started them (see
-// childAttributes), so the main goroutine, which starts them, keeps to the main
-// thread, which ends only with the process.
+// The supervisor's children die with the thread that started them (see childAttributes). So the main goroutine, which
+// starts them, stays on the main thread, which ends only with the process.
 func init() { runtime.LockOSThread() }
 
-// started is the line of JSON that says that the control plane is ready.
+// started is the line of JSON that reports that the control plane is ready.
 type started struct {
 	Server     string `json:"server"`
 	Token      string `json:"token"`
@@ -29,8 +28,8 @@ type started struct {
 	PID        int    `json:"pid"`
 }
 
-// errStdinClosed ends the control plane: whoever held the other end is done, or
-// dead. A closed pipe is the one message that even a killed process sends.
+// errStdinClosed ends the control plane: the process at the other end is done, or dead. A closed pipe is the one
+// message that even a killed process sends.
 var errStdinClosed = errors.New("stdin was closed")
 
 func run(args []string) int {
@@ -47,8 +46,7 @@ func run(args []string) int {
 		return 1
 	}
 
-	// A reader of stdout that went away is an error like others, not a reason to
-	// die without cleaning up.
+	// When the reader of stdout has gone, that is an error like others, not a reason to exit without cleaning up.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals, stopSignals := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
@@ -70,8 +68,7 @@ func run(args []string) int {
 	return 0
 }
 
-// serve starts the control plane and obeys commands until ctx is done or a part
-// of the control plane fails.
+// serve starts the control plane and executes commands until ctx is done or a part of the control plane fails.
 func (s *supervisor) serve(ctx context.Context, lines <-chan string) error {
 	if err := s.start(ctx); err != nil {
 		return err
@@ -104,7 +101,7 @@ func (s *supervisor) serve(ctx context.Context, lines <-chan string) error {
 	}
 }
 
-// ended is closed when c has ended, and never if there is no c.
+// ended returns a channel that is closed when c has exited, and never if c is nil.
 func ended(c *child) <-chan struct{} {
 	if c == nil {
 		return nil

@@ -57,7 +57,7 @@ func (s *supervisor) startAPIServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The API server makes the namespace after it has reported ready.
+	// The API server creates the namespace after it has reported ready.
 	if err := s.await(ctx, apiserver, "/readyz", "/api/v1/namespaces/default"); err != nil {
 		apiserver.kill()
 		return err
@@ -68,7 +68,7 @@ func (s *supervisor) startAPIServer(ctx context.Context) error {
 
 var errStopped = errors.New("the API server is stopped already")
 
-// stopAPIServer tells whether the API server ended before it had to be killed.
+// stopAPIServer reports whether the API server exited before it had to be killed.
 func (s *supervisor) stopAPIServer(graceful bool) (bool, error) {
 	if s.apiserver == nil {
 		return false, errStopped
@@ -92,12 +92,12 @@ func (s *supervisor) startControllerManager(ctx context.Context) error {
 		return err
 	}
 	s.controllerManager = manager
-	// Pods are refused until a controller has made this.
+	// Pods are refused until a controller has created this account.
 	return s.await(ctx, manager, "/api/v1/namespaces/default/serviceaccounts/default")
 }
 
-// await returns when the API server has answered each of the paths, or with an
-// error when c, on which that depends, has ended or time is up.
+// await returns when the API server has answered each of the paths, or with an error when c, on which they depend, has
+// exited or time is up.
 func (s *supervisor) await(ctx context.Context, c *child, paths ...string) error {
 	deadline := time.After(s.options.startTimeout)
 	for len(paths) > 0 {
@@ -127,8 +127,8 @@ func (s *supervisor) logFile(name string) string {
 	return s.dir.file(name + ".log")
 }
 
-// close ends and removes everything, in any state. Children are killed: what
-// they could still save is about to be deleted.
+// close stops and removes everything, in any state. It kills children: what they could still save is about to be
+// deleted.
 func (s *supervisor) close() error {
 	for _, c := range []*child{s.controllerManager, s.apiserver} {
 		if c != nil {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/component-base/version"
 )
 
-// versions says what the binary was built from.
+// versions describes what the binary was built from.
 type versions struct {
 	Kubernetes string `json:"kubernetes"`
 	Etcd       string `json:"etcd"`
@@ -35,9 +35,8 @@ func builtFrom() (versions, error) {
 	return v, nil
 }
 
-// checkVersion refuses a binary whose /version would not tell the truth.
-// Clients decide by that version what they may ask of a server, so a wrong one
-// makes tests pass or fail for the wrong reason.
+// checkVersion refuses a binary whose /version would be wrong. Clients decide by that version which requests a server
+// supports, so a wrong one makes tests pass or fail for the wrong reason.
 func checkVersion() error {
 	v, err := builtFrom()
 	if err != nil {

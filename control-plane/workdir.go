@@ -11,9 +11,8 @@ import (
 
 const workdirPrefix = "informer-control-plane-"
 
-// workdir is the temporary directory that holds everything a control plane
-// writes. It is locked for as long as the supervisor lives, so that a later
-// run can tell an abandoned directory from one in use.
+// workdir is the temporary directory that holds everything a control plane writes. It is locked for as long as the
+// supervisor lives, so that a later run can distinguish an abandoned directory from one in use.
 type workdir struct {
 	path string
 	lock *os.File
@@ -41,8 +40,8 @@ func (w *workdir) remove() error {
 	return err
 }
 
-// removeAbandoned removes what supervisors left behind that were killed
-// without a chance to clean up. Best effort: a failure here harms no test.
+// removeAbandoned removes the directories of supervisors that were killed before they could clean up. Best effort: a
+// failure here harms no test.
 func removeAbandoned() {
 	paths, err := filepath.Glob(filepath.Join(os.TempDir(), workdirPrefix+"*"))
 	if err != nil {

@@ -26,6 +26,7 @@ type options struct {
 	subscriptions     int
 	dropManagedFields bool
 	index             bool
+	reconcile         bool
 }
 
 // parseArguments ends the program with code 2 if it does not know one of them.
@@ -49,6 +50,7 @@ func parseArguments(arguments []string) options {
 	flags.IntVar(&options.subscriptions, "subscriptions", 0, "so many handlers")
 	flags.BoolVar(&options.dropManagedFields, "drop-managed-fields", false, "remove them before an object is kept")
 	flags.BoolVar(&options.index, "index", false, "indexes by node and by IP from the start on")
+	flags.BoolVar(&options.reconcile, "reconcile", false, "a controller of the pods, in place of handlers")
 	_ = flags.Parse(arguments)
 
 	if len(options.resources) == 0 {
@@ -59,6 +61,9 @@ func parseArguments(arguments []string) options {
 	}
 	if options.view == viewTyped && (len(options.resources) != 1 || options.resources[0] != pods) {
 		refuse("the typed view is for pods only")
+	}
+	if options.reconcile && (options.view != viewTyped || options.subscriptions > 0) {
+		refuse("the controller reads typed pods, and is the only handler")
 	}
 	if options.view == viewMetadata && options.index {
 		refuse("metadata has neither node nor IP to index")

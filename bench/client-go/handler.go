@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -49,7 +50,7 @@ func (h *handler) OnUpdate(old, object any) {
 		h.hear(new)
 		h.heard.updates++
 		if sent, err := strconv.ParseInt(sentAt(object), 10, 64); err == nil {
-			h.heard.delays.add(delayOf(time.Since(time.UnixMicro(sent))))
+			h.heard.delays.add(time.Since(time.UnixMicro(sent)))
 		}
 	}
 }
@@ -92,7 +93,9 @@ func (h *handler) until(key string, version uint64) (tally, bool) {
 	for !h.stuck && h.told[key] < version {
 		h.changed.Wait()
 	}
-	return h.heard, h.stuck
+	heard := h.heard
+	heard.delays.first = slices.Clone(heard.delays.first)
+	return heard, h.stuck
 }
 
 func sentAt(object any) string {
@@ -103,21 +106,47 @@ func sentAt(object any) string {
 	return object.(metav1.Object).GetAnnotations()[sentAtAnnotation]
 }
 
+// So many delays are kept to find the 99th percentile; memory is measured too.
+const delaysKept = 10_000
+
 type delays struct {
 	count         int
 	sum, greatest time.Duration
+	first         []time.Duration
 }
 
-func delayOf(delay time.Duration) delays {
-	return delays{count: 1, sum: delay, greatest: delay}
+func (d *delays) add(delay time.Duration) {
+	d.count++
+	d.sum += delay
+	d.greatest = max(d.greatest, delay)
+	if len(d.first) < delaysKept {
+		d.first = append(d.first, delay)
+	}
 }
 
-func (d *delays) add(other delays) {
+func (d *delays) addAll(other delays) {
 	d.count += other.count
 	d.sum += other.sum
 	d.greatest = max(d.greatest, other.greatest)
+	d.first = append(d.first, other.first...)
 }
 
 func (d delays) mean() time.Duration {
 	return d.sum / time.Duration(max(d.count, 1))
+}
+
+// percentile99 is of those that are kept.
+func (d delays) percentile99() time.Duration {
+	if len(d.first) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(d.first))
+	return sorted[(len(sorted)-1)*99/100]
+}
+
+func (d delays) tellIn(answer event) event {
+	answer["delayMeanSeconds"] = d.mean().Seconds()
+	answer["delayP99Seconds"] = d.percentile99().Seconds()
+	answer["delayMaxSeconds"] = d.greatest.Seconds()
+	return answer
 }

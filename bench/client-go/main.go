@@ -10,6 +10,7 @@ import (
 	"log"
 	"os"
 	"runtime/debug"
+	"strconv"
 	"strings"
 
 	"k8s.io/client-go/features"
@@ -83,6 +84,17 @@ func (s *session) obey(line string) (string, event, error) {
 		}
 		answer, err := s.until(place.Key, place.ResourceVersion)
 		return "reached", answer, err
+	case "current":
+		var place struct{ Versions map[string]string }
+		if err := parse(argument, &place); err != nil {
+			return "", nil, err
+		}
+		versions, err := parseVersions(place.Versions)
+		if err != nil {
+			return "", nil, err
+		}
+		answer, err := s.current(versions)
+		return "current", answer, err
 	case "stuck":
 		return "stuck", event{}, s.stuck()
 	case "index-late":
@@ -97,13 +109,13 @@ func (s *session) obey(line string) (string, event, error) {
 		return "lookups", answer, err
 	case "reads":
 		var wish struct {
-			Seconds float64
-			Objects int
+			Seconds      float64
+			Objects, Hot int
 		}
 		if err := parse(argument, &wish); err != nil {
 			return "", nil, err
 		}
-		answer, err := reads(seconds(wish.Seconds), wish.Objects)
+		answer, err := reads(seconds(wish.Seconds), wish.Objects, wish.Hot)
 		return "reads", answer, err
 	}
 	return "", nil, fmt.Errorf("client-go has no %q", command)
@@ -113,6 +125,21 @@ func parse(argument string, into any) error {
 	decoder := json.NewDecoder(strings.NewReader(argument))
 	decoder.DisallowUnknownFields()
 	return decoder.Decode(into)
+}
+
+// parseVersions reads resourceVersions by GROUP/VERSION/PLURAL/KIND.
+func parseVersions(texts map[string]string) (map[string]uint64, error) {
+	versions := map[string]uint64{}
+	for name, text := range texts {
+		resource, err := parseResource(name)
+		if err != nil {
+			return nil, err
+		}
+		if versions[resource.String()], err = strconv.ParseUint(text, 10, 64); err != nil {
+			return nil, err
+		}
+	}
+	return versions, nil
 }
 
 // clientVersion is the version of client-go that was built in.

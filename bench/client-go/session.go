@@ -25,6 +25,8 @@ type session struct {
 	options   options
 	informers []cache.SharedIndexInformer
 	handlers  []*handler
+	// Only with --reconcile.
+	controller *controller
 	// Done when the informers have, and the handlers were told, all that was there first.
 	synced []cache.DoneChecker
 }
@@ -39,6 +41,14 @@ func newSession(options options) (*session, error) {
 		return nil, err
 	}
 	config.QPS = -1
+	if options.reconcile {
+		if s.controller, err = newController(config); err != nil {
+			return nil, err
+		}
+		s.informers = []cache.SharedIndexInformer{s.controller.pods}
+		s.synced = s.controller.synced
+		return s, nil
+	}
 	if s.informers, err = newInformers(config, options); err != nil {
 		return nil, err
 	}
@@ -72,13 +82,11 @@ func newInformers(config *rest.Config, options options) ([]cache.SharedIndexInfo
 	var made []cache.SharedIndexInformer
 	switch options.view {
 	case viewTyped:
-		config.ContentType = "application/vnd.kubernetes.protobuf"
-		config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
-		client, err := kubernetes.NewForConfig(config)
+		factory, err := newTypedFactory(config)
 		if err != nil {
 			return nil, err
 		}
-		made = append(made, informers.NewSharedInformerFactory(client, 0).Core().V1().Pods().Informer())
+		made = append(made, factory.Core().V1().Pods().Informer())
 	case viewDynamic:
 		client, err := dynamic.NewForConfig(config)
 		if err != nil {
@@ -102,6 +110,16 @@ func newInformers(config *rest.Config, options options) ([]cache.SharedIndexInfo
 	return made, nil
 }
 
+func newTypedFactory(config *rest.Config) (informers.SharedInformerFactory, error) {
+	config.ContentType = "application/vnd.kubernetes.protobuf"
+	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return informers.NewSharedInformerFactory(client, 0), nil
+}
+
 func withoutManagedFields(object any) (any, error) {
 	if object, ok := object.(metav1.Object); ok {
 		object.SetManagedFields(nil)
@@ -116,10 +134,16 @@ func (s *session) start() (event, error) {
 	if len(s.informers) == 0 {
 		return nil, errNoServer
 	}
+	if s.controller != nil {
+		go s.controller.run()
+	}
 	for _, informer := range s.informers {
 		go informer.Run(context.Background().Done())
 	}
 	cache.WaitFor(context.Background(), "", s.synced...)
+	if s.controller != nil {
+		s.controller.waitForIdle()
+	}
 	wall := time.Since(begin)
 
 	objects := 0
@@ -145,6 +169,9 @@ func (s *session) until(key, resourceVersion string) (event, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.controller != nil {
+		return s.controller.until(key, version), nil
+	}
 	if len(s.handlers) == 0 {
 		return nil, errors.New("there is no handler")
 	}
@@ -157,13 +184,27 @@ func (s *session) until(key, resourceVersion string) (event, error) {
 		if updates < 0 || heard.updates < updates {
 			updates = heard.updates
 		}
-		delays.add(heard.delays)
+		delays.addAll(heard.delays)
 	}
-	return event{
-		"updates":          max(updates, 0),
-		"delayMeanSeconds": delays.mean().Seconds(),
-		"delayMaxSeconds":  delays.greatest.Seconds(),
-	}, nil
+	return delays.tellIn(event{"updates": max(updates, 0)}), nil
+}
+
+// How often it is looked whether caches are current.
+const lookInterval = 2 * time.Millisecond
+
+// current waits until the informer of each resource has seen that version or a later one.
+func (s *session) current(versions map[string]uint64) (event, error) {
+	for i, resource := range s.options.resources {
+		version, isAsked := versions[resource.String()]
+		for isAsked {
+			seen, _ := strconv.ParseUint(s.informers[i].LastSyncResourceVersion(), 10, 64)
+			if seen >= version {
+				break
+			}
+			time.Sleep(lookInterval)
+		}
+	}
+	return event{}, nil
 }
 
 func (s *session) stuck() error {

@@ -74,7 +74,8 @@ pub async fn of(server: &Server, resources: &[String]) -> Result<Value, Failure>
     }))
 }
 
-fn path(resource: &str) -> Option<String> {
+/// Of all objects of a resource.
+pub fn path(resource: &str) -> Option<String> {
     let mut parts = resource.split('/');
     let (group, version, plural) = (parts.next()?, parts.next()?, parts.next()?);
     Some(match group {

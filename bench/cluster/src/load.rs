@@ -20,12 +20,23 @@ pub struct Loaded {
 
 impl Loaded {
     /// Pods, in the namespaces `shop-0` and so on, and `bench/sentinel`.
-    pub async fn pods(&mut self, server: &Server, seed: u64, count: usize) -> Result<Value, Failure> {
+    ///
+    /// With `per_set` in ReplicaSets of so many, and with the nodes that they are on.
+    pub async fn pods(
+        &mut self,
+        server: &Server,
+        seed: u64,
+        count: usize,
+        per_set: usize,
+    ) -> Result<Value, Failure> {
         let before = self.paths.len();
         for name in (0..NAMESPACES).map(|index| format!("shop-{index}")).chain(["bench".to_owned()]) {
             server.post("/api/v1/namespaces", &json!({ "metadata": { "name": name } })).await?;
         }
-        let pods = Pods::new(seed, count);
+        let pods = Pods::new(seed, count).in_sets(per_set);
+        if per_set > 0 {
+            nodes(server, &pods).await?;
+        }
         let mut bytes = 0;
         if let Some(testapi) = server.in_process() {
             let texts = (before..count).map(|index| pods.json(index)).inspect(|text| bytes += text.len());
@@ -47,8 +58,10 @@ impl Loaded {
         Ok(json!({ "event": "loaded", "pods": self.paths.len() + 1, "bytes": bytes }))
     }
 
-    pub fn paths(&self) -> &[String] {
-        &self.paths
+    /// The first of the pods; all of them: 0.
+    pub fn first(&self, count: usize) -> Result<&[String], Failure> {
+        let count = if count == 0 { self.paths.len() } else { count.min(self.paths.len()) };
+        if count == 0 { Err("nothing is loaded".into()) } else { Ok(&self.paths[..count]) }
     }
 }
 
@@ -60,6 +73,19 @@ fn path_in(text: &str) -> String {
     };
     let (name, namespace) = (value(r#""name":""#), value(r#""namespace":""#));
     format!("/api/v1/namespaces/{namespace}/pods/{name}")
+}
+
+/// As a kubelet registers them, and says how they are.
+async fn nodes(server: &Server, pods: &Pods) -> Result<(), Failure> {
+    let nodes = pods.nodes().map(|text| serde_json::from_str(&text)).collect::<Result<Vec<Value>, _>>()?;
+    server.for_each(0..nodes.len(), |index| create_node(server, &nodes[index])).await
+}
+
+async fn create_node(server: &Server, node: &Value) -> Result<(), Failure> {
+    server.post("/api/v1/nodes", node).await?;
+    let name = node["metadata"]["name"].as_str().unwrap_or_default();
+    let status = json!({ "status": node["status"] });
+    server.merge_patch(&format!("/api/v1/nodes/{name}/status?fieldManager=kubelet"), &status).await.map(drop)
 }
 
 /// As a controller creates it, and a kubelet says that it runs.

@@ -3,9 +3,13 @@
 //!
 //! Told by lines on stdin, answers with one line of JSON each, as `bench/PROTOCOL.md` says of the other programs:
 //!
-//!     load {"pods":10000,"seed":1}     pods, and what else a cluster has; a pod bench/sentinel
+//!     load {"pods":10000,"seed":1}     pods, and what else a cluster has; a pod bench/sentinel; with "perSet" in
+//!                                      ReplicaSets of so many, and with nodes
 //!     fill {"objects":20}              so many objects of each of a few more kinds, Secrets of Helm's size among them
-//!     change {"count":100,"among":50}  that many patches of the first pods, each with the time in an annotation
+//!     change {"count":100,"among":50}  that many patches of the first pods, each with the time in an annotation;
+//!                                      with "perSecond" so many a second, of random pods: nine of ten of the first
+//!     touch {"resources":["..."]}      one patch of one object of each of these, and the versions that they made
+//!     requests                         how many lists and watches the server was asked for until now
 //!     sentinel                         one of bench/sentinel, and what its version is then
 //!     digest {"resources":["..."]}     count and checksums of what there is
 //!     resources                        what can be listed and watched
@@ -15,6 +19,7 @@
 mod change;
 mod digest;
 mod load;
+mod metrics;
 mod server;
 mod shapes;
 
@@ -49,13 +54,16 @@ struct Arguments {
     objects: usize,
     count: usize,
     among: usize,
+    per_set: usize,
+    per_second: f64,
     resources: Vec<String>,
 }
 
 impl Default for Arguments {
     fn default() -> Self {
         let pods = vec!["core/v1/pods/Pod".to_owned()];
-        Self { pods: 0, seed: 1, objects: 0, count: 0, among: 0, resources: pods }
+        let [count, among, per_set] = [0; 3];
+        Self { pods: 0, seed: 1, objects: 0, count, among, per_set, per_second: 0.0, resources: pods }
     }
 }
 
@@ -96,8 +104,14 @@ async fn answer(
     arguments: Arguments,
 ) -> Result<Value, Failure> {
     match command {
-        "load" => loaded.pods(server, arguments.seed, arguments.pods).await,
+        "load" => loaded.pods(server, arguments.seed, arguments.pods, arguments.per_set).await,
         "fill" => load::others(server, arguments.seed, arguments.objects).await,
+        "change" if arguments.per_second > 0.0 => {
+            let pace = change::Pace { per_second: arguments.per_second, among: arguments.among };
+            change::paced(server, loaded, arguments.count, &pace).await
+        }
+        "touch" => change::one_of_each(server, &arguments.resources).await,
+        "requests" => server.requests().await,
         "change" => change::pods(server, loaded, arguments.count, arguments.among).await,
         "sentinel" => change::sentinel(server).await,
         "digest" => digest::of(server, &arguments.resources).await,

@@ -9,7 +9,9 @@ use kube_client::config::{KubeConfigOptions, Kubeconfig};
 use kube_client::{Client, Config};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use testapi::TestApi;
+use testapi::{TestApi, Verb};
+
+use crate::metrics;
 
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -113,6 +115,21 @@ impl Server {
             }
         }
         Ok(json!({ "event": "resources", "resources": found }))
+    }
+
+    /// Lists and watches that the server was asked for until now, those of this program too.
+    pub async fn requests(&self) -> Result<Value, Failure> {
+        let requests = match &self.testapi {
+            Some(testapi) => {
+                let asked = testapi.requests().all();
+                asked.iter().filter(|asked| matches!(asked.call.verb, Verb::List | Verb::Watch)).count() as f64
+            }
+            None => {
+                let request = Request::get("/metrics").body(Vec::new())?;
+                metrics::lists_and_watches(&self.client.request_text(request).await?)
+            }
+        };
+        Ok(json!({ "event": "requests", "count": requests }))
     }
 
     /// Only testapi can; the real one is restarted by who started it.

@@ -4,6 +4,7 @@
 //! is random in each (uids, digests, addresses, times) is as in a real cluster, for both decide how well objects pack.
 
 mod managed;
+mod node;
 mod spec;
 mod status;
 mod template;
@@ -23,6 +24,8 @@ const NODES_PER_THOUSAND: usize = 33;
 pub struct Pods {
     seed: u64,
     nodes: usize,
+    /// Pods of one ReplicaSet; 0 if each workload is one.
+    per_set: usize,
     workloads: Vec<Workload>,
 }
 
@@ -30,30 +33,49 @@ impl Pods {
     /// Pods of a cluster that has about so many of them.
     pub fn new(seed: u64, count: usize) -> Self {
         let workloads = (0..WORKLOADS).map(|index| Workload::new(seed, index)).collect();
-        Self { seed, nodes: (count * NODES_PER_THOUSAND / 1_000).max(3), workloads }
+        Self { seed, nodes: (count * NODES_PER_THOUSAND / 1_000).max(3), per_set: 0, workloads }
+    }
+
+    /// The same in ReplicaSets of so many pods: pods that follow each other have the same owner.
+    pub fn in_sets(self, per_set: usize) -> Self {
+        Self { per_set, ..self }
     }
 
     /// One of them as JSON, with everything that a server and a kubelet would have filled in, about 9 KB.
     pub fn json(&self, index: usize) -> String {
-        let seed = self.seed ^ (index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let mut random = fastrand::Rng::with_seed(seed);
+        let mut random = self.random(index);
+        let set = index.checked_div(self.per_set);
         // A few workloads have most of the pods.
-        let rank = (WORKLOADS as f64 * random.f64().powi(2)) as usize;
-        let workload = &self.workloads[rank.min(WORKLOADS - 1)];
-        workload.pod(&mut random, index, self.nodes)
+        let drawn = set.map_or_else(|| random.f64(), |set| self.random(set).f64());
+        let workload = &self.workloads[((WORKLOADS as f64 * drawn.powi(2)) as usize).min(WORKLOADS - 1)];
+        let pod = workload.pod(&mut random, index, self.nodes);
+        match set {
+            Some(set) => pod.replace(&workload.owner_uid, &uid(&mut self.random(set))),
+            None => pod,
+        }
+    }
+
+    /// The nodes that they are on, as JSON, about 9 KB each.
+    pub fn nodes(&self) -> impl Iterator<Item = String> {
+        (0..self.nodes).map(|index| node::node(&mut self.random(index), index))
+    }
+
+    fn random(&self, index: usize) -> fastrand::Rng {
+        fastrand::Rng::with_seed(self.seed ^ (index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 }
 
 /// What the pods of one deployment have in common.
 struct Workload {
     template: Template,
+    owner_uid: String,
 }
 
 impl Workload {
     fn new(seed: u64, index: usize) -> Self {
         let mut random = fastrand::Rng::with_seed(seed.wrapping_add(index as u64 * 7_919));
         let draw = Draw::new(&mut random, index);
-        Self { template: Template::new(&pod(&draw)) }
+        Self { template: Template::new(&pod(&draw)), owner_uid: draw.owner_uid }
     }
 
     fn pod(&self, random: &mut fastrand::Rng, index: usize, nodes: usize) -> String {
@@ -68,8 +90,8 @@ impl Workload {
             let _ = match hole {
                 Hole::Suffix => write!(out, "{suffix}"),
                 Hole::Uid => write!(out, "{}", uid(random)),
-                Hole::Node => write!(out, "node-{node:04}.zone-{}.internal", node % 3),
-                Hole::HostIp => write!(out, "192.168.{}.{}", node / 250, node % 250 + 1),
+                Hole::Node => write!(out, "{}", node::name(node)),
+                Hole::HostIp => write!(out, "{}", node::address(node)),
                 Hole::PodIp => write!(out, "10.{}.{high}.{low}", 64 + index / 65_536 % 64),
                 Hole::Digest => write!(out, "{:032x}{:032x}", random.u128(..), random.u128(..)),
                 Hole::Time(later) => {
@@ -335,6 +357,22 @@ mod tests {
             assert!((8_000..11_000).contains(&mean), "seed {seed}: {mean}, {least:?} to {most:?}");
             assert!(least < Some(7_000) && most > Some(14_000), "seed {seed}: {least:?} to {most:?}");
         }
+    }
+
+    #[test]
+    fn pods_of_a_set_have_an_owner_and_a_namespace_in_common_and_are_on_nodes_that_there_are() {
+        let pods = Pods::new(1, 1_000).in_sets(10);
+        let nodes: BTreeSet<String> = pods
+            .nodes()
+            .map(|text| serde_json::from_str::<Value>(&text).unwrap()["metadata"]["name"].as_str().unwrap().into())
+            .collect();
+        let owners: Vec<(Value, Value)> = (0..1_000)
+            .map(|index| serde_json::from_str::<Value>(&pods.json(index)).unwrap())
+            .inspect(|pod| assert!(nodes.contains(pod["spec"]["nodeName"].as_str().unwrap())))
+            .map(|pod| (pod["metadata"]["namespace"].clone(), pod["metadata"]["ownerReferences"][0]["uid"].clone()))
+            .collect();
+        assert!(owners.chunks(10).all(|set| set.iter().all(|owner| *owner == set[0])));
+        assert_eq!(owners.iter().map(|(_, uid)| uid.to_string()).collect::<BTreeSet<_>>().len(), 100);
     }
 
     #[test]

@@ -24,6 +24,9 @@ pub struct Arguments {
     pub layout: Option<Kept>,
     #[arg(long)]
     pub index: bool,
+    /// A controller of pods, in place of handlers
+    #[arg(long, conflicts_with = "subscriptions")]
+    pub reconcile: bool,
     /// In JSON, where the library would choose protobuf
     #[arg(long)]
     pub json: bool,
@@ -60,7 +63,10 @@ impl Kept {
 
 /// `GROUP/VERSION/PLURAL/KIND`; the core group is `core`.
 #[derive(Clone)]
-pub struct Resource(pub ResourceType);
+pub struct Resource {
+    pub text: String,
+    pub kind: ResourceType,
+}
 
 impl FromStr for Resource {
     type Err = String;
@@ -73,6 +79,7 @@ impl FromStr for Resource {
         let group = if group == "core" { "" } else { group };
         let [group, version, plural, kind] = [group, version, plural, kind].map(str::to_owned);
         // All namespaces are looked at, whose path is that of a resource without namespaces.
-        Ok(Self(ResourceType { group, version, plural, kind, namespaced: true }))
+        let kind = ResourceType { group, version, plural, kind, namespaced: true };
+        Ok(Self { text: text.to_owned(), kind })
     }
 }

@@ -22,7 +22,7 @@ pub fn of<T: Measured>(informers: &[Informer<T>]) -> Result<Value, Failure> {
         if informer.resource().kind != "Pod" {
             continue;
         }
-        for object in snapshot.iter() {
+        for object in snapshot.iter().strict() {
             let object = object?;
             let (Some(sum), Some(images)) = (content, object.images()) else {
                 content = None;

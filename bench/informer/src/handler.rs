@@ -3,16 +3,17 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use informer::{Handler, Previous};
+use informer::{Handler, Item, Previous};
 use tokio::sync::watch;
 
+use crate::delays::Delays;
 use crate::view::Measured;
 
 /// Whose versions are asked for.
-const NAMESPACE: &str = "bench";
-const SENT_AT: &str = "bench/sent-at";
+pub const NAMESPACE: &str = "bench";
+/// Has the time before a change was sent, as microseconds of Unix time.
+pub const SENT_AT: &str = "bench/sent-at";
 
 pub struct Counting {
     told: Arc<Told>,
@@ -30,9 +31,7 @@ pub struct Told {
 #[derive(Default)]
 struct State {
     updates: u64,
-    delays: u64,
-    delay_sum: f64,
-    delay_most: f64,
+    delays: Delays,
     versions: HashMap<String, u64>,
 }
 
@@ -40,8 +39,7 @@ struct State {
 #[derive(Default)]
 pub struct Sum {
     pub updates: u64,
-    pub delay_mean: f64,
-    pub delay_most: f64,
+    pub delays: Delays,
 }
 
 impl Counting {
@@ -58,12 +56,12 @@ impl Counting {
 }
 
 impl<T: Measured> Handler<T> for Counting {
-    async fn on_add(&mut self, object: Arc<T>, _is_in_initial_list: bool) {
+    async fn on_add(&mut self, object: Item<T>, _is_in_initial_list: bool) {
         self.stuck().await;
         self.told.note_version(&*object);
     }
 
-    async fn on_update(&mut self, old: Previous<T>, new: Arc<T>) {
+    async fn on_update(&mut self, old: Previous<T>, new: Item<T>) {
         self.stuck().await;
         let metadata = new.metadata();
         let before = old.object().resource_version().to_string();
@@ -99,11 +97,7 @@ impl Told {
         let mut state = self.state();
         state.updates += 1;
         if let Some(micros) = sent_at {
-            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            let delay = now.as_secs_f64() - micros / 1e6;
-            state.delays += 1;
-            state.delay_sum += delay;
-            state.delay_most = state.delay_most.max(delay);
+            state.delays.add_since(micros);
         }
     }
 
@@ -126,16 +120,10 @@ impl Told {
 /// Of those that are not stuck.
 pub fn sum(handlers: &[Arc<Told>]) -> Sum {
     let mut sum = Sum { updates: u64::MAX, ..Sum::default() };
-    let (mut delays, mut delay_sum) = (0, 0.0);
     for told in handlers.iter().filter(|told| !told.is_stuck()) {
         let state = told.state();
         sum.updates = sum.updates.min(state.updates);
-        sum.delay_most = sum.delay_most.max(state.delay_most);
-        delays += state.delays;
-        delay_sum += state.delay_sum;
-    }
-    if delays > 0 {
-        sum.delay_mean = delay_sum / delays as f64;
+        sum.delays.add_all(&state.delays);
     }
     sum
 }

@@ -42,7 +42,8 @@ fn some<T: Measured>(informer: &Informer<T>) -> Result<(Vec<String>, Vec<String>
         snapshot.objects().step_by(every).take(KEYS).map(|object| object.key().to_string()).collect();
     let mut addresses = Vec::new();
     for key in &keys {
-        addresses.extend(informer.lister().get(key)?.ip().map(str::to_owned));
+        let object = informer.lister().get(key)?.ok_or("an object went meanwhile")?;
+        addresses.extend(object.ip().map(str::to_owned));
     }
     if addresses.is_empty() { Err("there are no pods with an address".into()) } else { Ok((keys, addresses)) }
 }

@@ -4,6 +4,8 @@
 
 mod allocator;
 mod arguments;
+mod controller;
+mod delays;
 mod digest;
 mod handler;
 mod lookups;
@@ -21,21 +23,21 @@ use kube_core::metadata::PartialObjectMeta;
 use serde_json::{Value, json};
 
 use crate::arguments::{Arguments, View};
+use crate::controller::Controller;
 use crate::session::Session;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// A run, which does what it is told.
+trait Answers {
+    async fn answer(&mut self, command: &str, parameters: Value) -> Result<Value, Failure>;
+}
 
 // Handlers and waiting need one thread; connections have theirs, made by the factory.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let result = match arguments.view {
-        View::Typed => run::<Pod>(&arguments).await,
-        View::Declared => run::<view::Declared>(&arguments).await,
-        View::Dynamic => run::<DynamicObject>(&arguments).await,
-        View::Metadata => run::<PartialObjectMeta<DynamicObject>>(&arguments).await,
-    };
-    match result {
+    match run(&arguments).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("bench-informer: {error}");
@@ -44,8 +46,19 @@ async fn main() -> ExitCode {
     }
 }
 
-async fn run<T: view::Measured>(arguments: &Arguments) -> Result<(), Failure> {
-    let mut session = Session::<T>::new(arguments).await?;
+async fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.reconcile {
+        return serve(Controller::new(arguments).await?).await;
+    }
+    match arguments.view {
+        View::Typed => serve(Session::<Pod>::new(arguments).await?).await,
+        View::Declared => serve(Session::<view::Declared>::new(arguments).await?).await,
+        View::Dynamic => serve(Session::<DynamicObject>::new(arguments).await?).await,
+        View::Metadata => serve(Session::<PartialObjectMeta<DynamicObject>>::new(arguments).await?).await,
+    }
+}
+
+async fn serve(mut session: impl Answers) -> Result<(), Failure> {
     say(&json!({ "event": "started", "version": concat!("informer ", env!("CARGO_PKG_VERSION")) }));
     let mut lines = lines();
     while let Some(line) = lines.recv().await {

@@ -11,13 +11,17 @@ use serde_json::{Value, json};
 use crate::arguments::{Arguments, Kept};
 use crate::handler::{Counting, Told};
 use crate::view::Measured;
-use crate::{Failure, allocator, digest, handler, lookups, reads};
+use crate::{Answers, Failure, allocator, digest, handler, lookups, reads};
 
 /// Nobody waits for longer; a run that takes this long has failed.
-const LIMIT: Duration = Duration::from_secs(900);
+pub const LIMIT: Duration = Duration::from_secs(900);
+/// How often it is looked whether caches are current.
+const LOOK_INTERVAL: Duration = Duration::from_millis(2);
 
 pub struct Session<T: Measured> {
     factory: Option<SharedInformerFactory>,
+    /// As the arguments have them.
+    resources: Vec<String>,
     informers: Vec<Informer<T>>,
     handlers: Vec<Arc<Told>>,
     registrations: Vec<Registration>,
@@ -29,6 +33,7 @@ impl<T: Measured> Session<T> {
     pub async fn new(arguments: &Arguments) -> Result<Self, Failure> {
         let mut session = Self {
             factory: None,
+            resources: arguments.resource.iter().map(|resource| resource.text.clone()).collect(),
             informers: Vec::new(),
             handlers: Vec::new(),
             registrations: Vec::new(),
@@ -38,7 +43,7 @@ impl<T: Measured> Session<T> {
         let Some(kubeconfig) = &arguments.kubeconfig else { return Ok(session) };
         let factory = factory(arguments, Kubeconfig::read_from(kubeconfig)?).await?;
         session.informers =
-            arguments.resource.iter().map(|resource| T::informer(&factory, resource.0.clone())).collect();
+            arguments.resource.iter().map(|resource| T::informer(&factory, resource.kind.clone())).collect();
         if let [informer] = &session.informers[..] {
             if let Some(file) = &arguments.load {
                 informer.load(file).await?;
@@ -56,8 +61,10 @@ impl<T: Measured> Session<T> {
         session.factory = Some(factory);
         Ok(session)
     }
+}
 
-    pub async fn answer(&mut self, command: &str, parameters: Value) -> Result<Value, Failure> {
+impl<T: Measured> Answers for Session<T> {
+    async fn answer(&mut self, command: &str, parameters: Value) -> Result<Value, Failure> {
         let seconds = Duration::from_secs_f64(parameters["seconds"].as_f64().unwrap_or(1.0));
         match command {
             "start" => self.start().await,
@@ -67,6 +74,7 @@ impl<T: Measured> Session<T> {
                 let text = |name: &str| parameters[name].as_str().unwrap_or_default().to_owned();
                 self.until(&text("key"), text("resourceVersion").parse()?).await
             }
+            "current" => self.current(&parameters["versions"]).await,
             "stuck" => {
                 self.handlers.first().ok_or("there is no handler")?.get_stuck();
                 Ok(json!({ "event": "stuck" }))
@@ -77,8 +85,11 @@ impl<T: Measured> Session<T> {
                 lookups::measure(informer, self.by_ip.as_ref().ok_or("there is no --index")?, seconds)
             }
             "reads" => {
-                let objects = parameters["objects"].as_u64().unwrap_or(100_000);
-                reads::measure(usize::try_from(objects)?, seconds).await
+                let number = |name: &str| usize::try_from(parameters[name].as_u64().unwrap_or_default());
+                match (number("objects")?, number("hot")?) {
+                    (objects, 0) => reads::measure(objects, seconds).await,
+                    (objects, hot) => reads::measure_hot(objects, hot, seconds).await,
+                }
             }
             "save" => {
                 let file = parameters["file"].as_str().ok_or("there is no file")?;
@@ -88,7 +99,9 @@ impl<T: Measured> Session<T> {
             other => Err(format!("{other:?} is no command of this program").into()),
         }
     }
+}
 
+impl<T: Measured> Session<T> {
     async fn start(&self) -> Result<Value, Failure> {
         let factory = self.factory.as_ref().ok_or("there is no --kubeconfig")?;
         let start = Instant::now();
@@ -108,12 +121,21 @@ impl<T: Measured> Session<T> {
             tokio::time::timeout(LIMIT, told.until(key, version)).await?;
         }
         let sum = handler::sum(&self.handlers);
-        Ok(json!({
-            "event": "reached",
-            "updates": sum.updates,
-            "delayMeanSeconds": sum.delay_mean,
-            "delayMaxSeconds": sum.delay_most,
-        }))
+        let mut reached = json!({ "event": "reached", "updates": sum.updates });
+        sum.delays.say_in(&mut reached);
+        Ok(reached)
+    }
+
+    /// Waits until the cache of each resource has reached that version.
+    async fn current(&self, versions: &Value) -> Result<Value, Failure> {
+        for (resource, informer) in self.resources.iter().zip(&self.informers) {
+            let Some(version) = versions[resource].as_str() else { continue };
+            let version: u64 = version.parse()?;
+            while informer.resource_version().to_string().parse::<u64>().unwrap_or_default() < version {
+                tokio::time::sleep(LOOK_INTERVAL).await;
+            }
+        }
+        Ok(json!({ "event": "current" }))
     }
 
     fn index_late(&mut self) -> Result<Value, Failure> {
@@ -128,7 +150,10 @@ impl<T: Measured> Session<T> {
     }
 }
 
-async fn factory(arguments: &Arguments, kubeconfig: Kubeconfig) -> Result<SharedInformerFactory, Failure> {
+pub async fn factory(
+    arguments: &Arguments,
+    kubeconfig: Kubeconfig,
+) -> Result<SharedInformerFactory, Failure> {
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
     let mut builder = SharedInformerFactory::builder(config);
     if arguments.drop_managed_fields {

@@ -69,7 +69,7 @@ pub(crate) fn run(wish: Reads) -> Result<Value, Failure> {
         "event": "reads",
         "nanoseconds": {"add": add, "get": get, "list": list, "selector": selector, "update": update},
         "slowestGetNanoseconds": u64::try_from(slowest.get.as_nanos())?,
-        "slowestUnpreemptedGetNanoseconds": u64::try_from(slowest.unpreempted_get.as_nanos())?,
+        "slowestOwnGetNanoseconds": u64::try_from(slowest.own_get.as_nanos())?,
         "updatesMeanwhile": updates,
     }))
 }

@@ -34,7 +34,7 @@ impl Rig {
                 bindings.delete("reader", &Default::default()).await.expect("a binding");
             }
         }
-        // The server's own informers have to hear of it, which nothing but a refusal tells.
+        // The server's own informers must see the change, and only a refusal shows that they have.
         let client = kube_client::Client::try_from(self.as_nobody(self.direct_config())).expect("a client");
         let maps = Api::<ConfigMap>::namespaced(client, self.namespace());
         within("a refusal", async { while maps.list(&Default::default()).await.is_ok() {} }).await;

@@ -1,5 +1,5 @@
-//! Clients that nobody here wrote: kubectl, a shared informer of client-go, a reflector of kube-rs.
-#![expect(clippy::print_stderr, reason = "who reads the output of tests has to know what was left out")]
+//! Independent clients: kubectl, a shared informer of client-go, a reflector of kube-rs.
+#![expect(clippy::print_stderr, reason = "the output of tests must show what was skipped")]
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Lines, Write};
@@ -21,9 +21,11 @@ pub enum Foreign {
     Encodings,
     /// `kube::runtime::reflector`.
     KubeRs,
+    /// A program of ours with both providers of rustls in it, as other dependencies can bring it about.
+    TwoProviders,
 }
 
-/// A client that keeps a copy of all config maps, to be asked what it knows.
+/// A client that keeps a copy of all config maps and reports its state.
 pub struct Replica {
     process: Child,
     stdin: ChildStdin,
@@ -31,7 +33,7 @@ pub struct Replica {
 }
 
 impl Foreign {
-    /// Builds the program; `None` where there is no Go to build it with, and nobody asks for certainty.
+    /// Builds the program; `None` without Go, unless the environment demands certainty.
     ///
     /// # Panics
     ///
@@ -44,17 +46,14 @@ impl Foreign {
             eprintln!("{test}: left out, because INFORMER_NO_CONTROL_PLANE is set");
             return None;
         }
-        let repository = Path::new(REPOSITORY);
-        let output = repository.join("target/foreign");
+        let output = Path::new(REPOSITORY).join("target/foreign");
         let (mut build, program) = match self {
             Self::Kubectl => (go("./kubectl", &output), output.join("kubectl")),
             Self::ClientGo => (go("./shared-informer", &output), output.join("shared-informer")),
             Self::Encodings => (go("./encodings", &output), output.join("encodings")),
-            Self::KubeRs => {
-                let mut cargo = Command::new(env!("CARGO"));
-                cargo.args(["build", "--quiet", "--locked"]);
-                cargo.current_dir(repository.join("foreign/kube-rs")).env("CARGO_TARGET_DIR", &output);
-                (cargo, output.join("debug/foreign-kube-rs"))
+            Self::KubeRs => (cargo("kube-rs", &output), output.join("debug/foreign-kube-rs")),
+            Self::TwoProviders => {
+                (cargo("two-providers", &output), output.join("debug/foreign-two-providers"))
             }
         };
         std::fs::create_dir_all(&output).expect("a directory");
@@ -72,9 +71,17 @@ impl Foreign {
     }
 }
 
+/// Builds the only program of a package.
+fn cargo(package: &str, output: &Path) -> Command {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "--locked"]);
+    cargo.current_dir(Path::new(REPOSITORY).join("foreign").join(package)).env("CARGO_TARGET_DIR", output);
+    cargo
+}
+
 /// Builds a command of the Go module.
 fn go(package: &str, output: &Path) -> Command {
-    // kubectl says what it was built from; without it, it says 0.0.
+    // kubectl reports the version that it was built with; without one, it reports 0.0.
     let module = std::fs::read_to_string(Path::new(REPOSITORY).join("foreign/go/go.mod")).expect("go.mod");
     let version =
         module.lines().find_map(|line| line.trim().strip_prefix("k8s.io/kubectl v0.")).unwrap_or("0.0");
@@ -114,7 +121,7 @@ impl Replica {
         assert_eq!(self.ask(&format!("until {key}")), "there");
     }
 
-    /// What it has: resourceVersion by namespace and name. Blocks.
+    /// Its state: resourceVersion by namespace and name. Blocks.
     pub fn state(&mut self) -> BTreeMap<String, String> {
         serde_json::from_str(&self.ask("state")).expect("JSON")
     }

@@ -1,9 +1,9 @@
-//! What the tests of the contract have in common.
+//! The common parts of the contract's tests.
 //!
 //! - [`Rig`]: a namespace of a server, seen directly by the test and through a proxy by the informers.
 //! - [`Proxy`]: carries connections, cuts them, freezes them, turns them away.
-//! - [`Wire`]: what the informers ask the server for, and a way to change it.
-//! - [`Told`]: what a subscription is told, checked to be a legal story.
+//! - [`Wire`]: records the requests of informers, and can change responses.
+//! - [`Told`]: the notifications of a subscription, checked to form a legal chain.
 
 #![expect(
     clippy::expect_used,
@@ -25,5 +25,5 @@ pub use proxy::Proxy;
 pub use rig::{Rig, config_map, custom_resource, impatient};
 pub use server::{Kind, Needs, TOKEN};
 pub use told::{Story, Told, summary};
-pub use wait::{status, within};
+pub use wait::{DEADLINE, status, within};
 pub use wire::{Asked, Wire};

@@ -18,7 +18,7 @@ pub struct Proxy {
     accepting: JoinHandle<()>,
 }
 
-/// What is to happen to connections, which are numbered from 1.
+/// Faults for connections, which are numbered from 1.
 #[derive(Debug, Clone, Copy, Default)]
 struct Control {
     /// The last connection so far.
@@ -32,7 +32,7 @@ struct Control {
 }
 
 impl Proxy {
-    /// A proxy to `server`, on a port of its own.
+    /// A proxy to `server`, on its own port.
     ///
     /// # Panics
     ///

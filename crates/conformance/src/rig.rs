@@ -30,9 +30,9 @@ pub struct Rig {
     config: Config,
     client: Client,
     kind: Kind,
-    /// What the informers' connections go through.
+    /// The proxy of the informers' connections.
     pub proxy: Proxy,
-    /// What the informers ask for.
+    /// The requests of the informers.
     pub wire: Wire,
 }
 
@@ -47,7 +47,7 @@ impl Rig {
         Some(Self::on(Server::own(kind, test, needs).await?, kind, test).await)
     }
 
-    /// The embedded server in a process of its own, for what is measured in this one: `program` is the binary
+    /// The embedded server in its own process, for tests that measure this one: `program` is the binary
     /// `embedded_server` of this package.
     pub async fn apart(program: &Path, test: &str) -> Self {
         Self::on(Server::process(program), Kind::TestApi, test).await
@@ -104,7 +104,7 @@ impl Rig {
         &self.server
     }
 
-    /// What goes wrong in the embedded server.
+    /// The faults of the embedded server.
     ///
     /// # Panics
     ///
@@ -215,7 +215,7 @@ impl Rig {
         let wire = self.wire.clone();
         let builder = SharedInformerFactory::builder(config)
             .tweak_list_options(move |resource, query| wire.tweak(resource, query))
-            // Its tweak selects nothing: what is saved is of this server.
+            // Its tweak selects nothing: a saved cache is of this server.
             .server_name(self.namespace.as_str());
         match self.kind {
             Kind::Real | Kind::TestApi => builder,
@@ -295,7 +295,7 @@ pub fn config_map(name: &str, value: &str) -> ConfigMap {
     typed(json!({ "metadata": { "name": name }, "data": { "value": value } }))
 }
 
-/// The definition of a custom resource without a schema to speak of, and what informers call it.
+/// The definition of a custom resource with a trivial schema, and its resource type.
 pub fn custom_resource(group: &str, kind: &str) -> (CustomResourceDefinition, ResourceType) {
     let plural = format!("{}s", kind.to_lowercase());
     let definition = typed(json!({

@@ -21,7 +21,7 @@ pub enum Kind {
     TestApiOtherwise,
 }
 
-/// What a test needs of a server of its own.
+/// What a test needs of its own server.
 #[derive(Debug, Clone, Copy)]
 pub struct Needs {
     /// Lists are answered from the watch cache, which has no pages.
@@ -36,7 +36,7 @@ impl Default for Needs {
     }
 }
 
-/// A server, as far as tests are concerned. A handle.
+/// A server, as tests see it. A handle.
 #[derive(Clone)]
 pub(crate) enum Server {
     Shared(&'static ControlPlane),
@@ -45,7 +45,7 @@ pub(crate) enum Server {
     Process(Arc<Process>),
 }
 
-/// The embedded server in a process of its own, which takes no orders.
+/// The embedded server in its own process, which takes no commands.
 pub(crate) struct Process {
     child: Child,
     kubeconfig: NamedTempFile,
@@ -76,15 +76,15 @@ impl Drop for Process {
 pub(crate) struct Embedded {
     pub(crate) api: TestApi,
     kubeconfig: NamedTempFile,
-    /// What keeps the second one from reading.
+    /// Keeps the second user from reading.
     denied: Mutex<Option<Armed>>,
 }
 
-/// A user who may do nothing.
+/// A user without permissions.
 pub(crate) const NOBODY: &str = "w15-nobody";
-/// What they show.
+/// Its token.
 pub(crate) const NOBODYS_TOKEN: &str = "nobodys-token";
-/// What the administrator of an embedded server shows.
+/// The token of an embedded server's administrator.
 pub const TOKEN: &str = "administrators-token";
 
 impl Embedded {
@@ -153,7 +153,7 @@ impl Server {
         }
     }
 
-    /// One in a process of its own.
+    /// One in its own process.
     pub(crate) fn process(program: &Path) -> Self {
         Self::Process(Arc::new(Process::start(program)))
     }
@@ -168,7 +168,7 @@ impl Server {
         }
     }
 
-    /// What its administrator shows.
+    /// The token of its administrator.
     pub(crate) fn token(&self) -> String {
         match self {
             Self::Shared(server) => server.token().to_owned(),

@@ -1,9 +1,9 @@
-//! What a subscription is told, and whether it can have happened.
+//! The notifications of a subscription, and whether they are possible.
 
 use std::collections::BTreeMap;
 
 use futures_util::{FutureExt, StreamExt};
-use informer::{Change, Changes, Deleted, Informer, Object, ObjectKey, ResourceVersion, Uid, WhenFull};
+use informer::{Change, Changes, DeleteReason, Informer, Object, ObjectKey, ResourceVersion, Uid, WhenFull};
 
 use crate::within;
 
@@ -13,7 +13,7 @@ pub struct Told {
     story: Story,
 }
 
-/// The objects that a subscription knows of, by what it was told.
+/// The objects of a subscription, according to its notifications.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Story {
     view: BTreeMap<ObjectKey, (Uid, ResourceVersion)>,
@@ -49,7 +49,7 @@ impl Told {
     ///
     /// # Panics
     ///
-    /// When there is none, or when it does not fit what was told before.
+    /// When no change comes, or when it contradicts earlier ones.
     pub async fn change(&mut self) -> Change<Object> {
         let change = within("a change", self.changes.next()).await.expect("the informer runs");
         self.story.apply(&change).unwrap_or_else(|error| panic!("{error}"));
@@ -82,7 +82,7 @@ impl Told {
         summaries
     }
 
-    /// The changes up to the end of the first content, in short and sorted, without that end.
+    /// The changes of the initial list, abbreviated and sorted, without its end.
     ///
     /// # Panics
     ///
@@ -97,7 +97,7 @@ impl Told {
         first
     }
 
-    /// Reads what waits to be told.
+    /// Reads the pending changes.
     ///
     /// # Panics
     ///
@@ -108,19 +108,19 @@ impl Told {
         }
     }
 
-    /// Whether nothing waits to be told.
+    /// Whether no change is pending.
     pub fn is_silent(&mut self) -> bool {
         self.waiting().is_none()
     }
 
-    /// What waits to be told. With a backlog a subscription leaves its turn to others now and then, as if nothing did.
+    /// The next pending change. With a backlog a subscription yields to others occasionally and looks empty.
     fn waiting(&mut self) -> Option<Change<Object>> {
         let mut next = || self.changes.next().now_or_never().flatten();
         let first = next();
         first.or_else(next)
     }
 
-    /// What the changes so far amount to.
+    /// The result of the changes so far.
     pub fn story(&self) -> &Story {
         &self.story
     }
@@ -131,41 +131,41 @@ impl Story {
     ///
     /// # Errors
     ///
-    /// When that cannot have happened after what was told before.
+    /// When the change contradicts earlier ones.
     pub fn apply(&mut self, change: &Change<Object>) -> Result<(), String> {
         match change {
-            Change::Added { object, initial, .. } => {
-                self.expect(*initial != self.synced, "the first content, and it alone, is marked", change)?;
+            Change::Added { new: object, initial, .. } => {
+                self.expect(*initial != self.synced, "the initial list, and it alone, is marked", change)?;
                 let before = self.view.insert(object.key().clone(), version(object));
-                self.expect(before.is_none(), "what is added was not there", change)
+                self.expect(before.is_none(), "an added object was missing before", change)
             }
             Change::Updated { old, new, .. } => {
                 self.expect(old.object().key() == new.key(), "an update is about one object", change)?;
                 let before = self.view.insert(new.key().clone(), version(new));
                 let is_next = before.as_ref() == Some(&version(old.object()));
-                self.expect(is_next, "an update's old object is the one told before", change)?;
+                self.expect(is_next, "an update's old object is the one notified before", change)?;
                 let is_newer = before.as_ref().is_some_and(|(_, old)| old.is_older_than(&version(new).1));
                 self.expect(is_newer || self.may_go_back, "an update is newer", change)
             }
             Change::Deleted(deleted) => {
-                let last = deleted.object();
+                let last = deleted.last();
                 let before = self.view.remove(deleted.key());
                 let (uid, known) =
                     before.as_ref().ok_or_else(|| format!("{}: it was not there", summary(change)))?;
                 self.expect(uid == last.uid(), "who is deleted is who was there", change)?;
-                // An event has the version of the deletion; a list can only repeat what was known.
+                // An event has the version of the deletion; a list can only repeat the known one.
                 let fits = last.resource_version().is_at_least(known);
-                self.expect(fits, "the last state is not older than the one told before", change)
+                self.expect(fits, "the last state is not older than the one notified before", change)
             }
             Change::Synced => {
                 let again = std::mem::replace(&mut self.synced, true);
-                self.expect(!again, "the first content has one end", change)
+                self.expect(!again, "the initial list has one end", change)
             }
             Change::Resynced(object) => {
                 let known = self.view.get(object.key());
                 self.expect(known == Some(&version(object)), "a resync is no news", change)
             }
-            Change::Lagged(_) | Change::Undecodable(_) => Ok(()),
+            _ => Ok(()),
         }
     }
 
@@ -173,12 +173,12 @@ impl Story {
         if holds { Ok(()) } else { Err(format!("{change:?}: not so: {what}")) }
     }
 
-    /// What is there: uid and version by key.
+    /// The current objects: uid and version by key.
     pub fn view(&self) -> &BTreeMap<ObjectKey, (Uid, ResourceVersion)> {
         &self.view
     }
 
-    /// Whether the first content was complete.
+    /// Whether the initial list was complete.
     pub fn is_synced(&self) -> bool {
         self.synced
     }
@@ -188,20 +188,30 @@ fn version(object: &Object) -> (Uid, ResourceVersion) {
     (object.uid().clone(), object.resource_version().clone())
 }
 
-/// A change in two words, as in `added web`; `initial web` for one of the first content, `missed web` for a deletion
-/// that nobody saw, `recreated web` for an update to another incarnation.
+/// A change in two words, as in `added web`; `initial web` in the initial list, `missed web` for a missed deletion, `left web`
+/// for an object that left the view, `unclear web` for one that was deleted or deselected, `recreated web` for an update to
+/// another incarnation.
 pub fn summary(change: &Change<Object>) -> String {
     let (what, key) = match change {
-        Change::Added { object, initial: true, .. } => ("initial", object.key()),
-        Change::Added { object, .. } => ("added", object.key()),
+        Change::Added { new: object, initial: true, .. } => ("initial", object.key()),
+        Change::Added { new: object, .. } => ("added", object.key()),
         Change::Updated { old, new, .. } if old.object().uid() != new.uid() => ("recreated", new.key()),
         Change::Updated { new, .. } => ("updated", new.key()),
-        Change::Deleted(Deleted::Observed { object, .. }) => ("deleted", object.key()),
-        Change::Deleted(Deleted::Missed { key, .. }) => ("missed", key),
+        Change::Deleted(deleted) => (verb(deleted.reason()), deleted.key()),
         Change::Resynced(object) => ("resynced", object.key()),
         Change::Undecodable(error) => ("undecodable", error.key()),
         Change::Synced => return "synced".to_owned(),
         Change::Lagged(dropped) => return format!("lagged {dropped}"),
+        _ => return format!("{change:?}"),
     };
     format!("{what} {}", key.name())
+}
+
+fn verb(reason: DeleteReason) -> &'static str {
+    match reason {
+        DeleteReason::Observed => "deleted",
+        DeleteReason::Missed => "missed",
+        DeleteReason::LeftView => "left",
+        DeleteReason::DeletedOrDeselected => "unclear",
+    }
 }

@@ -8,7 +8,7 @@ use futures_util::StreamExt;
 use informer::{Informer, Status, View};
 
 /// Longer than anything takes on a busy machine.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
+pub const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Waits for something that is about to happen.
 ///

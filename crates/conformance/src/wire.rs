@@ -1,4 +1,4 @@
-//! What informers ask the server for: recorded, and changed where a test wants another answer.
+//! The requests of informers: recorded, and answered differently where a test asks for it.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -47,8 +47,7 @@ impl Wire {
         self.edits.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(edit));
     }
 
-    /// Until the next list, watches ask for a state of which no server remembers what came after: they are answered
-    /// with 410.
+    /// Until the next list, watches ask for a version whose history no server has: they are answered with 410.
     pub fn expire_next_watch(&self) {
         self.edit(|asked| {
             let lists = !asked.is_watch() || asked.is_streaming_list();

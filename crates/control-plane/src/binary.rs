@@ -12,18 +12,18 @@ use crate::{Error, toolchain};
 /// The Go module. This crate is never published, so its place in the repository is known.
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../control-plane");
 
-/// Versions of the binary that nobody has asked for in this time are removed: each takes over 100 MB.
+/// Builds that no process has used for this long are removed: each takes over 100 MB.
 const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// Returns the path of the control plane's binary, which it builds unless the cache has it.
+/// Returns the path of the control plane's binary. Builds it unless the cache has it.
 ///
-/// The cache is in `$INFORMER_CACHE_DIR`, else in `informer` under `$XDG_CACHE_HOME` or `~/.cache`. A first
-/// build takes minutes; later ones, after a change of the Go source, some seconds. Processes that want to
-/// build at the same time take turns, and the second finds what the first has built.
+/// The cache is in `$INFORMER_CACHE_DIR`, else in `informer` under `$XDG_CACHE_HOME` or `~/.cache`. A first build takes
+/// minutes; later ones, after a change of the Go source, some seconds. Processes that build at the same time take
+/// turns, and the second finds the result of the first.
 ///
 /// # Errors
 ///
-/// [`Error::GoMissing`] if there is no Go toolchain, otherwise what the build failed at.
+/// [`Error::GoMissing`] without a Go toolchain, otherwise the failure of the build.
 pub fn build() -> Result<PathBuf, Error> {
     let source = Path::new(SOURCE);
     let go_mod = source.join("go.mod");
@@ -53,12 +53,12 @@ pub fn build() -> Result<PathBuf, Error> {
 fn compile(source: &Path, linker_flags: &str, binary: &Path) -> Result<(), Error> {
     note("building etcd and Kubernetes for tests; the first time this takes minutes");
     let begin = Instant::now();
-    // Renamed into place when it is complete, so that what has the name is always complete.
+    // Renamed into place when complete, so that the final name never shows a partial file.
     let unfinished = binary.with_extension(format!("unfinished-{}", process::id()));
     let built = toolchain::build(source, linker_flags, &unfinished)
         .and_then(|()| fs::rename(&unfinished, binary).map_err(Error::file("make", binary)));
     if built.is_err() {
-        // It may not exist, and the error above says more than one about this could.
+        // It may not exist, and the error above explains more than this one could.
         let _ = fs::remove_file(&unfinished);
     }
     built?;
@@ -66,8 +66,8 @@ fn compile(source: &Path, linker_flags: &str, binary: &Path) -> Result<(), Error
     Ok(())
 }
 
-/// Makes the API server report the version that it was built from, by which clients decide what they may ask.
-/// Kubernetes' own build does the same.
+/// Makes the API server report the version that it was built from, because clients decide by it which requests a server
+/// supports. Kubernetes' own build does the same.
 fn linker_flags(go_mod: &str) -> Option<String> {
     let version = go_mod.lines().find_map(|line| {
         let line = line.trim().trim_start_matches("require ");
@@ -81,7 +81,7 @@ fn linker_flags(go_mod: &str) -> Option<String> {
             ("gitVersion", version),
             ("gitMajor", major),
             ("gitMinor", minor),
-            // A module from the proxy is a release, and does not say of which commit.
+            // A module from the proxy is a release, and does not name its commit.
             ("gitTreeState", "clean"),
             ("gitCommit", ""),
         ] {
@@ -91,7 +91,7 @@ fn linker_flags(go_mod: &str) -> Option<String> {
     Some(flags)
 }
 
-/// Names a state of everything that the binary is made from.
+/// Names a state of everything that the binary is built from.
 fn fingerprint(source: &Path, linker_flags: &str) -> Result<String, Error> {
     let mut files: Vec<PathBuf> = fs::read_dir(source)
         .map_err(Error::file("read the directory", source))?
@@ -142,7 +142,7 @@ fn cache_directory() -> Result<PathBuf, Error> {
     path::absolute(&cache).map_err(Error::file("find", &cache))
 }
 
-/// Best effort: a version that cannot be removed only takes up space.
+/// Best effort: a build that cannot be removed only takes up space.
 fn remove_unused(cache: &Path) {
     let Ok(entries) = fs::read_dir(cache) else { return };
     for directory in entries.flatten().map(|entry| entry.path()) {
@@ -154,10 +154,10 @@ fn remove_unused(cache: &Path) {
     }
 }
 
-/// Writes a line to stderr past the test harness, which holds back what the print macros write: whoever waits
-/// for minutes wants to know for what.
+/// Writes a line to stderr past the test harness, which captures what the print macros write: a wait of minutes needs
+/// an explanation.
 pub(crate) fn note(text: &str) {
-    // Nothing depends on the note, so nothing fails with it.
+    // Nothing depends on the note, so a failure to write it is ignored.
     let _ = writeln!(io::stderr(), "control-plane: {text}");
 }
 

@@ -1,4 +1,4 @@
-//! Describing a control plane before it starts.
+//! A description of a control plane before it starts.
 
 use std::process::Command;
 use std::time::Duration;
@@ -6,9 +6,9 @@ use std::time::Duration;
 use crate::shared::or_skip;
 use crate::{ControlPlane, Error};
 
-/// How a control plane is to be, made by [`ControlPlane::builder`].
+/// Settings of a control plane, made by [`ControlPlane::builder`].
 ///
-/// What is not said stays as Kubernetes has it, save for what tests do without: see `control-plane/README.md`.
+/// An option that is not set keeps Kubernetes' default, save for what tests do without: see `control-plane/README.md`.
 #[derive(Debug, Clone, Default)]
 #[must_use = "nothing runs until `start`"]
 pub struct Builder {
@@ -16,9 +16,16 @@ pub struct Builder {
     verbose: bool,
 }
 
+impl ControlPlane {
+    /// Begins the description of a control plane.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+}
+
 impl Builder {
-    /// Runs kube-controller-manager as well: deployments get their pods, deleted owners take their dependents
-    /// with them, deleted namespaces go away. Off by default.
+    /// Runs kube-controller-manager as well: deployments get their pods, the dependents of deleted owners are deleted,
+    /// deleted namespaces go away. Off by default.
     pub fn controller_manager(self, on: bool) -> Self {
         self.flag("controller-manager", on)
     }
@@ -28,7 +35,7 @@ impl Builder {
         self.flag("watch-cache", on)
     }
 
-    /// How many changes the API server remembers of each resource to begin with.
+    /// How many changes of each resource the API server remembers to begin with.
     pub fn default_watch_cache_size(self, changes: u32) -> Self {
         self.flag("default-watch-cache-size", changes)
     }
@@ -48,7 +55,7 @@ impl Builder {
         self.flag("apiserver-arg", format_args!("{name}={value}"))
     }
 
-    /// How long each server may take until it is ready. By default two minutes, of which it needs seconds.
+    /// How long each server may take until it is ready. Two minutes by default; it usually needs seconds.
     pub fn start_timeout(self, timeout: Duration) -> Self {
         self.flag("start-timeout", milliseconds(timeout))
     }
@@ -59,12 +66,11 @@ impl Builder {
         self.flag("verbose", on)
     }
 
-    /// Starts the control plane and returns when its API server is ready. [Builds](crate::build) it first if
-    /// need be.
+    /// Starts the control plane and returns when its API server is ready. [Builds](crate::build) it first if necessary.
     ///
     /// # Errors
     ///
-    /// Those of [`build`](crate::build), and [`Error::Ended`] if the control plane did not start.
+    /// Those of [`build`](crate::build), and [`Error::Ended`] if the control plane does not start.
     pub fn start(self) -> Result<ControlPlane, Error> {
         let binary = crate::build()?;
         let mut command = Command::new(binary);
@@ -72,7 +78,7 @@ impl Builder {
         ControlPlane::spawn(command, self.verbose)
     }
 
-    /// As [`start`](Self::start), for a test that is to be left out where [`shared_or_skip`] leaves it out.
+    /// As [`start`](Self::start), for a test that is skipped where [`shared_or_skip`] skips it.
     ///
     /// # Panics
     ///
@@ -90,7 +96,7 @@ impl Builder {
     }
 }
 
-/// As Go reads a duration.
+/// The duration in Go's notation.
 fn milliseconds(duration: Duration) -> String {
     format!("{}ms", duration.as_millis())
 }

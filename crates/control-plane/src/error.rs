@@ -3,30 +3,30 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why there is no control plane, or why it did not do as it was told.
+/// Why a control plane does not exist, or did not do what it was asked for.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The machine has no Go toolchain. The one case in which a test may be left out.
-    #[error("`go` was not found; install Go and put it on the PATH, the control plane is built with it")]
+    /// The machine has no Go toolchain. The only case in which a test may be skipped.
+    #[error("`go` was not found; install Go and put it on the PATH: the control plane is built with it")]
     GoMissing,
 
-    /// Neither variable that says where to keep the built binary is set.
-    #[error("there is no directory for caches; set INFORMER_CACHE_DIR, XDG_CACHE_HOME or HOME")]
+    /// No variable names a directory for the built binary.
+    #[error("no directory for caches; set INFORMER_CACHE_DIR, XDG_CACHE_HOME or HOME")]
     NoCacheDirectory,
 
     /// A file operation failed.
     #[error("could not {action} {}", path.display())]
     File {
-        /// What was tried.
+        /// The operation.
         action: &'static str,
-        /// What it was tried on.
+        /// The file or directory.
         path: PathBuf,
         /// Why it failed.
         source: io::Error,
     },
 
-    /// A program could not be run at all.
+    /// A program could not be started.
     #[error("could not run {}", program.display())]
     Run {
         /// The program.
@@ -35,10 +35,10 @@ pub enum Error {
         source: io::Error,
     },
 
-    /// The Go module does not say from which Kubernetes to build.
+    /// The Go module names no release of Kubernetes.
     #[error("{} requires no release of k8s.io/kubernetes; add one such as v1.36.3", go_mod.display())]
     KubernetesVersion {
-        /// The file that should say so.
+        /// The file that should name it.
         go_mod: PathBuf,
     },
 
@@ -49,14 +49,14 @@ pub enum Error {
         command: String,
         /// Where it ran.
         directory: PathBuf,
-        /// What it said.
+        /// Its output.
         output: String,
     },
 
-    /// The control plane ended: it did not start, or it fell over.
-    #[error("the control plane ended by itself: {output}")]
+    /// The control plane exited: it did not start, or it crashed.
+    #[error("the control plane exited: {output}")]
     Ended {
-        /// What it said, which includes the last lines of the log that matters.
+        /// Its output, which includes the last lines of the log that matters.
         output: String,
     },
 
@@ -65,16 +65,16 @@ pub enum Error {
     Command {
         /// The command.
         command: &'static str,
-        /// What the control plane said.
+        /// The control plane's answer.
         reason: String,
     },
 
-    /// The control plane said something that is not in its protocol.
+    /// The control plane answered with something that is not in its protocol.
     #[error(
-        "the control plane said {line:?}, which this crate does not understand; build both from one source"
+        "the control plane answered {line:?}, which this crate does not understand; build both from one source"
     )]
     Protocol {
-        /// What it said.
+        /// The answer.
         line: String,
         /// What is wrong with it.
         source: serde_json::Error,

@@ -1,9 +1,9 @@
 //! A real Kubernetes control plane for tests and benchmarks: etcd, kube-apiserver and, on request,
 //! kube-controller-manager.
 //!
-//! The servers are one Go binary, `control-plane/` in the repository, which [`build`] makes once and keeps in
-//! a cache. [`ControlPlane`] runs it and ends it: a control plane lives no longer than the value, and no
-//! longer than the process that holds it.
+//! The servers are one Go binary, `control-plane/` in the repository, which [`build`] builds once and keeps in a cache.
+//! [`ControlPlane`] runs it and ends it: a control plane lives no longer than the value, and no longer than the process
+//! that holds it.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), control_plane::Error> {
@@ -14,10 +14,10 @@
 //! # }
 //! ```
 //!
-//! Tests that leave the control plane as it is share one per test binary, see [`shared_or_skip`].
+//! Tests that do not change the control plane share one per test binary, see [`shared_or_skip`].
 //!
-//! This crate is synchronous: nothing in it is worth an async runtime, and a caller on one that minds waiting
-//! uses the runtime's way to block.
+//! This crate is synchronous: nothing in it is worth an async runtime. An async caller uses its runtime's way to run
+//! blocking code.
 
 mod binary;
 mod builder;

@@ -10,30 +10,30 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::{Builder, Error};
+use crate::Error;
 
-/// How long the control plane may take to end, of which it needs a tenth of a second.
+/// How long the control plane may take to exit; it needs a tenth of a second.
 const END_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A running control plane. Dropping it ends it and removes all its files; so does the end of the process
-/// that holds it, however that comes about.
+/// A running control plane. Dropping it stops it and removes all its files; so does any end of the process that holds
+/// it.
 #[derive(Debug)]
 pub struct ControlPlane {
     started: Started,
-    /// A command and its answer belong together, so they hold the lock together.
+    /// A command and its answer belong together, so one lock covers both.
     process: Mutex<Process>,
 }
 
 /// How an API server came to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// By itself: it answered the requests it had and ended the open watches.
+    /// It answered the requests it had, ended the open watches and exited.
     Graceful,
     /// It took too long and was killed, so connections broke.
     Killed,
 }
 
-/// What the control plane says when it is ready.
+/// The line that the control plane prints when it is ready.
 #[derive(Debug, Deserialize)]
 struct Started {
     server: String,
@@ -43,7 +43,7 @@ struct Started {
     pid: u32,
 }
 
-/// What the control plane answers to a command.
+/// The control plane's answer to a command.
 #[derive(Debug, Deserialize)]
 struct Answer {
     ok: bool,
@@ -56,11 +56,6 @@ struct Answer {
 }
 
 impl ControlPlane {
-    /// Begins the description of a control plane.
-    pub fn builder() -> Builder {
-        Builder::default()
-    }
-
     pub(crate) fn spawn(command: Command, verbose: bool) -> Result<Self, Error> {
         let mut process = Process::spawn(command, verbose)?;
         let started = process.hear()?;
@@ -87,7 +82,7 @@ impl ControlPlane {
         &self.started.kubeconfig
     }
 
-    /// The process that all others of the control plane are children of.
+    /// The supervisor: all other processes of the control plane are its children.
     pub fn pid(&self) -> u32 {
         self.started.pid
     }
@@ -97,13 +92,12 @@ impl ControlPlane {
     ///
     /// # Errors
     ///
-    /// [`Error::Command`] if it was stopped or does not start again, [`Error::Ended`] if the control plane is
-    /// gone.
+    /// [`Error::Command`] if it was stopped or does not start again, [`Error::Ended`] if the control plane has exited.
     pub fn restart(&self) -> Result<Ending, Error> {
         self.command("restart").map(|answer| answer.ending())
     }
 
-    /// As [`restart`](Self::restart), but by SIGKILL: connections break in the middle of whatever they carry.
+    /// As [`restart`](Self::restart), but with SIGKILL: connections break in the middle of whatever they carry.
     ///
     /// # Errors
     ///
@@ -117,7 +111,7 @@ impl ControlPlane {
     ///
     /// # Errors
     ///
-    /// [`Error::Command`] if it is stopped already, [`Error::Ended`] if the control plane is gone.
+    /// [`Error::Command`] if it is stopped already, [`Error::Ended`] if the control plane has exited.
     pub fn stop_apiserver(&self) -> Result<Ending, Error> {
         self.command("stop-apiserver").map(|answer| answer.ending())
     }
@@ -126,26 +120,26 @@ impl ControlPlane {
     ///
     /// # Errors
     ///
-    /// [`Error::Command`] if it is running or does not start, [`Error::Ended`] if the control plane is gone.
+    /// [`Error::Command`] if it is running or does not start, [`Error::Ended`] if the control plane has exited.
     pub fn start_apiserver(&self) -> Result<(), Error> {
         self.command("start-apiserver").map(drop)
     }
 
-    /// Makes etcd forget all history before its current revision, which it returns. What the API server's
-    /// watch cache remembers is not affected; [`kill_restart`](Self::kill_restart) makes it forget that too.
+    /// Makes etcd discard all history before its current revision, which this returns. The API server's watch cache is
+    /// not affected; [`kill_restart`](Self::kill_restart) empties that too.
     ///
     /// # Errors
     ///
-    /// [`Error::Command`] if etcd refuses, [`Error::Ended`] if the control plane is gone.
+    /// [`Error::Command`] if etcd refuses, [`Error::Ended`] if the control plane has exited.
     pub fn compact(&self) -> Result<u64, Error> {
         self.command("compact").map(|answer| answer.revision)
     }
 
-    /// etcd's current revision, the latest resourceVersion there is.
+    /// etcd's current revision, which is the newest resourceVersion.
     ///
     /// # Errors
     ///
-    /// [`Error::Ended`] if the control plane is gone.
+    /// [`Error::Ended`] if the control plane has exited.
     pub fn revision(&self) -> Result<u64, Error> {
         self.command("revision").map(|answer| answer.revision)
     }
@@ -168,17 +162,17 @@ impl Answer {
 #[derive(Debug)]
 struct Process {
     child: Child,
-    /// `None` only while this is dropped: the process ends when its stdin closes.
+    /// `None` only during the drop: the process exits when its stdin closes.
     stdin: Option<ChildStdin>,
     stdout: Option<BufReader<ChildStdout>>,
-    /// Collects what goes to stderr. `None` if that is inherited, or after the end.
+    /// Collects stderr. `None` if stderr is inherited, or after the end.
     stderr: Option<JoinHandle<String>>,
 }
 
 impl Process {
     fn spawn(mut command: Command, verbose: bool) -> Result<Self, Error> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        // What it says when it fails belongs into the error, unless somebody is watching.
+        // On failure its stderr belongs into the error, unless it goes to a terminal already.
         command.stderr(if verbose { Stdio::inherit() } else { Stdio::piped() });
         let mut child =
             command.spawn().map_err(|source| Error::Run { program: command.get_program().into(), source })?;
@@ -203,7 +197,7 @@ impl Process {
         }
     }
 
-    /// The other side closed a stream, which it does only when it ends. Waits for its last words.
+    /// The other side closed a stream, which it does only when it exits. Collects its last output.
     fn ended(&mut self) -> Error {
         let output = self.stderr.take().and_then(|reader| reader.join().ok());
         Error::Ended { output: output.unwrap_or_else(|| String::from("see what it wrote to stderr")) }
@@ -216,7 +210,7 @@ impl Drop for Process {
         let deadline = Instant::now() + END_TIMEOUT;
         while matches!(self.child.try_wait(), Ok(None)) {
             if Instant::now() > deadline {
-                // Its children die with it. The files stay until the next control plane finds them.
+                // Its children die with it. The next control plane removes the files.
                 let _ = self.child.kill();
                 let _ = self.child.wait();
                 return;
@@ -228,7 +222,7 @@ impl Drop for Process {
 
 fn collect(mut stream: impl Read) -> String {
     let mut output = Vec::new();
-    // What can be read is better than nothing.
+    // A part of the output is better than none.
     let _ = stream.read_to_end(&mut output);
     String::from_utf8_lossy(&output).trim().to_owned()
 }

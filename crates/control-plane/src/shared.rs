@@ -13,7 +13,7 @@ const NO_CONTROL_PLANE: &str = "INFORMER_NO_CONTROL_PLANE";
 /// Returns the control plane that all callers in this process share, with the defaults of [`Builder`]. The
 /// first caller starts it; it ends with the process.
 ///
-/// Tests that share it leave it as it is (no restarts, no compaction) and keep to a namespace of their own.
+/// Tests that share it must not change it (no restarts, no compaction), and work in a namespace of their own.
 ///
 /// # Errors
 ///
@@ -26,7 +26,7 @@ pub fn shared() -> Result<&'static ControlPlane, &'static Error> {
     SHARED.get_or_init(|| ControlPlane::builder().start()).as_ref()
 }
 
-/// As [`shared`], for a test that is to be left out on a machine without a Go toolchain, and where the variable
+/// As [`shared`], for a test that is skipped on a machine without a Go toolchain, and where the variable
 /// `INFORMER_NO_CONTROL_PLANE` is set:
 ///
 /// ```no_run
@@ -35,25 +35,25 @@ pub fn shared() -> Result<&'static ControlPlane, &'static Error> {
 ///
 /// # Panics
 ///
-/// If there is no control plane for any other reason, and, where the variable `CI` is `true`, for the lack of Go:
-/// there a test that is left out would look like one that passed.
+/// If the control plane does not start for any other reason, and, where the variable `CI` is `true`, without Go: in CI
+/// a skipped test would look like one that passed.
 #[must_use]
 pub fn shared_or_skip(test: &str) -> Option<&'static ControlPlane> {
     or_skip(test, shared)
 }
 
-/// Starts a control plane, or says that the test is left out.
+/// Starts a control plane, or reports that the test is skipped.
 #[expect(clippy::panic, reason = "it is called by tests, which report a failure by a panic")]
 pub(crate) fn or_skip<T, E: Borrow<Error>>(test: &str, start: impl FnOnce() -> Result<T, E>) -> Option<T> {
     if env::var_os(NO_CONTROL_PLANE).is_some() {
-        note(&format!("{test} left out: {NO_CONTROL_PLANE} is set"));
+        note(&format!("{test} skipped: {NO_CONTROL_PLANE} is set"));
         return None;
     }
     match start() {
         Ok(control_plane) => Some(control_plane),
         Err(error) => match error.borrow() {
             Error::GoMissing if env::var_os("CI").is_none_or(|ci| ci != "true") => {
-                note(&format!("{test} left out: no Go toolchain"));
+                note(&format!("{test} skipped: no Go toolchain"));
                 None
             }
             error => panic!("{test} needs a control plane: {}", with_causes(error)),

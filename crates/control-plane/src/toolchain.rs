@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use crate::Error;
 
-/// Says which toolchain builds the module in `directory`, for example `go version go1.26.8 linux/amd64`.
+/// The toolchain that builds the module in `directory`, for example `go version go1.26.8 linux/amd64`.
 pub(crate) fn version(directory: &Path) -> Result<String, Error> {
     go("go", directory, ["version"])
 }
@@ -24,10 +24,10 @@ fn go<A: AsRef<OsStr>>(
     arguments: impl IntoIterator<Item = A>,
 ) -> Result<String, Error> {
     let mut command = Command::new(program);
-    // Without C there is no C compiler to be missing, and the binary runs on any libc.
+    // Without cgo the build needs no C compiler, and the binary runs on any libc.
     command.current_dir(directory).env("CGO_ENABLED", "0").args(arguments);
     let Output { status, stdout, stderr } = command.output().map_err(|source| match source.kind() {
-        // The directory has been read before, so it is the program that is not there.
+        // The directory was read before, so it is the program that is missing.
         io::ErrorKind::NotFound => Error::GoMissing,
         _ => Error::Run { program: program.into(), source },
     })?;

@@ -1,5 +1,5 @@
-//! The control plane keeps its promises: what it says it runs is there, survives what it should and leaves
-//! nothing behind.
+//! The control plane keeps its promises: the servers that it reports run, survive what they should and leave nothing
+//! behind.
 
 #![expect(clippy::expect_used, reason = "a test may stop at a surprise, its helpers too")]
 
@@ -116,7 +116,7 @@ fn answers_over_tls_with_the_version_it_was_built_from() {
     assert!(go_mod.contains(&format!("k8s.io/kubernetes {built_from}\n")), "{built_from}");
     assert!(built_from.starts_with(&format!("v{}.{}.", text(&version["major"]), text(&version["minor"]))));
 
-    // The token opens doors, and they are not open without.
+    // The token is accepted, and needed.
     client.get_json("/api/v1/secrets");
     assert_eq!(Client::new(control_plane).anonymous().get("/api/v1/secrets").0, 403);
 
@@ -173,7 +173,7 @@ fn restarts_end_open_watches() {
 
 #[test]
 fn compaction_forgets_history() {
-    // Without the watch cache the API server remembers nothing that etcd has forgotten.
+    // Without the watch cache the API server remembers nothing that etcd has compacted.
     let builder = ControlPlane::builder().watch_cache(false).compaction_interval(Duration::ZERO);
     let Some(control_plane) = builder.start_or_skip("compaction_forgets_history") else { return };
     let client = Client::new(&control_plane);
@@ -234,7 +234,7 @@ fn dropping_it_leaves_nothing_behind() {
 
 /// The part of [`it_ends_with_the_process_that_holds_it`] that is killed.
 ///
-/// Without the variable there is nobody who would kill it.
+/// Without the variable no test would kill it.
 #[test]
 fn hold_a_control_plane() {
     if std::env::var_os(HOLD).is_none() {

@@ -8,10 +8,10 @@ use crate::Choices;
 /// Bytes of an input before the body: how long an item may be, and the lengths of the chunks, in turn.
 const HEAD: usize = 8;
 
-/// What a decoder gets.
+/// The input of a decoder.
 pub(crate) struct Body<'a> {
     pub(crate) limits: Limits,
-    /// What is too long is to be left out, where the decoder can do that.
+    /// Whether objects that are too long are skipped, if the decoder can do that.
     pub(crate) skips: bool,
     pub(crate) bytes: &'a [u8],
     lengths: [u8; HEAD - 1],
@@ -48,12 +48,13 @@ impl<'a> Body<'a> {
         chunks
     }
 
-    /// What a decoder may hold that holds one chunk and one incomplete item, of which a vector may have twice the room.
+    /// The memory bound of a decoder that holds one chunk and one incomplete item, of which a vector may have twice the
+    /// room.
     pub(crate) fn holds_at_most(&self, chunks: &[&[u8]]) -> usize {
         self.holds_at_most_of(self.limits.item_bytes, chunks)
     }
 
-    /// The same if an incomplete item has so many bytes at most.
+    /// The same if an incomplete item has at most this many bytes.
     pub(crate) fn holds_at_most_of(&self, item: usize, chunks: &[&[u8]]) -> usize {
         let longest = chunks.iter().map(|chunk| chunk.len()).max().unwrap_or_default();
         2 * (item.min(self.bytes.len()) + longest + 8)

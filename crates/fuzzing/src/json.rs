@@ -1,5 +1,4 @@
-//! Random JSON, written as oddly as JSON allows, and random damage to it: what the decoders' tests and corpora are
-//! made of.
+//! Random JSON, written as oddly as JSON allows, and random damage to it: the input of the decoders' tests and corpora.
 
 use fastrand::Rng;
 use serde_json::{Map, Value, json};

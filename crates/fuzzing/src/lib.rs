@@ -1,14 +1,14 @@
 //! Parts of `informer-core` and `informer-protobuf`, run on any bytes and compared with naive models.
 //!
-//! A [`Target`] takes bytes and panics where a promise is broken. The fuzzer of `fuzz/` finds the bytes by what they
-//! reach; tests take them from seeds. Some tests of these crates use the models too, so this crate and their tests
-//! need each other, which cargo allows.
+//! A [`Target`] takes bytes and panics where a promise is broken. The fuzzer of `fuzz/` finds bytes by coverage; tests
+//! draw them from seeds. Some tests of these crates use the models too, so this crate and their tests depend on each
+//! other, which cargo allows.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
     clippy::print_stderr,
-    reason = "a panic is how a finding is told"
+    reason = "a panic reports a finding"
 )]
 
 mod body;

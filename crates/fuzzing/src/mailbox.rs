@@ -32,7 +32,7 @@ pub fn run_with(choices: Choices<'_>, delivery: Delivery) {
     run.finish();
 }
 
-/// With room for all of them, a synced mailbox hands out exactly what it was offered.
+/// With room for all of them, a synced mailbox returns exactly the changes that it was offered.
 pub fn run_with_room(mut choices: Choices<'_>) {
     let mut world = World::default();
     let mut mailbox = Mailbox::new(every(usize::MAX, WhenFull::Drop), true);
@@ -65,7 +65,7 @@ struct World {
     on_the_way: VecDeque<(u64, Vec<Change>)>,
     /// Changes that were made, each counted once.
     made: u64,
-    /// How many of them make two where re-creations are told in two.
+    /// How many of them become two where re-creations are split.
     recreated: u64,
 }
 
@@ -80,7 +80,7 @@ impl World {
         }
     }
 
-    /// How many changes that is to whom each of them is told.
+    /// The number of changes that this makes for each reader.
     fn made_for(&self, delivery: Delivery) -> u64 {
         self.made + if delivery.split_recreated { self.recreated } else { 0 }
     }
@@ -139,7 +139,7 @@ struct Run<'c> {
     world: World,
     mailbox: Mailbox,
     reader: Reader,
-    /// Changes that were made before the mailbox joined, or the cache was synced: what may be told as first content.
+    /// Changes from before the mailbox joined, or the cache was synced: they may be part of the initial list.
     made_before: u64,
     present: usize,
     cache_synced: bool,
@@ -153,7 +153,7 @@ impl<'c> Run<'c> {
         for _ in 0..choices.below(20) {
             world.watch_event(&mut choices);
         }
-        // What was offered before the subscription began.
+        // Changes that were offered before the subscription began.
         for _ in 0..choices.below(world.on_the_way.len() + 1) {
             world.on_the_way.pop_front();
         }
@@ -211,7 +211,7 @@ impl<'c> Run<'c> {
         }
     }
 
-    /// The first content is complete when everything that led to it was offered.
+    /// The initial list is complete when everything before it was offered.
     fn sync(&mut self) {
         while !self.world.on_the_way.is_empty() {
             self.offer_one();
@@ -261,7 +261,7 @@ impl<'c> Run<'c> {
         assert_eq!(mailbox.backlog(), 0, "{delivery:?}");
         assert_eq!(mailbox.revision(), world.revision, "{delivery:?}");
         if matches!(delivery.mode, Mode::Every { when_full: WhenFull::Drop, .. }) {
-            // Behind the first content nothing is merged: what was not told is counted.
+            // After the initial list nothing is coalesced: what was not delivered is counted.
             let made = world.made_for(delivery) - made_before;
             let (told, lagged) = (reader.later, reader.lagged);
             assert_eq!(told + lagged, made, "{delivery:?}: {told} told, {lagged} dropped");

@@ -1,4 +1,4 @@
-//! serde_json as the model: JSON as it reads it, where there is no doubt about what it means.
+//! serde_json as the model: what it decodes, where JSON is unambiguous.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,7 +14,7 @@ pub(crate) fn plain_json(bytes: &[u8]) -> Option<Value> {
     serde_json::from_slice(bytes).ok()
 }
 
-/// Whether the metadata of an object, where it can be read, is what serde_json reads. Never panics, whatever it is.
+/// Whether scanned metadata, if decodable, equals serde_json's. Never panics, whatever the input.
 pub(crate) fn check_object(json: &[u8]) {
     let Ok(scanned) = scan_object(json) else { return };
     let Some(value) = plain_json(json) else { return };

@@ -1,4 +1,4 @@
-//! Label selectors: what is read is what is written, and they match as their requirements say.
+//! Label selectors: parsing inverts writing, and they match as their requirements say.
 
 use informer_core::{InvalidSelector, Labels, Operator, Requirement, Selector};
 
@@ -29,7 +29,7 @@ const WORDS: [&str; 14] = [
     "=",
 ];
 
-/// The first byte tells whether the others are a text or decisions on what to build.
+/// The first byte selects whether the others are a text or decisions on what to build.
 pub fn run(input: &[u8]) {
     let Some((how, rest)) = input.split_first() else { return };
     if how.is_multiple_of(2) {

@@ -21,7 +21,7 @@ pub fn run(input: &[u8]) {
     run_on(choices, keys, check_every);
 }
 
-/// The same on that many keys, which are at least four, with a look at everything after each so many operations.
+/// The same on that many keys, at least four, with a full check after each `check_every` operations.
 pub fn run_on(choices: Choices<'_>, keys: usize, check_every: usize) {
     run_kept(choices, keys, check_every, None);
 }
@@ -85,7 +85,7 @@ fn filler(key: &ObjectKey, now: u64, at: u64) -> String {
 struct Run<'c> {
     choices: Choices<'c>,
     storage: Option<&'c dyn Storage>,
-    /// What was put into the storage.
+    /// The objects that were put into the storage.
     kept: Vec<(Weak<Object>, String)>,
     keys: Vec<ObjectKey>,
     /// The server's clock.
@@ -97,7 +97,7 @@ struct Run<'c> {
     model_lists: Vec<ModelList>,
     index: Option<Index<String>>,
     earlier: Vec<(Snapshot, Model)>,
-    /// Each change in order: what the cache has to be made of.
+    /// Each change in order: the cache must follow from them.
     followed: Vec<Arc<Object>>,
 }
 

@@ -1,4 +1,4 @@
-//! What can be fuzzed, by name.
+//! All fuzz targets, by name.
 
 use crate::{json, lists, mailbox, protobuf, seeds, selectors, store, watches};
 

@@ -51,7 +51,7 @@ pub fn run(input: &[u8]) {
     lines.iter().zip(&events).for_each(|(line, event)| check(line, event.as_ref().ok()));
 }
 
-/// Whether a line was read as what it says.
+/// Whether a line was decoded correctly.
 fn check(line: &[u8], event: Option<&Event>) {
     if let Some((kind, object)) = event {
         oracle::check_object(object);

@@ -1,5 +1,5 @@
-//! Pods as clusters have them, for what depends on how objects resemble each other: a few dozen workloads of different
-//! shape, and many pods of each.
+//! Realistic pods, for tests that depend on how objects resemble each other: a few dozen workloads of different shape,
+//! and many pods of each.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ pub struct Pods {
     seed: u64,
 }
 
-/// What the pods of one deployment have in common.
+/// The common parts of the pods of one deployment.
 #[derive(Debug)]
 struct Workload {
     name: String,

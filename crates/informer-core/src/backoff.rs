@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use crate::Time;
 
-/// The curve of waits after failures in a row: doubling from `first` to `longest`, each wait stretched at random by up
-/// to `jitter` times itself, starting over after `reset_after` without a failure.
+/// The curve of waits after failures in a row: it doubles from `first` to `longest`, each wait is stretched at random
+/// by up to `jitter` times itself, and it starts over after `reset_after` without a failure.
 ///
-/// The defaults are client-go's reflector's: 0.8 s doubling to 30 s, jitter 1.0 (so the longest waits fall between 30 s
-/// and 60 s), reset after two minutes.
+/// The defaults are those of client-go's reflector: 0.8 s doubling to 30 s, jitter 1.0 (so the longest waits are
+/// between 30 s and 60 s), reset after two minutes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BackoffConfig {
     /// The first wait.
@@ -17,7 +17,7 @@ pub struct BackoffConfig {
     pub longest: Duration,
     /// A wait `w` becomes one between `w` and `w * (1 + jitter)`.
     pub jitter: f64,
-    /// Health for this long makes the next failure the first again.
+    /// After this long without a failure the next one counts as the first again.
     pub reset_after: Duration,
 }
 
@@ -32,15 +32,15 @@ impl Default for BackoffConfig {
     }
 }
 
-/// A server that asks for more than this is not believed: whatever it was will have passed, or can say so again.
+/// A longer Retry-After is cut to this: the cause will have passed, or the server can repeat it.
 const LONGEST_ASKED: Duration = Duration::from_secs(600);
 
-/// Where on its curve somebody is.
+/// A position on the curve.
 #[derive(Debug)]
 pub struct Backoff {
     config: BackoffConfig,
     failures: u32,
-    /// When the last wait was over: health is counted from there.
+    /// The end of the last wait: health is counted from there.
     last_wait_ended: Time,
     random: fastrand::Rng,
 }
@@ -51,7 +51,7 @@ impl Backoff {
         Self { config, failures: 0, last_wait_ended: Time::ZERO, random: fastrand::Rng::with_seed(seed) }
     }
 
-    /// Counts a failure at `now` and says how long to wait after it; a server that asked for longer gets it.
+    /// Counts a failure at `now` and returns the wait after it: at least what the server asked for.
     pub fn after_failure(&mut self, now: Time, asked: Option<Duration>) -> Duration {
         if now.since(self.last_wait_ended) > self.config.reset_after {
             self.failures = 0;
@@ -74,13 +74,13 @@ impl Backoff {
         stretch(wait, self.config.jitter * self.random.f64())
     }
 
-    /// Clients that were all told the same Retry-After should not come back in the same instant.
+    /// Clients that all got the same Retry-After should not come back in the same instant.
     fn stretched_a_little(&mut self, wait: Duration) -> Duration {
         stretch(wait, 0.1 * self.random.f64())
     }
 }
 
-/// `wait` and `part` of it more; `wait` where that cannot be a time.
+/// `wait` and `part` of it more; `wait` if the sum overflows.
 fn stretch(wait: Duration, part: f64) -> Duration {
     Duration::try_from_secs_f64(wait.as_secs_f64() * (1.0 + part.max(0.0))).unwrap_or(wait)
 }

@@ -1,4 +1,4 @@
-//! What happened to one key.
+//! The change of one key.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub struct Change {
 pub enum Delta {
     /// The key had no object and has one.
     Added(Arc<Object>),
-    /// The key's object was replaced by another version, or another incarnation ([`Object::uid`] tells).
+    /// The key's object was replaced by another version, or by another incarnation ([`Object::uid`] differs).
     Updated {
         /// The state before.
         old: Arc<Object>,
@@ -29,7 +29,8 @@ pub enum Delta {
     Deleted {
         /// The state before: what the cache had.
         old: Arc<Object>,
-        /// The last known state: the event's, with the resourceVersion of the deletion, or `old` when a list told.
+        /// The last known state: the event's, with the resourceVersion of the deletion, or `old` if a list revealed the
+        /// deletion.
         last: Arc<Object>,
     },
 }
@@ -39,10 +40,10 @@ pub enum Delta {
 pub enum Source {
     /// An event of a watch.
     Watch,
-    /// A list, compared with what was known: states in between may have been missed. A deletion from here is a
-    /// tombstone (client-go: `DeletedFinalStateUnknown`).
+    /// A list, compared with the cache: states in between may have been missed. A deletion from here is a tombstone
+    /// (client-go: `DeletedFinalStateUnknown`).
     List,
-    /// The informer stopped looking at the object's namespace.
+    /// The object's namespace was removed from the informer.
     Scope,
 }
 

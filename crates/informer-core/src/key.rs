@@ -8,24 +8,25 @@ use std::sync::Arc;
 
 use crate::memory::{COUNTS, allocated};
 
-/// Names one object of a resource, as `namespace/name`, or `name` where the resource has no namespaces.
+/// Names one object of a resource: `namespace/name`, or `name` if the resource has no namespaces.
 ///
 /// A clone shares the text: 16 bytes and a reference count.
 /// The uid is not part of a key: an object that was deleted and created again has the same key.
 ///
 /// ```
-/// use informer_core::ObjectKey;
+/// # use informer_core as informer;
+/// use informer::ObjectKey;
 ///
 /// let key: ObjectKey = "shop/cart".parse()?;
 /// assert_eq!(key.namespace(), Some("shop"));
 /// assert_eq!(key.name(), "cart");
 /// assert_eq!(key, ObjectKey::new(Some("shop"), "cart")?);
-/// # Ok::<(), informer_core::InvalidKey>(())
+/// # Ok::<(), informer::InvalidKey>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ObjectKey(Arc<str>);
 
-/// A text that cannot be an object's key.
+/// A string that is no object's key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not an object key: {reason} (expected `namespace/name` or `name`)")]
 pub struct InvalidKey {
@@ -103,6 +104,12 @@ impl PartialOrd for ObjectKey {
 
 impl Borrow<str> for ObjectKey {
     fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl AsRef<str> for ObjectKey {
+    fn as_ref(&self) -> &str {
         &self.0
     }
 }

@@ -8,10 +8,11 @@ use crate::memory::{COUNTS, allocated};
 
 /// The labels of one object, sorted by key, in one allocation.
 ///
-/// Kept beside the packed object because selectors ask for them; a clone is a reference count.
+/// Stored beside the packed object because selectors need them; a clone is a reference count.
 ///
 /// ```
-/// use informer_core::Labels;
+/// # use informer_core as informer;
+/// use informer::Labels;
 ///
 /// let labels = Labels::new([("tier", "db"), ("app", "shop")]);
 /// assert_eq!(labels.value("app"), Some("shop"));
@@ -20,13 +21,13 @@ use crate::memory::{COUNTS, allocated};
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Labels(Option<Arc<str>>);
 
-/// No label key or value may hold control characters (Kubernetes API conventions), so these can part them.
+/// Neither label keys nor values contain control characters (Kubernetes API conventions), so these can separate them.
 const PAIR_END: char = '\u{1e}';
 const KEY_END: char = '\u{1f}';
 
 impl Labels {
-    /// Collects labels; of a key given twice the last value stays. A label with a control character in it,
-    /// which no Kubernetes server accepts, is left out: no selector could name it.
+    /// Collects labels; of a duplicate key the last value counts. A label with a control character, which no Kubernetes
+    /// server accepts, is left out: no selector could name it.
     pub fn new<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let clean = |text: &str| !text.contains([PAIR_END, KEY_END]);
         let mut pairs: Vec<_> = pairs.into_iter().filter(|(key, value)| clean(key) && clean(value)).collect();
@@ -67,9 +68,9 @@ impl Labels {
     }
 }
 
-/// The labels that were read last, so that objects with equal ones share them: the pods of one ReplicaSet, say.
+/// The labels of recently scanned objects, so that objects with equal ones share them: the pods of one ReplicaSet, say.
 ///
-/// Bounded, so that it keeps no more than a few of objects that are gone.
+/// Bounded, so that it retains labels of only a few objects that are gone.
 #[derive(Default)]
 pub(crate) struct RecentLabels(Vec<Labels>);
 
@@ -96,7 +97,7 @@ impl RecentLabels {
     }
 }
 
-/// Which of them meet in one place is of no importance.
+/// Collisions do not matter.
 static HASHER: LazyLock<hashbrown::DefaultHashBuilder> = LazyLock::new(Default::default);
 
 impl fmt::Display for Labels {

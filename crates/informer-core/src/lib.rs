@@ -1,9 +1,10 @@
-//! The engine of the `informer` crate.
+//! The logic of the `informer` crate.
 //!
 //! No I/O, no clock, no async runtime: bytes and the time go in, requests, cache changes and notifications come out.
 
 pub mod backoff;
 mod change;
+pub mod engine;
 #[cfg(all(test, loom))]
 mod interleavings;
 mod key;
@@ -11,6 +12,7 @@ mod labels;
 pub mod mailbox;
 mod memory;
 mod object;
+pub mod outage;
 pub mod reader;
 pub mod reflector;
 pub mod saved;
@@ -27,9 +29,10 @@ pub use change::{Change, Delta, Source};
 pub use key::{InvalidKey, ObjectKey};
 pub use labels::Labels;
 pub use object::{
-    DecodeError, Encoding, Object, PackedStorage, PlainStorage, Storage, StorageError, Stored, StoredBytes,
+    ContentKey, DecodeError, Encoding, Object, PackedStorage, PlainStorage, Storage, StorageError, Stored,
+    StoredBytes,
 };
-pub use selector::{InvalidSelector, Operator, Requirement, Selector};
+pub use selector::{FieldSelector, InvalidSelector, Operator, Requirement, Selector};
 pub use store::{Cache, Checkpoint, Index, Scope, Snapshot, SourceId, Store};
 pub use time::Time;
 pub use uid::Uid;

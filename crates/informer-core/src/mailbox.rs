@@ -1,7 +1,7 @@
-//! What one subscription has still to be told.
+//! The pending notifications of one subscription.
 //!
-//! A mailbox is bounded whatever its reader does (design D7): it keeps one pending change per key (`Latest`), or every
-//! change up to a capacity, past which it says what happens. The writer never waits for a reader.
+//! A mailbox has a bound that does not depend on its reader (design D7): it keeps one pending change per key
+//! (`Latest`), or every change up to a capacity, and has a rule for one more. The writer never waits for a reader.
 //!
 //! ```text
 //!   joining:  the content at the time (from a snapshot)  ->  Synced  ->  the changes since
@@ -20,17 +20,17 @@ use coalesced::Coalesced;
 /// How changes reach a subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delivery {
-    /// Which of the changes are told.
+    /// Which of the changes are delivered.
     pub mode: Mode,
-    /// Whether a key that was deleted and created again between two looks is told as a deletion and an addition
+    /// Whether a key that was deleted and created again between two reads is delivered as a deletion and an addition,
     /// instead of one update whose objects differ in their uids.
     pub split_recreated: bool,
 }
 
-/// Which of the changes are told.
+/// Which of the changes are delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// One pending change per key, from the state last told to the newest. Memory: O(distinct keys).
+    /// One pending change per key, from the last delivered state to the newest. Memory: O(distinct keys).
     #[default]
     Latest,
     /// Every change, of which up to `capacity` wait.
@@ -45,12 +45,12 @@ pub enum Mode {
 /// What happens to a change for which a mailbox has no room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WhenFull {
-    /// It is merged with others of its key until there is room again: the net change is not lost.
-    /// Memory: the capacity and O(distinct keys).
+    /// It is coalesced with others of its key until there is room again: the net change is not lost. Memory: the
+    /// capacity and O(distinct keys).
     #[default]
     Coalesce,
-    /// The oldest waiting change is dropped, and the reader is told how many were ([`Notice::Lagged`]). The first
-    /// content is kept whole. Memory: the capacity and O(distinct keys).
+    /// The oldest pending change is dropped, and the reader gets the number of dropped ones ([`Notice::Lagged`]).
+    /// Objects of the initial list are never dropped. Memory: the capacity and O(distinct keys).
     Drop,
 }
 
@@ -61,19 +61,19 @@ impl Default for Delivery {
     }
 }
 
-/// What a subscription is told.
+/// A notification.
 #[derive(Debug, Clone)]
 pub enum Notice {
-    /// Something changed, or is part of the first content.
+    /// A change, or an object of the initial list.
     Change {
-        /// What.
+        /// The change.
         change: Change,
-        /// Whether this belongs to the first content that the subscription sees.
+        /// Whether this belongs to the subscription's initial list.
         initial: bool,
     },
-    /// The first content is complete.
+    /// The initial list is complete.
     Synced,
-    /// So many changes were dropped. What was told before may be outdated: read a snapshot.
+    /// This many changes were dropped. Earlier notifications may be outdated: read a snapshot.
     Lagged(u64),
 }
 
@@ -81,37 +81,37 @@ pub enum Notice {
 #[derive(Debug)]
 pub struct Mailbox {
     delivery: Delivery,
-    /// Changes that were offered before the snapshot was there to join at, each with whether it is initial.
+    /// Changes that were offered before the mailbox joined a snapshot, each with whether it is initial.
     arrived: Option<Vec<(u64, Change, bool)>>,
-    /// What the cache was loaded with before the snapshot was there to join at, and the revision of that.
+    /// The objects that the cache was loaded with before the mailbox joined a snapshot, and the revision after that.
     loaded: Option<(u64, Vec<Arc<Object>>)>,
-    /// Objects that were there when the subscription joined and have not been told yet.
+    /// Objects of the joined snapshot that were not delivered yet.
     present: std::vec::IntoIter<Arc<Object>>,
-    /// The revision of the snapshot that it joined at.
+    /// The revision of the joined snapshot.
     joined: u64,
     /// The revision of the last change offered.
     revision: u64,
     every: VecDeque<(Change, bool)>,
     coalesced: Coalesced,
     lagged: u64,
-    /// Changes in `every` that belong to the first content.
+    /// Changes in `every` that belong to the initial list.
     initial_in_every: usize,
     sync: Sync,
 }
 
-/// How far the subscription's first content is.
+/// The progress of the subscription's initial list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sync {
     /// The cache itself is not synced.
     Upstream,
-    /// All of it is in the mailbox.
+    /// All of the initial list is in the mailbox.
     Pending,
     Told,
 }
 
 impl Mailbox {
-    /// A mailbox that collects changes from now on, to be joined with a snapshot that is taken afterwards.
-    /// `cache_synced` says whether the cache has its first content already.
+    /// A mailbox that collects changes from now on, and then joins a snapshot that is taken afterwards. `cache_synced`
+    /// says whether the cache has its initial list already.
     pub fn new(delivery: Delivery, cache_synced: bool) -> Self {
         Self {
             delivery,
@@ -128,8 +128,8 @@ impl Mailbox {
         }
     }
 
-    /// Begins with the objects of a snapshot: changes up to its revision are in it, later ones follow. So nothing is
-    /// told twice and nothing is missed, though nobody was paused.
+    /// Joins a snapshot: changes up to its revision are in it, later ones follow. So nothing is delivered twice and
+    /// nothing is missed, without pausing any other subscription.
     pub fn join(&mut self, present: Vec<Arc<Object>>, revision: u64) {
         self.present = match self.loaded.take() {
             Some((loaded, content)) if loaded > revision => content.into_iter(),
@@ -144,8 +144,8 @@ impl Mailbox {
         }
     }
 
-    /// Takes a change of the cache, with the revision that the cache got by it: in the order of the revisions, and with
-    /// the same one for all changes of one step.
+    /// Offers a change of the cache, with the cache's revision after it: in the order of the revisions, and with the
+    /// same revision for all changes of one step.
     pub fn offer(&mut self, revision: u64, change: &Change) {
         let initial = self.sync == Sync::Upstream;
         self.revision = self.revision.max(revision);
@@ -157,8 +157,8 @@ impl Mailbox {
         }
     }
 
-    /// The cache, which was empty, has got a content that was saved, at this revision. It is told in full, whatever happens
-    /// to it before it was told: what went while nobody looked is told as a deletion.
+    /// The cache, which was empty, was loaded with these objects, at this revision. They are delivered in full even if
+    /// they change before that: an object that went away while no process ran is delivered as a deletion.
     pub fn load(&mut self, revision: u64, content: Vec<Arc<Object>>) {
         self.revision = self.revision.max(revision);
         match self.arrived {
@@ -174,7 +174,7 @@ impl Mailbox {
         self.revision
     }
 
-    /// The cache is synced: what was offered so far is the first content.
+    /// The cache is synced: everything offered so far is the initial list.
     pub fn cache_synced(&mut self) {
         if self.sync == Sync::Upstream {
             self.sync = Sync::Pending;
@@ -196,11 +196,12 @@ impl Mailbox {
             self.sync = Sync::Told;
             return Some(Notice::Synced);
         }
-        // What was dropped came after the first content: told before it, nothing would say that it is outdated.
+        // Dropped changes came after the initial list. A notice before it would not show that its objects are outdated.
         if self.lagged > 0 && !first_content_left {
             return Some(Notice::Lagged(std::mem::take(&mut self.lagged)));
         }
-        // What is merged came after what is not; but where changes are dropped, it is the first content.
+        // Coalesced changes came after the others; but where changes are dropped, the coalesced ones are the initial
+        // list.
         let (change, initial) = if self.drops() {
             self.coalesced.pop().or_else(|| self.pop_every())?
         } else {
@@ -209,7 +210,7 @@ impl Mailbox {
         Some(Notice::Change { change, initial })
     }
 
-    /// How many changes wait.
+    /// The number of pending changes.
     pub fn backlog(&self) -> usize {
         let arrived = self.arrived.as_ref().map_or(0, Vec::len);
         arrived + self.present.len() + self.every.len() + self.coalesced.len()
@@ -232,11 +233,11 @@ impl Mailbox {
                 let full = self.every.len() >= capacity.max(1);
                 match when_full {
                     WhenFull::Drop if initial => return self.merge(change, initial),
-                    // Behind something merged, so that each key stays in order.
+                    // After coalesced ones, so that each key stays in order.
                     WhenFull::Coalesce if full || self.coalesced.len() > 0 => {
                         return self.merge(change, initial);
                     }
-                    // None of these is first content.
+                    // None of these belongs to the initial list.
                     WhenFull::Drop if full => self.lagged += u64::from(self.every.pop_front().is_some()),
                     _ => {}
                 }

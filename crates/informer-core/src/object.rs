@@ -5,10 +5,13 @@
 //! whoever decodes an object into a type shares the decoded value with everyone who asks while somebody still holds it
 //! (design D2).
 
+mod content;
 mod decoded;
 mod encoding;
 mod packed;
+mod scanned;
 mod storage;
+mod tree;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -24,6 +27,8 @@ use crate::{Labels, ObjectKey, ResourceVersion, Uid};
 use decoded::DecodedSlot;
 use encoding::Unfit;
 
+pub use content::ContentKey;
+pub(crate) use content::{Comparison, Content, ContentHash, ContentHasher, Difference};
 pub use encoding::Encoding;
 pub use packed::PackedStorage;
 pub use storage::{PlainStorage, Storage, StorageError, Stored, StoredBytes};
@@ -31,7 +36,8 @@ pub use storage::{PlainStorage, Storage, StorageError, Stored, StoredBytes};
 /// One immutable version of one object.
 ///
 /// ```
-/// use informer_core::Object;
+/// # use informer_core as informer;
+/// use informer::Object;
 ///
 /// let object = Object::from_json(br#"{"kind":"Pod","metadata":{"name":"cart","namespace":"shop","resourceVersion":"7"}}"#)?;
 /// assert_eq!(object.key().as_str(), "shop/cart");
@@ -50,12 +56,14 @@ pub struct Object {
     skips_managed_fields: bool,
     encoding: Encoding,
     stored: Stored,
+    /// Its bytes as they came, before any transform.
+    content: Content,
     decoded: DecodedSlot,
 }
 
-/// An object that could not be read as the asked type. Never holds any of the object's content.
+/// An object that does not decode as the requested type. Never holds any of the object's content.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("{key} at resourceVersion {resource_version} cannot be read as {as_type}: {reason}")]
+#[error("{key} at resourceVersion {resource_version} does not decode as {as_type}: {reason}")]
 pub struct DecodeError {
     key: ObjectKey,
     resource_version: ResourceVersion,
@@ -66,12 +74,12 @@ pub struct DecodeError {
 }
 
 impl DecodeError {
-    /// The object that cannot be read.
+    /// The undecodable object.
     pub fn key(&self) -> &ObjectKey {
         &self.key
     }
 
-    /// Its version that cannot be read.
+    /// Its undecodable version.
     pub fn resource_version(&self) -> &ResourceVersion {
         &self.resource_version
     }
@@ -107,6 +115,7 @@ impl Object {
             skips_managed_fields,
             encoding,
             stored,
+            content: Content::default(),
             decoded,
         }
     }
@@ -137,6 +146,20 @@ impl Object {
     pub fn kept_in(self, storage: &dyn Storage) -> Result<Self, DecodeError> {
         let stored = storage.keep(self.bytes()?);
         Ok(Self { stored, ..self })
+    }
+
+    /// The same version, of which the bytes as they came are known.
+    pub(crate) fn with_content(self, content: Content) -> Self {
+        Self { content, ..self }
+    }
+
+    pub(crate) fn content(&self) -> &Content {
+        &self.content
+    }
+
+    /// Whether a list brought this at the version that `known` has too, with another content (contract L14).
+    pub(crate) fn revises(&self, known: &Self) -> bool {
+        self.resource_version == known.resource_version && self.content.revises(&known.content)
     }
 
     /// Namespace and name.
@@ -175,11 +198,12 @@ impl Object {
             skips_managed_fields: self.skips_managed_fields,
             encoding: self.encoding,
             stored,
+            content: self.content.clone(),
             decoded: DecodedSlot::default(),
         })
     }
 
-    /// How [`Object::bytes`] are to be read.
+    /// The encoding of [`Object::bytes`].
     pub fn encoding(&self) -> Encoding {
         self.encoding
     }
@@ -196,7 +220,7 @@ impl Object {
         })
     }
 
-    /// How long [`Object::bytes`] are. O(1): they are not read.
+    /// The length of [`Object::bytes`]. O(1): the bytes are not touched.
     pub fn size(&self) -> usize {
         self.stored.length()
     }
@@ -210,7 +234,7 @@ impl Object {
         self.encoding.json(self.bytes()?).map_err(|Unfit(reason)| self.unreadable("JSON", reason))
     }
 
-    /// The object as a `T`: the value that others hold already, or a freshly decoded one.
+    /// The object as a `T`: the value that another holder has already, or a freshly decoded one.
     ///
     /// # Errors
     ///
@@ -267,8 +291,15 @@ impl Object {
             + self.stored.held_bytes()
     }
 
-    /// Whether the two have the same content, byte for byte in the same encoding, or else as JSON. Not so for one that
-    /// cannot be read.
+    /// Whether the two have equal trees, nulls and empty values ignored, in whatever encoding. `false` if one is
+    /// undecodable.
+    pub(crate) fn says_the_same(&self, other: &Self) -> bool {
+        let tree = |object: &Self| serde_json::from_slice::<Value>(&object.json().ok()?).ok();
+        matches!((tree(self), tree(other)), (Some(ours), Some(theirs)) if tree::is_same(&ours, &theirs))
+    }
+
+    /// Whether the two have equal content, byte for byte in the same encoding, or else as JSON. `false` if one is
+    /// undecodable.
     pub fn same_content(&self, other: &Self) -> bool {
         if self.encoding == other.encoding {
             matches!((self.bytes(), other.bytes()), (Ok(ours), Ok(theirs)) if ours == theirs)

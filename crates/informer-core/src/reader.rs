@@ -1,5 +1,5 @@
-//! Turns answers of a server into inputs of the reflector: what an object's bytes are, whether the cache has that version
-//! already, and in which form a new one is kept.
+//! Turns responses of a server into inputs of the reflector: decodes metadata, compares versions with the cache, and
+//! stores new versions.
 
 mod answer;
 
@@ -9,106 +9,106 @@ use std::sync::{Arc, Mutex, PoisonError};
 use informer_protobuf::Kind;
 
 use crate::labels::RecentLabels;
-use crate::reflector::{EventKind, Input};
+use crate::object::{Content, ContentHash, ContentHasher};
+use crate::reflector::{EventKind, Input, Trust};
 use crate::wire::{
     ApiStatus, Bookmark, EventType, ScanError, ScannedMessage, WatchFrame, scan_bookmark, scan_object,
     scan_protobuf, scan_protobuf_bookmark,
 };
-use crate::{Cache, Object, ObjectKey, PlainStorage, Storage};
+use crate::{Cache, Object, ObjectKey, ResourceVersion, Storage};
 
 pub use answer::{Answer, To};
 
-/// Reads the answers about one resource.
+/// Decodes the responses about one resource.
 pub struct Reader {
     cache: Cache,
     storage: Arc<dyn Storage>,
     expected: Expected,
-    /// What the expected objects are in protobuf, if there is such a message.
+    /// The protobuf kind of the expected objects, if one exists.
     protobuf: Option<Kind>,
-    transform: Option<Transform>,
     skips_managed_fields: bool,
     labels: Mutex<RecentLabels>,
+    hasher: ContentHasher,
+    /// How the JSON of an event begins, which an item of a list lacks.
+    type_meta: String,
 }
 
-/// The bytes of one object, as an answer has them.
+/// The bytes of one object in a response.
 #[derive(Clone, Copy)]
 enum Wire<'a> {
     Json(&'a [u8]),
-    /// A message without an envelope; its kind was looked at already.
+    /// A message without an envelope; its kind was checked already.
     Protobuf(&'a [u8]),
 }
 
-/// What the objects of an answer are to be.
+/// The expected type of a response's objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expected {
-    /// Such as `apps/v1`; given to those that do not say theirs.
+    /// Such as `apps/v1`; added to objects without one.
     pub api_version: String,
-    /// Such as `Deployment`; given to those that do not say theirs.
+    /// Such as `Deployment`; added to objects without one.
     pub kind: String,
-    /// Another kind that they may be of.
+    /// Another accepted kind.
     pub or_kind: Option<String>,
 }
 
-/// Changes an object before it is kept, or leaves it out (`Ok(None)`). The error says why it is of no use for this object.
-pub type Transform = Arc<dyn Fn(&Object) -> Result<Option<Object>, String> + Send + Sync>;
-
-/// What one part of an answer came to.
+/// The decoded form of one part of a response.
 #[derive(Debug)]
 pub struct Reading {
-    /// What of the answer it was.
+    /// The kind of part.
     pub part: Part,
-    /// For the reflector.
+    /// The input for the reflector.
     pub input: Input,
-    /// A deletion counts whatever its last state looks like; this one's cannot be read.
+    /// A deletion counts whatever its last state looks like; this one's is undecodable.
     pub unreadable: Option<Unreadable>,
 }
 
-/// A part of an answer.
+/// A part of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// An item of a list.
     Item,
     /// An event of a watch.
     Event(EventType),
-    /// Something that is neither, or cannot be told.
+    /// Neither, or unknown.
     Other,
 }
 
-/// An object that cannot be read.
+/// An undecodable object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreadable {
-    /// The object, where at least its namespace and name could be read.
+    /// The object, if at least its namespace and name decode.
     pub key: Option<ObjectKey>,
-    /// Why not. Never holds any of the object's content.
+    /// The reason. Never holds any of the object's content.
     pub reason: String,
-    /// It does not belong here at all.
+    /// Its version, if that decodes as well.
+    version: Option<ResourceVersion>,
+    /// The object is of another kind.
     is_other_kind: bool,
 }
 
-/// What the bytes of an object turned out to be.
+/// The result of decoding an object.
 enum Read {
     Unchanged(ObjectKey),
     Kept(Object),
-    Dropped(Object),
 }
 
 impl Reader {
     /// A reader for the cache of one resource, which keeps new versions in `storage`.
-    pub fn new(
-        cache: Cache,
-        storage: Arc<dyn Storage>,
-        expected: Expected,
-        transform: Option<Transform>,
-    ) -> Self {
+    pub fn new(cache: Cache, storage: Arc<dyn Storage>, expected: Expected) -> Self {
         let protobuf = Kind::of(&expected.api_version, &expected.kind);
+        let hasher = ContentHasher::new(cache.content_key());
+        let Expected { api_version, kind, .. } = &expected;
+        let type_meta = format!(r#"{{"kind":"{kind}","apiVersion":"{api_version}","#);
         Self {
             cache,
             storage,
             expected,
             protobuf,
-            transform,
             skips_managed_fields: false,
             labels: Mutex::default(),
+            hasher,
+            type_meta,
         }
     }
 
@@ -118,17 +118,22 @@ impl Reader {
         Self { skips_managed_fields: true, ..self }
     }
 
-    /// Whether what is expected can be read in protobuf too.
+    /// Whether the expected objects also decode from protobuf.
     pub fn reads_protobuf(&self) -> bool {
         self.protobuf.is_some()
     }
 
-    /// A list's item. `trust_versions`: one that the cache has in this version is as the cache has it.
-    fn item(&self, object: Wire<'_>, trust_versions: bool) -> Reading {
-        Reading { part: Part::Item, ..self.object(object, trust_versions, Input::Item) }
+    /// A list's item. `trust`: what it says that the cache has it in this version.
+    fn item(&self, object: Wire<'_>, trust: Trust) -> Reading {
+        let input = match self.read(object, trust) {
+            Ok(Read::Unchanged(key)) => Input::Unchanged(key),
+            Ok(Read::Kept(object)) => Input::Item(Arc::new(object)),
+            Err(Unreadable { key, reason, .. }) => Input::Unreadable { key, reason },
+        };
+        Reading { part: Part::Item, ..Reading::of(input) }
     }
 
-    fn json_event(&self, frame: &WatchFrame<'_>, trust_versions: bool) -> Reading {
+    fn json_event(&self, frame: &WatchFrame<'_>, trust: Trust) -> Reading {
         let kind = match frame.kind {
             EventType::Added => EventKind::Added,
             EventType::Modified => EventKind::Modified,
@@ -136,10 +141,10 @@ impl Reader {
             EventType::Bookmark => return Reading::bookmark(scan_bookmark(frame.object)),
             EventType::Error => return Reading::error(frame.object),
         };
-        self.event(kind, Wire::Json(frame.object), trust_versions)
+        self.event(kind, Wire::Json(frame.object), trust)
     }
 
-    fn protobuf_event(&self, frame: &WatchFrame<'_>, trust_versions: bool) -> Reading {
+    fn protobuf_event(&self, frame: &WatchFrame<'_>, trust: Trust) -> Reading {
         let kind = match frame.kind {
             EventType::Added => EventKind::Added,
             EventType::Modified => EventKind::Modified,
@@ -150,131 +155,99 @@ impl Reader {
         let part = Part::Event(frame.kind);
         match informer_protobuf::open(frame.object) {
             Ok(envelope) if self.expects(envelope.api_version, envelope.kind) => {
-                self.event(kind, Wire::Protobuf(envelope.raw), trust_versions)
+                self.event(kind, Wire::Protobuf(envelope.raw), trust)
             }
             Ok(envelope) => {
                 let key = scan_protobuf(envelope.raw).ok().map(ScannedMessage::into_key);
-                Reading { part, ..Reading::of(Input::Unreadable { key, reason: self.other_kind() }) }
+                let reading =
+                    Reading::unreadable_event(kind, Unreadable::of_other_kind(key, self.other_kind()));
+                Reading { part, ..reading }
             }
-            Err(error) => {
-                Reading { part, ..Reading::of(Input::Unreadable { key: None, reason: error.to_string() }) }
-            }
+            Err(error) => Reading { part, ..Reading::of(lost(Some(frame.kind), None, &error.to_string())) },
         }
     }
 
-    fn event(&self, kind: EventKind, object: Wire<'_>, trust_versions: bool) -> Reading {
-        let (part, reading) = match kind {
-            EventKind::Deleted => (EventType::Deleted, self.deleted(object)),
-            EventKind::Added | EventKind::Modified => {
-                let part = if kind == EventKind::Added { EventType::Added } else { EventType::Modified };
-                (part, self.object(object, trust_versions, |object| Input::Event(kind, object)))
-            }
-        };
-        Reading { part: Part::Event(part), ..reading }
-    }
-
-    fn object(
-        &self,
-        object: Wire<'_>,
-        trust_versions: bool,
-        input: impl FnOnce(Arc<Object>) -> Input,
-    ) -> Reading {
-        Reading::of(match self.read(object, trust_versions) {
-            Ok(Read::Unchanged(key)) => Input::Unchanged(key),
-            Ok(Read::Kept(object)) => input(Arc::new(object)),
-            // As if it had left the selector.
-            Ok(Read::Dropped(object)) => Input::Event(EventKind::Deleted, self.last_state(object)),
-            Err(Unreadable { key, reason, .. }) => Input::Unreadable { key, reason },
-        })
-    }
-
-    /// A deletion counts whatever its last state looks like, also at the version that the cache has: some servers send
-    /// that one.
-    fn deleted(&self, object: Wire<'_>) -> Reading {
-        match self.read(object, false) {
+    /// A deletion counts also at the version that the cache has: some servers send that one.
+    fn event(&self, kind: EventKind, object: Wire<'_>, trust: Trust) -> Reading {
+        let trust = if kind == EventKind::Deleted { Trust::Nothing } else { trust };
+        let reading = match self.read(object, trust) {
             Ok(Read::Unchanged(key)) => Reading::of(Input::Unchanged(key)),
-            Ok(Read::Kept(object)) => Reading::of(Input::Event(EventKind::Deleted, Arc::new(object))),
-            Ok(Read::Dropped(object)) => {
-                Reading::of(Input::Event(EventKind::Deleted, self.last_state(object)))
+            Ok(Read::Kept(object)) => Reading::of(Input::Event(kind, Arc::new(object))),
+            Err(unreadable) => Reading::unreadable_event(kind, unreadable),
+        };
+        Reading { part: Part::Event(kind.into()), ..reading }
+    }
+
+    fn read(&self, object: Wire<'_>, trust: Trust) -> Result<Read, Unreadable> {
+        let hash = self.hash(object);
+        let is_known = |key: &str, version: &ResourceVersion| match trust {
+            Trust::Version => self.cache.is_unchanged(key, version),
+            Trust::Content => self.cache.is_unchanged_content(key, version, hash),
+            Trust::Nothing => false,
+        };
+        let read = match object {
+            Wire::Json(json) => self.read_json(json, is_known),
+            Wire::Protobuf(message) => self.read_protobuf(message, is_known),
+        };
+        let object = match read? {
+            Read::Kept(object) => object.with_content(Content::settled(hash)),
+            unchanged @ Read::Unchanged(_) => return Ok(unchanged),
+        };
+        let former = self.cache.get(object.key());
+        let mut recent = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
+        let object = object.sharing_labels(former.as_deref(), &mut recent);
+        Ok(Read::Kept(if self.skips_managed_fields { object.skipping_managed_fields() } else { object }))
+    }
+
+    /// Of the bytes as received, before any transform. An event says first what its object is, as an item of a list does
+    /// not: that is left out.
+    fn hash(&self, object: Wire<'_>) -> ContentHash {
+        match object {
+            Wire::Json(json) => {
+                let behind = json.strip_prefix(self.type_meta.as_bytes()).or_else(|| json.get(1..));
+                self.hasher.json(behind.unwrap_or_default())
             }
-            Err(unreadable) => {
-                let Some(gone) = unreadable.key.clone().filter(|_| !unreadable.is_other_kind) else {
-                    let Unreadable { key, reason, .. } = unreadable;
-                    return Reading::of(Input::Unreadable { key, reason });
-                };
-                let input = match self.cache.get(&gone) {
-                    Some(known) => Input::Event(EventKind::Deleted, known),
-                    // No version of it was ever good.
-                    None => Input::Unchanged(gone),
-                };
-                Reading { unreadable: Some(unreadable), ..Reading::of(input) }
-            }
+            Wire::Protobuf(message) => self.hasher.protobuf(message),
         }
     }
 
-    /// What is told last of an object that the transform leaves out: what is known of it, which went through the
-    /// transform; the object itself did not.
-    fn last_state(&self, dropped: Object) -> Arc<Object> {
-        self.cache.get(dropped.key()).unwrap_or_else(|| Arc::new(dropped))
-    }
-
-    fn read(&self, object: Wire<'_>, trust_versions: bool) -> Result<Read, Unreadable> {
-        let read = match object {
-            Wire::Json(json) => self.read_json(json, trust_versions),
-            Wire::Protobuf(message) => self.read_protobuf(message, trust_versions),
-        };
-        Ok(match read? {
-            Read::Kept(object) => {
-                let former = self.cache.get(object.key());
-                let mut recent = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
-                let object = object.sharing_labels(former.as_deref(), &mut recent);
-                Read::Kept(if self.skips_managed_fields { object.skipping_managed_fields() } else { object })
-            }
-            read => read,
-        })
-    }
-
-    fn read_json(&self, json: &[u8], trust_versions: bool) -> Result<Read, Unreadable> {
+    fn read_json(
+        &self,
+        json: &[u8],
+        is_known: impl FnOnce(&str, &ResourceVersion) -> bool,
+    ) -> Result<Read, Unreadable> {
         let scanned = scan_object(json)?;
         let key = scanned.key()?;
-        if trust_versions && self.cache.is_unchanged(key.as_str(), &scanned.resource_version()) {
+        let version = scanned.resource_version();
+        if is_known(key.as_str(), &version) {
             return Ok(Read::Unchanged(key));
         }
         let Expected { api_version, kind, or_kind } = &self.expected;
-        let own = scanned.type_meta()?.kind;
+        let unreadable = |error: ScanError| Unreadable { version: Some(version.clone()), ..error.into() };
+        let own = scanned.type_meta().map_err(unreadable)?.kind;
         if own.as_deref().is_some_and(|own| own != kind && Some(own) != or_kind.as_deref()) {
-            return Err(Unreadable { key: Some(key), reason: self.other_kind(), is_other_kind: true });
+            return Err(Unreadable::of_other_kind(Some(key), self.other_kind()));
         }
-        match &self.transform {
-            None => Ok(Read::Kept(scanned.into_object_kept(json, api_version, kind, &*self.storage)?)),
-            Some(transform) => self.transform(transform, scanned.into_object_of(json, api_version, kind)?),
-        }
+        let object = scanned.into_object_kept(json, api_version, kind, &*self.storage);
+        Ok(Read::Kept(object.map_err(unreadable)?))
     }
 
-    fn read_protobuf(&self, message: &[u8], trust_versions: bool) -> Result<Read, Unreadable> {
+    fn read_protobuf(
+        &self,
+        message: &[u8],
+        is_known: impl FnOnce(&str, &ResourceVersion) -> bool,
+    ) -> Result<Read, Unreadable> {
         let Some(kind) = self.protobuf else {
-            return Err(Unreadable { key: None, reason: self.other_kind(), is_other_kind: true });
+            return Err(Unreadable::of_other_kind(None, self.other_kind()));
         };
         let scanned = scan_protobuf(message)?;
-        if trust_versions && self.cache.is_unchanged(scanned.key().as_str(), scanned.resource_version()) {
+        let version = scanned.resource_version().clone();
+        if is_known(scanned.key().as_str(), &version) {
             return Ok(Read::Unchanged(scanned.into_key()));
         }
-        match &self.transform {
-            None => Ok(Read::Kept(scanned.into_object(kind, message, &*self.storage)?)),
-            Some(transform) => self.transform(transform, scanned.into_object(kind, message, &PlainStorage)?),
-        }
-    }
-
-    fn transform(&self, transform: &Transform, object: Object) -> Result<Read, Unreadable> {
-        let key = object.key().clone();
-        let useless = |reason| Unreadable { key: Some(key.clone()), reason, is_other_kind: false };
-        match transform(&object).map_err(useless)? {
-            None => Ok(Read::Dropped(object)),
-            Some(transformed) => {
-                let kept = transformed.kept_in(&*self.storage);
-                Ok(Read::Kept(kept.map_err(|error| useless(error.to_string()))?))
-            }
-        }
+        let unreadable = |error: ScanError| Unreadable { version: Some(version.clone()), ..error.into() };
+        let object = scanned.into_object(kind, message, &*self.storage);
+        Ok(Read::Kept(object.map_err(unreadable)?))
     }
 
     fn expects(&self, api_version: &str, kind: &str) -> bool {
@@ -291,9 +264,26 @@ impl Reading {
         Self { part: Part::Other, input, unreadable: None }
     }
 
+    /// The input for an event whose object is undecodable: the next good version replaces a new state, but a deletion
+    /// must have the object's key and the version of its end. Without these it is unknown what the cache lacks
+    /// (contract W17).
+    fn unreadable_event(kind: EventKind, unreadable: Unreadable) -> Self {
+        let Unreadable { key, reason, version, is_other_kind } = unreadable.clone();
+        match (kind, key, version) {
+            (EventKind::Deleted, Some(key), Some(version)) => {
+                Self { unreadable: Some(unreadable), ..Self::of(Input::Gone(kind, key, version)) }
+            }
+            (_, Some(key), _) if kind != EventKind::Deleted || is_other_kind => {
+                Self::of(Input::Unreadable { key: Some(key), reason })
+            }
+            (_, key, _) => Self::of(lost(Some(kind.into()), key.as_ref(), &reason)),
+        }
+    }
+
     fn bookmark(bookmark: Result<Bookmark, ScanError>) -> Self {
         let input = match bookmark {
             Ok(bookmark) => Input::Bookmark(bookmark),
+            // It concerns no object, so the cache lacks none without it.
             Err(error) => Input::Unreadable { key: None, reason: error.to_string() },
         };
         Self { part: Part::Event(EventType::Bookmark), ..Self::of(input) }
@@ -306,10 +296,33 @@ impl Reading {
     }
 }
 
+impl Unreadable {
+    fn of_other_kind(key: Option<ObjectKey>, reason: String) -> Self {
+        Self { key, reason, version: None, is_other_kind: true }
+    }
+}
+
 impl From<ScanError> for Unreadable {
     fn from(error: ScanError) -> Self {
-        Self { key: error.key().cloned(), reason: error.to_string(), is_other_kind: false }
+        Self { key: error.key().cloned(), reason: error.to_string(), version: None, is_other_kind: false }
     }
+}
+
+impl From<EventKind> for EventType {
+    fn from(kind: EventKind) -> Self {
+        match kind {
+            EventKind::Added => Self::Added,
+            EventKind::Modified => Self::Modified,
+            EventKind::Deleted => Self::Deleted,
+        }
+    }
+}
+
+/// An event whose change is lost: only a list can tell what it was (contract W17).
+fn lost(event: Option<EventType>, key: Option<&ObjectKey>, reason: &str) -> Input {
+    let event = event.map_or("an event".to_owned(), |event| format!("the {} event", event.name()));
+    let of = key.map(|key| format!(" of {key}")).unwrap_or_default();
+    Input::Undecodable(format!("{event}{of} is lost: {reason}"))
 }
 
 impl fmt::Debug for Reader {

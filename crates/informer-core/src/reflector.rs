@@ -1,7 +1,7 @@
 //! Lists a collection, watches it, and recovers: the protocol between a server and the cache.
 //!
-//! A state machine without I/O and without a clock. Whoever drives it sends the requests that it asks for, one at a
-//! time, tells it what came back and what time it is, and applies the cache operations that it puts out:
+//! A state machine without I/O and without a clock. Its driver sends the requests that it asks for, one at a time,
+//! reports the results and the time, and applies the cache operations that it returns:
 //!
 //! ```text
 //!             Start                    commit                        end, 410, error
@@ -57,118 +57,151 @@ pub struct Reflector {
     outputs: VecDeque<Output>,
 }
 
-/// Something that happened: the closed list of causes of everything a reflector does.
+/// An input: the closed list of everything that a reflector reacts to.
 #[derive(Debug, Clone)]
 pub enum Input {
-    /// Begin.
+    /// Starts.
     Start,
-    /// The time is what the call says; deadlines may have passed.
+    /// The call has the current time; deadlines may have passed.
     Tick,
-    /// Whatever is waited for may be there now: try at once. A request under way goes on as it is.
+    /// The reason for a wait may be over: try at once. A running request goes on.
     Wake,
-    /// End for good.
+    /// Nobody reads the response, because the user's code does not return: drop it, and go on with [`Input::Wake`].
+    Stalled,
+    /// Content may have changed at unchanged versions: the server has another version, or a definition or a schema is a new one.
+    /// While watching, one list follows within 30 s, at random, so that a factory's informers do not list together. If it
+    /// fails, the watch goes on from where it was, and the list is tried again later.
+    SchemaChanged,
+    /// Stops for good.
     Stop,
-    /// The request could not be sent, or was not answered.
+    /// The request could not be sent, or got no response.
     Unreachable(String),
-    /// The request was answered with an error.
+    /// The response is an error.
     Refused(ApiStatus),
-    /// The request was answered; its content follows.
+    /// The response is a success; its body follows.
     Accepted,
-    /// The list's own metadata, where it comes before the items.
+    /// The list's own metadata, if it precedes the items.
     ListStart(ListMeta),
-    /// A list item, or an event's object, that is new against the cache.
+    /// A list item, or an event's object, that is new to the cache.
     Item(Arc<Object>),
     /// A list item, or a streaming list's initial object, whose resourceVersion the cache has already.
     Unchanged(ObjectKey),
-    /// A list item, or an event, that cannot be read, or is of another kind.
+    /// A list item, or the object of an event with a new state, that is undecodable, or of another kind.
     Unreadable {
-        /// The object, where as much could be read.
+        /// The object, if its key decodes.
         key: Option<ObjectKey>,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
     /// The list, or the page, is complete.
     ListEnd(ListMeta),
-    /// An event that tells of an object.
+    /// An event of an object.
     Event(EventKind, Arc<Object>),
+    /// An event of this kind after which the object does not exist at this version, without a last state: a transform
+    /// drops it, or the rest of the event is undecodable. In a list: an item that a transform drops.
+    Gone(EventKind, ObjectKey, ResourceVersion),
     /// A bookmark event.
     Bookmark(Bookmark),
     /// An error event.
     ErrorEvent(ApiStatus),
-    /// The response ended as responses do.
+    /// The response ended regularly.
     End,
     /// The response broke off.
     Broken(String),
-    /// The response cannot be understood any further.
+    /// The response cannot be understood any further, or an event of it is lost, and with it which object has changed.
     Undecodable(String),
 }
 
-/// The events that tell of an object.
+/// What an equal resourceVersion proves about an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trust {
+    /// Nothing has changed: events report writes only.
+    Version,
+    /// The object was not written; its content may have changed nevertheless, and is compared (contract L14).
+    Content,
+    /// Nothing: the server was restored from a backup.
+    Nothing,
+}
+
+/// The types of events of objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EventKind {
-    /// It is there now.
+    /// The object was added.
     Added,
-    /// It has changed.
+    /// The object has changed.
     Modified,
-    /// It is gone, or has left the selector; the event holds its last state.
+    /// The object was deleted, or has left the selector; the event holds its last state.
     Deleted,
 }
 
-/// What the driver has to do, in order.
+/// What the driver must do, in order.
 #[derive(Debug)]
 pub enum Output {
-    /// Send this request. It is the only one: whatever still runs is cancelled.
+    /// Send this request. It is the only one: cancel a running one.
     Send(Request),
-    /// Cancel whatever runs.
+    /// Cancel the running request.
     Cancel,
-    /// Read the credentials again before the next request.
+    /// Refresh the credentials before the next request.
     RefreshCredentials,
     /// Change the cache.
     Store(StoreOperation),
-    /// The status is a new one.
+    /// The status has changed.
     Status(Status),
-    /// Worth telling.
+    /// A report.
     Report(Report),
 }
 
-/// What to do with the cache.
+/// An operation on the cache.
 #[derive(Debug)]
 pub enum StoreOperation {
-    /// Begin to stage a whole content; what was staged before is discarded.
+    /// Begin to stage a list; discard what was staged before.
     BeginReplace {
         /// Whether an equal resourceVersion means an equal state. Not so after a backup was restored.
         trust_versions: bool,
     },
-    /// The staged content has what the cache has.
+    /// The list has what the cache has.
     Keep(ObjectKey),
-    /// The staged content has this.
+    /// The list has this object.
     Stage(Arc<Object>),
-    /// The staged content does not have this any more; its last state.
+    /// The list no longer has this object; its last state.
     Unstage(Arc<Object>),
-    /// Put the staged content in the place of the cache's, in one step.
+    /// The staged content does not have this any more since this version.
+    UnstageKey(ObjectKey, ResourceVersion),
+    /// Replace the cache's objects by the staged list, in one step.
     Commit {
-        /// The state that it reflects.
+        /// The version of the list.
         resource_version: ResourceVersion,
     },
-    /// Forget what was staged.
+    /// Discard what was staged.
     Discard,
     /// One object is new or changed.
     Upsert(Arc<Object>),
-    /// One object is gone.
+    /// One object is gone; its last state.
     Delete(Arc<Object>),
-    /// The cache reflects this state.
+    /// One object is gone since this version; its last state is what the cache has.
+    DeleteKey(ObjectKey, ResourceVersion),
+    /// The cache reflects this version.
     Bookmark(ResourceVersion),
-    /// The server goes on from the content that the cache began with.
+    /// The server has confirmed the loaded objects.
     Confirm,
 }
 
-/// From where a reflector goes on whose cache has a content already, such as one that was saved.
+/// Where a reflector resumes whose cache was loaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resume {
-    /// All of the server's state at this version is in the cache: watch from there.
+    /// The cache has all of the server's state at this version: watch from there.
     Watch(ResourceVersion),
-    /// The cache has been as far as this version, but some objects could not be read: list, and compare.
+    /// The cache had reached this version, but some objects were undecodable: list, and compare.
     List(ResourceVersion),
+}
+
+impl Resume {
+    /// Resumes from objects that reflect this version, some of which may have been undecodable. `None` if there is
+    /// nothing to resume from.
+    pub fn from_saved(version: &ResourceVersion, has_unread: bool) -> Option<Self> {
+        let version = Some(version.clone()).filter(|version| !version.is_unset_or_zero())?;
+        Some(if has_unread { Self::List(version) } else { Self::Watch(version) })
+    }
 }
 
 #[derive(Debug)]
@@ -178,7 +211,7 @@ enum State {
     Listing(Listing),
     Streaming(Streaming),
     Watching(Watching),
-    /// A list of one item is under way, only to learn how new the server's state is.
+    /// A list of one item runs, only to learn which version the server has reached.
     Probing {
         deadline: Time,
     },
@@ -186,20 +219,25 @@ enum State {
         until: Time,
         next: Next,
     },
+    /// [`Input::Wake`] does this; no time does.
+    Stalled(Next),
     Stopped,
 }
+
+/// Within this time after a schema has changed its objects are listed.
+const RELIST_SPREAD: Duration = Duration::from_secs(30);
 
 /// What follows a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
-    /// The content anew, in whatever way is right by then.
+    /// A whole list, in whatever way is right by then.
     Sync,
-    /// The watch from the last version; of a content that no server has confirmed yet, once the server is known to have
-    /// come as far.
+    /// The watch from the last version; after a load that no server has confirmed, a probe of the server's version
+    /// comes first.
     Watch,
 }
 
-/// What outlives each request.
+/// The state that outlives each request.
 #[derive(Debug)]
 struct Known {
     config: ReflectorConfig,
@@ -207,17 +245,17 @@ struct Known {
     random: fastrand::Rng,
     /// The newest version seen: of the list, then of each event and bookmark.
     last_version: ResourceVersion,
-    /// The server has said that it cannot list at `last_version`: ask for the most recent instead.
+    /// The server cannot list at `last_version`: ask for the most recent state instead.
     version_unavailable: bool,
     /// The last list went back in time though it was consistent: equal versions mean nothing now.
     distrust_versions: bool,
-    /// The first list came in pages, so there is no watch cache to spare: keep asking for pages.
+    /// The initial list came in pages, so no watch cache would be bypassed: keep asking for pages.
     paginated: bool,
-    /// A content was committed, or confirmed.
+    /// A list was committed, or a load confirmed.
     synced: bool,
-    /// Until when a streaming list is not asked for.
+    /// No streaming list is requested before this time.
     streaming_refused_until: Option<Time>,
-    /// Streaming lists in a row that ended before their end.
+    /// Streaming lists in a row that broke before the end of their initial events.
     streaming_attempts: u32,
     /// Watches in a row that ended almost at once.
     short_watches: u32,
@@ -225,8 +263,12 @@ struct Known {
     internal_errors_since: Option<Time>,
     /// When a watch last expired, and from which version.
     expired: Option<(Time, ResourceVersion)>,
-    /// The credentials were read again and nothing has been accepted since.
+    /// The credentials were refreshed, and nothing has been accepted since.
     credentials_refreshed: bool,
+    /// When to list although the watch is well.
+    relist_at: Option<Time>,
+    /// The list under way is such a one: nothing depends on it.
+    relists: bool,
 }
 
 impl Reflector {
@@ -250,14 +292,16 @@ impl Reflector {
                 internal_errors_since: None,
                 expired: None,
                 credentials_refreshed: false,
+                relist_at: None,
+                relists: false,
             },
             outputs: VecDeque::new(),
         }
     }
 
-    /// A reflector for a cache that has a content already. [`Input::Start`] asks first how new the server's state is: a
-    /// watch from a version that it has not reached (a restored backup, another cluster) would be silent. Then it watches,
-    /// and a watch that is served confirms the content; or it lists, and what differs is a change.
+    /// A reflector for a cache that was loaded. [`Input::Start`] first probes the server's version: a watch from a
+    /// version that it has not reached (a restored backup, another cluster) would be silent. Then it watches, and a
+    /// watch that is served confirms the loaded objects; or it lists, and differences are changes.
     pub fn resuming(config: ReflectorConfig, seed: u64, from: Resume) -> Self {
         let (next, last_version) = match from {
             Resume::Watch(version) if !version.is_unset_or_zero() => (Next::Watch, version),
@@ -269,18 +313,20 @@ impl Reflector {
         reflector
     }
 
-    /// Takes one input. An input that does not fit the state, as one of a request that was cancelled meanwhile, is
-    /// ignored.
+    /// Handles one input. An input that does not fit the state, such as one of a cancelled request, is ignored.
     pub fn handle(&mut self, now: Time, input: Input) {
         match (&self.state, input) {
             (State::Stopped, _) => {}
             (_, Input::Stop) => self.stop(),
+            (_, Input::SchemaChanged) => self.relist_soon(now),
             (State::Idle(next), Input::Start) => self.resume(now, *next),
             (State::Idle(_), _) => {}
             (_, Input::Tick) => self.tick(now),
             (State::Waiting { next, .. }, Input::Wake) => self.resume(now, *next),
-            (State::Waiting { .. }, _) => {}
-            // A request under way has its own time.
+            (State::Stalled(next), Input::Wake) => self.resume(now, *next),
+            (State::Waiting { .. } | State::Stalled(_), _) => {}
+            (_, Input::Stalled) => self.stalled(),
+            // A running request has its own time.
             (_, Input::Start | Input::Wake) => {}
             (State::Listing(_), input) => self.listing(now, input),
             (State::Streaming(_), input) => self.streaming(now, input),
@@ -289,29 +335,35 @@ impl Reflector {
         }
     }
 
-    /// The next thing to do.
+    /// The next output.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
-    /// When to call [`Reflector::handle`] with [`Input::Tick`] if nothing happens before.
+    /// When to call [`Reflector::handle`] with [`Input::Tick`] unless something happens before.
     pub fn deadline(&self) -> Option<Time> {
         match &self.state {
-            State::Idle(_) | State::Stopped => None,
+            State::Idle(_) | State::Stalled(_) | State::Stopped => None,
             State::Listing(listing) => Some(listing.deadline),
-            State::Streaming(streaming) => Some(streaming.deadline),
-            State::Watching(watching) => Some(watching.deadline(self.known.synced)),
+            State::Streaming(streaming) => Some(streaming.deadline()),
+            State::Watching(watching) => {
+                let deadline = watching.deadline(self.known.synced);
+                let relist_at = self.known.relist_at.filter(|_| self.known.synced && watching.is_accepted());
+                Some(relist_at.map_or(deadline, |relist_at| deadline.min(relist_at)))
+            }
             State::Probing { deadline } => Some(*deadline),
             State::Waiting { until, .. } => Some(*until),
         }
     }
 
-    /// Whether an object that the cache has with the same resourceVersion may be put in as [`Input::Unchanged`].
-    pub fn trusts_versions(&self) -> bool {
+    /// What it proves that the cache has an object with the same resourceVersion: whether it may be passed as
+    /// [`Input::Unchanged`].
+    pub fn trusts_versions(&self) -> Trust {
         match &self.state {
-            State::Listing(listing) => listing.trust_versions,
-            State::Streaming(streaming) => streaming.trust_versions,
-            _ => true,
+            State::Listing(Listing { trust_versions: false, .. })
+            | State::Streaming(Streaming { trust_versions: false, .. }) => Trust::Nothing,
+            State::Listing(_) | State::Streaming(_) => Trust::Content,
+            _ => Trust::Version,
         }
     }
 
@@ -320,7 +372,7 @@ impl Reflector {
         &self.known.last_version
     }
 
-    /// Until when no streaming list is asked for, because the last one was refused or did not come to its end.
+    /// The time before which no streaming list is requested, because the last one was refused or did not complete.
     pub fn streaming_refused_until(&self) -> Option<Time> {
         self.known.streaming_refused_until
     }
@@ -330,11 +382,18 @@ impl Reflector {
             return;
         }
         match &self.state {
-            State::Idle(_) | State::Stopped => {}
+            State::Idle(_) | State::Stalled(_) | State::Stopped => {}
             State::Waiting { next, .. } => self.resume(now, *next),
             State::Listing(_) => self.listing_timed_out(now),
             State::Streaming(_) => self.streaming_timed_out(now),
-            State::Watching(_) => self.watching_timed_out(now),
+            State::Watching(watching) => {
+                let is_due = self.known.relist_at.is_some_and(|relist_at| now >= relist_at);
+                if is_due && self.known.synced && watching.is_accepted() {
+                    self.relist(now);
+                } else {
+                    self.watching_timed_out(now);
+                }
+            }
             State::Probing { .. } => {
                 self.output(Output::Cancel);
                 let limit = self.known.config.response_timeout;
@@ -354,8 +413,9 @@ impl Reflector {
         }
     }
 
-    /// Fetches the whole content, as a streaming list where that is wanted and possible.
+    /// Lists everything, by a streaming list if that is configured and possible.
     fn sync(&mut self, now: Time) {
+        self.known.relists = false;
         let known = &self.known;
         let refused = known.streaming_refused_until.is_some_and(|until| now < until);
         if known.config.streaming_list == StreamingList::Preferred && !refused {
@@ -365,8 +425,21 @@ impl Reflector {
         }
     }
 
-    /// Learns how new the server's state is, after a watch fell silent or before the first one: if it is older than ours,
-    /// the watch stands at a version that the server has not reached, and would be silent for ever.
+    fn relist_soon(&mut self, now: Time) {
+        let wait = RELIST_SPREAD.mul_f64(self.known.random.f64());
+        self.known.relist_at.get_or_insert(now + wait);
+    }
+
+    /// Lists although the watch is well. The watch would not notice what this is to find.
+    fn relist(&mut self, now: Time) {
+        self.output(Output::Cancel);
+        self.output(Output::Report(Report::Disconnected(Cause::SchemaChanged)));
+        self.known.relists = true;
+        self.list(now);
+    }
+
+    /// Probes the server's version, after a watch fell silent or before the first one. If it is older than ours, the
+    /// watch stands at a version that the server has not reached, and would be silent for ever.
     fn probe(&mut self, now: Time) {
         let probe = ListRequest { limit: Some(1), ..ListRequest::default() };
         self.output(Output::Send(Request::List(probe)));
@@ -385,7 +458,7 @@ impl Reflector {
                 }
             }
             Input::Refused(status) => {
-                // Whoever cannot be asked like that is listed in the way that is known to work.
+                // A server that refuses the probe gets a full list, which is known to work.
                 let asks_again = self.known.synced || watching::is_passing(&status);
                 let next = if asks_again { Next::Watch } else { Next::Sync };
                 self.refused(now, status, next);
@@ -398,10 +471,10 @@ impl Reflector {
         }
     }
 
-    /// A request was answered with an error that has no meaning of its own for that request.
+    /// An error response without a special meaning for that request.
     fn refused(&mut self, now: Time, status: ApiStatus, next: Next) {
         if status.is_unauthorized() && !self.known.credentials_refreshed {
-            // Tokens expire: what is there by now may be good (W15).
+            // Tokens expire: fresh ones may be good (W15).
             self.known.credentials_refreshed = true;
             self.output(Output::Report(Report::Disconnected(Cause::Refused(status))));
             self.output(Output::RefreshCredentials);
@@ -415,17 +488,30 @@ impl Reflector {
         self.retry(now, Cause::Refused(status), asked, next);
     }
 
+    /// A watch goes on from where it was; a list begins again.
+    fn stalled(&mut self) {
+        let next = match &self.state {
+            State::Watching(_) | State::Probing { .. } => Next::Watch,
+            _ => Next::Sync,
+        };
+        self.discard();
+        self.output(Output::Cancel);
+        self.output(Output::Report(Report::Disconnected(Cause::Stalled)));
+        self.output(Output::Status(Status::Stalled));
+        self.state = State::Stalled(next);
+    }
+
     fn deny(&mut self, now: Time, status: ApiStatus) {
         self.output(Output::Report(Report::Disconnected(Cause::Refused(status.clone()))));
         self.output(Output::Status(Status::Denied { status }));
         let retry = self.known.config.denied_retry;
         let until = now + self.known.backoff.stretched(retry);
-        // The next 401 is worth another look at the credentials: a denial may last for days.
+        // The next 401 is worth another refresh: a denial may last for days.
         self.known.credentials_refreshed = false;
         self.state = State::Waiting { until, next: Next::Sync };
     }
 
-    /// Something failed: say so, wait, go on with `next`.
+    /// After a failure: report it, wait, continue with `next`.
     fn retry(&mut self, now: Time, cause: Cause, asked: Option<Duration>, next: Next) {
         let wait = self.known.backoff.after_failure(now, asked);
         let attempt = self.known.backoff.failures();
@@ -438,7 +524,7 @@ impl Reflector {
         self.known.credentials_refreshed = false;
     }
 
-    /// The staged content is complete.
+    /// The staged list is complete.
     fn commit(&mut self, resource_version: ResourceVersion, trust_versions: bool) {
         let seen = std::mem::replace(&mut self.known.last_version, resource_version.clone());
         if !trust_versions && resource_version.is_older_than(&seen) {
@@ -448,6 +534,7 @@ impl Reflector {
         self.known.version_unavailable = false;
         self.known.distrust_versions = false;
         self.known.synced = true;
+        self.known.relists = false;
         self.known.streaming_attempts = 0;
         self.store(StoreOperation::Commit { resource_version });
     }
@@ -476,12 +563,12 @@ impl Reflector {
 }
 
 impl Known {
-    /// From where to ask for the whole content again: never older than what was seen (L2), unless the server cannot.
+    /// The version for a re-list: never older than what was seen (L2), unless the server cannot.
     fn version_to_list(&self) -> ResourceVersion {
         if self.version_unavailable { ResourceVersion::UNSET } else { self.last_version.clone() }
     }
 
-    /// Follows what a watch has told. Never back: an event out of order does not make the past the present.
+    /// Moves the last version on, never back: an event out of order must not become the place to resume from.
     fn advance(&mut self, version: &ResourceVersion) {
         if !version.is_unset() && !version.is_older_than(&self.last_version) {
             self.last_version = version.clone();

@@ -1,12 +1,12 @@
 //! A cache as bytes: what is kept of it while no process runs (design D10).
 //!
 //! ```text
-//!   magic  format  | one zstd frame: description, sources, objects, their number |  crc32 of all before
+//!   magic  format  | one zstd frame: description, key, sources, objects, their number |  crc32 of all before
 //! ```
 //!
-//! The objects' bytes are as they came; what else is known of them is read from them again. Nothing that is read is
-//! believed before the end: a file that was cut short or changed anywhere is an error, never another cache. No length in
-//! it is taken for memory to reserve.
+//! A file holds the objects' bytes as received; everything else is decoded from them again. Nothing is trusted before
+//! the end: a file that was truncated or changed anywhere is an error, never another cache. No length in it reserves
+//! memory.
 
 mod error;
 mod input;
@@ -18,29 +18,31 @@ use std::sync::Arc;
 pub use error::{LoadError, SaveError};
 
 use crate::store::SourcePoint;
-use crate::{Checkpoint, Object, Storage};
+use crate::{Checkpoint, ContentKey, Object, Storage};
 use input::Input;
 use output::Output;
 
 /// The first bytes of each file.
 const MAGIC: &[u8; 8] = b"informer";
-/// Changes whenever a program that knows the former one would misread the new one.
-const FORMAT: u32 = 1;
-/// How far back the compression looks, as a power of two: 4 MiB, which whoever reads has to hold as well.
+/// Changes whenever a program of the former format would misread the new one.
+const FORMAT: u32 = 2;
+/// The compression window, as a power of two: 4 MiB, which the reader must hold as well.
 const WINDOW_LOG: u32 = 22;
-/// Each text but an object is shorter.
+/// The maximum length of each string except objects.
 const LONGEST_TEXT: usize = 64 * 1024;
 
-/// What a cache is of, as names and texts: one that is of something else is not loaded.
+/// What a cache belongs to, as names and texts: a cache of something else is not loaded.
 pub type Description = [(&'static str, String)];
 
-/// What was saved.
+/// A loaded file.
 #[derive(Debug)]
 pub struct Saved {
-    /// From where each source goes on.
+    /// Where each source resumes.
     pub sources: Vec<SourcePoint>,
     /// The objects, each once, each covered by a source.
     pub objects: Vec<Arc<Object>>,
+    /// The key of their hashes ([`Store::use_content_key`](crate::Store::use_content_key)).
+    pub content_key: ContentKey,
 }
 
 impl Saved {
@@ -55,9 +57,9 @@ impl Saved {
     }
 }
 
-/// Writes a cache. O(bytes); holds a window of some MiB beside.
+/// Writes a cache. O(bytes); takes a window of some MiB besides.
 ///
-/// Objects that are covered by no source of the checkpoint are left out. Returns how many were written.
+/// Objects that no source of the checkpoint covers are left out. Returns the number written.
 ///
 /// ```
 /// use informer_core::{Object, PlainStorage, ResourceVersion, Scope, Store, saved};
@@ -82,7 +84,7 @@ impl Saved {
 ///
 /// # Errors
 ///
-/// When `output` fails, or an object's bytes cannot be had from where they are kept.
+/// When `output` fails, or an object's bytes are no longer available in its storage.
 pub fn save(
     output: impl Write,
     description: &Description,
@@ -94,6 +96,7 @@ pub fn save(
         output.text(name)?;
         output.text(text)?;
     }
+    output.number(checkpoint.content_key.0)?;
     output.count(checkpoint.sources.len())?;
     for source in &checkpoint.sources {
         output.source(source)?;
@@ -110,12 +113,12 @@ pub fn save(
 }
 
 /// Reads a cache of which `description` is true, keeping the objects in `storage`. `longest` is the bytes that an
-/// object may have. O(bytes), and holds the objects beside a window of some MiB.
+/// object of an answer may have ([`Limits`](crate::wire::Limits)). O(bytes), and holds the objects beside a window of some MiB.
 ///
 /// # Errors
 ///
-/// When `input` fails, or is anything but what [`save`] wrote, whole and unchanged, for that description
-/// (contract P1).
+/// When `input` fails, or is anything but the complete, unchanged output of [`save`] for that description (contract
+/// P1).
 pub fn load(
     input: impl BufRead,
     description: &Description,
@@ -124,7 +127,7 @@ pub fn load(
 ) -> Result<Saved, LoadError> {
     let mut input = Input::begin(input)?;
     let outcome = read(&mut input, description, longest, storage);
-    // What makes no sense in a damaged file is the damage's doing.
+    // An implausible value in a damaged file is reported as damage.
     match outcome {
         Ok(saved) => input.end().map(|()| saved),
         Err(error) => Err(input.explain(error)),
@@ -150,10 +153,13 @@ fn read<R: BufRead>(
             return Err(LoadError::of_another(name, saved, wanted));
         }
     }
+    let content_key = ContentKey(input.number()?);
     let mut sources = Vec::new();
     for _ in 0..input.count()? {
         sources.push(input.source()?);
     }
+    // Its list's item was as long as that at most, and did not say what it is.
+    let longest = longest.saturating_add(LONGEST_TEXT);
     let mut objects = input::Objects::new(&sources);
     while let Some(object) = input.object(longest, storage)? {
         objects.add(object)?;
@@ -162,5 +168,5 @@ fn read<R: BufRead>(
     if input.count()? != objects.len() {
         return Err(LoadError::damaged("objects are missing"));
     }
-    Ok(Saved { sources, objects })
+    Ok(Saved { sources, objects, content_key })
 }

@@ -1,7 +1,10 @@
-//! Label selectors: which objects, by their labels.
+//! Selectors: which objects, by their labels or fields.
 //!
-//! The text form and its meaning are those of Kubernetes (apimachinery's `labels` package): what `kubectl -l` takes.
+//! The text forms and their meaning are those of Kubernetes (apimachinery's packages `labels` and `fields`): what
+//! `kubectl -l` and `kubectl --field-selector` take.
 
+mod error;
+mod fields;
 mod parse;
 mod validity;
 
@@ -10,25 +13,29 @@ use std::sync::Arc;
 
 use crate::Labels;
 
+pub use error::InvalidSelector;
+pub use fields::FieldSelector;
+
 /// A condition on an object's labels: all of its requirements hold.
 ///
 /// ```
-/// use informer_core::{Labels, Selector};
+/// # use informer_core as informer;
+/// use informer::{Labels, Selector};
 ///
 /// let selector: Selector = "app in (cart, shop), tier!=db, !legacy".parse()?;
 /// assert!(selector.matches(&Labels::new([("app", "cart")])));
 /// assert!(!selector.matches(&Labels::new([("app", "cart"), ("tier", "db")])));
 /// assert_eq!(selector.to_string(), "app in (cart,shop),!legacy,tier!=db");
-/// # Ok::<(), informer_core::InvalidSelector>(())
+/// # Ok::<(), informer::InvalidSelector>(())
 /// ```
 ///
-/// Equal selectors have their requirements in the same order, by key, and `==` written as `=`. A clone is a reference
-/// count.
+/// A selector is normalised: white space, the order of requirements and values, repetitions, and the choice between `=`,
+/// `==` and `in` with one value make no difference. A clone is a reference count.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Selector(Option<Arc<[Requirement]>>);
 
 /// One condition on one label.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Requirement {
     key: Box<str>,
     operator: Operator,
@@ -37,36 +44,20 @@ pub struct Requirement {
 }
 
 /// How a requirement compares.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Operator {
-    /// The label is there and has one of the values.
+    /// The label exists and has one of the values.
     In,
     /// The label is not there, or has none of the values.
     NotIn,
-    /// The label is there.
+    /// The label exists.
     Exists,
     /// The label is not there.
     DoesNotExist,
-    /// The label is there and is a whole number above the value.
+    /// The label exists and is a whole number above the value.
     GreaterThan,
-    /// The label is there and is a whole number below the value.
+    /// The label exists and is a whole number below the value.
     LessThan,
-}
-
-/// A text that is no label selector.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("invalid label selector at character {position}: {reason}; {remedy}")]
-pub struct InvalidSelector {
-    position: usize,
-    reason: String,
-    remedy: &'static str,
-}
-
-impl InvalidSelector {
-    /// Where in the text, counted in characters from 0. What was built and not parsed is wrong at 0.
-    pub fn position(&self) -> usize {
-        self.position
-    }
 }
 
 impl Operator {
@@ -93,7 +84,7 @@ impl Requirement {
         let requirement = Self { key: key.into(), operator, values: values.into() };
         match requirement.check() {
             None => Ok(requirement),
-            Some((reason, remedy)) => Err(InvalidSelector { position: 0, reason, remedy }),
+            Some((reason, remedy)) => Err(InvalidSelector::labels(0, reason, remedy)),
         }
     }
 
@@ -107,7 +98,7 @@ impl Requirement {
         self.operator
     }
 
-    /// What it compares with, sorted.
+    /// The values it compares with, sorted.
     pub fn values(&self) -> impl Iterator<Item = &str> {
         self.values.iter().map(|value| &**value)
     }
@@ -159,11 +150,12 @@ impl Selector {
     /// Adds: the label has this value.
     ///
     /// ```
-    /// use informer_core::Selector;
+    /// # use informer_core as informer;
+    /// use informer::Selector;
     ///
     /// let selector = Selector::EVERYTHING.equals("app", "cart")?.none_of("tier", ["db", "cache"])?;
     /// assert_eq!(selector.to_string(), "app=cart,tier notin (cache,db)");
-    /// # Ok::<(), informer_core::InvalidSelector>(())
+    /// # Ok::<(), informer::InvalidSelector>(())
     /// ```
     ///
     /// # Errors
@@ -208,7 +200,7 @@ impl Selector {
         Ok(self.and(Requirement::new(key, Operator::NotIn, values)?))
     }
 
-    /// Adds: the label is there.
+    /// Adds: the label exists.
     ///
     /// # Errors
     ///
@@ -230,8 +222,15 @@ impl Selector {
 impl FromIterator<Requirement> for Selector {
     fn from_iter<I: IntoIterator<Item = Requirement>>(requirements: I) -> Self {
         let mut requirements: Vec<_> = requirements.into_iter().collect();
-        requirements.sort_by(|a, b| a.key.cmp(&b.key));
+        requirements.sort();
+        requirements.dedup();
         Self((!requirements.is_empty()).then(|| requirements.into()))
+    }
+}
+
+impl From<&Self> for Selector {
+    fn from(selector: &Self) -> Self {
+        selector.clone()
     }
 }
 

@@ -1,10 +1,10 @@
 //! The cache: one writer, any number of readers.
 //!
-//! A [`Store`] is the writing side, owned by whoever runs the reflector; a [`Cache`] is the reading side. In between is
-//! one published state, which readers take without waiting and writers replace (`published`). All its parts share their
-//! memory with their clones (`cow_vec`, `cow_table`, `posting`), so that a snapshot is a few reference counts, the next
-//! state a few hundred bytes, and a re-list is prepared on a private clone while readers go on with the old content
-//! (design D4, D5).
+//! A [`Store`] is the writing side, which the owner of the reflector holds; a [`Cache`] is the reading side. Between
+//! them is one published state, which readers load without waiting and writers replace (`published`). All its parts
+//! share memory with their clones (`cow_vec`, `cow_table`, `posting`). So a snapshot is a few reference counts, the
+//! next state a few hundred bytes, and a re-list is prepared on a private clone while readers use the old state (design
+//! D4, D5).
 
 mod ahead;
 mod build;
@@ -39,12 +39,14 @@ pub use snapshot::Snapshot;
 pub use sources::SourceId;
 pub use state::Scope;
 
-use crate::{Change, Delta, Object, ResourceVersion, Source};
+use crate::{Change, Delta, Object, ObjectKey, ResourceVersion, Source};
 use cache::Shared;
+use index::IndexEntry;
+use replace::Bits;
 use sources::{Feed, Sources};
 use state::{Filing, Indexes, SlotChange, Slots, State, is_news};
 
-/// The writing side of a cache. What it was told is in the [`Cache`] by the time a method returns.
+/// The writing side of a cache. When a method returns, its effect is visible in the [`Cache`].
 ///
 /// No I/O, no clock, no thread of its own. See [`Cache`] for an example.
 pub struct Store {
@@ -52,37 +54,35 @@ pub struct Store {
     sources: Sources,
     /// Slots without an object.
     free_slots: Vec<u32>,
-    /// The same, but a list that is on its way may still know them.
+    /// The same, but a running list may still refer to them.
     vacated_slots: Vec<u32>,
     pins_slots: Arc<()>,
 }
 
-/// What the writer looks at before it changes one slot.
+/// What the writer reads before it changes one slot.
 struct Seen {
     known: Option<(u32, Arc<Object>)>,
     next_slot: u32,
     indexes: (Indexes, u64),
 }
 
-/// A change of many slots: first what goes, then what comes or changes.
-struct Steps {
+/// A change of many slots: first deletions, then additions and updates.
+struct Steps<W> {
     gone: Vec<Gone>,
-    writes: Vec<Write>,
+    /// At most one of each key.
+    writes: W,
+    /// How many there are.
+    count: usize,
 }
 
 struct Gone {
     slot: u32,
     known: Arc<Object>,
-    /// Its last state, as the change tells it: newer than what is known where an event brought it.
+    /// Its last state, as in the change: newer than the cached one if an event brought it.
     last: Arc<Object>,
 }
 
-struct Write {
-    known: Option<(u32, Arc<Object>)>,
-    new: Arc<Object>,
-}
-
-/// A list that was not applied. The cache is as it was.
+/// A list that was not applied. The cache is unchanged.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error(transparent)]
 pub struct CommitError(#[from] CommitErrorKind);
@@ -94,7 +94,7 @@ enum CommitErrorKind {
          begin a restored list when the server itself went back"
     )]
     Older { listed: ResourceVersion, seen: ResourceVersion },
-    #[error("the list is of a source that this store does not have, or has no more")]
+    #[error("the list is of a source that this store does not have (any more)")]
     UnknownSource,
 }
 
@@ -104,7 +104,7 @@ impl CommitError {
         matches!(self.0, CommitErrorKind::Older { .. })
     }
 
-    /// Whether the source was removed while the list was on its way.
+    /// Whether the source was removed while the list ran.
     pub fn is_unknown_source(&self) -> bool {
         matches!(self.0, CommitErrorKind::UnknownSource)
     }
@@ -127,9 +127,9 @@ impl Store {
         Cache { shared: self.shared.clone() }
     }
 
-    /// Lets one more list and watch feed the store. It is synced once its first list is committed. While it is not, it
-    /// does not hold back the version of a store that was synced; its first list should be a consistent one, so that
-    /// the version stays true for what it brings.
+    /// Adds a source: one more list and watch that feeds the store. It is synced once its first list is committed.
+    /// Until then it does not hold back the version of a store that was synced; its first list should be consistent, so
+    /// that the version stays true for its objects.
     ///
     /// Scopes may overlap for a while, for instance when many namespaces give way to all of them.
     pub fn add_source(&mut self, scope: Scope) -> SourceId {
@@ -138,7 +138,7 @@ impl Store {
         id
     }
 
-    /// Takes a source away, and with it the objects that no other source covers. Does nothing for an unknown one.
+    /// Removes a source, and the objects that no other source covers. Does nothing for an unknown one.
     pub fn remove_source(&mut self, source: SourceId) -> Vec<Change> {
         self.shared.install_waiting();
         let Some(scope) = self.sources.remove(source) else { return Vec::new() };
@@ -147,20 +147,20 @@ impl Store {
             .filter(|(_, object)| !self.sources.covers(object.key()))
             .map(|(slot, object)| Gone { slot, known: object.clone(), last: object.clone() })
             .collect();
-        self.apply_all(state, Steps { gone, writes: Vec::new() }, Source::Scope)
+        self.apply_all(state, Steps { gone, writes: [], count: 0 }, Source::Scope)
     }
 
-    /// Takes the object of an event that says it was added or modified.
+    /// Applies an ADDED or MODIFIED event.
     ///
-    /// An event that is not newer than the cache's version of its key changes nothing (contract W11); one whose order
-    /// is not known is taken as it comes. So does one outside of the source's scope, or of an unknown source.
+    /// An event that is not newer than the cached version of its key changes nothing (contract W11); if the order is
+    /// unknown, the event is applied. An event outside the source's scope, or of an unknown source, changes nothing.
     pub fn upsert(&mut self, source: SourceId, object: Arc<Object>) -> Option<Change> {
         self.shared.install_waiting();
         let feed = self.sources.get(source).filter(|feed| feed.scope.contains(object.key()))?;
-        // Until there is a first version to start from, added objects come in no order (contract W9).
+        // Before a first version, ADDED events come in no order (contract W9).
         let moved =
             !feed.reached.is_unset_or_zero() && self.sources.advance(source, object.resource_version());
-        let Seen { known, next_slot, indexes } = self.see(&object);
+        let Seen { known, next_slot, indexes } = self.see(object.key());
         let delta = match known {
             Some((_, known)) if !is_news(&object, &known) => {
                 if moved {
@@ -181,16 +181,35 @@ impl Store {
         Some(Change { delta, source: Source::Watch })
     }
 
-    /// Takes the object of an event that says it was deleted: its last state.
+    /// Applies a DELETED event, which has the object's last state.
     ///
-    /// A deletion older than the cache's version of the key is that of a former incarnation, and changes nothing.
+    /// A deletion older than the cached version of the key is that of a former incarnation, and changes nothing.
     pub fn delete(&mut self, source: SourceId, object: Arc<Object>) -> Option<Change> {
+        self.remove(source, object.key(), object.resource_version(), |known| last_known(known, &object))
+    }
+
+    /// As [`Store::delete`], for an event that brings no last state: that is what the cache has.
+    pub fn delete_key(
+        &mut self,
+        source: SourceId,
+        key: &ObjectKey,
+        version: &ResourceVersion,
+    ) -> Option<Change> {
+        self.remove(source, key, version, Arc::clone)
+    }
+
+    fn remove(
+        &mut self,
+        source: SourceId,
+        key: &ObjectKey,
+        version: &ResourceVersion,
+        last: impl FnOnce(&Arc<Object>) -> Arc<Object>,
+    ) -> Option<Change> {
         self.shared.install_waiting();
-        self.sources.get(source).filter(|feed| feed.scope.contains(object.key()))?;
-        let moved = self.sources.advance(source, object.resource_version());
-        let Seen { known, indexes, .. } = self.see(&object);
-        let known =
-            known.filter(|(_, known)| !object.resource_version().is_older_than(known.resource_version()));
+        self.sources.get(source).filter(|feed| feed.scope.contains(key))?;
+        let moved = self.sources.advance(source, version);
+        let Seen { known, indexes, .. } = self.see(key);
+        let known = known.filter(|(_, known)| !version.is_older_than(known.resource_version()));
         let Some((slot, known)) = known else {
             if moved {
                 self.publish_progress();
@@ -199,11 +218,21 @@ impl Store {
         };
         self.apply_one(slot, Some(&known), None, indexes);
         self.vacated_slots.push(slot);
-        let last = last_known(&known, &object);
+        let last = last(&known);
         Some(Change { delta: Delta::Deleted { old: known, last }, source: Source::Watch })
     }
 
-    /// Takes a bookmark: the source has come this far without further changes.
+    /// Whether changes run code of the user's: an index function of theirs.
+    pub fn runs_user_code(&self) -> bool {
+        self.has_waiting_index() || self.shared.read().indexes.iter().flatten().any(IndexEntry::is_users)
+    }
+
+    /// Whether the next change puts an index in that was added late, which may run its function.
+    pub fn has_waiting_index(&self) -> bool {
+        self.shared.inbox.is_waited_for()
+    }
+
+    /// Applies a bookmark: the source has reached this version without further changes.
     pub fn bookmark(&mut self, source: SourceId, version: &ResourceVersion) {
         self.shared.install_waiting();
         if self.sources.advance(source, version) {
@@ -211,7 +240,7 @@ impl Store {
         }
     }
 
-    /// Starts collecting a (re-)list of a source.
+    /// Begins to stage a list of a source.
     pub fn begin_replace(&self, source: SourceId) -> Replace {
         Replace::new(self.cache(), source, self.pins_slots.clone(), false)
     }
@@ -222,14 +251,14 @@ impl Store {
         Replace::new(self.cache(), source, self.pins_slots.clone(), true)
     }
 
-    /// Applies a list in one step: readers see the old content or the new one. `version` is the list's.
+    /// Commits a list in one step: readers see the old state or the new one. `version` is the list's.
     ///
-    /// The changes say first what is gone of the source's scope, then what is new or different, in list order. What is
-    /// newer than the list stays. O(changes), and a bit per slot.
+    /// The changes have first the deletions in the source's scope, then additions and updates in list order. Objects
+    /// newer than the list stay. O(changes), and a bit per slot.
     ///
     /// # Errors
     ///
-    /// When the list is older than what its source had reached, or its source is gone; nothing changes then.
+    /// When the list is older than what its source had reached, or its source was removed; nothing changes then.
     pub fn commit(&mut self, list: Replace, version: ResourceVersion) -> Result<Vec<Change>, CommitError> {
         self.shared.install_waiting();
         let is_ours = Arc::ptr_eq(&list.cache.shared, &self.shared);
@@ -238,32 +267,35 @@ impl Store {
             Err(CommitErrorKind::Older { listed: version.clone(), seen: feed.reached.clone() })?;
         }
         let state = self.shared.read().clone();
-        let Replace { mut kept, staged, is_restored, source, pins_slots, .. } = list;
-        // From here on nobody needs this list's slots to stay what they are.
-        drop(pins_slots);
+        let Replace { mut kept, staged, is_restored, source, pins_slots, by_key, .. } = list;
+        // From here on nobody needs this list's slots to stay what they are, nor looks for a key in it.
+        drop((pins_slots, by_key));
 
-        let mut writes = Vec::new();
+        // Of a list of all objects each vector counts: a bit says what is written, and the changes are made as it is.
+        let mut writes = Bits::default();
+        let mut count = 0;
         let mut last_states = HashMap::new();
-        for replace::Staged { object, is_deleted } in staged.into_iter().flatten() {
+        for (place, replace::Staged { object, is_deleted }) in (0..).zip(&staged).filter_map(present) {
             if !feed.scope.contains(object.key()) {
                 continue;
             }
-            let known = state.locate(object.key().as_str()).map(|(slot, known)| (slot, known.clone()));
-            match known {
-                None if is_deleted => {}
-                None => writes.push(Write { known: None, new: object }),
-                Some((slot, known)) if is_deleted => {
+            let is_write = match (state.locate(object.key().as_str()), *is_deleted) {
+                (None, is_deleted) => !is_deleted,
+                (Some((slot, known)), true) => {
                     if is_restored || !object.resource_version().is_older_than(known.resource_version()) {
                         kept.clear(slot);
-                        last_states.insert(slot, object);
+                        last_states.insert(slot, object.clone());
                     }
+                    false
                 }
-                Some((slot, known)) => {
+                (Some((slot, known)), false) => {
                     kept.set(slot);
-                    if Replace::is_change(is_restored, &object, &known) {
-                        writes.push(Write { known: Some((slot, known)), new: object });
-                    }
+                    Replace::is_change(is_restored, object, known)
                 }
+            };
+            if is_write {
+                writes.set(place);
+                count += 1;
             }
         }
         let is_newer = |object: &Object| version.is_older_than(object.resource_version());
@@ -277,15 +309,17 @@ impl Store {
             })
             .collect();
         self.sources.synced(source, version, is_restored);
-        Ok(self.apply_all(state, Steps { gone, writes }, Source::List))
+        let written = (0..).zip(staged).filter(|(place, _)| writes.contains(*place));
+        let writes = written.filter_map(|(_, staged)| Some(staged?.object));
+        Ok(self.apply_all(state, Steps { gone, writes, count }, Source::List))
     }
 
-    /// Whether a source's first list is in.
+    /// Whether a source's initial list was committed.
     pub fn is_source_synced(&self, source: SourceId) -> bool {
         self.sources.get(source).is_some_and(Feed::is_synced)
     }
 
-    /// How far a source has come; unset for an unknown one.
+    /// The version that a source has reached; unset for an unknown one.
     pub fn source_version(&self, source: SourceId) -> ResourceVersion {
         self.sources.get(source).map(|feed| feed.reached.clone()).unwrap_or_default()
     }
@@ -295,7 +329,7 @@ impl Store {
         self.sources.reached().clone()
     }
 
-    /// As [`Snapshot::revision`], of the present state.
+    /// As [`Snapshot::revision`], of the current state.
     pub fn revision(&self) -> u64 {
         self.shared.read().revision
     }
@@ -339,32 +373,37 @@ impl Store {
                 state.revision += 1;
                 return state.publish();
             }
-            // An index came or went meanwhile: ask again.
+            // An index came or went meanwhile: plan again.
             (indexes, indexes_version) = (state.indexes.clone(), state.indexes_version);
         }
     }
 
-    /// All that an event has to know of the published state.
-    fn see(&self, object: &Object) -> Seen {
+    /// Everything that an event needs from the published state.
+    fn see(&self, key: &ObjectKey) -> Seen {
         let state = self.shared.read();
         Seen {
-            known: state.locate(object.key().as_str()).map(|(slot, known)| (slot, known.clone())),
+            known: state.locate(key.as_str()).map(|(slot, known)| (slot, known.clone())),
             next_slot: state.slots.len(),
             indexes: (state.indexes.clone(), state.indexes_version),
         }
     }
 
     /// Changes many slots of `state`, a clone of the published one, then publishes it. Returns the changes in their order.
-    fn apply_all(&mut self, mut state: State, steps: Steps, source: Source) -> Vec<Change> {
-        let Steps { gone, writes } = steps;
-        if gone.is_empty() && writes.is_empty() {
+    fn apply_all(
+        &mut self,
+        mut state: State,
+        steps: Steps<impl IntoIterator<Item = Arc<Object>>>,
+        source: Source,
+    ) -> Vec<Change> {
+        let Steps { gone, writes, count } = steps;
+        if gone.is_empty() && count == 0 {
             self.publish_progress();
             return Vec::new();
         }
         let published = state.slots.clone();
         let shared = self.shared.clone();
         let reports = &shared.reports;
-        let mut changes = Vec::with_capacity(gone.len() + writes.len());
+        let mut changes = Vec::with_capacity(gone.len() + count);
         let mut displaced = Vec::new();
         for Gone { slot, known, last } in gone {
             let filing = Filing::plan(&state.indexes, slot, Some(&known), None, reports);
@@ -372,7 +411,8 @@ impl Store {
             self.vacated_slots.push(slot);
             changes.push(Change { delta: Delta::Deleted { old: known, last }, source });
         }
-        for Write { known, new } in writes {
+        for new in writes {
+            let known = state.locate(new.key().as_str()).map(|(slot, known)| (slot, known.clone()));
             let delta = match known {
                 Some((slot, old)) => {
                     let filing = Filing::plan(&state.indexes, slot, Some(&old), Some(&new), reports);
@@ -438,9 +478,13 @@ impl std::fmt::Debug for Store {
     }
 }
 
-/// The last state of what the cache has: not that of another incarnation, which came and went unheard of.
+/// The last state of the cached object: not that of another incarnation, which came and went unseen.
 fn last_known(known: &Arc<Object>, last: &Arc<Object>) -> Arc<Object> {
     if last.uid() == known.uid() { last.clone() } else { known.clone() }
+}
+
+fn present<P, T>((place, staged): (P, &Option<T>)) -> Option<(P, &T)> {
+    Some((place, staged.as_ref()?))
 }
 
 /// The objects of a scope and their slots.

@@ -9,7 +9,8 @@ use crate::memory::allocated;
 /// Servers give UUIDs, which are kept in 16 bytes; any other text is kept as it came.
 ///
 /// ```
-/// use informer_core::Uid;
+/// # use informer_core as informer;
+/// use informer::Uid;
 ///
 /// let uid = Uid::new("2c3b9c1e-7d5a-4f0e-9b62-0d7c1f6a8e11");
 /// assert_eq!(uid.to_string(), "2c3b9c1e-7d5a-4f0e-9b62-0d7c1f6a8e11");

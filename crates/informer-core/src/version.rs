@@ -11,7 +11,8 @@ use std::sync::Arc;
 ///
 /// ```
 /// use std::cmp::Ordering;
-/// use informer_core::ResourceVersion;
+/// # use informer_core as informer;
+/// use informer::ResourceVersion;
 ///
 /// let older = ResourceVersion::new("9");
 /// let newer = ResourceVersion::new("10");

@@ -1,4 +1,4 @@
-//! What reading a pod costs: `cargo run --release -p informer-protobuf --example decoding [PART OF A LINE]`.
+//! What decoding a pod costs: `cargo run --release -p informer-protobuf --example decoding [PART OF A LINE]`.
 //!
 //! A pod with two containers, as a server sends it; protobuf beside serde_json on the same pod's JSON. Each line is the fastest of
 //! many short batches.
@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-/// What a program may have need of.
+/// The fields that a small program needs.
 #[derive(Deserialize)]
 #[expect(dead_code, reason = "reading is what is measured")]
 struct Small {
@@ -46,7 +46,7 @@ struct SmallStatus {
     pod_ip: Option<String>,
 }
 
-/// Prints the fastest of many short batches, if it was asked for: a busy machine interrupts long ones.
+/// Prints the fastest of many short batches, if the command line selects it: a busy machine interrupts long ones.
 fn measure<T>(name: &str, mut read: impl FnMut() -> T) {
     if std::env::args().nth(1).is_some_and(|part| !name.contains(&part)) {
         return;

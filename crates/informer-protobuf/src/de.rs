@@ -1,4 +1,4 @@
-//! Any serde type from a [`Node`], as if it were read from the object's JSON.
+//! Deserializes a [`Node`] as any serde type, as if from the object's JSON.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -45,7 +45,7 @@ impl<'de> Deserializer<'de> for Node<'de> {
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self {
             Self::Null => visitor.visit_none(),
-            // It may be `null`.
+            // The JSON may be `null`.
             Self::Json(json, room) => carried(json, room, |json| json.deserialize_option(visitor)),
             some => visitor.visit_some(some),
         }
@@ -85,7 +85,7 @@ impl<'de> Deserializer<'de> for Node<'de> {
     }
 }
 
-/// What is JSON in the object is read by serde_json, whose errors may quote it.
+/// serde_json decodes JSON that the object carries. Its errors may quote that JSON.
 fn carried<'de, T>(
     json: Part<'de>,
     room: u8,
@@ -94,12 +94,15 @@ fn carried<'de, T>(
     check_depth(json, room)?;
     let mut deserializer = serde_json::Deserializer::from_slice(json.bytes);
     let value = read(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
-    value.map_err(|error| Error::new(if error.is_data() { Cause::Refused } else { Cause::Json }, json.base))
+    value.map_err(|error| match json.text() {
+        Err(not_utf8) => not_utf8,
+        Ok(_) => Error::new(if error.is_data() { Cause::Refused } else { Cause::Json }, json.base),
+    })
 }
 
-/// Whether no more levels lie in it than there is room for: serde_json counts its own alone.
+/// Refuses JSON that is nested deeper than `room` levels: serde_json counts only its own levels.
 fn check_depth(json: Part<'_>, mut room: u8) -> Result<(), Error> {
-    // Most have fewer in all.
+    // Most have fewer brackets in all.
     if json.bytes.iter().filter(|byte| matches!(byte, b'{' | b'[')).count() <= room.into() {
         return Ok(());
     }
@@ -114,7 +117,7 @@ fn check_depth(json: Part<'_>, mut room: u8) -> Result<(), Error> {
                 let below = room.checked_sub(1);
                 room = below.ok_or_else(|| Error::new(Cause::TooDeep, json.base + at))?;
             }
-            // Whether it ends what is open is seen when it is read.
+            // serde_json checks that brackets match.
             b'}' | b']' => room = room.saturating_add(1),
             _ => {}
         }
@@ -122,7 +125,7 @@ fn check_depth(json: Part<'_>, mut room: u8) -> Result<(), Error> {
     Ok(())
 }
 
-/// What a whole object is, which it says first.
+/// `apiVersion` and `kind`: a whole object begins with them.
 struct Own {
     kind: Option<Kind>,
     api_version: Option<Kind>,
@@ -140,17 +143,17 @@ impl Own {
     }
 }
 
-/// The members of an object, or a map's entries. One type for all three, so that each type that is read has one visitor
-/// to be compiled, and to be in the processor's cache.
+/// The members of an object, or a map's entries. One type for all three, so that each deserialized type has one visitor
+/// to compile and to keep in the processor's cache.
 struct Access<'de> {
     own: Own,
-    /// What the object says of itself is next.
+    /// The name of the next of `apiVersion` and `kind`.
     said: Option<&'static str>,
     from: From<'de>,
 }
 
 enum From<'de> {
-    /// In the order of the fields.
+    /// In the order of the message's fields.
     Walk(Walk<'de>),
     /// In the order of JSON: large, and rare.
     InOrder(Box<Members<'de>>, Option<Place>),
@@ -186,10 +189,13 @@ impl<'de> Access<'de> {
                 *next = members.next()?;
                 next.map(|place| place.member.name())
             }
-            From::Map(map, next) => map.next()?.map(|(key, node, _)| {
-                *next = Some(node);
-                key
-            }),
+            From::Map(map, next) => match map.next()? {
+                Some((key, node)) => {
+                    *next = Some(node);
+                    Some(key.text()?)
+                }
+                None => None,
+            },
         })
     }
 }
@@ -219,7 +225,7 @@ impl<'de> MapAccess<'de> for Access<'de> {
                 Some(place) => (members.node(&place), place.member.name(), place.at),
                 None => (Ok(Node::Null), "", 0),
             },
-            // Keys are content.
+            // Keys are content: an error must not quote them.
             From::Map(_, next) => return seed.deserialize(next.take().unwrap_or(Node::Null)),
         };
         let mut value = node.and_then(|node| seed.deserialize(node));

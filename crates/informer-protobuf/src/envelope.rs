@@ -8,12 +8,12 @@ use crate::error::{Cause, Error};
 use crate::part::Part;
 use crate::wire::{Fields, Value};
 
-/// What an envelope begins with.
+/// The first bytes of an envelope.
 pub(crate) const MAGIC: &[u8] = b"k8s\0";
 
 const CONTENT_TYPE: &str = "application/vnd.kubernetes.protobuf";
 
-/// What says which kind the bytes of an object are.
+/// An opened envelope: the kind of an object, and its bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Envelope<'a> {
     /// `apps/v1`.
@@ -24,7 +24,7 @@ pub struct Envelope<'a> {
     pub raw: &'a [u8],
 }
 
-/// Without the object.
+/// The object's bytes are not shown.
 impl fmt::Debug for Envelope<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { api_version, kind, raw } = self;
@@ -43,7 +43,7 @@ impl fmt::Debug for Envelope<'_> {
 ///
 /// # Errors
 ///
-/// The bytes are no envelope, or one around something else than a message.
+/// The bytes are no envelope, or the envelope holds something other than a message.
 pub fn open(bytes: &[u8]) -> Result<Envelope<'_>, Error> {
     let opened = open_part(Part::whole(bytes)?)?;
     Ok(Envelope { api_version: opened.api_version, kind: opened.kind, raw: opened.raw.bytes })
@@ -57,7 +57,7 @@ pub(crate) struct Opened<'a> {
 
 pub(crate) fn open_part(envelope: Part<'_>) -> Result<Opened<'_>, Error> {
     let Some(unknown) = envelope.bytes.strip_prefix(MAGIC) else {
-        return Err(envelope.malformed("an envelope is expected"));
+        return Err(envelope.malformed("expected an envelope"));
     };
     let unknown = envelope.inner(unknown, MAGIC.len());
     let mut opened = Opened { api_version: "", kind: "", raw: unknown.inner(&[], 0) };
@@ -109,10 +109,7 @@ mod tests {
         let gzip = b"k8s\0\x12\x00\x1a\x04gzip";
         let json = b"k8s\0\x12\x00\x22\x10application/json";
         for bytes in [&gzip[..], json] {
-            assert_eq!(
-                open(bytes).unwrap_err().to_string(),
-                "an envelope's content is not protobuf (byte 8)"
-            );
+            assert_eq!(open(bytes).unwrap_err().to_string(), "the envelope does not hold protobuf (byte 8)");
         }
     }
 

@@ -1,12 +1,12 @@
-//! Why an object cannot be read. Never holds any of its content, which may be secret.
+//! Why an object is undecodable. An error never holds any of the object's content, which may be secret.
 
 use std::fmt;
 
 use serde::de::{Expected, Unexpected};
 
-/// Why an object cannot be read: its bytes are wrong, or do not fit the type that they are read as.
+/// Why an object is undecodable: its bytes are malformed, or do not fit the type.
 ///
-/// It says where and what was expected, and nothing of the content: that may be secret.
+/// The error names the place and what was expected. It holds no content of the object: that may be secret.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0)]
 pub struct Error(Box<Inner>);
@@ -20,24 +20,26 @@ struct Inner {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// It is no message, or not of that kind.
+    /// The bytes are no message, or one of another kind.
     Malformed(&'static str),
-    /// An envelope holds something else than a message.
+    /// A string has bytes that are no text. Servers write U+FFFD for each of them in JSON.
+    NotUtf8,
+    /// The envelope holds something other than a message.
     Content,
-    /// An object inside of the object is of a kind that is not known.
+    /// An object inside the object is of an unknown kind.
     UnknownKind,
     TooDeep,
-    /// Fields are given twice, or stand between those of a list: it has to be read in the order of JSON.
+    /// A field is repeated, or stands between those of a list: the object must be decoded in the order of JSON.
     Unordered,
-    /// JSON that the object carries.
+    /// The object carries invalid JSON.
     Json,
-    /// The type has need of something else.
+    /// The type expects something else.
     Mismatch {
         expected: String,
         found: &'static str,
     },
     Missing(&'static str),
-    /// The type refuses a value, with words that may quote it.
+    /// The type refuses a value. Its message is dropped, because it may quote the value.
     Refused,
 }
 
@@ -52,41 +54,52 @@ impl Error {
         Self(Box::new(Inner { cause, at: None, member: None }))
     }
 
-    /// The innermost place counts.
+    /// An object that was read from its own JSON: either the type has refused a value of it, or it is too deep.
+    #[cold]
+    pub(crate) fn refused(by_type: bool) -> Self {
+        Self::of_type(if by_type { Cause::Refused } else { Cause::Json })
+    }
+
+    /// Adds the place. The innermost place counts.
     #[cold]
     pub(crate) fn within(mut self, member: &'static str, at: usize) -> Self {
         self.locate(member, at);
         self
     }
 
-    /// The same in place: a result that is looked at where it is need not be moved, and decoded values can be large.
+    /// As `within`, in place: moving a large decoded value in a `Result` costs time.
     #[cold]
     pub(crate) fn locate(&mut self, member: &'static str, at: usize) {
         self.0.member.get_or_insert(member);
         self.0.at.get_or_insert(at);
     }
 
-    /// The bytes are not what a server sends: no type could be read from them.
+    /// Whether the bytes are malformed. No type could be decoded from them.
     pub fn is_malformed(&self) -> bool {
-        matches!(self.0.cause, Cause::Malformed(_) | Cause::Content | Cause::TooDeep | Cause::Json)
+        let cause = &self.0.cause;
+        matches!(cause, Cause::Malformed(_) | Cause::NotUtf8 | Cause::Content | Cause::TooDeep | Cause::Json)
     }
 
-    /// The object is whole, but is not what the type expects.
+    pub(crate) fn is_not_utf8(&self) -> bool {
+        self.0.cause == Cause::NotUtf8
+    }
+
+    /// Whether the object is well-formed but does not fit the type.
     pub fn is_mismatch(&self) -> bool {
         matches!(self.0.cause, Cause::Mismatch { .. } | Cause::Missing(_) | Cause::Refused)
     }
 
-    /// An object inside of it (of a `WatchEvent`, for one) is of a kind that has no message here.
+    /// Whether an object inside it (for example in a `WatchEvent`) is of a kind without a message here.
     pub fn is_unknown_kind(&self) -> bool {
         self.0.cause == Cause::UnknownKind
     }
 
-    /// Where in the bytes it is wrong, as far as known.
+    /// The offset of the error in the bytes, if known.
     pub fn offset(&self) -> Option<usize> {
         self.0.at
     }
 
-    /// The innermost member of the object that is concerned.
+    /// The innermost member that the error concerns.
     pub fn member(&self) -> Option<&'static str> {
         self.0.member
     }
@@ -102,14 +115,15 @@ impl fmt::Display for Inner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.cause {
             Cause::Malformed(what) => f.write_str(what)?,
-            Cause::Content => f.write_str("an envelope's content is not protobuf")?,
-            Cause::UnknownKind => f.write_str("an object inside is of a kind that is not known")?,
+            Cause::NotUtf8 => f.write_str("a string is not UTF-8")?,
+            Cause::Content => f.write_str("the envelope does not hold protobuf")?,
+            Cause::UnknownKind => f.write_str("an inner object is of an unknown kind")?,
             Cause::TooDeep => f.write_str("the object is nested too deep")?,
-            Cause::Unordered => f.write_str("fields are not in the order of a server")?,
+            Cause::Unordered => f.write_str("fields are not in the order that servers write")?,
             Cause::Json => f.write_str("the object carries invalid JSON")?,
-            Cause::Mismatch { expected, found } => write!(f, "{expected} is expected, not {found}")?,
+            Cause::Mismatch { expected, found } => write!(f, "expected {expected}, found {found}")?,
             Cause::Missing(name) => write!(f, "`{name}` is missing")?,
-            Cause::Refused => f.write_str("a value is refused by its type")?,
+            Cause::Refused => f.write_str("the type refuses a value")?,
         }
         match (self.member, self.at) {
             (Some(member), Some(at)) => write!(f, " (`{member}`, byte {at})"),
@@ -119,7 +133,7 @@ impl fmt::Display for Inner {
     }
 }
 
-/// Its defaults quote values.
+/// serde's default implementations quote values; these do not.
 impl serde::de::Error for Error {
     fn custom<T: fmt::Display>(_: T) -> Self {
         Self::of_type(Cause::Refused)

@@ -1,4 +1,4 @@
-//! JSON from a [`Node`], as an API server writes it: the same members in the same order.
+//! Writes a [`Node`] as JSON, as an API server does: the same members in the same order.
 
 mod carried;
 mod text;
@@ -9,7 +9,6 @@ use base64::engine::general_purpose::STANDARD;
 use crate::error::Error;
 use crate::node::{List, Map, Node, Object};
 use crate::number::Number;
-use crate::part::Part;
 
 /// Appends a value.
 pub(crate) fn write(node: Node<'_>, json: &mut Vec<u8>) -> Result<(), Error> {
@@ -18,7 +17,7 @@ pub(crate) fn write(node: Node<'_>, json: &mut Vec<u8>) -> Result<(), Error> {
         Node::Bool(value) => json.extend_from_slice(if value { b"true" } else { b"false" }),
         Node::Integer(value) => integer(value.unsigned_abs(), value < 0, json),
         Node::Float(value) => float(value, json),
-        Node::Text(value) => text::write(value, json)?,
+        Node::Text(value) => text::write(value.bytes, json),
         Node::Bytes(value) => {
             json.push(b'"');
             json.extend_from_slice(STANDARD.encode(value).as_bytes());
@@ -41,9 +40,9 @@ fn object(object: Object<'_>, json: &mut Vec<u8>) -> Result<(), Error> {
     let mut separator = b'{';
     if let Some(kind) = object.kind {
         json.extend_from_slice(b"{\"kind\":");
-        text::write(Part { bytes: kind.kind().as_bytes(), base: 0 }, json)?;
+        text::write(kind.kind().as_bytes(), json);
         json.extend_from_slice(b",\"apiVersion\":");
-        text::write(Part { bytes: kind.api_version().as_bytes(), base: 0 }, json)?;
+        text::write(kind.api_version().as_bytes(), json);
         separator = b',';
     }
     let mut members = object.members();
@@ -72,9 +71,9 @@ fn list(mut list: List<'_>, json: &mut Vec<u8>) -> Result<(), Error> {
 
 fn map(mut map: Map<'_>, json: &mut Vec<u8>) -> Result<(), Error> {
     let mut separator = b'{';
-    while let Some((key, node, at)) = map.next()? {
+    while let Some((key, node)) = map.next()? {
         json.push(separator);
-        text::write(Part { bytes: key.as_bytes(), base: at }, json)?;
+        text::write(key.bytes, json);
         json.push(b':');
         write(node, json)?;
         separator = b',';
@@ -83,7 +82,7 @@ fn map(mut map: Map<'_>, json: &mut Vec<u8>) -> Result<(), Error> {
     Ok(())
 }
 
-/// What has no members was not opened yet.
+/// Closes an object or list. One without members was not opened yet.
 fn close(separator: u8, [open, close]: [u8; 2], json: &mut Vec<u8>) {
     if separator == open {
         json.push(open);
@@ -115,7 +114,7 @@ fn float(value: f64, json: &mut Vec<u8>) {
         Number::Positive(value) => integer(value, false, json),
         Number::Negative(value) => integer(value.unsigned_abs(), true, json),
         Number::Float(0.0) => json.extend_from_slice(b"-0"),
-        // The shortest text that is read as the same number; finite ones alone are nodes.
+        // The shortest text that decodes to the same number; nodes hold finite ones only.
         Number::Float(value) => json.extend_from_slice(serde_json::Value::from(value).to_string().as_bytes()),
     }
 }

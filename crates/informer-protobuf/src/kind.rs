@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::schema::{Entry, Message, PARTIAL_OBJECT_METADATA};
 
-/// A kind that has a protobuf message: two bytes that stand for a place in a constant table.
+/// A kind that has a protobuf message. Two bytes: an index into a constant table.
 ///
 /// ```
 /// use informer_protobuf::Kind;
@@ -18,16 +18,16 @@ use crate::schema::{Entry, Message, PARTIAL_OBJECT_METADATA};
 pub struct Kind(u16);
 
 impl Kind {
-    /// What a server answers with when metadata alone is asked for, of custom resources too.
+    /// The kind of the answer when a client asks for metadata only, for custom resources too.
     pub const PARTIAL_OBJECT_METADATA: Self = Self(PARTIAL_OBJECT_METADATA);
 
-    /// The kind of that name, in O(log n) comparisons; `None` if it has no message that is known here.
+    /// The kind of that name, in O(log n) comparisons; `None` if this crate has no message for it.
     pub fn of(api_version: &str, kind: &str) -> Option<Self> {
         let key = |entry: &Entry| (entry.api_version(), entry.kind()).cmp(&(api_version, kind));
         Entry::all().binary_search_by(key).ok().and_then(|index| u16::try_from(index).ok()).map(Self)
     }
 
-    /// All of them, in the order of their names: those of objects, of lists (`PodList`), and of requests and answers.
+    /// All kinds, ordered by name: those of objects, of lists (`PodList`), and of requests and answers.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..).zip(Entry::all()).map(|(index, _)| Self(index))
     }
@@ -42,7 +42,8 @@ impl Kind {
         self.entry().map_or("", Entry::kind)
     }
 
-    /// Whether its objects have `metadata` as objects have, and not as lists; only those are for [`scan`](crate::scan).
+    /// Whether its objects have the `metadata` of an object, not that of a list. [`scan`](crate::scan) takes only
+    /// those.
     pub fn has_object_metadata(self) -> bool {
         self.entry().is_some_and(Entry::has_object_metadata)
     }
@@ -51,7 +52,7 @@ impl Kind {
         self.entry()?.message()
     }
 
-    /// Whether its JSON has `kind` and `apiVersion`: all but a `WatchEvent`'s.
+    /// Whether its JSON has `kind` and `apiVersion`. Only `WatchEvent` has none.
     pub(crate) fn is_said(self) -> bool {
         self.entry().is_some_and(Entry::says_it)
     }

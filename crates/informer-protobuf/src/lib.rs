@@ -1,10 +1,11 @@
-//! Kubernetes objects in protobuf: metadata without a tree, any serde type, or JSON, from the bytes as a server sends them.
+//! Kubernetes objects in protobuf, decoded from the bytes that a server sends: metadata without a tree, any serde type,
+//! or JSON.
 //!
-//! A server sends the kinds that are built into it as `application/vnd.kubernetes.protobuf` to clients that prefer that. Such
-//! bytes are smaller than JSON and quicker to read, but say nothing of the names in them; a constant table of all
-//! messages that Kubernetes has, with their names, order and presence in JSON, makes up for it. So whatever can be read
-//! from an object's JSON can be read from its protobuf: the types of k8s-openapi, a struct with the five fields that a
-//! program has need of, or a [`serde_json::Value`].
+//! A server sends built-in kinds as `application/vnd.kubernetes.protobuf` to clients that prefer it. Such bytes are
+//! smaller than JSON and faster to decode, but they hold field numbers instead of names. A constant table of all
+//! Kubernetes messages supplies the names, their order and their presence in JSON. So a type that deserializes from an
+//! object's JSON also deserializes from its protobuf: the types of k8s-openapi, a struct with the five fields that a
+//! program needs, or a [`serde_json::Value`].
 //!
 //! ```
 //! use informer_protobuf::{Kind, from_slice, open, scan, to_json};
@@ -29,16 +30,16 @@
 //! # Ok::<(), informer_protobuf::Error>(())
 //! ```
 //!
-//! # What is read
+//! # What it decodes
 //!
-//! All kinds of `k8s.io/api`, `apiextensions-apiserver` and `kube-aggregator` ([`Kind::all`]), and the metadata of any other
-//! ([`Kind::PARTIAL_OBJECT_METADATA`]). Fields that are not known, as servers newer than [`KUBERNETES`] have
-//! them, are passed over.
+//! All kinds of `k8s.io/api`, `apiextensions-apiserver` and `kube-aggregator` ([`Kind::all`]), and the metadata of any
+//! other ([`Kind::PARTIAL_OBJECT_METADATA`]). Unknown fields, such as those of servers newer than [`KUBERNETES`], are
+//! skipped.
 //!
 //! # Bounds
 //!
-//! No bytes make this crate panic, nest deeper than 127 levels of JSON, or allocate more than what they hold: a length that
-//! they claim is compared with what there is. No error quotes the content.
+//! No input makes this crate panic, nest deeper than 127 levels of JSON, or allocate more than the input justifies:
+//! each length is checked against the bytes that are left. No error quotes the content.
 
 mod de;
 mod envelope;
@@ -66,16 +67,17 @@ pub use metadata::{Metadata, scan};
 
 use node::Node;
 
-/// The release of Kubernetes whose messages are known, major and minor. What a newer server has added is passed over.
+/// The release of Kubernetes that the messages are from, major and minor. Fields that newer servers add are skipped.
 ///
 /// ```
 /// assert!(informer_protobuf::KUBERNETES >= (1, 36));
 /// ```
 pub const KUBERNETES: (u32, u32) = schema::KUBERNETES;
 
-/// Reads an object's message as a type, as if from its JSON: `kind` and `apiVersion` included.
+/// Deserializes an object's message as a type, as if from its JSON, `kind` and `apiVersion` included.
 ///
-/// What the type does not declare is passed over by its length. Strings can be borrowed; none has escapes here.
+/// What the type does not declare is passed over by its length. Strings can be borrowed; none has escapes here. Each byte of
+/// a string that is not UTF-8 is read as U+FFFD, as it would be from a server's JSON; such a string cannot be borrowed.
 ///
 /// ```
 /// use informer_protobuf::{Kind, from_slice};
@@ -102,14 +104,29 @@ pub const KUBERNETES: (u32, u32) = schema::KUBERNETES;
 ///
 /// The message is malformed, or does not fit the type.
 pub fn from_slice<'de, T: Deserialize<'de>>(kind: Kind, raw: &'de [u8]) -> Result<T, Error> {
-    match T::deserialize(Node::whole(kind, raw, false)?) {
-        // It may be one of those that no server writes, where what is wrong is given again, and right.
+    let read = match T::deserialize(Node::whole(kind, raw, false)?) {
+        // No server writes such a message, but protobuf allows it: a repeated value, of which the last counts and is
+        // good.
         Err(error) if !error.is_mismatch() => T::deserialize(Node::whole(kind, raw, true)?),
+        read => read,
+    };
+    match read {
+        Err(error) if error.is_not_utf8() => from_its_json(kind, raw),
         read => read,
     }
 }
 
-/// Writes the JSON that a server would have sent: the same members in the same order, without white space.
+/// The long way, for the rare string that is no text: such bytes cannot be lent, and those of JSON are text.
+#[cold]
+fn from_its_json<'de, T: Deserialize<'de>>(kind: Kind, raw: &[u8]) -> Result<T, Error> {
+    let json = to_json(kind, raw)?;
+    // What reads from a reader lends nothing, so that the JSON need not live as long as the message.
+    let mut json = serde_json::Deserializer::from_reader(json.as_slice());
+    T::deserialize(&mut json).map_err(|error| Error::refused(error.is_data()))
+}
+
+/// Writes the JSON that a server would have sent: the same members in the same order, without white space, and U+FFFD for each
+/// byte of a string that is not UTF-8.
 ///
 /// # Errors
 ///

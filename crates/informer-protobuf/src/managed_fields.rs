@@ -1,18 +1,18 @@
-//! An object without its `managedFields`, which are a third of many and of no use to most readers.
+//! Drops `managedFields`, which are a third of many objects and of no use to most readers.
 
 use std::borrow::Cow;
 
 use crate::wire::{Field, Fields, Value};
 
-/// Of a whole object.
+/// The field number in a whole object.
 const METADATA: u32 = 1;
 const METADATA_TAG: u8 = 1 << 3 | 2;
-/// Of `ObjectMeta`.
+/// The field number in `ObjectMeta`.
 const MANAGED_FIELDS: u32 = 17;
 
-/// The same object without `metadata.managedFields`; borrowed if it has none, or cannot be read.
+/// The same object without `metadata.managedFields`. Borrowed if it has none, or if the message is malformed.
 ///
-/// In time linear in the metadata, plus one copy of the object.
+/// Takes time linear in the metadata, plus one copy of the object.
 ///
 /// ```
 /// // metadata { name: "a", managedFields {} }
@@ -41,7 +41,7 @@ fn spliced(raw: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// How many bytes of the metadata they take; none if it has none of them.
+/// How many bytes of the metadata they take; `None` if it has none.
 fn managed(metadata: &[u8]) -> Option<usize> {
     let mut length = 0;
     let mut fields = Fields::new(metadata);
@@ -55,7 +55,7 @@ fn managed(metadata: &[u8]) -> Option<usize> {
     }
 }
 
-/// Copies all others, as few runs of bytes.
+/// Copies all other fields, in as few runs of bytes as possible.
 fn keep(metadata: &[u8], object: &mut Vec<u8>) -> Option<()> {
     let mut fields = Fields::new(metadata);
     let mut kept_from = 0;

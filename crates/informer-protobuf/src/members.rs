@@ -1,10 +1,10 @@
 //! The members that a message has in JSON, in the order of JSON.
 //!
-//! One pass over a message's fields notes for each member where it begins; values are passed by their lengths. So members
-//! come in their order whatever that of the fields is, and none is looked for twice.
+//! One pass over a message's fields notes for each member where it begins, and skips values by their lengths. So
+//! members come in the order of JSON whatever the order of the fields, and no member is searched twice.
 //!
-//! Messages that no server writes are read as protobuf has it: of a value given twice the last one counts, and lists may be
-//! interrupted by other fields. One thing is refused instead: a message given twice, which protobuf would merge.
+//! Messages that no server writes are decoded by protobuf's rules: of a repeated value the last one counts, and other
+//! fields may interrupt a list. One thing is refused instead: a repeated message, which protobuf would merge.
 
 use crate::error::Error;
 use crate::node::{Node, Run, Source};
@@ -17,12 +17,12 @@ pub(crate) struct Members<'a> {
     of: &'static Message,
     part: Part<'a>,
     room: u8,
-    /// Where each member's field begins, the first one of a list.
+    /// The offset of each member's field; for a list, of its first element.
     starts: [u32; MEMBERS_MAX],
     present: u64,
-    /// Lists with other fields between theirs.
+    /// Lists with other fields between their elements.
     interrupted: u64,
-    /// What is still to come.
+    /// The members that are left.
     left: u64,
     inlined: [Inlined; INLINED_MAX],
 }
@@ -31,37 +31,37 @@ pub(crate) struct Members<'a> {
 #[derive(Clone, Copy, Default)]
 struct Inlined {
     ranks: u64,
-    /// Where it ends, from where the message around it begins.
+    /// Its end, as an offset from the start of the outer message.
     end: usize,
 }
 
-/// One in the other: a rule, with its operations, with its names.
+/// The depth of inlined messages: a rule, with its operations, with its names.
 const INLINED_MAX: usize = 2;
 
-/// One of them, and where it is.
+/// A member, and where it stands.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     pub(crate) member: &'static Member,
     rank: usize,
-    /// In the whole object.
+    /// The offset in the whole object.
     pub(crate) at: usize,
 }
 
 impl<'a> Members<'a> {
-    /// Of this message; they have to be noted. `room` levels of JSON may lie below them.
+    /// The members of this message; call `note` next. `room` levels of JSON may lie below them.
     pub(crate) fn new(of: &'static Message, part: Part<'a>, room: u8) -> Self {
         let (starts, inlined) = ([0; MEMBERS_MAX], [Inlined::default(); INLINED_MAX]);
         Self { of, part, room, starts, present: 0, interrupted: 0, left: 0, inlined }
     }
 
-    /// Looks where they are.
+    /// Notes where the members begin.
     pub(crate) fn note(&mut self) -> Result<(), Error> {
         self.note_fields(self.of, 0, self.part.bytes.len(), 0)?;
         self.left = self.present | self.of.always;
         Ok(())
     }
 
-    /// Between these positions are the fields of a message whose members begin with that rank.
+    /// Notes the fields between these offsets: of a message whose members begin at that rank.
     fn note_fields(&mut self, of: &'static Message, start: usize, end: usize, base: u8) -> Result<(), Error> {
         let message = self.part.bytes.get(..end).unwrap_or_default();
         let mut at = start;
@@ -90,12 +90,12 @@ impl<'a> Members<'a> {
     #[inline]
     fn set_start(&mut self, rank: usize, at: usize) {
         if let Some(start) = self.starts.get_mut(rank) {
-            // It fits: `Part::whole` has seen to it.
+            // It fits: `Part::whole` has checked the length.
             *start = u32::try_from(at).unwrap_or(u32::MAX);
         }
     }
 
-    /// One that was there before.
+    /// Notes a field of a member that was noted before.
     fn note_again(&mut self, rank: usize, at: usize, is_interrupted: bool) -> Result<(), Error> {
         match self.of.members().get(rank) {
             Some(Member { many: Many::One, of: Of::Message(_), .. }) => {
@@ -153,13 +153,13 @@ impl<'a> Members<'a> {
             (Presence::NotEmpty, Many::One) => {
                 field_at(self.part, self.start(place.rank)).map(|(value, _)| is_empty(value))
             }
-            // Times alone are so; one without bytes is the zero time.
+            // Only times have this; one without bytes is the zero time.
             (Presence::NotZero, Many::One) => self.node(place).map(|node| node.is_null()),
             _ => Ok(false),
         }
     }
 
-    /// A member's value, or what JSON has without one.
+    /// A member's value, or the value that JSON has if the message lacks it.
     #[inline]
     pub(crate) fn node(&self, place: &Place) -> Result<Node<'a>, Error> {
         let Place { member, rank, .. } = *place;
@@ -188,10 +188,10 @@ impl<'a> Members<'a> {
     }
 }
 
-const TWICE: &str = "a message is given twice";
-pub(crate) const WIRE_TYPE: &str = "a field has another wire type than its kind of value";
+const TWICE: &str = "a message is repeated";
+pub(crate) const WIRE_TYPE: &str = "a field's wire type does not match its type";
 
-/// The value of the field that begins there, and its bytes.
+/// The value of the field at this offset, and its bytes.
 #[inline]
 pub(crate) fn field_at(part: Part<'_>, at: usize) -> Result<(Value<'_>, Part<'_>), Error> {
     let span = Span::at(part.bytes, at).map_err(|error| part.wire(error))?;
@@ -205,7 +205,7 @@ pub(crate) fn field_at(part: Part<'_>, at: usize) -> Result<(Value<'_>, Part<'_>
 pub(crate) fn is_empty(value: Value<'_>) -> bool {
     match value {
         Value::Varint(number) => number == 0,
-        // Minus zero is a number that Go leaves out as well.
+        // Go omits minus zero as well.
         Value::Fixed64(bits) => f64::from_bits(bits) == 0.0,
         Value::Bytes(bytes) => bytes.is_empty(),
         Value::Fixed32(_) => false,

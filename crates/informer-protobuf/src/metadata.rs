@@ -1,9 +1,10 @@
-//! An object's metadata, from its message, without reading the rest.
+//! Scans an object's metadata from its message, without decoding the rest.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use crate::error::Error;
-use crate::part::Part;
+use crate::part::{Part, replaced};
 use crate::wire::{Field, Fields, Value};
 
 /// Field numbers of `ObjectMeta`, in `k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto`.
@@ -16,50 +17,50 @@ mod field {
     pub(super) const ANNOTATIONS: u32 = 12;
 }
 
-/// Of a whole object, whatever its kind.
+/// The field number in a whole object of any kind.
 const METADATA: u32 = 1;
 
-/// What identifies a version of an object; what it lacks is empty.
+/// The metadata that identifies a version of an object; a missing string is empty.
 #[derive(Clone, Copy)]
 pub struct Metadata<'a> {
     /// The object's name.
     pub name: &'a str,
-    /// Its namespace, if its kind has some.
+    /// Its namespace; empty for cluster-wide kinds.
     pub namespace: &'a str,
     /// Its unique id.
     pub uid: &'a str,
-    /// Which version of it this is.
+    /// Its resourceVersion.
     pub resource_version: &'a str,
     part: Part<'a>,
-    /// Where the fields are that were not read.
+    /// The offset of the fields that were not scanned.
     rest: usize,
 }
 
 impl<'a> Metadata<'a> {
-    /// Its labels, in the order of the message, which servers sort.
+    /// Its labels, in the order of the message, which servers sort. Bytes that are not UTF-8 are given as U+FFFD each.
     ///
     /// # Errors
     ///
     /// A label is malformed.
-    pub fn labels(&self) -> impl Iterator<Item = Result<(&'a str, &'a str), Error>> + use<'a> {
+    pub fn labels(&self) -> impl Iterator<Item = Result<(Cow<'a, str>, Cow<'a, str>), Error>> + use<'a> {
         self.entries(field::LABELS)
     }
 
-    /// Its annotations, likewise.
+    /// Its annotations, in the order of the message.
     ///
     /// # Errors
     ///
     /// An annotation is malformed.
-    pub fn annotations(&self) -> impl Iterator<Item = Result<(&'a str, &'a str), Error>> + use<'a> {
+    pub fn annotations(&self) -> impl Iterator<Item = Result<(Cow<'a, str>, Cow<'a, str>), Error>> + use<'a> {
         self.entries(field::ANNOTATIONS)
     }
 
-    /// The annotation of that name: `k8s.io/initial-events-end` says that the first part of a streaming list is over.
+    /// The annotation of that name. `k8s.io/initial-events-end` marks the end of a streaming list's initial events.
     ///
     /// # Errors
     ///
     /// An annotation before it is malformed.
-    pub fn annotation(&self, name: &str) -> Result<Option<&'a str>, Error> {
+    pub fn annotation(&self, name: &str) -> Result<Option<Cow<'a, str>>, Error> {
         for entry in self.annotations() {
             let (key, value) = entry?;
             if key == name {
@@ -69,7 +70,10 @@ impl<'a> Metadata<'a> {
         Ok(None)
     }
 
-    fn entries(&self, number: u32) -> impl Iterator<Item = Result<(&'a str, &'a str), Error>> + use<'a> {
+    fn entries(
+        &self,
+        number: u32,
+    ) -> impl Iterator<Item = Result<(Cow<'a, str>, Cow<'a, str>), Error>> + use<'a> {
         let part = self.part;
         let fields = Fields::from(part.bytes, self.rest);
         fields.filter_map(move |field| match field {
@@ -80,7 +84,7 @@ impl<'a> Metadata<'a> {
     }
 }
 
-/// Names are shown, labels and annotations are not.
+/// Shows names; labels and annotations are not shown.
 impl fmt::Debug for Metadata<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, namespace, uid, resource_version, .. } = self;
@@ -88,25 +92,25 @@ impl fmt::Debug for Metadata<'_> {
     }
 }
 
-/// Reads the metadata of an object from its message: of each kind that is stored (see
+/// Scans the metadata of an object from its message: of every kind that is stored (see
 /// [`Kind::has_object_metadata`](crate::Kind::has_object_metadata)) and of `PartialObjectMetadata`.
 ///
-/// It stops at the first field behind those that it has to read, as servers write fields in the order of their numbers: labels
-/// and annotations are read when they are asked for, `managedFields` and the rest of the object never. In about 0.1
-/// us, without an allocation.
+/// The scan stops at the first field after those that it needs, because servers write fields in the order of their
+/// numbers. Labels and annotations are decoded on demand, `managedFields` and the rest of the object never. Takes about
+/// 0.1 us, without an allocation.
 ///
 /// ```
 /// // metadata { name: "a", namespace: "b", resourceVersion: "7", labels { "x": "y" } }
 /// let raw = b"\x0a\x11\x0a\x01a\x1a\x01b\x32\x017\x5a\x06\x0a\x01x\x12\x01y";
 /// let metadata = informer_protobuf::scan(raw)?;
 /// assert_eq!((metadata.namespace, metadata.name, metadata.resource_version), ("b", "a", "7"));
-/// assert_eq!(metadata.labels().collect::<Result<Vec<_>, _>>()?, [("x", "y")]);
+/// assert_eq!(metadata.labels().collect::<Result<Vec<_>, _>>()?, [("x".into(), "y".into())]);
 /// # Ok::<(), informer_protobuf::Error>(())
 /// ```
 ///
 /// # Errors
 ///
-/// The message does not begin with its metadata, or that is malformed.
+/// The message does not begin with its metadata, or the metadata is malformed.
 pub fn scan(raw: &[u8]) -> Result<Metadata<'_>, Error> {
     let whole = Part::whole(raw)?;
     let mut fields = Fields::new(raw);
@@ -115,7 +119,7 @@ pub fn scan(raw: &[u8]) -> Result<Metadata<'_>, Error> {
             whole.inner(bytes, fields.offset() - bytes.len())
         }
         Some(Err(error)) => return Err(whole.wire(error)),
-        Some(Ok(_)) | None => return Err(whole.malformed("an object's metadata is expected")),
+        Some(Ok(_)) | None => return Err(whole.malformed("expected an object's metadata")),
     };
     let (mut name, mut namespace, mut uid, mut resource_version) = ("", "", "", "");
     let mut fields = Fields::new(part.bytes);
@@ -137,16 +141,16 @@ pub fn scan(raw: &[u8]) -> Result<Metadata<'_>, Error> {
     Ok(Metadata { name, namespace, uid, resource_version, part, rest })
 }
 
-const NO_TEXT: &str = "a string is expected";
+const NO_TEXT: &str = "expected a string";
 
-/// Of a map from strings to strings.
-fn entry<'a>(value: Value<'a>, part: Part<'a>) -> Result<(&'a str, &'a str), Error> {
+/// An entry of a map from strings to strings.
+fn entry<'a>(value: Value<'a>, part: Part<'a>) -> Result<(Cow<'a, str>, Cow<'a, str>), Error> {
     let Value::Bytes(entry) = value else { return Err(part.malformed(NO_TEXT)) };
-    let (mut key, mut value) = ("", "");
+    let (mut key, mut value) = (Cow::Borrowed(""), Cow::Borrowed(""));
     for field in Fields::new(entry) {
         match field.map_err(|error| part.wire(error))? {
-            Field { number: 1, value: Value::Bytes(bytes) } => key = part.inner(bytes, 0).text()?,
-            Field { number: 2, value: Value::Bytes(bytes) } => value = part.inner(bytes, 0).text()?,
+            Field { number: 1, value: Value::Bytes(bytes) } => key = replaced(bytes),
+            Field { number: 2, value: Value::Bytes(bytes) } => value = replaced(bytes),
             _ => {}
         }
     }

@@ -1,5 +1,5 @@
-//! What a value is in JSON: the one place where messages, the special ones included, are understood. The deserializer
-//! and the writer of JSON only pass on what stands here.
+//! What a value is in JSON: the one place that interprets messages, the special ones included. The deserializer and the
+//! writer of JSON only pass on its results.
 
 use crate::envelope::{self, MAGIC};
 use crate::error::{Cause, Error};
@@ -11,18 +11,18 @@ use crate::time::Stamp;
 use crate::walk::Walk;
 use crate::wire::{Span, Value, varint};
 
-/// A value of JSON, as much of it as was read.
+/// A value of JSON, decoded one level deep.
 pub(crate) enum Node<'a> {
     Null,
     Bool(bool),
     Integer(i64),
     Float(f64),
-    /// UTF-8 is checked when it is handed out.
+    /// A string. UTF-8 is checked when it is handed out.
     Text(Part<'a>),
-    /// As base64.
+    /// Written as base64.
     Bytes(&'a [u8]),
     Time(Stamp),
-    /// As it is, with so many levels in it.
+    /// JSON that the object carries; the number of levels that may lie in it.
     Json(Part<'a>, u8),
     Object(Object<'a>),
     List(List<'a>),
@@ -34,13 +34,13 @@ impl<'a> Node<'a> {
         matches!(self, Self::Null)
     }
 
-    /// A whole object of that kind; with its members in the order of JSON, or as they come.
+    /// A whole object of that kind, with its members in the order of JSON or in that of the message.
     pub(crate) fn whole(kind: Kind, raw: &'a [u8], in_order: bool) -> Result<Self, Error> {
         object(kind, Part::whole(raw)?, DEPTH_MAX, in_order)
     }
 }
 
-/// Levels of objects and lists, as many as serde_json reads.
+/// The maximum depth of objects and lists, the same as serde_json's.
 pub(crate) const DEPTH_MAX: u8 = 127;
 
 fn object(kind: Kind, part: Part<'_>, room: u8, in_order: bool) -> Result<Node<'_>, Error> {
@@ -58,27 +58,27 @@ fn below(room: u8, part: Part<'_>) -> Result<u8, Error> {
 pub(crate) struct Object<'a> {
     message: &'static Message,
     part: Part<'a>,
-    /// Only whole objects say what they are.
+    /// Set for whole objects only: they have `apiVersion` and `kind`.
     pub(crate) kind: Option<Kind>,
     room: u8,
     pub(crate) in_order: bool,
 }
 
 impl<'a> Object<'a> {
-    /// In the order of JSON; to be noted.
+    /// The members in the order of JSON; they must be noted first.
     #[inline]
     pub(crate) fn members(&self) -> Members<'a> {
         Members::new(self.message, self.part, self.room)
     }
 
-    /// As they come.
+    /// The members in the order of the message.
     #[inline]
     pub(crate) fn walk(&self) -> Walk<'a> {
         Walk::new(self.message, self.part, self.room)
     }
 }
 
-/// How a value is to be read: what it is, how many levels may lie in it, and whether objects have their members in order.
+/// How to decode a value: what it is, how many levels may lie in it, and whether members come in the order of JSON.
 #[derive(Clone, Copy)]
 pub(crate) struct Source {
     pub(crate) of: Of,
@@ -87,7 +87,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Of a value on the wire; `part` is where it stands, and its bytes if it has some.
+    /// Decodes a value from the wire; `part` is its place, and its bytes if it has some.
     #[inline]
     pub(crate) fn read<'a>(self, value: Value<'a>, part: Part<'a>) -> Result<Node<'a>, Error> {
         match (self.of, value) {
@@ -99,13 +99,13 @@ impl Source {
             (Of::Bytes, Value::Bytes(bytes)) => Ok(Node::Bytes(bytes)),
             (Of::Double, Value::Fixed64(bits)) => match f64::from_bits(bits) {
                 number if number.is_finite() => Ok(Node::Float(number)),
-                _ => Err(part.malformed("a number is not finite, which JSON does not know")),
+                _ => Err(part.malformed("a number is not finite, which JSON cannot express")),
             },
             _ => Err(part.malformed(WIRE_TYPE)),
         }
     }
 
-    /// What JSON has for a value that the message lacks, which it would have had at `part`.
+    /// The value that JSON has for a field that the message lacks; `part` is its place.
     pub(crate) fn zero(self, part: Part<'_>) -> Result<Node<'_>, Error> {
         let empty = part.inner(&[], 0);
         match self.of {
@@ -184,7 +184,7 @@ impl Source {
         )
     }
 
-    /// Those that are one of their fields.
+    /// Messages that stand for one of their fields.
     fn one_of<'a>(self, form: Form, message: &'static Message, part: Part<'a>) -> Result<Node<'a>, Error> {
         let mut nodes = [None, None];
         let mut members = Members::new(message, part, self.room);
@@ -204,7 +204,7 @@ impl Source {
         })
     }
 
-    /// What was written although it has nothing in it is not `null`.
+    /// A list that was written without elements is not `null`.
     fn empty_list<'a>(self, message: &'static Message, part: Part<'a>) -> Result<Node<'a>, Error> {
         match message.members().first() {
             Some(member) => Self { of: member.of, ..self }.list(Run::new(part.inner(&[], 0), 0, false)),
@@ -213,13 +213,13 @@ impl Source {
     }
 }
 
-/// Of 64 bits those that count.
+/// The 32 bits of 64 that count.
 #[expect(clippy::cast_possible_truncation, reason = "protobuf writes negative ones in 64 bits")]
 fn int32(number: u64) -> i32 {
     number.cast_signed() as i32
 }
 
-/// The first three fields of a small message, the last of each.
+/// The first three fields of a small message; of a repeated field the last.
 #[derive(Default)]
 struct Scalars<'a> {
     numbers: [u64; 3],
@@ -248,37 +248,37 @@ impl<'a> Scalars<'a> {
     }
 }
 
-/// A position, which fits: `Part::whole` has seen to it.
+/// An offset. It fits: `Part::whole` has checked the length.
 #[inline]
 fn in_32_bits(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
-/// The fields of one number.
+/// The fields with one number.
 #[derive(Clone, Copy)]
 pub(crate) struct Run<'a> {
     part: Part<'a>,
-    /// In 32 bits, as the number of fields: `Part::whole` has seen to it.
+    /// The offset. 32 bits suffice, as for the count of fields: `Part::whole` has checked the length.
     at: u32,
-    /// 0 before the first.
+    /// 0 before the first field.
     number: u32,
     is_interrupted: bool,
-    /// How many there are still; 0 where that was not counted.
+    /// How many fields are left; 0 if they were not counted.
     pub(crate) count: u32,
 }
 
 impl<'a> Run<'a> {
-    /// From the one on that begins there.
+    /// From the field at this offset on.
     pub(crate) fn new(part: Part<'a>, at: usize, is_interrupted: bool) -> Self {
         Self { part, at: in_32_bits(at), number: 0, is_interrupted, count: 0 }
     }
 
-    /// So many from there to the end of the part.
+    /// `count` fields from this offset to the end of the part.
     pub(crate) fn counted(part: Part<'a>, at: usize, count: usize) -> Self {
         Self { part, at: in_32_bits(at), number: 0, is_interrupted: false, count: in_32_bits(count) }
     }
 
-    /// Of the next one.
+    /// The value of the next field.
     #[inline]
     fn next(&mut self) -> Result<Option<(Value<'a>, Part<'a>)>, Error> {
         while (self.at as usize) < self.part.bytes.len() {
@@ -307,12 +307,12 @@ impl<'a> Run<'a> {
 pub(crate) struct List<'a> {
     source: Source,
     fields: Run<'a>,
-    /// Numbers may stand in one field: where what is left of it begins, and where it ends.
+    /// Numbers may be packed into one field: the offset of the rest of it, and of its end.
     packed: (u32, u32),
 }
 
 impl<'a> List<'a> {
-    /// How many elements are left, if that is known: numbers may stand in one field.
+    /// How many elements are left, if known: numbers may be packed into one field.
     pub(crate) fn len(&self) -> Option<usize> {
         let is_counted =
             self.fields.count > 0 && matches!(self.source.of, Of::String | Of::Bytes | Of::Message(_));
@@ -355,7 +355,7 @@ pub(crate) struct Map<'a> {
 }
 
 impl<'a> Map<'a> {
-    pub(crate) fn next(&mut self) -> Result<Option<(&'a str, Node<'a>, usize)>, Error> {
+    pub(crate) fn next(&mut self) -> Result<Option<(Part<'a>, Node<'a>)>, Error> {
         let Some((value, entry)) = self.fields.next()? else { return Ok(None) };
         let Value::Bytes(_) = value else { return Err(entry.malformed(WIRE_TYPE)) };
         let (mut key, mut value) = (entry.inner(&[], 0), None);
@@ -377,12 +377,12 @@ impl<'a> Map<'a> {
             }
             None => self.source.zero_entry(entry)?,
         };
-        Ok(Some((key.text()?, node, entry.base)))
+        Ok(Some((key, node)))
     }
 }
 
 impl Source {
-    /// Of a map, where Go knows no difference between an empty list and none.
+    /// An entry of a map, where Go makes no difference between an empty list and none.
     fn entry<'a>(self, value: Value<'a>, part: Part<'a>) -> Result<Node<'a>, Error> {
         match value {
             Value::Bytes([]) => self.zero_entry(part),
@@ -390,7 +390,7 @@ impl Source {
         }
     }
 
-    /// Where bytes are never none.
+    /// The zero value of an entry, where bytes are never missing.
     fn zero_entry(self, part: Part<'_>) -> Result<Node<'_>, Error> {
         match self.of {
             Of::Bytes => Ok(Node::Bytes(&[])),

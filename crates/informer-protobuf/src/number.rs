@@ -1,6 +1,6 @@
-//! Floating-point numbers as they are in JSON, where Go writes whole ones without a point.
+//! Floating-point numbers as JSON has them: Go writes whole ones without a point.
 
-/// What a reader of JSON takes a number for.
+/// What a JSON decoder takes a number for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Number {
     Positive(u64),
@@ -10,7 +10,7 @@ pub(crate) enum Number {
 
 impl Number {
     pub(crate) fn of(value: f64) -> Self {
-        // The first numbers past 64 bits; minus zero stays what it is.
+        // The first numbers beyond 64 bits; minus zero stays as it is.
         const POSITIVE: f64 = 18_446_744_073_709_551_616.0;
         const NEGATIVE: f64 = -9_223_372_036_854_775_808.0;
         let is_minus_zero = value == 0.0 && value.is_sign_negative();

@@ -1,7 +1,7 @@
 //! What Kubernetes' messages mean: the tables that `cargo xtask messages` writes, and how to look things up in them.
 //!
-//! All of it is constant: no heap, nothing to do at the start, and no pointers that a loader would have to adjust. A field's
-//! number leads to a slot, the slot to a member of the JSON object, and members stand in the order in which JSON has them.
+//! All of it is constant: no heap, no initialisation, and no pointers that a loader would have to relocate. A field's
+//! number leads to a slot, the slot to a member of the JSON object. Members are in the order of JSON.
 
 /// A message.
 pub(crate) struct Message {
@@ -10,11 +10,11 @@ pub(crate) struct Message {
     members: u8,
     slots_at: u16,
     slots: u8,
-    /// The members that JSON has even where the message lacks them, as bits.
+    /// The members that JSON has even if the message lacks them, as bits.
     pub(crate) always: u64,
 }
 
-/// What a message is in JSON.
+/// The form of a message in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Object,
@@ -30,7 +30,7 @@ pub(crate) enum Form {
     MicroTime,
     /// A schema, `true` or `false`.
     OrBool,
-    /// A list if there is one, or a schema.
+    /// The list if it has one, else the schema.
     OrArray,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Member {
     pub(crate) of: Of,
 }
 
-/// What a value is.
+/// The type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Of {
     String,
@@ -60,18 +60,18 @@ pub(crate) enum Of {
 pub(crate) enum Many {
     One,
     List,
-    /// By strings.
+    /// A map with string keys.
     Map,
 }
 
 /// When JSON has a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Presence {
-    /// In any case; without a value it is zero, empty, or `null` for what has no empty value.
+    /// Always; a missing value is zero, empty, or `null` for types without an empty value.
     Always,
-    /// In any case; without a value it is `null`.
+    /// Always; a missing value is `null`.
     Nullable,
-    /// If the message has it, be it zero.
+    /// If the message has it, even if zero.
     Given,
     /// If it is neither zero nor empty.
     NotEmpty,
@@ -79,15 +79,15 @@ pub(crate) enum Presence {
     NotZero,
 }
 
-/// Where a field's value goes.
+/// The destination of a field's value.
 pub(crate) enum Slot {
-    /// To the member of this rank.
+    /// The member of this rank.
     Member(u8),
     /// The fields of its message are members too, from this rank on.
     Inline(&'static Message, u8),
 }
 
-/// Where the fields of a message go.
+/// The destinations of a message's fields.
 #[derive(Clone, Copy)]
 pub(crate) struct Slots(&'static [u8]);
 
@@ -105,7 +105,7 @@ pub(crate) struct Entry {
     says_it: bool,
 }
 
-/// More members are not told apart.
+/// The number of members of one message that a walk can note.
 pub(crate) const MEMBERS_MAX: usize = 64;
 const INLINE: u8 = 0x80;
 const NO_SLOT: u8 = 0xff;
@@ -148,14 +148,14 @@ impl Message {
         table::MEMBERS.get(at..at + usize::from(self.members)).unwrap_or_default()
     }
 
-    /// Where its fields go.
+    /// The destinations of its fields.
     #[inline]
     pub(crate) fn slots(&self) -> Slots {
         let at = usize::from(self.slots_at);
         Slots(table::SLOTS.get(at..at + usize::from(self.slots)).unwrap_or_default())
     }
 
-    /// Where the field of that number goes, if it is known.
+    /// The destination of the field with that number, if it is known.
     #[inline]
     pub(crate) fn slot(&self, number: u32) -> Option<Slot> {
         self.slots().get(number)
@@ -163,7 +163,7 @@ impl Message {
 }
 
 impl Slots {
-    /// Where the field of that number goes, if it is known.
+    /// The destination of the field with that number, if it is known.
     #[inline]
     pub(crate) fn get(self, number: u32) -> Option<Slot> {
         match *self.0.get((number as usize).wrapping_sub(1))? {
@@ -178,7 +178,7 @@ impl Slots {
 }
 
 impl Member {
-    /// With quotes and colon.
+    /// The name with quotes and colon.
     #[inline]
     pub(crate) fn label(&self) -> &'static str {
         let at = usize::from(self.name_at);

@@ -1,4 +1,4 @@
-//! Times as Kubernetes writes them in JSON: RFC 3339 in UTC, whole seconds or six digits more.
+//! Times as Kubernetes writes them in JSON: RFC 3339 in UTC, with whole seconds or six digits more.
 
 use std::fmt;
 
@@ -8,25 +8,25 @@ pub(crate) struct Stamp {
     year: i64,
     month: i64,
     day: i64,
-    /// Of the day.
+    /// The second of the day.
     second: i64,
     micros: Option<i32>,
 }
 
 const DAY: i64 = 24 * 60 * 60;
-/// 0001-01-01, Go's zero time, which JSON writes as `null`; and the last second that RFC 3339 can write.
+/// 0001-01-01, Go's zero time, which JSON writes as `null`; and the last second that RFC 3339 can express.
 const SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
 
 impl Stamp {
-    /// Seconds since 1970; `None` is Go's zero time.
+    /// A time from seconds since 1970; `None` is Go's zero time.
     pub(crate) fn at(seconds: i64, micros: Option<i32>) -> Result<Option<Self>, &'static str> {
         if !SECONDS.contains(&seconds) || micros.is_some_and(|micros| !(0..1_000_000).contains(&micros)) {
-            return Err("a time is outside of the years 1 to 9999");
+            return Err("a time is outside the years 1 to 9999");
         }
         if seconds == *SECONDS.start() && micros.unwrap_or(0) == 0 {
             return Ok(None);
         }
-        // Days of a calendar whose years begin in March, so that leap days come last, counted from the year 0.
+        // Days of a calendar whose years begin in March, so that leap days come last. Counted from the year 0.
         let days = seconds.div_euclid(DAY) + 719_468;
         let era = days.div_euclid(146_097);
         let day_of_era = days.rem_euclid(146_097);
@@ -39,7 +39,7 @@ impl Stamp {
         Ok(Some(Self { year, month, day, second: seconds.rem_euclid(DAY), micros }))
     }
 
-    /// The text, in a buffer on the stack.
+    /// Passes the text to `use_it`, in a buffer on the stack.
     pub(crate) fn text<R>(self, use_it: impl FnOnce(&str) -> R) -> R {
         let mut buffer = *b"0000-00-00T00:00:00.000000Z";
         let mut digits = |at: usize, count: usize, mut number: i64| {

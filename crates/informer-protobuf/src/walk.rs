@@ -1,7 +1,7 @@
-//! The members that a message has, in the order of its fields: one pass, for readers that do not mind which comes first.
+//! The members of a message in the order of its fields: one pass, for decoders that accept any order.
 //!
-//! Servers write each field once, and a list's elements one after the other. A message that is otherwise is left to
-//! [`Members`](crate::members::Members), which see all of it before they say anything ([`Cause::Unordered`]).
+//! Servers write each field once, and the elements of a list one after the other. [`Members`](crate::members::Members)
+//! handles all other messages: it scans all of a message before it returns anything ([`Cause::Unordered`]).
 
 use crate::error::{Cause, Error};
 use crate::members::{WIRE_TYPE, is_empty};
@@ -15,22 +15,22 @@ pub(crate) struct Walk<'a> {
     members: &'static [Member],
     part: Part<'a>,
     room: u8,
-    /// The message whose fields come next, and those around it.
+    /// The message whose fields come next, and the messages around it.
     frame: Frame,
     around: [Option<Frame>; INLINED_MAX],
     at: usize,
-    /// The member that was found last, and its field; what it lacks has none.
+    /// The last member found, and its field; `None` if the message lacks it.
     found: Option<(&'static Member, Option<Span>)>,
     found_at: usize,
-    /// Members whose fields were there.
+    /// The members whose fields were found.
     seen: u64,
-    /// Inlined messages that were there, by their first rank and by how deep they are.
+    /// The inlined messages that were found, by their first rank and by their depth.
     entered: [u64; INLINED_MAX],
-    /// Members that JSON has even where the message lacks them.
+    /// The members that JSON has even if the message lacks them.
     always: u64,
 }
 
-/// A message whose fields are members of the one around it, or of itself.
+/// A message, or an inlined one: its fields are members of the message around it.
 #[derive(Clone, Copy)]
 struct Frame {
     slots: Slots,
@@ -38,7 +38,7 @@ struct Frame {
     end: usize,
 }
 
-/// One in the other: an admission rule, with its operations, with its names.
+/// The depth of inlined messages: an admission rule, with its operations, with its names.
 const INLINED_MAX: usize = 2;
 
 impl<'a> Walk<'a> {
@@ -59,7 +59,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The next member that JSON has. Its value has to be asked for before the next.
+    /// The next member that JSON has. Call `node` for its value before the next call.
     #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<&'static Member>, Error> {
         loop {
@@ -86,7 +86,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The member that was found last, and where it is in the whole object.
+    /// The last member found, and its offset in the whole object.
     #[inline]
     pub(crate) fn found(&self) -> (&'static str, usize) {
         (self.found.map_or("", |(member, _)| member.name()), self.found_at())
@@ -97,7 +97,7 @@ impl<'a> Walk<'a> {
         self.part.base + self.found_at
     }
 
-    /// The value of the member that was found last.
+    /// The value of the last member found.
     #[inline]
     pub(crate) fn node(&mut self) -> Result<Node<'a>, Error> {
         let Some((member, span)) = self.found.take() else { return Ok(Node::Null) };
@@ -122,7 +122,7 @@ impl<'a> Walk<'a> {
         source.read(value, self.part.inner(bytes, span.start))
     }
 
-    /// What the field is of, unless JSON leaves it out.
+    /// The member of a field, unless JSON omits it.
     #[inline]
     fn member(&mut self, rank: u8, span: Span, fields: &'a [u8]) -> Result<Option<&'static Member>, Error> {
         self.found_at = self.at;
@@ -136,7 +136,7 @@ impl<'a> Walk<'a> {
         if member.many == Many::One {
             let is_left_out = match member.presence {
                 Presence::NotEmpty => is_empty(span.value(fields)),
-                // Times alone are so.
+                // Only times have this.
                 Presence::NotZero => {
                     let source = Source { of: member.of, room: self.room, in_order: false };
                     let node = self.value(source, span);
@@ -186,14 +186,14 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Goes on with the message around this one, if there is one.
+    /// Continues with the message around this one, if any.
     fn leave(&mut self) -> bool {
         let around = self.around.iter_mut().rev().find_map(Option::take);
         self.frame = around.unwrap_or(self.frame);
         around.is_some()
     }
 
-    /// What JSON has in any case comes last.
+    /// The members that JSON always has come last.
     fn next_lacking(&mut self) -> Option<&'static Member> {
         let lacking = self.always & !self.seen;
         let member = self.members.get(lacking.trailing_zeros() as usize)?;

@@ -1,10 +1,10 @@
-//! Protobuf's wire format: fields, without knowing what they mean.
+//! Protobuf's wire format: fields, without knowledge of what they mean.
 //!
-//! Nothing here allocates, and nothing trusts a length: a field that claims more bytes than there are is malformed. Groups,
-//! which protobuf gave up and Kubernetes never used, are malformed too.
-//! The format: <https://protobuf.dev/programming-guides/encoding/>.
+//! Nothing here allocates, and nothing trusts a length: a field that claims more bytes than there are is malformed.
+//! Groups, which protobuf deprecates and Kubernetes never used, are malformed too. The format:
+//! <https://protobuf.dev/programming-guides/encoding/>.
 
-/// Bytes that are no protobuf message, and where. Never holds any of them.
+/// Bytes that are no protobuf message, with the offset. Never holds any of the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{what} (byte {at})")]
 pub struct Malformed {
@@ -21,7 +21,7 @@ impl Malformed {
         self.what
     }
 
-    /// Where in the bytes that were given it is wrong.
+    /// The offset of the error in the input.
     pub fn offset(&self) -> usize {
         self.at
     }
@@ -35,7 +35,7 @@ const NO_TYPE: &str = "a field has no valid wire type";
 /// Longer ones do not fit into 64 bits.
 const VARINT_BYTES: usize = 10;
 
-/// Reads the number that `bytes` begin with, and says how many bytes it takes; `None` if more are needed.
+/// Decodes the number at the start of `bytes`, and returns how many bytes it takes; `None` if more are needed.
 ///
 /// ```
 /// use informer_protobuf::wire::varint;
@@ -75,13 +75,13 @@ fn long_varint(bytes: &[u8]) -> Result<Option<(u64, usize)>, Malformed> {
 /// One field of a message.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Field<'a> {
-    /// What the schema knows it by; at least 1.
+    /// The number that the schema gives it; at least 1.
     pub number: u32,
-    /// What it holds.
+    /// Its value.
     pub value: Value<'a>,
 }
 
-/// What a field holds, as far as the wire tells.
+/// A field's value, as the wire format distinguishes them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Value<'a> {
     /// Integers and booleans; negative ones in 64 bits of two's complement.
@@ -94,7 +94,7 @@ pub enum Value<'a> {
     Fixed32(u32),
 }
 
-/// Its form alone: values may be secret.
+/// Shows the wire type only: values may be secret.
 impl std::fmt::Debug for Value<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -106,7 +106,7 @@ impl std::fmt::Debug for Value<'_> {
     }
 }
 
-/// The fields of one whole message, in the order in which they were written. After an error there are no more.
+/// The fields of a whole message, in the order in which they were written. After an error there are no more.
 ///
 /// ```
 /// use informer_protobuf::wire::{Fields, Value};
@@ -125,17 +125,17 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Of this message.
+    /// The fields of this message.
     pub fn new(message: &'a [u8]) -> Self {
         Self::from(message, 0)
     }
 
-    /// Of this message, from a field on that begins there.
+    /// The fields of this message from this offset on.
     pub(crate) fn from(message: &'a [u8], at: usize) -> Self {
         Self { message, at }
     }
 
-    /// Where in the message the next field begins.
+    /// The offset of the next field in the message.
     pub fn offset(&self) -> usize {
         self.at
     }
@@ -148,7 +148,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Where it stands, not what it reads.
+/// Shows the offset, not the message.
 impl std::fmt::Debug for Fields<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Fields").field("at", &self.at).field("of", &self.message.len()).finish()
@@ -173,7 +173,7 @@ impl<'a> Iterator for Fields<'a> {
 
 impl std::iter::FusedIterator for Fields<'_> {}
 
-/// A number of at most 14 bits, as tags and lengths are: quicker than the loop, which is left to the others.
+/// A number of at most 14 bits, as tags and lengths are: faster than the loop, which handles all others.
 #[inline]
 fn short_varint(message: &[u8], at: usize) -> Option<(u64, usize)> {
     match *message.get(at..)? {
@@ -183,14 +183,14 @@ fn short_varint(message: &[u8], at: usize) -> Option<(u64, usize)> {
     }
 }
 
-/// Where a field's value stands.
+/// The place of a field's value.
 #[derive(Clone, Copy)]
 pub(crate) struct Span {
     pub(crate) number: u32,
     wire: u8,
-    /// Behind its length, if it has one.
+    /// After its length, if it has one.
     pub(crate) start: usize,
-    /// Where the next field begins.
+    /// The offset of the next field.
     pub(crate) end: usize,
 }
 
@@ -200,7 +200,7 @@ const BYTES: u8 = 2;
 const FIXED32: u8 = 5;
 
 impl Span {
-    /// Of the field that begins there.
+    /// The span of the field at this offset.
     #[inline]
     pub(crate) fn at(message: &[u8], at: usize) -> Result<Self, Malformed> {
         // Most fields have a small number, and are short.
@@ -244,7 +244,7 @@ impl Span {
         Ok(Self { number, wire, start, end })
     }
 
-    /// What stands there in the message that it is of.
+    /// The value, in the message that the span is of.
     #[inline]
     pub(crate) fn value<'a>(self, message: &'a [u8]) -> Value<'a> {
         let bytes = message.get(self.start..self.end).unwrap_or_default();

@@ -10,9 +10,8 @@
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-use informer::{Informer, Object, ResourceType, SharedInformerFactory};
-use kube_client::discovery::{Discovery, Scope, verbs};
-use kube_client::{Client, Config};
+use informer::kube::Config;
+use informer::{DiscoveryError, Informer, Object, ResourceType, SharedInformerFactory};
 
 /// Memory above an empty program for each byte of an object's JSON, measured with pods of 9.2 KB; docs/BENCHMARKS.md has a tenth
 /// more or less. Small objects cost the others more than this says.
@@ -32,9 +31,8 @@ struct Cost {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let config = Config::infer().await?;
-    let resources = resources(Client::try_from(config.clone())?, &wanted).await?;
-    let factory = SharedInformerFactory::new(config)?;
+    let factory = SharedInformerFactory::new(Config::infer().await?)?;
+    let resources = resources(&factory, &wanted).await?;
 
     let (before, begun) = (resident_bytes(), Instant::now());
     let informers: Vec<Informer<Object>> =
@@ -87,7 +85,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 fn cost(informer: &Informer<Object>) -> Cost {
     let snapshot = informer.snapshot();
     // One that cannot be read counts as nothing.
-    let json = snapshot.iter().filter_map(|object| object.ok()?.json().ok().map(|json| json.len())).sum();
+    let json = snapshot.objects().filter_map(|object| object.json().ok().map(|json| json.len())).sum();
     Cost {
         objects: informer.len(),
         json,
@@ -97,17 +95,15 @@ fn cost(informer: &Informer<Object>) -> Cost {
 }
 
 /// What can be listed and watched, each in its preferred version.
-async fn resources(client: Client, wanted: &[String]) -> Result<Vec<ResourceType>, kube_client::Error> {
-    let discovery = Discovery::new(client).run_aggregated().await?;
-    let mut found = Vec::new();
-    for group in discovery.groups() {
-        for (resource, can) in group.recommended_resources() {
-            let is_wanted = wanted.is_empty() || wanted.contains(&resource.plural);
-            if is_wanted && can.supports_operation(verbs::LIST) && can.supports_operation(verbs::WATCH) {
-                found.push(ResourceType::discovered(&resource, can.scope == Scope::Namespaced));
-            }
-        }
-    }
+async fn resources(
+    factory: &SharedInformerFactory,
+    wanted: &[String],
+) -> Result<Vec<ResourceType>, DiscoveryError> {
+    let catalog = factory.catalog().await?;
+    let mut found = match wanted {
+        [] => catalog.resources().cloned().collect(),
+        names => catalog.named(&names.join(","))?,
+    };
     found.sort();
     Ok(found)
 }

@@ -8,20 +8,20 @@
 #![expect(clippy::print_stdout, reason = "an example says what it sees")]
 
 use std::error::Error;
-use std::sync::Arc;
 
 use futures_util::StreamExt;
-use informer::{Deleted, Handler, Previous, ResourceType, SharedInformerFactory};
-use kube_core::{DynamicObject, ResourceExt};
+use informer::kube::DynamicObject;
+use informer::kube::core::ResourceExt;
+use informer::{Deleted, Handler, Item, Previous, ResourceType, SharedInformerFactory};
 
 struct Log;
 
 impl Handler<DynamicObject> for Log {
-    async fn on_add(&mut self, object: Arc<DynamicObject>, _is_in_initial_list: bool) {
+    async fn on_add(&mut self, object: Item<DynamicObject>, _is_in_initial_list: bool) {
         println!("added {}: {}", object.name_any(), object.data["spec"]);
     }
 
-    async fn on_update(&mut self, old: Previous<DynamicObject>, new: Arc<DynamicObject>) {
+    async fn on_update(&mut self, old: Previous<DynamicObject>, new: Item<DynamicObject>) {
         // What the update replaced is decoded only because it is asked for here.
         match old.get() {
             Ok(old) => println!("updated {}: {} -> {}", new.name_any(), old.data["spec"], new.data["spec"]),
@@ -38,7 +38,7 @@ impl Handler<DynamicObject> for Log {
 async fn main() -> Result<(), Box<dyn Error>> {
     let [resource, kind, namespace] = arguments().ok_or("say PLURAL.VERSION.GROUP, KIND and NAMESPACE")?;
 
-    let config = kube_client::Config::infer().await?;
+    let config = informer::kube::Config::infer().await?;
     let factory = SharedInformerFactory::builder(config).namespace(&namespace).build()?;
     let objects = factory.dynamic(resource_type(&resource, &kind).ok_or("say it as PLURAL.VERSION.GROUP")?);
     let _log = objects.add_handler(Log)?;
@@ -63,7 +63,8 @@ fn arguments() -> Option<[String; 3]> {
     arguments.try_into().ok()
 }
 
-/// From a name as kubectl takes it. Discovery (`kube_client::discovery`) would know the kind as well.
+/// From a name as kubectl takes it. `SharedInformerFactory::informer_named` asks the server instead, and knows the kind and the
+/// scope as well, but only of resources that exist already.
 fn resource_type(name: &str, kind: &str) -> Option<ResourceType> {
     let (plural, rest) = name.split_once('.')?;
     let (version, group) = rest.split_once('.').unwrap_or((rest, ""));

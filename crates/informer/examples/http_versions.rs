@@ -26,14 +26,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         "2" => HttpVersion::Http2(Http2::default()),
         _ => return Err(USAGE.into()),
     };
-    let config = kube_client::Config::infer().await?;
+    let config = informer::kube::Config::infer().await?;
     let factory = SharedInformerFactory::builder(config).http_version(version).build()?;
     let informers: Vec<Informer<Object>> = match what {
         ["pods"] => vec![factory.informer_of(ResourceType::of::<Pod>())],
         ["watches", number] => (0..number.parse::<u32>()?)
-            .map(|number| factory.with_labels(&format!("selection={number}")))
-            .map(|selected| selected.informer_of(ResourceType::of::<ConfigMap>()))
-            .collect(),
+            .map(|number| factory.with_labels(format!("selection={number}")))
+            .map(|selected| Ok(selected?.informer_of(ResourceType::of::<ConfigMap>())))
+            .collect::<Result<_, informer::InvalidSelector>>()?,
         _ => return Err(USAGE.into()),
     };
 

@@ -17,7 +17,7 @@ use k8s_openapi::api::core::v1::Pod;
 async fn main() -> Result<(), Box<dyn Error>> {
     let wanted: Vec<IpAddr> = std::env::args().skip(1).map(|ip| ip.parse()).collect::<Result<_, _>>()?;
 
-    let config = kube_client::Config::infer().await?;
+    let config = informer::kube::Config::infer().await?;
     let factory = SharedInformerFactory::new(config)?;
     let pods = factory.informer::<Pod>();
     // Added before the start, so it is complete as soon as the cache is. It could also be added at any later time.
@@ -30,10 +30,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let used = by_ip.keys(&snapshot).len();
     println!("{} pods use {used} IPs", snapshot.len());
     for ip in wanted {
-        let mut names = Vec::new();
-        for pod in by_ip.lookup(&snapshot, &ip) {
-            names.push(name(&*pod?));
-        }
+        let mut names: Vec<_> = by_ip.lookup(&snapshot, &ip).map(|pod| pod.key().to_string()).collect();
         names.sort();
         println!("{ip}: {}", if names.is_empty() { "nobody".to_owned() } else { names.join(", ") });
     }
@@ -44,9 +41,4 @@ async fn main() -> Result<(), Box<dyn Error>> {
 /// The keys of the index are IPs, not texts: one IPv6 address has many spellings.
 fn ip_of(pod: &Pod) -> Option<IpAddr> {
     pod.status.as_ref()?.pod_ip.as_ref()?.parse().ok()
-}
-
-fn name(pod: &Pod) -> String {
-    let part = |part: &Option<String>| part.clone().unwrap_or_default();
-    format!("{}/{}", part(&pod.metadata.namespace), part(&pod.metadata.name))
 }

@@ -66,7 +66,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("The raw watch knows {}.", yes_or_no(|name| raw.contains(name)));
     println!(
         "The informer knows {}.",
-        yes_or_no(|name| maps.lister().namespace(&namespace).get(name).is_ok())
+        yes_or_no(|name| matches!(maps.lister().namespace(&namespace).get(name), Ok(Some(_))))
     );
     println!("It was told: `present` is {how}.");
 
@@ -88,11 +88,11 @@ fn told_by_event(event: WatchEvent<ConfigMap>) -> (Option<String>, Option<String
 async fn learns_of_both(changes: &mut Changes<ConfigMap>) -> Option<&'static str> {
     let (mut deleted, mut added) = (None, false);
     loop {
-        match changes.next().await? {
+        match changes.recv().await? {
             Change::Deleted(gone) if gone.key().name() == "present" => {
                 deleted = Some(if gone.is_missed() { "gone, nobody saw how" } else { "deleted" });
             }
-            Change::Added { object, .. } if object.name_any() == "new" => added = true,
+            Change::Added { new, .. } if new.key().name() == "new" => added = true,
             _ => {}
         }
         if added && deleted.is_some() {

@@ -8,7 +8,6 @@
 use std::error::Error;
 use std::time::Duration;
 
-use futures_util::StreamExt;
 use informer::{Change, Object, ResourceType, SharedInformerFactory};
 use k8s_openapi::api::core::v1::ConfigMap;
 
@@ -18,7 +17,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let namespace = arguments.next().ok_or("which namespace?")?;
     let directory = arguments.next().ok_or("in which directory is what was seen?")?;
 
-    let config = kube_client::Config::infer().await?;
+    let config = informer::kube::Config::infer().await?;
     let factory = SharedInformerFactory::builder(config).namespace(&namespace).saved_in(directory).build()?;
     let maps = factory.informer_of::<Object>(ResourceType::of::<ConfigMap>());
     let mut changes = maps.changes()?;
@@ -27,11 +26,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     // Of an expired file what has changed comes with the first content; of a good one it follows, and is all there when
     // nothing more comes for a while.
-    while let Ok(Some(change)) = tokio::time::timeout(Duration::from_secs(2), changes.next()).await {
+    while let Ok(Some(change)) = tokio::time::timeout(Duration::from_secs(2), changes.recv()).await {
         match change {
             // As it was when this ran last, or all there is when it runs first.
-            Change::Added { object, initial: true, .. } => println!("known {}", object.key().name()),
-            Change::Added { object, .. } => println!("added {}", object.key().name()),
+            Change::Added { new, initial: true, .. } => println!("known {}", new.key().name()),
+            Change::Added { new, .. } => println!("added {}", new.key().name()),
             Change::Updated { new, .. } => println!("changed {}", new.key().name()),
             Change::Deleted(deleted) => println!("deleted {}", deleted.key().name()),
             _ => {}

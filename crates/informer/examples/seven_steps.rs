@@ -4,46 +4,35 @@
 
 #![expect(clippy::print_stdout, reason = "an example says what it sees")]
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use informer::{Deleted, Handler, Previous, SharedInformerFactory};
+use informer::{Change, SharedInformerFactory};
 use k8s_openapi::api::core::v1::Pod;
-
-struct Log;
-
-impl Handler<Pod> for Log {
-    async fn on_add(&mut self, pod: Arc<Pod>, is_in_initial_list: bool) {
-        let since = if is_in_initial_list { "from the start" } else { "new" };
-        println!("added {} ({since})", name(&pod));
-    }
-
-    async fn on_update(&mut self, _old: Previous<Pod>, pod: Arc<Pod>) {
-        println!("updated {}", name(&pod));
-    }
-
-    async fn on_delete(&mut self, deleted: Deleted<Pod>) {
-        println!("deleted {}", deleted.key());
-    }
-}
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let config = kube_client::Config::infer().await?;
+    let config = informer::kube::Config::infer().await?;
     let factory = SharedInformerFactory::new(config)?;
     let pods = factory.informer::<Pod>();
-    let log = pods.add_handler(Log)?;
+    let handler = pods.on_change(|change| async move {
+        match change {
+            Change::Added { new, initial: true, .. } => {
+                println!("added {} (from the start)", new.key().name())
+            }
+            Change::Added { new, .. } => println!("added {} (new)", new.key().name()),
+            Change::Updated { new, .. } => println!("updated {}", new.key().name()),
+            Change::Deleted(deleted) => println!("deleted {}", deleted.key()),
+            _ => {}
+        }
+    })?;
     factory.start();
     factory.wait_for_sync(Duration::from_secs(30)).await?;
-    log.synced().await;
+    handler.synced().await;
 
-    let mut names: Vec<_> = pods.lister().namespace("default").list()?.iter().map(|pod| name(pod)).collect();
-    names.sort();
+    let in_default = pods.lister().namespace("default").list();
+    let mut names: Vec<_> = in_default.iter().map(|pod| pod.key().name()).collect();
+    names.sort_unstable();
     println!("{} pods in default: {}", names.len(), names.join(", "));
     factory.shutdown().await;
     Ok(())
-}
-
-fn name(pod: &Pod) -> String {
-    pod.metadata.name.clone().unwrap_or_default()
 }

@@ -15,7 +15,7 @@ use k8s_openapi::api::core::v1::{Pod, Service};
 async fn main() -> Result<(), Box<dyn Error>> {
     let key = std::env::args().nth(1).ok_or("which object? say NAMESPACE/NAME")?;
 
-    let config = kube_client::Config::infer().await?;
+    let config = informer::kube::Config::infer().await?;
     let factory = SharedInformerFactory::new(config)?;
     let pods: Informer<Pod> = factory.informer();
     let replica_sets: Informer<ReplicaSet> = factory.informer();
@@ -24,19 +24,21 @@ async fn main() -> Result<(), Box<dyn Error>> {
     factory.wait_for_sync(Duration::from_secs(30)).await?;
 
     // From here on nothing asks the server: the caches are current and stay so.
-    match pods.lister().get(&key) {
-        Ok(pod) => println!("pod {key}: {:?}", pod.status.as_ref().and_then(|status| status.phase.as_ref())),
-        Err(error) => println!("pod {key}: {error}"),
+    match pods.lister().get(&key)? {
+        Some(pod) => {
+            println!("pod {key}: {:?}", pod.status.as_ref().and_then(|status| status.phase.as_ref()))
+        }
+        None => println!("pod {key}: not found"),
     }
-    match replica_sets.lister().get(&key) {
-        Ok(set) => println!("replica set {key}: {:?} replicas", set.spec.replicas),
-        Err(error) => println!("replica set {key}: {error}"),
+    match replica_sets.lister().get(&key)? {
+        Some(set) => println!("replica set {key}: {:?} replicas", set.spec.replicas),
+        None => println!("replica set {key}: not found"),
     }
-    match services.lister().get(&key) {
-        Ok(service) => {
+    match services.lister().get(&key)? {
+        Some(service) => {
             println!("service {key}: {:?}", service.spec.as_ref().and_then(|spec| spec.cluster_ip.as_ref()))
         }
-        Err(error) => println!("service {key}: {error}"),
+        None => println!("service {key}: not found"),
     }
     factory.shutdown().await;
     Ok(())

@@ -1,119 +1,173 @@
-//! What a consumer is told.
+//! What a subscription is notified of.
 
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use informer_core::{DecodeError, Object, ObjectKey, Source, View};
+use informer_core::{DecodeError, Object, ObjectKey, ResourceVersion, Source, Uid, View};
 
-/// One thing that a subscription tells of.
+use crate::deleted::Deleted;
+use crate::item::Item;
+
+/// One notification of a subscription.
 ///
-/// Per key, in the server's order, the story is always a legal one: added, updated any number of times, deleted, and so
-/// on. States in between may be merged ([`Subscribe`](crate::Subscribe) says which), the last one never is.
-#[derive(Debug, Clone)]
+/// Per key, in the server's order, the chain is always legal: added, updated any number of times, deleted, added again.
+/// States in between may be coalesced ([`Subscribe`](crate::Subscribe) says which). The last state never is.
+///
+/// ```
+/// use informer::Change;
+///
+/// fn line<T>(change: &Change<T>) -> Option<String> {
+///     let key = change.key()?;
+///     Some(match (change.old(), change.new()) {
+///         (None, Some(new)) => format!("+ {key} at {}", new.resource_version()),
+///         (Some(old), Some(new)) => format!("~ {key} {} -> {}", old.resource_version(), new.resource_version()),
+///         (Some(_), None) => format!("- {key}"),
+///         (None, None) => format!("? {key}"),
+///     })
+/// }
+/// ```
+#[non_exhaustive]
 pub enum Change<T> {
-    /// An object is there that was not.
+    /// The object exists, and the subscription did not know it.
     Added {
         /// The object.
-        object: Arc<T>,
-        /// Whether it belongs to the first content that this subscription sees.
+        new: Item<T>,
+        /// Whether it belongs to the initial list of this subscription.
         initial: bool,
         /// How it became known.
         source: Source,
     },
-    /// An object has another version. If it was deleted and created again in between, the uids differ.
+    /// The object has another version. If it was deleted and created again in between, the uids differ.
     Updated {
-        /// What was told before.
+        /// The version that this subscription was notified of before.
         old: Previous<T>,
-        /// What is there now.
-        new: Arc<T>,
+        /// The version now.
+        new: Item<T>,
         /// How it became known.
         source: Source,
     },
-    /// An object is gone.
+    /// The object is gone from this subscription. [`Deleted::reason`] says whether it was deleted.
     Deleted(Deleted<T>),
     /// The resync period has passed; nothing has changed.
-    Resynced(Arc<T>),
-    /// The first content is complete.
+    Resynced(Item<T>),
+    /// The initial list is complete.
     Synced,
-    /// So many changes were dropped, because the reader was too slow for the delivery that it chose. Read a snapshot.
+    /// This many changes were dropped, because the reader was too slow for the delivery that it chose. Read a snapshot.
     Lagged(u64),
-    /// A version of an object cannot be read as a `T` and was left out. The story goes on with the next good one.
+    /// A version does not decode as a `T` and was left out. The chain goes on with the next version that does.
     Undecodable(DecodeError),
 }
 
-/// The state that an update replaced, decoded when it is asked for.
+impl<T> Change<T> {
+    /// The key of the object; `None` for [`Change::Synced`] and [`Change::Lagged`].
+    pub fn key(&self) -> Option<&ObjectKey> {
+        match self {
+            Self::Added { new, .. } | Self::Updated { new, .. } | Self::Resynced(new) => Some(new.key()),
+            Self::Deleted(deleted) => Some(deleted.key()),
+            Self::Undecodable(error) => Some(error.key()),
+            Self::Synced | Self::Lagged(_) => None,
+        }
+    }
+
+    /// The state before, of an update or a deletion. A resync has none: nothing has changed.
+    pub fn old(&self) -> Option<Previous<T>> {
+        match self {
+            Self::Updated { old, .. } => Some(old.clone()),
+            Self::Deleted(deleted) => Some(Previous::new(deleted.last().object().clone())),
+            _ => None,
+        }
+    }
+
+    /// The state now, of an addition, an update or a resync.
+    #[expect(clippy::new_ret_no_self, reason = "the counterpart of `old`, not a constructor")]
+    pub fn new(&self) -> Option<&Item<T>> {
+        match self {
+            Self::Added { new, .. } | Self::Updated { new, .. } | Self::Resynced(new) => Some(new),
+            _ => None,
+        }
+    }
+}
+
+impl<T> Clone for Change<T> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Added { new, initial, source } => {
+                Self::Added { new: new.clone(), initial: *initial, source: *source }
+            }
+            Self::Updated { old, new, source } => {
+                Self::Updated { old: old.clone(), new: new.clone(), source: *source }
+            }
+            Self::Deleted(deleted) => Self::Deleted(deleted.clone()),
+            Self::Resynced(item) => Self::Resynced(item.clone()),
+            Self::Synced => Self::Synced,
+            Self::Lagged(dropped) => Self::Lagged(*dropped),
+            Self::Undecodable(error) => Self::Undecodable(error.clone()),
+        }
+    }
+}
+
+impl<T> fmt::Debug for Change<T> {
+    /// Names objects and versions. Content is never printed: it may be a Secret's.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Added { new, initial, source } => {
+                let mut added = f.debug_struct("Added");
+                added.field("new", new).field("initial", initial).field("source", source).finish()
+            }
+            Self::Updated { old, new, source } => {
+                let mut updated = f.debug_struct("Updated");
+                updated.field("old", old).field("new", new).field("source", source).finish()
+            }
+            Self::Deleted(deleted) => fmt::Debug::fmt(deleted, f),
+            Self::Resynced(item) => f.debug_tuple("Resynced").field(item).finish(),
+            Self::Synced => f.write_str("Synced"),
+            Self::Lagged(dropped) => f.debug_tuple("Lagged").field(dropped).finish(),
+            Self::Undecodable(error) => f.debug_tuple("Undecodable").field(error).finish(),
+        }
+    }
+}
+
+/// The state before a change, decoded when [`Previous::get`] is called. Its identity costs nothing.
 pub struct Previous<T> {
     object: Arc<Object>,
     view: PhantomData<fn() -> T>,
 }
 
-/// An object that is gone.
-pub enum Deleted<T> {
-    /// An event told of it.
-    Observed {
-        /// The last state, with the resourceVersion of the deletion.
-        last: Arc<T>,
-        /// The object that it was decoded from.
-        object: Arc<Object>,
-    },
-    /// A list did not have it any more: when it went, and what it was like by then, was missed
-    /// (client-go: `DeletedFinalStateUnknown`).
-    Missed {
-        /// What is gone.
-        key: ObjectKey,
-        /// The last state that was seen, possibly an old one.
-        last_known: Arc<T>,
-        /// The object that it was decoded from.
-        object: Arc<Object>,
-    },
-}
-
 impl<T: View> Previous<T> {
-    pub(crate) fn new(object: Arc<Object>) -> Self {
-        Self { object, view: PhantomData }
-    }
-
-    /// The state as a `T`.
+    /// Decodes the state as a `T`, or shares the value that somebody holds already.
     ///
     /// # Errors
     ///
-    /// When it does not fit the type. A state that was told before did fit.
-    pub fn get(&self) -> Result<Arc<T>, DecodeError> {
-        T::of(&self.object)
+    /// When the state does not decode as a `T`. A state that this subscription was notified of did decode.
+    pub fn get(&self) -> Result<Item<T>, DecodeError> {
+        Ok(Item::new(T::of(&self.object)?, self.object.clone()))
     }
 }
 
 impl<T> Previous<T> {
+    pub(crate) fn new(object: Arc<Object>) -> Self {
+        Self { object, view: PhantomData }
+    }
+
+    /// The object's namespace and name.
+    pub fn key(&self) -> &ObjectKey {
+        self.object.key()
+    }
+
+    /// The incarnation: it differs from the new state's if the object was deleted and created again.
+    pub fn uid(&self) -> &Uid {
+        self.object.uid()
+    }
+
+    /// The version of this state.
+    pub fn resource_version(&self) -> &ResourceVersion {
+        self.object.resource_version()
+    }
+
     /// The undecoded object.
     pub fn object(&self) -> &Arc<Object> {
         &self.object
-    }
-}
-
-impl<T> Deleted<T> {
-    /// What is gone.
-    pub fn key(&self) -> &ObjectKey {
-        self.object().key()
-    }
-
-    /// The last state that was seen.
-    pub fn last(&self) -> &Arc<T> {
-        match self {
-            Self::Observed { last, .. } | Self::Missed { last_known: last, .. } => last,
-        }
-    }
-
-    /// The undecoded last state.
-    pub fn object(&self) -> &Arc<Object> {
-        match self {
-            Self::Observed { object, .. } | Self::Missed { object, .. } => object,
-        }
-    }
-
-    /// Whether nobody saw it go.
-    pub fn is_missed(&self) -> bool {
-        matches!(self, Self::Missed { .. })
     }
 }
 
@@ -124,26 +178,8 @@ impl<T> Clone for Previous<T> {
 }
 
 impl<T> fmt::Debug for Previous<T> {
+    /// Names the version, as `namespace/name@resourceVersion`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.object, f)
-    }
-}
-
-impl<T> Clone for Deleted<T> {
-    fn clone(&self) -> Self {
-        match self {
-            Self::Observed { last, object } => Self::Observed { last: last.clone(), object: object.clone() },
-            Self::Missed { key, last_known, object } => {
-                Self::Missed { key: key.clone(), last_known: last_known.clone(), object: object.clone() }
-            }
-        }
-    }
-}
-
-impl<T> fmt::Debug for Deleted<T> {
-    /// Names the object; its content is never printed.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let how = if self.is_missed() { "Missed" } else { "Observed" };
-        write!(f, "{how}({:?})", self.object())
     }
 }

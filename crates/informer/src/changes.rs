@@ -1,5 +1,6 @@
 //! The changes of an informer as a stream.
 
+use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -12,11 +13,11 @@ use crate::feed::Feed;
 use crate::informer::Informer;
 use crate::subscribe::Subscribe;
 
-/// A stream of changes: what is there, then [`Change::Synced`], then what happens. Keeps its informer alive.
+/// A stream of changes: the existing objects, then [`Change::Synced`], then further changes. Keeps its informer alive.
 ///
-/// When the informer stops, what is pending is still told, and then the stream ends.
-/// Dropping it ends the subscription. `next` on it is cancel safe. Beside other subscriptions it is not ready now and then
-/// although there is more: they have their turn, and it is woken after that.
+/// When the informer stops, the stream returns the pending changes and ends. Dropping it ends the subscription. `next`
+/// is cancel safe. While other subscriptions wait, the stream may return `Pending` although changes are queued
+/// (cooperative yielding); it is woken afterwards.
 #[must_use = "streams do nothing unless polled"]
 pub struct Changes<T: View> {
     informer: Informer<T>,
@@ -34,9 +35,28 @@ impl<T: View> Changes<T> {
         &self.informer
     }
 
-    /// How many changes wait.
+    /// Waits for the next change; `None` when the informer has stopped and every pending change was returned.
+    ///
+    /// ```no_run
+    /// # async fn example(pods: informer::Informer<k8s_openapi::api::core::v1::Pod>) -> Result<(), informer::Error> {
+    /// let mut changes = pods.changes()?;
+    /// while let Some(change) = changes.recv().await {
+    ///     println!("{change:?}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: a change that was not returned stays pending.
+    pub async fn recv(&mut self) -> Option<Change<T>> {
+        std::future::poll_fn(|context| self.feed.poll_next(context)).await
+    }
+
+    /// The number of pending changes.
     pub fn backlog(&self) -> usize {
-        self.feed.subscriber().with_mailbox(|mailbox| mailbox.backlog())
+        self.feed.subscriber().backlog()
     }
 }
 
@@ -49,3 +69,12 @@ impl<T: View> Stream for Changes<T> {
 }
 
 impl<T: View> Unpin for Changes<T> {}
+
+impl<T: View> fmt::Debug for Changes<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Changes")
+            .field("informer", &self.informer)
+            .field("backlog", &self.backlog())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,4 +1,4 @@
-//! What a user may choose about lists, connections and memory.
+//! Options for lists, connections and memory.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -8,59 +8,64 @@ use informer_core::{DecodeError, Object, PackedStorage, PlainStorage, View};
 
 use crate::shared::Keeping;
 
-/// How the first list reads (later ones never go back behind what was seen).
+/// How consistent the initial list is. [`Auto`](Self::Auto) by default. (Re-lists never go back behind what was seen.)
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum FirstListChoice {
-    /// The most recent state from servers that answer it from their cache (Kubernetes 1.34 and later), any state from
-    /// older ones.
+    /// `Consistent` on servers that answer it from their cache (Kubernetes 1.34 and later) or do not say their version, `Any`
+    /// on older ones.
     #[default]
-    ByServer,
-    /// The most recent state.
+    Auto,
+    /// The most recent state. Servers before 1.34 read it from etcd.
     Consistent,
-    /// Any state that the server has at hand, in pages. May be older than what another server of the cluster has shown.
+    /// Any state that the server has at hand, in pages. May be older than what another server of the cluster has
+    /// returned.
     Any,
 }
 
-/// Whether first contents come as streaming lists (KEP-3157), where the server offers it.
+/// Whether lists are streaming lists (KEP-3157): watches that begin with the objects. [`Auto`](Self::Auto) by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum StreamingListChoice {
-    /// Where that costs less: not for JSON, of which it costs the server twice the CPU.
+    /// What costs less by our measurements. At present that is a LIST everywhere: as JSON a streaming list costs the server
+    /// twice the CPU, and as protobuf it was not faster. `docs/DESIGN.md` (D3a) has the figures.
     #[default]
-    WhereItPays,
-    /// Always.
+    Auto,
+    /// A streaming list; a LIST from servers that refuse it.
     Always,
-    /// Never.
+    /// A LIST.
     Never,
 }
 
-/// What carries the requests: each over a connection of its own, or many over one.
+/// How requests are carried: each over its own connection, or many over one. [`Http1`](Self::Http1) by default.
 ///
 /// | | HTTP/1.1 | HTTP/2 |
 /// |---|---|---|
 /// | connections | one per watch | one for about 100 watches, as many as the server allows |
-/// | a dead connection is noticed | by missed bookmarks, after 130 s ([`silence_limit`]) | by a ping, after 45 s |
-/// | a hundred small watches, client's side | 5.7 MB, 50 ms of CPU | 3.2 MB, 20 ms of CPU |
-/// | one big first sync | as fast as the server | about the same CPU; a real server was slower in it |
+/// | a dead connection is detected | by missed bookmarks, after 130 s ([`silence_limit`]) | by a ping, after 45 s |
+/// | a hundred small watches, on the client | 5.7 MB, 50 ms of CPU | 3.2 MB, 20 ms of CPU |
+/// | one big initial list | as fast as the server | about the same CPU; a real server sent it more slowly |
 /// | a big list and a watch at the same time | side by side | the watch waits for its turn on the wire |
-/// | what is between | any proxy | one that knows HTTP/2, or passes TLS through |
+/// | proxies in between | any | one that supports HTTP/2, or passes TLS through |
 ///
-/// So HTTP/1.1 for a few big collections, HTTP/2 for many small ones: all resources of a cluster, or a namespace each
-/// for a hundred tenants. `docs/DESIGN.md` says how this was measured.
+/// So use HTTP/1.1 for a few big collections, HTTP/2 for many small ones: all resources of a cluster, or a namespace
+/// each for a hundred tenants. `docs/DESIGN.md` describes the measurement.
 ///
 /// [`silence_limit`]: crate::FactoryBuilder::silence_limit
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum HttpVersion {
     /// One connection per watch, and one for lists.
     #[default]
     Http1,
-    /// Few connections. What was sent and not read yet takes 2 MiB per request and 4 MiB per connection at most.
+    /// Few connections. Unread bytes take at most 2 MiB per request.
     ///
-    /// A server that does not speak HTTP/2 is an error: nothing falls back to HTTP/1.1. Over plain `http` the server has
-    /// to know that HTTP/2 comes (RFC 9113, section 3.3).
+    /// A server without HTTP/2 is an error: there is no fallback to HTTP/1.1. Over plain `http` the server must support
+    /// prior knowledge (RFC 9113, section 3.3).
     Http2(Http2),
 }
 
-/// How HTTP/2 is spoken.
+/// Options of HTTP/2.
 ///
 /// ```
 /// use std::num::NonZeroUsize;
@@ -78,16 +83,16 @@ pub enum HttpVersion {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Http2 {
-    /// How many connections there are at the same time. One by default.
+    /// The number of connections at the same time. One by default.
     ///
-    /// A server takes a limited number of requests per connection (kube-apiserver: 100, see its flag
-    /// `--http2-max-streams-per-connection`), and a watch is one for as long as it lasts: where all connections are
-    /// full, more are opened, because nobody could say how long a request would have to wait otherwise.
+    /// A server limits the requests per connection (kube-apiserver: 100, see its flag
+    /// `--http2-max-streams-per-connection`), and a watch occupies one for as long as it runs. When all connections are
+    /// full, another one is opened, because a request might otherwise wait for minutes.
     pub connections: NonZeroUsize,
-    /// How long it takes until the next ping. 30 s by default.
+    /// The interval between pings. 30 s by default.
     pub ping_interval: Duration,
-    /// A connection on which nothing has come for this long after a ping is dead: everything on it breaks, each watch
-    /// reports that, and goes on over a new connection. 15 s by default.
+    /// A connection that brings no byte for this long after a ping is dead: all its streams break, each watch reports
+    /// that and resumes over a new connection. 15 s by default.
     pub ping_timeout: Duration,
 }
 
@@ -101,44 +106,44 @@ impl Default for Http2 {
     }
 }
 
-/// In which encoding objects come from the server.
+/// The encoding in which the server sends objects. [`Auto`](Self::Auto) by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum EncodingChoice {
-    /// In protobuf, where the resource is built in: a third less to send, half the work for the server, and less to read.
-    /// Metadata of custom resources too. In JSON what has no protobuf form or goes through a [`Transform`](crate::Transform) of
-    /// JSON; both at once in one factory.
+    /// Protobuf for built-in resources and for the metadata of custom ones: a third less to send, half the work for the
+    /// server, and less to decode. JSON for what has no protobuf form or goes through a [`Transform`](crate::Transform) of JSON.
     ///
-    /// Messages of protobuf do not name their fields, and those that are newer than Kubernetes 1.36 are not known here. So
-    /// a newer server is asked for JSON. What it is says its `/version`, which each factory asks for before lists and watches,
-    /// at most once in ten seconds: who upgrades a server need not start anew, though objects that are cached already stay
-    /// as they came until they change. Metadata comes in protobuf from newer servers too: its fields have been the same for
-    /// years. As long as the question is not answered, or not within ten seconds, objects come in JSON. A server that does
-    /// not say its version, or forbids to ask for it, counts as not newer.
+    /// Protobuf messages do not name their fields, and this library knows those of Kubernetes 1.36. A newer server
+    /// therefore gets requests for JSON. Each factory reads the server's `/version` before lists and watches, at most
+    /// once in ten seconds, so a server upgrade needs no restart; objects that are cached already keep their fields
+    /// until they change. Metadata comes in protobuf from newer servers too: its fields have been the same for years.
+    /// Until the version is known, for which a request waits ten seconds at most, objects come in JSON. A server that
+    /// does not report its version, or forbids the request, counts as not newer.
     #[default]
-    ProtobufWhereOffered,
-    /// In JSON: for who has to see every field of whatever server, those that do not say their version included.
+    Auto,
+    /// JSON: for programs that must see every field of any server, also of those that do not report their version.
     Json,
 }
 
-/// How objects are kept.
+/// How objects are kept in memory. [`Packed`](Self::Packed) by default.
 ///
-/// | | memory of a pod of 9 KB | a look at it as a type | choose it |
+/// | | memory of a pod of 9 KB | a typed read | choose it |
 /// |---|---|---|---|
 /// | [`Packed`](Layout::Packed) | 0.5 to 0.8 KB | unpack (2 us) and decode | by default |
-/// | [`Bytes`](Layout::Bytes) | 7 to 10 KB | decode | where each object is looked at often, and not held |
-/// | [`Decoded`](Layout::Decoded) | as packed, and 20 to 40 KB | nothing, after the first | where all are looked at all the time |
+/// | [`Bytes`](Layout::Bytes) | 7 to 10 KB | decode | if each object is read often, and not held |
+/// | [`Decoded`](Layout::Decoded) | as packed, and 20 to 40 KB | nothing, after the first | if all are read all the time |
 ///
-/// Whichever it is, the answers are the same, and whoever holds a decoded object shares it with all who ask for it.
+/// The layout changes costs only, never results. All holders of a decoded object share it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Layout {
-    /// As bytes, compressed against a dictionary of the cache's own ([`PackedStorage`]). Unpacked and decoded when looked
-    /// at, shared while somebody holds the decoded value.
+    /// Bytes, compressed against a dictionary of the cache's own ([`PackedStorage`]). Unpacked and decoded on demand;
+    /// holders share the decoded value.
     #[default]
     Packed,
-    /// As bytes, as they came. Decoded when looked at, shared while somebody holds the decoded value.
+    /// Bytes as received. Decoded on demand; holders share the decoded value.
     Bytes,
-    /// Packed, and decoded from the first look on: somebody's, or that of an index function, which looks at each version when it
-    /// comes.
+    /// Packed, and decoded from the first read on: by a consumer, or by an index function, which reads each version on
+    /// arrival.
     Decoded,
 }
 

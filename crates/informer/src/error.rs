@@ -1,15 +1,14 @@
-//! What can go wrong in a call.
+//! Errors of calls.
 
 use std::fmt;
 use std::sync::Arc;
 
-use informer_core::{DecodeError, ObjectKey};
+use informer_core::DecodeError;
 
 use crate::resource::ResourceType;
 use crate::transport::TransportError;
 
-/// A call that could not do what it was asked for. What happens while an informer runs is not an error of a call: see
-/// its status and reports.
+/// A call that failed. A failure while an informer runs is not an error of a call: see its status and reports.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error(transparent)]
 pub struct Error(Arc<Kind>);
@@ -18,21 +17,19 @@ pub struct Error(Arc<Kind>);
 enum Kind {
     #[error("the informer of {0} has stopped; ask a factory for a new one")]
     Stopped(ResourceType),
-    #[error("the informer of {0} has been started, or its cache loaded; set this before")]
+    #[error("the informer of {0} was started, or its cache loaded; set this before")]
     AlreadyStarted(ResourceType),
-    #[error("{resource} `{key}` is not in the cache")]
-    NotFound { resource: ResourceType, key: String },
-    #[error("`{name}` in {what} is not valid: {reason}")]
+    #[error("invalid {what} `{name}`: {reason}")]
     Invalid { what: &'static str, name: String, reason: String },
     #[error("an index named `{0}` exists already; choose another name, or look it up")]
     IndexExists(String),
     #[error(transparent)]
-    Decode(#[from] DecodeError),
+    Decode(DecodeError),
     #[error("the server cannot be reached with this configuration")]
     Transport(#[from] TransportError),
-    #[error("there is no thread for the connections")]
+    #[error("failed to spawn the connection thread")]
     Thread(#[source] std::io::Error),
-    #[error("this has to be called within a tokio runtime")]
+    #[error("this must be called within a tokio runtime")]
     NoRuntime,
 }
 
@@ -42,22 +39,17 @@ impl Error {
         matches!(*self.0, Kind::Stopped(_))
     }
 
-    /// Whether this can only be done before the start.
+    /// Whether the call is possible only before the start.
     pub fn is_already_started(&self) -> bool {
         matches!(*self.0, Kind::AlreadyStarted(_))
     }
 
-    /// Whether there is no such object.
-    pub fn is_not_found(&self) -> bool {
-        matches!(*self.0, Kind::NotFound { .. })
-    }
-
-    /// Whether an index has the name already.
+    /// Whether the name of the index is taken.
     pub fn is_index_exists(&self) -> bool {
         matches!(*self.0, Kind::IndexExists(_))
     }
 
-    /// Whether an object does not fit the type that it was asked as.
+    /// Whether an object does not decode as the requested type.
     pub fn is_decode(&self) -> bool {
         matches!(*self.0, Kind::Decode(_))
     }
@@ -70,20 +62,12 @@ impl Error {
         Kind::AlreadyStarted(resource.clone()).into()
     }
 
-    pub(crate) fn not_found(resource: &ResourceType, key: impl fmt::Display) -> Self {
-        Kind::NotFound { resource: resource.clone(), key: key.to_string() }.into()
-    }
-
     pub(crate) fn invalid(what: &'static str, name: impl fmt::Display, reason: impl fmt::Display) -> Self {
         Kind::Invalid { what, name: name.to_string(), reason: reason.to_string() }.into()
     }
 
     pub(crate) fn index_exists(name: &str) -> Self {
         Kind::IndexExists(name.to_owned()).into()
-    }
-
-    pub(crate) fn not_in_cache(resource: &ResourceType, key: &ObjectKey) -> Self {
-        Self::not_found(resource, key)
     }
 
     pub(crate) fn thread(error: std::io::Error) -> Self {
@@ -95,7 +79,7 @@ impl Error {
     }
 }
 
-/// An error and its causes in one line. What wrapping layers repeat is said once.
+/// An error and its causes in one line. Text that wrapping layers repeat appears once.
 ///
 /// ```
 /// let cause = std::io::Error::other("no route to host");

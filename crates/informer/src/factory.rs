@@ -1,33 +1,34 @@
-//! Where informers come from: one per resource and selection, however many ask.
+//! The factory: makes informers, one per resource and selection.
 
 mod builder;
+mod named;
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use informer_core::View;
-use kube_client::{Client, Config};
-use kube_core::metadata::PartialObjectMeta;
-use kube_core::{DynamicObject, Resource};
+use informer_core::{FieldSelector, InvalidSelector, Selector, View};
 
+use crate::Layout;
 use crate::informer::Informer;
 use crate::metrics::{FactoryMetrics, free_number};
-use crate::resource::{ResourceType, Selection};
+use crate::resource::ResourceType;
 use crate::runtime::Runtime;
+use crate::selection::Selection;
 use crate::server::Server;
 use crate::shared::{Content, Core, Life, Settings, Shared};
 use crate::sync::NotSynced;
 use crate::transform::Transform;
-use crate::transport::{KubeTransport, Transport};
-use crate::{Error, Layout};
+use crate::transport::Transport;
 use builder::Connection;
 
 pub use builder::FactoryBuilder;
 
-/// Makes informers that share: per resource and selection there is one cache and one watch, whatever the views.
+/// Makes informers and shares them: per resource and selection there is one cache and one watch, whatever the views.
 ///
-/// A handle: clones, and factories narrowed by [`in_namespace`](Self::in_namespace) and its like, are the same factory.
+/// A handle: clones, and factories narrowed by [`in_namespace`](Self::in_namespace), [`with_labels`](Self::with_labels) or
+/// [`with_fields`](Self::with_fields), are the same factory with another [`Selection`].
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -36,7 +37,7 @@ pub use builder::FactoryBuilder;
 /// use k8s_openapi::api::core::v1::Pod;
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-/// let config = kube_client::Config::infer().await?;
+/// let config = informer::kube::Config::infer().await?;
 /// let factory = SharedInformerFactory::new(config)?;
 /// let pods = factory.informer::<Pod>();
 /// let replica_sets = factory.informer::<ReplicaSet>();
@@ -58,11 +59,11 @@ struct Inner {
     server: Arc<Server>,
     runtime: Runtime,
     life: Life,
-    /// An informer lives as long as somebody has a handle of it.
+    /// An informer lives as long as a handle to it.
     informers: Mutex<HashMap<Identity, Weak<Shared>>>,
 }
 
-/// What makes two informers the same.
+/// The identity of an informer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Identity {
     resource: ResourceType,
@@ -79,123 +80,127 @@ struct Options {
 }
 
 impl SharedInformerFactory {
-    /// A factory with default options, for all namespaces, on a connection thread of its own.
-    ///
-    /// # Errors
-    ///
-    /// When the configuration's certificates or credentials cannot be used.
-    pub fn new(config: Config) -> Result<Self, Error> {
-        Self::builder(config).build()
-    }
-
-    /// Chooses options first. Connections are driven by one thread of the factory's own.
-    pub fn builder(config: Config) -> FactoryBuilder {
-        FactoryBuilder::new(Connection::Config(Box::new(config)))
-    }
-
-    /// A factory on an existing kube client, whose connections stay on the runtime that it was made in. Switch the
-    /// client's retries off (`Config::default_retry`): the informer's say what they wait for. Credentials are not read
-    /// again after a 401.
-    pub fn builder_with_client(client: Client) -> FactoryBuilder {
-        Self::builder_with_transport(KubeTransport::from_client(client))
-    }
-
-    /// A factory on a transport of one's own, on the caller's runtime.
+    /// A factory on the caller's transport, on the caller's runtime.
     pub fn builder_with_transport(transport: impl Transport) -> FactoryBuilder {
         FactoryBuilder::new(Connection::Transport(Arc::new(transport)))
     }
 
-    /// This factory, looking at one namespace only.
+    /// This factory, narrowed to one namespace. Resources without namespaces are looked at as before.
+    ///
+    /// A namespace that this factory does not have leaves none: see [`in_namespaces`](Self::in_namespaces).
     #[must_use]
-    pub fn in_namespace(&self, namespace: &str) -> Self {
+    pub fn in_namespace(&self, namespace: impl Into<String>) -> Self {
         self.in_namespaces([namespace])
     }
 
-    /// This factory, looking at these namespaces only: one list and watch each, one cache together.
-    /// None means all.
-    #[must_use]
-    pub fn in_namespaces<'a>(&self, namespaces: impl IntoIterator<Item = &'a str>) -> Self {
-        let selection = Selection { namespaces: sorted(namespaces), ..self.selection.clone() };
-        Self { selection, ..self.clone() }
-    }
-
-    /// This factory, looking only at objects with matching labels.
-    #[must_use]
-    pub fn with_labels(&self, selector: &str) -> Self {
-        Self {
-            selection: Selection { labels: selector.to_owned(), ..self.selection.clone() },
-            ..self.clone()
-        }
-    }
-
-    /// This factory, looking only at objects with matching fields.
-    #[must_use]
-    pub fn with_fields(&self, selector: &str) -> Self {
-        Self {
-            selection: Selection { fields: selector.to_owned(), ..self.selection.clone() },
-            ..self.clone()
-        }
-    }
-
-    /// The informer of a type that stands for a resource, as those of k8s-openapi and kube-derive do.
-    pub fn informer<T: View + Resource<DynamicType = (), Scope: 'static>>(&self) -> Informer<T> {
-        self.informer_of(ResourceType::of::<T>())
-    }
-
-    /// The informer of a resource, viewed as any type: a struct of the fields that matter costs only those.
+    /// This factory, narrowed to these namespaces, as far as it has them: one list and watch each, one cache together.
     ///
-    /// ```no_run
-    /// use informer::{ResourceType, SharedInformerFactory};
-    /// use k8s_openapi::api::core::v1::Node;
+    /// Where none is left, the informers of namespaced resources are empty and send no requests: they are synced as soon as
+    /// they are started, and get their objects from the namespaces that [`Informer::add_namespace`] adds.
+    /// [`everything`](Self::everything) leads back to all namespaces.
     ///
-    /// #[derive(serde::Deserialize)]
-    /// struct Capacity {
-    ///     status: Status,
-    /// }
-    ///
-    /// #[derive(serde::Deserialize)]
-    /// struct Status {
-    ///     capacity: std::collections::BTreeMap<String, String>,
-    /// }
-    ///
-    /// # fn example(factory: SharedInformerFactory) {
-    /// let nodes = factory.informer_of::<Capacity>(ResourceType::of::<Node>());
+    /// ```
+    /// # fn example(factory: informer::SharedInformerFactory) {
+    /// let both = factory.in_namespaces(["shop", "front"]);
+    /// assert_eq!(both.in_namespace("shop").selection().to_string(), "namespace shop");
+    /// assert_eq!(both.in_namespace("back").selection().to_string(), "no namespace");
     /// # }
     /// ```
-    pub fn informer_of<T: View>(&self, resource: ResourceType) -> Informer<T> {
-        self.view(resource, Content::Whole)
+    #[must_use]
+    pub fn in_namespaces(&self, namespaces: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { selection: self.selection.clone().in_namespaces(namespaces), ..self.clone() }
     }
 
-    /// The informer of any resource, as objects without a schema.
-    pub fn dynamic(&self, resource: ResourceType) -> Informer<DynamicObject> {
-        self.informer_of(resource)
+    /// This factory, narrowed to objects with matching labels. The server filters.
+    ///
+    /// ```
+    /// use informer::{Selector, SharedInformerFactory};
+    ///
+    /// # fn example(factory: SharedInformerFactory) -> Result<(), informer::InvalidSelector> {
+    /// let carts = factory.with_labels("app=cart")?;
+    /// // A value, made without parsing.
+    /// let databases = carts.with_labels(Selector::EVERYTHING.equals("tier", "db")?)?;
+    /// assert_eq!(databases.selection().labels().to_string(), "app=cart,tier=db");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When `selector` is a text and not a selector: the error has the text and the place in it.
+    pub fn with_labels<S>(&self, selector: S) -> Result<Self, InvalidSelector>
+    where
+        S: TryInto<Selector, Error: Into<InvalidSelector>>,
+    {
+        let selector = selector.try_into().map_err(Into::into)?;
+        Ok(Self { selection: self.selection.clone().with_labels(&selector), ..self.clone() })
     }
 
-    /// The informer of any resource's metadata. Where this factory has an informer of the whole objects, this is a view
-    /// of it; else only metadata is fetched, unless the whole is asked for as well before the start.
-    pub fn metadata(&self, resource: ResourceType) -> Informer<PartialObjectMeta<DynamicObject>> {
-        self.view(resource, Content::Metadata)
+    /// This factory, narrowed to objects with matching fields. The server filters, by the fields that it knows of the
+    /// resource ([`FieldSelector`]).
+    ///
+    /// ```
+    /// # fn example(factory: informer::SharedInformerFactory) -> Result<(), informer::InvalidSelector> {
+    /// let here = factory.with_fields("spec.nodeName=node-1")?;
+    /// let running = here.with_fields("status.phase=Running")?;
+    /// assert_eq!(running.selection().fields().to_string(), "spec.nodeName=node-1,status.phase=Running");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When `selector` is a text and not a selector: the error has the text and the place in it.
+    pub fn with_fields<S>(&self, selector: S) -> Result<Self, InvalidSelector>
+    where
+        S: TryInto<FieldSelector, Error: Into<InvalidSelector>>,
+    {
+        let selector = selector.try_into().map_err(Into::into)?;
+        Ok(Self { selection: self.selection.clone().with_fields(&selector), ..self.clone() })
     }
 
-    /// Starts every informer that was asked for, is not running, and of which somebody still has a handle. Calling it
-    /// again starts those that came since.
+    /// This factory without its selection: all objects in all namespaces.
+    #[must_use]
+    pub fn everything(&self) -> Self {
+        Self { selection: Selection::default(), ..self.clone() }
+    }
+
+    /// Which objects the informers of this factory have.
+    pub fn selection(&self) -> &Selection {
+        &self.selection
+    }
+
+    pub(crate) fn view<T: View>(&self, resource: ResourceType, content: Content) -> Informer<T> {
+        let shared = self.inner.shared(resource, &self.selection, content);
+        if self.inner.options.start_at_once {
+            shared.core().start();
+        }
+        Informer::new(shared, self.inner.options.layout)
+    }
+
+    /// Starts every informer that has a handle and does not run yet. A later call starts those that were made since.
     pub fn start(&self) {
         for informer in self.inner.living() {
             informer.core().start();
         }
     }
 
-    /// Waits until every started informer has its first content, without polling.
+    /// Waits until every informer of this factory is synced, without polling. Informers without a handle do not count.
     ///
     /// # Errors
     ///
-    /// When one has not within `limit`: says which, and why.
+    /// When one is not synced within `limit`: the error says which, and why. At once when one was not started: call
+    /// [`start`](Self::start) before.
+    ///
+    /// # Deadlocks
+    ///
+    /// Do not block on this in an index function or a transform: an informer may be waiting for that function.
     ///
     /// # Cancel safety
     ///
     /// Safe.
     pub async fn wait_for_sync(&self, limit: Duration) -> Result<(), NotSynced> {
-        crate::sync::wait_for_all(&self.inner.started(), limit, false).await
+        crate::sync::wait_for_all_started(&self.inner.cores(), limit, false).await
     }
 
     /// As [`SharedInformerFactory::wait_for_sync`], but gives up as soon as the server denies a resource
@@ -203,50 +208,48 @@ impl SharedInformerFactory {
     ///
     /// # Errors
     ///
-    /// When one is denied, or not there within `limit`.
+    /// When one is denied, not started, or not synced within `limit`.
     pub async fn wait_for_sync_or_denial(&self, limit: Duration) -> Result<(), NotSynced> {
-        crate::sync::wait_for_all(&self.inner.started(), limit, true).await
+        crate::sync::wait_for_all_started(&self.inner.cores(), limit, true).await
     }
 
-    /// What all informers of which somebody has a handle hold and have done, at this moment.
+    /// The metrics of all informers that have a handle, at this moment.
     pub fn metrics(&self) -> FactoryMetrics {
         FactoryMetrics::of(&self.inner.living())
     }
 
-    /// Stops every informer and waits until nothing runs: no task, no request, no handler's call.
-    /// Not to be awaited in a handler, whose call would have to end first.
+    /// Stops every informer and waits until nothing runs: no task, no request, no handler call. A handler must not
+    /// await this, because its call would have to end first.
     ///
-    /// Handlers get no further calls; one that is under way is waited for, however long it takes:
-    /// [`SharedInformerFactory::shutdown_within`] does not.
+    /// Handlers get no further calls. A running call is awaited, however long it takes;
+    /// [`SharedInformerFactory::shutdown_within`] limits that.
     ///
     /// # Cancel safety
     ///
-    /// Safe: everything stops all the same, only the waiting ends.
+    /// Safe: everything stops nevertheless, only the waiting ends.
     pub async fn shutdown(&self) {
         self.inner.begin_stop();
         self.inner.life.ended().await;
     }
 
-    /// As [`SharedInformerFactory::shutdown`], but handlers' calls that are not over within `limit` are dropped at their
-    /// next `await`. Whether all ended by themselves.
+    /// As [`SharedInformerFactory::shutdown`], but handler calls that run longer than `limit` are dropped at their next
+    /// `await`. Returns whether all ended by themselves.
     ///
-    /// A call that blocks its thread cannot be dropped, and is waited for.
+    /// A call that blocks its thread cannot be dropped, and is awaited.
     pub async fn shutdown_within(&self, limit: Duration) -> bool {
         self.inner.begin_stop();
         self.inner.life.ended_within(limit).await
     }
+}
 
-    fn view<T: View>(&self, resource: ResourceType, content: Content) -> Informer<T> {
-        let shared = self.inner.shared(resource, &self.selection, content);
-        if self.inner.options.start_at_once {
-            shared.core().start();
-        }
-        Informer::new(shared, self.inner.options.layout)
+impl fmt::Debug for SharedInformerFactory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SharedInformerFactory({})", self.selection)
     }
 }
 
 impl Inner {
-    /// The informer that is there, or a new one.
+    /// The existing informer, or a new one.
     fn shared(&self, resource: ResourceType, selection: &Selection, content: Content) -> Arc<Shared> {
         let selection = &selection.of(&resource);
         let mut informers = self.informers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -287,7 +290,8 @@ impl Inner {
         shared
     }
 
-    /// Tells everything to end. What is no longer in `informers` was told when its last handle was dropped.
+    /// Asks everything to stop. An informer that is no longer in `informers` was stopped when its last handle was
+    /// dropped.
     fn begin_stop(&self) {
         self.life.begin_stop();
         for informer in self.living() {
@@ -300,15 +304,7 @@ impl Inner {
         informers.values().filter_map(Weak::upgrade).collect()
     }
 
-    fn started(&self) -> Vec<Arc<Core>> {
-        let cores = self.living().into_iter().map(|informer| informer.core().clone());
-        cores.filter(|core| core.is_started()).collect()
+    fn cores(&self) -> Vec<Arc<Core>> {
+        self.living().into_iter().map(|informer| informer.core().clone()).collect()
     }
-}
-
-fn sorted<'a>(namespaces: impl IntoIterator<Item = &'a str>) -> Vec<String> {
-    let mut namespaces: Vec<_> = namespaces.into_iter().map(str::to_owned).collect();
-    namespaces.sort();
-    namespaces.dedup();
-    namespaces
 }

@@ -1,4 +1,4 @@
-//! What one subscription is told: the mailbox, read as a type, filtered, with resyncs in between.
+//! A subscription's notifications: the mailbox, decoded as a type, filtered, with resyncs in between.
 
 use std::any::TypeId;
 use std::collections::HashMap;
@@ -13,8 +13,10 @@ use informer_core::{Change as Raw, DecodeError, Delta, Object, ObjectKey, Source
 use tokio::task::coop::poll_proceed;
 use tokio::time::Sleep;
 
-use crate::change::{Change, Deleted, Previous};
-use crate::shared::{Core, Reader, Subscriber, WINDOW};
+use crate::change::{Change, Previous};
+use crate::deleted::{DeleteReason, Deleted};
+use crate::item::Item;
+use crate::shared::{Core, Reader, Subscription, WINDOW};
 use crate::subscribe::{Filter, Subscribe};
 use crate::{Error, Layout};
 
@@ -22,11 +24,11 @@ use crate::{Error, Layout};
 pub(crate) struct Feed<T> {
     core: Arc<Core>,
     layout: Layout,
-    subscriber: Arc<Subscriber>,
+    subscriber: Arc<Subscription>,
     /// Where decoding is worth sharing: not of the object itself, nor of what the object keeps.
     reader: Option<Reader>,
     filter: Option<Filter<T>>,
-    /// Keys whose newest version cannot be read, with the last version that was told.
+    /// Keys whose newest version is undecodable, with the last delivered version.
     undecodable: HashMap<ObjectKey, Option<Arc<Object>>>,
     resync: Option<Resync>,
     /// What was looked at since the others could have their turn.
@@ -60,8 +62,7 @@ impl<T: View> Feed<T> {
         if core.life.is_stopped() {
             return Err(Error::stopped(&core.resource));
         }
-        let subscriber =
-            core.fanout.subscribe(delivery, name).ok_or_else(|| Error::stopped(&core.resource))?;
+        let subscriber = core.subscribe(delivery, name)?;
         // The snapshot is taken after the subscription began to collect: nothing falls in between.
         let snapshot = core.cache.snapshot();
         let present = snapshot.iter().cloned().collect();
@@ -74,7 +75,7 @@ impl<T: View> Feed<T> {
         Ok(Self { core, layout, subscriber, reader, filter, undecodable: HashMap::new(), resync, in_turn: 0 })
     }
 
-    pub(crate) fn subscriber(&self) -> &Arc<Subscriber> {
+    pub(crate) fn subscriber(&self) -> &Arc<Subscription> {
         &self.subscriber
     }
 
@@ -90,7 +91,7 @@ impl<T: View> Feed<T> {
     /// The next thing to tell; `None` when the informer has stopped and everything was told, or when this was removed.
     pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Change<T>>> {
         // Whatever is offered from here on wakes.
-        self.subscriber.waker().register(context.waker());
+        self.subscriber.register(context.waker());
         if self.subscriber.is_removed() {
             return Poll::Ready(None);
         }
@@ -103,7 +104,7 @@ impl<T: View> Feed<T> {
                 let _ = pin!(tokio::task::yield_now()).poll(context);
                 return Poll::Pending;
             }
-            // A long backlog must not keep this thread from everybody else.
+            // A long backlog must not block this thread for other tasks.
             let turn = ready!(poll_proceed(context));
             let Some(notice) = self.subscriber.take() else { break };
             turn.made_progress();
@@ -125,24 +126,25 @@ impl<T: View> Feed<T> {
         match notice {
             Notice::Synced => Some(Change::Synced),
             Notice::Lagged(dropped) => {
-                // The story has a gap: what was told last of a key is not known any more.
+                // The chain has a gap: the last delivered state of each key is unknown.
                 self.undecodable.clear();
                 Some(Change::Lagged(dropped))
             }
-            Notice::Change { change, initial } => {
-                self.story(change, initial).unwrap_or_else(|error| Some(Change::Undecodable(error)))
-            }
+            Notice::Change { change, initial } => self.story(change, initial).unwrap_or_else(|error| {
+                self.core.undecodable::<T>(&error);
+                Some(Change::Undecodable(error))
+            }),
         }
     }
 
-    /// Goes on with the story of a key from what this subscription was told last of it, which is not always what the
-    /// cache had before: versions that cannot be read are left out, and so are those that the filter does not want.
+    /// Continues a key's chain from its last delivered state, which is not always the cache's former one: undecodable
+    /// versions are left out, and so are those that the filter rejects.
     fn story(&mut self, change: Raw, initial: bool) -> Result<Option<Change<T>>, DecodeError> {
         let source = change.source;
         match change.delta {
             Delta::Added(new) => {
-                let object = self.read(&new, None)?;
-                Ok(self.wants(&object).then_some(Change::Added { object, initial, source }))
+                let new = self.read(&new, None)?;
+                Ok(self.wants(&new).then_some(Change::Added { new, initial, source }))
             }
             Delta::Updated { old, new } => {
                 let told = self.told(new.key(), old);
@@ -151,10 +153,15 @@ impl<T: View> Feed<T> {
                 Ok(match told.filter(|old| self.wants_object(old)) {
                     Some(old) if wanted => Some(Change::Updated { old: Previous::new(old), new, source }),
                     Some(old) => {
-                        let last = self.layout.view(&old)?;
-                        Some(Change::Deleted(Deleted::Observed { last, object: old }))
+                        // Another incarnation has the key: this one was deleted, whatever the filter says of the other.
+                        let reason = if old.uid() == new.uid() {
+                            DeleteReason::LeftView
+                        } else {
+                            deletion_noticed_by(source)
+                        };
+                        Some(self.deleted(self.item(&old)?, reason, source))
                     }
-                    None => wanted.then_some(Change::Added { object: new, initial: false, source }),
+                    None => wanted.then_some(Change::Added { new, initial: false, source }),
                 })
             }
             Delta::Deleted { old, last } => {
@@ -162,32 +169,38 @@ impl<T: View> Feed<T> {
                 self.undecodable.remove(last.key());
                 let Some(told) = told else { return Ok(None) };
                 // The deletion itself must not be lost.
-                let view = match source {
+                let item = match source {
                     // All are told of this very version.
                     Source::Watch => self.look(&last),
-                    Source::List | Source::Scope => self.layout.view(&last),
+                    Source::List | Source::Scope => self.item(&last),
                 };
-                let (object, view) = match view {
-                    Ok(view) => (last, view),
-                    Err(_) => (told.clone(), self.layout.view(&told)?),
+                let item = item.or_else(|_| self.item(&told))?;
+                let reason = match source {
+                    Source::Scope => DeleteReason::LeftView,
+                    _ if self.core.may_deselect() => DeleteReason::DeletedOrDeselected,
+                    source => deletion_noticed_by(source),
                 };
-                Ok(Some(Change::Deleted(match source {
-                    Source::Watch => Deleted::Observed { last: view, object },
-                    Source::List | Source::Scope => {
-                        Deleted::Missed { key: object.key().clone(), last_known: view, object }
-                    }
-                })))
+                Ok(Some(self.deleted(item, reason, source)))
             }
         }
     }
 
-    /// What was told last of a key that had `old`; nothing when none of its versions could be read so far.
+    fn deleted(&self, last: Item<T>, reason: DeleteReason, source: Source) -> Change<T> {
+        let core = Arc::downgrade(&self.core);
+        Change::Deleted(Deleted::new(last, reason, source, core))
+    }
+
+    fn item(&self, object: &Arc<Object>) -> Result<Item<T>, DecodeError> {
+        Ok(Item::new(self.layout.view(object)?, object.clone()))
+    }
+
+    /// The last delivered state of a key that had `old`; `None` if none of its versions was decodable so far.
     fn told(&self, key: &ObjectKey, old: Arc<Object>) -> Option<Arc<Object>> {
         self.undecodable.get(key).map_or(Some(old), Clone::clone)
     }
 
     /// The newest version of a key. Where it cannot be read, `told` is remembered for as long as that is so.
-    fn read(&mut self, new: &Arc<Object>, told: Option<&Arc<Object>>) -> Result<Arc<T>, DecodeError> {
+    fn read(&mut self, new: &Arc<Object>, told: Option<&Arc<Object>>) -> Result<Item<T>, DecodeError> {
         let view = self.look(new);
         if view.is_err() {
             self.undecodable.insert(new.key().clone(), told.cloned());
@@ -198,20 +211,20 @@ impl<T: View> Feed<T> {
     }
 
     /// What all subscriptions are told of: decoded by one of them.
-    fn look(&mut self, object: &Arc<Object>) -> Result<Arc<T>, DecodeError> {
-        let view = self.layout.view::<T>(object)?;
+    fn look(&mut self, object: &Arc<Object>) -> Result<Item<T>, DecodeError> {
+        let item = self.item(object)?;
         if let Some(reader) = &self.reader {
-            self.in_turn += self.core.recent.looked_at(reader, view.clone(), object.size());
+            self.in_turn += self.core.recent.looked_at(reader, item.value().clone(), object.size());
         }
-        Ok(view)
+        Ok(item)
     }
 
     fn wants_object(&self, object: &Arc<Object>) -> bool {
-        self.filter.is_none() || self.layout.view(object).is_ok_and(|view| self.wants(&view))
+        self.filter.is_none() || self.item(object).is_ok_and(|item| self.wants(&item))
     }
 
     /// An object for which the filter panics is not wanted.
-    fn wants(&self, object: &T) -> bool {
+    fn wants(&self, object: &Item<T>) -> bool {
         let Some(filter) = &self.filter else { return true };
         catch_unwind(AssertUnwindSafe(|| filter(object))).unwrap_or_else(|_| {
             tracing::error!(subscription = self.name(), "the filter panicked: the object is left out");
@@ -219,7 +232,7 @@ impl<T: View> Feed<T> {
         })
     }
 
-    /// The next object of a resync, if one is due and nothing else is to be told.
+    /// The next object of a resync, if one is due and no change is pending.
     fn poll_resync(&mut self, context: &mut Context<'_>) -> Poll<Change<T>> {
         loop {
             let turn = ready!(poll_proceed(context));
@@ -232,7 +245,7 @@ impl<T: View> Feed<T> {
                 resync.round = Some(Round { revision: snapshot.revision(), left: left.into_iter() });
                 continue;
             };
-            // A re-list tells what is new; the round goes on after it.
+            // A re-list delivers changes; the round goes on after it.
             if self.core.progress.is_listing() {
                 return Poll::Pending;
             }
@@ -240,7 +253,7 @@ impl<T: View> Feed<T> {
             let told = self
                 .subscriber
                 .with_mailbox(|mailbox| if mailbox.backlog() == 0 { mailbox.revision() } else { 0 });
-            if told < round.revision {
+            if told.is_none_or(|told| told < round.revision) {
                 return Poll::Pending;
             }
             turn.made_progress();
@@ -248,22 +261,30 @@ impl<T: View> Feed<T> {
                 resync.round = None;
                 continue;
             };
-            // Whatever changed since will be, or was, told as a change: never go back to an older state.
+            // Later changes are delivered as changes: a resync never goes back to an older state.
             let current = self.core.cache.get(object.key());
             if !current.is_some_and(|current| Arc::ptr_eq(&current, &object)) {
                 continue;
             }
-            let Ok(view) = self.layout.view(&object) else { continue };
-            if self.wants(&view) {
-                return Poll::Ready(Change::Resynced(view));
+            let Ok(item) = self.item(&object) else { continue };
+            if self.wants(&item) {
+                return Poll::Ready(Change::Resynced(item));
             }
         }
     }
 }
 
+/// Why an object is gone that was deleted for certain.
+fn deletion_noticed_by(source: Source) -> DeleteReason {
+    match source {
+        Source::Watch => DeleteReason::Observed,
+        Source::List | Source::Scope => DeleteReason::Missed,
+    }
+}
+
 impl<T> Drop for Feed<T> {
     fn drop(&mut self) {
-        self.core.fanout.unsubscribe(&self.subscriber);
+        self.core.unsubscribe(&self.subscriber);
         if let Some(reader) = &self.reader {
             self.core.recent.leave(reader);
         }

@@ -1,5 +1,6 @@
 //! Handlers: user code that is called for each change.
 
+use std::fmt;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,98 +11,100 @@ use informer_core::{DecodeError, View};
 use tokio::sync::watch;
 
 use crate::Error;
-use crate::change::{Change, Deleted, Previous};
+use crate::change::{Change, Previous};
+use crate::deleted::Deleted;
 use crate::feed::Feed;
-use crate::shared::{Shared, Subscriber};
+use crate::item::Item;
+use crate::shared::{Shared, Subscription};
 use crate::subscribe::Subscribe;
 
-/// What to do about changes. Each method does nothing unless it is written.
+/// Reacts to changes. Each method does nothing by default.
 ///
-/// One call at a time; per object in the server's order. A slow call delays only this handler, a panic is reported and
-/// the next change is handled. The cache is never behind what a handler is told, but may be ahead of it.
+/// One call runs at a time; per object in the server's order. A slow call delays only this handler; a panic is
+/// reported, and the handler goes on with the next change. The cache is never behind a notification, but may be ahead
+/// of it.
 ///
-/// When the informer stops, the call under way goes on to its end and no other one begins: what was pending is not told.
-/// Who wants it takes [`Changes`](crate::Changes).
+/// When the informer stops, a running call completes and no other one begins: pending changes are dropped. Use
+/// [`Changes`](crate::Changes) to drain them.
 ///
 /// ```
-/// use std::sync::Arc;
-/// use informer::{Deleted, Handler, Previous};
+/// use informer::{Deleted, Handler, Item, Previous};
 /// use k8s_openapi::api::core::v1::Pod;
 ///
 /// struct Log;
 ///
 /// impl Handler<Pod> for Log {
-///     async fn on_add(&mut self, pod: Arc<Pod>, is_in_initial_list: bool) {
-///         println!("{:?} is there, from the start: {is_in_initial_list}", pod.metadata.name);
+///     async fn on_add(&mut self, pod: Item<Pod>, is_in_initial_list: bool) {
+///         println!("{} exists, from the start: {is_in_initial_list}", pod.key());
 ///     }
 ///
-///     async fn on_update(&mut self, old: Previous<Pod>, new: Arc<Pod>) {
+///     async fn on_update(&mut self, old: Previous<Pod>, new: Item<Pod>) {
 ///         let changed = old.get().is_ok_and(|old| old.spec != new.spec);
-///         println!("{:?} has another spec: {changed}", new.metadata.name);
+///         println!("{} has another spec: {changed}", new.key());
 ///     }
 ///
 ///     async fn on_delete(&mut self, deleted: Deleted<Pod>) {
-///         println!("{} is gone", deleted.key());
+///         println!("{} is gone: {:?}", deleted.key(), deleted.reason());
 ///     }
 /// }
 /// ```
 pub trait Handler<T: View>: Send + 'static {
-    /// An object is there that was not; from the first content, or since.
-    fn on_add(&mut self, object: Arc<T>, is_in_initial_list: bool) -> impl Future<Output = ()> + Send {
+    /// An object was added, or belongs to the initial list.
+    fn on_add(&mut self, object: Item<T>, is_in_initial_list: bool) -> impl Future<Output = ()> + Send {
         let _ = (object, is_in_initial_list);
         std::future::ready(())
     }
 
     /// An object has another version.
-    fn on_update(&mut self, old: Previous<T>, new: Arc<T>) -> impl Future<Output = ()> + Send {
+    fn on_update(&mut self, old: Previous<T>, new: Item<T>) -> impl Future<Output = ()> + Send {
         let _ = (old, new);
         std::future::ready(())
     }
 
-    /// An object is gone.
+    /// An object is gone. [`Deleted::reason`] says whether it was deleted.
     fn on_delete(&mut self, deleted: Deleted<T>) -> impl Future<Output = ()> + Send {
         let _ = deleted;
         std::future::ready(())
     }
 
-    /// The resync period has passed: each present object comes by.
-    fn on_resync(&mut self, object: Arc<T>) -> impl Future<Output = ()> + Send {
+    /// The resync period has passed: called for each cached object.
+    fn on_resync(&mut self, object: Item<T>) -> impl Future<Output = ()> + Send {
         let _ = object;
         std::future::ready(())
     }
 
-    /// The first content was handled.
+    /// The initial list was handled.
     fn on_synced(&mut self) -> impl Future<Output = ()> + Send {
         std::future::ready(())
     }
 
-    /// So many changes were dropped, as chosen for a handler that is too slow.
+    /// This many changes were dropped, as chosen for a handler that is too slow.
     fn on_lagged(&mut self, dropped: u64) -> impl Future<Output = ()> + Send {
         let _ = dropped;
         std::future::ready(())
     }
 
-    /// A version of an object cannot be read and was left out.
+    /// A version of an object is undecodable and was left out.
     fn on_undecodable(&mut self, error: DecodeError) -> impl Future<Output = ()> + Send {
         let _ = error;
         std::future::ready(())
     }
 }
 
-/// A handler that was added. Dropping this removes it; so does the end of the informer.
+/// The handle of a handler. Dropping it removes the handler; so does the end of the informer.
 ///
 /// Keeps the informer alive.
-#[must_use = "dropping this removes the handler"]
+#[must_use = "the handler is removed when this is dropped: keep it in a variable, or call `detach()`"]
 pub struct Registration {
     id: u64,
-    subscriber: Arc<Subscriber>,
+    subscriber: Arc<Subscription>,
     informer: Arc<KeepAlive>,
     progress: watch::Receiver<HandlerProgress>,
     detached: bool,
 }
 
-/// The informer, for as long as the handler is wanted. The handler's task holds this too, for when it is detached; but a
-/// handler that was removed keeps nothing running, even if its last call never ends.
+/// Holds the informer while the handler needs it. The handler's task holds this too, for a detached registration; but a
+/// removed handler keeps nothing running, even if its last call never ends.
 struct KeepAlive(Mutex<Option<Arc<Shared>>>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,19 +114,19 @@ struct HandlerProgress {
 }
 
 tokio::task_local! {
-    /// Which handler the current task runs.
+    /// The handler that the current task runs.
     static CURRENT: u64;
 }
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 
 impl Registration {
-    /// Whether the handler has handled its first content, failures included.
+    /// Whether the handler has handled the initial list, failures included.
     pub fn is_synced(&self) -> bool {
         self.progress.borrow().synced
     }
 
-    /// Waits until the handler has handled its first content; `false` when it ended before that.
+    /// Waits until the handler has handled the initial list; `false` when it ended before that.
     ///
     /// # Cancel safety
     ///
@@ -136,20 +139,29 @@ impl Registration {
         }
     }
 
-    /// Removes the handler and waits until its last call has ended. From inside of the handler it does not wait, since
-    /// that call cannot end before. What the call itself waits for must not wait for this.
+    /// Removes the handler and waits until its last call has ended. Inside the handler it does not wait, because that
+    /// call cannot end before. Anything that the call waits for must not wait for this.
     ///
     /// # Cancel safety
     ///
     /// Safe: the handler is removed, only the waiting ends.
     pub async fn remove(self) {
-        self.subscriber.remove();
+        self.leave();
         if CURRENT.try_with(|current| *current == self.id).unwrap_or(false) {
             return;
         }
         let mut progress = self.progress.clone();
-        // An error means that the task is gone already.
+        // An error means that the task has ended already.
         let _ = progress.wait_for(|progress| progress.ended).await;
+    }
+
+    /// Ends the subscription, also of a handler that is stuck in a call and never polls again.
+    fn leave(&self) {
+        self.subscriber.remove();
+        if let Some(shared) = self.informer.release() {
+            shared.core().unsubscribe(&self.subscriber);
+            shared.core().release_decoded();
+        }
     }
 
     /// Leaves the handler in place, and the informer alive, until the informer is stopped.
@@ -160,15 +172,18 @@ impl Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        if self.detached {
-            return;
+        if !self.detached {
+            self.leave();
         }
-        self.subscriber.remove();
-        if let Some(shared) = self.informer.release() {
-            shared.core().fanout.unsubscribe(&self.subscriber);
-            // Where it is stuck in a call, nobody else does it.
-            shared.core().release_decoded();
-        }
+    }
+}
+
+impl fmt::Debug for Registration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registration")
+            .field("handler", &self.subscriber.name())
+            .field("synced", &self.is_synced())
+            .finish_non_exhaustive()
     }
 }
 
@@ -178,9 +193,43 @@ impl KeepAlive {
     }
 }
 
+/// What a subscription's task calls for each change: a handler's methods, or a closure.
+pub(crate) trait Dispatch<T>: Send + 'static {
+    fn dispatch(&mut self, change: Change<T>) -> impl Future<Output = ()> + Send;
+}
+
+pub(crate) struct Methods<H>(pub(crate) H);
+
+pub(crate) struct Closure<F>(pub(crate) F);
+
+impl<T: View, H: Handler<T>> Dispatch<T> for Methods<H> {
+    async fn dispatch(&mut self, change: Change<T>) {
+        let handler = &mut self.0;
+        match change {
+            Change::Added { new, initial, .. } => handler.on_add(new, initial).await,
+            Change::Updated { old, new, .. } => handler.on_update(old, new).await,
+            Change::Deleted(deleted) => handler.on_delete(deleted).await,
+            Change::Resynced(object) => handler.on_resync(object).await,
+            Change::Synced => handler.on_synced().await,
+            Change::Lagged(dropped) => handler.on_lagged(dropped).await,
+            Change::Undecodable(error) => handler.on_undecodable(error).await,
+        }
+    }
+}
+
+impl<T, F, R> Dispatch<T> for Closure<F>
+where
+    F: FnMut(Change<T>) -> R + Send + 'static,
+    R: Future<Output = ()> + Send,
+{
+    fn dispatch(&mut self, change: Change<T>) -> impl Future<Output = ()> + Send {
+        (self.0)(change)
+    }
+}
+
 pub(crate) fn register<T: View>(
     options: Subscribe<T>,
-    handler: impl Handler<T>,
+    handler: impl Dispatch<T>,
 ) -> Result<Registration, Error> {
     let runtime = tokio::runtime::Handle::try_current().map_err(|_| Error::no_runtime())?;
     let shared = options.informer.shared().clone();
@@ -195,7 +244,7 @@ pub(crate) fn register<T: View>(
     let kept = informer.clone();
     let calls = CURRENT.scope(id, run(feed, handler, sender));
     runtime.spawn(async move {
-        // Nobody is there to hear that it was cut off.
+        // No caller is left who needs to know that it was cut off.
         let _ = cut.run_until_cancelled_owned(calls).await;
         drop(kept.release());
         drop(running);
@@ -204,18 +253,19 @@ pub(crate) fn register<T: View>(
 }
 
 /// Calls the handler until it is removed or the informer stops.
-async fn run<T: View>(feed: Feed<T>, handler: impl Handler<T>, progress: watch::Sender<HandlerProgress>) {
-    // Dropped in the reverse order, also when this is cut off: whoever waits for the end finds the handler gone.
+async fn run<T: View>(feed: Feed<T>, handler: impl Dispatch<T>, progress: watch::Sender<HandlerProgress>) {
+    // Dropped in reverse order, also when the task is cut off: when the waiter for the end wakes, the handler is
+    // dropped.
     let ended = Ended(progress);
     let mut feed = feed;
     let mut handler = handler;
     loop {
-        // Reading an object as the user's type may panic too.
+        // Decoding an object as the user's type may panic too.
         let change = match AssertUnwindSafe(feed.next()).catch_unwind().await {
             Ok(Some(change)) => change,
             Ok(None) => break,
             Err(_) => {
-                tracing::error!(handler = feed.name(), "reading an object panicked; it is left out");
+                tracing::error!(handler = feed.name(), "decoding an object panicked; it is left out");
                 continue;
             }
         };
@@ -225,7 +275,8 @@ async fn run<T: View>(feed: Feed<T>, handler: impl Handler<T>, progress: watch::
         let synced = matches!(change, Change::Synced);
         let meter = &feed.subscriber().meter;
         meter.begin();
-        let panicked = AssertUnwindSafe(call(&mut handler, change)).catch_unwind().await.is_err();
+        let panicked =
+            AssertUnwindSafe(async { handler.dispatch(change).await }).catch_unwind().await.is_err();
         meter.end();
         if panicked {
             tracing::error!(handler = feed.name(), "the handler panicked; the next change is handled");
@@ -241,17 +292,5 @@ struct Ended(watch::Sender<HandlerProgress>);
 impl Drop for Ended {
     fn drop(&mut self) {
         self.0.send_modify(|progress| progress.ended = true);
-    }
-}
-
-async fn call<T: View>(handler: &mut impl Handler<T>, change: Change<T>) {
-    match change {
-        Change::Added { object, initial, .. } => handler.on_add(object, initial).await,
-        Change::Updated { old, new, .. } => handler.on_update(old, new).await,
-        Change::Deleted(deleted) => handler.on_delete(deleted).await,
-        Change::Resynced(object) => handler.on_resync(object).await,
-        Change::Synced => handler.on_synced().await,
-        Change::Lagged(dropped) => handler.on_lagged(dropped).await,
-        Change::Undecodable(error) => handler.on_undecodable(error).await,
     }
 }

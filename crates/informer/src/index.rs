@@ -1,30 +1,32 @@
-//! Finding objects by what they hold.
+//! Finds objects by their fields.
 
 use std::borrow::Borrow;
+use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
 
 use informer_core::{DecodeError, Object, View};
 
 use crate::informer::Informer;
+use crate::item::{Decoder, Item, Items};
 use crate::snapshot::Snapshot;
 use crate::{Error, Layout};
 
-/// What objects can be found by.
+/// A key of an index.
 pub trait Key: Hash + Eq + Send + Sync + 'static {}
 
 impl<K: Hash + Eq + Send + Sync + 'static> Key for K {}
 
-/// Objects by keys of type `K`. Keeps its informer alive; dropping the last handle of an index without a name drops the
-/// index.
+/// Objects by keys of type `K`. A clone is another handle of the same index and keeps the informer alive. An index without
+/// a name ends when its last handle is dropped.
 ///
 /// ```no_run
 /// # fn example(pods: informer::Informer<k8s_openapi::api::core::v1::Pod>) {
 /// use k8s_openapi::api::core::v1::Pod;
 ///
 /// let by_ip = pods.add_index(|pod: &Pod| pod.status.as_ref().and_then(|status| status.pod_ip.clone()));
-/// for pod in by_ip.get("10.0.0.7").into_iter().flatten() {
-///     println!("{:?}", pod.metadata.name);
+/// for pod in by_ip.get("10.0.0.7") {
+///     println!("{}", pod.key());
 /// }
 /// # }
 /// ```
@@ -44,25 +46,34 @@ impl<T: View, K: Key> Index<T, K> {
 
     /// The objects with a key now, in no order. O(number of hits).
     ///
-    /// One that cannot be read as a `T` comes as an error; none can, unless the index was made over another type.
-    pub fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Vec<Result<Arc<T>, DecodeError>>
+    /// Objects that do not decode as a `T` are left out and reported. There are none, unless another type made the index:
+    /// an object that its function cannot decode is not in it.
+    pub fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Vec<Item<T>>
     where
         K: Borrow<Q>,
     {
-        self.index.with(key, |object| self.informer.view(object))
+        self.index.with(key, |object| self.informer.item_or_report(object)).into_iter().flatten().collect()
     }
 
-    /// The objects with a key in a snapshot of the same informer. A snapshot that was taken before the index was added
-    /// is searched object by object.
-    pub fn lookup<'a, Q: Hash + Eq + ?Sized>(
-        &'a self,
-        snapshot: &'a Snapshot<T>,
-        key: &Q,
-    ) -> impl Iterator<Item = Result<Arc<T>, DecodeError>> + 'a
+    /// The objects with a key now, or the first error: the strict form of [`Index::get`].
+    ///
+    /// # Errors
+    ///
+    /// When one of them does not decode as a `T`.
+    pub fn try_get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Result<Vec<Item<T>>, DecodeError>
     where
         K: Borrow<Q>,
     {
-        self.index.lookup(snapshot.raw(), key).ahead().map(|object| self.informer.view(object))
+        self.index.with(key, |object| self.informer.item(object)).into_iter().collect()
+    }
+
+    /// The objects with a key in a snapshot of the same informer. If the snapshot is older than the index, all its
+    /// objects are scanned. Objects that do not decode as a `T` are left out and reported ([`Items`]).
+    pub fn lookup<'a, Q: Hash + Eq + ?Sized>(&'a self, snapshot: &'a Snapshot<T>, key: &Q) -> Items<'a, T>
+    where
+        K: Borrow<Q>,
+    {
+        Items::new(&self.informer, self.index.lookup(snapshot.raw(), key).ahead())
     }
 
     /// The keys that have objects in a snapshot, in no order. O(number of keys).
@@ -88,6 +99,18 @@ impl<T: View> Index<T, String> {
     pub(crate) fn named(informer: Informer<T>, name: &str) -> Option<Self> {
         let index = informer.core().cache.index_by_name(name)?;
         Some(Self { informer, index })
+    }
+}
+
+impl<T, K> Clone for Index<T, K> {
+    fn clone(&self) -> Self {
+        Self { informer: self.informer.clone(), index: self.index.clone() }
+    }
+}
+
+impl<T, K> fmt::Debug for Index<T, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Index").field("informer", &self.informer).field("index", &self.index).finish()
     }
 }
 

@@ -1,4 +1,4 @@
-//! One informer: a typed view of a shared cache.
+//! An informer: a typed view of a shared cache.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,15 +8,20 @@ use std::time::Duration;
 use futures_util::stream::{Stream, StreamExt};
 use informer_core::backoff::BackoffConfig;
 use informer_core::reflector::Status;
-use informer_core::{DecodeError, Object, ResourceVersion, Scope, View};
+use informer_core::{DecodeError, Object, ObjectKey, ResourceVersion, Scope, Uid, View};
 
+use crate::change::Change;
 use crate::changes::Changes;
 use crate::handler::{Handler, Registration};
 use crate::index::{Index, Key};
+use crate::item::{Decoder, Item};
 use crate::lister::Lister;
 use crate::metrics::InformerMetrics;
+use crate::object_ref::ObjectRef;
+use crate::reach::{Goal, NotReached, wait_for};
 use crate::reports::Reports;
 use crate::resource::ResourceType;
+use crate::selection::Selection;
 use crate::shared::{Core, Shared};
 use crate::snapshot::Snapshot;
 use crate::subscribe::Subscribe;
@@ -27,8 +32,8 @@ use crate::{Error, Layout, Quarantined};
 /// A local, indexed, always current copy of a resource's objects, as `T`s.
 ///
 /// A handle: clones, and all other views of the same resource from the same factory, share one cache and one watch.
-/// When the last handle of any of them is dropped (informers, listers, indexes, streams, registrations), the watch is
-/// closed and the memory freed.
+/// Dropping the last handle of any of them (informers, listers, indexes, streams, registrations) closes the watch and
+/// frees the memory.
 ///
 /// ```no_run
 /// # async fn example(factory: informer::SharedInformerFactory) -> Result<(), Box<dyn std::error::Error>> {
@@ -38,7 +43,7 @@ use crate::{Error, Layout, Quarantined};
 /// let pods = factory.informer::<Pod>();
 /// factory.start();
 /// pods.wait_for_sync(Duration::from_secs(30)).await?;
-/// println!("{} pods, the first is {:?}", pods.len(), pods.lister().list()?.first());
+/// println!("{} pods, the first is {:?}", pods.len(), pods.lister().list().first());
 /// # Ok(())
 /// # }
 /// ```
@@ -65,39 +70,45 @@ impl<T: View> Informer<T> {
         self.layout
     }
 
-    /// An object as a `T`, kept or shared as the layout says.
-    pub(crate) fn view(&self, object: &Arc<Object>) -> Result<Arc<T>, DecodeError> {
-        self.layout.view(object)
-    }
-
     /// The resource that is watched.
     pub fn resource(&self) -> &ResourceType {
         &self.core().resource
     }
 
-    /// Starts listing and watching, if that has not happened yet. [`SharedInformerFactory::start`] does it for all.
+    /// Which of its objects the informer has, as it was asked for. Namespaces that are added later are not in it.
+    pub fn selection(&self) -> &Selection {
+        &self.core().selection
+    }
+
+    /// Starts listing and watching, unless it runs already. [`SharedInformerFactory::start`] does it for all.
     ///
     /// [`SharedInformerFactory::start`]: crate::SharedInformerFactory::start
     pub fn start(&self) {
         self.core().start();
     }
 
-    /// How many objects the cache has.
+    /// The number of objects in the cache.
     pub fn len(&self) -> usize {
         self.core().cache.len()
     }
 
-    /// Whether the cache has no objects.
+    /// Whether the cache is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The bytes of memory that the cache takes: objects, tables, indexes and dictionaries, within a fifth of what the
-    /// allocator gives; not decoded values, nor older versions that somebody holds.
+    /// The bytes of memory that the cache takes: objects, tables, indexes and dictionaries, within 20 % of the
+    /// allocator's figure. Neither decoded values nor older versions that a consumer holds are included.
     ///
     /// O(number of objects / 75 + number of index values).
     pub fn held_bytes(&self) -> usize {
         self.core().held_bytes()
+    }
+
+    /// Refers to an object of this informer, and to its incarnation: its resource, key and uid.
+    pub fn object_ref(&self, item: &Item<T>) -> ObjectRef<T> {
+        let reference = ObjectRef::new(self.resource().clone(), item.key().clone());
+        if item.uid().is_unset() { reference } else { reference.with_uid(item.uid().clone()) }
     }
 
     /// Reads the cache: by key, namespace, label selector.
@@ -105,14 +116,15 @@ impl<T: View> Informer<T> {
         Lister::new(self.clone())
     }
 
-    /// The cache as it is now, for as long as the snapshot is held. O(1).
+    /// The cache as it is now. The snapshot never changes. O(1).
     pub fn snapshot(&self) -> Snapshot<T> {
         Snapshot::new(self.clone())
     }
 
-    /// Adds an index: a function from an object to the keys under which it is to be found. At any time.
+    /// Adds an index, at any time: a function from an object to its keys.
     ///
-    /// An object for which the function panics, or which cannot be read as a `T`, is not in the index; the cache keeps it.
+    /// An object for which the function panics, or that does not decode as a `T`, is not in the index; the cache keeps
+    /// it.
     ///
     /// ```no_run
     /// # async fn example(factory: informer::SharedInformerFactory) -> Result<(), informer::Error> {
@@ -131,11 +143,11 @@ impl<T: View> Informer<T> {
         Index::add(self.clone(), keys)
     }
 
-    /// Adds an index of texts that others can find by its name with [`Informer::index_named`].
+    /// Adds an index of strings with a name, under which [`Informer::index_named`] finds it.
     ///
     /// # Errors
     ///
-    /// When there is an index of that name already ([`Error::is_index_exists`]); nothing is changed then.
+    /// When the name is taken ([`Error::is_index_exists`]); nothing changes then.
     pub fn add_named_index<I: IntoIterator<Item = String>>(
         &self,
         name: &str,
@@ -144,23 +156,54 @@ impl<T: View> Informer<T> {
         Index::add_named(self.clone(), name, keys)
     }
 
-    /// The index of that name, if there is one.
+    /// The index of that name, if it exists.
     pub fn index_named(&self, name: &str) -> Option<Index<T, String>> {
         Index::named(self.clone(), name)
     }
 
-    /// Asks to be told of changes; choose how.
+    /// Begins a subscription; choose its delivery.
     pub fn subscribe(&self) -> Subscribe<T> {
         Subscribe::new(self.clone())
     }
 
-    /// The changes as a stream, with one pending change per object: first what is there, then what happens.
+    /// The changes as a stream, with one pending change per object: first the existing objects, then further changes.
     ///
     /// # Errors
     ///
     /// When the informer has stopped ([`Error::is_stopped`]).
     pub fn changes(&self) -> Result<Changes<T>, Error> {
         self.subscribe().changes()
+    }
+
+    /// Calls a closure for each change, with one pending change per object. [`Subscribe::on_change`] has the other deliveries.
+    ///
+    /// The handler is removed when the registration is dropped; [`Registration::detach`] leaves it in place.
+    ///
+    /// ```no_run
+    /// # use informer::{Change, Informer};
+    /// # fn example(pods: Informer<k8s_openapi::api::core::v1::Pod>) -> Result<(), informer::Error> {
+    /// let registration = pods.on_change(|change| async move {
+    ///     match change {
+    ///         Change::Added { new, .. } => println!("{} exists", new.key()),
+    ///         Change::Updated { new, .. } => println!("{} is at {}", new.key(), new.resource_version()),
+    ///         Change::Deleted(deleted) => println!("{} is gone: {:?}", deleted.key(), deleted.reason()),
+    ///         _ => {}
+    ///     }
+    /// })?;
+    /// # drop(registration);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the informer has stopped ([`Error::is_stopped`]), or outside of a tokio runtime.
+    pub fn on_change<F, R>(&self, call: F) -> Result<Registration, Error>
+    where
+        F: FnMut(Change<T>) -> R + Send + 'static,
+        R: Future<Output = ()> + Send + 'static,
+    {
+        self.subscribe().on_change(call)
     }
 
     /// Calls a handler for each change, with one pending change per object.
@@ -172,7 +215,7 @@ impl<T: View> Informer<T> {
         self.subscribe().handler(handler)
     }
 
-    /// Changes each object before it is kept.
+    /// Changes each object before it is stored.
     ///
     /// # Errors
     ///
@@ -181,7 +224,7 @@ impl<T: View> Informer<T> {
         self.core().set_transform(transform)
     }
 
-    /// How long this informer waits after failures, where that is not to be as for the others of its factory
+    /// Sets this informer's backoff, in place of its factory's
     /// ([`FactoryBuilder::backoff`](crate::FactoryBuilder::backoff)).
     ///
     /// # Errors
@@ -191,7 +234,7 @@ impl<T: View> Informer<T> {
         self.core().set_backoff(backoff)
     }
 
-    /// What the informer holds and has done, at this moment.
+    /// The informer's metrics at this moment.
     pub fn metrics(&self) -> InformerMetrics {
         InformerMetrics::of(self.core())
     }
@@ -201,7 +244,7 @@ impl<T: View> Informer<T> {
         self.core().progress.status().borrow().clone()
     }
 
-    /// Each new status, beginning with the present one. Of several between two looks, the last. Ends after
+    /// A stream of statuses, beginning with the current one; of several between two polls only the last. Ends after
     /// [`Status::Stopped`]. Keeps the informer alive.
     pub fn status_changes(&self) -> impl Stream<Item = Status> + Send + use<T> {
         let state = (self.core().progress.status(), None, self.clone());
@@ -217,28 +260,34 @@ impl<T: View> Informer<T> {
         .boxed()
     }
 
-    /// What went wrong or is noteworthy from now on: each disconnect with its cause, objects that cannot be read.
-    /// Does not keep the informer alive.
+    /// A stream of reports from now on: each disconnect with its cause, undecodable objects. Does not keep the informer
+    /// alive.
     pub fn reports(&self) -> Reports {
         Reports::new(self.core().progress.reports())
     }
 
-    /// Objects whose newest version could not be read, as far as their keys could, by key; the cache has the last one that
-    /// could be read, if any. Up to 4096 are remembered, each until its next good version.
+    /// The undecodable objects whose key is known, sorted by key. The cache has the last good version of each, if any.
+    /// At most 4096 are kept, each until its next good version.
     pub fn quarantined(&self) -> Vec<Quarantined> {
         self.core().quarantine.all()
     }
 
-    /// Whether the first content is in the cache.
+    /// Whether the initial list is in the cache.
     pub fn is_synced(&self) -> bool {
         self.core().progress.is_synced()
     }
 
-    /// Waits until the first content is in the cache, without polling.
+    /// Waits until the initial list is in the cache, without polling, also before the informer is started. Once synced, an
+    /// informer stays so: namespaces that are added later have [`Informer::wait_for_namespace`].
     ///
     /// # Errors
     ///
-    /// When it is not within `limit`: says what is missing, and why.
+    /// When it is not synced within `limit`. The error names the informer and the reason.
+    ///
+    /// # Deadlocks
+    ///
+    /// Do not block on this in an index function, a transform or a filter of this informer: it waits for progress that
+    /// waits for that function.
     ///
     /// # Cancel safety
     ///
@@ -251,47 +300,151 @@ impl<T: View> Informer<T> {
     ///
     /// # Errors
     ///
-    /// When it is denied, or not there within `limit`.
+    /// When it is denied, or not synced within `limit`.
     pub async fn wait_for_sync_or_denial(&self, limit: Duration) -> Result<(), NotSynced> {
         crate::sync::wait_for_all(&[self.core().clone()], limit, true).await
     }
 
-    /// The version that the cache reflects. Unset until it is synced or [loaded](Informer::load), and never older than before.
+    /// The version that the cache reflects. Unset until the cache is synced or [loaded](Informer::load); it never goes
+    /// back.
     pub fn resource_version(&self) -> ResourceVersion {
         self.core().cache.resource_version()
     }
 
-    /// Waits until the cache reflects `version`, as after a write of one's own; `false` if the informer stops before.
+    /// Waits until the cache reflects the server's state at `version`, in all namespaces that the informer looks at: after a
+    /// write of one's own, until it can be read here.
+    ///
+    /// ```no_run
+    /// # async fn example(
+    /// #     maps: informer::Informer<k8s_openapi::api::core::v1::ConfigMap>,
+    /// #     api: informer::kube::client::Api<k8s_openapi::api::core::v1::ConfigMap>,
+    /// # ) -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use informer::{FromObject, ResourceVersion};
+    ///
+    /// // Or what `create`, `patch` and `replace` return.
+    /// let written = api.get("prices").await?;
+    /// if let Some(version) = ResourceVersion::of(&written) {
+    ///     maps.at_least(&version, Duration::from_secs(10)).await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// A write outside of the informer's selection causes no event. Such a version is reached with the next bookmark, which
+    /// servers send about once a minute, or with the next event inside of the selection. An informer of several namespaces
+    /// reflects what the slowest of them does, and each has to wait for its own bookmark or event: to wait for a write in one of
+    /// them, use [`Informer::at_least_in`]. A namespace that was added while the informer runs counts once it is synced and
+    /// has come as far as the others.
     ///
     /// Of a server whose versions are no numbers none is known to be newer than another: there this waits for exactly
-    /// that version, which the cache may have passed already. An unset version is reached with the first content.
+    /// that version, which the cache may have passed already. An unset version is reached with the initial list.
+    ///
+    /// # Errors
+    ///
+    /// When it is not reached within `limit`, or the informer stops before.
+    ///
+    /// # Deadlocks
+    ///
+    /// Do not block on this in an index function, a transform or a filter of this informer: it waits for progress that
+    /// waits for that function.
     ///
     /// # Cancel safety
     ///
     /// Safe.
-    pub async fn at_least(&self, version: &ResourceVersion) -> bool {
-        let core = self.core();
-        let any = version.is_unset_or_zero();
-        let mut current = core.progress.version();
-        tokio::select! {
-            biased;
-            reached = current.wait_for(|current| {
-                current.is_at_least(version) || (any && !current.is_unset())
-            }) => reached.is_ok(),
-            () = core.life.stopping() => false,
-        }
+    pub async fn at_least(&self, version: &ResourceVersion, limit: Duration) -> Result<(), NotReached> {
+        wait_for(self.core(), Goal::Version(version.clone()), limit).await
     }
 
-    /// Looks at one more namespace, from now on or from the start on; `false` if it did already, looks at all of them,
-    /// or has stopped. Its first objects are told as additions that are not initial, and the informer stays synced
-    /// meanwhile.
+    /// As [`Informer::at_least`], for what the cache has of one namespace: others do not hold it up.
+    ///
+    /// # Errors
+    ///
+    /// When it is not reached within `limit`, the informer stops before, or it does not look at the namespace
+    /// ([`NotReached::is_not_selected`]).
+    ///
+    /// # Deadlocks, cancel safety
+    ///
+    /// As [`Informer::at_least`].
+    pub async fn at_least_in(
+        &self,
+        namespace: &str,
+        version: &ResourceVersion,
+        limit: Duration,
+    ) -> Result<(), NotReached> {
+        wait_for(self.core(), Goal::VersionIn(namespace.to_owned(), version.clone()), limit).await
+    }
+
+    /// Waits until an object is not in the cache: the counterpart of [`Informer::at_least`] for deletions. Another object
+    /// of that key, with another uid, counts as gone.
+    ///
+    /// ```no_run
+    /// # async fn example(
+    /// #     pods: informer::Informer<informer::Object>,
+    /// #     api: informer::kube::client::Api<k8s_openapi::api::core::v1::Pod>,
+    /// # ) -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    ///
+    /// if let Some(pod) = pods.lister().get("shop/cart")? {
+    ///     api.delete("cart", &Default::default()).await?;
+    ///     pods.gone(pod.key(), pod.uid(), Duration::from_secs(60)).await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// A deletion is over when the object's grace period is, and its finalizers are removed. An object that the cache does not
+    /// have yet is not there either: if it was created a moment ago, wait for its version with [`Informer::at_least`] first. An
+    /// object that leaves the selection is gone from the cache, too.
+    ///
+    /// # Errors
+    ///
+    /// When it is there at the end of `limit`, the informer stops before, or it does not look at the object's namespace.
+    ///
+    /// # Deadlocks, cancel safety
+    ///
+    /// As [`Informer::at_least`].
+    pub async fn gone(&self, key: &ObjectKey, uid: &Uid, limit: Duration) -> Result<(), NotReached> {
+        wait_for(self.core(), Goal::Gone(key.clone(), uid.clone()), limit).await
+    }
+
+    /// Waits until the objects of a namespace are in the cache, as after [`Informer::add_namespace`]. The plain
+    /// [`Informer::wait_for_sync`] does not wait for a namespace that was added to a synced informer.
+    ///
+    /// ```no_run
+    /// # async fn example(pods: informer::Informer<informer::Object>) -> Result<(), informer::NotReached> {
+    /// use std::time::Duration;
+    ///
+    /// pods.add_namespace("front");
+    /// pods.wait_for_namespace("front", Duration::from_secs(30)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When they are not there within `limit`, the informer stops before, or it does not look at the namespace, or no longer.
+    ///
+    /// # Deadlocks, cancel safety
+    ///
+    /// As [`Informer::at_least`].
+    pub async fn wait_for_namespace(&self, namespace: &str, limit: Duration) -> Result<(), NotReached> {
+        wait_for(self.core(), Goal::Namespace(namespace.to_owned()), limit).await
+    }
+
+    /// Adds a namespace; `false` if the informer has it already, covers all namespaces, or has stopped. Its initial
+    /// objects are dispatched as additions that are not initial, and the informer stays synced meanwhile.
     pub fn add_namespace(&self, namespace: &str) -> bool {
-        !self.core().selection.namespaces.is_empty()
+        self.core().selection.namespaces().is_some()
             && self.core().add_scope(Scope::Namespace(namespace.into()))
     }
 
     /// Looks at a namespace no longer: its objects leave, as deletions that were missed, and this waits until its
     /// connection is closed. `false` if it was not looked at.
+    ///
+    /// # Deadlocks
+    ///
+    /// Do not block on this in an index function, a transform or a filter of this informer.
     ///
     /// # Cancel safety
     ///
@@ -306,26 +459,27 @@ impl<T: View> Informer<T> {
         }
     }
 
-    /// Tries at once whatever waits for a server to answer better than before.
+    /// Retries at once every request that waits for its backoff.
     pub fn retry_now(&self) {
         self.core().retry_now();
     }
 
-    /// Stops the informer for all its users, and waits until nothing of it runs: no task, no request, no handler's call.
-    /// Not to be awaited in one of its own handlers, whose call would have to end first.
+    /// Stops the informer for all its users, and waits until nothing of it runs: no task, no request, no handler call.
+    /// One of its own handlers must not await this, nor an index function, transform or filter block on it: it waits for
+    /// their end.
     ///
     /// # Cancel safety
     ///
-    /// Safe: it stops all the same, only the waiting ends.
+    /// Safe: it stops nevertheless, only the waiting ends.
     pub async fn stop(&self) {
         self.core().begin_stop();
         self.core().life.ended().await;
     }
 
-    /// As [`Informer::stop`], but handlers' calls that are not over within `limit` are dropped at their next `await`.
-    /// Whether all ended by themselves.
+    /// As [`Informer::stop`], but handler calls that run longer than `limit` are dropped at their next `await`. Returns
+    /// whether all ended by themselves.
     ///
-    /// A call that blocks its thread cannot be dropped, and is waited for.
+    /// A call that blocks its thread cannot be dropped, and is awaited.
     pub async fn stop_within(&self, limit: Duration) -> bool {
         self.core().begin_stop();
         self.core().life.ended_within(limit).await
@@ -334,6 +488,17 @@ impl<T: View> Informer<T> {
     /// Whether it has stopped.
     pub fn is_stopped(&self) -> bool {
         self.core().life.is_stopped()
+    }
+}
+
+impl<T: View> Decoder<T> for Informer<T> {
+    /// Kept or shared as the layout says.
+    fn item(&self, object: &Arc<Object>) -> Result<Item<T>, DecodeError> {
+        Ok(Item::new(self.layout.view(object)?, object.clone()))
+    }
+
+    fn item_or_report(&self, object: &Arc<Object>) -> Option<Item<T>> {
+        self.item(object).inspect_err(|error| self.core().undecodable::<T>(error)).ok()
     }
 }
 

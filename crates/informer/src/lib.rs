@@ -4,72 +4,89 @@
 //! # The classic seven steps
 //!
 //! ```no_run
-//! use std::sync::Arc;
 //! use std::time::Duration;
 //!
-//! use informer::{Handler, SharedInformerFactory};
+//! use informer::{Handler, Item, SharedInformerFactory};
 //! use k8s_openapi::api::core::v1::Pod;
 //!
 //! struct Hello;
 //!
 //! impl Handler<Pod> for Hello {
-//!     async fn on_add(&mut self, pod: Arc<Pod>, _is_in_initial_list: bool) {
-//!         println!("hello {:?}", pod.metadata.name);
+//!     async fn on_add(&mut self, pod: Item<Pod>, _is_in_initial_list: bool) {
+//!         println!("hello {}", pod.key());
 //!     }
 //! }
 //!
 //! #[tokio::main]
 //! async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//!     let config = kube_client::Config::infer().await?;           // 1. a client's configuration
+//!     let config = informer::kube::Config::infer().await?;           // 1. a client's configuration
 //!     let factory = SharedInformerFactory::new(config)?;          // 2. a shared factory
 //!     let pods = factory.informer::<Pod>();                       // 3. an informer
 //!     let _hello = pods.add_handler(Hello)?;                      // 4. a handler
 //!     factory.start();                                            // 5. start
 //!     factory.wait_for_sync(Duration::from_secs(30)).await?;      // 6. wait for the first content
-//!     for pod in pods.lister().namespace("default").list()? {     // 7. read
-//!         println!("{:?}", pod.metadata.name);
+//!     for pod in pods.lister().namespace("default").list() {      // 7. read
+//!         println!("{}", pod.key());
 //!     }
 //!     Ok(())
 //! }
 //! ```
 //!
-//! # What to rely on
+//! # Promises
 //!
 //! `docs/CONTRACT.md` has the numbered promises, each with a test. In short:
 //!
 //! - The cache is never behind a notification, and never goes back in time.
-//! - A handler is called for one change at a time, per object in the server's order.
-//! - A handler that joins late gets what is there first: no gap, no duplicate.
-//! - A slow handler delays nobody, and its memory is bounded.
-//! - What was missed while disconnected is found out: deletions come as [`Deleted::Missed`], once.
+//! - A handler gets one call at a time, per object in the server's order.
+//! - A handler that joins late gets the existing objects first: no gap, no duplicate.
+//! - A slow handler delays no other, and its memory is bounded.
+//! - Changes that were missed while disconnected are found: deletions come as [`DeleteReason::Missed`], once.
 //! - Dropping the last handle closes the watch and frees the memory.
+//!
+//! # Versions
+//!
+//! A major release of kube is a major release of this crate: [`kube`] says why, and re-exports what programs need of it.
+//! [`crates`] has the other crates whose types are part of this API.
 //!
 //! # Where to go
 //!
 //! | to | see |
 //! |---|---|
 //! | make informers, choose options | [`SharedInformerFactory`], [`FactoryBuilder`] |
-//! | read objects | [`Lister`], [`Index`], [`Snapshot`] |
-//! | be told of changes | [`Handler`], [`Changes`], [`Subscribe`] |
-//! | begin with the cache of a former process | [`FactoryBuilder::saved_in`], [`Informer::load`] |
-//! | know how it stands | [`Informer::status`], [`Informer::reports`], [`NotSynced`], [`metrics`] |
+//! | choose objects by namespace, label and field | [`Selection`], [`Selector`], [`FieldSelector`] |
+//! | find a resource by its name | [`SharedInformerFactory::informer_named`], [`Catalog`] |
+//! | read objects, each with its identity | [`Lister`], [`Index`], [`Snapshot`], [`Item`] |
+//! | read one's own writes | [`Informer::at_least`], [`Informer::gone`] |
+//! | name objects | [`ObjectKey`], [`ObjectRef`], [`FromObject`] |
+//! | get notified of changes | [`Handler`], [`Changes`], [`Subscribe`] |
+//! | start from a saved cache | [`FactoryBuilder::saved_in`], [`Informer::load`] |
+//! | monitor an informer | [`Informer::status`], [`Informer::reports`], [`NotSynced`], [`metrics`] |
 
 mod change;
 mod changes;
 mod choices;
+mod confirm;
+mod deleted;
+mod discovery;
 mod error;
 mod exchange;
+mod existence;
 mod factory;
 mod feed;
 mod handler;
 mod index;
 mod informer;
+mod item;
+pub mod kube;
 mod lister;
 pub mod metrics;
+mod object_ref;
+mod reach;
 mod reports;
 mod resource;
 mod runtime;
 mod saving;
+mod selection;
 mod server;
 mod shared;
 mod snapshot;
@@ -77,33 +94,48 @@ mod subscribe;
 mod sync;
 mod transform;
 pub mod transport;
+mod undecodable;
 
-pub use change::{Change, Deleted, Previous};
+pub use change::{Change, Previous};
 pub use changes::Changes;
 pub use choices::{EncodingChoice, FirstListChoice, Http2, HttpVersion, Layout, StreamingListChoice};
+pub use deleted::{DeleteReason, Deleted};
+pub use discovery::{Catalog, DiscoveryError};
 pub use error::{Error, error_chain};
+pub use existence::{ConfirmError, Existence};
 pub use factory::{FactoryBuilder, SharedInformerFactory};
 pub use handler::{Handler, Registration};
 pub use index::{Index, Key};
 pub use informer::Informer;
+pub use item::{Item, Items};
+pub use kube::FromObject;
 pub use lister::Lister;
+pub use object_ref::ObjectRef;
+pub use reach::NotReached;
 pub use reports::Reports;
 pub use resource::ResourceType;
 pub use saving::{LoadError, LoadedCache, SaveError, SavedCache};
-pub use shared::Quarantined;
+pub use selection::Selection;
 pub use snapshot::Snapshot;
 pub use subscribe::Subscribe;
 pub use sync::{Missing, NotSynced};
 pub use transform::{Keep, Transform};
 
 pub use informer_core::backoff::BackoffConfig;
+pub use informer_core::engine::Quarantined;
 pub use informer_core::mailbox::WhenFull;
 pub use informer_core::reflector::{Cause, Report, Status};
 pub use informer_core::wire::ApiStatus;
 pub use informer_core::{
-    DecodeError, Encoding, InvalidKey, InvalidSelector, Labels, Object, ObjectKey, PackedStorage,
-    PlainStorage, ResourceVersion, Selector, Source, Storage, StorageError, Stored, StoredBytes, Uid, View,
+    DecodeError, Encoding, FieldSelector, InvalidKey, InvalidSelector, Labels, Object, ObjectKey, Operator,
+    PackedStorage, PlainStorage, Requirement, ResourceVersion, Selector, Source, Storage, StorageError,
+    Stored, StoredBytes, Uid, View,
 };
+
+/// Crates whose types are part of this one's API, in the versions that it uses. [`kube`] has kube's.
+pub mod crates {
+    pub use {bytes, futures_core, http, serde_json, tokio_util};
+}
 
 /// The README's example compiles.
 #[cfg(doctest)]

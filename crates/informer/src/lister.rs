@@ -1,11 +1,13 @@
-//! Reading the cache.
+//! Reads the cache.
 
+use std::fmt;
 use std::sync::Arc;
 
-use informer_core::{DecodeError, InvalidKey, Object, ObjectKey, Selector, View};
+use informer_core::{DecodeError, Object, ObjectKey, Selector, View};
 
 use crate::Error;
 use crate::informer::Informer;
+use crate::item::{Decoder, Item};
 use crate::snapshot::Snapshot;
 
 /// Reads an informer's cache, in all namespaces or in one.
@@ -13,13 +15,21 @@ use crate::snapshot::Snapshot;
 /// ```no_run
 /// # fn example(pods: informer::Informer<k8s_openapi::api::core::v1::Pod>) -> Result<(), informer::Error> {
 /// let lister = pods.lister();
-/// let cart = lister.get("shop/cart")?;
-/// let web = lister.namespace("shop").labels("app=web,tier!=cache")?.list()?;
-/// let ready = lister.filter(|pod| pod.status.as_ref().is_some_and(|status| status.phase.as_deref() == Some("Running")))?;
-/// # let _ = (cart, web, ready);
+/// if let Some(cart) = lister.get("shop/cart")? {
+///     println!("{} has uid {}", cart.key(), cart.uid());
+/// }
+/// let web = lister.namespace("shop").labels("app=web,tier!=cache")?.list();
+/// let pinned = lister.filter(|pod| pod.spec.as_ref().is_some_and(|spec| spec.node_selector.is_some()));
+/// # let _ = (web, pinned);
 /// # Ok(())
 /// # }
 /// ```
+///
+/// # Objects that do not decode
+///
+/// An object may not fit the type `T`. Lists leave it out and report it ([`Report::Undecodable`](crate::Report::Undecodable)),
+/// so that one bad object does not stop a consumer; [`Lister::try_list`] is the strict form. [`Lister::get`] returns an
+/// error: a controller that took such an object for a missing one would clean up after a live object.
 pub struct Lister<T> {
     informer: Informer<T>,
     namespace: Option<Arc<str>>,
@@ -37,13 +47,13 @@ impl<T: View> Lister<T> {
         Self { namespace: Some(namespace.into()), ..self.clone() }
     }
 
-    /// Only objects with matching labels; a selector as kubectl takes it.
+    /// Only objects with matching labels; the selector has kubectl's syntax.
     ///
     /// # Errors
     ///
     /// When the selector is malformed.
     pub fn labels(&self, selector: &str) -> Result<Self, Error> {
-        let parsed = selector.parse().map_err(|error| Error::invalid("a label selector", selector, error))?;
+        let parsed = selector.parse().map_err(|error| Error::invalid("label selector", selector, error))?;
         Ok(self.selector(parsed))
     }
 
@@ -53,78 +63,68 @@ impl<T: View> Lister<T> {
         Self { selector, ..self.clone() }
     }
 
-    /// One object, by `namespace/name` or `name`; within a namespace by its name. O(1).
+    /// The object of a key, or `None` if the cache has none that this lister selects. O(1).
+    ///
+    /// The key is `namespace/name`, or `name` for cluster-wide objects and on a lister of one [`namespace`](Lister::namespace).
+    /// It may be an [`ObjectKey`] too.
+    ///
+    /// ```no_run
+    /// # fn example(pods: informer::Informer<k8s_openapi::api::core::v1::Pod>) -> Result<(), informer::DecodeError> {
+    /// match pods.lister().namespace("shop").get("cart")? {
+    ///     Some(pod) => println!("{} is at {}", pod.key(), pod.resource_version()),
+    ///     None => println!("no such pod"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// When there is none ([`Error::is_not_found`]), or it cannot be read as a `T` ([`Error::is_decode`]).
-    pub fn get(&self, key: &str) -> Result<Arc<T>, Error> {
-        let Some(namespace) = &self.namespace else {
-            return match self.find(key) {
-                Some(found) => Ok(found?),
-                // A text that the cache has is a key for sure: only what was not found has to be looked at.
-                None => Err(self.missing(key, key.parse())),
-            };
-        };
-        let full = ObjectKey::new(Some(namespace), key);
-        match full.as_ref().ok().and_then(|key| self.find(key.as_str())) {
-            Some(found) => Ok(found?),
-            None => Err(self.missing(key, full)),
+    /// When the object exists and does not decode as a `T`.
+    pub fn get(&self, key: impl AsRef<str>) -> Result<Option<Item<T>>, DecodeError> {
+        let key = key.as_ref();
+        match &self.namespace {
+            None => self.find(key),
+            // A text that cannot be a name is nobody's.
+            Some(namespace) => match ObjectKey::new(Some(namespace), key) {
+                Ok(key) => self.find(key.as_str()),
+                Err(_) => Ok(None),
+            },
         }
     }
 
-    fn find(&self, key: &str) -> Option<Result<Arc<T>, DecodeError>> {
-        let view =
-            |object: &Arc<Object>| self.selector.matches(object.labels()).then(|| self.informer.view(object));
-        self.informer.core().cache.with(key, view)?
+    fn find(&self, key: &str) -> Result<Option<Item<T>>, DecodeError> {
+        let item =
+            |object: &Arc<Object>| self.selector.matches(object.labels()).then(|| self.informer.item(object));
+        self.informer.core().cache.with(key, item).flatten().transpose()
     }
 
-    #[cold]
-    fn missing(&self, asked: &str, key: Result<ObjectKey, InvalidKey>) -> Error {
-        match key {
-            Ok(key) => Error::not_in_cache(self.informer.resource(), &key),
-            Err(error) => Error::invalid("a key", asked, error),
-        }
+    /// All objects that match, of one moment, in no order. O(matching objects).
+    ///
+    /// Objects that do not decode as a `T` are left out and reported.
+    pub fn list(&self) -> Vec<Item<T>> {
+        self.informer.snapshot().select(self.namespace.as_deref(), &self.selector).collect()
     }
 
-    /// All objects that match, in no order, of one moment. O(matching objects).
+    /// All objects that match, or the first error: the strict form of [`Lister::list`].
     ///
     /// # Errors
     ///
-    /// When one of them cannot be read as a `T` ([`Error::is_decode`]); [`Lister::list_readable`] goes on without it.
-    pub fn list(&self) -> Result<Vec<Arc<T>>, Error> {
-        let snapshot = self.informer.snapshot();
-        let list: Result<Vec<_>, DecodeError> =
-            snapshot.select(self.namespace.as_deref(), &self.selector).collect();
-        Ok(list?)
-    }
-
-    /// All objects that match and can be read, and the errors of those that cannot.
-    pub fn list_readable(&self) -> (Vec<Arc<T>>, Vec<DecodeError>) {
-        let snapshot = self.informer.snapshot();
-        let mut readable = Vec::new();
-        let mut unreadable = Vec::new();
-        for object in snapshot.select(self.namespace.as_deref(), &self.selector) {
-            match object {
-                Ok(object) => readable.push(object),
-                Err(error) => unreadable.push(error),
-            }
-        }
-        (readable, unreadable)
+    /// When one of them does not decode as a `T`.
+    pub fn try_list(&self) -> Result<Vec<Item<T>>, DecodeError> {
+        self.informer.snapshot().select(self.namespace.as_deref(), &self.selector).strict().collect()
     }
 
     /// All objects that match and for which `predicate` is true. Decodes every matching object: an index is cheaper.
     ///
-    /// # Errors
-    ///
-    /// As [`Lister::list`].
-    pub fn filter(&self, mut predicate: impl FnMut(&T) -> bool) -> Result<Vec<Arc<T>>, Error> {
-        let mut list = self.list()?;
-        list.retain(|object| predicate(object));
-        Ok(list)
+    /// Objects that do not decode as a `T` are left out and reported.
+    pub fn filter(&self, mut predicate: impl FnMut(&Item<T>) -> bool) -> Vec<Item<T>> {
+        let mut list = self.list();
+        list.retain(|item| predicate(item));
+        list
     }
 
-    /// The cache as it is now: for pages, and for several looks at one state.
+    /// The cache as it is now: for pages, and for several reads of one state.
     pub fn snapshot(&self) -> Snapshot<T> {
         self.informer.snapshot()
     }
@@ -137,5 +137,15 @@ impl<T> Clone for Lister<T> {
             namespace: self.namespace.clone(),
             selector: self.selector.clone(),
         }
+    }
+}
+
+impl<T> fmt::Debug for Lister<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lister")
+            .field("informer", &self.informer)
+            .field("namespace", &self.namespace)
+            .field("selector", &self.selector)
+            .finish()
     }
 }

@@ -1,9 +1,9 @@
-//! What informers hold and have done, in numbers (contract M1).
+//! Metrics of informers (contract M1).
 //!
-//! A snapshot is taken on demand, of the informers that live at that moment: an informer that is gone is in none, and
-//! nothing has to be unregistered. On the way of the data there are relaxed counters only.
+//! A snapshot is taken on demand, of the informers that exist at that moment: nothing needs to be unregistered. On the
+//! data path there are only relaxed counters.
 //!
-//! What is called how, and in which unit: `docs/METRICS.md`.
+//! Names and units: `docs/METRICS.md`.
 
 mod counters;
 mod exposition;
@@ -13,16 +13,18 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use informer_core::ResourceVersion;
 use informer_core::reflector::Status;
+use informer_core::{ResourceVersion, Time};
 
-use crate::resource::{ResourceType, Selection};
+use crate::resource::ResourceType;
+use crate::selection::Selection;
 use crate::shared::{Content, Core, Shared};
 
-pub(crate) use counters::{CallMeter, Counters, Freshness};
+pub(crate) use counters::{CallMeter, Counters};
 pub use exposition::Format;
+pub use informer_core::engine::{EventCounts, RequestCounts};
 
-/// The numbers of one informer at one moment. Counts begin with the informer.
+/// The metrics of one informer at one moment. Counts begin with the informer.
 ///
 /// ```no_run
 /// # fn example(pods: informer::Informer<k8s_openapi::api::core::v1::Pod>) {
@@ -36,19 +38,19 @@ pub use exposition::Format;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct InformerMetrics {
-    /// What tells it from others in a monitoring system: names and values of labels, no two informers of a [`FactoryMetrics`]
-    /// with the same. Never an object's name.
+    /// The labels that distinguish it in a monitoring system: names and values. No two informers of a
+    /// [`FactoryMetrics`] have the same. Never an object's name.
     pub labels: Vec<(String, String)>,
-    /// Of what.
+    /// The resource.
     pub resource: ResourceType,
-    /// Where it stands.
+    /// The status.
     pub status: Status,
-    /// Whether the first content is in the cache.
+    /// Whether the initial list is in the cache.
     pub is_synced: bool,
     /// The version that the cache reflects.
     pub resource_version: ResourceVersion,
-    /// How long ago the cache was last brought up to date, by an event, a bookmark or a list; of several namespaces, the
-    /// one where that is longest. `None` before the first time.
+    /// The age of the last update of the cache, by an event, a bookmark or a list; of several namespaces, the highest.
+    /// `None` before the first.
     pub last_update_age: Option<Duration>,
     /// Objects in the cache.
     pub objects: usize,
@@ -56,77 +58,45 @@ pub struct InformerMetrics {
     pub held_bytes: usize,
     /// Requests that were sent.
     pub requests: RequestCounts,
-    /// Lists after the first, streaming ones included, by what made them necessary ([`Cause::name`](crate::Cause::name)).
+    /// Re-lists, streaming ones included, by cause ([`Cause::name`](crate::Cause::name)).
     pub relists: BTreeMap<&'static str, u64>,
     /// Events of watches, those of streaming lists included.
     pub events: EventCounts,
     /// Items of lists, unchanged ones included.
     pub list_items: u64,
-    /// Objects and events that could not be read.
+    /// Undecodable objects and events.
     pub unreadable: u64,
-    /// How often it was saved in the directory of [`FactoryBuilder::saved_in`](crate::FactoryBuilder::saved_in).
+    /// Saves of the cache in the directory of [`FactoryBuilder::saved_in`](crate::FactoryBuilder::saved_in).
     pub saves: u64,
-    /// How often that failed.
+    /// Failed saves.
     pub failed_saves: u64,
-    /// Objects whose newest version is one of these ([`Informer::quarantined`](crate::Informer::quarantined)).
+    /// Objects whose newest version is undecodable ([`Informer::quarantined`](crate::Informer::quarantined)).
     pub quarantined: usize,
     /// Bytes of responses, as they came over the wire.
     pub received_bytes: u64,
-    /// Time spent in turning bytes into objects.
+    /// Time spent turning bytes into objects.
     pub decode_time: Duration,
-    /// Those who are told of changes.
+    /// The metrics of each handler and stream.
     pub handlers: Vec<HandlerMetrics>,
 }
 
-/// Requests by what they were for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct RequestCounts {
-    /// Lists, each counted with its first page.
-    pub lists: u64,
-    /// Further pages of lists.
-    pub pages: u64,
-    /// Streaming lists.
-    pub streaming_lists: u64,
-    /// Watches.
-    pub watches: u64,
-    /// Lists of one item, to learn how new the server's state is after a watch fell silent.
-    pub probes: u64,
-}
-
-/// Events of watches by type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct EventCounts {
-    /// `ADDED`.
-    pub added: u64,
-    /// `MODIFIED`.
-    pub modified: u64,
-    /// `DELETED`.
-    pub deleted: u64,
-    /// `BOOKMARK`.
-    pub bookmarks: u64,
-    /// `ERROR`.
-    pub errors: u64,
-}
-
-/// The numbers of one handler, or of one stream of changes: that has no calls, so of these only the backlog counts.
+/// The metrics of one handler, or of one stream of changes: a stream has no calls, only a backlog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HandlerMetrics {
-    /// As given by [`Subscribe::named`](crate::Subscribe::named), else a number: the lowest one that was free.
+    /// The name from [`Subscribe::named`](crate::Subscribe::named), else a number: the lowest free one.
     pub name: String,
-    /// Changes that wait.
+    /// Pending changes.
     pub backlog: usize,
     /// Calls that have ended.
     pub calls: u64,
-    /// How long they took together, with what they awaited.
+    /// The duration of these calls together, with what they awaited.
     pub call_time: Duration,
-    /// How long the call under way has taken.
+    /// How long the running call has taken.
     pub call_under_way: Option<Duration>,
 }
 
-/// The numbers of all informers of a factory of which somebody has a handle.
+/// The metrics of all informers of a factory that have a handle.
 ///
 /// ```no_run
 /// # fn example(factory: informer::SharedInformerFactory) {
@@ -143,11 +113,11 @@ pub struct FactoryMetrics {
 }
 
 impl FactoryMetrics {
-    /// With one more label on everything, in front: where a program has several factories, it tells them apart.
+    /// Puts one more label in front of all others, to distinguish several factories of a program.
     ///
-    /// A name that labels cannot have is made one: what is no ASCII letter, digit or `_` becomes a `_`, one is put before
-    /// a digit in front, of several `_` in front one is left, and where nothing else is the name is `label`. A name that is taken, by a label of ours or an
-    /// earlier one, gets a `_` behind. [`InformerMetrics::labels`] has what came of it.
+    /// Invalid label names are sanitized: a character other than an ASCII letter, digit or `_` becomes `_`, a leading
+    /// digit gets a `_` before it, leading `_`s are reduced to one, and an empty name becomes `label`. A name that is
+    /// taken gets a `_` appended. [`InformerMetrics::labels`] has the result.
     ///
     /// ```no_run
     /// # fn example(east: informer::SharedInformerFactory, west: informer::SharedInformerFactory) {
@@ -166,8 +136,8 @@ impl FactoryMetrics {
         self
     }
 
-    /// These and others. One of the others with labels that are here already, as where nothing was
-    /// [`labelled`](Self::labelled), gets another number as its label `informer`: the lowest that is free.
+    /// Joins these and others. If one of the others has labels that exist here already, for want of
+    /// [`labelled`](Self::labelled), its label `informer` gets another number: the lowest free one.
     #[must_use]
     pub fn and(mut self, others: Self) -> Self {
         self.informers.extend(others.informers);
@@ -185,14 +155,14 @@ impl FactoryMetrics {
 
 impl InformerMetrics {
     pub(crate) fn of(core: &Core) -> Self {
-        let counters = &core.counters;
+        let (counters, now) = (&core.counters, Time::from_start(core.started().elapsed()));
         Self {
             labels: labels(core),
             resource: core.resource.clone(),
             status: core.progress.status().borrow().clone(),
             is_synced: core.progress.is_synced(),
             resource_version: core.cache.resource_version(),
-            last_update_age: counters.last_update_age(),
+            last_update_age: counters.last_update_age(now),
             objects: core.cache.len(),
             held_bytes: core.held_bytes(),
             requests: counters.requests(),
@@ -205,7 +175,7 @@ impl InformerMetrics {
             quarantined: core.quarantine.len(),
             received_bytes: counters.received_bytes.get(),
             decode_time: Duration::from_nanos(counters.decode_nanos.get()),
-            handlers: core.fanout.metrics(),
+            handlers: core.handlers(),
         }
     }
 }
@@ -218,28 +188,25 @@ fn labels(core: &Core) -> Vec<(String, String)> {
         ("version", &core.resource.version),
         ("resource", &core.resource.plural),
         ("namespace", namespace(selection)),
-        ("selector", yes_or_no(has_selector(selection))),
-        ("metadata_only", yes_or_no(core.setup().content == Content::Metadata)),
+        ("selector", yes_or_no(selection.has_selector())),
+        ("metadata_only", yes_or_no(core.chosen().content == Content::Metadata)),
         ("informer", &core.number.to_string()),
     ];
     labels.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
 }
 
-fn has_selector(selection: &Selection) -> bool {
-    !selection.labels.is_empty() || !selection.fields.is_empty()
-}
-
-/// One name at most: a list of them would be a label without a bound.
+/// One name at most: a list of names would be a label without a bound.
 fn namespace(selection: &Selection) -> &str {
-    match selection.namespaces.as_slice() {
-        [] => "all",
-        [one] => one,
-        _ => "several",
+    match selection.namespaces() {
+        None => "all",
+        Some([]) => "none",
+        Some([one]) => one,
+        Some(_) => "several",
     }
 }
 
-/// A number for a new informer that tells it from those whose other labels are the same: the lowest that is free, so
-/// that the numbers stay as few as the informers.
+/// A number that distinguishes a new informer from those with equal labels: the lowest free one, so that the numbers
+/// stay as few as the informers.
 pub(crate) fn free_number(
     resource: &ResourceType,
     selection: &Selection,
@@ -249,7 +216,7 @@ pub(crate) fn free_number(
         (&core.resource.group, &core.resource.version, &core.resource.plural)
             == (&resource.group, &resource.version, &resource.plural)
             && namespace(&core.selection) == namespace(selection)
-            && has_selector(&core.selection) == has_selector(selection)
+            && core.selection.has_selector() == selection.has_selector()
     };
     lowest_free(living.filter(|other| same_labels(other.core())).map(|other| other.core().number))
 }

@@ -1,4 +1,4 @@
-//! What happens to an informer, as a stream.
+//! The reports of an informer, as a stream.
 
 use std::fmt;
 use std::pin::Pin;
@@ -12,9 +12,10 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::task::coop::unconstrained;
 use tokio_util::sync::ReusableBoxFuture;
 
-/// What went wrong or is noteworthy, from when it was asked for on: a stream that ends when the informer stops.
+/// A stream of reports, from its creation on: failures and other noteworthy events. It ends when the informer stops.
 ///
-/// It holds nobody up: whoever is 256 reports behind misses the oldest, and [`Reports::missed`] says how many.
+/// It causes no back-pressure: a reader that is 256 reports behind misses the oldest, and [`Reports::missed`] counts
+/// them.
 ///
 /// ```no_run
 /// # use futures_util::StreamExt;
@@ -47,12 +48,12 @@ impl Reports {
         self.next().await
     }
 
-    /// The next report, if there is one already.
+    /// The next report, if one is pending.
     pub fn try_recv(&mut self) -> Option<Report> {
         unconstrained(self.next()).now_or_never().flatten()
     }
 
-    /// How many reports were missed so far, for want of being looked at.
+    /// The number of reports that this reader missed because it was too slow.
     pub fn missed(&self) -> u64 {
         self.missed
     }

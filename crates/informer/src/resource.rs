@@ -1,9 +1,8 @@
-//! Which objects: a resource of the API, and the part of it that is looked at.
+//! A resource of the API.
 
 use std::fmt;
 
-use kube_core::Resource;
-use kube_core::discovery::ApiResource;
+use informer_core::ObjectKey;
 
 /// A resource of a Kubernetes API, as its requests and objects name it.
 ///
@@ -30,33 +29,23 @@ pub struct ResourceType {
 }
 
 impl ResourceType {
-    /// The resource that a type stands for.
-    pub fn of<T>() -> Self
-    where
-        T: Resource<DynamicType = (), Scope: 'static>,
-    {
-        let cluster = std::any::TypeId::of::<k8s_cluster_scope::Scope>();
-        Self {
-            group: T::group(&()).into_owned(),
-            version: T::version(&()).into_owned(),
-            plural: T::plural(&()).into_owned(),
-            kind: T::kind(&()).into_owned(),
-            namespaced: std::any::TypeId::of::<T::Scope>() != cluster,
+    /// `plural.group`, or `plural` in the core group: how `kubectl api-resources -o name` lists it.
+    ///
+    /// ```
+    /// use informer::ResourceType;
+    /// use k8s_openapi::api::{apps::v1::Deployment, core::v1::Pod};
+    ///
+    /// assert_eq!(ResourceType::of::<Deployment>().qualified_name(), "deployments.apps");
+    /// assert_eq!(ResourceType::of::<Pod>().qualified_name(), "pods");
+    /// ```
+    pub fn qualified_name(&self) -> String {
+        match self.group.as_str() {
+            "" => self.plural.clone(),
+            group => format!("{}.{group}", self.plural),
         }
     }
 
-    /// A resource as discovery tells of it.
-    pub fn discovered(resource: &ApiResource, namespaced: bool) -> Self {
-        Self {
-            group: resource.group.clone(),
-            version: resource.version.clone(),
-            plural: resource.plural.clone(),
-            kind: resource.kind.clone(),
-            namespaced,
-        }
-    }
-
-    /// `group/version`, or `version` in the core group, as objects say it.
+    /// `group/version`, or `version` in the core group, as in objects.
     pub fn api_version(&self) -> String {
         match self.group.as_str() {
             "" => self.version.clone(),
@@ -80,18 +69,21 @@ impl ResourceType {
     }
 }
 
-/// A name as one segment of a path: it cannot leave it, whatever a configuration holds.
+impl ResourceType {
+    /// The path of one object.
+    pub(crate) fn object_path(&self, key: &ObjectKey) -> String {
+        let scope = key.namespace().map_or(Scope::All, |namespace| Scope::Namespace(namespace.into()));
+        format!("{}/{}", self.path(&scope), segment(key.name()))
+    }
+}
+
+/// A name as one path segment: it cannot leave the segment, whatever a configuration contains.
 fn segment(name: &str) -> String {
     form_urlencoded::byte_serialize(name.as_bytes()).collect()
 }
 
-/// The scope that typed cluster-wide resources have.
-mod k8s_cluster_scope {
-    pub(super) type Scope = kube_core::ClusterResourceScope;
-}
-
 impl fmt::Display for ResourceType {
-    /// `plural.version.group`, as kubectl takes it.
+    /// `plural.version.group`, kubectl's syntax.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.group.as_str() {
             "" => write!(f, "{}.{}", self.plural, self.version),
@@ -102,46 +94,3 @@ impl fmt::Display for ResourceType {
 
 /// Where objects are looked at.
 pub(crate) use informer_core::Scope;
-
-/// Which part of a resource is looked at: the namespaces and what the server filters by.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub(crate) struct Selection {
-    /// All namespaces when empty. Sorted, without duplicates.
-    pub(crate) namespaces: Vec<String>,
-    pub(crate) labels: String,
-    pub(crate) fields: String,
-}
-
-impl Selection {
-    /// The same for a resource: one without namespaces is in none.
-    pub(crate) fn of(&self, resource: &ResourceType) -> Self {
-        let mut selection = self.clone();
-        if !resource.namespaced {
-            selection.namespaces.clear();
-        }
-        selection
-    }
-
-    pub(crate) fn scopes(&self) -> Vec<Scope> {
-        if self.namespaces.is_empty() {
-            return vec![Scope::All];
-        }
-        self.namespaces.iter().map(|namespace| Scope::Namespace(namespace.as_str().into())).collect()
-    }
-}
-
-impl fmt::Display for Selection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.namespaces.as_slice() {
-            [] => write!(f, "all namespaces")?,
-            [one] => write!(f, "namespace {one}")?,
-            several => write!(f, "namespaces {}", several.join(", "))?,
-        }
-        for (name, selector) in [("labels", &self.labels), ("fields", &self.fields)] {
-            if !selector.is_empty() {
-                write!(f, ", {name} {selector}")?;
-            }
-        }
-        Ok(())
-    }
-}

@@ -9,6 +9,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
+use tokio_util::task::AbortOnDropHandle;
 
 /// A place to spawn tasks.
 #[derive(Clone)]
@@ -46,6 +47,15 @@ impl Runtime {
 
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.handle.spawn(task);
+    }
+
+    /// Runs `work` on this runtime. `None` if it panicked, or the runtime ended. Dropping the future cancels it.
+    pub(crate) fn run<R: Send + 'static>(
+        &self,
+        work: impl Future<Output = R> + Send + 'static,
+    ) -> BoxFuture<'static, Option<R>> {
+        let task = AbortOnDropHandle::new(self.handle.spawn(work));
+        Box::pin(async move { task.await.ok() })
     }
 
     /// Runs `work`, which blocks, on a thread for such. `None` if it panicked, or the runtime ended. It goes on when the

@@ -1,4 +1,4 @@
-//! Saving a cache and beginning with it, so that a restart has no blind spot (design D10, contract P).
+//! Saves a cache and starts from it, so that a restart has no blind spot (design D10, contract P).
 
 mod error;
 mod keeper;
@@ -18,6 +18,7 @@ use informer_core::{Checkpoint, Storage, View};
 use crate::informer::Informer;
 use crate::resource::ResourceType;
 use crate::runtime::Runtime;
+use crate::selection::Selection;
 
 pub(crate) use error::Unnamed;
 pub use error::{LoadError, SaveError};
@@ -30,6 +31,8 @@ pub(crate) struct Saving {
     pub(crate) directory: PathBuf,
     /// Zero: at the stop only.
     pub(crate) period: Duration,
+    /// Whether Secrets are saved, too.
+    pub(crate) secrets: bool,
 }
 
 /// What a saved cache is of.
@@ -60,8 +63,8 @@ impl<T: View> Informer<T> {
     /// The file is replaced in one step: whenever the process or the machine ends, the old one is there, or the new one.
     /// Nobody waits for this: it works on a snapshot, on a thread for blocking work.
     ///
-    /// **The file has the objects as they are in the cache, Secrets included, unencrypted.** On Unix its owner alone may
-    /// read it (mode 0600).
+    /// **The file has the objects as they are in the cache, unencrypted: Secrets too, where this is an informer of Secrets.** On
+    /// Unix only its owner may read it (mode 0600).
     ///
     /// ```no_run
     /// # async fn example(factory: informer::SharedInformerFactory) -> Result<(), Box<dyn std::error::Error>> {
@@ -92,7 +95,8 @@ impl<T: View> Informer<T> {
     /// Safe: the file is written all the same, only the waiting ends.
     pub async fn save(&self, path: impl AsRef<Path>) -> Result<SavedCache, SaveError> {
         let core = self.core();
-        let (description, checkpoint) = (core.description()?, core.checkpoint());
+        let description = core.description()?;
+        let checkpoint = core.checkpoint().await.ok_or_else(SaveError::given_up)?;
         write(core.runtime(), path.as_ref().to_owned(), description, checkpoint).await
     }
 
@@ -101,7 +105,7 @@ impl<T: View> Informer<T> {
     /// Its objects can be read at once, and are told as the first content. Nobody knows yet how old they are, so the
     /// informer is not synced before a server has said that it has come as far and goes on from there. What has happened
     /// since the save is then told as live changes. Where the server does not remember that far back, it is found out by a
-    /// list, and told as part of the first content, deletions included ([`Deleted::Missed`](crate::Deleted::Missed)).
+    /// list, and told as part of the first content, deletions included ([`DeleteReason::Missed`](crate::DeleteReason::Missed)).
     ///
     /// Namespaces that the file lacks are listed as usual, those that are not looked at any more are left out.
     ///
@@ -129,10 +133,17 @@ impl<T: View> Informer<T> {
 }
 
 impl Saving {
+    /// Whether this resource is saved. The metadata of Secrets is none of them, but it often repeats what is in them: `kubectl
+    /// apply` notes the whole object in an annotation.
+    fn takes(&self, resource: &ResourceType) -> bool {
+        self.secrets || (resource.group.as_str(), resource.plural.as_str()) != ("", "secrets")
+    }
+
     /// The file of one informer: named after its resource, and told from others by all that it is of, and where.
-    fn file(&self, resource: &ResourceType, namespaces: &[String], description: &Description) -> PathBuf {
+    fn file(&self, resource: &ResourceType, selection: &Selection, description: &Description) -> PathBuf {
         let mut sum = crc32fast::Hasher::new();
-        let texts = description.iter().map(|(_, text)| text).chain(namespaces);
+        let namespaces = selection.namespaces().map(|namespaces| namespaces.join(","));
+        let texts = description.iter().map(|(_, text)| text).chain(&namespaces);
         for text in texts {
             sum.update(text.as_bytes());
             sum.update(&[0]);

@@ -1,5 +1,9 @@
-//! The server behind a factory: how to reach it and what is known of it.
+//! The server behind a factory: how to reach it and what is known about it.
 
+mod recovery;
+mod schemas;
+#[cfg(test)]
+mod tests;
 mod version;
 
 use std::collections::HashMap;
@@ -9,37 +13,53 @@ use std::time::Duration;
 
 use informer_core::reflector::{FirstList, ReflectorConfig, StreamingList};
 use informer_core::wire::ApiStatus;
-use tokio::time::Instant;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout};
 
 use crate::resource::ResourceType;
 use crate::shared::{Settings, lock};
 use crate::transport::Transport;
 use crate::{FirstListChoice, StreamingListChoice};
+use recovery::{Probe, Recovery};
+use schemas::KnownSchemas;
 use version::{KnownRelease, Release, Version};
+
+pub(crate) use recovery::Link;
 
 pub(crate) struct Server {
     transport: Arc<dyn Transport>,
-    /// What tells it from others.
+    /// The name that identifies it.
     name: Option<String>,
     release: KnownRelease,
-    /// Streaming lists that were refused: when, and with which words.
+    schemas: KnownSchemas,
+    recovery: Recovery,
+    /// Refused streaming lists: when, and with which status.
     refused: Mutex<HashMap<ApiGroup, (Instant, ApiStatus)>>,
 }
 
-/// A group and a version. Each is served by one server: the apiserver itself, or one that it aggregates.
+/// A group and a version. One server handles each: the apiserver itself, or one that it aggregates.
 type ApiGroup = (String, String);
 
-/// From here on, consistent lists are answered from the server's cache (KEP-2340, KEP-4988).
+/// From this release on, the server answers consistent lists from its cache (KEP-2340, KEP-4988).
 const CONSISTENT_LIST_FROM_CACHE: Version = Version { major: 1, minor: 34 };
-/// Whatever newer ones have added is not read from protobuf.
+/// Fields that newer releases add are not decoded from protobuf.
 const KNOWN_MESSAGES: Version =
     Version { major: informer_protobuf::KUBERNETES.0, minor: informer_protobuf::KUBERNETES.1 };
-/// Whoever gives a question up sooner does so for other reasons than that there is no answer.
+/// A server that takes longer to answer a probe is tried by one informer at a time.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+/// A caller that gives up sooner does so for reasons other than a missing answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Server {
     pub(crate) fn new(transport: Arc<dyn Transport>, name: Option<String>) -> Self {
-        Self { transport, name, release: KnownRelease::default(), refused: Mutex::default() }
+        Self {
+            transport,
+            name,
+            release: KnownRelease::default(),
+            schemas: KnownSchemas::default(),
+            recovery: Recovery::new(seed()),
+            refused: Mutex::default(),
+        }
     }
 
     pub(crate) fn transport(&self) -> &Arc<dyn Transport> {
@@ -50,42 +70,44 @@ impl Server {
         self.name.as_deref()
     }
 
-    /// The settings, with what depends on the server decided.
-    pub(crate) async fn reflector_config(&self, settings: &Settings) -> ReflectorConfig {
+    /// The settings, with what depends on the server decided. `asks`: there is something to list at once, so that it is
+    /// worth a question which release the server is.
+    pub(crate) async fn reflector_config(&self, settings: &Settings, asks: bool) -> ReflectorConfig {
         let first_list = match settings.first_list {
             FirstListChoice::Consistent => FirstList::Consistent,
             FirstListChoice::Any => FirstList::Any,
-            FirstListChoice::ByServer => match self.release(settings.reflector.response_timeout).await {
+            FirstListChoice::Auto if !asks => FirstList::Consistent,
+            FirstListChoice::Auto => match self.release(settings.reflector.response_timeout).await {
                 Release::Said(version) if version < CONSISTENT_LIST_FROM_CACHE => FirstList::Any,
-                // Not knowing, rather a dear list than an old one.
+                // Without knowledge, an expensive list is better than an old one.
                 _ => FirstList::Consistent,
             },
         };
         let streaming_list = match settings.streaming_list {
-            // As JSON it costs the server twice the CPU of a LIST (docs/DESIGN.md, D3a).
-            StreamingListChoice::WhereItPays | StreamingListChoice::Never => StreamingList::Never,
+            // In JSON it costs the server twice the CPU of a LIST, in protobuf it was no faster (docs/DESIGN.md, D3a).
+            StreamingListChoice::Auto | StreamingListChoice::Never => StreamingList::Never,
             StreamingListChoice::Always => StreamingList::Preferred,
         };
         ReflectorConfig { first_list, streaming_list, ..settings.reflector.clone() }
     }
 
-    /// Whether its objects may have fields that are not read from protobuf, as far as it lets anybody know; where that cannot
-    /// be known yet, they may. Asks the server, ten seconds at most; who asks gives up at `limit` if not sooner.
+    /// Whether its objects may have fields that protobuf decoding would lose; `true` while the version is unknown. Asks
+    /// the server, ten seconds at most; the caller gives up at `limit` if not sooner.
     pub(crate) async fn may_be_newer_than_protobuf(&self, limit: Duration) -> bool {
         match self.release(limit).await {
             Release::Said(version) => version > KNOWN_MESSAGES,
             Release::Unsaid => false,
-            // Rather dear objects than poor ones.
+            // Expensive objects are better than incomplete ones.
             Release::Unanswered => true,
         }
     }
 
-    /// A streaming list was refused: the others need not ask.
+    /// The server refused a streaming list: other informers need not ask.
     pub(crate) fn streaming_list_refused(&self, resource: &ResourceType, status: ApiStatus) {
         lock(&self.refused).insert(api_group(resource), (Instant::now(), status));
     }
 
-    /// What the server would say to a streaming list, if it refused one within `time`.
+    /// The server's refusal of a streaming list, if it refused one within `time`.
     pub(crate) fn refuses_streaming_list(
         &self,
         resource: &ResourceType,
@@ -96,14 +118,55 @@ impl Server {
         (at.elapsed() < time).then(|| status.clone())
     }
 
+    /// A reflector's way to the server: it notes outages, and gets over them together with the others.
+    pub(crate) fn link(self: &Arc<Self>) -> Link {
+        Link::new(self.clone())
+    }
+
+    /// Counts the changes of the server's version. A new value means that the server was upgraded or rolled back, so that
+    /// unchanged objects may read differently (L14). The server is asked when a watch or a list begins, and after an outage.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the engine is to list again when it changes"))]
+    pub(crate) fn version_changes(&self) -> watch::Receiver<u64> {
+        self.release.changes()
+    }
+
+    /// Asks which schemas the server has, unless that was done within a minute. Whether one has changed. To be called when a
+    /// watch has begun: a server ends the watches of a definition that changes.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the engine is to ask, and to list again"))]
+    pub(crate) async fn ask_for_schemas(&self) -> bool {
+        self.schemas.ask(&*self.transport).await
+    }
+
+    /// How often the schema of a resource's group and version has changed. As with the version, a new value means that unchanged
+    /// objects may read differently (L14).
+    #[cfg_attr(not(test), expect(dead_code, reason = "see `ask_for_schemas`"))]
+    pub(crate) fn schema_changes(&self, resource: &ResourceType) -> u64 {
+        self.schemas.changes(&resource.group, &resource.version)
+    }
+
     /// A number that no two reflectors share.
     pub(crate) fn seed(&self) -> u64 {
-        RandomState::new().build_hasher().finish()
+        seed()
     }
 
     async fn release(&self, limit: Duration) -> Release {
+        if self.recovery.is_outage() {
+            return Release::Unanswered;
+        }
         self.release.get(&*self.transport, PATIENCE.min(limit / 2)).await
     }
+
+    async fn probe(&self) -> Probe {
+        match timeout(PROBE_TIMEOUT, self.release.ask(&*self.transport)).await {
+            Ok(true) => Probe::Answered,
+            Ok(false) => Probe::Failed,
+            Err(_) => Probe::TimedOut,
+        }
+    }
+}
+
+fn seed() -> u64 {
+    RandomState::new().build_hasher().finish()
 }
 
 fn api_group(resource: &ResourceType) -> ApiGroup {

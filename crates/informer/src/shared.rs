@@ -1,44 +1,46 @@
 //! One cache, what feeds it and who listens to it, without types: what all views of a resource share (design D1).
 
 mod driver;
-mod fanout;
+mod exchanges;
 mod journal;
 mod life;
 mod loading;
-mod memory;
 mod progress;
-mod quarantine;
 mod recent;
-mod source;
-mod tally;
+mod requests;
+mod roster;
 
-use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use http::HeaderValue;
 use informer_core::backoff::BackoffConfig;
-use informer_core::reflector::{ReflectorConfig, Resume};
-use informer_core::store::Replace;
-use informer_core::{Cache, Change, Scope, SourceId, Storage, Store};
+use informer_core::engine::{Engine, Fanout, Input, Quarantine};
+use informer_core::mailbox::Delivery;
+use informer_core::reflector::{ReflectorConfig, Report};
+use informer_core::{Cache, DecodeError, Scope, Storage, Time};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 
-use crate::metrics::Counters;
-use crate::resource::{ResourceType, Selection};
+use crate::metrics::{Counters, HandlerMetrics};
+use crate::resource::ResourceType;
 use crate::runtime::Runtime;
 use crate::saving::{self, Saving};
+use crate::selection::Selection;
 use crate::server::Server;
 use crate::transform::Transform;
+use crate::undecodable::Undecodable;
 use crate::{EncodingChoice, Error, FirstListChoice, StreamingListChoice};
-use source::Sources;
+use driver::{Message, Messages};
+use roster::Roster;
 
-pub(crate) use fanout::{Fanout, Subscriber};
 pub(crate) use life::Life;
 pub(crate) use progress::Progress;
-pub(crate) use quarantine::Quarantine;
-pub use quarantine::Quarantined;
 pub(crate) use recent::{Reader, Recent, WINDOW};
+pub(crate) use roster::Subscription;
 
 /// What of each object is fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -78,7 +80,7 @@ pub(crate) struct Shared {
     core: Arc<Core>,
 }
 
-/// What the tasks need.
+/// What handles and tasks share: what the engine publishes, and the way to its driver.
 pub(crate) struct Core {
     pub(crate) resource: ResourceType,
     pub(crate) selection: Selection,
@@ -86,34 +88,43 @@ pub(crate) struct Core {
     pub(crate) server: Arc<Server>,
     pub(crate) cache: Cache,
     pub(crate) storage: Arc<dyn Storage>,
-    pub(crate) fanout: Fanout,
+    fanout: Arc<Fanout>,
+    roster: Roster,
     pub(crate) recent: Recent,
     pub(crate) progress: Progress,
-    pub(crate) quarantine: Quarantine,
+    pub(crate) quarantine: Arc<Quarantine>,
+    undecodable: Undecodable,
+    /// An object that exists may be missing here: a transform has dropped one, or tweaked list options select.
+    hides_objects: AtomicBool,
     pub(crate) life: Life,
     pub(crate) counters: Arc<Counters>,
     /// Tells it from others whose metrics have the same labels.
     pub(crate) number: usize,
-    /// The writing side. Changes are put into the mailboxes before it is unlocked, so that everybody hears of them in
-    /// the order in which they happened, whichever source they came from.
-    store: Mutex<Store>,
-    /// What may be changed until the start. Locked before `sources`, and that before `store`.
+    messages: mpsc::UnboundedSender<Message>,
     setup: Mutex<Setup>,
-    sources: Mutex<Sources>,
+    /// The origin of the engine's time.
+    started: OnceLock<Instant>,
     runtime: Runtime,
 }
 
-/// What may be set until the start.
-#[derive(Clone)]
-pub(crate) struct Setup {
+/// The informer before it runs, and what is known of it to those who ask for more.
+struct Setup {
     phase: Phase,
+    chosen: Chosen,
+    /// What is looked at, from the start on or since.
+    scopes: Vec<Scope>,
+    /// Here before the start and after the stop; its driver has it meanwhile.
+    engine: Option<Box<Engine>>,
+    /// For the driver.
+    inbox: Option<Messages>,
+}
+
+/// What may be chosen until the start.
+#[derive(Clone)]
+pub(crate) struct Chosen {
     pub(crate) content: Content,
     pub(crate) transform: Option<Transform>,
-    pub(crate) backoff: BackoffConfig,
-    /// What to look at from the start on.
-    scopes: Vec<Scope>,
-    /// The sources that began with what was saved of a scope, or are there because others did.
-    loaded: HashMap<Scope, (SourceId, Option<Resume>)>,
+    backoff: BackoffConfig,
 }
 
 /// How far the beginning is.
@@ -124,7 +135,7 @@ enum Phase {
     Loaded,
     /// It was started, and waits for what was saved.
     Loading,
-    /// Its sources were started.
+    /// Its driver was started.
     Running,
 }
 
@@ -138,34 +149,36 @@ impl Shared {
         life: Life,
         number: usize,
     ) -> Self {
-        let store = Store::new();
-        let scopes = selection.scopes();
-        let backoff = settings.reflector.backoff.clone();
         let storage = (settings.keeping)(&resource);
+        let engine = Box::new(Engine::new(storage.clone()));
+        let (messages, inbox) = mpsc::unbounded_channel();
+        let chosen = Chosen { content, transform, backoff: settings.reflector.backoff.clone() };
         let core = Core {
+            cache: engine.cache().clone(),
+            fanout: engine.fanout().clone(),
+            quarantine: engine.quarantine().clone(),
+            counters: Arc::new(Counters::new(engine.counters().clone())),
+            roster: Roster::default(),
+            recent: Recent::default(),
+            progress: Progress::default(),
+            undecodable: Undecodable::default(),
+            hides_objects: AtomicBool::new(false),
+            setup: Mutex::new(Setup {
+                phase: Phase::New,
+                chosen,
+                scopes: selection.scopes(),
+                engine: Some(engine),
+                inbox: Some(inbox),
+            }),
+            started: OnceLock::new(),
             resource,
             selection,
             settings,
             server,
-            cache: store.cache(),
             storage,
-            fanout: Fanout::default(),
-            recent: Recent::default(),
-            progress: Progress::default(),
-            quarantine: Quarantine::default(),
             life,
-            counters: Arc::default(),
             number,
-            store: Mutex::new(store),
-            setup: Mutex::new(Setup {
-                phase: Phase::New,
-                content,
-                transform,
-                backoff,
-                scopes,
-                loaded: HashMap::new(),
-            }),
-            sources: Mutex::default(),
+            messages,
             runtime,
         };
         let core = Arc::new(core);
@@ -193,11 +206,67 @@ impl Drop for Shared {
 }
 
 impl Core {
-    /// What was decoded for others is not held any longer when all have been told everything.
+    /// What was decoded for others is not held any longer when all have been notified of everything.
     pub(crate) fn release_decoded(&self) {
-        if !self.recent.is_empty() && self.fanout.is_idle() {
+        if !self.recent.is_empty() && self.roster.is_idle() {
             self.recent.release();
         }
+    }
+
+    /// Makes a subscription that collects changes from now on; the caller joins it with a snapshot.
+    pub(crate) fn subscribe(
+        &self,
+        delivery: Delivery,
+        name: Option<String>,
+    ) -> Result<Arc<Subscription>, Error> {
+        let subscriber = self.fanout.subscribe(delivery).ok_or_else(|| Error::stopped(&self.resource))?;
+        Ok(self.roster.add(subscriber, name))
+    }
+
+    pub(crate) fn unsubscribe(&self, subscription: &Arc<Subscription>) {
+        self.fanout.unsubscribe(subscription.subscriber());
+        self.roster.remove(subscription);
+    }
+
+    pub(crate) fn handlers(&self) -> Vec<HandlerMetrics> {
+        self.roster.metrics()
+    }
+
+    /// Reports an object that does not decode as a `T`, once per version.
+    pub(crate) fn undecodable<T: 'static>(&self, error: &DecodeError) {
+        if !self.undecodable.is_new::<T>(error) {
+            return;
+        }
+        self.counters.unreadable.add(1);
+        tracing::debug!(resource = %self.resource, %error, "an object does not decode and is left out");
+        self.progress.report(Report::Undecodable {
+            key: error.key().clone(),
+            resource_version: error.resource_version().clone(),
+            reason: error.to_string(),
+        });
+    }
+
+    /// Whether an object may seem to be deleted although it only left the selection.
+    pub(crate) fn may_deselect(&self) -> bool {
+        self.selection.may_deselect() || self.hides_objects.load(Ordering::Relaxed)
+    }
+
+    fn hides_objects(&self) {
+        self.hides_objects.store(true, Ordering::Relaxed);
+    }
+
+    /// The transform for the engine, which notes whether it ever drops an object.
+    fn noting_drops(self: &Arc<Self>, transform: Transform) -> informer_core::engine::Transform {
+        let (core, transform) = (Arc::downgrade(self), transform.into_core());
+        Arc::new(move |object| {
+            let kept = transform(object)?;
+            if kept.is_none()
+                && let Some(core) = core.upgrade()
+            {
+                core.hides_objects();
+            }
+            Ok(kept)
+        })
     }
 
     /// Starts listing and watching; once.
@@ -208,13 +277,14 @@ impl Core {
             Phase::Loaded => false,
             Phase::Loading | Phase::Running => return,
         };
+        self.progress.started();
         match self.settings.saving.clone() {
-            None => self.start_sources(&mut setup),
+            None => self.run(&mut setup),
             Some(saving) => {
                 if loads {
                     setup.phase = Phase::Loading;
                 } else {
-                    self.start_sources(&mut setup);
+                    self.run(&mut setup);
                 }
                 let (running, core) = (self.life.running(), self.clone());
                 self.runtime.spawn(async move {
@@ -225,12 +295,32 @@ impl Core {
         }
     }
 
-    fn start_sources(self: &Arc<Self>, setup: &mut Setup) {
+    /// Hands the engine to its driver.
+    fn run(self: &Arc<Self>, setup: &mut Setup) {
         setup.phase = Phase::Running;
-        for scope in std::mem::take(&mut setup.scopes) {
-            let loaded = setup.loaded.remove(&scope);
-            self.start_source(scope, loaded);
+        let running = self.life.running();
+        if self.life.is_stopped() {
+            return;
         }
+        let (Some(engine), Some(inbox)) = (setup.engine.take(), setup.inbox.take()) else { return };
+        let task = driver::run(self.clone(), engine, inbox, setup.chosen.clone(), setup.scopes.clone());
+        let core = self.clone();
+        self.runtime.spawn(async move {
+            if AssertUnwindSafe(task).catch_unwind().await.is_err() {
+                // Rather an informer that says it has stopped than one that silently grows old.
+                let Core { resource, selection, .. } = &*core;
+                tracing::error!(%resource, %selection, "the informer failed and stops: this is a bug");
+                core.begin_stop();
+            }
+            drop(core);
+            drop(running);
+        });
+    }
+
+    /// The driver has ended: what is saved from here on is what the engine had.
+    fn retire(&self, engine: Box<Engine>, inbox: Messages) {
+        lock(&self.setup).engine = Some(engine);
+        drop(inbox);
     }
 
     pub(crate) fn is_started(&self) -> bool {
@@ -241,160 +331,101 @@ impl Core {
         &self.runtime
     }
 
+    /// The origin of the engine's time: the first call.
+    pub(crate) fn started(&self) -> Instant {
+        *self.started.get_or_init(Instant::now)
+    }
+
     /// The bytes of memory that the cache takes, and what its objects share in their storage.
     pub(crate) fn held_bytes(&self) -> usize {
         self.cache.held_bytes() + self.storage.shared_bytes()
     }
 
-    pub(crate) fn setup(&self) -> Setup {
-        lock(&self.setup).clone()
+    pub(crate) fn chosen(&self) -> Chosen {
+        lock(&self.setup).chosen.clone()
     }
 
     /// Fetches whole objects from the start on, where so far only metadata was wanted.
     pub(crate) fn want_whole(&self) -> bool {
         let mut setup = lock(&self.setup);
-        if setup.content == Content::Metadata && setup.phase == Phase::New {
-            setup.content = Content::Whole;
+        if setup.chosen.content == Content::Metadata && setup.phase == Phase::New {
+            setup.chosen.content = Content::Whole;
         }
-        setup.content == Content::Whole
+        setup.chosen.content == Content::Whole
     }
 
     pub(crate) fn set_transform(&self, transform: Transform) -> Result<(), Error> {
-        self.set_up(|setup| setup.transform = Some(transform))
+        self.choose(|chosen| chosen.transform = Some(transform))
     }
 
     pub(crate) fn set_backoff(&self, backoff: BackoffConfig) -> Result<(), Error> {
-        self.set_up(|setup| setup.backoff = backoff)
+        self.choose(|chosen| chosen.backoff = backoff)
     }
 
-    fn set_up(&self, change: impl FnOnce(&mut Setup)) -> Result<(), Error> {
+    fn choose(&self, change: impl FnOnce(&mut Chosen)) -> Result<(), Error> {
         let mut setup = lock(&self.setup);
         if setup.phase != Phase::New {
             return Err(Error::already_started(&self.resource));
         }
-        change(&mut setup);
+        change(&mut setup.chosen);
         Ok(())
     }
 
     /// Feeds the cache from one more scope, from the start on. `false` if it does already, or has stopped.
-    pub(crate) fn add_scope(self: &Arc<Self>, scope: Scope) -> bool {
+    pub(crate) fn add_scope(&self, scope: Scope) -> bool {
         let mut setup = lock(&self.setup);
-        if setup.phase == Phase::Running {
-            return self.start_source(scope, None);
-        }
-        let new = !self.life.is_stopped() && !setup.scopes.contains(&scope);
-        if new {
-            setup.scopes.push(scope);
-        }
-        new
-    }
-
-    fn start_source(self: &Arc<Self>, scope: Scope, loaded: Option<(SourceId, Option<Resume>)>) -> bool {
-        let running = self.life.running();
-        let mut sources = lock(&self.sources);
-        if self.life.is_stopped() || sources.contains(&scope) {
+        if self.life.is_stopped() || setup.scopes.contains(&scope) {
             return false;
         }
-        let (id, resume) = loaded.unwrap_or_else(|| (lock(&self.store).add_source(scope.clone()), None));
-        let (control, ended) = sources.insert(scope.clone(), id, self.life.stop_token());
-        self.progress.source_added(id);
-        let task = driver::run(self.clone(), id, scope, control, resume);
-        let core = self.clone();
-        self.runtime.spawn(async move {
-            if AssertUnwindSafe(task).catch_unwind().await.is_err() {
-                // Rather an informer that says it has stopped than one that silently grows old.
-                tracing::error!(resource = %core.resource, "the informer failed and stops: this is a bug");
-                core.begin_stop();
-            }
-            drop(core);
-            drop(ended);
-            drop(running);
-        });
+        setup.scopes.push(scope.clone());
+        if setup.phase == Phase::Running {
+            // An error means that the driver has ended.
+            let _ = self.messages.send(Message::AddScope(scope));
+        }
         true
     }
 
-    /// Stops feeding the cache from a scope; its objects leave at once, and the returned future resolves when the
-    /// source's request has ended too. `None` if it was not fed from there.
+    /// Stops feeding the cache from a scope. The returned future resolves when its objects have left and its request has
+    /// ended; the scope is removed also where nobody waits for that. `None` if the cache was not fed from there.
     pub(crate) fn remove_scope(&self, scope: &Scope) -> Option<impl Future<Output = ()> + use<>> {
-        let source = {
-            let mut setup = lock(&self.setup);
-            let waiting = setup.scopes.len();
-            setup.scopes.retain(|other| other != scope);
-            if let Some((loaded, _)) = setup.loaded.remove(scope) {
-                self.change(|store| store.remove_source(loaded));
-            }
-            let source = lock(&self.sources).remove(scope);
-            if source.is_none() && waiting == setup.scopes.len() {
-                return None;
-            }
-            source
-        };
-        if let Some(source) = &source {
-            source.stop();
-            // What the source still brings is of an unknown source from here on.
-            self.change(|store| store.remove_source(source.id()));
-            self.observe(|progress| progress.source_removed(source.id()));
-            self.counters.source_removed(source.id());
-            self.quarantine.listed(source.id(), scope, &quarantine::Unreadable::default());
+        let mut setup = lock(&self.setup);
+        let at = setup.scopes.iter().position(|other| other == scope)?;
+        setup.scopes.remove(at);
+        let (answer, removed) = oneshot::channel();
+        if let Some(engine) = &mut setup.engine {
+            engine.handle(Time::ZERO, Input::RemoveScope(scope.clone()));
+            self.observe_all(engine);
+        } else if setup.phase == Phase::Running {
+            // An error means that the driver has ended.
+            let _ = self.messages.send(Message::RemoveScope(scope.clone(), answer));
         }
         Some(async move {
-            if let Some(source) = source {
-                source.ended().await;
-            }
+            // An error says that there was nothing to wait for, or nobody to say so.
+            let _ = removed.await;
         })
     }
 
     /// Wakes whatever waits for a server to answer better than before.
     pub(crate) fn retry_now(&self) {
-        lock(&self.sources).wake_all();
+        // An error means that the driver has ended.
+        let _ = self.messages.send(Message::Wake);
     }
 
     /// Ends everything that runs, without waiting for it.
     pub(crate) fn begin_stop(&self) {
         self.life.begin_stop();
-        self.fanout.stop();
+        self.fanout.stop().into_iter().for_each(std::task::Waker::wake);
         self.progress.stopped();
     }
 
-    /// Starts to stage a list.
-    fn begin_replace(&self, source: SourceId, trust_versions: bool) -> Replace {
-        let store = lock(&self.store);
-        if trust_versions { store.begin_replace(source) } else { store.begin_restored_replace(source) }
-    }
-
-    /// Changes the cache, and tells everybody what came of it.
-    fn change(&self, change: impl FnOnce(&mut Store) -> Vec<Change>) {
-        let (told, synced, reports) = {
-            let mut store = lock(&self.store);
-            let changes = change(&mut store);
-            let told = self.fanout.offer(store.revision(), &changes);
-            let synced =
-                (store.is_synced() && !self.progress.is_synced()).then(|| self.fanout.cache_synced());
-            (told, synced, store.take_reports())
-        };
-        told.wake();
-        self.progress.version_reached(&self.cache);
-        if let Some(told) = synced {
-            told.wake();
-            self.progress.synced();
-            tracing::info!(resource = %self.resource, objects = self.cache.len(), "the informer has its first content");
-        }
-        for report in reports {
-            tracing::warn!(resource = %self.resource, %report, "an index function failed");
-        }
-    }
-
-    /// Notes where a source stands. Resyncs pause while a list is under way, and go on when it is over.
-    fn observe(&self, note: impl FnOnce(&Progress)) {
-        let was_listing = self.progress.is_listing();
-        note(&self.progress);
-        if was_listing && !self.progress.is_listing() {
-            self.fanout.everybody().wake();
+    fn observe_all(&self, engine: &mut Engine) {
+        while let Some(command) = engine.poll_command() {
+            self.observe(command);
         }
     }
 }
 
-/// No user code runs while one of these is held, but for index functions, whose panics the store catches.
+/// No user code runs while one of these is held.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

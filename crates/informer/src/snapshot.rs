@@ -1,15 +1,17 @@
 //! The cache at one moment.
 
+use std::fmt;
 use std::sync::Arc;
 
 use informer_core::{DecodeError, Object, ObjectKey, ResourceVersion, Selector, View};
 
-use crate::Error;
 use crate::informer::Informer;
+use crate::item::{Decoder, Item, Items};
 
 /// All objects of an informer at one moment, with the version that they reflect. It never changes.
 ///
-/// Taking one is O(1) and waits for nobody; it agrees with the informer's indexes and holds the memory of what it shows.
+/// Taking one is O(1) and blocks on nothing; it agrees with the informer's indexes and keeps its objects in memory. A
+/// clone is the same moment and costs two reference counts.
 pub struct Snapshot<T> {
     informer: Informer<T>,
     snapshot: informer_core::Snapshot,
@@ -30,50 +32,79 @@ impl<T: View> Snapshot<T> {
         self.snapshot.resource_version().clone()
     }
 
-    /// How many objects there are.
+    /// The number of objects.
     pub fn len(&self) -> usize {
         self.snapshot.len()
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The object of a key.
+    /// The object of a key, `namespace/name` or `name`, or `None` if there is none. O(1).
     ///
     /// # Errors
     ///
-    /// When there is none ([`Error::is_not_found`]), or it cannot be read as a `T`.
-    pub fn get(&self, key: &ObjectKey) -> Result<Arc<T>, Error> {
-        let object =
-            self.snapshot.get(key).ok_or_else(|| Error::not_in_cache(self.informer.resource(), key))?;
-        Ok(self.informer.view(object)?)
+    /// When the object exists and does not decode as a `T`.
+    pub fn get(&self, key: impl AsRef<str>) -> Result<Option<Item<T>>, DecodeError> {
+        self.snapshot.get_str(key.as_ref()).map(|object| self.informer.item(object)).transpose()
     }
 
-    /// All objects, in no order; one that cannot be read as a `T` comes as an error.
-    pub fn iter(&self) -> impl Iterator<Item = Result<Arc<T>, DecodeError>> {
-        self.snapshot.iter().ahead().map(|object| self.informer.view(object))
+    /// All objects, in no order. Those that do not decode as a `T` are left out and reported ([`Items`]).
+    pub fn iter(&self) -> Items<'_, T> {
+        Items::new(&self.informer, self.snapshot.iter().ahead())
     }
 
     /// The objects of a namespace (all namespaces: `None`) with matching labels, in no order. Answered from an index:
-    /// O(matching objects).
-    pub fn select(
-        &self,
-        namespace: Option<&str>,
-        selector: &Selector,
-    ) -> impl Iterator<Item = Result<Arc<T>, DecodeError>> {
-        self.snapshot.select_in(namespace, selector).ahead().map(|object| self.informer.view(object))
+    /// O(matching objects). Objects that do not decode as a `T` are left out and reported ([`Items`]).
+    pub fn select(&self, namespace: Option<&str>, selector: &Selector) -> Items<'_, T> {
+        Items::new(&self.informer, self.snapshot.select_in(namespace, selector).ahead())
     }
 
     /// Up to `limit` objects in the order of their keys, from the first one after `after` on: pages of one state, which
-    /// does not change between them.
-    pub fn page(&self, after: Option<&ObjectKey>, limit: usize) -> Vec<Result<Arc<T>, DecodeError>> {
-        self.snapshot.page(after, limit).map(|object| self.informer.view(object)).collect()
+    /// does not change between them. A page with fewer objects is the last one.
+    ///
+    /// Objects that do not decode as a `T` are left out and reported.
+    ///
+    /// ```no_run
+    /// # fn example(pods: informer::Informer<k8s_openapi::api::core::v1::Pod>) {
+    /// let snapshot = pods.snapshot();
+    /// let first = snapshot.page(None, 100);
+    /// let second = snapshot.page(first.last().map(|pod| pod.key()), 100);
+    /// # let _ = second;
+    /// # }
+    /// ```
+    pub fn page(&self, after: Option<&ObjectKey>, limit: usize) -> Vec<Item<T>> {
+        let mut page = Vec::new();
+        let mut after = after.cloned();
+        while page.len() < limit {
+            let objects: Vec<_> = self.snapshot.page(after.as_ref(), limit - page.len()).collect();
+            let Some(last) = objects.last() else { break };
+            after = Some(last.key().clone());
+            page.extend(objects.into_iter().filter_map(|object| self.informer.item_or_report(object)));
+        }
+        page
     }
 
     /// The undecoded objects, in no order.
     pub fn objects(&self) -> impl Iterator<Item = &Arc<Object>> {
         self.snapshot.iter()
+    }
+}
+
+impl<T> Clone for Snapshot<T> {
+    fn clone(&self) -> Self {
+        Self { informer: self.informer.clone(), snapshot: self.snapshot.clone() }
+    }
+}
+
+impl<T> fmt::Debug for Snapshot<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Snapshot")
+            .field("informer", &self.informer)
+            .field("resource_version", self.snapshot.resource_version())
+            .field("objects", &self.snapshot.len())
+            .finish()
     }
 }

@@ -1,24 +1,26 @@
-//! Asking to be told of changes: how, and by a stream or a handler.
+//! Subscriptions: their delivery, and whether a stream or a handler gets the changes.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use informer_core::View;
 use informer_core::mailbox::{Delivery, Mode, WhenFull};
 
+use crate::change::Change;
 use crate::changes::Changes;
-use crate::handler::{Handler, Registration};
+use crate::handler::{Closure, Handler, Methods, Registration};
 use crate::informer::Informer;
+use crate::item::Item;
 use crate::{Error, handler};
 
-pub(crate) type Filter<T> = Arc<dyn Fn(&T) -> bool + Send + Sync>;
+pub(crate) type Filter<T> = Arc<dyn Fn(&Item<T>) -> bool + Send + Sync>;
 
-/// A subscription in the making: choose how changes are delivered, then take them as a stream or hand them to a handler.
+/// A subscription in the making: choose the delivery, then take the changes as a stream or pass them to a handler.
 ///
 /// ```no_run
 /// # use std::time::Duration;
 /// # use informer::{Change, Informer};
-/// # use futures_util::StreamExt;
 /// # use k8s_openapi::api::core::v1::Pod;
 /// # async fn example(pods: Informer<Pod>) -> Result<(), informer::Error> {
 /// let mut changes = pods
@@ -26,15 +28,15 @@ pub(crate) type Filter<T> = Arc<dyn Fn(&T) -> bool + Send + Sync>;
 ///     .filter(|pod| pod.spec.as_ref().is_some_and(|spec| spec.node_name.as_deref() == Some("node-1")))
 ///     .resync(Duration::from_secs(600))
 ///     .changes()?;
-/// while let Some(change) = changes.next().await {
-///     if let Change::Added { object, .. } = change {
-///         println!("{:?} runs here", object.metadata.name);
+/// while let Some(change) = changes.recv().await {
+///     if let Change::Added { new: pod, .. } = change {
+///         println!("{} runs here", pod.key());
 ///     }
 /// }
 /// # Ok(())
 /// # }
 /// ```
-#[must_use = "nothing is delivered before `changes` or `handler` is called"]
+#[must_use = "nothing is delivered before `changes`, `handler` or `on_change` is called"]
 pub struct Subscribe<T: View> {
     pub(crate) informer: Informer<T>,
     pub(crate) delivery: Delivery,
@@ -49,47 +51,49 @@ impl<T: View> Subscribe<T> {
         Self { informer, delivery: Delivery::default(), resync, filter: None, name: None }
     }
 
-    /// One pending change per object, from the state last told to the newest: the default.
-    /// Memory: O(distinct keys), however slow the reader is.
+    /// One pending change per object, from the last delivered state to the newest: the default. Memory: O(distinct
+    /// keys), however slow the reader is.
     pub fn latest(mut self) -> Self {
         self.delivery.mode = Mode::Latest;
         self
     }
 
-    /// Every change, of which up to `capacity` may wait; `when_full` says what happens to one more. The first content is
-    /// never dropped.
+    /// Every change, of which up to `capacity` may wait; `when_full` decides about one more. Objects of the initial
+    /// list are never dropped.
     pub fn every_change(mut self, capacity: usize, when_full: WhenFull) -> Self {
         self.delivery.mode = Mode::Every { capacity, when_full };
         self
     }
 
-    /// Tells of an object that was deleted and created again as a deletion and an addition, instead of as one update
-    /// whose uids differ.
+    /// Delivers deletion and re-creation of an object as two changes, instead of as one update whose uids differ.
     pub fn split_recreated(mut self) -> Self {
         self.delivery.split_recreated = true;
         self
     }
 
-    /// Tells of each present object again whenever this much time has passed. Zero: never.
+    /// Delivers each cached object again whenever this period has passed. Zero: never.
     pub fn resync(mut self, period: Duration) -> Self {
         self.resync = (!period.is_zero()).then_some(period);
         self
     }
 
-    /// Only objects for which this is true. An update across the border is an addition, or a deletion. It may be asked
-    /// about the same version more than once, and should say the same then; an object for which it panics is left out.
-    pub fn filter(mut self, filter: impl Fn(&T) -> bool + Send + Sync + 'static) -> Self {
+    /// Only objects for which `filter` returns true. An update that brings an object into the filter is reported as an
+    /// addition, one that takes it out as a deletion with the reason [`DeleteReason::LeftView`](crate::DeleteReason::LeftView).
+    ///
+    /// The filter may be called for the same version more than once and must return the same then. An object for which it
+    /// panics is left out.
+    pub fn filter(mut self, filter: impl Fn(&Item<T>) -> bool + Send + Sync + 'static) -> Self {
         self.filter = Some(Arc::new(filter));
         self
     }
 
-    /// A name for logs and metrics; one of few, since it is a label there. Without one it is a number.
+    /// A name for logs and metrics, where it is a label: choose one of few. The default is a number.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// The changes as a stream: first what is there, then what happens. It ends when the informer stops.
+    /// The changes as a stream: first the existing objects, then further changes. It ends when the informer stops.
     ///
     /// # Errors
     ///
@@ -104,6 +108,46 @@ impl<T: View> Subscribe<T> {
     ///
     /// When the informer has stopped ([`Error::is_stopped`]), or outside of a runtime.
     pub fn handler(self, handler: impl Handler<T>) -> Result<Registration, Error> {
-        handler::register(self, handler)
+        handler::register(self, Methods(handler))
+    }
+
+    /// Calls a closure for each change, in a task of its own, one call at a time: a [`Handler`] of one function. Must be called
+    /// within a tokio runtime.
+    ///
+    /// ```no_run
+    /// # use informer::{Change, Informer, WhenFull};
+    /// # fn example(pods: Informer<k8s_openapi::api::core::v1::Pod>) -> Result<(), informer::Error> {
+    /// let every = pods.subscribe().every_change(1_000, WhenFull::Coalesce);
+    /// let registration = every.on_change(|change| async move {
+    ///     if let Change::Updated { old, new, .. } = change {
+    ///         println!("{}: {} -> {}", new.key(), old.resource_version(), new.resource_version());
+    ///     }
+    /// })?;
+    /// # drop(registration);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Subscribe::handler`].
+    pub fn on_change<F, R>(self, call: F) -> Result<Registration, Error>
+    where
+        F: FnMut(Change<T>) -> R + Send + 'static,
+        R: Future<Output = ()> + Send + 'static,
+    {
+        handler::register(self, Closure(call))
+    }
+}
+
+impl<T: View> fmt::Debug for Subscribe<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Subscribe")
+            .field("informer", &self.informer)
+            .field("name", &self.name)
+            .field("delivery", &self.delivery)
+            .field("resync", &self.resync)
+            .field("is_filtered", &self.filter.is_some())
+            .finish()
     }
 }

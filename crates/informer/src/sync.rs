@@ -1,4 +1,4 @@
-//! Waiting for first contents, and what to say when they do not come.
+//! Waiting until informers are synced.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,27 +8,43 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use informer_core::reflector::Status;
 
 use crate::resource::ResourceType;
+use crate::selection::Selection;
 use crate::shared::Core;
 
-/// Some informers did not get their first content.
+/// Some informers are not synced.
+///
+/// ```
+/// # async fn example(factory: informer::SharedInformerFactory) {
+/// use std::time::Duration;
+///
+/// if let Err(not_synced) = factory.wait_for_sync(Duration::from_secs(30)).await {
+///     // not synced: secrets.v1 (all namespaces): denied: Forbidden ...
+///     eprintln!("{not_synced}");
+///     for missing in not_synced.missing() {
+///         println!("{} in {}: {}", missing.resource, missing.selection, missing.status);
+///     }
+/// }
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct NotSynced {
     missing: Vec<Missing>,
 }
 
-/// One informer that has no content yet.
+/// One informer that is not synced.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Missing {
-    /// Of what.
+    /// Its resource.
     pub resource: ResourceType,
-    /// Where it stands: the reason why.
+    /// Its part of the resource's objects.
+    pub selection: Selection,
+    /// The status: why it is not synced.
     pub status: Status,
-    /// Whether it was started at all.
-    pub started: bool,
 }
 
 impl NotSynced {
-    /// The informers that are missing, and where they stand.
+    /// The informers that are missing, with their status.
     pub fn missing(&self) -> &[Missing] {
         &self.missing
     }
@@ -36,6 +52,11 @@ impl NotSynced {
     /// Whether the server has denied one of them ([`Status::Denied`]).
     pub fn is_denied(&self) -> bool {
         self.missing.iter().any(|missing| matches!(missing.status, Status::Denied { .. }))
+    }
+
+    /// Whether one of them was not started ([`Status::NotStarted`]).
+    pub fn is_not_started(&self) -> bool {
+        self.missing.iter().any(|missing| missing.status == Status::NotStarted)
     }
 }
 
@@ -46,13 +67,23 @@ impl fmt::Display for NotSynced {
         write!(f, "not synced: ")?;
         for (index, missing) in self.missing.iter().enumerate() {
             let separator = if index == 0 { "" } else { "; " };
-            match missing.started {
-                true => write!(f, "{separator}{} ({})", missing.resource, missing.status)?,
-                false => write!(f, "{separator}{} (not started)", missing.resource)?,
-            }
+            let Missing { resource, selection, status } = missing;
+            write!(f, "{separator}{resource} ({selection}): {status}")?;
         }
         Ok(())
     }
+}
+
+/// Waits for all of them at once. If one was not started nobody may be about to, so that is an error at once.
+pub(crate) async fn wait_for_all_started(
+    informers: &[Arc<Core>],
+    limit: Duration,
+    give_up_when_denied: bool,
+) -> Result<(), NotSynced> {
+    if informers.iter().all(|informer| informer.is_started() || informer.life.is_stopped()) {
+        return wait_for_all(informers, limit, give_up_when_denied).await;
+    }
+    Err(NotSynced { missing: missing(informers) })
 }
 
 /// Waits for all of them at once.
@@ -74,20 +105,22 @@ pub(crate) async fn wait_for_all(
     if tokio::time::timeout(limit, all).await.unwrap_or(false) {
         return Ok(());
     }
-    let missing: Vec<_> = informers
-        .iter()
-        .filter(|informer| !informer.progress.is_synced())
-        .map(|informer| Missing {
-            resource: informer.resource.clone(),
-            status: informer.progress.status().borrow().clone(),
-            started: informer.is_started(),
-        })
-        .collect();
+    let missing = missing(informers);
     // The last one may have arrived at the limit.
     if missing.is_empty() { Ok(()) } else { Err(NotSynced { missing }) }
 }
 
-/// Whether it has its content, once that is known for good.
+fn missing(informers: &[Arc<Core>]) -> Vec<Missing> {
+    let missing = informers.iter().filter(|informer| !informer.progress.is_synced());
+    let missing = missing.map(|informer| Missing {
+        resource: informer.resource.clone(),
+        selection: informer.selection.clone(),
+        status: informer.progress.status().borrow().clone(),
+    });
+    missing.collect()
+}
+
+/// Whether it is synced, once that is final.
 async fn synced(informer: &Core, give_up_when_denied: bool) -> bool {
     let mut sync = informer.progress.sync();
     let mut status = informer.progress.status();

@@ -1,4 +1,4 @@
-//! What is done to an object before it is kept.
+//! Transforms: change an object before it is stored.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,10 +9,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Changes, or leaves out, each object before it is kept; applied once to each version that is kept.
+/// Changes, or drops, each object before it is stored; applied once to each stored version.
 ///
-/// An object for which it fails or panics is left out and reported; the others are not affected.
-/// The key, the uid and the resourceVersion must stay as they are.
+/// An object for which it fails or panics is left out and reported; the others are not affected. Key, uid and
+/// resourceVersion must not change.
 ///
 /// ```
 /// use informer::{Keep, Transform};
@@ -40,18 +40,18 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 pub enum Keep {
     /// It is in the cache.
     Yes,
-    /// The cache is as if the object did not exist.
+    /// The cache behaves as if the object did not exist.
     No,
 }
 
-/// Why a transform was of no use for an object. Never holds any of the object's content.
+/// Why a transform failed on an object. Never holds any of the object's content.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TransformError {
     #[error("the transform failed: {0}")]
     Failed(BoxError),
     #[error("the transform panicked")]
     Panicked,
-    #[error("the transform made something that is no object: {0}")]
+    #[error("the result of the transform is no object: {0}")]
     NoObject(#[from] wire::ScanError),
     #[error(transparent)]
     Unreadable(#[from] DecodeError),
@@ -60,8 +60,8 @@ pub(crate) enum TransformError {
 }
 
 impl Transform {
-    /// Leaves out `metadata.managedFields`, which is often half of an object, without decoding it. The only one that protobuf
-    /// can go through: objects for all others are asked for in JSON.
+    /// Drops `metadata.managedFields`, which is often half of an object, without decoding it. The only transform that
+    /// works on protobuf: with all others the server sends JSON.
     pub fn drop_managed_fields() -> Self {
         Self(vec![Step::DropManagedFields])
     }
@@ -97,8 +97,8 @@ impl Transform {
         self
     }
 
-    /// This transform, known by a name: a cache that was saved after one is loaded for one of the same name only
-    /// ([`Informer::load`](crate::Informer::load)). Whoever changes what it does gives it another.
+    /// This transform, identified by a name: a saved cache is loaded only with a transform of the same name
+    /// ([`Informer::load`](crate::Informer::load)). Choose another name when its effect changes.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         for step in &mut self.0 {
@@ -109,18 +109,22 @@ impl Transform {
         self
     }
 
-    /// What it is known by, if all that it does has a name.
+    /// Its name, if all its steps have one.
     pub(crate) fn name(&self) -> Option<String> {
         let names: Option<Vec<_>> = self.0.iter().map(Step::name).collect();
         names.map(|names| names.join(", "))
     }
 
-    /// Whether it has to read objects as JSON.
+    /// Whether it needs objects as JSON.
     pub(crate) fn wants_json(&self) -> bool {
         self.0.iter().any(|step| matches!(step, Step::Json { .. }))
     }
 
-    pub(crate) fn apply(&self, object: &Object) -> Result<Option<Object>, TransformError> {
+    pub(crate) fn into_core(self) -> informer_core::engine::Transform {
+        Arc::new(move |object| self.apply(object).map_err(|error| error.to_string()))
+    }
+
+    fn apply(&self, object: &Object) -> Result<Option<Object>, TransformError> {
         let mut transformed: Option<Object> = None;
         for step in &self.0 {
             let before = transformed.as_ref().unwrap_or(object);

@@ -2,10 +2,28 @@
 //!
 //! The informer builds its requests and decodes the responses itself; a transport only carries them. [`KubeTransport`]
 //! does it over kube-client, which knows kubeconfigs, credentials, TLS and proxies.
+//!
+//! # TLS
+//!
+//! Features of this crate choose the TLS library:
+//!
+//! | feature | library | HTTP versions |
+//! |---|---|---|
+//! | `ring` (default) | rustls with the cryptography of ring | 1.1 and 2 |
+//! | `aws-lc-rs` | rustls with the cryptography of AWS-LC; takes precedence over `ring` | 1.1 and 2 |
+//! | `openssl` | OpenSSL, through kube-client; use it without the default features, because rustls takes precedence | 1.1 |
+//! | none | no TLS: servers with `https` URLs are refused | 1.1 and 2 |
+//!
+//! rustls uses the provider that the program has installed as the default of the process, whatever the features say.
+//! Install it before the first factory is built. If none is installed by then, the factory installs that of the
+//! feature: rustls would panic if dependencies compiled in more than one.
 
+mod credentials;
 mod gzip;
 mod http2;
 mod kube;
+mod plugin;
+mod tls;
 
 use std::fmt;
 use std::pin::Pin;
@@ -15,23 +33,24 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{BoxStream, Stream, StreamExt, TryStreamExt};
 
 pub(crate) use gzip::Inflated;
-pub use kube::KubeTransport;
+pub use kube::{ConnectionOptions, KubeTransport};
+pub use plugin::PluginError;
 
 /// The media type of Kubernetes' protobuf.
 pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 /// Carries requests to one server.
 pub trait Transport: Send + Sync + 'static {
-    /// Sends a request and resolves with the head of the answer, whatever its status.
+    /// Sends a request and resolves with the head of the response, whatever its status.
     ///
-    /// The future and the body are dropped to cancel the request.
+    /// Dropping the future or the body cancels the request.
     fn send(&self, request: http::Request<Vec<u8>>) -> BoxFuture<'static, Result<Response, TransportError>>;
 
-    /// Reads the credentials again: the server has answered 401.
+    /// Refreshes the credentials after a 401.
     fn refresh_credentials(&self) -> BoxFuture<'static, Result<(), TransportError>>;
 }
 
-/// The head of an answer, and its body as it comes.
+/// The head of a response, and its body as a stream.
 pub struct Response {
     /// Status and headers.
     pub head: http::response::Parts,
@@ -39,7 +58,7 @@ pub struct Response {
     pub body: BoxStream<'static, Result<Bytes, TransportError>>,
 }
 
-/// A request that was not answered, or an answer that broke off.
+/// A request without a response, or a response that broke off.
 #[derive(Debug, thiserror::Error)]
 #[error("{context}")]
 pub struct TransportError {
@@ -49,23 +68,35 @@ pub struct TransportError {
 }
 
 impl TransportError {
-    /// An error with what was tried and why it failed.
+    /// An error with the operation and the reason.
     pub fn new(
         context: impl Into<String>,
         source: impl Into<Option<Box<dyn std::error::Error + Send + Sync>>>,
     ) -> Self {
         Self { context: context.into(), source: source.into() }
     }
+
+    /// The credential plugin that failed, if that is why the request could not be sent.
+    pub fn plugin(&self) -> Option<&PluginError> {
+        let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(self);
+        while let Some(error) = cause {
+            if let Some(plugin) = error.downcast_ref() {
+                return Some(plugin);
+            }
+            cause = error.source();
+        }
+        None
+    }
 }
 
 impl Response {
-    /// Tells of how many bytes the body's pieces are, as they come.
+    /// Reports the size of each chunk of the body.
     pub(crate) fn inspect_bytes(self, mut seen: impl FnMut(usize) + Send + 'static) -> Self {
         let body = self.body.inspect_ok(move |bytes| seen(bytes.len()));
         Self { head: self.head, body: body.boxed() }
     }
 
-    /// Whether the body is in protobuf, as its head says.
+    /// Whether the body is protobuf, by its headers.
     pub(crate) fn is_protobuf(&self) -> bool {
         let content_type = self.head.headers.get(http::header::CONTENT_TYPE);
         content_type.is_some_and(|of| of.as_bytes().starts_with(PROTOBUF.as_bytes()))

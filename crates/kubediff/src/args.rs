@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use informer::{FieldSelector, Selector};
 
 use crate::render::Color;
 
@@ -25,7 +26,8 @@ pub enum Command {
     #[command(after_help = EXIT_CODES)]
     Watch(WatchArgs),
 
-    /// Shows the changes of a small shop, in an API server of its own: no cluster needed
+    #[cfg(feature = "demo")]
+    /// Shows the changes of a small shop in an embedded API server: no cluster needed
     #[command(after_help = EXIT_CODES)]
     Demo(DemoArgs),
 }
@@ -54,12 +56,12 @@ pub struct ClusterArgs {
 /// What to watch, and how to show it.
 #[derive(Debug, Default, Args)]
 pub struct WatchArgs {
-    /// What to watch, as kubectl takes it: `deploy`, `deployments.apps`, `apps/v1/deployments`, `all`; several with spaces
-    /// or commas. Without any: everything that the server lets us list and watch, custom resources included
+    /// What to watch, in kubectl's syntax: `deploy`, `deployments.apps`, `apps/v1/deployments`, `all`; several with
+    /// spaces or commas. Default: everything that the server lets you list and watch, custom resources included
     #[arg(value_name = "RESOURCE")]
     pub resources: Vec<String>,
 
-    /// The namespace to look at; else the context's
+    /// The namespace; the default is the context's
     #[arg(short = 'n', long, value_name = "NAME", value_parser = namespace)]
     pub namespace: Option<String>,
 
@@ -69,11 +71,11 @@ pub struct WatchArgs {
 
     /// Only objects with matching labels
     #[arg(short = 'l', long, value_name = "SELECTOR")]
-    pub selector: Option<String>,
+    pub selector: Option<Selector>,
 
     /// Only objects with matching fields
     #[arg(long, value_name = "SELECTOR")]
-    pub field_selector: Option<String>,
+    pub field_selector: Option<FieldSelector>,
 
     /// List the noise rules and end
     #[arg(long)]
@@ -104,12 +106,13 @@ pub struct ShowArgs {
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub color: Color,
 
-    /// Say on standard error what happens to the connections; twice: more
+    /// Report connection events on standard error; twice: more of them
     #[arg(short = 'v', long, action = clap::ArgAction::Count)]
     pub verbose: u8,
 }
 
-/// What the demo plays.
+/// Options of the demo.
+#[cfg(feature = "demo")]
 #[derive(Debug, Clone, Args)]
 pub struct DemoArgs {
     /// Which story is played: the same number, the same story
@@ -149,6 +152,7 @@ fn namespace(text: &str) -> Result<String, &'static str> {
     }
 }
 
+#[cfg(feature = "demo")]
 fn speed(text: &str) -> Result<f64, &'static str> {
     match text.parse() {
         Ok(factor) if (0.1..=1_000.0).contains(&factor) => Ok(factor),

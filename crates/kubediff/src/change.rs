@@ -13,7 +13,8 @@ use crate::patch::{PatchOp, patch};
 use crate::path::Path;
 use crate::secret::Secrets;
 
-/// What changed in an object, when, and who did it. Holds no secret: [`Change::between`] takes them out first.
+/// A change of an object: what changed, when, and by which manager. Holds no secret: [`Change::between`] takes them out
+/// first.
 ///
 /// As JSON it is one map with these fields, always all of them, in this order:
 ///
@@ -28,7 +29,7 @@ use crate::secret::Secrets;
 /// | `rv_before` | resourceVersion of the state before, or null |
 /// | `rv` | resourceVersion of the state now. When deleted: of the last state known, which in a watch is the deletion's |
 /// | `observed_at` | RFC 3339 |
-/// | `source` | `watch`, `list` (there may have been states in between), or `restart` (it happened while nobody watched) |
+/// | `source` | `watch`, `list` (states in between may be missing), or `restart` (it happened while kubediff did not run) |
 /// | `managers` | `[{"manager", "operation", "subresource"?, "time"}]`, latest first; empty when it cannot be known |
 /// | `paths` | where it differs, as text |
 /// | `diff` | `[{"path", "kind", ...}]`, see below; empty when added or deleted |
@@ -45,7 +46,7 @@ pub struct Change {
     pub cluster: Option<String>,
     /// Kind of the object.
     pub gvk: Gvk,
-    /// What the API calls a collection of such objects: `deployments`.
+    /// The plural name of the resource: `deployments`.
     pub resource: String,
     /// Namespace, unless the object is cluster-scoped.
     pub namespace: Option<String>,
@@ -63,11 +64,11 @@ pub struct Change {
     pub observed_at: Timestamp,
     /// How we saw it.
     pub source: Source,
-    /// Who did it, the latest first.
+    /// The managers that made it, the latest first.
     pub managers: Vec<Manager>,
-    /// What differs and is not noise.
+    /// The differences that are not noise.
     pub diff: Vec<Difference>,
-    /// What differs and is noise.
+    /// The differences that are noise.
     pub dropped: Dropped,
     /// The object before, without secrets.
     pub old: Option<Value>,
@@ -75,7 +76,7 @@ pub struct Change {
     pub new: Option<Value>,
 }
 
-/// What can happen to an object.
+/// The kinds of changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verb {
@@ -93,11 +94,11 @@ pub enum Verb {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
-    /// The server told of it.
+    /// An event of a watch.
     Watch,
-    /// A list differed from what was known; there may have been states in between.
+    /// A list differed from the known state; states in between may be missing.
     List,
-    /// It happened while nobody watched.
+    /// It happened while kubediff did not run.
     Restart,
 }
 
@@ -108,7 +109,7 @@ pub struct Sighting<'a> {
     pub cluster: Option<&'a str>,
     /// Kind of the object.
     pub gvk: &'a Gvk,
-    /// What the API calls a collection of such objects: `deployments`.
+    /// The plural name of the resource: `deployments`.
     pub resource: &'a str,
     /// When.
     pub observed_at: Timestamp,
@@ -116,7 +117,7 @@ pub struct Sighting<'a> {
     pub source: Source,
 }
 
-/// How to look at changes.
+/// How to compare objects.
 #[derive(Debug, Clone)]
 pub struct Profile {
     /// What to leave out.
@@ -127,7 +128,7 @@ pub struct Profile {
 
 /// Bytes that are not the JSON of an object.
 #[derive(Debug, thiserror::Error)]
-#[error("the {side} state cannot be read: {source}")]
+#[error("the {side} state is undecodable: {source}")]
 pub struct Unreadable {
     side: &'static str,
     source: serde_json::Error,
@@ -163,7 +164,7 @@ impl Change {
             return None;
         }
         let verb = Verb::of(old.as_ref(), new.as_ref());
-        // What wrote to the object before has not written to this one.
+        // Managers of the deleted object have not written to this one.
         let managers = managers(old.as_ref().filter(|_| verb == Verb::Updated), new.as_ref());
         for object in old.iter_mut().chain(&mut new) {
             profile.secrets.redact(sighting.gvk, object);
@@ -236,8 +237,8 @@ impl Change {
         self.diff.iter().map(|difference| &difference.path)
     }
 
-    /// The whole difference as a JSON Patch, noise included: what makes [`new`](Self::new) of [`old`](Self::old), secrets
-    /// replaced in both. Empty unless there are both.
+    /// The whole difference as a JSON Patch, noise included: it turns [`old`](Self::old) into [`new`](Self::new), with
+    /// secrets replaced in both. Empty unless both exist.
     pub fn patch(&self) -> Vec<PatchOp> {
         match (&self.old, &self.new) {
             (Some(old), Some(new)) => patch(old, new),

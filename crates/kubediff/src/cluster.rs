@@ -30,7 +30,7 @@ pub enum NoCluster {
 ///
 /// # Errors
 ///
-/// When there is none, or its kubeconfig cannot be read.
+/// When there is none, or its kubeconfig is invalid.
 pub async fn find(args: &ClusterArgs) -> Result<Cluster, NoCluster> {
     let named = args.kubeconfig.is_some() || args.context.is_some();
     let kubeconfig = match &args.kubeconfig {

@@ -1,6 +1,7 @@
 //! `kubediff demo`: the same as `watch`, against an API server of our own in which a small shop goes about its day.
 
 mod act;
+mod app;
 mod objects;
 mod stage;
 mod story;
@@ -29,7 +30,7 @@ pub enum DemoError {
     /// The kubeconfig could not be written.
     #[error("the demo's kubeconfig cannot be written")]
     Kubeconfig(#[source] io::Error),
-    /// The API server refused what happens in the shop.
+    /// The API server refused a request of the shop.
     #[error(transparent)]
     Refused(#[from] Refused),
     /// Watching ended.

@@ -1,4 +1,4 @@
-//! What differs between two objects.
+//! The differences between two objects.
 
 use std::collections::BTreeSet;
 
@@ -7,16 +7,15 @@ use serde_json::{Map, Value};
 
 pub use text::{Hunk, Line, Side, TextEdit};
 
+use crate::path::keys::Identity;
 use crate::path::{Path, Segment};
 use align::align;
-use keys::Identity;
 
 pub(crate) mod align;
 mod document;
-pub(crate) mod keys;
 mod text;
 
-/// A document in a string in a document in a string is as far as we go.
+/// How deep documents in strings are parsed.
 const MAX_DOCUMENTS: usize = 2;
 
 /// One place where two objects differ.
@@ -24,7 +23,7 @@ const MAX_DOCUMENTS: usize = 2;
 pub struct Difference {
     /// Where.
     pub path: Path,
-    /// In what way.
+    /// The kind of difference.
     #[serde(flatten)]
     pub edit: Edit,
 }

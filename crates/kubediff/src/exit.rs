@@ -3,16 +3,16 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-/// What an exit code means. 2, a command line that cannot be understood, is clap's.
+/// The exit codes. 2, an invalid command line, comes from clap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// 0: it did what it was asked for, until it was interrupted.
+    /// 0: kubediff ran until it was interrupted.
     Success,
-    /// 1: something failed that nobody expected.
+    /// 1: an unexpected failure.
     Failure,
-    /// 2: a resource, selector or rule does not exist or cannot be read.
+    /// 2: a resource, selector or rule does not exist or is malformed.
     Usage,
-    /// 3: the cluster cannot be reached, or does not say what it has.
+    /// 3: the cluster is unreachable, or its discovery failed.
     Cluster,
 }
 
@@ -30,6 +30,7 @@ impl From<Exit> for ExitCode {
 /// Tells the user of an error, on standard error.
 pub fn say(error: &dyn Error) {
     use std::io::Write;
-    // Nobody may be reading; there is nowhere else to say so.
-    let _ = writeln!(std::io::stderr(), "kubediff: {}", crate::render::escape(&informer::error_chain(error)));
+    // Standard error may be closed; there is no other place to report to.
+    let _ =
+        writeln!(std::io::stderr(), "kubediff: {}", crate::terminal::escape(&informer::error_chain(error)));
 }

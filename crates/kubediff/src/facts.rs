@@ -1,9 +1,9 @@
-//! The few things about an object that tell people which one it is.
+//! The few fields of an object that identify it to people.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use crate::render::{escape, flow};
+use crate::terminal::{escape, flow, thousands};
 
 /// Items of a list that are named; more are counted.
 const NAMED: usize = 4;
@@ -117,7 +117,7 @@ impl Facts {
         }
     }
 
-    /// Of a kind that nobody told us about: what its spec says in single words.
+    /// For an unknown kind: the scalars of its spec.
     fn scalars(&mut self, object: &Value) {
         let spec = object.get("spec").and_then(Value::as_object).into_iter().flatten();
         for (name, value) in spec.filter(|(_, value)| is_scalar(value)).take(NAMED) {
@@ -156,17 +156,4 @@ fn some(texts: impl Iterator<Item = String>) -> String {
         texts.push(format!("{more} more"));
     }
     texts.join(", ")
-}
-
-/// `12,345`.
-pub(crate) fn thousands(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }

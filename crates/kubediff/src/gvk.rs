@@ -18,7 +18,7 @@ pub struct Gvk {
 }
 
 impl Gvk {
-    /// Takes the two fields of an object apart.
+    /// From the two fields of an object.
     ///
     /// ```
     /// use kubediff::Gvk;

@@ -6,7 +6,7 @@ use crate::change::{Change, Verb};
 use crate::diff::{Difference, Edit};
 use crate::facts::{age, facts};
 use crate::path::{Path, Segment};
-use crate::render::{cut, escape, flow};
+use crate::terminal::{cut, escape, flow};
 
 /// A headline is not longer than this, in columns of a terminal.
 const WIDTH: usize = 160;
@@ -92,7 +92,7 @@ fn phrase(difference: &Difference) -> String {
     }
 }
 
-/// What people call the place.
+/// The name of the place for people.
 fn label(path: &Path) -> String {
     use Segment::{Field, Key};
     let field = |text: &str| Path::from_iter([Field(text.to_owned())]).to_string();

@@ -1,4 +1,4 @@
-//! What changed in the cluster, when, and who changed it.
+//! Changes of a cluster: what changed, when, and by which manager.
 //!
 //! [`Change::between`] makes a [`Change`] of two states of an object: secrets are hidden first ([`Secrets`]), then the two
 //! are compared ([`diff()`]), then noise is left out and counted ([`Noise`]). A [`Renderer`](render::Renderer) shows it to
@@ -7,6 +7,7 @@
 pub mod args;
 mod change;
 pub mod cluster;
+#[cfg(feature = "demo")]
 pub mod demo;
 mod diff;
 pub mod exit;
@@ -18,9 +19,9 @@ mod noise;
 mod patch;
 mod path;
 pub mod render;
-pub mod resources;
 mod secret;
 mod summary;
+mod terminal;
 pub mod watch;
 
 pub use change::{Change, Profile, Sighting, Source, Unreadable, Verb, WithObjects};

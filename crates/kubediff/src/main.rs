@@ -1,4 +1,4 @@
-//! `kubediff`: what changed in the cluster.
+//! `kubediff`: the changes of a cluster.
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -15,6 +15,7 @@ async fn main() -> ExitCode {
             log(args.show.verbose);
             kubediff::watch::run(&args).await.map_err(|error| (error.exit(), Box::from(error)))
         }
+        #[cfg(feature = "demo")]
         Command::Demo(args) => {
             log(args.show.verbose);
             kubediff::demo::run(args).await.map_err(|error| (error.exit(), Box::from(error)))

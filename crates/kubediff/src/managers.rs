@@ -1,4 +1,4 @@
-//! Who made a change, as far as the object tells.
+//! The managers of a change, as recorded in the object.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// A field manager that wrote to the object.
 ///
-/// The name is what the client chose to call itself, not an authenticated user.
+/// The name is the one that the client chose, not an authenticated user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Manager {
     /// `kubectl-edit`, `kube-controller-manager`.
@@ -20,11 +20,11 @@ pub struct Manager {
     pub time: Option<Timestamp>,
 }
 
-/// Who made `new` of `old`: the managers whose entry in `metadata.managedFields` is new, has a newer time, or owns
-/// fields that it did not own before. The latest first.
+/// The managers that turned `old` into `new`: those whose entry in `metadata.managedFields` is new, has a newer time,
+/// or owns additional fields. The latest first.
 ///
-/// Empty when it cannot be known: entries are not there; a second write of a manager within one second leaves no trace;
-/// and nobody is entered for a deletion.
+/// Empty when unknown: entries are missing; a second write of a manager within one second leaves no trace; and a
+/// deletion has no entry.
 pub fn managers(old: Option<&Value>, new: Option<&Value>) -> Vec<Manager> {
     let Some(new) = new else { return Vec::new() };
     let before = old.map(entries).unwrap_or_default();

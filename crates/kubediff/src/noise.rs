@@ -1,4 +1,4 @@
-//! Differences that nobody wants to see, and how many of them there were.
+//! Noise: differences that are left out and counted.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ mod builtin;
 mod prune;
 mod tally;
 
-/// What to leave out, by rules that each have a name and can be switched on and off.
+/// What to leave out, by named rules that can be switched on and off.
 ///
 /// ```
 /// use kubediff::Noise;
@@ -26,7 +26,7 @@ mod tally;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Noise {
-    /// In the order in which they are asked; the first that was true of a change nobody saw is given as the reason.
+    /// In the order of evaluation; the first that matches a change without other differences is given as the reason.
     rules: Vec<Rule>,
 }
 
@@ -44,7 +44,7 @@ pub struct Rule {
 enum What {
     /// Whatever is at these places, and in it.
     Paths(Vec<PathPattern>),
-    /// These places, when the object was deleted and created again: they cannot be what they were.
+    /// These places, when the object was deleted and created again: they always differ.
     Recreated(Vec<PathPattern>),
     /// The objects themselves, whatever happens to them.
     Objects,
@@ -63,7 +63,7 @@ pub enum InvalidNoise {
         /// All names, separated by commas.
         known: String,
     },
-    /// The place that a rule is about cannot be read.
+    /// The path of a rule is malformed.
     #[error(transparent)]
     Path(#[from] InvalidPattern),
 }
@@ -117,11 +117,11 @@ impl Noise {
         Ok(())
     }
 
-    /// Leaves out what is at `path` in objects of `scope`. The rule is called as the path is written.
+    /// Leaves out what is at `path` in objects of `scope`. The rule is named after the path.
     ///
     /// # Errors
     ///
-    /// When the path cannot be read.
+    /// When the path is malformed.
     pub fn ignore(&mut self, scope: Scope, path: &str) -> Result<(), InvalidNoise> {
         let what = What::Paths(vec![path.parse()?]);
         let about = format!("asked for, on {scope}");
@@ -137,7 +137,7 @@ impl Noise {
         self.rules_for(gvk).find(|rule| matches!(rule.what, What::Objects))
     }
 
-    /// Takes out of `differences` what is noise, and says how much that was.
+    /// Removes noise from `differences`, and returns how much that was.
     pub(crate) fn sift(&self, gvk: &Gvk, recreated: bool, differences: &mut Vec<Difference>) -> Dropped {
         let mut dropped = Dropped::default();
         let rules: Vec<&Rule> = self.rules_for(gvk).collect();
@@ -168,12 +168,12 @@ impl Noise {
 }
 
 impl Rule {
-    /// What it is switched by and counted under.
+    /// The name by which it is switched and counted.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it leaves out, for people.
+    /// A description for people.
     pub fn about(&self) -> &str {
         &self.about
     }

@@ -73,8 +73,8 @@ impl Walk {
         }
     }
 
-    /// Takes out what is gone, brings what stays into its order, puts in what is new; then each element is at the
-    /// place where it belongs, and can be changed there.
+    /// Removes deleted elements, orders those that stay, inserts new ones; then each element is in its final place, and
+    /// can be changed there.
     fn list(&mut self, field: Option<&str>, old: &[Value], new: &[Value]) {
         let pairs = align(field, old, new).pairs;
         let kept: BTreeSet<usize> = pairs.iter().map(|(old, _)| *old).collect();

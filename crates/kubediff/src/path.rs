@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 pub(crate) use pattern::Step;
 pub use pattern::{InvalidPattern, PathPattern};
 
+pub(crate) mod keys;
 mod pattern;
 
 /// The way from an object's root to a value, elements of lists by their key where they have one.

@@ -1,6 +1,6 @@
 //! Showing changes: coloured text for people, JSON lines for programs.
 //!
-//! Whatever comes from the cluster is escaped, in both: nobody who may write a label can write to the terminal.
+//! Everything from the cluster is escaped, in both: a user who may write a label must not write to the terminal.
 
 use std::fmt::Write as _;
 use std::io;
@@ -14,14 +14,10 @@ use serde::Serialize;
 use crate::change::{Change, Source, Verb};
 use crate::facts::{age, facts};
 use crate::managers::Manager;
+use crate::terminal::{is_unsafe, shorten, width};
 use painter::{BOLD, DIM, GREEN, MAGENTA, Painter, RED, YELLOW};
 
-pub(crate) use escape::{cut, escape};
-pub(crate) use flow::flow;
-
 mod differences;
-mod escape;
-mod flow;
 pub(crate) mod painter;
 
 const INDENT: usize = 4;
@@ -42,7 +38,7 @@ pub struct Renderer {
     pub max_differences: usize,
     /// How many lines of one text, or fields of one value, are shown.
     pub max_lines: usize,
-    /// Whether to say what the noise rules left out.
+    /// Whether to show what the noise rules left out.
     pub show_dropped: bool,
 }
 
@@ -123,14 +119,14 @@ impl Renderer {
         if change.verb == Verb::Deleted {
             facts.splice(0..0, age(object, change.observed_at));
         }
-        let column = facts.iter().map(|fact| escape::width(&fact.label)).max().unwrap_or(0) + 2;
+        let column = facts.iter().map(|fact| width(&fact.label)).max().unwrap_or(0) + 2;
         for fact in &facts {
-            let gap = column - escape::width(&fact.label);
+            let gap = column - width(&fact.label);
             let room = self.width.saturating_sub(INDENT + column);
             out.spaces(INDENT)
                 .put(DIM, &fact.label)
                 .spaces(gap)
-                .put(Style::new(), &escape::shorten(&fact.text, room));
+                .put(Style::new(), &shorten(&fact.text, room));
             out.line();
         }
     }
@@ -169,7 +165,7 @@ fn circumstances(change: &Change) -> String {
     match change.source {
         Source::Watch => {}
         Source::List => text.push_str(", seen in a list"),
-        Source::Restart => text.push_str(", while nobody watched"),
+        Source::Restart => text.push_str(", while kubediff did not run"),
     }
     text
 }
@@ -210,7 +206,7 @@ pub fn json_line(value: &impl Serialize) -> Result<String, serde_json::Error> {
     let mut line = String::with_capacity(json.len() + 1);
     let mut units = [0; 2];
     for c in json.chars() {
-        if escape::is_unsafe(c) {
+        if is_unsafe(c) {
             for unit in c.encode_utf16(&mut units) {
                 let _ = write!(line, "\\u{unit:04x}");
             }

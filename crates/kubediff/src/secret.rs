@@ -1,8 +1,8 @@
-//! What must not be seen: the values in Secrets, and whatever else the user names.
+//! Hides secrets: the values in Secrets, and everything else that the user names.
 //!
-//! A value is replaced before anything else looks at the object, by a keyed hash and its length:
-//! `<hmac:1f3a9c20 18 bytes>`. Equal values have equal hashes, so that "changed" and "changed back" can be told; without
-//! the key, which is random, nobody can find the value by trying.
+//! A value is replaced before any other code sees the object, by a keyed hash and its length:
+//! `<hmac:1f3a9c20 18 bytes>`. Equal values have equal hashes, so that "changed" and "changed back" are
+//! distinguishable; without the key, which is random, the value cannot be found by trying.
 
 use std::fmt;
 use std::fmt::Write as _;
@@ -39,7 +39,7 @@ pub struct Secrets {
 pub struct NoRandomKey(#[from] getrandom::Error);
 
 impl Secrets {
-    /// With a key that nobody knows and that ends with the process.
+    /// With a random key that is never shown and ends with the process.
     ///
     /// # Errors
     ///
@@ -70,7 +70,7 @@ impl Secrets {
             .filter(|(scope, _)| scope.matches(gvk))
             .map(|(_, path)| until_document(path.steps()))
             .collect();
-        // Whoever is wrong about the kind, caller or object, nothing is shown.
+        // If caller or object says that it is a Secret, nothing is shown.
         let is_secret = gvk.is_secret() || object.get("kind").is_some_and(|kind| kind == "Secret");
         if is_secret {
             self.secret(object);
@@ -96,7 +96,7 @@ impl Secrets {
                     map.values_mut().for_each(|value| *value = self.hash(value, encoded))
                 }
                 Some(Value::Null) | None => {}
-                // Not what a Secret looks like; all the more reason.
+                // An unusual form for a Secret; all the more reason.
                 Some(other) => *other = self.hash(other, false),
             }
         }
@@ -112,7 +112,7 @@ impl Secrets {
         }
     }
 
-    /// Hides the same in what tools keep of the object as they applied it.
+    /// Hides the same in the copies that tools keep of the object as applied.
     fn applied(&self, object: &mut Value, hidden: &[&[Step]]) {
         let Some(annotations) = annotations(object) else { return };
         for (_, value) in annotations.iter_mut().filter(|(name, _)| APPLIED.contains(&name.as_str())) {

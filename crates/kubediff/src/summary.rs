@@ -1,4 +1,4 @@
-//! What went by while we watched.
+//! Counts the changes of a session.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,12 +8,12 @@ use serde::Serialize;
 use crate::change::{Change, Verb};
 use crate::facts::duration;
 use crate::noise::Tally;
-use crate::render::escape;
+use crate::terminal::escape;
 
 /// Counts of a session, for its end.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Session {
-    /// Changes shown, by resource and by what happened.
+    /// Changes shown, by resource and verb.
     pub shown: BTreeMap<String, Counts>,
     /// What was left out.
     #[serde(flatten)]

@@ -1,4 +1,4 @@
-//! `kubediff watch`: one informer per resource, one loop that shows what they tell.
+//! `kubediff watch`: one informer per resource, one loop that shows their changes.
 
 mod definitions;
 mod screen;
@@ -14,14 +14,12 @@ use informer::{
     Status,
 };
 use jiff::Timestamp;
-use kube_client::Client;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
 use crate::args::WatchArgs;
 use crate::cluster::{self, NoCluster};
 use crate::exit::Exit;
-use crate::resources::{Catalog, DiscoveryFailed, UnknownResource, short_name};
 use crate::{Change, Gvk, InvalidNoise, NoRandomKey, Noise, Profile, Secrets, Session, Sighting, Source};
 use definitions::Definitions;
 use screen::Screen;
@@ -39,25 +37,22 @@ pub enum WatchError {
     /// The informers cannot be made.
     #[error(transparent)]
     Informer(#[from] informer::Error),
-    /// What there is to watch is not known.
+    /// Discovery failed, or a resource does not exist.
     #[error(transparent)]
-    Discovery(#[from] DiscoveryFailed),
+    Discovery(#[from] informer::DiscoveryError),
     /// The same, without an end.
     #[error("the server does not say within {} s which resources it has", .0.as_secs())]
     Silent(Duration),
-    /// There is no such resource.
+    /// The selector is malformed.
     #[error(transparent)]
-    Resource(#[from] UnknownResource),
-    /// The selector cannot be read.
-    #[error("the label selector `{0}` cannot be read: {1}")]
-    Selector(String, informer::InvalidSelector),
+    Selector(#[from] informer::InvalidSelector),
     /// There is no such noise rule.
     #[error(transparent)]
     Noise(#[from] InvalidNoise),
     /// Secrets could not be hidden.
     #[error(transparent)]
     Secrets(#[from] NoRandomKey),
-    /// What was to be shown could not be written.
+    /// The output could not be written.
     #[error("the output cannot be written")]
     Output(#[source] std::io::Error),
     /// Signals cannot be listened for.
@@ -69,10 +64,11 @@ impl WatchError {
     /// How the program ends with this.
     pub fn exit(&self) -> Exit {
         match self {
+            Self::Discovery(error) if error.is_unknown() => Exit::Usage,
             Self::Cluster(_) | Self::Client(_) | Self::Discovery(_) | Self::Silent(_) | Self::Informer(_) => {
                 Exit::Cluster
             }
-            Self::Resource(_) | Self::Selector(..) | Self::Noise(_) => Exit::Usage,
+            Self::Selector(_) | Self::Noise(_) => Exit::Usage,
             Self::Secrets(_) | Self::Output(_) | Self::Signals(_) => Exit::Failure,
         }
     }
@@ -88,10 +84,6 @@ pub async fn run(args: &WatchArgs) -> Result<(), WatchError> {
     if let Some(rules) = &args.show.noise {
         noise.adjust(rules)?;
     }
-    if let Some(selector) = &args.selector {
-        let parsed: Result<informer::Selector, _> = selector.parse();
-        parsed.map_err(|error| WatchError::Selector(selector.clone(), error))?;
-    }
     let profile = Profile { noise, secrets: Secrets::with_random_key()? };
     let mut screen = Screen::new(&args.show);
     if args.list_noise {
@@ -101,7 +93,7 @@ pub async fn run(args: &WatchArgs) -> Result<(), WatchError> {
     let ended = watch.show(&mut screen).await;
     watch.factory.shutdown().await;
     match ended {
-        // Whoever read us has seen enough, as `head` does.
+        // The reader of our output has closed it, as `head` does.
         Err(WatchError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         Err(error) => Err(error),
         Ok(()) => screen.summary(&watch.session, watch.started.elapsed()).map_err(WatchError::Output),
@@ -112,16 +104,15 @@ pub async fn run(args: &WatchArgs) -> Result<(), WatchError> {
 struct Watch<'a> {
     args: &'a WatchArgs,
     profile: Profile,
-    client: Client,
     context: Option<String>,
     factory: SharedInformerFactory,
     streams: Streams,
     definitions: Definitions,
-    /// Whether each resource that is watched has shown its first content.
+    /// Whether the initial list of each watched resource is complete.
     first_content: BTreeMap<ResourceType, bool>,
-    /// Whether it was said that everything is there.
+    /// Whether it was announced that everything is synced.
     announced: bool,
-    /// Groups and names that have been watched: what they have in another version is not new.
+    /// Groups and names that have been watched: another version of them is not new.
     followed: BTreeSet<(String, String)>,
     /// Resources whose connection is lost.
     lost: BTreeSet<ResourceType>,
@@ -143,25 +134,23 @@ type Discovery<'a> = BoxFuture<'a, Result<Vec<ResourceType>, WatchError>>;
 
 /// A custom resource is served a moment after its definition has changed.
 const DEFINITIONS_SETTLE: Duration = Duration::from_millis(500);
-/// Not everybody may watch definitions: look from time to time.
+/// Not every user may watch definitions: rediscover periodically.
 const REDISCOVER: Duration = Duration::from_secs(60);
-/// A server that does not say what it has for so long is not waited for.
+/// The limit of discovery.
 const DISCOVERY_LIMIT: Duration = Duration::from_secs(30);
 
 impl<'a> Watch<'a> {
     async fn connect(args: &'a WatchArgs, profile: Profile) -> Result<Self, WatchError> {
         let cluster = cluster::find(&args.cluster).await?;
         let default_namespace = cluster.config.default_namespace.clone();
-        let client =
-            Client::try_from(cluster.config.clone()).map_err(|error| WatchError::Client(Box::new(error)))?;
         // In JSON: whatever a server newer than us says of an object is shown.
         let mut builder =
             SharedInformerFactory::builder(cluster.config).start_at_once().encoding(EncodingChoice::Json);
         if let Some(selector) = &args.selector {
-            builder = builder.labels(selector);
+            builder = builder.labels(selector)?;
         }
         if let Some(selector) = &args.field_selector {
-            builder = builder.fields(selector);
+            builder = builder.fields(selector)?;
         }
         if !args.all_namespaces {
             builder = builder.namespace(args.namespace.as_deref().unwrap_or(&default_namespace));
@@ -171,7 +160,6 @@ impl<'a> Watch<'a> {
         Ok(Self {
             args,
             profile,
-            client,
             context: cluster.context,
             factory,
             streams: Streams::default(),
@@ -191,7 +179,7 @@ impl<'a> Watch<'a> {
         end_at_once_on_the_second_signal()?;
         let mut at_start = true;
         // Under way or not; begins with the first.
-        let mut discovery: Option<Discovery<'a>> = Some(wanted(self.client.clone(), self.args));
+        let mut discovery: Option<Discovery<'a>> = Some(wanted(self.factory.clone(), self.args));
         let mut rediscover = Instant::now() + REDISCOVER;
         loop {
             self.announce(screen)?;
@@ -208,7 +196,7 @@ impl<'a> Watch<'a> {
                 Event::Interrupted => return Ok(()),
                 Event::DefinitionsChanged => rediscover = Instant::now() + DEFINITIONS_SETTLE,
                 Event::Rediscover => {
-                    discovery = Some(wanted(self.client.clone(), self.args));
+                    discovery = Some(wanted(self.factory.clone(), self.args));
                     rediscover = Instant::now() + REDISCOVER;
                 }
                 Event::Discovered(wanted) => {
@@ -216,7 +204,7 @@ impl<'a> Watch<'a> {
                     match wanted {
                         Ok(wanted) => self.follow(wanted, at_start)?,
                         Err(error) if at_start => return Err(error),
-                        // What cannot be found out now stays as it is until the next time.
+                        // What cannot be discovered now stays as it is until the next time.
                         Err(_) => {}
                     }
                     at_start = false;
@@ -226,7 +214,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Begins to watch what is new, and ends to watch what is gone.
+    /// Starts to watch new resources, and stops watching those that are gone.
     fn follow(&mut self, wanted: Vec<ResourceType>, at_start: bool) -> Result<(), WatchError> {
         let gone: Vec<_> =
             self.first_content.keys().filter(|resource| !wanted.contains(resource)).cloned().collect();
@@ -234,12 +222,12 @@ impl<'a> Watch<'a> {
             self.first_content.remove(&resource);
             self.lost.remove(&resource);
             self.streams.remove(&resource);
-            self.session.watched(&short_name(&resource));
+            self.session.watched(&resource.qualified_name());
         }
         for resource in wanted {
             if !self.first_content.contains_key(&resource) {
                 if resource.plural == "events" && !self.args.resources.is_empty() {
-                    // Who asks for them wants to see them.
+                    // An explicit request for events switches them on.
                     self.profile.noise.switch("events", false)?;
                 }
                 let known = !self.followed.insert((resource.group.clone(), resource.plural.clone()));
@@ -268,9 +256,9 @@ impl<'a> Watch<'a> {
         Ok(())
     }
 
-    /// Says what a user has to know of the connections: each thing once, not once per resource or attempt.
+    /// Reports the state of connections that a user must know: each thing once, not once per resource or attempt.
     fn status(&mut self, screen: &mut Screen, resource: &ResourceType, status: Status) {
-        let name = short_name(resource);
+        let name = resource.qualified_name();
         match status {
             Status::Denied { status } => {
                 self.lost.remove(resource);
@@ -295,7 +283,7 @@ impl<'a> Watch<'a> {
                 }
                 self.lost.insert(resource.clone());
             }
-            Status::Connecting | Status::Syncing { .. } | Status::Stopped => {}
+            _ => {}
         }
     }
 
@@ -307,16 +295,13 @@ impl<'a> Watch<'a> {
     ) -> Option<Change> {
         let (old, new, seen) = match &told {
             Told::Added { initial: true, .. } if !announce_first => return None,
-            Told::Added { object, source, .. } => (None, Some(object), *source),
-            Told::Updated { old, new, source } => (Some(old.object()), Some(new), *source),
-            Told::Deleted(deleted) => {
-                let seen = if deleted.is_missed() { Seen::List } else { Seen::Watch };
-                (Some(deleted.object()), None, seen)
-            }
+            Told::Added { new: object, source, .. } => (None, Some(object.object()), *source),
+            Told::Updated { old, new, source } => (Some(old.object()), Some(new.object()), *source),
+            Told::Deleted(deleted) => (Some(deleted.last().object()), None, deleted.source()),
             _ => return None,
         };
         let left_out = |error: &dyn std::fmt::Display| {
-            screen::say(&format!("an object of {} is left out: {error}", short_name(resource)));
+            screen::say(&format!("an object of {} is left out: {error}", resource.qualified_name()));
         };
         let json_of_both = || -> Result<_, DecodeError> {
             Ok((old.map(|old| old.json()).transpose()?, new.map(|new| new.json()).transpose()?))
@@ -347,9 +332,10 @@ impl<'a> Watch<'a> {
         .flatten()
     }
 
-    /// Says once that the first content of everything is there, or denied.
+    /// Announces once that the initial list of everything is complete, or denied.
     fn announce(&mut self, screen: &mut Screen) -> Result<(), WatchError> {
-        let denied = |resource: &ResourceType| self.session.not_watched.contains_key(&short_name(resource));
+        let denied =
+            |resource: &ResourceType| self.session.not_watched.contains_key(&resource.qualified_name());
         let settled = self.first_content.iter().all(|(resource, synced)| *synced || denied(resource));
         if self.announced || !settled || self.first_content.is_empty() {
             return Ok(());
@@ -372,20 +358,23 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// What is to be watched now.
-fn wanted(client: Client, args: &WatchArgs) -> Discovery<'_> {
+/// The resources to watch now.
+fn wanted(factory: SharedInformerFactory, args: &WatchArgs) -> Discovery<'_> {
     let discovery = async move {
-        let catalog = tokio::time::timeout(DISCOVERY_LIMIT, Catalog::discover(&client));
+        let catalog = tokio::time::timeout(DISCOVERY_LIMIT, factory.catalog());
         let catalog = catalog.await.map_err(|_| WatchError::Silent(DISCOVERY_LIMIT))??;
-        if args.resources.is_empty() {
-            return Ok(catalog.everything(args.all_namespaces));
+        if !args.resources.is_empty() {
+            return Ok(catalog.named(&args.resources.join(","))?);
         }
-        Ok(catalog.resolve(&args.resources)?)
+        let everything = catalog.resources().filter(|resource| resource.namespaced || args.all_namespaces);
+        // The same objects under another name.
+        let everything = everything.filter(|resource| resource.qualified_name() != "events.events.k8s.io");
+        Ok(everything.cloned().collect())
     };
     discovery.boxed()
 }
 
-/// The result of what is under way; pends while nothing is.
+/// The result of the running work; pending without any.
 async fn in_flight<T>(work: &mut Option<BoxFuture<'_, T>>) -> T {
     match work {
         Some(work) => work.await,
@@ -393,7 +382,7 @@ async fn in_flight<T>(work: &mut Option<BoxFuture<'_, T>>) -> T {
     }
 }
 
-/// Whoever reads our output may have stopped to, and then nothing is written and nothing is heard.
+/// The reader of our output may have stopped; then every write blocks and no signal is handled.
 fn end_at_once_on_the_second_signal() -> Result<(), WatchError> {
     let mut interrupt = signal(SignalKind::interrupt()).map_err(WatchError::Signals)?;
     tokio::spawn(async move {

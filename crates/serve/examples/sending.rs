@@ -1,15 +1,15 @@
-//! How fast the server sends what it has, over loopback.
+//! How fast the server sends, over loopback.
 //!
 //!     cargo run --release -p serve --example sending
 //!
-//! Megabytes a second of one list of 20,000 objects of 9 KB, and changes a second to 10 watchers, of small objects and
-//! of such large ones. The server has one thread.
+//! Measures megabytes per second for one list of 20,000 objects of 9 KB, and changes per second to 10 watchers, for
+//! small objects and for such large ones. The server has one thread.
 
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
     clippy::expect_used,
-    reason = "an example prints and stops at a surprise"
+    reason = "an example prints, and panics on a surprise"
 )]
 
 use std::io::{Read, Write};
@@ -109,7 +109,7 @@ impl Events for Following {
                     self.after += events.len() as u64;
                     return Ok(Batch { events });
                 }
-                self.newest.changed().await.expect("the pods are there");
+                self.newest.changed().await.expect("the pods exist");
             }
         })
     }
@@ -206,7 +206,7 @@ fn watch(address: SocketAddr, pods: &Pods, bytes: usize, changes: u32) {
         .collect();
     let mut buffer = vec![0; 256 * 1024];
     for stream in &mut streams {
-        // The head of the answer: the watch stands.
+        // The head of the response: the watch is open.
         assert!(stream.read(&mut buffer).unwrap() > 0);
     }
     let begun = Instant::now();

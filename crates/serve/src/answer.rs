@@ -1,4 +1,4 @@
-//! Answers as HTTP has them.
+//! HTTP responses.
 
 use bytes::Bytes;
 use futures_util::StreamExt as _;
@@ -13,12 +13,12 @@ use crate::discovery::aggregated;
 use crate::gzip::Gzip;
 use crate::{Body, Status, full, negotiate, protobuf};
 
-/// The text of an answer in JSON that could be said in protobuf as well: a part of the answer, until it is known what
-/// the client wants.
+/// The text of a JSON response that could also be protobuf: an extension of the response, until the client's encoding
+/// is known.
 #[derive(Debug, Clone)]
 pub(crate) struct Document {
     pub(crate) text: Bytes,
-    /// Whether it is the answer to who asked for all of discovery at once.
+    /// Whether it answers a request for aggregated discovery.
     pub(crate) aggregated: bool,
 }
 
@@ -36,7 +36,7 @@ impl Document {
     }
 }
 
-/// A body that is there at once, in JSON, which may become protobuf.
+/// A complete JSON body, which may become protobuf.
 pub(crate) fn json(code: StatusCode, text: impl Into<Bytes>) -> Response<Body> {
     let text = text.into();
     let mut response = answer(code, "application/json", full(text.clone()));
@@ -49,7 +49,7 @@ pub(crate) fn status(status: &Status) -> Response<Body> {
     status_text(status, &status.to_json())
 }
 
-/// A refusal whose text has something that a [`Status`] cannot say.
+/// A refusal whose text has something that a [`Status`] cannot express.
 pub(crate) fn status_text(status: &Status, text: &Value) -> Response<Body> {
     let mut response = json(status.code, format!("{text}\n"));
     if let Some(seconds) = status.retry_after {
@@ -58,7 +58,8 @@ pub(crate) fn status_text(status: &Status, text: &Value) -> Response<Body> {
     response
 }
 
-/// A body in pieces as they are asked for. Compressed, if the client takes that and it has more than `gzip_from` bytes.
+/// A body that is made chunk by chunk, on demand. Compressed, if the client accepts that and the body has more than
+/// `gzip_from` bytes.
 pub(crate) fn chunks(
     mut chunks: impl Iterator<Item = Bytes> + Send + 'static,
     content_type: &'static str,
@@ -107,12 +108,12 @@ pub(crate) fn chunks(
     response
 }
 
-/// A body as it comes.
+/// A streamed body.
 pub(crate) fn streamed(chunks: impl Stream<Item = Bytes> + Send + 'static) -> Body {
     StreamBody::new(chunks.map(|chunk| Ok(Frame::data(chunk)))).boxed_unsync()
 }
 
-/// An answer with the headers that all of them have.
+/// A response with the headers that every response has.
 pub(crate) fn answer(code: StatusCode, content_type: &'static str, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     *response.status_mut() = code;

@@ -1,14 +1,14 @@
-//! What an answer is made of.
+//! The body of a response.
 
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 
-/// The body of an answer: all at once, or as it comes. An error ends the connection in the middle of the body, as a
-/// server that dies does.
+/// The body of a response: complete, or streamed. An error breaks the connection in the middle of the body, like a
+/// server that dies.
 pub type Body = UnsyncBoxBody<Bytes, std::io::Error>;
 
-/// A body that is there at once.
+/// A complete body.
 pub fn full(bytes: impl Into<Bytes>) -> Body {
     Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync()
 }

@@ -1,4 +1,4 @@
-//! What has to be known of a server as a whole to serve it.
+//! What a caller supplies about a server as a whole.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ pub trait Catalog: Send + Sync + 'static {
     /// The objects of a resource; `None` if it has just disappeared.
     fn collection(&self, resource: &Resource) -> Option<Arc<dyn Collection>>;
 
-    /// What `/version` says.
+    /// The content of `/version`.
     fn version(&self) -> ServerVersion;
 
-    /// The schemas of one group and version in OpenAPI's words (`components.schemas`), if any are known.
+    /// The schemas of one group and version as OpenAPI `components.schemas`, if known.
     fn schemas(&self, _group: &str, _version: &str) -> Option<Value> {
         None
     }
 
-    /// Writes objects of a kind as protobuf; `None` for a kind that has no messages. The metadata of custom resources
-    /// are sent as `PartialObjectMetadata` of `meta.k8s.io/v1`, refusals as `Status`. Without these three, all answers
+    /// The protobuf writer for objects of a kind; `None` for a kind without messages. Metadata of custom resources are
+    /// sent as `PartialObjectMetadata` of `meta.k8s.io/v1`, refusals as `Status`. Without these three, all responses
     /// are JSON.
     fn protobuf(&self, _api_version: &str, _kind: &str) -> Option<Arc<dyn Protobuf>> {
         None
@@ -32,19 +32,19 @@ pub trait Catalog: Send + Sync + 'static {
 
 /// Writes objects of one kind as protobuf.
 pub trait Protobuf: Send + Sync + 'static {
-    /// Appends the message of an object, whose members come as in [`Object::body`](crate::Object::body). The same
-    /// members are always the same bytes.
+    /// Appends the message of an object, whose members come as in [`Object::body`](crate::Object::body). Equal members
+    /// always give equal bytes.
     fn write(&self, body: &[u8], out: &mut Vec<u8>);
 }
 
-/// The resources of a server. In the order in which discovery tells them: groups in the order of their first
-/// resource, of each group the preferred version first.
+/// The resources of a server, in the order of discovery: groups in the order of their first resource, within a group
+/// the preferred version first.
 #[derive(Debug, Clone, Default)]
 pub struct Resources {
     all: Vec<Arc<Resource>>,
 }
 
-/// What a server says of its version.
+/// The version that a server reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerVersion {
     /// `1`
@@ -56,7 +56,7 @@ pub struct ServerVersion {
 }
 
 impl Resources {
-    /// All of them, in their order.
+    /// All resources, in their order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Resource>> {
         self.all.iter()
     }

@@ -1,4 +1,4 @@
-//! What has to be known of the objects of one resource to serve them.
+//! What a caller supplies about the objects of one resource.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use crate::{Object, Status};
 
 /// The objects of one resource, with their history.
 ///
-/// All collections of one server count in one sequence of revisions, the `resourceVersion` of the API: a revision names
+/// All collections of one server share one sequence of revisions, the `resourceVersion` of the API: a revision names
 /// one state of all of them.
 pub trait Collection: Send + Sync + 'static {
-    /// The newest revision of the server. A list at it, or events after it, can be asked for at once.
+    /// The newest revision of the server. Lists at it, and events after it, are available at once.
     fn revision(&self) -> u64;
 
-    /// One object as it was at a revision, `None` for now.
+    /// One object as of a revision; `None` means now.
     fn get<'a>(
         &'a self,
         namespace: &'a str,
@@ -22,30 +22,31 @@ pub trait Collection: Send + Sync + 'static {
         at: Option<u64>,
     ) -> BoxFuture<'a, Result<Option<Arc<Object>>, CollectionError>>;
 
-    /// The objects of a range as they were at a revision, `None` for now.
+    /// The objects of a range as of a revision; `None` means now.
     fn list<'a>(
         &'a self,
         range: &'a Range,
         at: Option<u64>,
     ) -> BoxFuture<'a, Result<Listing, CollectionError>>;
 
-    /// What happens to all objects of the collection after a revision, which is not newer than [`revision`](Self::revision).
+    /// The events of all objects of the collection after a revision, which is not newer than
+    /// [`revision`](Self::revision).
     fn events(&self, after: u64) -> Result<Box<dyn Events>, CollectionError>;
 }
 
-/// Which objects of a collection, in the order of the text `namespace/name`, as the keys of etcd are sorted.
+/// A range of objects, in the order of the text `namespace/name`, as the keys of etcd are sorted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Range {
-    /// Only of this namespace.
+    /// Only this namespace.
     pub namespace: Option<Box<str>>,
-    /// Only those behind this namespace and name.
+    /// Only objects after this namespace and name.
     pub after: Option<(Box<str>, Box<str>)>,
 }
 
 /// A list of objects.
 #[derive(Debug, Clone)]
 pub struct Listing {
-    /// The revision that the list shows: the one that was asked for, or the newest.
+    /// The revision of the list: the one requested, or the newest.
     pub revision: u64,
     /// In the order of the text `namespace/name`.
     pub objects: Vec<Arc<Object>>,
@@ -53,55 +54,55 @@ pub struct Listing {
 
 /// The events of a collection after a revision.
 pub trait Events: Send {
-    /// Waits for the next events and returns all there are. Cancel safe: nothing is lost when the future is dropped.
+    /// Waits for the next events and returns all that are available. Cancel safe: dropping the future loses nothing.
     fn next(&mut self) -> BoxFuture<'_, Result<Batch, CollectionError>>;
 
-    /// The newest revision up to which [`next`](Self::next) has returned everything, for a bookmark.
+    /// The newest revision up to which [`next`](Self::next) has returned everything. Bookmarks carry it.
     fn revision(&self) -> u64;
 }
 
-/// Events in their order, at least one.
+/// Events in order, at least one.
 #[derive(Debug, Clone, Default)]
 pub struct Batch {
     /// In the order of their revisions.
     pub events: Vec<Event>,
 }
 
-/// Something that happened to one object.
+/// An event of one object.
 #[derive(Debug, Clone)]
 pub struct Event {
     /// What happened.
     pub change: Change,
-    /// The object afterwards; for a deletion its last state, with the revision of the deletion in its body too.
+    /// The object after the event; for a deletion its last state, with the revision of the deletion in its body too.
     pub object: Arc<Object>,
-    /// The object before, unless it was added; tells whether it has just entered or left a selector.
+    /// The object before, unless it was added. Shows whether the object enters or leaves a selector.
     pub previous: Option<Arc<Object>>,
 }
 
 /// Kinds of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// It is new.
+    /// The object is new.
     Added,
-    /// It has another revision.
+    /// The object has another revision.
     Modified,
-    /// It is gone.
+    /// The object was deleted.
     Deleted,
 }
 
 /// Why a collection cannot answer.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum CollectionError {
-    /// The history does not go back that far.
+    /// The history no longer has that revision.
     #[error("the history starts at revision {oldest}")]
     Expired {
-        /// The oldest revision that can be asked for.
+        /// The oldest revision that is available.
         oldest: u64,
     },
-    /// The resource is not served any more: running watches end.
+    /// The resource is no longer served: running watches end.
     #[error("the resource is gone")]
     Gone,
-    /// Anything else, as the client is to be told.
+    /// Any other failure, as the client gets it.
     #[error(transparent)]
     Failed(#[from] Status),
 }

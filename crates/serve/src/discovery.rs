@@ -1,6 +1,7 @@
-//! What a server says of itself: its version, its health, its groups, versions and resources.
+//! What a server publishes about itself: version, health, groups, versions and resources.
 //!
-//! Resources are told twice: group by group as they always were, and all at once (KEP-3352, aggregated discovery).
+//! Resources are published twice: group by group, the traditional form, and all at once (KEP-3352, aggregated
+//! discovery).
 
 pub(crate) mod aggregated;
 mod legacy;
@@ -16,7 +17,7 @@ use crate::{
     Body, Catalog, Reason, Resource, Resources, ServerVersion, Status, answer, full, negotiate, openapi,
 };
 
-/// Answers what is not about objects, or `None` where the path is not one of discovery's.
+/// Answers requests that are not about objects; `None` if the path is not one of discovery's.
 pub(crate) fn answer(catalog: &dyn Catalog, path: &str, headers: &HeaderMap) -> Option<Response<Body>> {
     if let Some(path) = path.strip_prefix("/openapi/v3") {
         return Some(openapi::answer(catalog, path.trim_matches('/'), headers));
@@ -32,7 +33,7 @@ pub(crate) fn answer(catalog: &dyn Catalog, path: &str, headers: &HeaderMap) -> 
             answer::status(&Status::new(Reason::NotAcceptable, message).about("", "", ""))
         }
         ["version"] => json(&version(&catalog.version())),
-        // A server of ours has nothing to wait for: while it answers, it is well.
+        // This server has nothing to wait for: while it answers, it is healthy.
         ["healthz" | "livez" | "readyz"] if !path.ends_with('/') => text(StatusCode::OK, "ok"),
         ["healthz" | "livez" | "readyz", "ping"] => text(StatusCode::OK, "ok"),
         ["api"] if aggregated::wanted(headers).is_some() => aggregated::core(&resources, headers),
@@ -50,7 +51,7 @@ pub(crate) fn answer(catalog: &dyn Catalog, path: &str, headers: &HeaderMap) -> 
     Some(answer)
 }
 
-/// The answer to a path that means nothing at all.
+/// The response to an unknown path.
 pub(crate) fn unknown_path() -> Response<Body> {
     text(StatusCode::NOT_FOUND, "404 page not found\n")
 }
@@ -64,17 +65,17 @@ fn legacy_resources(
     if let Some(list) = legacy::resources(resources, group, version) {
         return negotiated(headers, has_door(resources, group), || json(&list));
     }
-    // Groups of custom resources have no handler of their own that would say it as an object of the API.
+    // Groups of custom resources have no handler of their own, which would answer with an API object.
     if has_door(resources, group) { answer::status(&not_here()) } else { unknown_path() }
 }
 
-/// Whether what is below a group has a door where methods and types are asked for, as built-in kinds have.
+/// Whether the paths of a group have a handler that checks methods and media types first, as those of built-in kinds
+/// do.
 fn has_door(resources: &Resources, group: &str) -> bool {
     resources.iter().any(|resource| *resource.group == *group && !resource.typed_items)
 }
 
-/// Whether a path is asked for by GET and HEAD alone. Who tells the groups, and who serves custom resources, does not
-/// look at the method.
+/// Whether a path accepts only GET and HEAD. The handlers of group lists and of custom resources ignore the method.
 pub(crate) fn only_reads(resources: &Resources, path: &str) -> bool {
     let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
     match *segments.as_slice() {
@@ -87,12 +88,13 @@ pub(crate) fn only_reads(resources: &Resources, path: &str) -> bool {
     }
 }
 
-/// The path is below something that is there, and is not there itself.
+/// The path does not exist, but a prefix of it does.
 pub(crate) fn not_here() -> Status {
     Status::new(Reason::NotFound, "the server could not find the requested resource").about("", "", "")
 }
 
-/// Answers if JSON is welcome, or protobuf, which it can become. At a door, who takes none of the types is told so in its words.
+/// Answers if the client accepts JSON, or protobuf, which the response can become. A handler that checks media types
+/// refuses in its own words if the client accepts none of them.
 fn negotiated(headers: &HeaderMap, door: bool, answer: impl FnOnce() -> Response<Body>) -> Response<Body> {
     const TYPES: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
     if accepts_json(headers) || negotiate::wants_protobuf(headers) {
@@ -107,14 +109,14 @@ fn negotiated(headers: &HeaderMap, door: bool, answer: impl FnOnce() -> Response
     answer::status(&Status::new(Reason::NotAcceptable, message))
 }
 
-/// Whether a client takes JSON in any form.
+/// Whether a client accepts JSON in any form.
 fn takes_json(headers: &HeaderMap) -> bool {
     let mut kinds =
         accepted(headers).map(|wish| wish.split(';').next().unwrap_or_default().trim()).peekable();
     kinds.peek().is_none() || kinds.any(|kind| matches!(kind, "application/json" | "application/*" | "*/*"))
 }
 
-/// Whether a client takes JSON without further conditions.
+/// Whether a client accepts JSON without further conditions.
 pub(crate) fn accepts_json(headers: &HeaderMap) -> bool {
     let mut wishes = accepted(headers).peekable();
     wishes.peek().is_none()
@@ -126,7 +128,7 @@ pub(crate) fn accepts_json(headers: &HeaderMap) -> bool {
         })
 }
 
-/// The wishes of all `Accept` headers.
+/// The clauses of all `Accept` headers.
 fn accepted(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     headers
         .get_all(header::ACCEPT)
@@ -167,7 +169,7 @@ fn version(version: &ServerVersion) -> VersionInfo {
         git_commit: "",
         git_tree_state: "clean",
         build_date: "1970-01-01T00:00:00Z",
-        // Clients expect something here; there is no Go in this server.
+        // Clients expect a value; this server has no Go in it.
         go_version: "none",
         compiler: "rustc",
         platform: format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
@@ -197,12 +199,12 @@ fn paths(resources: &Resources) -> Paths {
     Paths { paths }
 }
 
-/// Where the resources of a group and version are.
+/// The path of the resources of a group and version.
 pub(crate) fn root(group: &str, version: &str) -> String {
     if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") }
 }
 
-/// All groups and versions in their order, the core first if it is there.
+/// All groups and versions in order, the core group first if the server has it.
 pub(crate) fn group_versions(resources: &Resources) -> Vec<(&str, Vec<&str>)> {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for resource in resources.iter() {
@@ -236,7 +238,7 @@ pub(crate) fn json(value: &impl Serialize) -> Response<Body> {
     }
 }
 
-/// As `json`, with the name of the content: whoever has it already gets 304.
+/// As `json`, with an ETag: a client that has the content already gets 304.
 fn tagged(value: &impl Serialize, media_type: &'static str, headers: &HeaderMap) -> Response<Body> {
     let bytes = match serde_json::to_vec(value) {
         Ok(bytes) => bytes,
@@ -260,7 +262,7 @@ fn tagged(value: &impl Serialize, media_type: &'static str, headers: &HeaderMap)
     answer
 }
 
-/// The hash that servers name contents by.
+/// The hash that servers use as ETag.
 pub(crate) fn fingerprint(bytes: &[u8]) -> String {
     Sha512::digest(bytes).iter().map(|byte| format!("{byte:02X}")).collect()
 }
@@ -271,7 +273,7 @@ pub(crate) fn text(code: StatusCode, text: &'static str) -> Response<Body> {
     answer
 }
 
-/// Sets a header, unless the value is one that no header can have.
+/// Sets a header, unless the value is invalid in a header.
 pub(crate) fn set(answer: &mut Response<Body>, name: HeaderName, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         answer.headers_mut().insert(name, value);

@@ -1,4 +1,4 @@
-//! Waiting for a version that the server has not reached yet.
+//! Waits for a version that the server has not reached yet.
 
 use std::time::Duration;
 
@@ -6,11 +6,10 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
 
 use crate::{Collection, Status};
 
-/// A collection tells what happens to its objects; that the revision moves for other reasons it does not, so one has to
-/// look.
+/// A collection reports events of its own objects only. The revision also moves for other reasons, so it is polled.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Waits until a collection has reached a revision. Refused if it has not in time.
+/// Waits until a collection has reached a revision, and refuses the request after a timeout.
 pub(crate) async fn until_fresh(
     collection: &dyn Collection,
     revision: u64,

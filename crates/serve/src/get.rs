@@ -1,4 +1,4 @@
-//! One object.
+//! GET of one object.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::fresh::until_fresh;
 use crate::parameters::{parse_version, version_error};
 use crate::{Collection, CollectionError, Object, Resource, ResourceRequest, ServeOptions, Status};
 
-/// Finds the object that a request names, not older than it says.
+/// Finds the object that a request names, not older than the request demands.
 pub(crate) async fn get(
     resource: &Resource,
     collection: &dyn Collection,

@@ -1,8 +1,7 @@
 //! A small HTTP server with control over its connections: HTTP/1.1 and HTTP/2 on one port, plain or over TLS. It can
-//! refuse
-//! new ones and close those that are open.
+//! refuse new connections and close those that are open.
 //!
-//! Everything that runs belongs to one [`Serving`]: when it is stopped or dropped, no connection and no task is left.
+//! All tasks belong to one [`Serving`]: when it is stopped or dropped, no connection and no task is left.
 
 mod connection;
 mod gate;
@@ -26,23 +25,23 @@ use self::connection::Connection;
 pub use self::connection::ConnectionInfo;
 use self::gate::Gate;
 
-/// How long nothing is accepted after accepting has failed.
+/// How long the server pauses after a failed accept.
 const AFTER_A_FAILURE: Duration = Duration::from_millis(50);
 
-/// How to serve.
+/// Options of the HTTP server.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
-    /// Where to listen; port 0 takes a free one.
+    /// The address to listen on; port 0 takes a free one.
     pub address: SocketAddr,
-    /// With this, connections are TLS. Where it names no protocols, `h2` and `http/1.1` are offered.
+    /// Turns TLS on. If the configuration names no protocols, `h2` and `http/1.1` are offered.
     pub tls: Option<Arc<rustls::ServerConfig>>,
-    /// A request with a longer body is refused (413). In bytes.
+    /// The maximum body of a request in bytes. A longer one is refused (413).
     pub max_request_body: usize,
     /// How many requests of one HTTP/2 connection run at once.
     pub max_concurrent_streams: u32,
 }
 
-/// A server that has its port and does not answer yet: connections wait.
+/// A server that has bound its port and does not answer yet: connections wait.
 #[derive(Debug)]
 pub struct Server {
     options: ServerOptions,
@@ -50,7 +49,7 @@ pub struct Server {
     gate: Arc<Gate>,
 }
 
-/// A running server. Dropped, it ends at once, as if its process had been killed.
+/// A running server. Dropping it ends it at once, as if its process had been killed.
 #[derive(Debug)]
 pub struct Serving {
     address: SocketAddr,
@@ -58,13 +57,13 @@ pub struct Serving {
     shared: Arc<Shared>,
 }
 
-/// What all tasks of a server share.
+/// The state that all tasks of a server share.
 #[derive(Debug)]
 struct Shared {
     tasks: TaskTracker,
-    /// Nothing new is accepted, and connections end when their running answers have.
+    /// Cancelled when the server drains: it accepts no connection, and connections end after their running responses.
     drain: CancellationToken,
-    /// Ends the connections that are open now; replaced each time.
+    /// Cancels the connections that are open now; replaced each time.
     open: Mutex<CancellationToken>,
     count: AtomicUsize,
     next_id: AtomicU64,
@@ -107,11 +106,11 @@ impl Default for ServerOptions {
 }
 
 impl Server {
-    /// Takes the port. Must be called in a tokio runtime with I/O and time.
+    /// Binds the port. Must be called in a tokio runtime with I/O and time.
     ///
     /// # Errors
     ///
-    /// As binding and listening fail: the port is taken, the address is not this machine's ...
+    /// The errors of bind and listen: the port is taken, the address is not this machine's ...
     pub async fn bind(mut options: ServerOptions) -> std::io::Result<Self> {
         let (gate, address) = Gate::open(options.address)?;
         if let Some(config) = options.tls.as_mut().filter(|config| config.alpn_protocols.is_empty()) {
@@ -122,7 +121,7 @@ impl Server {
         Ok(Self { options, address, gate: Arc::new(gate) })
     }
 
-    /// Where it listens, with the port that was taken.
+    /// The address it listens on, with the actual port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -146,8 +145,8 @@ async fn accept<H: Handler>(gate: Arc<Gate>, shared: Arc<Shared>, options: Serve
     let acceptor = options.tls.clone().map(TlsAcceptor::from);
     loop {
         let Ok((stream, peer)) = gate.accept().await else {
-            // Too many open files, or a client that was gone before it was accepted: neither ends the server. The first
-            // lasts until a connection closes.
+            // Too many open files, or a client that went away before accept: neither ends the server. The first lasts
+            // until a connection closes.
             tokio::time::sleep(AFTER_A_FAILURE).await;
             continue;
         };
@@ -164,7 +163,7 @@ impl Shared {
         options: &ServerOptions,
         handler: Arc<H>,
     ) {
-        // Without it, small events would wait for the acknowledgement of those before them.
+        // Otherwise a small event would wait for the acknowledgement of the previous one.
         let _ = stream.set_nodelay(true);
         let closed = self.open.lock().unwrap_or_else(PoisonError::into_inner).child_token();
         let connection = Connection {
@@ -189,7 +188,7 @@ impl Shared {
 }
 
 impl Serving {
-    /// Where it listens.
+    /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -199,7 +198,7 @@ impl Serving {
         self.shared.count.load(Ordering::Acquire)
     }
 
-    /// Refuses new connections (`ECONNREFUSED`) and keeps the port from others. Open connections go on.
+    /// Refuses new connections (`ECONNREFUSED`) and keeps the port reserved. Open connections go on.
     pub fn refuse(&self) {
         self.gate.close();
     }
@@ -208,25 +207,25 @@ impl Serving {
     ///
     /// # Errors
     ///
-    /// As listening fails.
+    /// The errors of listen.
     pub fn resume(&self) -> std::io::Result<()> {
         self.gate.reopen()
     }
 
-    /// Closes all connections in the middle of whatever they do, as a server does that is killed.
+    /// Closes all connections in the middle of their traffic, like a server that is killed.
     pub fn disconnect_all(&self) {
         let mut open = self.shared.open.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::replace(&mut *open, CancellationToken::new()).cancel();
     }
 
-    /// Ends everything at once and waits until it has ended.
+    /// Ends everything at once and returns when nothing runs.
     pub async fn stop(self) {
         self.abandon();
         self.shared.tasks.wait().await;
     }
 
-    /// Accepts nothing new, lets running answers end and waits for that. Watches end when they want to: whoever
-    /// cannot wait for them drops the future, which ends everything at once.
+    /// Accepts no new connections and waits until running responses have ended. Watches end when their timeouts do;
+    /// dropping the future ends everything at once instead.
     pub async fn shutdown(self) {
         self.gate.close();
         self.shared.drain.cancel();
@@ -238,7 +237,7 @@ impl Serving {
         self.gate.close();
         self.shared.drain.cancel();
         self.shared.tasks.close();
-        // Not replaced: a connection that is just being accepted ends too.
+        // Not replaced: a connection that is being accepted right now ends too.
         self.shared.open.lock().unwrap_or_else(PoisonError::into_inner).cancel();
     }
 }

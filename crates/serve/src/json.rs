@@ -1,12 +1,12 @@
 //! Finding a member in JSON text without reading the rest.
 //!
-//! What is searched are bodies of objects, which their owner has written: text that is not JSON has no members.
+//! The searched texts are bodies of objects, which the catalog has written: text that is not JSON has no members.
 
 use std::ops::Range;
 
 use memchr::memchr2;
 
-/// Where the value of a member is, in the text of an object's members (with or without the opening brace).
+/// The range of a member's value in the text of an object's members (with or without the opening brace).
 pub(crate) fn member(text: &[u8], name: &str) -> Option<Range<usize>> {
     let mut at = 0;
     loop {
@@ -27,7 +27,7 @@ pub(crate) fn member(text: &[u8], name: &str) -> Option<Range<usize>> {
     }
 }
 
-/// Where the value of a member of members is: `["metadata", "uid"]`.
+/// The range of the value at a path of members: `["metadata", "uid"]`.
 pub(crate) fn path<'a>(text: &[u8], names: impl IntoIterator<Item = &'a str>) -> Option<Range<usize>> {
     let mut range = 0..text.len();
     for name in names {
@@ -71,7 +71,7 @@ fn nested_end(text: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// Behind the closing quote of the string that begins here.
+/// The offset after the closing quote of the string that begins here.
 fn string_end(text: &[u8], at: usize) -> Option<usize> {
     let mut at = at + 1;
     loop {

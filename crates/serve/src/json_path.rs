@@ -1,4 +1,4 @@
-//! The paths of printer columns: a part of kubectl's JSONPath.
+//! The paths of printer columns: a subset of kubectl's JSONPath.
 //!
 //! `.a.b`, `.a\.b`, `['a']`, `[0]`, `[-1]`, `[0:2]`, `[0,1]`, `[*]`, `.*`, `..a` and
 //! `[?(@.type=="Ready")]` with `==`, `!=`, `<`, `<=`, `>`, `>=` or nothing after the path. No functions, no scripts.
@@ -14,7 +14,7 @@ pub(crate) struct JsonPath(Vec<Step>);
 #[derive(Debug, PartialEq)]
 enum Step {
     Member(String),
-    /// From a start to before an end; negative numbers count from the end.
+    /// From a start up to an end, exclusive; negative numbers count from the end.
     Slice(Option<i64>, Option<i64>),
     Items(Vec<i64>),
     All,
@@ -40,10 +40,10 @@ enum Comparison {
 }
 
 impl JsonPath {
-    /// Reads a path; `None` if it is not one, or has what we do not understand.
+    /// Parses a path; `None` if it is malformed or uses an unsupported feature.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
-        // Filters in filters nest: no column needs a longer path, and no stack a deeper one.
+        // Nested filters recurse. No column needs a longer path, and the stack could not take a deeper one.
         if text.len() > 4_096 {
             return None;
         }
@@ -52,7 +52,7 @@ impl JsonPath {
         let mut steps = Vec::new();
         while !rest.is_empty() {
             if let Some(after) = rest.strip_prefix("..") {
-                // Each would find everything again below everything.
+                // A second `..` would find everything again below everything.
                 if steps.contains(&Step::Deep) {
                     return None;
                 }
@@ -158,7 +158,7 @@ fn position(at: i64, length: usize) -> Option<usize> {
     }
 }
 
-/// Reads a name up to the next dot or bracket, and returns the rest.
+/// Parses a name up to the next dot or bracket, and returns the rest.
 fn member<'a>(text: &'a str, steps: &mut Vec<Step>) -> Option<&'a str> {
     let mut name = String::new();
     let mut characters = text.char_indices();
@@ -180,7 +180,7 @@ fn member<'a>(text: &'a str, steps: &mut Vec<Step>) -> Option<&'a str> {
     Some(&text[end..])
 }
 
-/// Where the bracket closes that was opened before this text: not in quotes, not inside a filter.
+/// The offset of the bracket that closes the one opened before this text, outside quotes and filters.
 fn bracket_end(text: &str) -> Option<usize> {
     let mut quote = None;
     let mut depth = 0;

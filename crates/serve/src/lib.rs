@@ -1,9 +1,9 @@
 //! The reading half of the Kubernetes API over any versioned collection of objects.
 //!
-//! Whoever has objects with a history, in memory, in a file, in somebody else's cache, implements [`Collection`] for
-//! each resource and [`Catalog`] for all of them, and has an API server that `kubectl get` and every client's list and
-//! watch understand: discovery, get, list in pages, watch, streaming lists, tables, metadata only, selectors,
-//! bookmarks and compression. This crate knows nothing of writes.
+//! Implement [`Collection`] for each resource and [`Catalog`] for all of them, over objects with a history: in memory,
+//! in a file, in another cache. The result is an API server that `kubectl get` and the list and watch of every client
+//! understand: discovery, get, paged lists, watches, streaming lists, tables, metadata only, selectors, bookmarks and
+//! compression. Writes are not part of this crate.
 
 mod answer;
 mod body;

@@ -1,4 +1,4 @@
-//! Lists: of now, of a moment, in pages.
+//! Lists: of the newest state, of an earlier one, in pages.
 
 use std::sync::Arc;
 use std::vec;
@@ -17,10 +17,10 @@ use crate::{
     Status, answer, discovery, negotiate, protobuf,
 };
 
-/// About how much text is made at once.
+/// The approximate size of a chunk.
 const CHUNK: usize = 128 * 1024;
 
-/// Answers a list. `gzip` says whether the client takes compressed answers.
+/// Answers a list. `gzip`: whether the client accepts compressed responses.
 pub(crate) async fn list(
     resource: &Resource,
     collection: &dyn Collection,
@@ -50,7 +50,7 @@ pub(crate) async fn list(
         token = Some(read);
     }
 
-    // A list of one named object is read as the object is: it has no pages, nor a state that pages must share.
+    // A list of one named object is handled like a get: it has no pages, and no state that pages must share.
     let single = token.is_none() && one_namespace && parameters.selection.exact_name().is_some();
     let at = match (&token, parameters.version_match) {
         (Some(token), _) => token.revision,
@@ -67,7 +67,7 @@ pub(crate) async fn list(
         Err(CollectionError::Failed(status)) => return Err(status),
     };
 
-    // From its cache the real server answers "any version" as a whole, whatever the limit.
+    // The real server answers "any version" from its cache as a whole, whatever the limit.
     let whole = options.watch_cache && parameters.resource_version == "0";
     let limit = if whole { 0 } else { parameters.limit };
     let total = listing.objects.len();
@@ -85,7 +85,7 @@ pub(crate) async fn list(
     let selection = &parameters.selection;
     let meta = ListMeta {
         revision: listing.revision,
-        // What is left is counted without looking at it, so it is only said where all of it is meant.
+        // The remaining items are counted without applying selectors, so the count is sent only without selectors.
         remaining: last.as_ref().filter(|_| selection.is_everything()).map(|_| total - limit),
         continue_token: last.map(|last| {
             let namespace = if one_namespace { String::new() } else { last.namespace.to_string() };
@@ -123,11 +123,11 @@ fn expired(token: Option<Token>) -> Result<Response<Body>, Status> {
     Ok(answer::status_text(&status, &text))
 }
 
-/// The text of a list, a piece at a time.
+/// The text of a list, chunk by chunk.
 struct Text {
     renderer: Renderer,
     objects: vec::IntoIter<Arc<Object>>,
-    /// What has been made and not been taken yet.
+    /// Text that was made and not taken yet.
     buffer: Vec<u8>,
     begun: bool,
     ended: bool,

@@ -1,4 +1,4 @@
-//! In which form a client wants an answer.
+//! Content negotiation: the form of a response.
 
 use http::HeaderMap;
 use http::header::{ACCEPT, ACCEPT_ENCODING};
@@ -7,26 +7,26 @@ use serde_json::{Value, json};
 use crate::protobuf::{self, Messages};
 use crate::{Catalog, Query, Reason, Resource, Status};
 
-/// In which form a client wants an answer.
+/// The form of a response.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Format {
     pub(crate) form: Form,
     pub(crate) encoding: Encoding,
 }
 
-/// What of an object is sent.
+/// How much of an object is sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// All of it.
+    /// The whole object.
     #[default]
     Whole,
-    /// Its metadata; the version of `meta.k8s.io`. Said of an object or of a list.
+    /// Its metadata; the version of `meta.k8s.io`, for an object or for a list.
     Metadata { version: &'static str, list: bool },
     /// A row of a table.
     Table { version: &'static str, include: Include },
 }
 
-/// What a row of a table has beside its cells (`includeObject`).
+/// What a row of a table holds besides its cells (`includeObject`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Include {
     None,
@@ -34,7 +34,7 @@ pub(crate) enum Include {
     Object,
 }
 
-/// How an answer is written. CBOR is for later: clients that ask for it take JSON as well.
+/// The encoding of a response. CBOR is missing: clients that ask for it accept JSON as well.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Encoding {
     #[default]
@@ -42,7 +42,7 @@ pub(crate) enum Encoding {
     Protobuf(Messages),
 }
 
-/// Chooses the form of an answer about objects; `one` says whether it is about one by its name.
+/// Chooses the form of a response about objects; `one` says whether it is about a single named object.
 pub(crate) fn format(
     headers: &HeaderMap,
     catalog: &dyn Catalog,
@@ -60,7 +60,7 @@ pub(crate) fn format(
         .ok_or_else(|| nothing_acceptable(resource, &clauses, one))
 }
 
-/// Whether a client wants what is no object of a resource, a refusal for instance, in protobuf.
+/// Whether a client wants responses without an object of the resource, such as refusals, in protobuf.
 pub(crate) fn wants_protobuf(headers: &HeaderMap) -> bool {
     let whole = |clause: &Clause<'_>| {
         let known = clause.is_json() || clause.kind == protobuf::CONTENT_TYPE;
@@ -73,10 +73,10 @@ fn accept(headers: &HeaderMap) -> &str {
     headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default()
 }
 
-/// The types that a client takes, the best first.
+/// The media types that a client accepts, best first.
 fn clauses(accept: &str) -> Vec<Clause<'_>> {
     let mut clauses: Vec<Clause<'_>> = accept.split(',').filter_map(Clause::parse).collect();
-    // In the real server's order, which is no order in general: it sorts by insertion, too.
+    // The real server's order, which is not a total order: it uses insertion sort, too.
     for end in 1..clauses.len() {
         for at in (1..=end).rev() {
             if !clauses[at].is_before(&clauses[at - 1]) {
@@ -89,7 +89,7 @@ fn clauses(accept: &str) -> Vec<Clause<'_>> {
 }
 
 impl Format {
-    /// The same for rows with what the query wants in them. Asked for last, as the real server does.
+    /// Adds the query's wishes for rows. Checked last, like the real server does.
     pub(crate) fn with_rows(mut self, query: &Query) -> Result<Self, Status> {
         if let Form::Table { include, .. } = &mut self.form {
             *include = wanted(query)?;
@@ -98,13 +98,13 @@ impl Format {
     }
 }
 
-/// Whether the client takes gzip.
+/// Whether the client accepts gzip.
 pub(crate) fn accepts_gzip(headers: &HeaderMap) -> bool {
     let encodings = headers.get(ACCEPT_ENCODING).and_then(|encodings| encodings.to_str().ok());
     encodings.is_some_and(|encodings| encodings.split(',').any(|encoding| encoding.trim() == "gzip"))
 }
 
-/// One of the types that a client takes.
+/// One of the media types that a client accepts.
 struct Clause<'a> {
     kind: &'a str,
     quality: f64,
@@ -138,12 +138,12 @@ impl<'a> Clause<'a> {
             || (!any_subtype(self) && any_subtype(other))
     }
 
-    /// What is not said more exactly is JSON.
+    /// Whether it is JSON, which is also the default.
     fn is_json(&self) -> bool {
         matches!(self.kind, "application/json" | "application/*" | "*/*")
     }
 
-    /// What the clause asks for, if this server has it.
+    /// The form that the clause asks for, if this server supports it.
     fn format(&self, catalog: &dyn Catalog, resource: &Resource) -> Option<Format> {
         let form = self.form()?;
         let encoding = match self.kind {
@@ -192,7 +192,7 @@ fn wanted(query: &Query) -> Result<Include, Status> {
 /// Refuses a form of lists for one object.
 pub(crate) fn one(form: &Form, resource: &Resource) -> Result<(), Status> {
     match form {
-        // It tries, and its error has no reason.
+        // The real server tries it, and its error has no reason.
         Form::Metadata { list: true, .. } if resource.typed_items => {
             Err(Status::new(Reason::Unknown, "content is not a list"))
         }
@@ -201,7 +201,7 @@ pub(crate) fn one(form: &Form, resource: &Resource) -> Result<(), Status> {
     }
 }
 
-/// What of an answer is sent that is no object of the resource: a Status as it is, a Scale as an object is.
+/// How much is sent of a response that is no object of the resource: a Status as it is, a Scale like an object.
 pub(crate) fn part(form: &Form, resource: &Resource, object: &Value) -> Result<Option<Value>, Status> {
     let Form::Metadata { version, list } = form else { return Ok(None) };
     if object["kind"] == "Status" {
@@ -234,7 +234,7 @@ pub(crate) fn several(form: &Form, resource: &Resource) -> Result<(), Status> {
     }
 }
 
-/// What the real server calls the type of what it would have sent.
+/// The Go type that the real server names in its error.
 fn go_type(resource: &Resource, list: bool) -> String {
     if resource.typed_items {
         return "*unstructured.UnstructuredList".to_string();
@@ -244,8 +244,8 @@ fn go_type(resource: &Resource, list: bool) -> String {
     format!("*{package}.{kind}")
 }
 
-/// No type that a server has was asked for. What is served for built-in kinds is asked at the door, which says it in
-/// its own words.
+/// The client accepts no media type that the server has. The handlers of built-in kinds check that first, and word it
+/// their own way.
 fn nothing_acceptable(resource: &Resource, clauses: &[Clause<'_>], one: bool) -> Status {
     const TYPES: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
     const STREAMS: &str = ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";

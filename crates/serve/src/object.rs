@@ -1,14 +1,14 @@
-//! One version of one object, as it is kept and sent.
+//! One version of one object, as stored and sent.
 
 use bytes::Bytes;
 
 /// One version of one object.
 ///
-/// The body is the JSON of the object without its first two members, `kind` and `apiVersion`: which of them are said,
-/// and which version of the API they name, depends on who asks. So the bytes that are kept are the bytes that are sent.
+/// The body is the JSON of the object without its first two members, `kind` and `apiVersion`: the request decides
+/// whether they are present and which version they name. So the stored bytes are the sent bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Object {
-    /// The namespace; empty for a resource of the cluster.
+    /// The namespace; empty for a cluster-wide resource.
     pub namespace: Box<str>,
     /// The name.
     pub name: Box<str>,
@@ -16,8 +16,8 @@ pub struct Object {
     pub revision: u64,
     /// `metadata.labels`, for selectors.
     pub labels: Labels,
-    /// The members of the JSON object but for `kind` and `apiVersion`, from the quote of the first name to the closing
-    /// brace: `"metadata":{...},"spec":{...}}`. Never empty of members: there is always `metadata`.
+    /// The members of the JSON object except `kind` and `apiVersion`, from the quote of the first name to the closing
+    /// brace: `"metadata":{...},"spec":{...}}`. At least `metadata` is present.
     pub body: Bytes,
 }
 
@@ -49,13 +49,13 @@ impl<K: Into<Box<str>>, V: Into<Box<str>>> FromIterator<(K, V)> for Labels {
 }
 
 impl Object {
-    /// Namespace and name: what objects of a collection are sorted by.
+    /// Namespace and name, by which a collection is sorted.
     pub fn key(&self) -> (&str, &str) {
         (&self.namespace, &self.name)
     }
 }
 
-/// Without the body, which may be a Secret.
+/// The body is not shown, it may be a Secret.
 impl std::fmt::Debug for Object {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Object({}/{}@{}, {} bytes)", self.namespace, self.name, self.revision, self.body.len())

@@ -1,7 +1,7 @@
-//! OpenAPI v3 as far as clients of the API read it: what can be done where, and the schemas of objects.
+//! The parts of OpenAPI v3 that API clients use: the operations of each path, and the schemas of objects.
 //!
-//! `kubectl apply` asks whether a kind's PATCH takes `fieldValidation` and `dryRun`, `kubectl explain` asks for the
-//! schemas. Descriptions of operations, answers and the like are for people with other documentation.
+//! `kubectl apply` looks up whether a kind's PATCH takes `fieldValidation` and `dryRun`, `kubectl explain` needs the
+//! schemas. Descriptions of operations, responses and the like are documentation for people and missing here.
 
 use http::header::{self, HeaderMap};
 use http::{Response, StatusCode};
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::discovery::{self, accepts_json, group_versions, set};
 use crate::{Body, Catalog, Resource, full};
 
-/// Answers `/openapi/v3` (the empty path) and what is below it.
+/// Answers `/openapi/v3` (the empty path) and the paths below it.
 pub(crate) fn answer(catalog: &dyn Catalog, path: &str, headers: &HeaderMap) -> Response<Body> {
     let segments: Vec<&str> = path.split('/').collect();
     let document = match *segments.as_slice() {
@@ -43,7 +43,7 @@ fn empty(code: StatusCode) -> Response<Body> {
     answer
 }
 
-/// Where the document of each group and version is. The hash lets clients keep what has not changed.
+/// The path of the document of each group and version. Its hash lets clients cache documents.
 fn index(catalog: &dyn Catalog) -> Value {
     let resources = catalog.resources();
     let mut paths = Map::new();
@@ -80,7 +80,7 @@ fn document(catalog: &dyn Catalog, group: &str, version: &str) -> Option<Value> 
     }))
 }
 
-/// The paths of a resource and what is below it; its schema too, if the catalog knows none.
+/// The paths of a resource and of its subresources; also its schema, if the catalog has none.
 fn describe(resource: &Resource, paths: &mut Map<String, Value>, schemas: &mut Value) {
     let schema = schema(resource, schemas);
     let root = discovery::root(&resource.group, &resource.version);
@@ -111,7 +111,7 @@ fn describe(resource: &Resource, paths: &mut Map<String, Value>, schemas: &mut V
     );
     for below in &resource.subresources {
         let own = below.group_version_kind.is_none();
-        // The schema of another kind may be in another document; nobody who reads these needs it.
+        // The schema of another kind may be in another document; no client needs it here.
         let schema = if own { schema.clone() } else { json!({"type": "object"}) };
         let mut operations = operations(resource, &below.verbs, &schema, &of_one);
         if let Some((group, version, kind)) = &below.group_version_kind {
@@ -124,7 +124,7 @@ fn describe(resource: &Resource, paths: &mut Map<String, Value>, schemas: &mut V
     }
 }
 
-/// The operations of a path: each has the verb that must be allowed, the method, and the action it is called.
+/// The operations of a path: each has the verb that must be allowed, the method, and the name of the action.
 fn operations(
     resource: &Resource,
     verbs: &[Box<str>],
@@ -183,7 +183,7 @@ fn group_version_kind(resource: &Resource) -> Value {
     json!({"group": resource.group, "version": resource.version, "kind": resource.kind})
 }
 
-/// A reference to the schema of the resource's kind. Where there is none, an object of any shape becomes one.
+/// A reference to the schema of the resource's kind. Without one, an object of any shape is inserted.
 fn schema(resource: &Resource, schemas: &mut Value) -> Value {
     let wanted = group_version_kind(resource);
     let known = schemas.as_object().into_iter().flatten().find(|(_, schema)| {

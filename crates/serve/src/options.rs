@@ -1,23 +1,23 @@
-//! How a server answers, where servers differ.
+//! Options for behaviour that differs between servers.
 
 use std::time::Duration;
 
-/// How a server answers, where servers differ. The default is a kube-apiserver 1.36 as it comes.
+/// Options for behaviour that differs between servers. The default is a kube-apiserver 1.36 with default flags.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServeOptions {
     /// How often a watch that allows bookmarks gets one; another comes two seconds before the watch's end.
     pub bookmark_period: Duration,
-    /// How long a watch lives that does not say how long: this up to twice this, by chance.
+    /// How long a watch without a timeout lives: a random time from this to twice this.
     pub watch_timeout: Duration,
     /// How long a request waits for a version that the server has not reached yet.
     pub fresh_timeout: Duration,
-    /// From how many bytes on an answer is compressed for a client that accepts gzip; `None` for never.
+    /// The minimum size in bytes of a compressed response, for clients that accept gzip; `None` for never.
     pub gzip_from: Option<usize>,
-    /// Whether streaming lists are compressed for a client that accepts gzip, as servers do from 1.37 on: in many
+    /// Whether streaming lists are compressed for clients that accept gzip, as servers do from 1.37 on: in many
     /// members, each complete when it is sent.
     pub gzip_watch_members: bool,
-    /// Whether `shardSelector` is understood (KEP-5866, off in a 1.36 as it comes). If not, it is ignored.
+    /// Whether `shardSelector` is honoured (KEP-5866, off by default in 1.36). If not, it is ignored.
     pub shard_selectors: bool,
     /// Whether lists are answered as from a watch cache: "any version" as a whole, whatever the limit.
     pub watch_cache: bool,

@@ -1,4 +1,4 @@
-//! What a list or a watch asks for, read from the query and checked as the server checks it.
+//! The parameters of a list or a watch, parsed from the query and validated as the server does.
 
 use http::StatusCode;
 
@@ -6,7 +6,7 @@ use crate::selector::{Read, Selection};
 use crate::shard::ShardSelector;
 use crate::{Reason, Resource, ResourceRequest, ServeOptions, Status};
 
-/// What a list or a watch asks for.
+/// The parameters of a list or a watch.
 #[derive(Debug, Clone)]
 pub(crate) struct Parameters {
     pub(crate) watch: bool,
@@ -21,7 +21,7 @@ pub(crate) struct Parameters {
     pub(crate) initial_events: Option<bool>,
 }
 
-/// What `resourceVersionMatch` says.
+/// The value of `resourceVersionMatch`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum VersionMatch {
     Exact,
@@ -43,7 +43,7 @@ impl Parameters {
         let mut initial_events = flag("sendInitialEvents");
         let mut version_match = text("resourceVersionMatch");
         let watch = request.watch || flag("watch").unwrap_or(false);
-        // The path says it without the query's doing, and the rules look at the query.
+        // The path may ask for a watch without the query, and the rules check the query.
         let asked_to_watch = flag("watch").unwrap_or(false);
         let resource_version = text("resourceVersion");
         if options.streaming_lists
@@ -92,13 +92,13 @@ impl Parameters {
         })
     }
 
-    /// `resourceVersion` as a number, 0 for none and for any; the error is in the server's words.
+    /// `resourceVersion` as a number, 0 if unset or "0"; the error is in the server's words.
     pub(crate) fn version(&self) -> Result<u64, String> {
         parse_version(&self.resource_version)
     }
 }
 
-/// A version as a number, 0 for none and for any; the error is in the server's words.
+/// A version as a number, 0 if unset or "0"; the error is in the server's words.
 pub(crate) fn parse_version(text: &str) -> Result<u64, String> {
     if text.is_empty() {
         return Ok(0);
@@ -110,14 +110,14 @@ pub(crate) fn parse_version(text: &str) -> Result<u64, String> {
     })
 }
 
-/// An answer for a version that is none where the server does not expect that: it calls the fault its own.
+/// The response to a malformed version where the server does not expect one: an internal error.
 pub(crate) fn version_error(message: String) -> Status {
     let mut status = Status::new(Reason::Unknown, message);
     status.code = StatusCode::INTERNAL_SERVER_ERROR;
     status
 }
 
-/// As the server reads a flag: everything but a clear no is a yes.
+/// A flag as the server parses it: everything but a clear no is a yes.
 fn is_true(text: &str) -> bool {
     !(text == "0" || text.eq_ignore_ascii_case("false"))
 }
@@ -131,7 +131,7 @@ fn integer(text: &str) -> Result<i64, Status> {
     })
 }
 
-/// What the rules about `resourceVersionMatch` and `sendInitialEvents` look at.
+/// The inputs of the rules about `resourceVersionMatch` and `sendInitialEvents`.
 struct Rules<'a> {
     version_match: &'a str,
     resource_version: &'a str,
@@ -139,7 +139,7 @@ struct Rules<'a> {
     initial_events: bool,
 }
 
-/// A rule that is broken: reason, field, message.
+/// A violated rule: reason, field, message.
 type Broken = (&'static str, &'static str, String);
 
 impl Rules<'_> {

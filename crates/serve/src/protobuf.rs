@@ -1,5 +1,5 @@
-//! Answers in protobuf: what stands around the messages that the catalog writes. Each object is in an envelope that
-//! says its kind (`runtime.Unknown` behind four bytes), each event of a watch behind its length in four bytes.
+//! Responses in protobuf: the framing around the messages that the catalog writes. Each object is in an envelope that
+//! names its kind (`runtime.Unknown` after four bytes), each event of a watch follows its length in four bytes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use crate::wire::{self, message, text};
 use crate::{Catalog, Object, Protobuf, Resource, Status, json};
 
 pub(crate) const CONTENT_TYPE: &str = "application/vnd.kubernetes.protobuf";
-/// That of a watch.
+/// The media type of a watch.
 pub(crate) const STREAM: &str = "application/vnd.kubernetes.protobuf;stream=watch";
 
 const MAGIC: &[u8] = b"k8s\0";
 
-/// About how much is made at once.
+/// The approximate size of a chunk.
 const CHUNK: usize = 128 * 1024;
 
-/// How much of a list is kept while its length is found out. What comes behind is made twice, and held never.
+/// How much of a list is kept while its length is computed. The rest is made twice and never held.
 const KEPT: usize = 16 << 20;
 
 /// Writes objects of one resource in one form.
@@ -42,7 +42,7 @@ impl fmt::Debug for Messages {
 }
 
 impl Messages {
-    /// `None` for what has no messages: tables, and custom resources but for their metadata.
+    /// `None` for what has no messages: tables, and custom resources except for their metadata.
     pub(crate) fn of(catalog: &dyn Catalog, resource: &Resource, form: &Form) -> Option<Self> {
         let status = catalog.protobuf("v1", "Status")?;
         match form {
@@ -69,7 +69,7 @@ impl Messages {
         }
     }
 
-    /// An object alone.
+    /// An object by itself.
     pub(crate) fn object(&self, body: &[u8], out: &mut Vec<u8>) {
         envelope(&self.api_version, &self.kind, out, |out| self.content(body, out));
     }
@@ -98,8 +98,8 @@ impl Messages {
         message(2, out, |out| self.content(&object.body, out));
     }
 
-    /// A list, a piece at a time. Its length stands before it, so all items are written once to know it: who waits
-    /// for it lets others have their turn.
+    /// A list, chunk by chunk. Its length comes first, so all items are written once to compute it; that loop yields to
+    /// other tasks.
     pub(crate) async fn list(self, meta: &ListMeta, objects: Vec<Arc<Object>>) -> List {
         let mut kept = Vec::new();
         let mut first_left = objects.len();
@@ -139,7 +139,7 @@ impl Messages {
     }
 }
 
-/// The pieces of a list.
+/// The chunks of a list.
 pub(crate) struct List {
     messages: Messages,
     /// The head and the first items.
@@ -171,7 +171,7 @@ impl Iterator for List {
     }
 }
 
-/// An object of the API that is no resource, from its JSON.
+/// An API object that belongs to no resource, from its JSON.
 pub(crate) fn document(api_version: &str, kind: &str, json: &str, writer: &dyn Protobuf, out: &mut Vec<u8>) {
     let members = json.trim().strip_prefix('{').unwrap_or("}");
     envelope(api_version, kind, out, |out| writer.write(members.as_bytes(), out));
@@ -189,7 +189,7 @@ fn type_meta(api_version: &str, kind: &str, out: &mut Vec<u8>) {
     text(2, kind, out);
 }
 
-/// Neither an encoding nor a type of the content is said.
+/// Ends an envelope without content encoding and content type.
 fn tail(out: &mut Vec<u8>) {
     text(3, "", out);
     text(4, "", out);
@@ -208,7 +208,7 @@ fn list_meta(meta: &ListMeta, out: &mut Vec<u8>) {
     }
 }
 
-/// A `WatchEvent`, which is in no envelope itself.
+/// A `WatchEvent`, which has no envelope itself.
 fn frame(change: &str, out: &mut Vec<u8>, object: impl FnOnce(&mut Vec<u8>)) {
     let begin = out.len();
     out.extend_from_slice(&[0; 4]);

@@ -1,4 +1,4 @@
-//! Objects as text, in the form that the client wants.
+//! Objects as JSON text, in the form that the client wants.
 
 use std::time::SystemTime;
 
@@ -11,9 +11,9 @@ use crate::{Object, Resource, json};
 /// Writes objects of one resource in one form.
 pub(crate) struct Renderer {
     form: Form,
-    /// `{"kind":"Pod","apiVersion":"v1",`: what a body lacks.
+    /// `{"kind":"Pod","apiVersion":"v1",`: the members that a body lacks.
     head: String,
-    /// The same where an object is an item of a list.
+    /// The same for an object that is an item of a list.
     item_head: String,
     list_kind: String,
     api_version: String,
@@ -23,7 +23,7 @@ pub(crate) struct Renderer {
     now: SystemTime,
 }
 
-/// What a list says beside its items.
+/// What a list carries besides its items.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ListMeta {
     pub(crate) revision: u64,
@@ -48,12 +48,12 @@ impl Renderer {
         }
     }
 
-    /// An object alone.
+    /// An object by itself.
     pub(crate) fn object(&self, object: &Object, out: &mut Vec<u8>) {
         self.embedded(&object.body, object.revision, true, out);
     }
 
-    /// An object in an event of a watch. A table says its columns in the first event only.
+    /// An object in an event of a watch. A table has its columns in the first event only.
     pub(crate) fn embedded(&self, body: &[u8], revision: u64, columns: bool, out: &mut Vec<u8>) {
         match &self.form {
             Form::Whole => {
@@ -83,14 +83,14 @@ impl Renderer {
         }
     }
 
-    /// What stands instead of the items of a list that has none, brackets included: the real server writes an empty
-    /// list of metadata as none, and a table of a kind that has no columns of its own.
+    /// What replaces the items of an empty list, brackets included: the real server writes `null` for an empty list of
+    /// metadata, and for a table of a kind without columns of its own.
     pub(crate) fn no_items(&self) -> &'static str {
         let plain = self.printer.as_ref().is_some_and(Printer::is_plain);
         if plain || matches!(self.form, Form::Metadata { .. }) { "null" } else { "[]" }
     }
 
-    /// What stands before the items of a list and their brackets. Behind them stands `}`.
+    /// What precedes the items of a list and their brackets. `}` follows them.
     pub(crate) fn list_head(&self, meta: &ListMeta, out: &mut Vec<u8>) {
         match &self.form {
             Form::Whole => {
@@ -131,7 +131,7 @@ impl Renderer {
         let Form::Table { version, include } = &self.form else { return };
         let mut text = self.head.clone().into_bytes();
         text.extend_from_slice(body);
-        // A body that is no JSON was not written by an API; its row is empty.
+        // A body that is no JSON was not written by an API server; its row is empty.
         let object: Value = serde_json::from_slice(&text).unwrap_or_default();
         let cells = self.printer.as_ref().map(|printer| printer.cells(&object, self.now)).unwrap_or_default();
         out.extend_from_slice(format!("{{\"cells\":{},", Value::Array(cells)).as_bytes());
@@ -150,7 +150,7 @@ impl Renderer {
 }
 
 impl ListMeta {
-    /// As the server writes it; lists of custom resources always have a `continue`.
+    /// The list's metadata as the server writes it; lists of custom resources always have a `continue`.
     fn text(&self, always_continue: bool) -> String {
         let mut text = format!("{{\"resourceVersion\":\"{}\"", self.revision);
         match &self.continue_token {

@@ -1,4 +1,4 @@
-//! What is known of a resource in one version of the API.
+//! The description of a resource in one version of the API.
 
 use serde_json::Value;
 
@@ -24,48 +24,48 @@ pub struct Resource {
     pub short_names: Vec<Box<str>>,
     /// Categories for people: `all`.
     pub categories: Vec<Box<str>>,
-    /// What discovery says can be done: `get`, `list`, `watch`, `create` ...
+    /// The verbs that discovery lists: `get`, `list`, `watch`, `create` ...
     pub verbs: Vec<Box<str>>,
-    /// What is below an object: `status`, `scale`.
+    /// The subresources of an object: `status`, `scale`.
     pub subresources: Vec<Subresource>,
     /// Fields that a field selector may name, besides `metadata.name` and `metadata.namespace`.
     pub selectable: Vec<SelectableField>,
-    /// How a table of them looks.
+    /// The columns of its tables.
     pub columns: Columns,
-    /// Whether the items of a list say their kind and version, as those of custom resources do.
+    /// Whether the items of a list carry kind and version, as those of custom resources do.
     pub typed_items: bool,
-    /// The version of the API in which objects are kept, where it is not the preferred one.
+    /// The storage version, if it is not the preferred one.
     pub stored_version: Option<Box<str>>,
 }
 
-/// Something below an object: `pods/log`, `deployments/scale`.
+/// A subresource: `pods/log`, `deployments/scale`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subresource {
     /// The last part of the path: `scale`.
     pub name: Box<str>,
-    /// Group, version and kind of what is sent and answered, where it is not the resource's own.
+    /// Group, version and kind of its requests and responses, if not the resource's own.
     pub group_version_kind: Option<(Box<str>, Box<str>, Box<str>)>,
-    /// What can be done.
+    /// The verbs that it supports.
     pub verbs: Vec<Box<str>>,
 }
 
 /// A field that a field selector may name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SelectableField {
-    /// As the selector says it: `spec.nodeName`.
+    /// Its name in selectors: `spec.nodeName`.
     pub label: Box<str>,
-    /// Where the value is (RFC 6901): `/spec/nodeName`.
+    /// The path of the value (RFC 6901): `/spec/nodeName`.
     pub pointer: Box<str>,
-    /// The value where the field is missing: empty for most, `false` for a boolean.
+    /// The value of a missing field: empty for most, `false` for a boolean.
     pub missing: Box<str>,
 }
 
-/// How a table of a resource looks.
+/// The columns of a resource's tables.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Columns {
-    /// As servers print the built-in kind; name and creation time for a kind that has nothing of its own.
+    /// Those that servers print for the built-in kind; name and creation time for a kind without columns of its own.
     BuiltIn,
-    /// As a CustomResourceDefinition says in `additionalPrinterColumns`.
+    /// Those that a CustomResourceDefinition declares in `additionalPrinterColumns`.
     Declared(Vec<Column>),
 }
 
@@ -78,11 +78,11 @@ pub struct Column {
     pub kind: Box<str>,
     /// `int32`, `date-time`, `name` ... or empty.
     pub format: Box<str>,
-    /// For people.
+    /// The description.
     pub description: Box<str>,
     /// 0 for columns that are always shown, more for `-o wide`.
     pub priority: i32,
-    /// Where the value is: `.spec.replicas`.
+    /// The path of the value: `.spec.replicas`.
     pub json_path: Box<str>,
 }
 
@@ -96,7 +96,7 @@ impl Resource {
         }
     }
 
-    /// `pods`, `deployments.apps`: how servers name it in messages.
+    /// `pods`, `deployments.apps`: the name that servers use in messages.
     pub fn qualified_name(&self) -> String {
         if self.group.is_empty() {
             self.plural.to_string()
@@ -105,7 +105,7 @@ impl Resource {
         }
     }
 
-    /// Whether discovery says that a verb can be used.
+    /// Whether discovery lists a verb.
     pub fn allows(&self, verb: &str) -> bool {
         self.verbs.iter().any(|allowed| **allowed == *verb)
     }

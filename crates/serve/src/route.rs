@@ -1,11 +1,11 @@
-//! From the path of a request to what it is about.
+//! Parses the path of a request.
 
 use http::Uri;
 
 /// What a path names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
-    /// Objects: a collection, one of them, or something below one.
+    /// Objects: a collection, one object, or a subresource.
     Resource(ResourceRequest),
     /// `/version`
     Version,
@@ -15,7 +15,7 @@ pub enum Route {
     Discovery(String),
     /// `/openapi/v3` and below; the path.
     OpenApi(String),
-    /// Nothing that a server of the API has.
+    /// No path of an API server.
     Unknown,
 }
 
@@ -26,32 +26,32 @@ pub struct ResourceRequest {
     pub group: String,
     /// The version of the API.
     pub version: String,
-    /// The resource's name in paths. Of `/api/v1/namespaces/shop` and `/api/v1/namespaces/shop/status` it is
+    /// The resource's name in paths. For `/api/v1/namespaces/shop` and `/api/v1/namespaces/shop/status` it is
     /// `namespaces`, with the name `shop` and no namespace.
     pub plural: String,
-    /// The namespace, where the path has one.
+    /// The namespace, if the path has one.
     pub namespace: Option<String>,
-    /// The name of an object, where the path has one.
+    /// The name of an object, if the path has one.
     pub name: Option<String>,
-    /// What is below the object, to the end of the path: `status`, `scale`, `proxy/index.html`.
+    /// The subresource, up to the end of the path: `status`, `scale`, `proxy/index.html`.
     pub subresource: Option<String>,
-    /// Whether the path says `/watch/`, as old clients do instead of `?watch=true`.
+    /// Whether the path has `/watch/`, which old clients use instead of `?watch=true`.
     pub watch: bool,
-    /// What stands behind the question mark.
+    /// The query.
     pub query: Query,
 }
 
-/// The parameters of a request, decoded, in their order.
+/// The parameters of a request, decoded, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Reads what stands behind the question mark.
+    /// Parses a query string.
     pub fn parse(text: &str) -> Self {
         Self(form_urlencoded::parse(text.as_bytes()).into_owned().collect())
     }
 
-    /// The value of a parameter; of one that is there several times, the first.
+    /// The value of a parameter; the first, if it is repeated.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.iter().find_map(|(candidate, value)| (candidate == name).then_some(value))
     }
@@ -62,7 +62,7 @@ impl Query {
     }
 }
 
-/// What a request is about, by its path alone: whether there is such a resource, the catalog knows.
+/// Parses a path. Whether the resource exists, only the catalog knows.
 ///
 /// ```
 /// use serve::{Route, route};
@@ -91,10 +91,10 @@ fn resource(group: &str, version: &str, rest: &[&str], uri: &Uri) -> Route {
         ["watch", rest @ ..] if !rest.is_empty() => (true, rest),
         _ => (false, rest),
     };
-    // Below a namespace are its objects, but for what is below the namespace as an object.
+    // Below a namespace are its objects, except the subresources of the namespace itself.
     let (namespace, rest) = match rest {
         ["namespaces", _, "status" | "finalize"] => (None, rest),
-        // No namespace is all of them.
+        // An empty namespace means all of them.
         ["namespaces", "", below @ ..] if !below.is_empty() => (None, below),
         ["namespaces", namespace, below @ ..] if !below.is_empty() => (Some(*namespace), below),
         _ => (None, rest),
@@ -120,7 +120,7 @@ fn resource(group: &str, version: &str, rest: &[&str], uri: &Uri) -> Route {
     })
 }
 
-/// Undoes `%2F` and the like; what is no such code stays as it is.
+/// Decodes `%2F` and the like; malformed codes stay as they are.
 fn decoded(part: &str) -> String {
     let mut bytes = Vec::with_capacity(part.len());
     let mut rest = part.as_bytes();

@@ -1,4 +1,4 @@
-//! Which objects a request is about: by labels, by fields, by shard.
+//! Which objects a request selects: by labels, by fields, by shard.
 
 mod fields;
 mod labels;
@@ -9,7 +9,7 @@ use crate::{Object, Resource, Status};
 use fields::Fields;
 use labels::Requirement;
 
-/// Which objects a request is about.
+/// Which objects a request selects.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Selection {
     labels: Vec<Requirement>,
@@ -17,14 +17,14 @@ pub(crate) struct Selection {
     shard: Option<ShardSelector>,
 }
 
-/// Selectors whose grammar is right; whether there are such fields, the resource knows.
+/// Selectors with valid syntax; the resource decides whether the fields exist.
 pub(crate) struct Read<'a> {
     labels: Vec<Requirement>,
     fields: Vec<fields::Condition<'a>>,
 }
 
 impl<'a> Read<'a> {
-    /// Reads the selectors of a request.
+    /// Parses the selectors of a request.
     pub(crate) fn parse(labels: &str, fields: &'a str) -> Result<Self, Status> {
         Ok(Self {
             labels: labels::parse(labels).map_err(Status::bad_request)?,
@@ -32,7 +32,7 @@ impl<'a> Read<'a> {
         })
     }
 
-    /// What they select of a resource.
+    /// Applies them to a resource.
     pub(crate) fn of(self, resource: &Resource, shard: Option<ShardSelector>) -> Result<Selection, Status> {
         let fields = Fields::of(resource, self.fields).map_err(Status::bad_request)?;
         Ok(Selection { labels: self.labels, fields, shard })
@@ -40,7 +40,7 @@ impl<'a> Read<'a> {
 }
 
 impl Selection {
-    /// Only the object of this name. Refused if the fields name another one.
+    /// Restricts to the object of this name. Refused if the field selector names another one.
     pub(crate) fn only(mut self, name: &str) -> Result<Self, Status> {
         if self.fields.is_empty() {
             self.fields = Fields::name(name);
@@ -50,22 +50,22 @@ impl Selection {
         Ok(self)
     }
 
-    /// Whether labels and fields leave everything in.
+    /// Whether labels and fields select everything.
     pub(crate) fn is_everything(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
-    /// The one name that an object must have.
+    /// The only name that an object may have.
     pub(crate) fn exact_name(&self) -> Option<&str> {
         self.fields.exact_name()
     }
 
-    /// The shard that was asked for and is honoured.
+    /// The requested shard, if shards are honoured.
     pub(crate) fn shard(&self) -> Option<&ShardSelector> {
         self.shard.as_ref()
     }
 
-    /// Whether an object is among them.
+    /// Whether an object is selected.
     pub(crate) fn matches(&self, object: &Object) -> bool {
         self.labels.iter().all(|requirement| requirement.matches(&object.labels))
             && self.fields.matches(object)

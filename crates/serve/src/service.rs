@@ -1,4 +1,4 @@
-//! Requests to answers.
+//! Answers requests.
 
 use std::sync::Arc;
 
@@ -20,8 +20,8 @@ use crate::{
 
 /// Answers requests about the objects of a catalog.
 ///
-/// It answers what reads; writes are for whoever owns the objects, with [`object`](Self::object) and
-/// [`refusal`](Self::refusal) for the answers.
+/// It answers reads. Writes are up to the owner of the objects, who uses [`object`](Self::object) and
+/// [`refusal`](Self::refusal) for the responses.
 pub struct Serve {
     catalog: Arc<dyn Catalog>,
     options: ServeOptions,
@@ -33,10 +33,10 @@ impl Serve {
         Self { catalog, options }
     }
 
-    /// Answers a GET completely, and other methods by saying that they are not allowed.
+    /// Answers a GET, and other methods with 405.
     ///
-    /// The head of the answer comes when it is known that there is an answer; the body of a watch goes on until its
-    /// time is over. Cancel safe.
+    /// Returns the head of the response once its status is known; the body of a watch goes on until its timeout. Cancel
+    /// safe.
     pub async fn read(&self, parts: &Parts) -> Response<Body> {
         self.encoded(&parts.headers, self.read_in_json(parts).await)
     }
@@ -46,7 +46,7 @@ impl Serve {
             Route::Resource(request) => {
                 self.resource(&request, parts).await.unwrap_or_else(|status| Self::refusal(&status))
             }
-            // Health is told whatever the method.
+            // Health ignores the method.
             Route::Version if parts.method != Method::GET => Self::refusal(&no_such_method()),
             Route::Discovery(_) | Route::OpenApi(_)
                 if !matches!(parts.method, Method::GET | Method::HEAD)
@@ -61,8 +61,8 @@ impl Serve {
         }
     }
 
-    /// Whether a client accepts objects of a resource in any form that there is: to be asked before a write, after which
-    /// it is too late.
+    /// Whether a client accepts objects of a resource in any form. Call it before a write, after which a refusal is too
+    /// late.
     ///
     /// # Errors
     ///
@@ -71,9 +71,8 @@ impl Serve {
         negotiate::format(headers, &*self.catalog, resource, true).map(drop)
     }
 
-    /// An object in the form that the client accepts. What the client does not accept at all is sent in JSON: a write
-    /// that was done is not to look as if it was not. A form that does not fit is refused all the same, as the real
-    /// server does.
+    /// An object in a form that the client accepts. If the client accepts none, JSON is sent: a write that succeeded
+    /// must not look as if it failed. A form that does not fit is refused nevertheless, as the real server does.
     pub fn object(
         &self,
         resource: &Resource,
@@ -96,8 +95,8 @@ impl Serve {
         }
     }
 
-    /// What a write is answered with where it is no object of the resource, a Status or a Scale, in the encoding in which
-    /// the client would get the object.
+    /// The response to a write that is no object of the resource, a Status or a Scale, in the encoding in which the
+    /// client would get the object.
     pub fn document_for(
         &self,
         resource: &Resource,
@@ -122,13 +121,13 @@ impl Serve {
         answer::status(status)
     }
 
-    /// An object of the API that is none of a resource, in JSON until it is [`encoded`](Self::encoded).
+    /// An API object that belongs to no resource, in JSON until it is [`encoded`](Self::encoded).
     pub fn document(code: StatusCode, object: &Value) -> Response<Body> {
         answer::json(code, format!("{object}\n"))
     }
 
-    /// A refusal or a document in protobuf, if that is what the client wants and the catalog knows it. Other answers
-    /// stay as they are: they have the encoding that they were made in.
+    /// Converts a refusal or a document to protobuf, if the client wants that and the catalog has its messages. Other
+    /// responses keep their encoding.
     pub fn encoded(&self, headers: &HeaderMap, mut answer: Response<Body>) -> Response<Body> {
         let document = answer.extensions_mut().remove::<Document>();
         self.in_protobuf(document.filter(|document| document.wants_protobuf(headers)), answer)
@@ -153,8 +152,8 @@ impl Serve {
         answer
     }
 
-    /// What is said of a path that leads nowhere. The group says it as an object of the API where it has built-in
-    /// kinds; elsewhere there is nobody who would.
+    /// The response to a path that does not exist: an API object if the group has built-in kinds; other groups have no
+    /// handler that would send one.
     fn nothing(&self, path: &str) -> Response<Body> {
         let mut parts = path.trim_matches('/').split('/');
         let group = match (parts.next(), parts.next()) {
@@ -172,7 +171,7 @@ impl Serve {
         let Some(resource) = resources.find(&request.group, &request.version, &request.plural) else {
             return Ok(self.nothing(parts.uri.path()));
         };
-        // What can only be created, a review or a binding, has a collection to be sent to and nothing else.
+        // A resource that can only be created, a review or a binding, has nothing to read.
         let kept = ["get", "list", "update", "patch", "delete"].iter().any(|verb| resource.allows(verb));
         let misplaced = match (&request.namespace, resource.namespaced) {
             (Some(_), false) => true,
@@ -190,7 +189,7 @@ impl Serve {
             None => None,
             Some(name) => match resource.subresources.iter().find(|known| *known.name == **name) {
                 Some(known) => Some(known),
-                // Who serves custom resources has no paths of its own for what is below them.
+                // Custom resources have no paths of their own for unknown subresources.
                 None if resource.typed_items => {
                     let name = request.name.as_deref().unwrap_or_default();
                     return Err(Status::not_found(&resource.group, &resource.plural, name));
@@ -199,7 +198,7 @@ impl Serve {
             },
         };
         let allowed = match (below, &request.name, request.watch) {
-            // What is below an object and is of a kind of its own, its owner has to make.
+            // A subresource of another kind is up to the owner of the objects.
             (Some(below), ..) => {
                 below.group_version_kind.is_none() && below.verbs.iter().any(|verb| **verb == *"get")
             }
@@ -207,7 +206,7 @@ impl Serve {
             (None, Some(_), false) => resource.allows("get"),
             (None, None, false) => resource.allows("list"),
         };
-        // Of custom resources a HEAD is a GET, and whatever has `/watch/` in its path is a watch.
+        // For custom resources a HEAD is a GET, and every path with `/watch/` is a watch.
         let reads = parts.method == Method::GET
             || (resource.typed_items && (parts.method == Method::HEAD || request.watch));
         if !reads || !allowed {
@@ -239,7 +238,7 @@ impl Serve {
     }
 }
 
-/// An object as all there is in an answer, and what it is.
+/// An object as the whole response, with its media type.
 fn alone(resource: &Resource, object: &Object, format: Format) -> (&'static str, Vec<u8>) {
     let mut bytes = Vec::with_capacity(object.body.len() + 128);
     match format.encoding {

@@ -2,7 +2,7 @@
 
 use crate::{Object, json};
 
-/// Ranges of hashes of one field; an object is in the shard if its hash is in any of them.
+/// Ranges of hashes of one field; an object is in the shard if its hash is in one of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ShardSelector {
     text: String,
@@ -24,7 +24,7 @@ struct Range {
 }
 
 impl ShardSelector {
-    /// Reads `shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')`, or several joined by
+    /// Parses `shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')`, or several joined by
     /// ` || ` over the same field.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut field = None;
@@ -40,7 +40,7 @@ impl ShardSelector {
         Ok(Self { text: text.to_string(), field, ranges })
     }
 
-    /// As it was asked for.
+    /// The selector as it was requested.
     pub(crate) fn as_str(&self) -> &str {
         &self.text
     }

@@ -3,19 +3,19 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
-/// A refusal: what the API calls a `Status`.
+/// A refusal: a `Status` in the API.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Status {
-    /// The status code of HTTP.
+    /// The HTTP status code.
     pub code: StatusCode,
     /// The reason in one word.
     pub reason: Reason,
-    /// For people.
+    /// The message for people.
     pub message: String,
-    /// What it is about: group and plural name or kind.
+    /// The object that it is about: group and plural name or kind.
     pub about: Option<About>,
-    /// What is wrong in detail.
+    /// The details.
     pub causes: Vec<Cause>,
     /// Seconds after which to try again.
     pub retry_after: Option<u32>,
@@ -26,7 +26,7 @@ pub struct Status {
 pub struct About {
     /// The group, empty for the core.
     pub group: String,
-    /// The resource's plural name or, where an object is not valid, its kind.
+    /// The resource's plural name; for an invalid object its kind.
     pub kind: String,
     /// The name of the object.
     pub name: String,
@@ -39,7 +39,7 @@ pub struct About {
 pub struct Cause {
     /// `FieldValueRequired`, `FieldManagerConflict`, `ResourceVersionTooLarge` ...
     pub reason: String,
-    /// For people.
+    /// The message for people.
     pub message: String,
     /// `spec.replicas`, or empty.
     pub field: String,
@@ -71,7 +71,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// As it is written in a `Status`.
+    /// The reason as it stands in a `Status`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Unknown => "",
@@ -119,7 +119,7 @@ impl Reason {
 }
 
 impl Status {
-    /// A refusal with the code that goes with the reason, and nothing else.
+    /// A refusal with the status code of its reason, and nothing else.
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
         Self {
             code: reason.code(),
@@ -131,7 +131,7 @@ impl Status {
         }
     }
 
-    /// Says what it is about.
+    /// Adds the object that it is about.
     #[must_use]
     pub fn about(mut self, group: &str, kind: &str, name: &str) -> Self {
         self.about =
@@ -146,25 +146,25 @@ impl Status {
         self
     }
 
-    /// Says when to try again.
+    /// Adds a time after which to try again.
     #[must_use]
     pub fn retry_after(mut self, seconds: u32) -> Self {
         self.retry_after = Some(seconds);
         self
     }
 
-    /// There is no such object.
+    /// The object does not exist.
     pub fn not_found(group: &str, plural: &str, name: &str) -> Self {
         Self::new(Reason::NotFound, format!("{} {name:?} not found", qualified(group, plural)))
             .about(group, plural, name)
     }
 
-    /// The history does not go back that far.
+    /// The history no longer has that version.
     pub fn expired(asked: u64, oldest: u64) -> Self {
         Self::new(Reason::Expired, format!("too old resource version: {asked} ({oldest})"))
     }
 
-    /// The server has not got that far yet.
+    /// The server has not reached that version yet.
     pub fn too_large(asked: u64, newest: u64) -> Self {
         Self::new(Reason::Timeout, format!("Timeout: Too large resource version: {asked}, current: {newest}"))
             .cause("ResourceVersionTooLarge", "Too large resource version", "")

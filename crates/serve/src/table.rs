@@ -1,7 +1,7 @@
 //! Objects as rows of a table, as servers print them for `kubectl get`.
 //!
-//! What the columns are is data (`table/columns.json`, as kube-apiserver 1.36 answers it); how a kind's cells come
-//! from an object is code, a file for each family of kinds.
+//! The columns are data (`table/columns.json`, the answer of kube-apiserver 1.36); the cells of each kind are code, one
+//! file per family of kinds.
 
 mod access;
 mod cluster;
@@ -32,11 +32,11 @@ pub(crate) struct Printer {
 }
 
 enum Cells {
-    /// Of a built-in kind.
+    /// A built-in kind.
     BuiltIn(fn(&Row<'_>) -> Vec<Value>),
-    /// Of a kind that nobody has said anything about: name and creation time.
+    /// A kind without columns: name and creation time.
     Plain,
-    /// Of a custom resource: the name and what its definition says.
+    /// A custom resource: the name and the columns that its definition declares.
     Declared(Vec<CustomColumn>),
 }
 
@@ -65,7 +65,7 @@ impl Printer {
         }
     }
 
-    /// Whether a table without rows says that it has none as `null`.
+    /// Whether a table without rows has `null` for them.
     pub(crate) fn is_plain(&self) -> bool {
         matches!(self.cells, Cells::Plain)
     }
@@ -91,7 +91,7 @@ impl Printer {
         }
     }
 
-    /// The `conditions` of an object's row: a pod that is over says so, and `kubectl get` may leave it out.
+    /// The `conditions` of an object's row: a pod that has ended has one, and `kubectl get` may omit its row.
     pub(crate) fn conditions(&self, object: &Value) -> Vec<Value> {
         if !matches!(self.cells, Cells::BuiltIn(cells) if std::ptr::fn_addr_eq(cells, pod::cells as fn(&Row<'_>) -> _))
         {
@@ -106,7 +106,7 @@ impl Printer {
     }
 }
 
-/// How the cells of a built-in resource are had.
+/// The function for the cells of a built-in resource.
 fn cells(resource: &str) -> Option<fn(&Row<'_>) -> Vec<Value>> {
     if resource == "pods" {
         return Some(pod::cells);

@@ -1,6 +1,7 @@
 //! Continue tokens: where the next page of a list begins, and which state of the collection it shows.
 //!
-//! They look as the real server's do, so that a client that looks inside one, which it must not, sees what it knows.
+//! They look like the real server's, so that a client that looks inside one, which it must not, finds the usual
+//! content.
 
 use base64::alphabet::URL_SAFE;
 use base64::engine::general_purpose::{GeneralPurpose, NO_PAD};
@@ -11,15 +12,15 @@ use crate::Status;
 
 const VERSION: &str = "meta.k8s.io/v1";
 
-/// As lenient as the real server's.
+/// As lenient as the real server's decoder.
 const BASE64: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
 
-/// Where a list goes on.
+/// Where a list continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Token {
     /// The state to show; `None` for the newest.
     pub(crate) revision: Option<u64>,
-    /// Namespace (empty where the list has only one) and name of the last object of the page before.
+    /// Namespace (empty if the list has only one) and name of the last object of the previous page.
     pub(crate) after: (String, String),
 }
 
@@ -29,11 +30,11 @@ impl Token {
         let (namespace, name) = &self.after;
         let separator = if namespace.is_empty() { "" } else { "/" };
         let start = json!(format!("/{namespace}{separator}{name}\0"));
-        // Written by hand for the order of its members.
+        // Formatted by hand to fix the order of its members.
         BASE64.encode(format!(r#"{{"v":"{VERSION}","rv":{revision},"start":{start}}}"#))
     }
 
-    /// Reads a token; `namespaces` says whether the list is one of several namespaces.
+    /// Parses a token; `namespaces`: whether the list spans several namespaces.
     pub(crate) fn decode(text: &str, namespaces: bool) -> Result<Self, Status> {
         let invalid = |why: String| {
             Status::bad_request(format!("invalid continue token: continue key is not valid{why}"))
@@ -72,7 +73,8 @@ impl Token {
     }
 }
 
-/// What the real server says of bytes that are no JSON: of those that do not even begin as such, in its own words.
+/// The real server's message for bytes that are no JSON; for bytes that do not even begin like JSON it has a special
+/// one.
 fn why_no_json(bytes: &[u8], error: &serde_json::Error) -> String {
     match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
         None => "unexpected end of JSON input".to_string(),
@@ -81,7 +83,7 @@ fn why_no_json(bytes: &[u8], error: &serde_json::Error) -> String {
     }
 }
 
-/// A byte as Go quotes it, as a character.
+/// A byte, quoted as Go quotes a character.
 fn shown(byte: u8) -> String {
     match byte {
         b'\'' => "\\'".to_string(),

@@ -1,4 +1,4 @@
-//! Watches: what happens to a collection, as it happens.
+//! Watches: the events of a collection, as they happen.
 
 mod bookmark;
 mod frames;
@@ -26,13 +26,13 @@ use crate::{
 use bookmark::Bookmark;
 use frames::Frames;
 
-/// About how much text is sent at once, where there is much to tell.
+/// The approximate size of a chunk if many events are pending.
 const CHUNK: usize = 64 * 1024;
 
 /// How long before its end a watch gets its last bookmark.
 const BEFORE_THE_END: Duration = Duration::from_secs(2);
 
-/// Answers a watch. Refusals after the parameters were understood are told as events, as the real server does.
+/// Answers a watch. Refusals after the parameters were parsed are sent as events, as the real server does.
 pub(crate) async fn watch(
     resource: &Resource,
     collection: &dyn Collection,
@@ -45,7 +45,7 @@ pub(crate) async fn watch(
     let version = parameters.version().map_err(version_error)?;
     let format = format.with_rows(&request.query)?;
     let now = Instant::now();
-    // In Go's nanoseconds of 64 bits, which wrap.
+    // Go's 64-bit nanoseconds, which wrap.
     let lasting = match parameters.timeout_seconds.map(|seconds| seconds.wrapping_mul(1_000_000_000)) {
         Some(nanos) if nanos != 0 => Duration::from_nanos(u64::try_from(nanos).unwrap_or(0)),
         _ => options.watch_timeout.mul_f64(1.0 + by_chance()),
@@ -60,7 +60,7 @@ pub(crate) async fn watch(
     };
     let start = match start(collection, request, &parameters, version, options).await {
         _ if lasting.is_zero() => Err(Status::new(Reason::InternalError, "context deadline exceeded")),
-        // Events are no lists: the real server fails at the first and says nothing.
+        // Events are no lists: the real server fails at the first one, silently.
         Ok(start) if unfit => Ok(Start { initial: Vec::new(), events: None, ..start }),
         start => start,
     };
@@ -97,12 +97,12 @@ pub(crate) async fn watch(
     Ok(response)
 }
 
-/// A watch that is over soon has no last bookmark.
+/// A short watch has no last bookmark.
 fn first_bookmark(period: Duration, lasting: Duration) -> Duration {
     lasting.checked_sub(BEFORE_THE_END).filter(|last| !last.is_zero()).map_or(period, |last| last.min(period))
 }
 
-/// From 0 to 1, so that watches that began together do not end together. Hashers are seeded by chance.
+/// A random number from 0 to 1, so that watches that began together do not end together. Hashers are seeded randomly.
 fn by_chance() -> f64 {
     let hash = RandomState::new().hash_one(());
     f64::from(u16::try_from(hash & 0xffff).unwrap_or(0)) / 65536.0
@@ -110,9 +110,9 @@ fn by_chance() -> f64 {
 
 /// Where a watch begins.
 struct Start {
-    /// What there is at first, to be told as added.
+    /// The initial objects, sent as ADDED events.
     initial: Vec<Arc<Object>>,
-    /// Only what happens after this is told.
+    /// Only events after this revision are sent.
     after: u64,
     events: Option<Box<dyn Events>>,
     refusal: Option<Status>,
@@ -153,12 +153,12 @@ async fn start(
     } else {
         (Vec::new(), version)
     };
-    // Who asks for what is to come after a version that is not reached yet is told nothing until then.
+    // A watch from a version that the server has not reached gets no event before that version.
     let events = collection.events(after.min(collection.revision())).map_err(refused)?;
     Ok(Start { initial, after, events: Some(events), refusal: None })
 }
 
-/// Which objects a watch is about.
+/// The objects that a watch covers.
 pub(crate) struct Scope {
     namespace: Option<Box<str>>,
     selection: Selection,
@@ -176,16 +176,14 @@ struct Bookmarks {
     next: Instant,
 }
 
-/// A running watch. Besides the initial objects, as references, it holds one batch of the collection's events and the
-/// text
-/// that it is about to send: who reads slowly makes it ask the collection less often, until the collection no longer
-/// has
-/// what comes next.
+/// A running watch. Besides references to the initial objects it holds one batch of the collection's events and the
+/// chunk that it is about to send. A slow client makes it ask the collection less often, until the collection no longer
+/// has the next events.
 struct Watching {
     frames: Frames,
     scope: Scope,
     initial: vec::IntoIter<Arc<Object>>,
-    /// The version of the bookmark that ends the initial events, until it was sent.
+    /// The version of the bookmark that ends the initial events, until that is sent.
     initial_end: Option<u64>,
     refusal: Option<Status>,
     after: u64,
@@ -197,7 +195,7 @@ struct Watching {
 }
 
 impl Watching {
-    /// What is to be sent next, or `None` at the end.
+    /// The next chunk to send, or `None` at the end.
     async fn next(&mut self) -> Option<Vec<u8>> {
         let mut out = Vec::new();
         if let Some(status) = self.refusal.take() {
@@ -220,8 +218,8 @@ impl Watching {
                 () = sleep_until(bookmark) => self.bookmark(&mut out),
                 batch = events.next() => match batch {
                     Ok(batch) => self.batch = batch.events.into_iter(),
-                    // Too slow, or the resource is gone: the real server closes the stream without a word, and who
-                    // asks again is told why.
+                    // The client was too slow, or the resource is gone: the real server closes the stream without an
+                    // event. The next request gets the reason.
                     Err(CollectionError::Expired { .. } | CollectionError::Gone) => self.events = None,
                     Err(CollectionError::Failed(status)) => {
                         self.events = None;
@@ -235,7 +233,7 @@ impl Watching {
         }
     }
 
-    /// Writes what is there already.
+    /// Writes the events that are pending.
     fn take(&mut self, out: &mut Vec<u8>) {
         while out.len() < CHUNK {
             let Some(object) = self.initial.next() else { break };
@@ -258,10 +256,10 @@ impl Watching {
         let Some(bookmarks) = &mut self.bookmarks else { return };
         let now = Instant::now();
         let last = self.end.checked_sub(BEFORE_THE_END).filter(|last| *last > now);
-        // After the last one there is none: the end comes first.
+        // No further bookmark after the last one: the end comes first.
         bookmarks.next = last.map_or(self.end, |last| last.min(now + bookmarks.period));
         let revision = self.events.as_ref().map_or(0, |events| events.revision());
-        // A version that the client has begun with is no news, as long as it is the newest.
+        // The version that the client started from is not sent again as long as it is the newest.
         if revision > self.after {
             self.frames.bookmark(revision, false, out);
         }

@@ -1,21 +1,21 @@
-//! The wire format of protobuf, as far as it takes to write messages
+//! Protobuf's wire format, the part that writing messages needs
 //! ([encoding](https://protobuf.dev/programming-guides/encoding/)).
 
-/// Appends a number in as few bytes as it needs, seven bits in each.
+/// Appends a varint: seven bits per byte, in as few bytes as possible.
 pub fn varint(value: u64, out: &mut Vec<u8>) {
     let mut bytes = [0; 10];
     let size = encode(value, &mut bytes);
     out.extend_from_slice(&bytes[..size]);
 }
 
-/// Appends a field that is a text.
+/// Appends a string field.
 pub fn text(number: u64, text: &str, out: &mut Vec<u8>) {
     varint(number << 3 | 2, out);
     varint(text.len() as u64, out);
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Appends a field that is a message, or bytes, with the content that is written.
+/// Appends a field that is a message, or bytes; `content` writes it.
 ///
 /// ```
 /// let mut out = Vec::new();
@@ -29,7 +29,7 @@ pub fn message(number: u64, out: &mut Vec<u8>, content: impl FnOnce(&mut Vec<u8>
     close(begin, out);
 }
 
-/// Puts the length of what was written from `begin` on before it.
+/// Inserts the length of everything written since `begin` before it.
 pub fn close(begin: usize, out: &mut Vec<u8>) {
     let length = out.len().saturating_sub(begin);
     let mut head = [0; 10];

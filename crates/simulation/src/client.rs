@@ -1,23 +1,16 @@
-//! One list and watch: the real reflector and decoders, driven as `crates/informer/src/shared/driver.rs` drives them, and
-//! watched while it asks and waits.
+//! One scope's list and watch as the simulation sees it: what the engine asks for, and when, and what its cache may have by then.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use informer_core::reader::{Answer, Reading, To};
-use informer_core::reflector::{
-    FirstList, Input, Output, Reflector, ReflectorConfig, Report, Request, Status, StoreOperation,
-    StreamingList,
-};
-use informer_core::store::Replace;
-use informer_core::wire::{ApiStatus, Limits};
-use informer_core::{ResourceVersion, SourceId, Time};
+use informer_core::engine::{Applied, RequestId};
+use informer_core::reflector::{ReflectorConfig, Report, Request, Status};
+use informer_core::{ResourceVersion, Time};
 
-use crate::fanout::Content;
+use crate::content::Content;
 use crate::invariant::{Invariant, Violation};
-use crate::network::{Arrival, Cause, Doubt, Head, LinkId};
-use crate::plan::Setup;
-use crate::saving::{self, Beginning};
+use crate::network::{Cause, Doubt, LinkId};
+use crate::saving::Beginning;
 use crate::served::Served;
 use crate::server::Server;
 use crate::trace::Trace;
@@ -37,13 +30,12 @@ pub(crate) struct Around<'a> {
 }
 
 pub(crate) struct Client {
-    pub(crate) source: SourceId,
     /// The namespace that is looked at; all if none.
     pub(crate) namespace: Option<u8>,
-    reflector: Reflector,
     pub(crate) link: Option<LinkId>,
-    answer: Option<Answer>,
-    staging: Option<Replace>,
+    pub(crate) request: Option<RequestId>,
+    /// What is known of its requests, as long as something may come of them.
+    asked_for: BTreeMap<RequestId, Asked>,
     pub(crate) status: Status,
     /// The last request has failed, and the next one waits for its time.
     pub(crate) waits: bool,
@@ -55,11 +47,13 @@ pub(crate) struct Client {
     /// Whether the last request named a version.
     names_version: bool,
     /// The watch under way, if that is what was asked for last.
-    watch: Option<Served>,
+    pub(crate) watch: Option<Served>,
     /// The past that its content is of.
     pub(crate) epoch: usize,
     /// It has a content.
     is_synced: bool,
+    /// The version that its content was loaded with.
+    loaded_at: u64,
     /// States of different pasts are mixed, and it cannot know.
     pub(crate) is_deceived: bool,
     /// It has been as far as the cache: one that is added later may be behind at first (`Cache::resource_version`).
@@ -69,47 +63,34 @@ pub(crate) struct Client {
     /// Keys whose state is in doubt, until a good version of at least this; for each cause by itself, since a cause that is none
     /// any more takes no other with it.
     pub(crate) doubts: BTreeMap<(Key, Cause), Doubt>,
-    /// Those of the list under way.
-    doubts_of_list: Vec<(Key, Doubt)>,
-    /// Something could not be read since the last list, as far as the state machine said.
-    pub(crate) has_unread: bool,
-    /// The same for the list that is staged.
-    list_has_unread: bool,
+    /// Lists so far; pages of one list share a number.
+    lists: u64,
     /// Whether the list under way believes equal versions.
     trusts: bool,
 }
 
+/// What is known of a request.
+struct Asked {
+    /// The past that the server had when it was asked.
+    epoch: usize,
+    /// The list that it is a part of.
+    list: Option<u64>,
+    /// Doubts that came with it, and keys that could not be read and are kept.
+    doubts: Vec<(Key, Doubt)>,
+    kept_unread: Vec<Key>,
+}
+
 impl Client {
-    pub(crate) fn new(
-        setup: &Setup,
-        seed: u64,
-        namespace: Option<u8>,
-        content: &mut Content,
-        beginning: Option<Beginning>,
-    ) -> Self {
-        let beginning = beginning.unwrap_or_else(|| {
-            let source = content.store.add_source(saving::scope(namespace));
-            Beginning { source, resume: None, past: None }
-        });
-        let past = beginning.past.filter(|_| beginning.resume.is_some());
-        let config = ReflectorConfig {
-            first_list: if setup.first_list_any { FirstList::Any } else { FirstList::Consistent },
-            streaming_list: if setup.streaming { StreamingList::Preferred } else { StreamingList::Never },
-            page_size: 2,
-            internal_error_retry: Duration::from_secs(if setup.internal_error_retry { 30 } else { 0 }),
-            ..ReflectorConfig::default()
-        };
+    pub(crate) fn new(namespace: Option<u8>, beginning: Option<Beginning>) -> Self {
+        let Beginning { loaded_at, past } = beginning.unwrap_or_default();
+        let past = past.filter(|_| loaded_at > 0);
         Self {
-            source: beginning.source,
             namespace,
-            is_synced: beginning.resume.is_some(),
-            reflector: match beginning.resume {
-                None => Reflector::new(config, seed),
-                Some(resume) => Reflector::resuming(config, seed, resume),
-            },
+            is_synced: loaded_at > 0,
+            loaded_at,
             link: None,
-            answer: None,
-            staging: None,
+            request: None,
+            asked_for: BTreeMap::new(),
             status: Status::Connecting,
             waits: false,
             not_before: Time::ZERO,
@@ -122,137 +103,52 @@ impl Client {
             has_caught_up: false,
             checked: None,
             doubts: past.map(|past| past.doubts).unwrap_or_default(),
-            doubts_of_list: Vec::new(),
-            has_unread: false,
-            list_has_unread: false,
+            lists: 0,
             trusts: true,
         }
-    }
-
-    pub(crate) fn start(&mut self, around: &mut Around<'_>) -> Result<(), Violation> {
-        self.input(around, Input::Start)
     }
 
     pub(crate) fn covers(&self, key: Key) -> bool {
         self.namespace.is_none_or(|namespace| namespace == key.namespace())
     }
 
-    pub(crate) fn deadline(&self) -> Option<Time> {
-        self.reflector.deadline()
+    pub(crate) fn name(&self) -> &'static str {
+        self.namespace.map_or("*", namespace)
     }
 
-    pub(crate) fn tick(&mut self, around: &mut Around<'_>) -> Result<(), Violation> {
-        self.input(around, Input::Tick)?;
-        Invariant::Pace.holds(self.deadline().is_some_and(|deadline| deadline > around.now), || {
-            format!("after its time had come, the next deadline is {:?} at {:?}", self.deadline(), around.now)
-        })
+    pub(crate) fn has_asked(&self, request: RequestId) -> bool {
+        self.asked_for.contains_key(&request)
     }
 
-    pub(crate) fn wake(&mut self, around: &mut Around<'_>) -> Result<(), Violation> {
-        let before = self.deadline();
-        let waits = self.waits;
-        if waits {
-            self.not_before = around.now;
-        }
-        self.input(around, Input::Wake)?;
-        Invariant::Connection.holds(waits || self.deadline() == before, || {
-            "being woken has given a request more time".to_owned()
-        })
-    }
-
-    /// Ends for good, and has to stay so.
-    pub(crate) fn stop(&mut self, around: &mut Around<'_>) -> Result<(), Violation> {
-        self.input(around, Input::Stop)?;
-        for input in [Input::Wake, Input::Start, Input::Tick, Input::Accepted, Input::End] {
-            self.reflector.handle(around.now + Duration::from_secs(3600), input);
-        }
-        let more = self.reflector.poll_output();
-        Invariant::Stop.holds(more.is_none() && self.deadline().is_none(), || {
-            format!("after the stop it wants {more:?} and waits for {:?}", self.deadline())
-        })?;
-        Invariant::Stop.holds(self.link.is_none() && self.staging.is_none(), || {
-            "after the stop a connection or a staged list is left".to_owned()
-        })?;
-        Invariant::Stop.holds(self.status == Status::Stopped, || format!("the status is {}", self.status))
-    }
-
-    /// Takes what arrives, in pieces of so many bytes. Whether there was anything.
-    pub(crate) fn receive(&mut self, around: &mut Around<'_>, most: usize) -> Result<bool, Violation> {
-        let Some(arrival) = self.link.and_then(|link| around.server.take(link, most)) else {
-            return Ok(false);
-        };
-        self.note_damage(around);
-        match arrival {
-            Arrival::Head(Head::Accepted) => self.input(around, Input::Accepted)?,
-            Arrival::Head(Head::Unreachable) => {
-                self.hang_up(around);
-                self.input(around, Input::Unreachable("refused".into()))?;
-            }
-            Arrival::Head(Head::Refused { code, retry_after, body }) => {
-                self.hang_up(around);
-                let mut status = ApiStatus::from_body(code, body.as_bytes());
-                status.retry_after = status.retry_after.max(retry_after.map(Duration::from_secs));
-                self.input(around, Input::Refused(status))?;
-            }
-            Arrival::Bytes(bytes) => {
-                if let Some(answer) = &mut self.answer {
-                    answer.push(&bytes);
-                }
-                self.read(around)?;
-            }
-            Arrival::End => self.finish(around)?,
-            Arrival::Broken => {
-                self.hang_up(around);
-                self.input(around, Input::Broken("reset".into()))?;
-            }
-        }
-        Ok(true)
-    }
-
-    /// An input may end the exchange, and with it the answer.
-    fn read(&mut self, around: &mut Around<'_>) -> Result<(), Violation> {
-        loop {
-            let trust = self.reflector.trusts_versions();
-            let reading = self.answer.as_mut().and_then(|answer| around.content.reader.next(answer, trust));
-            let Some(Reading { input, .. }) = reading else { return Ok(()) };
-            if matches!(input, Input::Undecodable(_)) {
-                self.hang_up(around);
-            }
-            self.input(around, input)?;
+    /// Somebody asks to try again at once.
+    pub(crate) fn woken(&mut self, now: Time) {
+        if self.waits {
+            self.not_before = now;
         }
     }
 
-    fn finish(&mut self, around: &mut Around<'_>) -> Result<(), Violation> {
-        let trust = self.reflector.trusts_versions();
-        let (link, Some(mut answer)) = (self.link, self.answer.take()) else { return Ok(()) };
-        let (last, end) = around.content.reader.finish(&mut answer, trust);
-        if let Some(last) = last {
-            self.input(around, last.input)?;
-        }
-        if self.link == link {
-            self.input(around, end)?;
-        }
-        // Unless something else was asked for by now.
-        if self.link == link {
-            self.hang_up(around);
-        }
-        Ok(())
+    /// A step of its own: what comes now has another cause.
+    pub(crate) fn another_moment(&mut self) {
+        self.asked_now.1 = 0;
     }
 
-    fn hang_up(&mut self, around: &mut Around<'_>) {
-        self.answer = None;
+    pub(crate) fn hang_up(&mut self, server: &mut Server) {
+        self.request = None;
         if let Some(link) = self.link.take() {
-            around.server.close(link);
+            server.close(link);
         }
     }
 
     /// Whatever is damaged on this connection is in doubt from the first byte on.
-    fn note_damage(&mut self, around: &mut Around<'_>) {
+    pub(crate) fn note_damage(&mut self, around: &mut Around<'_>) {
         let Some(link) = self.link.and_then(|link| around.server.link(link)) else { return };
-        for (key, doubt) in std::mem::take(&mut link.doubts) {
-            if self.staging.is_some() {
-                self.doubts_of_list.push((key, doubt));
-            }
+        let doubts = std::mem::take(&mut link.doubts);
+        let kept_unread = link.kept_unread.clone();
+        if let Some(asked) = self.request.and_then(|request| self.asked_for.get_mut(&request)) {
+            asked.doubts.extend(doubts.iter().copied());
+            asked.kept_unread = kept_unread;
+        }
+        for (key, doubt) in doubts {
             self.doubt(around.content, key, doubt);
         }
     }
@@ -262,40 +158,17 @@ impl Client {
         let known = self.doubts.entry((key, doubt.cause)).or_insert(doubt);
         known.until = known.until.max(doubt.until);
     }
-}
 
-/// What the state machine asks for.
-impl Client {
-    fn input(&mut self, around: &mut Around<'_>, input: Input) -> Result<(), Violation> {
-        around.trace.line(|| format!("       {} <- {}", self.name(), shown(&input)));
-        let goes_on =
-            matches!(input, Input::End) && self.watch.is_some_and(|watch| watch.is_enough(around.now));
-        if let Some(watch) = &mut self.watch {
-            watch.hear(around.now, &input);
-        }
-        self.reflector.handle(around.now, input);
-        while let Some(output) = self.reflector.poll_output() {
-            match output {
-                Output::Send(request) => self.send(around, &request)?,
-                Output::Cancel => self.hang_up(around),
-                Output::RefreshCredentials => {}
-                Output::Store(operation) => self.store(around, operation)?,
-                Output::Status(status) => self.status(around, status)?,
-                Output::Report(report) => self.report(around, &report),
-            }
-        }
-        Invariant::Request.holds(!goes_on || self.watch.is_some_and(Served::is_new), || {
-            format!("a watch that was served has ended, and no watch follows: {}", self.status)
-        })
-    }
-
-    fn name(&self) -> &'static str {
-        self.namespace.map_or("*", namespace)
-    }
-
-    fn send(&mut self, around: &mut Around<'_>, request: &Request) -> Result<(), Violation> {
+    pub(crate) fn send(
+        &mut self,
+        around: &mut Around<'_>,
+        id: RequestId,
+        request: &Request,
+    ) -> Result<(), Violation> {
         around.trace.line(|| format!("       {} -> {request}", self.name()));
-        self.check_request(&around.content.store.source_version(self.source), request)?;
+        if !around.content.is_lent() {
+            self.check_request(&around.content.source_version(self.namespace), request)?;
+        }
         Invariant::Pace.holds(around.now >= self.not_before, || {
             format!("{request} is sent at {:?}, before {:?}", around.now, self.not_before)
         })?;
@@ -308,31 +181,24 @@ impl Client {
                 format!("{request} is the {}th request in one moment", self.asked_now.1)
             })?;
         }
-        self.hang_up(around);
+        self.hang_up(around.server);
         self.waits = false;
-        if !is_page {
-            self.doubts_of_list.clear();
-        }
+        let is_list = match request {
+            Request::List(_) => true,
+            Request::Watch(watch) => watch.initial_events,
+        };
+        self.lists += u64::from(is_list && !is_page);
         self.names_version = !match request {
             Request::List(list) => list.resource_version.is_unset(),
             Request::Watch(watch) => watch.resource_version.is_unset(),
         };
-        self.watch = match request {
-            Request::Watch(watch) if !watch.initial_events => Some(Served::asked()),
-            _ => None,
-        };
-        let to = match request {
-            Request::List(_) => To::List,
-            Request::Watch(_) => To::Watch,
-        };
-        self.answer = Some(Answer::new(to, around.server.speaks_protobuf(), Limits::default()));
-        self.link = Some(around.server.request(around.now, self.namespace, request));
+        self.watch = (!is_list).then(Served::asked);
+        let link = around.server.request(around.now, self.namespace, request);
+        let epoch = around.server.link(link).map_or(self.epoch, |link| link.epoch);
+        let list = is_list.then_some(self.lists);
+        self.asked_for.insert(id, Asked { epoch, list, doubts: Vec::new(), kept_unread: Vec::new() });
+        (self.link, self.request) = (Some(link), Some(id));
         Ok(())
-    }
-
-    /// A step of its own: what comes now has another cause.
-    pub(crate) fn another_moment(&mut self) {
-        self.asked_now.1 = 0;
     }
 
     fn check_request(&self, reached: &ResourceVersion, request: &Request) -> Result<(), Violation> {
@@ -355,9 +221,9 @@ impl Client {
         version.is_unset() || version.is_at_least(reached) || is_zero && !self.is_synced
     }
 
-    fn status(&mut self, around: &mut Around<'_>, status: Status) -> Result<(), Violation> {
+    pub(crate) fn status(&mut self, around: &mut Around<'_>, status: Status) -> Result<(), Violation> {
         around.trace.line(|| format!("       {} is {status}", self.name()));
-        self.waits = matches!(status, Status::Retrying { .. } | Status::Denied { .. });
+        self.waits = matches!(status, Status::Retrying { .. } | Status::Denied { .. } | Status::Stalled);
         match &status {
             Status::Retrying { wait, .. } => {
                 self.not_before = around.now + *wait;
@@ -375,92 +241,67 @@ impl Client {
                 Invariant::Connection.holds(is_right, || format!("denied by {status}"))?;
             }
             Status::Live { .. } => {
-                Invariant::Connection.holds(around.content.store.is_source_synced(self.source), || {
-                    "live without content".to_owned()
-                })?;
+                let has_content = around.content.is_lent() || around.content.has_content(self.namespace);
+                Invariant::Connection.holds(has_content, || "live without content".to_owned())?;
             }
-            Status::Connecting | Status::Syncing { .. } | Status::Stopped => {}
+            Status::Stalled => {
+                Invariant::Connection.holds(around.content.is_lent(), || "stalled by nobody".to_owned())?;
+            }
+            _ => {}
         }
         self.status = status;
         Ok(())
     }
 
-    fn report(&mut self, around: &mut Around<'_>, report: &Report) {
+    pub(crate) fn report(&mut self, around: &mut Around<'_>, report: &Report) {
         around.trace.line(|| format!("       {} reports {report:?}", self.name()));
-        match report {
-            Report::ServerRestored { .. } => {
-                around.content.restored = true;
-                around.content.doubts.everything();
-            }
-            Report::Quarantined { .. } => {
-                self.has_unread = true;
-                self.list_has_unread |= self.staging.is_some();
-            }
-            Report::Disconnected(_) => {}
+        if let Report::ServerRestored { .. } = report {
+            around.content.restored = true;
+            around.content.doubts.everything();
         }
     }
 
-    fn store(&mut self, around: &mut Around<'_>, operation: StoreOperation) -> Result<(), Violation> {
-        let source = self.source;
-        match operation {
-            StoreOperation::BeginReplace { trust_versions } => {
-                self.trusts = trust_versions;
-                self.list_has_unread = false;
-                let store = &around.content.store;
-                let staging = if trust_versions {
-                    store.begin_replace(source)
-                } else {
-                    store.begin_restored_replace(source)
-                };
-                self.staging = Some(staging);
+    /// The cache has what a response brought.
+    pub(crate) fn applied(
+        &mut self,
+        around: &mut Around<'_>,
+        request: RequestId,
+        applied: Applied,
+    ) -> Result<(), Violation> {
+        match applied {
+            Applied::ListBegun { trust_versions } => self.trusts = trust_versions,
+            Applied::Listed(version) => self.listed(around, request, &version)?,
+            Applied::ListRefused(error) => return Err(Invariant::Content.violated(error.to_string())),
+            Applied::Upserted(key, version) | Applied::Deleted(key, version) => {
+                self.follows(around, request);
+                if let Some(key) = Key::of(key.as_str()) {
+                    let version = number(&version);
+                    self.doubts.retain(|(doubted, _), doubt| *doubted != key || doubt.until > version);
+                }
             }
-            StoreOperation::Discard => self.staging = None,
-            StoreOperation::Keep(key) => self.stage(|staging| staging.keep_cached(&key)),
-            StoreOperation::Stage(object) => self.stage(|staging| staging.stage(object)),
-            StoreOperation::Unstage(object) => self.stage(|staging| staging.delete(object)),
-            StoreOperation::Commit { resource_version } => self.commit(around, resource_version)?,
-            StoreOperation::Upsert(object) => {
-                self.told_of(around, object.key().as_str(), object.resource_version());
-                around.content.change(|store| Ok(store.upsert(source, object).into_iter().collect()))?;
-            }
-            StoreOperation::Delete(object) => {
-                self.told_of(around, object.key().as_str(), object.resource_version());
-                around.content.change(|store| Ok(store.delete(source, object).into_iter().collect()))?;
-            }
-            StoreOperation::Confirm => {
-                let saved = number(&around.content.store.source_version(source));
+            Applied::Bookmark(_) => self.follows(around, request),
+            Applied::Confirmed => {
                 // Of a server that was restored since nobody has heard yet.
-                let is_unheard = self.link_epoch(around) != around.server.truth.epoch();
-                Invariant::Saved.holds(is_unheard || around.server.version >= saved, || {
-                    format!("{saved} is confirmed by a server at {}", around.server.version)
-                })?;
-                around.content.change(|store| {
-                    store.confirm(source);
-                    Ok(Vec::new())
+                let is_unheard = self.epoch_of(request) != around.server.truth.epoch();
+                Invariant::Saved.holds(is_unheard || around.server.version >= self.loaded_at, || {
+                    format!("{} is confirmed by a server at {}", self.loaded_at, around.server.version)
                 })?;
             }
-            StoreOperation::Bookmark(version) => {
-                self.follows(around);
-                around.content.change(|store| {
-                    store.bookmark(source, &version);
-                    Ok(Vec::new())
-                })?;
-            }
+            _ => {}
         }
+        // Operations are applied in their order: nothing comes of requests before this one any more.
+        let current = self.asked_for.get(&request).and_then(|asked| asked.list);
+        self.asked_for.retain(|id, asked| *id >= request || asked.list.is_some() && asked.list == current);
         Ok(())
     }
 
-    fn stage(&mut self, stage: impl FnOnce(&mut Replace)) {
-        if let Some(staging) = &mut self.staging {
-            stage(staging);
-        }
-    }
-
-    fn commit(&mut self, around: &mut Around<'_>, version: ResourceVersion) -> Result<(), Violation> {
-        let Some(staging) = self.staging.take() else {
-            return Err(Invariant::Content.violated("a list is committed that was not begun"));
-        };
-        let epoch = self.link_epoch(around);
+    fn listed(
+        &mut self,
+        around: &mut Around<'_>,
+        request: RequestId,
+        version: &ResourceVersion,
+    ) -> Result<(), Violation> {
+        let epoch = self.epoch_of(request);
         if !self.trusts {
             self.is_deceived = false;
             // A version may be told once more, for another state.
@@ -468,9 +309,11 @@ impl Client {
         } else if self.is_synced && epoch != self.epoch {
             self.deceived(around);
         }
-        let reached = number(&version);
+        let reached = number(version);
         // What came as a stream goes on as the watch.
-        self.watch = Some(Served::accepted(around.now));
+        if self.request == Some(request) {
+            self.watch = Some(Served::accepted(around.now));
+        }
         // Versions of another past say nothing about this one.
         self.doubts.retain(|_, doubt| doubt.until > reached && epoch == self.epoch);
         (self.epoch, self.is_synced) = (epoch, true);
@@ -478,34 +321,26 @@ impl Client {
         if around.content.epoch.replace(epoch).is_some_and(|before| before != epoch) {
             around.content.doubts.everything();
         }
-        for (key, doubt) in std::mem::take(&mut self.doubts_of_list) {
+        let list = self.asked_for.get(&request).and_then(|asked| asked.list);
+        let parts = self.asked_for.values().filter(|asked| asked.list.is_some() && asked.list == list);
+        let (mut doubts, mut unread) = (Vec::new(), Vec::new());
+        for part in parts {
+            doubts.extend(part.doubts.iter().copied());
+            unread.extend(part.kept_unread.iter().copied());
+        }
+        // The watch may have brought more while user code held the list up.
+        doubts.extend(self.asked_for.range(request..).flat_map(|(_, asked)| asked.doubts.iter().copied()));
+        for (key, doubt) in doubts {
             self.doubt(around.content, key, doubt);
         }
-        let unread = self.link.and_then(|link| around.server.link(link)).map(|link| link.kept_unread.clone());
-        let kept: Vec<_> = unread
-            .unwrap_or_default()
-            .into_iter()
-            .filter(|key| self.trusts && around.content.cache.get_str(key.text()).is_some())
-            .collect();
-        around.content.change(|store| {
-            store.commit(staging, version).map_err(|error| Invariant::Content.violated(error.to_string()))
-        })?;
-        self.has_unread = std::mem::take(&mut self.list_has_unread);
-        let lost = kept.iter().find(|key| around.content.cache.get_str(key.text()).is_none());
-        Invariant::Content.holds(lost.is_none(), || format!("{lost:?} cannot be read, and is gone (W8)"))
-    }
-
-    /// An event of a key comes out of the watch: as good as the server has it.
-    fn told_of(&mut self, around: &mut Around<'_>, key: &str, version: &ResourceVersion) {
-        self.follows(around);
-        if let Some(key) = Key::of(key) {
-            self.doubts.retain(|(doubted, _), doubt| *doubted != key || doubt.until > number(version));
-        }
+        let kept = unread.into_iter().filter(|key| self.trusts && around.content.had(*key));
+        let lost: Vec<_> = kept.filter(|key| around.content.cache().get_str(key.text()).is_none()).collect();
+        Invariant::Content.holds(lost.is_empty(), || format!("{lost:?} cannot be read, and is gone (W8)"))
     }
 
     /// What a watch says is put upon what is there, whatever past that is of.
-    fn follows(&mut self, around: &mut Around<'_>) {
-        if self.link_epoch(around) != self.epoch {
+    fn follows(&mut self, around: &mut Around<'_>, request: RequestId) {
+        if self.epoch_of(request) != self.epoch {
             self.deceived(around);
         }
     }
@@ -517,22 +352,12 @@ impl Client {
         around.content.doubts.everything();
     }
 
-    fn link_epoch(&self, around: &mut Around<'_>) -> usize {
-        self.link.and_then(|link| around.server.link(link)).map_or(self.epoch, |link| link.epoch)
+    fn epoch_of(&self, request: RequestId) -> usize {
+        self.asked_for.get(&request).map_or(self.epoch, |asked| asked.epoch)
     }
 }
 
 /// The number of a version; zero if it has none.
 pub(crate) fn number(version: &ResourceVersion) -> u64 {
     version.to_string().parse().unwrap_or_default()
-}
-
-fn shown(input: &Input) -> String {
-    match input {
-        Input::ListStart(meta) | Input::ListEnd(meta) => {
-            let name = if matches!(input, Input::ListStart(_)) { "ListStart" } else { "ListEnd" };
-            format!("{name}({:?}, {:?})", meta.resource_version, meta.continue_token)
-        }
-        other => format!("{other:?}"),
-    }
 }

@@ -1,18 +1,19 @@
 //! The engine of `informer` under a simulated server, network and clock: one thread, and one seed that decides everything.
 //!
-//! The reflector, the decoders, the cache and the mailboxes are the real ones. Around them is a naive server (`truth` is
-//! what it remembers), a network that brings bytes in any pieces, late or not at all, readers of any speed, and a clock that
-//! is a number. A [`Plan`] is drawn from a seed and played; after each step the [`Invariant`]s have to hold. At the end
+//! The engine is the real one, with all that it is made of: decoders, reflectors, staging, cache, fan-out, mailboxes. Around it
+//! is a naive server (`truth` is what it remembers), a network that brings bytes in any pieces, late or not at all, user code
+//! that takes its time, readers of any speed, and a clock that is a number. A [`Plan`] is drawn from a seed and played; after each step the [`Invariant`]s have to hold. At the end
 //! nothing fails any more and everything has to come right.
 //!
 //! ```text
-//!   seed -> Plan -> steps ->  server -> network -> client (decoders, reflector) -> fanout (cache, mailboxes) -> readers
-//!                               |                                                     |
-//!                             truth  <---------------- invariants ------------------- +
+//!   seed -> Plan -> steps ->  server -> network -> engine (reflectors, cache, mailboxes) -> readers
+//!                               |                    |  ^                                    |
+//!                               |                    v  | user code                          |
+//!                             truth  <---------------- invariants ---------------------------+
 //! ```
 
 mod client;
-mod fanout;
+mod content;
 mod invariant;
 mod network;
 pub mod plan;

@@ -37,6 +37,10 @@ pub struct Setup {
     pub chunk: u16,
     /// The cache keeps its objects packed, with a dictionary; otherwise as they came.
     pub packed: bool,
+    /// User code runs, and returns, only when a step says so.
+    pub code_by_hand: bool,
+    /// So many operations wait for user code at most.
+    pub queued_operations: u16,
     /// The server.
     pub server: ServerSetup,
     /// Subscriptions from before the start.
@@ -149,6 +153,8 @@ pub enum Step {
     Read(u8, u8),
     /// Somebody asks to try again at once.
     Wake,
+    /// User code runs; or, the next time, its result is returned.
+    Code,
     /// The cache is saved as it is now.
     Save,
     /// The informer stops, and another one starts.

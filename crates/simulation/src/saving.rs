@@ -1,15 +1,14 @@
-//! A cache that is saved, and an informer that begins with it, as `crates/informer/src/shared/loading.rs` does.
+//! A cache that is saved, and an informer that begins with it, as that is in a later process.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
+use informer_core::Scope;
 use informer_core::reflector::Resume;
-use informer_core::saved::{self, Saved};
+use informer_core::saved;
 use informer_core::store::SourcePoint;
-use informer_core::{Scope, SourceId};
 
-use crate::client::Client;
-use crate::fanout::{Content, Doubts};
+use crate::client::{Client, number};
+use crate::content::{Content, Doubts};
 use crate::invariant::{Invariant, Violation};
 use crate::network::{Cause, Doubt};
 use crate::truth::{Key, namespace};
@@ -32,9 +31,10 @@ pub(crate) struct Past {
 }
 
 /// What a client begins with.
+#[derive(Default)]
 pub(crate) struct Beginning {
-    pub(crate) source: SourceId,
-    pub(crate) resume: Option<Resume>,
+    /// The version of what was loaded; 0 if nothing was.
+    pub(crate) loaded_at: u64,
     pub(crate) past: Option<Past>,
 }
 
@@ -55,17 +55,17 @@ pub(crate) fn scope(number: Option<u8>) -> Scope {
 impl File {
     /// Saves what there is, if there is something.
     pub(crate) fn of(content: &Content, clients: &[Client]) -> Result<Option<Self>, Violation> {
-        let mut checkpoint = content.store.checkpoint();
+        // While user code runs there is nothing to save yet.
+        let Ok(checkpoint) = content.engine.checkpoint() else { return Ok(None) };
         if checkpoint.sources.is_empty() {
             return Ok(None);
         }
         let mut pasts = Vec::new();
         for client in clients {
             let scope = scope(client.namespace);
-            let Some(source) = checkpoint.sources.iter_mut().find(|source| source.scope == scope) else {
+            if !checkpoint.sources.iter().any(|source| source.scope == scope) {
                 continue;
-            };
-            source.has_unread |= client.has_unread;
+            }
             let Client { epoch, is_deceived, .. } = *client;
             pasts.push(Past { scope, epoch, is_deceived, doubts: client.doubts.clone() });
         }
@@ -81,34 +81,32 @@ impl File {
         content: &mut Content,
         namespaces: &[Option<u8>],
     ) -> Result<Vec<Beginning>, Violation> {
-        let Saved { sources, objects } = saved::load(&self.bytes[..], &[], LONGEST, &*content.storage)
+        let saved = saved::load(&self.bytes[..], &[], LONGEST, &*content.storage)
             .map_err(|error| Invariant::Saved.violated(error.to_string()))?;
         let points: Vec<_> = namespaces
             .iter()
             .map(|namespace| {
                 let scope = scope(*namespace);
-                let found = sources.iter().find(|source| source.scope == scope);
+                let found = saved.sources.iter().find(|source| source.scope == scope);
                 found.cloned().unwrap_or_else(|| SourcePoint::nothing(scope))
             })
             .collect();
         content.doubts = self.doubts.clone();
         content.epoch = self.epoch;
-        let ids = content.store.load(points.clone(), objects);
-        let snapshot = content.cache.snapshot();
-        let present: Vec<_> = snapshot.iter().map(Arc::clone).collect();
-        for subscription in &mut content.subscriptions {
-            subscription.load(snapshot.revision(), &present);
-        }
+        let scopes: Vec<_> = points.iter().map(|point| point.scope.clone()).collect();
+        content.engine.load(saved, &scopes);
+        content.loaded();
         Invariant::Saved
-            .holds(!content.store.is_synced(), || "synced before a server was asked".to_owned())?;
-        let beginnings = ids.into_iter().zip(points).map(|(source, point)| {
+            .holds(!content.cache().is_synced(), || "synced before a server was asked".to_owned())?;
+        let beginnings = points.into_iter().map(|point| {
             let past = self.pasts.iter().find(|past| past.scope == point.scope).cloned();
-            let resume = point.resume();
+            let resume = Resume::from_saved(&point.resource_version, point.has_unread);
             let past = match resume {
                 Some(Resume::Watch(_)) => past.map(Past::read_in_full),
                 _ => past,
             };
-            Beginning { source, resume, past }
+            let loaded_at = resume.map_or(0, |_| number(&point.resource_version));
+            Beginning { loaded_at, past }
         });
         Ok(beginnings.collect())
     }

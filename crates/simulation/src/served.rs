@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use informer_core::Time;
-use informer_core::reflector::Input;
 
 /// A watch that lives this long has been served, whatever it brought.
 const LONG_ENOUGH: Duration = Duration::from_secs(1);
@@ -26,12 +25,12 @@ impl Served {
         Self { since: Some(now), events: 0 }
     }
 
-    pub(crate) fn hear(&mut self, now: Time, input: &Input) {
-        match input {
-            Input::Accepted => self.since = Some(now),
-            Input::Event(..) | Input::Unchanged(_) | Input::Bookmark(_) => self.events += 1,
-            _ => {}
-        }
+    pub(crate) fn was_accepted(&mut self, now: Time) {
+        self.since = Some(now);
+    }
+
+    pub(crate) fn heard(&mut self, events: u32) {
+        self.events += events;
     }
 
     /// Nothing has come back yet.

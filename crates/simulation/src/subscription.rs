@@ -1,13 +1,14 @@
-//! One subscription: a real mailbox, and a reader that believes what it is told and checks that it can be true.
+//! One subscription of the engine's, and a reader that believes what it is told and checks that it can be true.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use informer_core::mailbox::{self, Delivery, Mailbox, Notice, WhenFull};
+use informer_core::engine::{Engine, Subscriber};
+use informer_core::mailbox::{self, Delivery, Notice, WhenFull};
 use informer_core::store::Snapshot;
 use informer_core::{Cache, Change, Delta, Object};
 
-use crate::fanout::Doubts;
+use crate::content::Doubts;
 use crate::invariant::{Invariant, Violation};
 use crate::plan::{Mode, Reading};
 use crate::render;
@@ -15,8 +16,10 @@ use crate::truth::{KEYS, Key, State, Truth};
 
 pub(crate) struct Subscription {
     pub(crate) reading: Reading,
-    mailbox: Mailbox,
+    subscriber: Arc<Subscriber>,
     phase: Phase,
+    /// The revision of the snapshot that it joined with.
+    joined_at: u64,
     /// Of the snapshot that it joined with, what was not told yet.
     present_left: usize,
     /// What the cache was loaded with, and at which revision.
@@ -41,10 +44,11 @@ enum Phase {
 }
 
 /// Room for whatever a run can change.
-const PLENTY: u16 = 10_000;
+pub(crate) const PLENTY: u16 = 10_000;
 
 impl Subscription {
-    pub(crate) fn new(reading: Reading, cache_synced: bool) -> Self {
+    /// `None` after a stop.
+    pub(crate) fn new(reading: Reading, engine: &Engine, cache_synced: bool) -> Option<Self> {
         let every = |capacity: u16, when_full| mailbox::Mode::Every { capacity: capacity.into(), when_full };
         let mode = match reading.mode {
             Mode::Latest => mailbox::Mode::Latest,
@@ -52,10 +56,11 @@ impl Subscription {
             Mode::Dropped(capacity) => every(capacity, WhenFull::Drop),
         };
         let exact = (reading.mode == Mode::Merged(PLENTY) || is_dropped(reading.mode)) && !reading.split;
-        Self {
+        Some(Self {
             reading,
-            mailbox: Mailbox::new(Delivery { mode, split_recreated: reading.split }, cache_synced),
+            subscriber: engine.fanout().subscribe(Delivery { mode, split_recreated: reading.split })?,
             phase: Phase::Registered,
+            joined_at: 0,
             present_left: 0,
             loaded: None,
             believed: BTreeMap::new(),
@@ -64,6 +69,13 @@ impl Subscription {
             first: None,
             exact: exact.then(VecDeque::new),
             cache_synced,
+        })
+    }
+
+    /// Its snapshot may have changes of which no subscription was notified yet: which ones it hears of is not known here.
+    pub(crate) fn joins_beside_user_code(&mut self) {
+        if !self.is_joined() {
+            self.exact = None;
         }
     }
 
@@ -77,6 +89,7 @@ impl Subscription {
             Phase::Registered => self.phase = Phase::Looked(cache.snapshot()),
             Phase::Looked(snapshot) => {
                 let present: Vec<_> = snapshot.iter().cloned().collect();
+                self.joined_at = snapshot.revision();
                 let loaded = self.loaded.take().filter(|(revision, _)| *revision > snapshot.revision());
                 self.present_left = loaded.map_or(present.len(), |(_, content)| content.len());
                 if let Some(exact) = &mut self.exact {
@@ -85,18 +98,23 @@ impl Subscription {
                 if snapshot.is_synced() && self.first.is_none() {
                     self.first = Some(present.clone());
                 }
-                self.mailbox.join(present, snapshot.revision());
+                self.subscriber.with_mailbox(|mailbox| mailbox.join(present, snapshot.revision()));
             }
             Phase::Joined => {}
         }
     }
 
-    pub(crate) fn offer(&mut self, revision: u64, change: &Change) {
-        let may_merge = self.may_merge(!self.cache_synced);
-        if let Some(exact) = self.exact.as_mut().filter(|_| !may_merge) {
+    /// A change was made, and the cache has this revision by now.
+    pub(crate) fn offered(&mut self, revision: u64, change: &Change, initial: bool) {
+        let is_in_snapshot = match &self.phase {
+            Phase::Registered => false,
+            Phase::Looked(snapshot) => snapshot.revision() >= revision,
+            Phase::Joined => self.joined_at >= revision,
+        };
+        let may_merge = self.may_merge(initial);
+        if let Some(exact) = self.exact.as_mut().filter(|_| !may_merge && !is_in_snapshot) {
             exact.push_back((revision, change.clone()));
         }
-        self.mailbox.offer(revision, change);
     }
 
     /// The cache has begun with what was saved.
@@ -106,13 +124,11 @@ impl Subscription {
         } else {
             self.loaded = Some((revision, content.to_vec()));
         }
-        self.mailbox.load(revision, content.to_vec());
     }
 
-    pub(crate) fn cache_synced(&mut self, snapshot: &Snapshot) {
+    pub(crate) fn cache_synced(&mut self, first: &[Arc<Object>]) {
         self.cache_synced = true;
-        self.first = Some(snapshot.iter().cloned().collect());
-        self.mailbox.cache_synced();
+        self.first = Some(first.to_vec());
     }
 
     /// Where changes are dropped the first content is kept, but merged.
@@ -121,7 +137,7 @@ impl Subscription {
     }
 
     pub(crate) fn take(&mut self) -> Option<Notice> {
-        self.mailbox.take()
+        self.subscriber.take()
     }
 
     pub(crate) fn told(
@@ -260,14 +276,14 @@ impl Subscription {
             Mode::Latest => 0,
             Mode::Merged(capacity) | Mode::Dropped(capacity) => usize::from(capacity.max(1)),
         };
-        let (backlog, bound) = (self.mailbox.backlog(), bound + usize::from(KEYS) + self.present_left);
+        let (backlog, bound) = (self.subscriber.backlog(), bound + usize::from(KEYS) + self.present_left);
         if backlog <= bound { Ok(()) } else { Err(format!("a backlog of {backlog} is more than {bound}")) }
     }
 
     /// Whether everything was told, and adds up to what the cache has.
     pub(crate) fn knows_all_of(&self, cache: &Cache, cache_synced: bool) -> Result<(), String> {
-        if self.mailbox.backlog() > 0 {
-            return Err(format!("{} are left though there is no more", self.mailbox.backlog()));
+        if self.subscriber.backlog() > 0 {
+            return Err(format!("{} are left though there is no more", self.subscriber.backlog()));
         }
         if let Some((_, made)) = self.exact.iter().flatten().next() {
             return Err(format!("{made:?} was neither told nor counted"));
@@ -310,4 +326,10 @@ fn is_same(a: &Change, b: &Change) -> bool {
             }
             _ => false,
         }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.subscriber.remove();
+    }
 }

@@ -5,15 +5,18 @@ mod rest;
 use std::sync::Arc;
 use std::time::Duration;
 
-use informer_core::reflector::Status;
-use informer_core::{PlainStorage, Time};
+use informer_core::engine::{Applied, Command, Input, RequestId, Response};
+use informer_core::reflector::{FirstList, ReflectorConfig, Status, StreamingList};
+use informer_core::wire::ApiStatus;
+use informer_core::{PlainStorage, Scope, Time};
 
 use crate::client::{Around, Client, number};
-use crate::fanout::Content;
+use crate::content::Content;
 use crate::invariant::{Invariant, Violation};
+use crate::network::{Arrival, Head};
 use crate::plan::{Plan, Setup, Start, Step};
 use crate::render;
-use crate::saving::{Beginning, File};
+use crate::saving::{File, scope};
 use crate::server::Server;
 use crate::storage;
 use crate::trace::Trace;
@@ -33,8 +36,8 @@ pub struct World<'a> {
     pub(crate) content: Content,
     pub(crate) clients: Vec<Client>,
     trace: &'a mut Trace,
-    /// Reflectors so far: each has a seed of its own.
-    reflectors: u64,
+    /// Informers so far: each has a seed of its own.
+    informers: u64,
     /// The cache that was saved last.
     saved: Option<File>,
 }
@@ -50,7 +53,7 @@ impl<'a> World<'a> {
             content: Content::new(Arc::new(PlainStorage)),
             clients: Vec::new(),
             trace,
-            reflectors: 0,
+            informers: 0,
             saved: None,
             setup,
         };
@@ -61,7 +64,7 @@ impl<'a> World<'a> {
 
     /// Objects that the cache has.
     pub fn cached(&self) -> usize {
-        self.content.cache.len()
+        self.content.cache().len()
     }
 
     /// A new informer.
@@ -84,23 +87,174 @@ impl<'a> World<'a> {
             }
         }
         .into_iter();
-        for namespace in namespaces {
-            self.add_client(namespace, beginnings.next());
+        for namespace in &namespaces {
+            self.clients.push(Client::new(*namespace, beginnings.next()));
         }
         self.content.check()?;
         for client in &self.clients {
-            self.check_content(Some(client), number(&self.content.store.source_version(client.source)))?;
+            self.check_content(Some(client), number(&self.content.source_version(client.namespace)))?;
         }
+        self.informers += 1;
+        let setup = &self.setup;
+        let mut start = Content::start(namespaces.into_iter().map(scope));
+        start.seed = self.seed.wrapping_mul(1_000_003).wrapping_add(self.informers);
+        start.queued_operations = setup.queued_operations.into();
+        start.reflector = ReflectorConfig {
+            first_list: if setup.first_list_any { FirstList::Any } else { FirstList::Consistent },
+            streaming_list: if setup.streaming { StreamingList::Preferred } else { StreamingList::Never },
+            page_size: 2,
+            internal_error_retry: Duration::from_secs(if setup.internal_error_retry { 30 } else { 0 }),
+            ..ReflectorConfig::default()
+        };
+        self.input(Input::Start(Box::new(start)))
+    }
+
+    /// Tells the engine something, and does what it asks for.
+    fn input(&mut self, input: Input<'_>) -> Result<(), Violation> {
+        self.trace.line(|| format!("       <- {}", shown(&input)));
+        self.content.look_before();
+        self.content.engine.handle(self.now, input);
+        for _ in 0..TURNS {
+            while let Some(command) = self.content.engine.poll_command() {
+                self.command(command)?;
+            }
+            if !self.content.engine.has_work() {
+                return Ok(());
+            }
+            self.content.engine.handle(self.now, Input::Tick);
+        }
+        Err(Invariant::Pace.violated("there is always more to do at once"))
+    }
+
+    fn command(&mut self, command: Command) -> Result<(), Violation> {
+        match command {
+            Command::Send { id, request, scope, .. } => {
+                let which = self.of_scope(&scope);
+                self.content.engine.sent(id);
+                self.with_client(which, |client, around| client.send(around, id, &request))
+            }
+            Command::Cancel(id) => {
+                let which = self.clients.iter().position(|client| client.request == Some(id));
+                self.with_client(which.unwrap_or(usize::MAX), |client, around| {
+                    client.hang_up(around.server);
+                    Ok(())
+                })
+            }
+            Command::Compute(compute) => {
+                self.content.lend(compute);
+                Ok(())
+            }
+            Command::SourceStatus(scope, status) => {
+                let which = self.of_scope(&scope);
+                self.with_client(which, |client, around| client.status(around, status))
+            }
+            Command::Report(scope, report) => {
+                let which = self.of_scope(&scope);
+                self.with_client(which, |client, around| {
+                    client.report(around, &report);
+                    Ok(())
+                })
+            }
+            Command::Applied { source: _, request, applied } => self.applied(request, applied),
+            Command::Synced => {
+                self.content.listen();
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn applied(&mut self, request: RequestId, applied: Applied) -> Result<(), Violation> {
+        self.content.listen();
         for which in 0..self.clients.len() {
-            self.with_client(which, Client::start)?;
+            if self.clients.get(which).is_some_and(|client| client.has_asked(request)) {
+                return self.with_client(which, |client, around| client.applied(around, request, applied));
+            }
         }
         Ok(())
     }
 
-    fn add_client(&mut self, namespace: Option<u8>, beginning: Option<Beginning>) {
-        self.reflectors += 1;
-        let seed = self.seed.wrapping_mul(1_000_003).wrapping_add(self.reflectors);
-        self.clients.push(Client::new(&self.setup, seed, namespace, &mut self.content, beginning));
+    fn of_scope(&self, of: &Scope) -> usize {
+        self.clients.iter().position(|client| scope(client.namespace) == *of).unwrap_or(usize::MAX)
+    }
+
+    /// Takes what arrives, in pieces of so many bytes. Whether there was anything.
+    fn receive(&mut self, which: usize, most: usize) -> Result<bool, Violation> {
+        let Some(client) = self.clients.get(which) else { return Ok(false) };
+        let (Some(link), Some(id)) = (client.link, client.request) else { return Ok(false) };
+        if !self.content.engine.takes_bytes() {
+            return Ok(false);
+        }
+        let Some(arrival) = self.server.take(link, most) else { return Ok(false) };
+        self.with_client(which, |client, around| {
+            client.note_damage(around);
+            Ok(())
+        })?;
+        let protobuf = self.server.speaks_protobuf();
+        let status;
+        let response = match &arrival {
+            Arrival::Head(Head::Accepted) => Response::Accepted { protobuf },
+            Arrival::Head(Head::Unreachable) => Response::Unreachable("refused".into()),
+            Arrival::Head(Head::Refused { code, retry_after, body }) => {
+                let mut refusal = ApiStatus::from_body(*code, body.as_bytes());
+                refusal.retry_after = refusal.retry_after.max(retry_after.map(Duration::from_secs));
+                status = refusal;
+                Response::Refused(status)
+            }
+            Arrival::Bytes(bytes) => Response::Bytes(bytes),
+            Arrival::End => Response::End,
+            Arrival::Broken => Response::Broken("reset".into()),
+        };
+        let is_over = !matches!(arrival, Arrival::Head(Head::Accepted) | Arrival::Bytes(_));
+        if is_over {
+            self.server.close(link);
+            self.clients
+                .iter_mut()
+                .filter(|client| client.link == Some(link))
+                .for_each(|client| client.link = None);
+        }
+        let goes_on = matches!(arrival, Arrival::End) && self.was_served(which) && !self.content.is_lent();
+        let events = self.events();
+        self.input(Input::Response(id, response))?;
+        let heard = self.events().saturating_sub(events);
+        let now = self.now;
+        if let Some(client) = self.clients.get_mut(which) {
+            if client.request == Some(id)
+                && let Some(watch) = &mut client.watch
+            {
+                watch.heard(heard);
+                if matches!(arrival, Arrival::Head(Head::Accepted)) {
+                    watch.was_accepted(now);
+                }
+            }
+            Invariant::Request.holds(!goes_on || client.watch.is_some_and(|watch| watch.is_new()), || {
+                format!("a watch that was served has ended, and no watch follows: {}", client.status)
+            })?;
+        }
+        Ok(true)
+    }
+
+    fn was_served(&self, which: usize) -> bool {
+        let watch = self.clients.get(which).and_then(|client| client.watch);
+        watch.is_some_and(|watch| watch.is_enough(self.now))
+    }
+
+    /// How many events the engine has heard.
+    fn events(&self) -> u32 {
+        let counts = self.content.engine.counters().events();
+        let count = counts.added + counts.modified + counts.deleted + counts.bookmarks;
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
+
+    /// Runs user code that waits, and hands its result back, so far as it may be done by itself.
+    fn run_code(&mut self) -> Result<bool, Violation> {
+        if !self.content.is_lent() {
+            return Ok(false);
+        }
+        if let Some(computed) = self.content.run_code() {
+            self.input(Input::Computed(computed))?;
+        }
+        Ok(true)
     }
 
     fn with_client(
@@ -159,10 +313,9 @@ impl<'a> World<'a> {
             }),
             Step::Deliver(client, bytes) => {
                 let which = self.which(client);
-                self.with_client(which, |client, around| client.receive(around, bytes.into()).map(|_| ()))?;
+                self.receive(which, bytes.into())?;
                 // With the answer's head comes what follows it.
-                return self
-                    .with_client(which, |client, around| client.receive(around, bytes.into()).map(|_| ()));
+                self.receive(which, bytes.into())?;
             }
             Step::Pass(millis) => return self.pass(Duration::from_millis(millis.into())),
             Step::Join(reading) => {
@@ -181,11 +334,8 @@ impl<'a> World<'a> {
                 let which = usize::from(which) % count;
                 return self.content.read(which, notices.into(), &self.server.truth, self.trace);
             }
-            Step::Wake => {
-                for which in 0..self.clients.len() {
-                    self.with_client(which, Client::wake)?;
-                }
-            }
+            Step::Wake => return self.wake(),
+            Step::Code => drop(self.run_code()?),
             Step::Save => {
                 if let Some(file) = File::of(&self.content, &self.clients)? {
                     self.saved = Some(file);
@@ -219,28 +369,57 @@ impl<'a> World<'a> {
         if !self.setup.by_namespace || is_there {
             return Ok(());
         }
-        self.add_client(Some(namespace), None);
-        self.with_client(self.clients.len() - 1, Client::start)
+        // One that was removed a moment ago is not in the way: the engine takes both in turn.
+        self.clients.push(Client::new(Some(namespace), None));
+        self.input(Input::AddScope(scope(Some(namespace))))
+    }
+
+    fn wake(&mut self) -> Result<(), Violation> {
+        let before = self.content.engine.deadline();
+        let waits = self.clients.iter().any(|client| client.waits);
+        self.clients.iter_mut().for_each(|client| client.woken(self.now));
+        self.input(Input::Wake)?;
+        Invariant::Connection.holds(waits || self.content.engine.deadline() == before, || {
+            "being woken has given a request more time".to_owned()
+        })
     }
 
     fn remove_namespace(&mut self, namespace: u8) -> Result<(), Violation> {
         let Some(which) = self.clients.iter().position(|client| client.namespace == Some(namespace)) else {
             return Ok(());
         };
-        self.with_client(which, Client::stop)?;
-        let source = self.clients.remove(which).source;
         self.content.removed = true;
-        self.content.change(|store| Ok(store.remove_source(source)))?;
+        self.input(Input::RemoveScope(scope(Some(namespace))))?;
+        let mut client = self.clients.remove(which);
+        Invariant::Stop.holds(client.link.is_none(), || {
+            "the connection of a namespace is left that was removed".to_owned()
+        })?;
+        client.hang_up(&mut self.server);
+        if self.content.is_lent() {
+            return Ok(());
+        }
         let left = Key::all()
-            .find(|key| key.namespace() == namespace && self.content.cache.get_str(key.text()).is_some());
+            .find(|key| key.namespace() == namespace && self.content.cache().get_str(key.text()).is_some());
         Invariant::Content
             .holds(left.is_none(), || format!("{left:?} is left of a namespace that was removed"))
     }
 
     /// Ends all that runs. Everybody still hears what was pending.
     pub(crate) fn stop(&mut self) -> Result<(), Violation> {
-        for which in 0..self.clients.len() {
-            self.with_client(which, Client::stop)?;
+        while self.run_code()? {}
+        self.input(Input::Stop)?;
+        let later = self.now + Duration::from_secs(3600);
+        for input in [Input::Wake, Input::Tick] {
+            self.content.engine.handle(later, input);
+        }
+        let more = self.content.engine.poll_command();
+        let deadline = self.content.engine.deadline();
+        Invariant::Stop.holds(more.is_none() && deadline.is_none(), || {
+            format!("after the stop it wants {more:?} and waits for {deadline:?}")
+        })?;
+        for client in &self.clients {
+            Invariant::Stop
+                .holds(client.status == Status::Stopped, || format!("the status is {}", client.status))?;
         }
         Invariant::Stop
             .holds(!self.server.has_links(), || "connections are left after the stop".to_owned())?;
@@ -253,7 +432,7 @@ impl<'a> World<'a> {
         let until = self.now + duration;
         let asked: Vec<_> = self.clients.iter().map(|client| client.asked).collect();
         for _ in 0..TURNS {
-            let deadlines = self.clients.iter().filter_map(Client::deadline).chain(self.server.deadline());
+            let deadlines = self.content.engine.deadline().into_iter().chain(self.server.deadline());
             let next = deadlines.min().filter(|deadline| *deadline <= until);
             let Some(next) = next else {
                 self.now = until;
@@ -261,11 +440,12 @@ impl<'a> World<'a> {
             };
             self.now = self.now.max(next);
             self.server.tick(self.now);
-            for which in 0..self.clients.len() {
-                let deadline = self.clients.get(which).and_then(Client::deadline);
-                if deadline.is_some_and(|deadline| deadline <= self.now) {
-                    self.with_client(which, Client::tick)?;
-                }
+            if self.content.engine.deadline().is_some_and(|deadline| deadline <= self.now) {
+                self.input(Input::Tick)?;
+                let next = self.content.engine.deadline();
+                Invariant::Pace.holds(next.is_none_or(|next| next > self.now), || {
+                    format!("after its time had come, the next deadline is {next:?} at {:?}", self.now)
+                })?;
             }
             self.flow()?;
             self.check()?;
@@ -303,11 +483,11 @@ impl<'a> World<'a> {
             for which in 0..self.clients.len() {
                 let link = self.clients.get(which).and_then(|client| client.link);
                 if link.and_then(|link| self.server.link(link)).is_some_and(|link| link.flows) {
-                    self.with_client(which, |client, around| {
-                        moved |= client.receive(around, chunk)?;
-                        Ok(())
-                    })?;
+                    moved |= self.receive(which, chunk)?;
                 }
+            }
+            if !self.setup.code_by_hand {
+                moved |= self.run_code()?;
             }
             if !moved {
                 return Ok(());
@@ -317,9 +497,15 @@ impl<'a> World<'a> {
     }
 
     fn check(&mut self) -> Result<(), Violation> {
+        // What user code has done may be in the cache already, and no subscription was notified.
+        if self.content.is_lent() {
+            return Ok(());
+        }
         self.content.check()?;
-        let reached = self.content.cache.resource_version();
-        let revision = self.content.store.revision();
+        let reached = self.content.cache().resource_version();
+        let revision = self.content.cache().snapshot().revision();
+        let waits = self.content.engine.deadline().is_some() || self.clients.is_empty();
+        Invariant::Connection.holds(waits, || "it waits for ever".to_owned())?;
         // As long as one source does not know yet that the server was restored, versions cannot be compared.
         let mixed = self.clients.windows(2).any(|two| matches!(two, [a, b] if a.epoch != b.epoch));
         for which in 0..self.clients.len() {
@@ -327,8 +513,7 @@ impl<'a> World<'a> {
             Invariant::Connection.holds(client.waits == client.link.is_none(), || {
                 format!("{} with a connection: {}", client.status, client.link.is_some())
             })?;
-            Invariant::Connection.holds(client.deadline().is_some(), || "it waits for ever".to_owned())?;
-            let version = self.content.store.source_version(client.source);
+            let version = self.content.source_version(client.namespace);
             client.has_caught_up |= version.is_at_least(&reached);
             Invariant::Progress
                 .holds(mixed || !client.has_caught_up || !version.is_older_than(&reached), || {
@@ -339,14 +524,14 @@ impl<'a> World<'a> {
                 self.check_content(self.clients.get(which), number(&version))?;
             }
         }
-        let unset = !self.clients.is_empty() && self.content.store.is_synced() && reached.is_unset();
+        let unset = !self.clients.is_empty() && self.content.cache().is_synced() && reached.is_unset();
         Invariant::Progress.holds(!unset, || "the cache is synced and claims no version".to_owned())
     }
 
     fn check_content(&self, client: Option<&Client>, version: u64) -> Result<(), Violation> {
         let Some(client) = client else { return Ok(()) };
         for key in Key::all().filter(|key| client.covers(*key)) {
-            let cached = self.content.cache.get_str(key.text());
+            let cached = self.content.cache().get_str(key.text());
             let truth = (version > 0).then(|| self.server.truth.at(client.epoch, key, version)).flatten();
             let cached = match cached {
                 None => None,
@@ -369,5 +554,12 @@ impl<'a> World<'a> {
 
     fn is_live(client: &Client) -> bool {
         matches!(client.status, Status::Live { .. })
+    }
+}
+
+fn shown(input: &Input<'_>) -> String {
+    match input {
+        Input::Response(id, Response::Bytes(bytes)) => format!("{} bytes of {id:?}", bytes.len()),
+        other => format!("{other:?}"),
     }
 }

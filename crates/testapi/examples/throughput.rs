@@ -1,8 +1,8 @@
 //! How fast the server is: `cargo run --release -p testapi --example throughput`.
 //!
-//! Makes and loads 100,000 pods of 9 KB, lists them in JSON and in protobuf, and patches some. Then changes objects of
-//! 1 KB by merge patches, as fast as one writer can, while ten watches read every event: first in the process, then over
-//! HTTP.
+//! Creates and loads 100,000 pods of 9 KB, lists them in JSON and in protobuf, and patches some. Then one writer
+//! changes objects of 1 KB by merge patches, as fast as it can, while ten watches read every event: first in the
+//! process, then over HTTP.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "it prints figures, and stops at a surprise")]
 

@@ -1,6 +1,7 @@
-//! The server without a network: requests in, answers out, and the same in calls of Rust.
+//! The server without a network: HTTP requests in, responses out, and the same operations as Rust methods.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
@@ -14,7 +15,7 @@ use crate::write::{
     self, DeleteOptions, Deleted, Meta, Patch, Target, Turn, WriteOptions, metadata_mut, typed,
 };
 
-/// A Kubernetes API server in this process, without a network. A handle: clones are the same server.
+/// A Kubernetes API server in this process, without a network. A clone is a handle to the same server.
 ///
 /// ```
 /// # tokio_test(async {
@@ -42,7 +43,7 @@ pub struct Api {
 /// Group, version and plural name of a resource, as in paths.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Gvr {
-    /// Empty for the core.
+    /// The API group; empty for the core group.
     pub group: String,
     /// `v1`
     pub version: String,
@@ -58,7 +59,7 @@ impl Gvr {
     }
 }
 
-/// Who writes by calls of Rust, in `managedFields`.
+/// The manager of writes by Rust methods, in `managedFields`.
 const MANAGER: &str = "testapi";
 
 impl Default for Api {
@@ -68,7 +69,7 @@ impl Default for Api {
 }
 
 impl Api {
-    /// A new server with nothing but the namespaces that all have.
+    /// A new server that has only the namespaces of every server.
     pub fn new(options: ApiOptions) -> Self {
         let serve_options = options.serve.clone();
         let core = Arc::new(Core::new(options));
@@ -88,40 +89,45 @@ impl Api {
         self.serve.encoded(headers, answer)
     }
 
-    /// The newest revision: the `resourceVersion` of a list that is taken now.
+    /// The newest revision: a list taken now has it as its `resourceVersion`.
     pub fn revision(&self) -> u64 {
         self.core.store.revision()
     }
 
-    /// What it serves, for reading by other means.
+    /// The catalog of its resources, for other ways to read them.
     pub fn catalog(&self) -> Arc<dyn Catalog> {
         Arc::clone(&self.core) as _
     }
 
-    /// The objects of a resource with their history, if it is served.
+    /// The objects of a resource with their history; `None` if the resource is not served.
     pub fn collection(&self, resource: &Gvr) -> Option<Arc<dyn Collection>> {
         self.core.collection(&*self.resource(resource).ok()?)
     }
 
-    /// Creates an object in the namespace that it says.
+    /// Creates an object in the namespace that `metadata.namespace` names. Creates that namespace first if it does not
+    /// exist; a client that writes through HTTP gets 404 there, as from the real server.
     ///
     /// # Errors
     ///
-    /// As the API answers; so do all that follow.
+    /// The [`Status`] with which the API refuses. The methods below fail the same way.
     pub fn create(&self, resource: &Gvr, object: Value) -> Result<Value, Status> {
         let target = self.target(resource, Meta(&object).namespace(), "")?;
-        let made = Turn::new(&self.core).create(&target, object, &WriteOptions::by(MANAGER))?;
+        let turn = Turn::new(&self.core);
+        if !target.namespace.is_empty() {
+            namespaces::ensure(&turn, &target.namespace)?;
+        }
+        let made = turn.create(&target, object, &WriteOptions::by(MANAGER))?;
         Ok(typed(&target.resource, &made))
     }
 
-    /// An object as it is; the namespace is empty for resources of the cluster.
+    /// Returns an object; `namespace` is empty for cluster-wide resources.
     pub fn get(&self, resource: &Gvr, namespace: &str, name: &str) -> Result<Value, Status> {
         let target = self.target(resource, namespace, name)?;
         let found = target.current().ok_or_else(|| target.not_found())?;
         Ok(typed(&target.resource, &found))
     }
 
-    /// All objects of a resource, or those of one namespace, sorted by namespace and name.
+    /// Returns all objects of a resource, or those of one namespace, sorted by namespace and name.
     pub fn list(&self, resource: &Gvr, namespace: Option<&str>) -> Result<Vec<Value>, Status> {
         let target = self.target(resource, "", "")?;
         let objects = target.objects.all(namespace);
@@ -147,14 +153,14 @@ impl Api {
         Ok(typed(&target.resource, &updated))
     }
 
-    /// Changes an object; applying may create it.
+    /// Patches an object; server-side apply may create it.
     pub fn patch(&self, resource: &Gvr, namespace: &str, name: &str, patch: &Patch) -> Result<Value, Status> {
         let target = self.target(resource, namespace, name)?;
         let (patched, _) = Turn::new(&self.core).patch(&target, patch, &WriteOptions::by(MANAGER))?;
         Ok(typed(&target.resource, &patched))
     }
 
-    /// Deletes an object. Returns it where it has to wait for its finalizers and the like.
+    /// Deletes an object. Returns the object if it stays until its finalizers and the like are done.
     pub fn delete(&self, resource: &Gvr, namespace: &str, name: &str) -> Result<Option<Value>, Status> {
         let target = self.target(resource, namespace, name)?;
         match Turn::new(&self.core).delete(&target, &DeleteOptions::default())? {
@@ -163,8 +169,8 @@ impl Api {
         }
     }
 
-    /// Puts objects in as they are, new or in the place of others, without the rules of writes: for many objects, fast.
-    /// Each gets a resourceVersion, and a uid and a creation time if it has none. Returns how many they were.
+    /// Inserts objects unchanged, new or in the place of others, without the rules of writes: fast, for many objects.
+    /// Each gets a resourceVersion, and a uid and a creation time if it has none. Returns the number of objects.
     pub fn load(&self, resource: &Gvr, objects: impl IntoIterator<Item = Value>) -> Result<usize, Status> {
         let target = self.target(resource, "", "")?;
         let mut count = 0;
@@ -180,8 +186,8 @@ impl Api {
         Ok(count)
     }
 
-    /// As [`load`](Self::load), from the texts of JSON objects: ten times as fast, because no tree is made of them. The
-    /// members of an object and of its metadata get the order in which servers write them, all others keep theirs.
+    /// As [`load`](Self::load), from JSON texts: ten times as fast, because no tree is built. The members of an object
+    /// and of its metadata get the order in which servers write them, all others keep theirs.
     ///
     /// ```
     /// # use testapi::{Api, Gvr, sample};
@@ -194,7 +200,7 @@ impl Api {
     ///
     /// # Errors
     ///
-    /// 400 for what is no JSON object, or has other metadata than objects have; those before it are loaded.
+    /// 400 for a text that is no JSON object, or whose metadata are malformed; the objects before it are loaded.
     pub fn load_text<T: AsRef<[u8]>>(
         &self,
         resource: &Gvr,
@@ -222,25 +228,25 @@ impl Api {
         Ok(())
     }
 
-    /// Forgets all history: lists and watches of older versions get 410.
+    /// Discards all history: lists and watches of older versions get 410.
     pub fn compact(&self) {
         self.core.store.compact();
     }
 
-    /// The state of everything, for [`restore`](Self::restore).
+    /// A copy of the whole state, for [`restore`](Self::restore).
     pub fn backup(&self) -> Backup {
         self.core.store.backup()
     }
 
-    /// Puts everything back to an older state, as an etcd restored from a backup: the revision goes back too, history is
-    /// lost, and all watches end.
+    /// Restores an older state, like an etcd restored from a backup: the revision goes back too, history is lost, and
+    /// all watches end.
     pub fn restore(&self, backup: &Backup) {
         let turn = Turn::new(&self.core);
         turn.writer.restore(backup);
         crate::definitions::serve_all(&turn);
     }
 
-    /// Ends all watches and, if asked for, forgets history, as a server does that starts anew with its data.
+    /// Ends all watches and, unless `keep_history` is set, discards history, like a server that restarts with its data.
     pub fn restart(&self, keep_history: bool) {
         if !keep_history {
             self.core.store.compact();
@@ -256,7 +262,11 @@ impl Api {
         })
     }
 
-    fn target(&self, resource: &Gvr, namespace: &str, name: &str) -> Result<Target, Status> {
+    pub(crate) fn wait_limit(&self) -> Duration {
+        self.core.options.wait_limit
+    }
+
+    pub(crate) fn target(&self, resource: &Gvr, namespace: &str, name: &str) -> Result<Target, Status> {
         let found = self.resource(resource)?;
         let namespace = if found.namespaced { namespace } else { "" };
         Target::new(&self.core, &found, namespace, name).ok_or_else(|| {

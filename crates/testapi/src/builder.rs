@@ -1,10 +1,10 @@
-//! How a server starts.
+//! Options of a server, and its start.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use serve::http::{Server, ServerOptions};
 use serve::{Reason, ServerVersion, Status};
 
@@ -13,8 +13,8 @@ use crate::tls::{Tls, TlsError};
 use crate::tokens::Tokens;
 use crate::{Api, ApiOptions, Gvr};
 
-/// Starts a [`TestApi`]. Without further words: plain HTTP on a free port of the loopback address, open to everybody,
-/// a Kubernetes 1.36 with nothing in it.
+/// Starts a [`TestApi`]. By default: plain HTTP on a free port of the loopback address, without authentication, an
+/// empty Kubernetes 1.36.
 #[must_use = "nothing is started yet"]
 #[derive(Clone)]
 pub struct Builder {
@@ -29,7 +29,7 @@ pub struct Builder {
     objects: Vec<Value>,
 }
 
-/// Why a server has not started.
+/// Why a server did not start.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct StartError(#[from] Cause);
@@ -48,7 +48,7 @@ pub(crate) enum Cause {
     },
 }
 
-/// Without the tokens and the objects, which may be Secrets.
+/// Shows neither tokens nor objects, which may be Secrets.
 impl std::fmt::Debug for Builder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Builder")
@@ -77,26 +77,33 @@ impl Default for Builder {
     }
 }
 
+impl TestApi {
+    /// The options of a server.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+}
+
 impl Builder {
-    /// Speaks plain HTTP: 1.1, and 2 with clients that know.
+    /// Uses plain HTTP: 1.1, and 2 with prior knowledge.
     pub fn plain(mut self) -> Self {
         self.tls = false;
         self
     }
 
-    /// Speaks TLS, with a certificate of an authority that is made at the start: [`TestApi::ca_pem`].
+    /// Uses TLS, with a certificate whose authority is created at the start: [`TestApi::ca_pem`].
     pub fn tls(mut self) -> Self {
         self.tls = true;
         self
     }
 
-    /// Offers HTTP/1.1 only. Over plain connections there is no offer, and the client decides.
+    /// Offers HTTP/1.1 only. Plain connections have no negotiation: there the client decides.
     pub fn http1_only(mut self) -> Self {
         self.protocols = vec![b"http/1.1"];
         self
     }
 
-    /// Offers HTTP/2 only. Over plain connections there is no offer, and the client decides.
+    /// Offers HTTP/2 only. Plain connections have no negotiation: there the client decides.
     pub fn http2_only(mut self) -> Self {
         self.protocols = vec![b"h2"];
         self
@@ -114,7 +121,8 @@ impl Builder {
         self
     }
 
-    /// Accepts a bearer token, and from then on no request without one. That of the first goes into the kubeconfig.
+    /// Accepts a bearer token. A server with tokens refuses requests without one. The kubeconfig contains the first
+    /// token.
     pub fn token(mut self, token: impl Into<String>, user: impl Into<String>) -> Self {
         let token = token.into();
         self.first_token.get_or_insert_with(|| token.clone());
@@ -122,21 +130,21 @@ impl Builder {
         self
     }
 
-    /// Takes requests without a token although there are tokens.
+    /// Accepts requests without a token although the server has tokens.
     pub fn anonymous(mut self, anonymous: bool) -> Self {
         self.anonymous = anonymous;
         self
     }
 
-    /// What uids and generated names are made from.
+    /// The seed of uids and generated names.
     pub fn seed(mut self, seed: u64) -> Self {
         self.options.seed = seed;
         self
     }
 
-    /// Poses as Kubernetes 1.`minor`, with what its servers do when nothing else is said: streaming lists in 1.32 and
-    /// from 1.34 on, compressed streaming lists from 1.37 on. Lists are answered from the newest state in all of them,
-    /// which is what consistent lists from the cache (from 1.31 on) look like to clients.
+    /// Poses as Kubernetes 1.`minor`, with the defaults of that release: streaming lists in 1.32 and from 1.34 on,
+    /// compressed streaming lists from 1.37 on. Every release answers lists from the newest state, which is how clients
+    /// see consistent lists from the cache (from 1.31 on).
     pub fn version(mut self, minor: u32) -> Self {
         let default = ApiOptions::default().version;
         self.options.version = match default.minor == minor {
@@ -148,19 +156,19 @@ impl Builder {
         self
     }
 
-    /// Keeps so many events of each resource for watches and for lists of older versions; at least 1.
+    /// Keeps this many events of each resource for watches and for lists of older versions; at least 1.
     pub fn history(mut self, events: usize) -> Self {
         self.options.history = events;
         self
     }
 
-    /// How often a watch that allows bookmarks gets one; 60 seconds if nothing else is said.
+    /// How often a watch that allows bookmarks gets one; every 60 seconds by default.
     pub fn bookmark_period(mut self, period: Duration) -> Self {
         self.options.serve.bookmark_period = period;
         self
     }
 
-    /// Deletes what is owned by what is deleted.
+    /// Deletes the dependents of deleted objects.
     pub fn garbage_collection(mut self, on: bool) -> Self {
         self.options.garbage_collection = on;
         self
@@ -172,23 +180,23 @@ impl Builder {
         self
     }
 
-    /// Creates an object at the start, and its namespace where there is none. It says its `kind` and `apiVersion`.
+    /// Creates an object at the start, and its namespace if missing. The object needs `kind` and `apiVersion`.
     pub fn object(mut self, object: Value) -> Self {
         self.objects.push(object);
         self
     }
 
-    /// Creates objects at the start, in their order.
+    /// Creates objects at the start, in order.
     pub fn objects(mut self, objects: impl IntoIterator<Item = Value>) -> Self {
         self.objects.extend(objects);
         self
     }
 
-    /// Starts it. Must be called in a tokio runtime with I/O and time.
+    /// Starts the server. Must be called in a tokio runtime with I/O and time.
     ///
     /// # Errors
     ///
-    /// The port is taken, or a first object is not valid.
+    /// The port is taken, or an initial object is invalid.
     pub async fn start(self) -> Result<TestApi, StartError> {
         let api = Api::new(self.options);
         for object in self.objects {
@@ -209,7 +217,7 @@ impl Builder {
     }
 }
 
-/// Creates an object, and its namespace where there is none.
+/// Creates an object of the kind that it says.
 fn create(api: &Api, object: Value) -> Result<(), Status> {
     let api_version = object["apiVersion"].as_str().unwrap_or_default();
     let kind = object["kind"].as_str().unwrap_or_default();
@@ -219,14 +227,5 @@ fn create(api: &Api, object: Value) -> Result<(), Status> {
         let message = format!("no matches for kind {kind:?} in version {api_version:?}");
         return Err(Status::new(Reason::NotFound, message));
     };
-    if resource.namespaced
-        && let Some(namespace) = object["metadata"]["namespace"].as_str()
-    {
-        let namespaces = Gvr::new("v1", "namespaces");
-        match api.create(&namespaces, json!({ "metadata": { "name": namespace } })) {
-            Err(status) if status.reason != Reason::AlreadyExists => return Err(status),
-            _ => {}
-        }
-    }
     api.create(&Gvr::new(api_version, &resource.plural), object).map(|_| ())
 }

@@ -1,12 +1,12 @@
-//! A request, as the log shows it and as faults are matched against it.
+//! A request, as the log shows it and as fault matchers see it.
 
 use http::{Method, header, request::Parts};
 use serve::{Query, Route, route};
 
-/// What a request wants to do, in the words of the API's authorization.
+/// The verb of a request, as in the API's authorization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verb {
-    /// Reads one object; also every read of something that is no object, as `/version`.
+    /// Reads one object; also every read of something that is no object, such as `/version`.
     Get,
     /// Reads a collection.
     List,
@@ -27,21 +27,21 @@ pub enum Verb {
 /// A request.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// Counts the requests of a server from 1.
+    /// The request's number on this server, counted from 1.
     pub number: u64,
-    /// The method of HTTP.
+    /// The HTTP method.
     pub method: Method,
-    /// What it wants to do.
+    /// The verb.
     pub verb: Verb,
     /// The path, without the query.
     pub path: String,
-    /// What stands behind the question mark.
+    /// The query.
     pub query: Query,
-    /// What it is about, unless it is discovery and the like.
+    /// The objects it is about; `None` for discovery and the like.
     pub target: Option<Target>,
-    /// Who asks; `system:anonymous` without credentials.
+    /// The user; `system:anonymous` without credentials.
     pub user: String,
-    /// What the client says it is.
+    /// The `User-Agent` header.
     pub user_agent: String,
 }
 
@@ -54,7 +54,7 @@ pub struct Target {
     pub version: String,
     /// The resource's plural name.
     pub resource: String,
-    /// The namespace; a Namespace counts as being in itself.
+    /// The namespace; a Namespace object counts as being in itself.
     pub namespace: Option<String>,
     /// The name, from the path or from a field selector that allows one name only.
     pub name: Option<String>,
@@ -63,7 +63,7 @@ pub struct Target {
 }
 
 impl Verb {
-    /// As it is written in messages: `deletecollection`.
+    /// The verb as messages write it: `deletecollection`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Get => "get",
@@ -77,7 +77,7 @@ impl Verb {
         }
     }
 
-    /// Whether nothing is changed.
+    /// Whether it only reads.
     pub fn is_read(self) -> bool {
         matches!(self, Self::Get | Self::List | Self::Watch)
     }
@@ -103,7 +103,7 @@ impl Call {
                 subresource: request.subresource,
             });
         }
-        // A collection can be narrowed to one name and is a collection all the same.
+        // A collection that a selector narrows to one name is still a collection.
         let collection = target.is_some() && !names_an_object(parts);
         let verb = match parts.method {
             Method::POST => Verb::Create,
@@ -128,12 +128,12 @@ impl Call {
         }
     }
 
-    /// The resource, if it is about one: `pods`, `deployments.apps`.
+    /// The resource, if any: `pods`, `deployments.apps`.
     pub fn resource(&self) -> Option<String> {
         self.target.as_ref().map(Target::qualified)
     }
 
-    /// Whether it asks for a list as a stream of events (`sendInitialEvents`).
+    /// Whether it asks for a streaming list (`sendInitialEvents`).
     pub fn is_streaming_list(&self) -> bool {
         self.verb == Verb::Watch && self.query.get("sendInitialEvents") == Some("true")
     }
@@ -160,7 +160,7 @@ impl Target {
         }
     }
 
-    /// Whether it is the resource that is meant by `pods`, which may be of any group, or `deployments.apps`.
+    /// Whether the resource matches `wanted`: `pods` of any group, or `deployments.apps`.
     pub(crate) fn is(&self, wanted: &str) -> bool {
         match wanted.split_once('.') {
             None => self.resource == wanted,

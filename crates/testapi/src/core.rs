@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use serve::{Resource, Resources, ServeOptions, ServerVersion};
 
@@ -10,28 +10,33 @@ use crate::builtin;
 use crate::definitions::Definition;
 use crate::store::{GroupResource, Objects, Store};
 
-/// How an [`Api`](crate::Api) behaves. The default is a kube-apiserver 1.36 with the controllers that make namespaces
-/// go away, and whose nodes end pods at once.
+/// Options of an [`Api`](crate::Api). The default is a kube-apiserver 1.36 with the controller that empties deleted
+/// namespaces, and with nodes that end pods at once.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ApiOptions {
     /// The version to pose as.
     pub version: ServerVersion,
-    /// How reads are answered.
+    /// Options for reads.
     pub serve: ServeOptions,
     /// How many events of each resource are kept for watches and for lists of older versions; at least 1.
     pub history: usize,
-    /// Whether what is in a deleted namespace is deleted, and then the namespace; else it stays `Terminating`.
+    /// Whether the objects of a deleted namespace are deleted, and then the namespace; otherwise it stays
+    /// `Terminating`.
     pub empty_namespaces: bool,
-    /// Whether objects are deleted whose owners are gone, and finalizers `orphan` and `foregroundDeletion` are carried
-    /// out; as the garbage collector of the kube-controller-manager does, but before the deletion is answered.
+    /// Whether dependents of deleted objects are deleted, and the finalizers `orphan` and `foregroundDeletion` take
+    /// effect. This is the garbage collector of the kube-controller-manager, except that it finishes before the
+    /// deletion is answered.
     pub garbage_collection: bool,
-    /// Whether a deleted pod on a node stays for its grace period, until somebody deletes it with the period 0, as a
-    /// kubelet does. Else it goes at once.
+    /// Whether a deleted pod on a node stays for its grace period, until a client deletes it with period 0, as a
+    /// kubelet does. Otherwise it is deleted at once.
     pub graceful_pods: bool,
-    /// What uids and generated names are made from.
+    /// How long [`Api::wait_for`](crate::Api::wait_for) and
+    /// [`Api::wait_until_gone`](crate::Api::wait_until_gone) wait at most; 10 seconds by default.
+    pub wait_limit: Duration,
+    /// The seed of uids and generated names.
     pub seed: u64,
-    /// Where the time comes from.
+    /// The clock.
     pub clock: Arc<dyn Fn() -> SystemTime + Send + Sync>,
 }
 
@@ -44,6 +49,7 @@ impl Default for ApiOptions {
             empty_namespaces: true,
             garbage_collection: false,
             graceful_pods: false,
+            wait_limit: Duration::from_secs(10),
             seed: 0,
             clock: Arc::new(SystemTime::now),
         }
@@ -59,12 +65,13 @@ impl std::fmt::Debug for ApiOptions {
             .field("empty_namespaces", &self.empty_namespaces)
             .field("garbage_collection", &self.garbage_collection)
             .field("graceful_pods", &self.graceful_pods)
+            .field("wait_limit", &self.wait_limit)
             .field("seed", &self.seed)
             .finish_non_exhaustive()
     }
 }
 
-/// What the parts of the server share.
+/// The state that the parts of the server share.
 pub(crate) struct Core {
     pub(crate) options: ApiOptions,
     pub(crate) store: Store,

@@ -1,4 +1,4 @@
-//! Custom resources: what a CustomResourceDefinition makes the server serve.
+//! Custom resources: what a CustomResourceDefinition adds to the server.
 
 mod checks;
 mod life;

@@ -1,4 +1,4 @@
-//! Faults by script: what goes wrong, with which requests, how often.
+//! Scripted faults: what goes wrong, for which requests, how often.
 //!
 //! ```no_run
 //! # async fn f(api: testapi::TestApi) {
@@ -13,9 +13,9 @@
 //! # }
 //! ```
 //!
-//! Of the faults that are armed for a number of times, a request meets the oldest that is for it: so two that are
-//! armed for the same requests happen to the first and to the second. Those that are armed for always happen to every
-//! request, in addition.
+//! A fault that is armed for a number of times waits its turn: a request meets the oldest one that matches it, so two
+//! that match the same requests happen to the first and to the second. A fault that is armed for always happens to
+//! every matching request, in addition.
 
 mod fault;
 mod flow;
@@ -46,7 +46,7 @@ use self::rule::{Recipe, Record, Rule};
 pub use self::running::Running;
 pub(crate) use self::words::refuse;
 
-/// The faults of a server. Clones are the same.
+/// The faults of a server. A clone is a handle to the same faults.
 #[derive(Debug, Clone)]
 pub struct Faults(Arc<Inner>);
 
@@ -58,7 +58,7 @@ struct Inner {
     watches: running::Watches,
 }
 
-/// Faults for some requests, to be armed.
+/// Faults for some requests, not armed yet.
 #[must_use = "nothing is armed yet"]
 #[derive(Debug)]
 pub struct On<'a> {
@@ -67,17 +67,17 @@ pub struct On<'a> {
 }
 
 impl On<'_> {
-    /// The next request meets a fault, or several at once (`[a, b]`). An empty list arms nothing.
+    /// The next matching request meets a fault, or several at once (`[a, b]`). An empty list arms nothing.
     pub fn once(self, faults: impl Into<Vec<Fault>>) -> Armed {
         self.times(1, faults)
     }
 
-    /// The next so many requests do; 0 arms nothing, as does an empty list.
+    /// The next `times` matching requests meet it; 0 arms nothing, nor does an empty list.
     pub fn times(self, times: u64, faults: impl Into<Vec<Fault>>) -> Armed {
         self.faults.arm(Rule::new(self.matcher, Recipe::Always(faults.into()), Some(times)))
     }
 
-    /// All requests do, until it is disarmed.
+    /// All matching requests meet it, until it is disarmed.
     pub fn always(self, faults: impl Into<Vec<Fault>>) -> Armed {
         self.faults.arm(Rule::new(self.matcher, Recipe::Always(faults.into()), None))
     }
@@ -93,24 +93,24 @@ impl Faults {
         }))
     }
 
-    /// Faults for these requests.
+    /// Selects the requests for faults.
     pub fn on(&self, matcher: Matcher) -> On<'_> {
         On { faults: self, matcher }
     }
 
-    /// Faults at random. What a request meets follows from the seed, its verb, resource and namespace, and how many
-    /// like it came before: not from what other requests come in between.
+    /// Random faults. Seed, verb, resource and namespace of a request, and the number of earlier requests like it,
+    /// decide which fault it meets: other requests in between do not matter.
     pub fn random(&self, seed: u64, mix: Mix) -> Armed {
         self.arm(Rule::new(mix.matcher.clone(), Recipe::Random(Random::new(seed, mix)), None))
     }
 
-    /// These requests are forbidden until it is disarmed. Watches that run go on, as with the real server.
+    /// Forbids these requests until it is disarmed. Running watches go on, as with the real server.
     pub fn deny(&self, matcher: Matcher) -> Armed {
         self.on(matcher).always(Fault::Refuse(Refusal::Forbidden))
     }
 
-    /// Takes a resource away, `pods` or `widgets.example.com`: it is not found, discovery does not name it, and its
-    /// watches end. Its objects stay for when it is shown again.
+    /// Hides a resource, `pods` or `widgets.example.com`: requests get 404, discovery omits it, and its watches end.
+    /// Its objects are kept for when it is shown again.
     pub fn hide(&self, resource: &str) {
         self.0.hidden.hide(resource);
         self.running(Verb::Watch.of(resource)).end();
@@ -126,8 +126,8 @@ impl Faults {
         self.0.watches.matching(&matcher)
     }
 
-    /// Disarms everything and shows what is hidden. Answers that have met a fault go on as they are: one that is
-    /// stalled stays so.
+    /// Disarms everything and shows hidden resources. Responses that have met a fault keep it: a stalled one stays
+    /// stalled.
     pub fn clear(&self) {
         for rule in self.rules().drain(..) {
             Armed(rule).disarm();
@@ -135,32 +135,32 @@ impl Faults {
         self.0.hidden.clear();
     }
 
-    /// What is armed, one line each.
+    /// The armed faults, one line each.
     pub fn armed(&self) -> Vec<String> {
         self.rules().iter().filter(|rule| rule.is_armed()).map(ToString::to_string).collect()
     }
 
-    /// What has taken effect, oldest first: the last 10,000.
+    /// The faults that took effect, oldest first: the last 10,000.
     pub fn fired(&self) -> Vec<Fired> {
         self.0.record.all()
     }
 
-    /// How often any fault has taken effect.
+    /// How many faults have taken effect.
     pub fn hits(&self) -> u64 {
         self.0.record.hits()
     }
 
-    /// Waits until some fault has taken effect.
+    /// Waits until a fault takes effect.
     pub async fn hit(&self) {
         self.hit_times(1).await;
     }
 
-    /// Waits until faults have taken effect so often, all together and since the start of the server.
+    /// Waits until this many faults have taken effect since the start of the server.
     pub async fn hit_times(&self, times: u64) {
         self.0.record.reach(times).await;
     }
 
-    /// What happens to a request.
+    /// The plan for a request.
     pub(crate) fn meet(&self, call: &Arc<Call>) -> Plan {
         let mut rules = self.rules();
         rules.retain(|rule| rule.is_armed());
@@ -178,7 +178,7 @@ impl Faults {
         Plan { call: call.clone(), hits }
     }
 
-    /// The answer to a request for something hidden; else the request is made ready to be served.
+    /// The response to a request for a hidden resource; otherwise prepares the request.
     pub(crate) fn hidden(&self, call: &Call, headers: &mut HeaderMap) -> Option<Response<Body>> {
         if self.0.hidden.concerns(call) {
             hidden::Hidden::prepare(headers);

@@ -1,7 +1,7 @@
-//! The garbage collector: what becomes of objects whose owners go.
+//! The garbage collector: deletes or orphans the dependents of deleted objects.
 //!
-//! It works in the turn of the write that it follows from, so an answered deletion has been cascaded. It looks for
-//! dependents by going through all objects, which is right for tests and slow for hundreds of thousands.
+//! It works in the turn of the write that causes it, so an answered deletion has cascaded already. It finds dependents
+//! by scanning all objects, which suits tests and is slow for hundreds of thousands.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! What is special about kinds: what the server fills in, keeps and refuses, each in one small place.
+//! Kind-specific behaviour: what the server fills in, keeps and refuses, each in one small place.
 //!
 //! A kind that has no place here is treated as all are: it keeps what it is given, its status is written by the
 //! subresource `status` alone if there is one, and its generation counts changes of what is neither metadata nor

@@ -34,6 +34,25 @@ current-context: testapi
     )
 }
 
+/// The same for a client in this process.
+#[cfg(feature = "kube")]
+pub(crate) fn config(
+    address: std::net::SocketAddr,
+    ca_pem: Option<&str>,
+    token: Option<&str>,
+) -> kube_client::Config {
+    use rustls::pki_types::{CertificateDer, pem::PemObject as _};
+
+    let scheme = if ca_pem.is_some() { "https" } else { "http" };
+    let url = http::Uri::builder().scheme(scheme).authority(address.to_string()).path_and_query("/").build();
+    #[expect(clippy::expect_used, reason = "every address of a socket can stand in a URL")]
+    let mut config = kube_client::Config::new(url.expect("an address"));
+    let authority = ca_pem.and_then(|pem| CertificateDer::from_pem_slice(pem.as_bytes()).ok());
+    config.root_cert = authority.map(|certificate| vec![certificate.to_vec()]);
+    config.auth_info.token = token.map(|token| token.to_owned().into());
+    config
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,21 +1,12 @@
 //! An embedded Kubernetes API server for tests and demos, with faults by script.
 //!
-//! [`TestApi`] is a server with real HTTP that clients cannot tell from a kube-apiserver, as long as they want objects
-//! and
-//! not what controllers make of them; [`Api`] is the same without the network. What can go wrong is in [`faults`].
-//!
-//! The values of built-in kinds are checked only in part. Accepted, and kept as written, are among others: negative
-//! replicas,
-//! ports out of range, `data` of a Secret that is no base64, any schedule of a CronJob, any quantity. JSON that is
-//! deeper than
-//! 128 is refused. A deleted pod on a node goes at once unless [`ApiOptions::graceful_pods`] is set. There is no
-//! `/openapi/v2`
-//! and no `/metrics`.
+//! [`TestApi`] serves the Kubernetes API over real HTTP: list, watch, writes, custom resources. It has no controllers,
+//! scheduler or nodes. [`Api`] is the same server without the network, for calls of Rust. [`faults`] are what can go
+//! wrong. `docs/TESTAPI.md` in the repository lists faults, differences from the real server, and limits.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use k8s_openapi::api::core::v1::ConfigMap;
-//! use kube_client::config::{Config, KubeConfigOptions, Kubeconfig};
 //! use serde_json::json;
 //! use testapi::faults::{Fault, Refusal};
 //! use testapi::{TestApi, Verb};
@@ -29,10 +20,8 @@
 //!     .start()
 //!     .await?;
 //!
-//! // Any client finds it by its address or by a kubeconfig.
-//! let kubeconfig = Kubeconfig::from_yaml(&server.kubeconfig())?;
-//! let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-//! let maps = kube_client::Api::<ConfigMap>::namespaced(config.try_into()?, "shop");
+//! // `config` needs the feature `kube`; other clients take `url()` or `kubeconfig()`.
+//! let maps = kube_client::Api::<ConfigMap>::namespaced(server.config().try_into()?, "shop");
 //! assert_eq!(maps.get("cart").await?.data.unwrap()["currency"], "EUR");
 //!
 //! // The next read fails, and the one after it does not.
@@ -72,6 +61,7 @@ mod server;
 mod store;
 mod tls;
 mod tokens;
+mod wait;
 mod write;
 
 pub use api::{Api, Gvr};
@@ -82,4 +72,5 @@ pub use requests::{Logged, Requests};
 pub use server::{History, TestApi};
 pub use store::Backup;
 pub use tokens::Tokens;
+pub use wait::WaitError;
 pub use write::Patch;

@@ -28,7 +28,7 @@ struct Options {
     #[arg(long, default_value_t = 0)]
     port: u16,
 
-    /// Listen on this address. Whoever can reach it can do everything
+    /// Listen on this address. Every host that can reach it can do everything
     #[arg(long, default_value = "127.0.0.1")]
     address: IpAddr,
 
@@ -48,12 +48,12 @@ struct Options {
     #[arg(long, default_value_t = 0)]
     seed: u64,
 
-    /// Let things go wrong at random: a mix (default, network, refusals, all, none) and changes to it, as in
+    /// Make requests fail at random: a mix (default, network, refusals, all, none) and changes to it, as in
     /// "network,share=0.5" or "none,cut=3,too-many-requests=1"
     #[arg(long, value_name = "MIX")]
     faults: Option<Mix>,
 
-    /// Start with so many pods of about 9 KB
+    /// Start with this many pods of about 9 KB
     #[arg(long, value_name = "PODS", default_value_t = 0)]
     load: usize,
 
@@ -61,7 +61,7 @@ struct Options {
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
 
-    /// Delete what is owned by what is deleted, as the garbage collector does
+    /// Delete the dependents of deleted objects, like the garbage collector
     #[arg(long)]
     garbage_collection: bool,
 }
@@ -111,21 +111,21 @@ async fn run(options: Options) -> Result<(), Box<dyn Error>> {
             println!("faults: {armed}");
         }
     }
-    // Last: who reads this line can go on.
+    // Last, because a reader of this line goes on at once.
     println!("{}", server.url());
     interrupt.as_mut().await?;
     server.stop().await;
     Ok(())
 }
 
-/// Writes a file that only its owner can read, for there may be a token in it.
+/// Writes a file that only its owner can read, because it may contain a token.
 fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]
     options.mode(0o600);
     let mut file = options.open(path)?;
-    // A file that was there before has kept its mode.
+    // A file that existed before has kept its mode.
     #[cfg(unix)]
     file.set_permissions(Permissions::from_mode(0o600))?;
     file.write_all(text.as_bytes())

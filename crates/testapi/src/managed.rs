@@ -1,13 +1,13 @@
-//! Who owns which fields of an object: `metadata.managedFields`, and server-side apply, which lives on it.
+//! Ownership of fields: `metadata.managedFields`, and server-side apply, which builds on it.
 //!
-//! Every write goes through here. [`update`] looks at what a create, update or patch has changed and gives these
-//! fields to who wrote; [`apply`] merges what somebody wants to be so, takes away what they no longer want, and
-//! refuses to change what others own. The rules are structured-merge-diff's and those that apimachinery has around
-//! it.
+//! Every write goes through here. [`update`] finds the fields that a create, update or patch has changed, and gives
+//! them to its manager. [`apply`] merges the configuration that a manager applies, removes the fields that it no longer
+//! applies, and refuses to change fields of other managers. The rules are those of structured-merge-diff and of
+//! apimachinery around it.
 //!
-//! Limits: entries in another version of the API are read as if they were in this one, so that a field that has
-//! another name there is lost to its owner; lists and maps that have become atomic, or ceased to be, since an entry
-//! was written are not translated.
+//! Limits: entries in another version of the API are taken as if they were in this one, so that a manager loses a field
+//! that has another name there; lists and maps that have become atomic, or ceased to be, since an entry was written are
+//! not translated.
 
 mod applied;
 mod differing;
@@ -15,7 +15,6 @@ mod entries;
 mod ignored;
 mod merge;
 mod owned;
-pub(crate) mod path;
 mod prune;
 mod scale;
 pub(crate) mod set;
@@ -41,7 +40,7 @@ const MANAGED_FIELDS: &[&str] = &["metadata", "managedFields"];
 /// As many entries of kind `Update` as an object keeps apart; older ones are merged.
 const UPDATE_ENTRIES: usize = 10;
 
-/// Who writes what, how.
+/// The manager of a write, and how it writes.
 #[derive(Debug, Clone, Copy)]
 pub struct Writer<'a> {
     /// `fieldManager`, or [`default_manager`].
@@ -54,7 +53,7 @@ pub struct Writer<'a> {
     pub now: &'a str,
     /// The type of the object; [`TypeRef::any`] where none is known.
     pub schema: &'a TypeRef,
-    /// What cannot be written by this way, and is not owned by who tries.
+    /// Fields that this way of writing cannot change, and whose manager does not get them.
     pub ignored: &'a Ignored,
 }
 
@@ -77,8 +76,7 @@ pub fn default_manager(user_agent: &str) -> String {
     manager
 }
 
-/// Gives the fields that a create, update or patch has changed to who wrote them, in `metadata.managedFields` of
-/// `after`.
+/// Gives the fields that a create, update or patch has changed to its manager, in `metadata.managedFields` of `after`.
 ///
 /// `before` is `None` for a create. Nothing changes where nothing was changed. An object that comes with entries of
 /// its own has these, unless it was written through a subresource; one that says `managedFields: [{}]` (`[]` too
@@ -123,7 +121,7 @@ pub fn update(before: Option<&Value>, after: &mut Value, writer: Writer<'_>) {
     entries::write(after, owned);
 }
 
-/// Takes the times of `before` where nothing else has changed, so that a write that comes to nothing is none.
+/// Keeps the times of `before` if nothing else has changed, so that a write without effect is none.
 pub fn keep_times(before: &Value, after: &mut Value) {
     let timeless = |object: &Value| {
         let mut entries = managed_fields(object).clone();

@@ -27,6 +27,17 @@ pub(crate) fn create_first(turn: &Turn<'_>) -> Result<(), Status> {
     Ok(())
 }
 
+/// Makes a namespace if there is none of this name, for calls of Rust; clients of the API have to make theirs.
+pub(crate) fn ensure(turn: &Turn<'_>, name: &str) -> Result<(), Status> {
+    let resources = turn.core.resources();
+    let Some(resource) = resources.find("", "v1", "namespaces") else { return Ok(()) };
+    let Some(target) = Target::new(turn.core, resource, "", "") else { return Ok(()) };
+    if target.objects.current("", name).is_none() {
+        turn.create(&target, json!({ "metadata": { "name": name } }), &WriteOptions::by("testapi"))?;
+    }
+    Ok(())
+}
+
 /// What a namespace says from the start.
 pub(crate) fn prepare_create(object: &mut Value) {
     let mut finalizers = object["spec"]["finalizers"].as_array().cloned().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What was asked: the log of a server.
+//! The request log of a server.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,16 +12,16 @@ use crate::faults::Matcher;
 /// How many requests are remembered.
 const REQUESTS_MAX: usize = 10_000;
 
-/// The last 10,000 requests to a server. Clones are the same log.
+/// The last 10,000 requests to a server. A clone is a handle to the same log.
 #[derive(Debug, Clone)]
 pub struct Requests(Arc<Inner>);
 
-/// A request and what became of it.
+/// A request and its outcome.
 #[derive(Debug, Clone)]
 pub struct Logged {
     /// The request.
     pub call: Arc<Call>,
-    /// The status code of the answer, from when its body begins to be sent; `None` before, and for a request that was
+    /// The status code of the response, from the moment its body begins; `None` before, and for a request that was
     /// never answered.
     pub status: Option<StatusCode>,
 }
@@ -45,38 +45,38 @@ impl Requests {
         Self(Arc::new(Inner { log: Mutex::default(), changed: watch::Sender::new(()) }))
     }
 
-    /// All that are remembered, oldest first.
+    /// All remembered requests, oldest first.
     pub fn all(&self) -> Vec<Logged> {
         self.log().entries.iter().cloned().collect()
     }
 
-    /// Those that match, oldest first.
+    /// The requests that match, oldest first.
     pub fn matching(&self, matcher: &Matcher) -> Vec<Logged> {
         self.log().entries.iter().filter(|logged| matcher.matches(&logged.call)).cloned().collect()
     }
 
-    /// How many match, answered or not.
+    /// How many requests match, answered or not.
     pub fn count(&self, matcher: &Matcher) -> usize {
         self.log().entries.iter().filter(|logged| matcher.matches(&logged.call)).count()
     }
 
-    /// Waits until so many that match have been answered, or their answers begun, and returns them. To wait for the
-    /// next one, forget the others first.
+    /// Waits until this many matching requests have been answered, or their responses begun, and returns them. To wait
+    /// for the next one, call `clear` first.
     pub async fn answered(&self, matcher: &Matcher, count: usize) -> Vec<Logged> {
         self.wait(|logged| logged.status.is_some() && matcher.matches(&logged.call), count).await
     }
 
-    /// Waits until so many that match have come, answered or not, and returns them.
+    /// Waits until this many matching requests have arrived, answered or not, and returns them.
     pub async fn came(&self, matcher: &Matcher, count: usize) -> Vec<Logged> {
         self.wait(|logged| matcher.matches(&logged.call), count).await
     }
 
-    /// Forgets all; numbers go on.
+    /// Clears the log; numbers go on.
     pub fn clear(&self) {
         self.log().entries.clear();
     }
 
-    /// Notes a request under its number.
+    /// Adds a request under its number.
     pub(crate) fn add(&self, call: impl FnOnce(u64) -> Call) -> Arc<Call> {
         let mut log = self.log();
         log.last += 1;

@@ -20,11 +20,11 @@ const APPS: &[&str] = &[
 ];
 const NODES: usize = 200;
 
-/// Pods as a cluster has them, about 9 KB of JSON each (from 5 to 16), with managedFields: in `namespaces` namespaces
-/// named `shop-0`, `shop-1` ...
+/// Realistic pods, about 9 KB of JSON each (from 5 to 16), with managedFields: in `namespaces` namespaces named
+/// `shop-0`, `shop-1` ...
 ///
-/// The same seed gives the same pods. Nine tenths of their time is for the JSON tree that each becomes; [`pod_text`]
-/// does without, and with [`load_text`](crate::Api::load_text) so does the server.
+/// The same seed gives the same pods. Nine tenths of the time go into the JSON tree of each; [`pod_text`] builds none,
+/// nor does the server with [`load_text`](crate::Api::load_text).
 ///
 /// ```
 /// let pods: Vec<_> = testapi::sample::pods(7, 3, 2).collect();

@@ -13,6 +13,7 @@
 mod custom;
 mod decode;
 mod openapi;
+pub(crate) mod path;
 mod protobuf;
 mod prune;
 mod table;

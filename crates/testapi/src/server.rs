@@ -1,4 +1,4 @@
-//! The server that clients talk to: the API behind HTTP, tokens, the log and the faults.
+//! The server that clients talk to: the API behind HTTP, tokens, the request log and the faults.
 
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -7,7 +7,6 @@ use http::{HeaderMap, Request, Response, header};
 use serve::Body;
 use serve::http::{ConnectionInfo, Server, Serving};
 
-use crate::builder::Builder;
 use crate::call::Call;
 use crate::faults::{Control, Faults, Refusal, refuse};
 use crate::kubeconfig::kubeconfig;
@@ -15,7 +14,7 @@ use crate::requests::Requests;
 use crate::tokens::Tokens;
 use crate::{Api, Backup};
 
-/// A running server. Dropped, it is gone at once, with its port and all connections.
+/// A running server. Dropping it ends it at once, with its port and all connections.
 pub struct TestApi {
     serving: Arc<Serving>,
     shared: Arc<Shared>,
@@ -23,7 +22,7 @@ pub struct TestApi {
     first_token: Option<String>,
 }
 
-/// Without its first token.
+/// The first token is not shown.
 impl std::fmt::Debug for TestApi {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("TestApi")
@@ -33,10 +32,10 @@ impl std::fmt::Debug for TestApi {
     }
 }
 
-/// What becomes of the history of events when a server starts anew. The objects stay in any case.
+/// What a restart does to the history of events. The objects stay in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum History {
-    /// Watches can go on where they were.
+    /// Watches can resume.
     Kept,
     /// Watches of older versions get 410, as from a watch cache that has to fill again.
     Lost,
@@ -54,11 +53,6 @@ pub(crate) struct Shared {
 }
 
 impl TestApi {
-    /// What can be said before it starts.
-    pub fn builder() -> Builder {
-        Builder::default()
-    }
-
     pub(crate) fn new(
         server: Server,
         shared: Shared,
@@ -87,52 +81,65 @@ impl TestApi {
         self.serving.address().port()
     }
 
-    /// The certificate of its authority, if it speaks TLS.
+    /// The certificate of its authority, if it uses TLS.
     pub fn ca_pem(&self) -> Option<&str> {
         self.ca_pem.as_deref()
     }
 
-    /// The text of a kubeconfig file for it, with the first token of the builder.
+    /// A kubeconfig for it as text, with the first token of the builder.
     pub fn kubeconfig(&self) -> String {
         self.kubeconfig_with(self.first_token.as_deref())
     }
 
-    /// The text of a kubeconfig file with another token, or none.
+    /// A kubeconfig for it as text, with another token, or none.
     pub fn kubeconfig_with(&self, token: Option<&str>) -> String {
         kubeconfig(&self.url(), self.ca_pem(), token)
     }
 
-    /// The server without the network: reads and writes in this process, past tokens, log and faults.
+    /// The configuration of a client for it, with the first token of the builder: for `kube_client::Client::try_from`, or
+    /// for what else takes one. Needs the feature `kube`.
+    #[cfg(feature = "kube")]
+    pub fn config(&self) -> kube_client::Config {
+        self.config_with(self.first_token.as_deref())
+    }
+
+    /// The configuration of a client with another token, or none.
+    #[cfg(feature = "kube")]
+    pub fn config_with(&self, token: Option<&str>) -> kube_client::Config {
+        crate::kubeconfig::config(self.serving.address(), self.ca_pem(), token)
+    }
+
+    /// The server without the network: reads and writes in this process, bypassing tokens, log and faults.
     pub fn api(&self) -> &Api {
         &self.shared.api
     }
 
-    /// What goes wrong.
+    /// The faults.
     pub fn faults(&self) -> &Faults {
         &self.shared.faults
     }
 
-    /// What was asked.
+    /// The request log.
     pub fn requests(&self) -> &Requests {
         &self.shared.requests
     }
 
-    /// Who may ask.
+    /// The accepted tokens.
     pub fn tokens(&self) -> &Tokens {
         &self.shared.tokens
     }
 
-    /// How many connections are open.
+    /// The number of open connections.
     pub fn connections(&self) -> usize {
         self.serving.connections()
     }
 
-    /// Closes all connections in the middle of whatever they do; new ones are accepted.
+    /// Closes all connections in the middle of their traffic; new ones are accepted.
     pub fn disconnect_all(&self) {
         self.serving.disconnect_all();
     }
 
-    /// Refuses new connections from now on, as a machine on which no server runs; the port stays taken, and open
+    /// Refuses new connections from now on, like a machine without a server; the port stays reserved, and open
     /// connections stay.
     pub fn refuse_connections(&self) {
         self.serving.refuse();
@@ -142,37 +149,36 @@ impl TestApi {
     ///
     /// # Errors
     ///
-    /// As listening fails.
+    /// The errors of listen.
     pub fn accept_connections(&self) -> std::io::Result<()> {
         self.serving.resume()
     }
 
-    /// As a server that is killed and started again: all connections break, objects and port stay.
+    /// Restarts like a server that is killed: all connections break, objects and port stay.
     ///
     /// # Errors
     ///
-    /// As listening fails.
+    /// The errors of listen.
     pub async fn restart(&self, history: History) -> std::io::Result<()> {
         self.down_for(|api| api.restart(history == History::Kept)).await
     }
 
-    /// As a server whose etcd is restored from a backup of [`Api::backup`]: all connections break, the objects are
-    /// those
-    /// of then, and resourceVersions go back.
+    /// Restarts like a server whose etcd is restored from a backup of [`Api::backup`]: all connections break, the
+    /// objects are those of the backup, and resourceVersions go back.
     ///
     /// # Errors
     ///
-    /// As listening fails.
+    /// The errors of listen.
     pub async fn restore(&self, backup: &Backup) -> std::io::Result<()> {
         self.down_for(|api| api.restore(backup)).await
     }
 
-    /// Forgets the history: what asks for an older version gets 410.
+    /// Discards the history: requests for an older version get 410.
     pub fn compact(&self) {
         self.shared.api.compact();
     }
 
-    /// Ends it and waits until nothing of it is left.
+    /// Stops the server and returns when nothing of it is left.
     pub async fn stop(self) {
         let Self { serving, .. } = self;
         // Else a request that breaks all connections holds it for a moment, and drops it.

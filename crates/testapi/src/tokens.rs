@@ -1,15 +1,15 @@
-//! Who may ask: bearer tokens and their users.
+//! Authentication: bearer tokens and their users.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use http::{HeaderMap, header};
 
-/// Who asks without credentials.
+/// The user of a request without credentials.
 pub(crate) const ANONYMOUS: &str = "system:anonymous";
 
-/// The tokens that a server accepts. A server without any is open: it takes every request, with any token or none.
-/// Clones are the same.
+/// The tokens that a server accepts. A server without tokens is open: it accepts every request, with any token or none.
+/// A clone is a handle to the same tokens.
 #[derive(Debug, Clone)]
 pub struct Tokens(Arc<Inner>);
 
@@ -57,7 +57,7 @@ impl Tokens {
         users.iter().find(|(_, of)| *of == user).map(|(token, _)| token.clone())
     }
 
-    /// Who asks; `None` if the server does not know.
+    /// The user of a request; `None` if the token is unknown.
     pub(crate) fn user(&self, headers: &HeaderMap) -> Option<String> {
         let Some(users) = &self.0.users else { return Some(ANONYMOUS.to_owned()) };
         let Some(credentials) = headers.get(header::AUTHORIZATION) else {

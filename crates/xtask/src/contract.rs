@@ -2,7 +2,7 @@
 //!
 //! A test names its clauses at the front of its name, in lower case: `l3_expired_list_starts_over`, or
 //! `l2_l3_…` for two. Only tests that ran and passed count; they come from the recorded run. Fails if a clause in force
-//! has none, and if a test names a clause that does not exist.
+//! has none, if a test names a clause that does not exist, and if a test that is built for both servers passed on one.
 
 mod coverage;
 mod page;
@@ -10,14 +10,13 @@ mod page;
 use std::time::{Duration, SystemTime};
 
 use crate::error::Error;
-use crate::test;
-use crate::test_run::TestRun;
+use crate::test_run::{TestRun, real_server};
 use crate::tree::Tree;
 use coverage::{Coverage, Place};
 use page::Page;
 
 pub(crate) fn run(tree: &Tree, run_tests: bool, names: bool) -> Result<(), Error> {
-    let passed = !run_tests || TestRun::execute(tree, test::real_server(false)?)?;
+    let passed = !run_tests || TestRun::execute(tree, real_server(false)?)?;
     report(tree, names)?;
     if passed { Ok(()) } else { Err(Error::Found("tests failed".to_owned())) }
 }
@@ -46,7 +45,8 @@ fn print_table(page: &Page, coverage: &Coverage<'_>, names: bool) {
     for clause in &page.clauses {
         if clause.id.group != group {
             group = clause.id.group;
-            println!("\n{:62} {:>5} {:>8} {:>5}", page.group_title(group), "core", "testapi", "real");
+            let [core, testapi, real] = Place::ALL.map(Place::name);
+            println!("\n{:62} {core:>5} {testapi:>8} {real:>5}", page.group_title(group));
         }
         let count = |place| match coverage.tests(clause.id, place).len() {
             0 => "-".to_owned(),
@@ -95,6 +95,9 @@ fn conclude(page: &Page, coverage: &Coverage<'_>) -> Result<(), Error> {
             page::PATH
         );
     }
+    for (test, place) in coverage.halves() {
+        println!("refused: {} is built for both servers and did not pass on {}", test.name, place.name());
+    }
     let missing: Vec<String> = in_force
         .iter()
         .filter(|clause| !coverage.is_tested(clause.id) && !coverage.is_left_out(clause.id))
@@ -105,6 +108,9 @@ fn conclude(page: &Page, coverage: &Coverage<'_>) -> Result<(), Error> {
     }
     if coverage.strays().next().is_some() {
         return Err(Error::Found("tests name clauses that do not exist".to_owned()));
+    }
+    if !coverage.halves().is_empty() {
+        return Err(Error::Found("tests that claim both servers were shown by one".to_owned()));
     }
     Ok(())
 }

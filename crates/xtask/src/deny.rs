@@ -1,21 +1,22 @@
 //! `cargo xtask deny`: are our dependencies' licences, sources and names such that we want them?
 //!
 //! `deny.toml` is the policy, and cargo-deny, where it is installed, its best reader: it also knows advisories. The test
-//! command must not depend on an installed tool nor on a network, so it reads the same file itself: licences, banned
-//! crates, sources.
+//! command must not depend on an installed tool nor on a network, so it reads licences, banned crates and sources from the
+//! same file itself, with the parser of licences that cargo-deny uses.
 
-mod licence;
 mod policy;
 
 use crate::error::Error;
 use crate::metadata::{Metadata, Package};
 use crate::process;
 use crate::tree::Tree;
-use licence::Expression;
 use policy::Policy;
+use spdx::{Expression, LicenseItem, ParseMode};
 
-/// How cargo names the public registry, whichever of its protocols is in use: the name ends the path or begins it.
-const PUBLIC_REGISTRY: &str = "crates.io";
+/// How cargo names the public registry. A mirror that a machine's configuration puts in its place keeps these names, in
+/// `Cargo.lock` and in `cargo metadata`.
+const PUBLIC_REGISTRY: [&str; 2] =
+    ["registry+https://github.com/rust-lang/crates.io-index", "sparse+https://index.crates.io/"];
 
 pub(crate) fn run(tree: &Tree) -> Result<(), Error> {
     if process::is_installed("cargo-deny", "--version") {
@@ -30,8 +31,12 @@ pub(crate) fn run(tree: &Tree) -> Result<(), Error> {
 /// Our own reading of the policy.
 pub(crate) fn check(tree: &Tree) -> Result<(), Error> {
     let policy: Policy = tree.read("deny.toml")?.parse()?;
-    let packages = Metadata::all(tree.root())?.packages;
-    let findings: Vec<String> = packages.iter().flat_map(|package| judge(package, &policy)).collect();
+    let metadata = Metadata::all(tree.root())?;
+    let users = metadata.users();
+    let packages = &metadata.packages;
+    let users = |package: &Package| users.get(package.id.as_str()).map_or(&[][..], Vec::as_slice);
+    let findings: Vec<String> =
+        packages.iter().flat_map(|package| judge(package, users(package), &policy)).collect();
     for finding in &findings {
         println!("{finding}");
     }
@@ -41,15 +46,15 @@ pub(crate) fn check(tree: &Tree) -> Result<(), Error> {
 
 /// Neither a git repository nor a registry of somebody's own.
 fn is_public_registry(source: &str) -> bool {
-    let registry = source.strip_prefix("registry+").or_else(|| source.strip_prefix("sparse+"));
-    registry.is_some_and(|address| address.contains(PUBLIC_REGISTRY))
+    PUBLIC_REGISTRY.contains(&source)
 }
 
-fn judge(package: &Package, policy: &Policy) -> Vec<String> {
+/// `users` are the names of the packages that depend on it.
+fn judge(package: &Package, users: &[&str], policy: &Policy) -> Vec<String> {
     let Package { name, version, .. } = package;
     let mut findings = Vec::new();
     let mut refuse = |why: String| findings.push(format!("{name} {version}: {why}"));
-    if let Some(reason) = policy.ban(name) {
+    if let Some(reason) = policy.ban(name, users) {
         refuse(format!("banned: {reason}"));
     }
     match &package.source {
@@ -58,20 +63,37 @@ fn judge(package: &Package, policy: &Policy) -> Vec<String> {
         }
         _ => {}
     }
-    match package.license.as_deref().map(str::parse::<Expression>) {
+    // Old crates write `MIT/Apache-2.0` for a choice.
+    match package.license.as_deref().map(|text| (text, Expression::parse_mode(text, ParseMode::LAX))) {
         None => refuse("names no licence".to_owned()),
-        Some(Err(reason)) => refuse(format!("its licence cannot be read: {reason}")),
-        Some(Ok(licence)) if !licence.is_met_by(|id| policy.allows(name, id)) => {
-            refuse(format!("licence {} is not on the list", package.license.as_deref().unwrap_or_default()));
+        Some((_, Err(error))) => refuse(format!("its licence cannot be read: {}", error.reason)),
+        Some((text, Ok(licence))) if !is_allowed(&licence, name, policy) => {
+            refuse(format!("licence {text} is not on the list"));
         }
-        Some(Ok(_)) => {}
+        Some(_) => {}
     }
     findings
+}
+
+/// Whether the list has enough of the licences. An exception only adds permissions, so the licence alone is enough.
+fn is_allowed(licence: &Expression, name: &str, policy: &Policy) -> bool {
+    licence.evaluate(|wanted| match &wanted.license {
+        LicenseItem::Spdx { id, .. } => policy.allows(name, id.name),
+        LicenseItem::Other(_) => false,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_banned_crate_may_have_users_that_wrap_it() {
+        let policy: Policy = POLICY.parse().unwrap();
+        let wrapped = package("native", "MIT", PUBLIC_REGISTRY[0]);
+        assert_eq!(judge(&wrapped, &["wrapper"], &policy), [""; 0]);
+        assert_eq!(judge(&wrapped, &["wrapper", "other"], &policy).len(), 1);
+    }
 
     const POLICY: &str = r#"
         [licenses]
@@ -79,7 +101,10 @@ mod tests {
         exceptions = [{ crate = "roots", allow = ["CDLA-Permissive-2.0"] }]
 
         [bans]
-        deny = [{ crate = "openssl", reason = "one TLS is enough" }]
+        deny = [
+            { crate = "openssl", reason = "one TLS is enough" },
+            { crate = "native", wrappers = ["wrapper"], reason = "only by way of it" },
+        ]
     "#;
 
     fn package(name: &str, license: &str, source: &str) -> Package {
@@ -93,15 +118,36 @@ mod tests {
     }
 
     #[test]
+    fn only_the_public_registry_itself_is_public() {
+        for address in PUBLIC_REGISTRY {
+            assert!(is_public_registry(address), "{address}");
+        }
+        for address in [
+            "registry+https://example.com/crates.io-index",
+            "registry+https://github.com/rust-lang/crates.io-index.example.com",
+            "sparse+https://index.crates.io.example.com/",
+            "sparse+https://example.com/index.crates.io/",
+            "git+https://github.com/rust-lang/crates.io-index",
+        ] {
+            assert!(!is_public_registry(address), "{address}");
+        }
+    }
+
+    #[test]
     fn packages_are_judged() {
         let policy: Policy = POLICY.parse().unwrap();
-        let registry = "registry+https://example.com/crates.io-index";
-        let judge = |name, license, source| judge(&package(name, license, source), &policy);
-        assert_eq!(judge("a", "MIT OR GPL-3.0", registry), [""; 0]);
+        let registry = PUBLIC_REGISTRY[0];
+        let judge = |name, license, source| judge(&package(name, license, source), &["user"], &policy);
+        for license in ["MIT OR GPL-3.0", "GPL-3.0/MIT", "MIT AND Zlib", "MIT WITH LLVM-exception"] {
+            assert_eq!(judge("a", license, registry), [""; 0], "{license}");
+        }
+        for license in ["MIT AND GPL-3.0", "(MIT OR GPL-3.0) AND ISC", "MIT OR", "no licence"] {
+            assert_eq!(judge("a", license, registry).len(), 1, "{license}");
+        }
         assert_eq!(judge("roots", "CDLA-Permissive-2.0", registry), [""; 0]);
         assert_eq!(judge("a", "GPL-3.0", registry), ["a 1.0.0: licence GPL-3.0 is not on the list"]);
         assert_eq!(judge("openssl", "MIT", registry), ["openssl 1.0.0: banned: one TLS is enough"]);
         assert_eq!(judge("a", "MIT", "git+https://example.org/a").len(), 1);
-        assert_eq!(super::judge(&Package::default(), &policy), [" : names no licence"]);
+        assert_eq!(super::judge(&Package::default(), &[], &policy), [" : names no licence"]);
     }
 }

@@ -10,7 +10,7 @@ use crate::tree::Tree;
 use crate::{artifact, process};
 
 /// Crates with primitives that threads share; their tests for loom are in modules of the name below.
-const CRATES: &[&str] = &["informer-core", "informer"];
+const CRATES: &[&str] = &["informer-core"];
 const MODULE: &str = "interleavings::";
 
 pub(crate) fn run(tree: &Tree) -> Result<(), Error> {

@@ -87,7 +87,12 @@ enum Command {
         trace: bool,
     },
     /// What informers cost, ours and the peers', on one server: memory, CPU, time
-    Bench(bench::Options),
+    #[command(disable_help_flag = true)]
+    Bench {
+        /// Options of the harness (`--help` lists them)
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        options: Vec<OsString>,
+    },
     /// Deliberate bugs, one at a time, to see whether the tests notice
     Mutants {
         /// Only those with one of these in their name
@@ -104,7 +109,11 @@ enum Command {
         seeds: String,
     },
     /// The rules of the house that no compiler checks
-    Tidy,
+    Tidy {
+        /// Write the table of crates and their lines in docs/ARCHITECTURE.md anew
+        #[arg(long)]
+        lines: bool,
+    },
     /// Licences, sources and banned crates, by cargo-deny where it is installed
     Deny,
     /// Write down the schemas of a real API server for testapi; needs kubectl
@@ -147,7 +156,7 @@ fn execute(command: Command) -> Result<(), Error> {
         Command::Test { fast } => test::run(&tree, fast),
         Command::Try => try_it::run(&tree),
         Command::Contract { run, names } => contract::run(&tree, run, names),
-        Command::Bench(options) => bench::run(&tree, &options),
+        Command::Bench { options } => bench::run(&tree, &options),
         Command::Loom => interleavings::run(&tree),
         Command::Fuzz { target, seconds } => fuzz::run(&tree, target.as_deref(), seconds),
         Command::Mutants { only, by, all, seeds } => {
@@ -158,7 +167,7 @@ fn execute(command: Command) -> Result<(), Error> {
             let what = seed.map(one).or(seeds.map(simulate::What::Seeds));
             what.map_or(Ok(()), |what| simulate::run(&tree, what))
         }
-        Command::Tidy => tidy::run(&tree),
+        Command::Tidy { lines } => tidy::run(&tree, lines),
         Command::Deny => deny::run(&tree),
         Command::Schema => schema::run(&tree),
         Command::Protobuf => protobuf::run(&tree),

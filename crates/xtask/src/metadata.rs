@@ -1,5 +1,6 @@
 //! What cargo knows of the workspace and of its dependencies.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -12,6 +13,20 @@ use crate::process;
 pub(crate) struct Metadata {
     pub(crate) packages: Vec<Package>,
     pub(crate) target_directory: PathBuf,
+    resolve: Option<Resolve>,
+}
+
+/// What is really built, with the features that are asked for.
+#[derive(Debug, Deserialize)]
+struct Resolve {
+    nodes: Vec<Node>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Node {
+    id: String,
+    /// Ids of packages.
+    dependencies: Vec<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -20,6 +35,7 @@ pub(crate) struct Package {
     pub(crate) name: String,
     pub(crate) version: String,
     pub(crate) license: Option<String>,
+    pub(crate) description: Option<String>,
     /// Where it comes from; nothing for a path in this repository.
     pub(crate) source: Option<String>,
     #[serde(default)]
@@ -27,9 +43,14 @@ pub(crate) struct Package {
 }
 
 /// One line of a `[dependencies]`, `[dev-dependencies]` or `[build-dependencies]`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub(crate) struct Dependency {
     pub(crate) name: String,
+    /// `dev` or `build`; nothing for a normal one.
+    pub(crate) kind: Option<String>,
+    /// Only with a feature.
+    #[serde(default)]
+    pub(crate) optional: bool,
 }
 
 impl Metadata {
@@ -41,6 +62,20 @@ impl Metadata {
     /// All packages that any target of the workspace is built from.
     pub(crate) fn all(root: &Path) -> Result<Self, Error> {
         Self::ask(root, &["--all-features"])
+    }
+
+    /// The names of the packages that depend on each, by its id.
+    pub(crate) fn users(&self) -> HashMap<&str, Vec<&str>> {
+        let names: HashMap<&str, &str> =
+            self.packages.iter().map(|package| (package.id.as_str(), package.name.as_str())).collect();
+        let mut users: HashMap<&str, Vec<&str>> = HashMap::new();
+        for node in self.resolve.iter().flat_map(|resolve| &resolve.nodes) {
+            let Some(user) = names.get(node.id.as_str()) else { continue };
+            for dependency in &node.dependencies {
+                users.entry(dependency).or_default().push(user);
+            }
+        }
+        users
     }
 
     fn ask(root: &Path, options: &[&str]) -> Result<Self, Error> {

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::error::Error;
-use crate::test_run::{NO_CONTROL_PLANE, TestRun};
+use crate::test_run::{TestRun, real_server};
 use crate::tree::Tree;
 use crate::{bench, contract, control_plane, deny, interleavings, process, tidy};
 
@@ -18,7 +18,7 @@ pub(crate) fn run(tree: &Tree, fast: bool) -> Result<(), Error> {
     let real_server = real_server(fast)?;
     let mut steps: Vec<Step<'_>> = vec![
         ("format", Box::new(|| format(tree))),
-        ("tidy", Box::new(|| tidy::run(tree))),
+        ("tidy", Box::new(|| tidy::run(tree, false))),
         ("dependencies", Box::new(|| deny::check(tree))),
         ("clippy", Box::new(|| clippy(tree))),
         ("docs", Box::new(|| docs(tree))),
@@ -61,27 +61,6 @@ fn print_times(times: &[(&str, Duration)]) {
 
 fn seconds(time: Duration) -> String {
     format!("{:.1} s", time.as_secs_f64())
-}
-
-/// Whether the tests have a real server. Says so where they have none; in CI that must not pass unnoticed.
-pub(crate) fn real_server(fast: bool) -> Result<bool, Error> {
-    if fast || std::env::var_os(NO_CONTROL_PLANE).is_some() {
-        println!("Tests against a real server are left out, as asked.");
-        return Ok(false);
-    }
-    if process::is_installed("go", "version") {
-        return Ok(true);
-    }
-    if std::env::var("CI").is_ok_and(|value| value == "true") {
-        return Err(Error::missing(
-            "Go",
-            "in CI nothing is left out: install it, https://go.dev/doc/install",
-        ));
-    }
-    println!(
-        "Tests against a real server are left out: there is no Go to build one with (https://go.dev/doc/install)."
-    );
-    Ok(false)
 }
 
 fn format(tree: &Tree) -> Result<(), Error> {

@@ -89,6 +89,27 @@ impl TestRun {
     }
 }
 
+/// Whether the tests have a real server. Says so where they have none; in CI that must not pass unnoticed.
+pub(crate) fn real_server(fast: bool) -> Result<bool, Error> {
+    if fast || std::env::var_os(NO_CONTROL_PLANE).is_some() {
+        println!("Tests against a real server are left out, as asked.");
+        return Ok(false);
+    }
+    if process::is_installed("go", "version") {
+        return Ok(true);
+    }
+    if std::env::var("CI").is_ok_and(|value| value == "true") {
+        return Err(Error::missing(
+            "Go",
+            "in CI nothing is left out: install it, https://go.dev/doc/install",
+        ));
+    }
+    println!(
+        "Tests against a real server are left out: there is no Go to build one with (https://go.dev/doc/install)."
+    );
+    Ok(false)
+}
+
 fn record_path(workspace: &Metadata) -> PathBuf {
     workspace.target_directory.join("contract").join("run.tsv")
 }

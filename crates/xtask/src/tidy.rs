@@ -3,8 +3,11 @@
 //! Each rule is a pure function from a file's text to findings, with tests on snippets; this module only feeds them.
 //! The same check is a test of this crate, so that `cargo test` says so too.
 
+mod circles;
 mod dependencies;
+mod lines;
 mod links;
+mod names;
 mod parameters;
 mod rust;
 mod text;
@@ -13,7 +16,7 @@ use std::fmt;
 
 use crate::error::Error;
 use crate::metadata::Metadata;
-use crate::source;
+use crate::source::Source;
 use crate::tree::{File, Tree};
 
 /// What a rule has to say about a place.
@@ -59,7 +62,11 @@ impl fmt::Display for Finding {
     }
 }
 
-pub(crate) fn run(tree: &Tree) -> Result<(), Error> {
+/// With `lines`, the table of crates is written before.
+pub(crate) fn run(tree: &Tree, lines: bool) -> Result<(), Error> {
+    if lines {
+        lines::write(tree, &tree.files(EXTENSIONS)?, &Metadata::workspace(tree.root())?.packages)?;
+    }
     let findings = check(tree)?;
     for finding in &findings {
         println!("{finding}");
@@ -69,24 +76,33 @@ pub(crate) fn run(tree: &Tree) -> Result<(), Error> {
     if refused > 0 { Err(Error::Found(format!("tidy refused {refused} places"))) } else { Ok(()) }
 }
 
+const EXTENSIONS: &[&str] = &["rs", "md", "toml", "go", "yaml", "yml", "sh"];
+
 fn check(tree: &Tree) -> Result<Vec<Finding>, Error> {
-    let files = tree.files(&["rs", "md", "toml", "go", "yaml", "yml", "sh"])?;
+    let files = tree.files(EXTENSIONS)?;
     let mut findings: Vec<Finding> = files.iter().flat_map(text::check).collect();
-    findings.extend(files.iter().filter(|file| is_rust_of_crates(file)).flat_map(check_rust));
+    let mut sources = Vec::new();
+    for file in files.iter().filter(|file| is_rust_of_crates(file)) {
+        match Source::read(&file.text) {
+            Ok(source) => sources.push((file, source)),
+            Err(reason) => findings.push(Finding::refused(&file.path, 0, reason)),
+        }
+    }
+    for (file, source) in &sources {
+        findings.extend(rust::check(file, source));
+        findings.extend(parameters::check(&file.path, source));
+    }
+    findings.extend(circles::check(&sources));
     findings.extend(links::check(&files, |path| tree.exists(path)));
-    findings.extend(dependencies::check(&Metadata::workspace(tree.root())?));
+    findings.extend(names::check(&files, |path| tree.exists(path)));
+    let workspace = Metadata::workspace(tree.root())?;
+    findings.extend(dependencies::check(&workspace));
+    findings.extend(lines::check(&files, &workspace.packages));
     Ok(findings)
 }
 
 fn is_rust_of_crates(file: &File) -> bool {
     file.path.starts_with("crates/") && file.path.ends_with(".rs")
-}
-
-fn check_rust(file: &File) -> Vec<Finding> {
-    let code = source::code_only(&file.text);
-    let mut findings = rust::check(file, &code);
-    findings.extend(parameters::check(&file.path, &code));
-    findings
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Contexts: the memory in which packing and unpacking work, reused from one buffer to the next.
+//! Contexts: the working memory of packing and unpacking, reused from one buffer to the next.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -13,17 +13,17 @@ use zstd_sys::{
 
 use crate::{Error, LEVEL, Packing, Unpacking, checked};
 
-/// Packs one buffer after another: 90 to 360 KB, more after large buffers.
+/// Packs one buffer after another. Takes 90 to 360 KB of memory, more after large buffers.
 pub struct Packer(NonNull<ZSTD_CCtx>);
 
-/// Unpacks one buffer after another: 95 KB.
+/// Unpacks one buffer after another. Takes 95 KB of memory.
 pub struct Unpacker(NonNull<ZSTD_DCtx>);
 
-/// How bytes are written that repeat nothing.
+/// How literals, the bytes without a match, are written.
 #[derive(Clone, Copy)]
 enum Literals {
     AsTheyAre,
-    /// In Huffman's code.
+    /// Huffman-coded.
     Compressed,
 }
 
@@ -32,9 +32,9 @@ impl Packer {
     ///
     /// # Errors
     ///
-    /// When there is no memory.
+    /// When memory is exhausted.
     pub fn new() -> Result<Self, Error> {
-        // SAFETY: needs nothing.
+        // SAFETY: no preconditions.
         let context = unsafe { ZSTD_createCCtx() };
         let packer = Self(NonNull::new(context).ok_or(Error("no memory for a context"))?);
         let magicless = ZSTD_format_e::ZSTD_f_zstd1_magicless as i32;
@@ -55,13 +55,13 @@ impl Packer {
         Ok(packer)
     }
 
-    /// Puts what `bytes` compress to into `frame`, in place of what is there.
+    /// Compresses `bytes` into `frame`, in place of its content.
     ///
-    /// What is not in the dictionary stays as it is where that is little: unpacking is four times as fast then.
+    /// Literals stay uncompressed if they are few: unpacking is four times as fast then.
     ///
     /// # Errors
     ///
-    /// When there is no memory.
+    /// When memory is exhausted.
     pub fn pack(
         &mut self,
         bytes: &[u8],
@@ -72,7 +72,7 @@ impl Packer {
             return self.pack_with(Literals::Compressed, bytes, dictionary, frame);
         }
         self.pack_with(Literals::AsTheyAre, bytes, dictionary, frame)?;
-        // Text that the dictionary does not know: base64 shrinks by a quarter, other text by more.
+        // Text that the dictionary does not know: Huffman coding shrinks base64 by a quarter, other text by more.
         if frame.len() > bytes.len() / 2 {
             self.pack_with(Literals::Compressed, bytes, dictionary, frame)?;
         }
@@ -86,7 +86,7 @@ impl Packer {
         dictionary: Option<&Packing>,
         frame: &mut Vec<u8>,
     ) -> Result<(), Error> {
-        // SAFETY: takes any number.
+        // SAFETY: accepts any number.
         let bound = checked(unsafe { ZSTD_compressBound(bytes.len()) })?;
         frame.clear();
         frame.reserve(bound);
@@ -100,8 +100,9 @@ impl Packer {
             ZSTD_CCtx_setParameter(self.0.as_ptr(), mode, literals as i32)
         })?;
         self.refer_to(dictionary)?;
-        // SAFETY: the context is live, and `&mut self` says that nobody else uses it; it refers to `dictionary`, which is
-        // borrowed until the end of this function. The frame's buffer has `bound` bytes, and `bytes` is a live slice.
+        // SAFETY: the context is live, and `&mut self` proves that it has no other user; it refers to `dictionary`,
+        // which is borrowed until the end of this function. The frame's buffer has `bound` bytes, and `bytes` is a live
+        // slice.
         let packed = unsafe {
             ZSTD_compress2(
                 self.0.as_ptr(),
@@ -113,7 +114,7 @@ impl Packer {
         };
         let packed = checked(packed);
         if packed.is_err() {
-            // SAFETY: the context is live and not used by anybody else.
+            // SAFETY: the context is live and has no other user.
             let _ = unsafe { ZSTD_CCtx_reset(self.0.as_ptr(), ZSTD_ResetDirective::ZSTD_reset_session_only) };
         }
         self.refer_to(None)?;
@@ -125,8 +126,8 @@ impl Packer {
 
     fn refer_to(&mut self, dictionary: Option<&Packing>) -> Result<(), Error> {
         let dictionary = dictionary.map_or(ptr::null(), Packing::as_ptr);
-        // SAFETY: both are live, or the dictionary null, which means none. Whatever is referred to here is replaced by none
-        // before `pack` returns, or by another one at the start of the next, and not used in between.
+        // SAFETY: both are live, or the dictionary is null, which means none. `pack` replaces the reference by none
+        // before it returns, or by another one at the start of the next call, and does not use it in between.
         checked(unsafe { ZSTD_CCtx_refCDict(self.0.as_ptr(), dictionary) }).map(drop)
     }
 
@@ -142,9 +143,9 @@ impl Unpacker {
     ///
     /// # Errors
     ///
-    /// When there is no memory.
+    /// When memory is exhausted.
     pub fn new() -> Result<Self, Error> {
-        // SAFETY: needs nothing.
+        // SAFETY: no preconditions.
         let context = unsafe { ZSTD_createDCtx() };
         let unpacker = Self(NonNull::new(context).ok_or(Error("no memory for a context"))?);
         let magicless = ZSTD_format_e::ZSTD_f_zstd1_magicless as i32;
@@ -155,12 +156,13 @@ impl Unpacker {
         Ok(unpacker)
     }
 
-    /// The `length` bytes that were packed into `frame`. Takes no more memory than that, whatever the frame says.
+    /// Returns the `length` bytes that were packed into `frame`. Allocates no more than that, whatever the frame
+    /// claims.
     ///
     /// # Errors
     ///
-    /// When the frame is not one that was made of so many bytes with this dictionary, or one that has more content before
-    /// the same. A wrong dictionary may go unnoticed.
+    /// When the frame was not made of `length` bytes with this dictionary, or with one whose content is a suffix of
+    /// this dictionary's. A wrong dictionary may go unnoticed.
     pub fn unpack(
         &mut self,
         frame: &[u8],
@@ -169,9 +171,9 @@ impl Unpacker {
     ) -> Result<Vec<u8>, Error> {
         let mut bytes: Vec<u8> = Vec::with_capacity(length);
         let dictionary = dictionary.map_or(ptr::null(), Unpacking::as_ptr);
-        // SAFETY: the context is live, and `&mut self` says that nobody else uses it; the dictionary is null, which means
-        // none, or borrowed until this function ends, and not used by the context after that. The buffer has `length` bytes,
-        // and `frame` is a live slice.
+        // SAFETY: the context is live, and `&mut self` proves that it has no other user; the dictionary is null, which
+        // means none, or borrowed until this function ends, and the context does not use it after that. The buffer has
+        // `length` bytes, and `frame` is a live slice.
         let unpacked = unsafe {
             ZSTD_decompress_usingDDict(
                 self.0.as_ptr(),
@@ -199,19 +201,19 @@ impl Unpacker {
 
 impl Drop for Packer {
     fn drop(&mut self) {
-        // SAFETY: nobody else frees it, and this is the last use.
+        // SAFETY: it is freed once only, and this is its last use.
         let _ = unsafe { ZSTD_freeCCtx(self.0.as_ptr()) };
     }
 }
 
 impl Drop for Unpacker {
     fn drop(&mut self) {
-        // SAFETY: nobody else frees it, and this is the last use.
+        // SAFETY: it is freed once only, and this is its last use.
         let _ = unsafe { ZSTD_freeDCtx(self.0.as_ptr()) };
     }
 }
 
-// SAFETY: a context belongs to no thread; whoever has it alone may use it.
+// SAFETY: a context belongs to no thread; its only owner may use it.
 unsafe impl Send for Packer {}
 // SAFETY: as for `Packer`.
 unsafe impl Send for Unpacker {}

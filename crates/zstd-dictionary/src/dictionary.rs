@@ -1,4 +1,4 @@
-//! Dictionaries: made of content and samples, digested for packing and for unpacking.
+//! Dictionaries: made from content and samples, digested for packing and for unpacking.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -13,17 +13,17 @@ use zstd_sys::{
 
 use crate::{Error, LEVEL, checked};
 
-/// More than any header takes: zstd writes it into 256 bytes.
+/// An upper bound for a header: zstd writes it into 256 bytes.
 const HEADER_BOUND: usize = 512;
-/// Frames do not name their dictionary, so that any number does.
+/// Frames do not name their dictionary, so any number will do.
 const NUMBER: u32 = 1 << 15;
-/// Of the table by which packing finds matches, in entries, each of 4 bytes.
+/// The size of the match table for packing: log2 of its entries of 4 bytes.
 const TABLE_LOG: std::ops::RangeInclusive<u32> = 12..=18;
 
-/// How far from its end packing finds what is in a dictionary: zstd looks at eight bytes for each entry of the table.
+/// How far from its end packing finds matches in a dictionary: zstd indexes eight bytes per entry of the table.
 pub const MOST_CONTENT: usize = 8 << *TABLE_LOG.end();
 
-/// The bytes of a dictionary, shared by what is made of it.
+/// The bytes of a dictionary. Its digested forms share them.
 #[derive(Clone)]
 pub struct Dictionary {
     bytes: Arc<[u8]>,
@@ -35,32 +35,32 @@ pub struct Dictionary {
 pub enum Form {
     /// Content only.
     Raw,
-    /// What [`finalize`] made.
+    /// The result of [`finalize`].
     Finalized,
 }
 
-/// A dictionary as packing needs it: as large again as half of its bytes to all of them.
+/// A dictionary digested for packing. Takes between half of its bytes and all of them again.
 pub struct Packing {
     digested: NonNull<ZSTD_CDict>,
-    /// What `digested` points into.
+    /// The buffer that `digested` points into.
     _bytes: Arc<[u8]>,
 }
 
-/// A dictionary as unpacking needs it: 27 KB beside its bytes.
+/// A dictionary digested for unpacking. Takes 27 KB beside its bytes.
 pub struct Unpacking {
     digested: NonNull<ZSTD_DDict>,
-    /// What `digested` points into.
+    /// The buffer that `digested` points into.
     bytes: Arc<[u8]>,
 }
 
-/// Puts before `content` the statistics of how these samples compress against it.
+/// Prepends to `content` the statistics of how these samples compress against it.
 ///
-/// The result ends with `content`. More content may be put between the two later: what was packed with a dictionary can be
-/// unpacked with one that has more content before the same.
+/// The result ends with `content`. More content may be inserted between the two later: a buffer that was packed with a
+/// dictionary can be unpacked with one that has more content before the same.
 ///
 /// # Errors
 ///
-/// When zstd finds too little in content or samples to make statistics of.
+/// When content or samples are too small for statistics.
 pub fn finalize(content: &[u8], samples: &[&[u8]]) -> Result<Vec<u8>, Error> {
     let lengths: Vec<usize> = samples.iter().map(|sample| sample.len()).collect();
     let count = u32::try_from(lengths.len()).map_err(|_| Error("too many samples"))?;
@@ -68,7 +68,7 @@ pub fn finalize(content: &[u8], samples: &[&[u8]]) -> Result<Vec<u8>, Error> {
     let mut bytes = vec![0_u8; content.len() + HEADER_BOUND];
     let parameters = ZDICT_params_t { compressionLevel: LEVEL, notificationLevel: 0, dictID: NUMBER };
     // SAFETY: each pointer is to a live buffer of the length given with it, `bytes` to one that nothing else refers to;
-    // `lengths` has `count` entries, which add up to the length of `samples`. Nothing is kept.
+    // `lengths` has `count` entries, which add up to the length of `samples`. zstd keeps no pointer.
     let written = unsafe {
         ZDICT_finalizeDictionary(
             bytes.as_mut_ptr().cast::<c_void>(),
@@ -90,7 +90,7 @@ impl Dictionary {
     ///
     /// # Errors
     ///
-    /// When there are none.
+    /// When `bytes` is empty.
     pub fn new(bytes: Arc<[u8]>, form: Form) -> Result<Self, Error> {
         if bytes.is_empty() { Err(Error("an empty dictionary")) } else { Ok(Self { bytes, form }) }
     }
@@ -100,21 +100,21 @@ impl Dictionary {
         &self.bytes
     }
 
-    /// What its bytes are.
+    /// The form of its bytes.
     pub fn form(&self) -> Form {
         self.form
     }
 
-    /// Digests it for packing: 0.05 to 0.3 ms.
+    /// Digests it for packing. Takes 0.05 to 0.3 ms.
     ///
     /// # Errors
     ///
-    /// When the bytes are not of the form that they are said to be, or there is no memory.
+    /// When the bytes are not of their stated form, or memory is exhausted.
     pub fn packing(&self) -> Result<Packing, Error> {
         let bytes = &self.bytes;
-        // SAFETY: takes any numbers.
+        // SAFETY: accepts any numbers.
         let mut parameters = unsafe { ZSTD_getCParams(LEVEL, 0, bytes.len()) };
-        // An entry for each eight bytes: zstd's own choice for large dictionaries forgets most of them.
+        // An entry per eight bytes: zstd's own choice for large dictionaries drops most of them.
         let log = bytes.len().checked_ilog2().unwrap_or_default().saturating_sub(2);
         parameters.hashLog = log.clamp(*TABLE_LOG.start(), *TABLE_LOG.end());
         // SAFETY: the pointer is to `bytes.len()` live bytes, which never change and live as long as the result, since
@@ -133,7 +133,7 @@ impl Dictionary {
         Ok(Packing { digested, _bytes: bytes.clone() })
     }
 
-    /// Digests it for unpacking: some microseconds.
+    /// Digests it for unpacking. Takes some microseconds.
     ///
     /// # Errors
     ///
@@ -197,23 +197,23 @@ impl Unpacking {
 
 impl Drop for Packing {
     fn drop(&mut self) {
-        // SAFETY: nobody else frees it, and a `Packer` refers to it only while it is lent to `pack`. The result says no
-        // more than that there was something to free.
+        // SAFETY: it is freed once only, and a `Packer` refers to it only during `pack`, which borrows it. The result
+        // only says that there was something to free.
         let _ = unsafe { ZSTD_freeCDict(self.digested.as_ptr()) };
     }
 }
 
 impl Drop for Unpacking {
     fn drop(&mut self) {
-        // SAFETY: nobody else frees it, and an `Unpacker` refers to it only while it is lent to `unpack`. The result says no
-        // more than that there was something to free.
+        // SAFETY: it is freed once only, and an `Unpacker` refers to it only during `unpack`, which borrows it. The
+        // result only says that there was something to free.
         let _ = unsafe { ZSTD_freeDDict(self.digested.as_ptr()) };
     }
 }
 
-// SAFETY: a digested dictionary belongs to no thread; zstd's interface says that it may be moved between them.
+// SAFETY: a digested dictionary belongs to no thread; zstd's interface allows moving it between threads.
 unsafe impl Send for Packing {}
-// SAFETY: once made it is only read: zstd's interface says that any number of threads may use it at once.
+// SAFETY: it is read-only once made; zstd's interface allows any number of threads to use it at once.
 unsafe impl Sync for Packing {}
 // SAFETY: as for `Packing`.
 unsafe impl Send for Unpacking {}
@@ -221,7 +221,7 @@ unsafe impl Send for Unpacking {}
 unsafe impl Sync for Unpacking {}
 
 impl fmt::Debug for Dictionary {
-    /// Says how long it is; the bytes are never printed, they may be a Secret's.
+    /// Shows the length only: the bytes may be a Secret's.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Dictionary({:?}, {} bytes)", self.form, self.bytes.len())
     }

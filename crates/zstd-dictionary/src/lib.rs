@@ -1,12 +1,12 @@
 //! Compresses small buffers that resemble each other against a dictionary, with zstd.
 //!
-//! The usual wrappers leave out what caches of such buffers need: giving a dictionary made of chosen content the
-//! statistics of a few samples ([`finalize`]), and using one dictionary after another with the same context, attached and
-//! never copied ([`Packer`]). This crate has that and nothing else. It is the only one of the project with `unsafe`; each
+//! The usual wrappers lack what caches of such buffers need: adding the statistics of a few samples to a dictionary of
+//! chosen content ([`finalize`]), and using one dictionary after another with the same context, attached and never
+//! copied ([`Packer`]). This crate has that and nothing else. It is the only one of the project with `unsafe`; each
 //! block says why it is sound.
 //!
-//! A frame here is as small as zstd can make it: no magic number, no content size, no dictionary's number, no checksum.
-//! Who keeps it keeps beside it how long it was and with which dictionary it was made.
+//! A frame here is as small as zstd can make it: no magic number, no content size, no dictionary number, no checksum.
+//! The caller stores the content's length and its dictionary beside each frame.
 //!
 //! ```
 //! use zstd_dictionary::{Dictionary, Form, Packer, Unpacker, finalize};
@@ -33,23 +33,23 @@ mod dictionary;
 pub use context::{Packer, Unpacker};
 pub use dictionary::{Dictionary, Form, MOST_CONTENT, Packing, Unpacking, finalize};
 
-/// What zstd refused. Never holds any of the data.
+/// An error of zstd. Never holds any of the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("zstd: {0}")]
 pub struct Error(&'static str);
 
-/// All that is compressed here is; higher levels are slower and, with a dictionary, no smaller.
+/// Everything is compressed at this level; higher ones are slower and, with a dictionary, no smaller.
 const LEVEL: i32 = 1;
 
-/// The result of a zstd function that gives a size, or an error in its place.
+/// The result of a zstd function that returns a size, or an error code in its place.
 fn checked(result: usize) -> Result<usize, Error> {
-    // SAFETY: takes any number.
+    // SAFETY: accepts any number.
     let is_error = unsafe { zstd_sys::ZSTD_isError(result) };
     if is_error == 0 { Ok(result) } else { Err(named(result)) }
 }
 
 fn named(result: usize) -> Error {
-    // SAFETY: takes any number.
+    // SAFETY: accepts any number.
     let name = unsafe { zstd_sys::ZSTD_getErrorName(result) };
     if name.is_null() {
         return Error("unknown error");

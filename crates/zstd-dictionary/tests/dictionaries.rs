@@ -1,4 +1,4 @@
-//! Dictionaries that are made, grow, and meet what was not made with them.
+//! Dictionaries that are made, that grow, and that meet frames of other dictionaries.
 
 #![allow(clippy::unwrap_used, reason = "a test may stop at a surprise")]
 
@@ -64,7 +64,7 @@ fn packing_finds_what_is_within_the_most_content_from_the_end_and_nothing_farthe
     }
 }
 
-/// As tokens and certificates are: no text repeats, and six bits of each byte count.
+/// Like tokens and certificates: no text repeats, and six bits of each byte count.
 fn base64(length: usize) -> Vec<u8> {
     let mut state = 7_u64;
     let mut next = || {
@@ -84,7 +84,7 @@ fn text_that_no_dictionary_knows_shrinks_where_it_is_most_of_an_object() {
         assert!(frame.len() < 5_000 + if with.is_none() { 900 } else { 0 }, "{} bytes", frame.len());
         assert_eq!(unpacked(&frame, with, certificate.len()).unwrap(), certificate);
     }
-    // Little of it is quicker to read as it is.
+    // A little of it is faster to unpack uncompressed.
     let token = [sample("red", 2), text[..300].to_vec()].concat();
     let frame = packed(&token, Some(&dictionary));
     assert!((300..400).contains(&frame.len()), "{} of {} bytes", frame.len(), token.len());

@@ -1,64 +1,71 @@
-//! The slowest get of a thread, and the slowest for which the library has to answer: while a get was under way the
-//! scheduler may have given the core to somebody else.
+//! The slowest get of a thread, by the clock and by what the library has to answer for: while a get was under way the
+//! scheduler, or whoever runs this machine, may have given the core to somebody else.
 
 use std::time::{Duration, Instant};
 
 pub struct Slowest {
     pub get: Duration,
-    /// Without those during which the thread was preempted and had not waited.
-    pub unpreempted_get: Duration,
+    /// The thread's own CPU time, unless it has waited: then the clock's.
+    pub own_get: Duration,
 }
 
 impl Slowest {
     pub fn new() -> Self {
-        Self { get: Duration::ZERO, unpreempted_get: Duration::ZERO }
+        Self { get: Duration::ZERO, own_get: Duration::ZERO }
     }
 
     pub fn time<T>(&mut self, get: impl FnOnce() -> T) -> T {
-        let switches = Switches::of_this_thread();
+        let thread = Thread::now();
         let before = Instant::now();
         let got = get();
         let took = before.elapsed();
         self.get = self.get.max(took);
-        if took > self.unpreempted_get && !Switches::of_this_thread().are_preemption_since(&switches) {
-            self.unpreempted_get = took;
+        if took > self.own_get {
+            self.own_get = self.own_get.max(thread.own(took));
         }
         got
     }
 
     pub fn or(self, other: Self) -> Self {
-        Self {
-            get: self.get.max(other.get),
-            unpreempted_get: self.unpreempted_get.max(other.unpreempted_get),
-        }
+        Self { get: self.get.max(other.get), own_get: self.own_get.max(other.own_get) }
     }
 }
 
-/// How often a thread gave its core away: because it waited, and because it was made to.
-struct Switches {
-    voluntary: i64,
-    involuntary: i64,
+/// What the system has counted of this thread. Where it does not say, all time is the thread's own.
+struct Thread {
+    /// How often it gave its core away by itself.
+    waits: i64,
+    cpu: Option<Duration>,
 }
 
-impl Switches {
-    /// Where the system does not say it, no get counts as preempted.
+impl Thread {
+    /// Of the time that has passed since.
+    fn own(&self, passed: Duration) -> Duration {
+        let now = Self::now();
+        match (now.cpu, self.cpu) {
+            (Some(now_cpu), Some(cpu)) if now.waits == self.waits => passed.min(now_cpu.saturating_sub(cpu)),
+            _ => passed,
+        }
+    }
+
+    #[cfg(target_os = "linux")]
     #[allow(unsafe_code, reason = "the system's only way to say it")]
-    fn of_this_thread() -> Self {
-        #[cfg(target_os = "linux")]
-        {
-            // SAFETY: a structure of integers, which the call fills; all zeroes is one.
-            let usage = unsafe {
-                let mut usage = std::mem::zeroed::<libc::rusage>();
-                libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
-                usage
-            };
-            Self { voluntary: usage.ru_nvcsw.into(), involuntary: usage.ru_nivcsw.into() }
-        }
-        #[cfg(not(target_os = "linux"))]
-        Self { voluntary: 0, involuntary: 0 }
+    fn now() -> Self {
+        // SAFETY: structures of integers, which the calls fill; all zeroes is one.
+        let (usage, cpu) = unsafe {
+            let mut usage = std::mem::zeroed::<libc::rusage>();
+            let mut cpu = std::mem::zeroed::<libc::timespec>();
+            libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
+            libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut cpu);
+            (usage, cpu)
+        };
+        let seconds = u64::try_from(cpu.tv_sec).unwrap_or_default();
+        let nanoseconds = u32::try_from(cpu.tv_nsec).unwrap_or_default();
+        Self { waits: usage.ru_nvcsw.into(), cpu: Some(Duration::new(seconds, nanoseconds)) }
     }
 
-    fn are_preemption_since(&self, former: &Self) -> bool {
-        self.involuntary > former.involuntary && self.voluntary == former.voluntary
+    #[cfg(not(target_os = "linux"))]
+    fn now() -> Self {
+        Self { waits: 0, cpu: None }
     }
 }

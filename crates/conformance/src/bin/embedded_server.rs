@@ -1,5 +1,5 @@
-//! The embedded server in a process of its own, for tests that measure theirs. Writes its kubeconfig to the file that is
-//! named, says its URL, and ends with its standard input.
+//! The embedded server in its own process, for tests that measure theirs. Writes its kubeconfig to the file named by
+//! its argument, prints its URL, and ends with its standard input.
 
 #![allow(clippy::print_stdout, clippy::expect_used, reason = "only tests use this")]
 

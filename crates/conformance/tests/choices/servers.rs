@@ -2,16 +2,10 @@
 
 use conformance::{config_map, impatient, status};
 use informer::{Cause, Http2, HttpVersion, Informer, Object, SharedInformerFactory, Status};
-use kube_client::config::{KubeConfigOptions, Kubeconfig};
 use kube_client::{Api, Client, Config};
 use testapi::TestApi;
 
 use crate::clauses::{config_maps, is_live, names};
-
-async fn config(server: &TestApi) -> Config {
-    let kubeconfig = Kubeconfig::from_yaml(&server.kubeconfig()).unwrap();
-    Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap()
-}
 
 fn factory(config: Config) -> SharedInformerFactory {
     let builder = impatient(SharedInformerFactory::builder(config));
@@ -21,13 +15,13 @@ fn factory(config: Config) -> SharedInformerFactory {
 #[tokio::test]
 async fn over_plain_http_the_server_has_to_know() {
     let server = TestApi::builder().plain().start().await.unwrap();
-    let config = config(&server).await;
+    let config = server.config();
     let maps = Api::default_namespaced(Client::try_from(config.clone()).unwrap());
     maps.create(&Default::default(), &config_map("a", "")).await.unwrap();
     let factory = factory(config);
     let informer: Informer<Object> = factory.informer_of(config_maps());
     let others: Vec<Informer<Object>> = (0..9)
-        .map(|number| factory.with_labels(&format!("number={number}")).informer_of(config_maps()))
+        .map(|number| factory.with_labels(format!("number={number}")).unwrap().informer_of(config_maps()))
         .collect();
     factory.start();
     for informer in others.iter().chain([&informer]) {
@@ -41,7 +35,7 @@ async fn over_plain_http_the_server_has_to_know() {
 #[tokio::test]
 async fn a_server_that_speaks_http_1_only_is_a_status() {
     let server = TestApi::builder().tls().http1_only().start().await.unwrap();
-    let factory = factory(config(&server).await);
+    let factory = factory(server.config());
     let informer: Informer<Object> = factory.informer_of(config_maps());
     factory.start();
     let retrying = status(&informer, |status| matches!(status, Status::Retrying { attempt: 2.., .. })).await;

@@ -27,7 +27,7 @@ async fn c1_d2_h1_h2_h10_h11_h12_l2_w6_two_thousand_pods_through_restarts_and_a_
     for namespace in NAMESPACES {
         rig.add_namespace(namespace).await;
     }
-    let factory = rig.builder().namespaces([]).build().unwrap();
+    let factory = rig.builder().build().unwrap().everything();
     let pods: Informer<Object> = factory.informer_of(ResourceType::of::<Pod>());
     let every = |capacity| pods.subscribe().every_change(capacity, WhenFull::Coalesce);
     let mut handlers = Handlers::of(&pods);
@@ -60,7 +60,7 @@ async fn c1_d2_h1_h2_h10_h11_h12_l2_w6_two_thousand_pods_through_restarts_and_a_
     handlers.hurry();
     let server = listed(&rig).await;
     let last = written.last.clone();
-    assert!(within("the cache to be current", pods.at_least(&last)).await);
+    pods.at_least(&last, conformance::DEADLINE).await.unwrap();
     let snapshot = pods.snapshot();
     let cached: BTreeMap<_, _> = snapshot.objects().map(|pod| (pod.key().clone(), json(pod))).collect();
     assert!(cached.keys().eq(server.keys()), "seed {seed}: {} cached, {} listed", cached.len(), server.len());

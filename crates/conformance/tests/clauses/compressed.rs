@@ -91,8 +91,8 @@ async fn w16_lists_and_watches_in_many_gzip_members_decode() {
     let plain = rig.builder().layout(Layout::Bytes).encoding(EncodingChoice::Json).build().unwrap();
     let plain = rig.synced(&plain).await;
     for (seed, encoding, streaming) in [
-        (1, EncodingChoice::ProtobufWhereOffered, StreamingListChoice::Never),
-        (2, EncodingChoice::ProtobufWhereOffered, StreamingListChoice::Always),
+        (1, EncodingChoice::Auto, StreamingListChoice::Never),
+        (2, EncodingChoice::Auto, StreamingListChoice::Always),
         (3, EncodingChoice::Json, StreamingListChoice::Never),
         (4, EncodingChoice::Json, StreamingListChoice::Always),
     ] {
@@ -112,8 +112,8 @@ async fn w16_lists_and_watches_in_many_gzip_members_decode() {
         let name = |number: usize| format!("small-{number:02}");
         let version =
             rig.at_once((0..50).map(async |number| rig.update(&name(number), &seed.to_string()).await)).await;
-        let watching = [informer.at_least(&version), plain.at_least(&version)];
-        assert_eq!(futures_util::future::join_all(watching).await, [true, true]);
+        let watching = [&informer, &plain].map(|informer| informer.at_least(&version, conformance::DEADLINE));
+        futures_util::future::try_join_all(watching).await.unwrap();
         let watched = members.load(Ordering::Relaxed) - listed;
         assert!(watched >= 50, "seed {seed}: a watch of {watched} members");
         assert_eq!(names(&informer), names(&plain));
@@ -122,7 +122,7 @@ async fn w16_lists_and_watches_in_many_gzip_members_decode() {
             assert_eq!(ours.key(), theirs.key());
             assert!(value_of(ours) == value_of(theirs), "seed {seed}: {} differs", ours.key());
             let in_protobuf = matches!(ours.encoding(), Encoding::Protobuf(_));
-            assert_eq!(in_protobuf, encoding == EncodingChoice::ProtobufWhereOffered);
+            assert_eq!(in_protobuf, encoding == EncodingChoice::Auto);
         }
         assert_eq!(reports.try_recv(), None, "seed {seed}");
         factory.shutdown().await;

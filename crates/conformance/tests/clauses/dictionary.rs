@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use conformance::{Needs, Rig, Told, within};
-use informer::{Encoding, EncodingChoice, Informer, Layout, Object, SharedInformerFactory, WhenFull};
+use conformance::{Needs, Rig, Told};
+use informer::{Encoding, EncodingChoice, Informer, Item, Layout, Object, SharedInformerFactory, WhenFull};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -50,7 +50,7 @@ async fn fill(rig: &Rig) {
 
 /// What is the default for built-in kinds, whatever else the binary chooses.
 fn packed(rig: &Rig) -> SharedInformerFactory {
-    rig.builder().layout(Layout::Packed).encoding(EncodingChoice::ProtobufWhereOffered).build().unwrap()
+    rig.builder().layout(Layout::Packed).encoding(EncodingChoice::Auto).build().unwrap()
 }
 
 /// That objects are packed with a dictionary: most take less than half of what their texts alone do without.
@@ -88,22 +88,25 @@ struct Answers {
 
 impl Answers {
     fn of(rig: &Rig, informer: &Informer<Object>, typed: &Informer<ConfigMap>) -> Self {
-        let sorted = |mut all: Vec<Arc<ConfigMap>>| {
+        let sorted = |all: Vec<Item<ConfigMap>>| {
+            let mut all: Vec<_> = all.into_iter().map(Item::into_value).collect();
             all.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
             all
         };
         let tier = |map: &ConfigMap| map.metadata.labels.as_ref()?.get("tier").cloned();
         let index = typed.add_index(tier);
-        let found = |tier: &str| sorted(index.get(tier).into_iter().map(Result::unwrap).collect());
+        let found = |tier: &str| sorted(index.get(tier));
         let lister = typed.lister().namespace(rig.namespace());
         Self {
             content: content(informer),
-            pages: typed.snapshot().page(None, usize::MAX).into_iter().map(Result::unwrap).collect(),
+            pages: typed.snapshot().page(None, usize::MAX).into_iter().map(Item::into_value).collect(),
             // The last are not there.
-            got: (0..2 * OBJECTS).map(|number| lister.get(&name(number)).ok()).collect(),
+            got: (0..2 * OBJECTS)
+                .map(|number| lister.get(name(number)).unwrap().map(Item::into_value))
+                .collect(),
             by_tier: ["web", "cache", "db", "none"].map(|tier| (tier.to_owned(), found(tier))).into(),
-            selected: sorted(lister.labels("tier in (web, cache), parity!=odd").unwrap().list().unwrap()),
-            filtered: sorted(lister.filter(is_news).unwrap()),
+            selected: sorted(lister.labels("tier in (web, cache), parity!=odd").unwrap().list()),
+            filtered: sorted(lister.filter(|map| is_news(map))),
         }
     }
 }
@@ -117,11 +120,11 @@ async fn c9_with_a_dictionary_every_answer_is_that_of_the_other_layouts() {
     let Some(rig) = Rig::shared(SERVER, "c9_dictionary").await else { return };
     fill(&rig).await;
     let choices = [
-        (Layout::Packed, EncodingChoice::ProtobufWhereOffered),
+        (Layout::Packed, EncodingChoice::Auto),
         (Layout::Packed, EncodingChoice::Json),
-        (Layout::Bytes, EncodingChoice::ProtobufWhereOffered),
+        (Layout::Bytes, EncodingChoice::Auto),
         (Layout::Bytes, EncodingChoice::Json),
-        (Layout::Decoded, EncodingChoice::ProtobufWhereOffered),
+        (Layout::Decoded, EncodingChoice::Auto),
     ];
     let mut views = Vec::new();
     for (layout, encoding) in choices {
@@ -136,7 +139,7 @@ async fn c9_with_a_dictionary_every_answer_is_that_of_the_other_layouts() {
 
     let mut answers = Vec::new();
     for (informer, typed, _) in &views {
-        assert!(informer.at_least(&version).await);
+        informer.at_least(&version, conformance::DEADLINE).await.unwrap();
         answers.push(Answers::of(&rig, informer, typed));
     }
     assert_dictionary(&views[0].0);
@@ -164,7 +167,7 @@ async fn l10_h9_with_a_dictionary_a_list_without_news_touches_no_object() {
     rig.proxy.cut();
     rig.wire.until_listed(2).await;
     let version = rig.create("news").await;
-    assert!(informer.at_least(&version).await);
+    informer.at_least(&version, conformance::DEADLINE).await.unwrap();
     assert_eq!(told.next().await, ["added news"]);
     assert!(told.is_silent());
     // All of them did come again.
@@ -240,7 +243,7 @@ impl Restarted {
         // What a list says is of all resources; an event comes for this one.
         let last = rig.create("the-last").await;
         for informer in [&self.informer, &plain] {
-            assert!(within("the last object", informer.at_least(&last)).await);
+            informer.at_least(&last, conformance::DEADLINE).await.unwrap();
         }
         assert!(content(&self.informer) == content(&plain), "the cache is not what the server has");
         assert_dictionary(&self.informer);
@@ -328,7 +331,7 @@ async fn h8_with_a_dictionary_a_reader_that_never_reads_holds_one_state_of_each_
         let changed = (0..OBJECTS).step_by(3);
         let writes = changed.map(async |number| rig.patch(&name(number), part(number)).await);
         let version = rig.at_once(writes).await;
-        assert!(informer.at_least(&version).await);
+        informer.at_least(&version, conformance::DEADLINE).await.unwrap();
         see();
     }
     assert_eq!(versions.len(), objects + ROUNDS * CHANGING, "versions in all");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use conformance::{Rig, Told, status, within};
 use futures_util::StreamExt;
-use informer::{Deleted, Handler, Informer, Previous, WhenFull};
+use informer::{DeleteReason, Deleted, Existence, Handler, Informer, Item, Previous, WhenFull};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::json;
 use tokio::sync::{Semaphore, mpsc};
@@ -42,11 +42,11 @@ impl Calls {
 }
 
 impl Handler<ConfigMap> for Calls {
-    async fn on_add(&mut self, map: Arc<ConfigMap>, is_in_initial_list: bool) {
+    async fn on_add(&mut self, map: Item<ConfigMap>, is_in_initial_list: bool) {
         self.tell(if is_in_initial_list { "initial" } else { "added" }, &map).await;
     }
 
-    async fn on_update(&mut self, old: Previous<ConfigMap>, new: Arc<ConfigMap>) {
+    async fn on_update(&mut self, old: Previous<ConfigMap>, new: Item<ConfigMap>) {
         assert_ne!(old.get().expect("a config map").metadata.resource_version, new.metadata.resource_version);
         self.tell("updated", &new).await;
     }
@@ -55,7 +55,7 @@ impl Handler<ConfigMap> for Calls {
         self.tell(if deleted.is_missed() { "missed" } else { "deleted" }, deleted.last()).await;
     }
 
-    async fn on_resync(&mut self, map: Arc<ConfigMap>) {
+    async fn on_resync(&mut self, map: Item<ConfigMap>) {
         self.tell("resynced", &map).await;
     }
 }
@@ -74,7 +74,7 @@ async fn h1_h2_h3_a_late_handler_gets_what_is_there_and_then_what_happens() {
     let _early = informer.add_handler(early).unwrap();
     sync(&factory, &informer).await;
     let version = rig.create("b").await;
-    assert!(informer.at_least(&version).await);
+    informer.at_least(&version, conformance::DEADLINE).await.unwrap();
 
     let (late, mut late_calls) = Calls::free();
     let _late = informer.add_handler(late).unwrap();
@@ -107,7 +107,7 @@ async fn h4_h5_a_handler_is_synced_when_it_has_handled_its_first_objects() {
     // A removal returns when the last call has ended.
     rig.create("c").await;
     let version = rig.create("d").await;
-    assert!(informer.at_least(&version).await);
+    informer.at_least(&version, conformance::DEADLINE).await.unwrap();
     let mut removal = Box::pin(registration.remove());
     assert!(futures_util::poll!(&mut removal).is_pending() || calls.len() == 2);
     permits.add_permits(100);
@@ -233,8 +233,82 @@ async fn h12_a_filter_turns_updates_into_additions_and_deletions() {
     tier("a", "cache").await;
     tier("a", "web").await;
     rig.delete("a").await;
-    let expected = ["synced", "added a", "updated a", "deleted a", "added a", "deleted a"];
+    let expected = ["synced", "added a", "updated a", "left a", "added a", "deleted a"];
     assert_eq!(told.next().await, expected);
+}
+
+#[tokio::test]
+async fn h14_under_a_label_selector_the_server_is_asked_whether_an_object_was_deleted() {
+    let Some(rig) = Rig::shared(SERVER, "h14_selector").await else { return };
+    for name in ["relabelled", "deleted", "recreated"] {
+        rig.create(name).await;
+        rig.patch(name, json!({ "metadata": { "labels": { "tier": "web" } } })).await;
+    }
+    let informer = rig.synced(&rig.factory().with_labels("tier=web").unwrap()).await;
+    let mut told = Told::every(&informer);
+    told.first_content().await;
+    let gone = async |told: &mut Told| {
+        let informer::Change::Deleted(gone) = told.change().await else { panic!("no deletion") };
+        assert_eq!((gone.reason(), gone.is_certain()), (DeleteReason::DeletedOrDeselected, false));
+        gone
+    };
+
+    rig.patch("relabelled", json!({ "metadata": { "labels": { "tier": "db" } } })).await;
+    let relabelled = gone(&mut told).await;
+    let Existence::Exists { resource_version } = within("an answer", relabelled.confirm()).await.unwrap()
+    else {
+        panic!("it was only relabelled")
+    };
+    assert!(
+        relabelled.last().resource_version().compare(&resource_version).is_some_and(|order| order.is_le())
+    );
+
+    rig.delete("deleted").await;
+    let deleted = gone(&mut told).await;
+    assert_eq!(within("an answer", deleted.confirm()).await.unwrap(), Existence::Gone);
+
+    rig.delete("recreated").await;
+    let recreated = gone(&mut told).await;
+    rig.create("recreated").await;
+    let existence = within("an answer", recreated.confirm()).await.unwrap();
+    assert!(existence.is_gone());
+    let Existence::Recreated { uid } = existence else { panic!("{existence:?}") };
+    assert_ne!(&uid, recreated.last().uid());
+
+    // What a list finds missing is no clearer.
+    rig.wire.expire_next_watch();
+    rig.proxy.refuse();
+    rig.create("other").await;
+    rig.patch("other", json!({ "metadata": { "labels": { "tier": "web" } } })).await;
+    rig.proxy.resume();
+    assert_eq!(told.next().await, ["added other"]);
+    rig.wire.expire_next_watch();
+    rig.proxy.refuse();
+    rig.patch("other", json!({ "metadata": { "labels": null } })).await;
+    rig.proxy.resume();
+    let missed = gone(&mut told).await;
+    assert!(!within("an answer", missed.confirm()).await.unwrap().is_gone());
+}
+
+#[tokio::test]
+async fn h14_a_removed_namespace_is_no_deletion() {
+    let Some(rig) = Rig::shared(SERVER, "h14_namespace").await else { return };
+    let other = format!("{}-other", rig.namespace());
+    rig.add_namespace(&other).await;
+    rig.create("stays").await;
+    let factory = rig.factory().in_namespaces([rig.namespace(), other.as_str()]);
+    let informer = rig.synced(&factory).await;
+    let namespace = rig.namespace().to_owned();
+    let mut told = Told::every(&informer);
+    while !matches!(told.change().await, informer::Change::Synced) {}
+    assert!(informer.remove_namespace(&namespace).await);
+    while let informer::Change::Deleted(gone) = told.change().await {
+        assert_eq!(gone.reason(), DeleteReason::LeftView);
+        if gone.key().name() == "stays" {
+            assert!(!within("an answer", gone.confirm()).await.unwrap().is_gone());
+            break;
+        }
+    }
 }
 
 #[tokio::test]

@@ -108,10 +108,10 @@ async fn c9_c10_l10_typed_looks_selectors_and_relists_agree_in_each_layout() {
     }
     let mut seen = Vec::new();
     for (layout, encoding) in [
-        (Layout::Packed, EncodingChoice::ProtobufWhereOffered),
+        (Layout::Packed, EncodingChoice::Auto),
         (Layout::Packed, EncodingChoice::Json),
-        (Layout::Bytes, EncodingChoice::ProtobufWhereOffered),
-        (Layout::Decoded, EncodingChoice::ProtobufWhereOffered),
+        (Layout::Bytes, EncodingChoice::Auto),
+        (Layout::Decoded, EncodingChoice::Auto),
     ] {
         let factory = rig.builder().layout(layout).encoding(encoding).build().unwrap();
         let informer: Informer<ConfigMap> = factory.informer();
@@ -124,18 +124,12 @@ async fn c9_c10_l10_typed_looks_selectors_and_relists_agree_in_each_layout() {
         rig.proxy.cut();
         rig.wire.until_listed(2 * (seen.len() + 1)).await;
         let version = rig.update("many-1", &format!("news {}", seen.len())).await;
-        assert!(informer.at_least(&version).await);
+        informer.at_least(&version, conformance::DEADLINE).await.unwrap();
         assert!(informer.held_bytes() <= held + 2_000, "{} after {held}", informer.held_bytes());
         let even: Selector = "parity=even".parse().unwrap();
         let snapshot = informer.snapshot();
-        let mut found: Vec<ConfigMap> = informer
-            .lister()
-            .selector(even)
-            .list()
-            .unwrap()
-            .iter()
-            .map(|object| (**object).clone())
-            .collect();
+        let mut found: Vec<ConfigMap> =
+            informer.lister().selector(even).list().iter().map(|object| (**object).clone()).collect();
         found.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
         seen.push((found, snapshot.len(), informer.held_bytes()));
         factory.shutdown().await;

@@ -25,7 +25,7 @@ async fn l1_c5_the_first_list_is_recent_and_the_watch_follows_it() {
 
     let version = rig.update("a", "new").await;
     assert_eq!(told.next().await, ["updated a"]);
-    assert!(informer.at_least(&version).await);
+    informer.at_least(&version, conformance::DEADLINE).await.unwrap();
     let [watch] = rig.wire.watches().try_into().unwrap();
     assert_eq!(watch.get("allowWatchBookmarks"), Some("true"));
     assert!(informer.resource_version().is_at_least(&watch.version().into()));
@@ -39,7 +39,7 @@ async fn l1_any_state_is_listed_at_zero_where_it_is_asked_for() {
     let [list] = rig.wire.lists().try_into().unwrap();
     assert_eq!((list.version(), list.get("limit")), ("0", Some("500")));
     // Any state it may have been, but the watch brings what is missing.
-    assert!(informer.at_least(&version).await);
+    informer.at_least(&version, conformance::DEADLINE).await.unwrap();
     assert_eq!(names(&informer), ["a"]);
 }
 
@@ -246,10 +246,10 @@ async fn l13_listed_and_watched_objects_are_equal() {
     let Some(rig) = Rig::shared(SERVER, "l13_equal").await else { return };
     let watching = rig.synced(&rig.factory()).await;
     let version = rig.create("a").await;
-    assert!(watching.at_least(&version).await);
+    watching.at_least(&version, conformance::DEADLINE).await.unwrap();
     let listing = rig.synced(&rig.factory()).await;
     let [watched, listed] = [&watching, &listing]
-        .map(|informer| json(&informer.lister().get(&format!("{}/a", rig.namespace())).unwrap()));
+        .map(|informer| json(&informer.lister().get(format!("{}/a", rig.namespace())).unwrap().unwrap()));
     assert_eq!(watched, listed);
     assert_eq!((&listed["apiVersion"], &listed["kind"]), (&Value::from("v1"), &Value::from("ConfigMap")));
 }

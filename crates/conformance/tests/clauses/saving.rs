@@ -133,13 +133,14 @@ async fn p2_each_namespace_goes_on_by_itself() {
     // Some servers put a config map of their own into each namespace.
     let fields = "metadata.name!=kube-root-ca.crt";
     let (_directory, path) = place();
-    let factory = rig.builder().namespaces([kept, dropped]).fields(fields).build().unwrap();
+    let builder = || conformance::impatient(rig.builder_of(rig.config())).fields(fields).unwrap();
+    let factory = builder().namespaces([kept, dropped]).build().unwrap();
     let informer = rig.synced(&factory).await;
     informer.save(&path).await.unwrap();
     factory.shutdown().await;
     maps(kept).delete(kept, &DeleteParams::default()).await.unwrap();
 
-    let factory = rig.builder().namespaces([kept, new]).fields(fields).build().unwrap();
+    let factory = builder().namespaces([kept, new]).build().unwrap();
     let informer = factory.informer_of::<Object>(config_maps());
     let mut told = Told::every(&informer);
     informer.load(&path).await.unwrap();
@@ -171,7 +172,7 @@ async fn p1_p2_metadata_is_saved_too() {
     assert_eq!(informer.load(&path).await.unwrap().objects, 4);
     let version = rig.create("g").await;
     factory.start();
-    assert!(informer.at_least(&version).await);
+    informer.at_least(&version, conformance::DEADLINE).await.unwrap();
     let mut names: Vec<_> =
         informer.snapshot().objects().map(|object| object.key().name().to_owned()).collect();
     names.sort();

@@ -9,4 +9,5 @@
 
 mod encodings;
 mod kubectl;
+mod providers;
 mod replicas;

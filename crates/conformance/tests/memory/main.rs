@@ -46,7 +46,7 @@ async fn fill(rig: &Rig) {
 }
 
 fn packed(rig: &Rig, choice: StreamingListChoice) -> SharedInformerFactory {
-    let builder = rig.builder().layout(Layout::Packed).encoding(EncodingChoice::ProtobufWhereOffered);
+    let builder = rig.builder().layout(Layout::Packed).encoding(EncodingChoice::Auto);
     builder.streaming_list(choice).build().unwrap()
 }
 
@@ -82,7 +82,7 @@ async fn l9(rig: &Rig) {
         rig.proxy.cut();
         rig.wire.until("a watch and a list", |all| all.len() >= asked + 2).await;
         let version = rig.update("large-0", &format!("{choice:?}")).await;
-        assert!(informer.at_least(&version).await);
+        informer.at_least(&version, conformance::DEADLINE).await.unwrap();
         let peak = ALLOCATOR.peak_usage() - before;
         let again = informer.metrics().received_bytes - came;
         assert!(again > came * 9 / 10, "{choice:?}: {again} bytes came again");

@@ -3,8 +3,7 @@
 use conformance::{config_map, impatient, status};
 use informer::{Encoding, EncodingChoice, Informer, Object, SharedInformerFactory, StreamingListChoice};
 use kube_client::api::{Patch, PatchParams};
-use kube_client::config::{KubeConfigOptions, Kubeconfig};
-use kube_client::{Api, Client, Config};
+use kube_client::{Api, Client};
 use serde_json::json;
 use testapi::faults::Fault;
 use testapi::{TestApi, Verb};
@@ -22,8 +21,7 @@ async fn w16_what_a_server_compresses_member_by_member_decodes_in_either_encodin
     // As a server of 1.37 does it, at a version whose messages are known.
     let builder = TestApi::builder().options(|options| options.serve.gzip_watch_members = true);
     let server = builder.start().await.unwrap();
-    let kubeconfig = Kubeconfig::from_yaml(&server.kubeconfig()).unwrap();
-    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+    let config = server.config();
     let maps = Api::default_namespaced(Client::try_from(config.clone()).unwrap());
     let name = |number: usize| format!("long-{number:02}");
     for number in 0..LISTED {
@@ -31,9 +29,7 @@ async fn w16_what_a_server_compresses_member_by_member_decodes_in_either_encodin
     }
     let pieces = server.faults().on(Verb::Watch.of("configmaps"));
     let pieces = pieces.always(Fault::Chunks { seed: 7, max: 40 });
-    for (round, encoding) in
-        [EncodingChoice::ProtobufWhereOffered, EncodingChoice::Json].into_iter().enumerate()
-    {
+    for (round, encoding) in [EncodingChoice::Auto, EncodingChoice::Json].into_iter().enumerate() {
         let builder = impatient(SharedInformerFactory::builder(config.clone())).gzip(true);
         let builder = builder.encoding(encoding).streaming_list(StreamingListChoice::Always);
         let factory = builder.build().unwrap();
@@ -52,17 +48,17 @@ async fn w16_what_a_server_compresses_member_by_member_decodes_in_either_encodin
             let patch = Patch::Merge(json!({ "data": { "value": value } }));
             let patched = maps.patch(&name(number), &PatchParams::default(), &patch).await.unwrap();
             let version = patched.metadata.resource_version.as_deref().unwrap().into();
-            assert!(informer.at_least(&version).await);
+            informer.at_least(&version, conformance::DEADLINE).await.unwrap();
             let now = informer.metrics().received_bytes;
             assert!(now - seen < 10_000, "{encoding:?}: {} bytes of an event", now - seen);
             seen = now;
-            let object = informer.lister().get(&format!("default/{}", name(number))).unwrap();
+            let object = informer.lister().get(format!("default/{}", name(number))).unwrap().unwrap();
             assert!(value_of(&object)["data"]["value"] == value.as_str());
         }
         let snapshot = informer.snapshot();
         for object in snapshot.objects() {
             let in_protobuf = matches!(object.encoding(), Encoding::Protobuf(_));
-            assert_eq!(in_protobuf, encoding == EncodingChoice::ProtobufWhereOffered);
+            assert_eq!(in_protobuf, encoding == EncodingChoice::Auto);
             let length = value_of(object)["data"]["value"].as_str().unwrap().len();
             assert!([20_000, 80_000].contains(&length), "{object:?} has {length} bytes");
         }

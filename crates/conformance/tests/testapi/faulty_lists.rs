@@ -71,6 +71,8 @@ async fn l11_h9_a_list_that_breaks_anywhere_is_listed_again_and_told_once() {
         let expected = [format!("missed object-{round:02}"), format!("added {name}")];
         assert_eq!(told.next::<2>().await, expected, "{fault:?}");
         assert_eq!(broken.hits(), 1, "{fault:?}");
+        // The list is told before its watch is asked for, which is not the one to expire.
+        status(&informer, is_live).await;
     }
     assert!(told.is_silent());
 }
@@ -82,7 +84,7 @@ async fn l12_an_older_list_is_not_applied() {
     let informer = rig.synced(&rig.factory()).await;
     rig.update("a", "new").await;
     let version = rig.update("a", "newer").await;
-    assert!(informer.at_least(&version).await);
+    informer.at_least(&version, conformance::DEADLINE).await.unwrap();
     let mut told = Told::every(&informer);
     told.first_content().await;
     let mut reports = informer.reports();
@@ -179,7 +181,7 @@ async fn l11_w16_answers_in_pieces_of_any_size_decode() {
         told.first_content().await;
         rig.update("strange", &format!("{strange}{max}")).await;
         assert_eq!(told.next().await, ["updated strange"]);
-        let object = informer.lister().namespace(rig.namespace()).get("strange").unwrap();
+        let object = informer.lister().namespace(rig.namespace()).get("strange").unwrap().unwrap();
         assert_eq!(crate::clauses::json(&object)["data"]["value"], format!("{strange}{max}"));
         assert_eq!(informer.len(), 6, "pieces of up to {max} bytes");
         assert!(pieces.hits() >= 2);

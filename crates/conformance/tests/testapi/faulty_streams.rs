@@ -61,7 +61,7 @@ async fn s4_nothing_of_a_stream_that_died_leaks() {
     );
     status(&informer, is_live).await;
     let last = rig.create("d").await;
-    assert!(informer.at_least(&last).await);
+    informer.at_least(&last, conformance::DEADLINE).await.unwrap();
     assert_eq!(names(&informer), ["b", "c", "d"]);
 }
 

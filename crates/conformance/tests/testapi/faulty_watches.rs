@@ -49,7 +49,7 @@ async fn w4_watches_that_end_at_once_are_paced() {
     short.hit_times(4).await;
     status(&informer, is_live).await;
     let version = rig.create("b").await;
-    assert!(informer.at_least(&version).await);
+    informer.at_least(&version, conformance::DEADLINE).await.unwrap();
     // 20 ms doubling, with jitter: three pauses at least.
     assert!(begun.elapsed() >= Duration::from_millis(60), "{:?}", begun.elapsed());
     assert!(crate::causes(&mut reports).contains(&Cause::ShortWatch));
@@ -144,7 +144,7 @@ async fn w8_what_cannot_be_read_is_reported_and_skipped_and_the_next_good_versio
         loop {
             let change = told.change().await;
             let _ = change;
-            if crate::clauses::json(&object.get("a").unwrap())["data"]["value"] == "good" {
+            if crate::clauses::json(&object.get("a").unwrap().unwrap())["data"]["value"] == "good" {
                 break;
             }
         }
@@ -158,6 +158,24 @@ async fn w8_what_cannot_be_read_is_reported_and_skipped_and_the_next_good_versio
         // Bodies may be Secrets.
         assert!(said.iter().all(|said| !said.contains("bad")), "{test}: {said:?}");
     }
+}
+
+#[tokio::test]
+async fn w17_a_garbled_deletion_leads_to_a_list() {
+    let Some(rig) = Rig::shared(SERVER, "w17_garbled").await else { return };
+    rig.create("a").await;
+    rig.create("b").await;
+    let informer = rig.synced(&rig.factory()).await;
+    let mut told = Told::every(&informer);
+    told.first_content().await;
+    let garbled = rig.faults().on(watches()).once(Fault::Garble(0));
+    rig.proxy.cut();
+    rig.delete("b").await;
+    garbled.hit().await;
+    assert_eq!(told.next().await, ["missed b"]);
+    status(&informer, is_live).await;
+    assert_eq!(names(&informer), ["a"]);
+    assert_eq!(rig.wire.lists().len(), 2);
 }
 
 #[tokio::test]
@@ -194,7 +212,7 @@ async fn w11_h1_older_and_repeated_events_are_dropped() {
             rig.update("a", value).await;
         }
         let last = rig.create("b").await;
-        assert!(informer.at_least(&last).await);
+        informer.at_least(&last, conformance::DEADLINE).await.unwrap();
         let mut changes = vec!["updated a".to_owned(); updates];
         changes.push("added b".to_owned());
         assert_eq!(told.summaries(updates + 1).await, changes, "{test}");

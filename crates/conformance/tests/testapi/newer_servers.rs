@@ -8,7 +8,6 @@ use informer::{
     Encoding, EncodingChoice, FirstListChoice, Informer, Object, ResourceType, SharedInformerFactory,
 };
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
-use kube_client::config::{KubeConfigOptions, Kubeconfig};
 use kube_client::{Api, Client, Config};
 use testapi::TestApi;
 use testapi::faults::{Bytes, Fault, Matcher, Refusal};
@@ -18,8 +17,7 @@ use crate::clauses::sync;
 /// A server with a config map.
 async fn server(minor: u32) -> (TestApi, Config) {
     let server = TestApi::builder().version(minor).start().await.unwrap();
-    let kubeconfig = Kubeconfig::from_yaml(&server.kubeconfig()).unwrap();
-    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+    let config = server.config();
     write(&config, "listed").await;
     (server, config)
 }
@@ -60,7 +58,7 @@ fn version() -> Matcher {
 #[tokio::test]
 async fn a_newer_server_is_asked_for_json() {
     let (server, config) = server(99).await;
-    let factory = factory(&config, EncodingChoice::ProtobufWhereOffered);
+    let factory = factory(&config, EncodingChoice::Auto);
     assert_eq!(encodings(&config, &factory).await, ["json", "json"]);
     // One answer is enough for all.
     let (_pods, _secrets): (Informer<Pod>, Informer<Secret>) = (factory.informer(), factory.informer());
@@ -72,7 +70,7 @@ async fn a_newer_server_is_asked_for_json() {
 #[tokio::test]
 async fn the_metadata_of_a_newer_server_comes_in_protobuf() {
     let (_server, config) = server(99).await;
-    let factory = factory(&config, EncodingChoice::ProtobufWhereOffered);
+    let factory = factory(&config, EncodingChoice::Auto);
     let informer = factory.metadata(ResourceType::of::<ConfigMap>());
     sync(&factory, &informer).await;
     let snapshot = informer.snapshot();
@@ -84,7 +82,7 @@ async fn the_metadata_of_a_newer_server_comes_in_protobuf() {
 async fn a_server_whose_messages_are_known_is_asked_for_protobuf() {
     for minor in [33, 36] {
         let (_server, config) = server(minor).await;
-        let protobuf = factory(&config, EncodingChoice::ProtobufWhereOffered);
+        let protobuf = factory(&config, EncodingChoice::Auto);
         assert_eq!(encodings(&config, &protobuf).await, ["protobuf", "protobuf"], "1.{minor}");
     }
 }
@@ -95,7 +93,7 @@ async fn a_server_that_does_not_say_its_version_is_asked_for_protobuf() {
     for fault in [Fault::Refuse(Refusal::Forbidden), Fault::Refuse(Refusal::NotFound), nonsense] {
         let (server, config) = server(99).await;
         let asked = server.faults().on(version()).always(fault.clone());
-        let factory = factory(&config, EncodingChoice::ProtobufWhereOffered);
+        let factory = factory(&config, EncodingChoice::Auto);
         assert_eq!(encodings(&config, &factory).await, ["protobuf", "protobuf"], "{fault:?}");
         // And is not asked again with each request.
         assert_eq!(asked.hits(), 1, "{fault:?}");
@@ -110,7 +108,7 @@ async fn as_long_as_a_version_is_not_answered_the_server_is_asked_for_json() {
         let (server, config) = server(36).await;
         // The first to know which list to send, and that of the list.
         let _ = server.faults().on(version()).times(2, fault.clone());
-        let factory = factory(&config, EncodingChoice::ProtobufWhereOffered);
+        let factory = factory(&config, EncodingChoice::Auto);
         assert_eq!(encodings(&config, &factory).await, ["json", "protobuf"], "{fault:?}");
     }
 }

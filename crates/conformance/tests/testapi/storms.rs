@@ -94,7 +94,7 @@ async fn storm(seed: u64) -> u64 {
     let truth = truth(&maps).await;
     for informer in &informers {
         let there = async {
-            assert!(informer.at_least(&last).await, "it has not stopped");
+            informer.at_least(&last, conformance::DEADLINE).await.unwrap();
             while known(informer) != truth {
                 tokio::task::yield_now().await;
             }

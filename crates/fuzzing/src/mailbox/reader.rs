@@ -26,22 +26,22 @@ pub fn object(name: &str, uid: u64, version: u64) -> Arc<Object> {
     Arc::new(Object::from_json(json.as_bytes()).unwrap())
 }
 
-/// As a watch told it.
+/// The change of a watch event.
 pub fn added(object: &Arc<Object>) -> Change {
     Change { delta: Delta::Added(object.clone()), source: Source::Watch }
 }
 
-/// As a watch told it.
+/// The change of a watch event.
 pub fn updated(old: &Arc<Object>, new: &Arc<Object>) -> Change {
     Change { delta: Delta::Updated { old: old.clone(), new: new.clone() }, source: Source::Watch }
 }
 
-/// As a watch told it.
+/// The change of a watch event.
 pub fn deleted(old: &Arc<Object>, last: &Arc<Object>) -> Change {
     Change { delta: Delta::Deleted { old: old.clone(), last: last.clone() }, source: Source::Watch }
 }
 
-/// The same change, as a list told it.
+/// The same change, from a list.
 pub fn listed(change: Change) -> Change {
     Change { source: Source::List, ..change }
 }
@@ -76,18 +76,18 @@ pub fn short(notice: &Notice) -> String {
     format!("{what}{missed}{initial}")
 }
 
-/// Who believes what a mailbox tells, as long as it tells a legal story.
+/// Believes a mailbox as long as its notices form a legal chain.
 #[derive(Debug, Default)]
 pub struct Reader {
-    /// What it takes for the content.
+    /// The objects, according to the notices.
     pub believed: BTreeMap<String, Arc<Object>>,
-    /// Whether it was told that the first content is complete.
+    /// Whether the initial list was reported as complete.
     pub synced: bool,
-    /// Changes that it was told and that are no first content.
+    /// Changes outside the initial list.
     pub later: u64,
-    /// Changes that it was told to have missed.
+    /// Changes that the mailbox reported as dropped.
     pub lagged: u64,
-    /// Keys that it was told of since it missed something last.
+    /// Keys with a notice since changes were last dropped.
     heard_since: BTreeSet<String>,
     split: bool,
 }
@@ -98,7 +98,7 @@ impl Reader {
         Self { split: delivery.split_recreated, ..Self::default() }
     }
 
-    /// Whether what it believes of a key has to be true: it has missed nothing, or heard of the key since.
+    /// Whether its belief about a key must be true: nothing was dropped, or a notice came since.
     pub fn is_sure_of(&self, key: &str) -> bool {
         self.lagged == 0 || self.heard_since.contains(key)
     }
@@ -107,7 +107,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// When it does not follow from what was told before; the text says what is wrong.
+    /// When a notice contradicts earlier ones; the text says how.
     pub fn hear(&mut self, notice: Notice) -> Result<(), String> {
         let told = short(&notice);
         let (change, initial) = match notice {

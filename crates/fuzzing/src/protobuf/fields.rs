@@ -1,4 +1,4 @@
-//! The naive reading of a message that is there as a whole.
+//! The naive decoder of a complete message.
 
 use informer_protobuf::wire::varint;
 

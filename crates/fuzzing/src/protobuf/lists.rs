@@ -33,7 +33,7 @@ struct List<'a> {
     kind: String,
     metadata: Vec<&'a [u8]>,
     items: Vec<&'a [u8]>,
-    /// Of what is no item, and is held until it is complete.
+    /// The longest part that is no item and is held until complete.
     longest_head: usize,
 }
 

@@ -1,6 +1,6 @@
-//! A writer of protobuf messages, in the order in which it is told, and of what stands around them.
+//! A writer of protobuf messages, in the given order, and of their framing.
 
-/// What stands before every envelope.
+/// The bytes before every envelope.
 pub(super) const MAGIC: &[u8] = b"k8s\0";
 
 /// An object in its envelope, as servers send it.

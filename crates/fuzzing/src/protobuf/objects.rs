@@ -55,7 +55,7 @@ fn managed(random: &mut Rng, manager: &str, subresource: &str, fields: &str) -> 
         .bytes(8, subresource)
 }
 
-/// What a manager owns of some containers.
+/// The fields of some containers that a manager owns.
 fn fields_of_containers(names: &[String], variables: &[String]) -> String {
     let variables: String = variables
         .iter()

@@ -33,14 +33,14 @@ pub fn run(input: &[u8]) {
     let mut rest = body.bytes;
     while let Some((length, behind)) = rest.split_first_chunk() {
         let length = u32::from_be_bytes(*length) as usize;
-        // What is allowed of an event that is too long says whether it can be left out.
+        // The bytes of an over-long event within the limit decide whether it can be skipped.
         let Some(part) = behind.get(..length.min(limit)) else { break };
         match events.next() {
             Some(event) if length <= limit => check(part, event),
             Some(event) => {
                 let error = event.expect_err("it is too long");
                 assert!(body.skips && error.key().is_some());
-                // Of a deletion more has to be known. What is given twice is read from the first alone.
+                // A deletion needs more. Of a repeated field only the first is decoded.
                 let whole = behind.get(..length).filter(|frame| is_plain(frame));
                 if let Some((kind, object)) = whole.and_then(naive_event).flatten() {
                     assert!(matches!(kind, EventType::Added | EventType::Modified));
@@ -69,7 +69,7 @@ pub fn run(input: &[u8]) {
     }
 }
 
-/// Whether a frame was read as what it says.
+/// Whether a frame was decoded correctly.
 fn check(frame: &[u8], event: Result<Event, ScanError>) {
     if let Ok((kind, object)) = &event {
         if *kind == EventType::Bookmark {
@@ -85,7 +85,7 @@ fn check(frame: &[u8], event: Result<Event, ScanError>) {
     }
 }
 
-/// The event that a frame is, if it is one. Nothing about frames of which a part is damaged that may not be looked at.
+/// The event of a frame, if it is one. `None` for frames with damage that the decoder need not detect.
 fn naive_event(frame: &[u8]) -> Option<Option<(EventType, &[u8])>> {
     let Ok(fields_of_event) = Fields::new(frame).collect::<Result<Vec<_>, _>>() else { return Some(None) };
     let last = |number| match fields_of_event.iter().rev().find(|field| field.number == number)?.value {
@@ -102,7 +102,7 @@ fn naive_event(frame: &[u8]) -> Option<Option<(EventType, &[u8])>> {
     Some(kind.map(|(_, kind)| *kind).zip(object))
 }
 
-/// Whether an event has what an event has, once.
+/// Whether an event has each of its fields once.
 fn is_plain(frame: &[u8]) -> bool {
     fields(frame).is_some_and(|fields| fields.iter().map(|(number, _)| *number).eq([1, 2]))
 }

@@ -24,7 +24,7 @@ pub(super) struct ModelSource {
     pub(super) reached: u64,
 }
 
-/// What a list said of a key last.
+/// What a list last had of a key.
 #[derive(Clone)]
 pub(super) enum Said {
     Keep,
@@ -63,11 +63,11 @@ impl Model {
         Change { delta, source }
     }
 
-    /// A list that kept the key's object has to forget that: should the key come back, it is another object.
+    /// A list that kept the key's object must forget it: should the key come back, it is another object.
     fn take(&mut self, last: Arc<Object>, source: Source, lists: &mut [ModelList]) -> Change {
         let at = self.objects.iter().position(|object| object.key() == last.key()).unwrap();
         let old = self.objects.remove(at);
-        // Of another incarnation nobody has heard.
+        // Another incarnation was never seen.
         let last = if last.uid() == old.uid() { last } else { old.clone() };
         for list in lists {
             list.said.retain(|(key, said)| key != old.key() || !matches!(said, Said::Keep));

@@ -7,7 +7,7 @@ use informer_core::{ObjectKey, PackedStorage, Storage};
 use super::filler;
 use super::pods::Pod;
 
-/// So many objects pay for a dictionary.
+/// This many objects pay for a dictionary.
 const SEEN: u64 = 100;
 
 /// One that has seen objects of the shapes that a run begins with. The same for each run, so that a run is.

@@ -1,4 +1,4 @@
-//! Small objects, and what changes say in short: the words of tests of the store.
+//! Small objects, and changes in short form: the vocabulary of the store's tests.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use informer_core::store::{Replace, SourceId};
 use informer_core::{Change, Delta, Object, ObjectKey, ResourceVersion, Scope, Source, Store};
 use serde_json::json;
 
-/// What an object of these tests is made of.
+/// The fields of an object in these tests.
 #[derive(Debug, Clone, Default)]
 pub struct Pod<'a> {
     /// Namespace and name.

@@ -7,19 +7,19 @@ use hashbrown::HashMap;
 
 use crate::{Change, Delta, Object, ObjectKey};
 
-/// Pending changes, merged by key.
+/// Pending changes, coalesced by key.
 #[derive(Debug, Default)]
 pub(super) struct Coalesced {
     by_key: HashMap<ObjectKey, Pending>,
-    /// Places and whose they are. One whose key has no change any more, or got another place, is left where it is until its turn.
+    /// The keys in order. An entry whose key has no change any more, or got another place, stays until its turn.
     order: VecDeque<(u64, ObjectKey)>,
     next: u64,
     initial: usize,
 }
 
-/// Fewer places are not worth a look.
+/// A shorter queue is not compacted.
 const ORDER_MIN: usize = 16;
-/// Room for so many keys, at 120 bytes, is kept for the next backlog.
+/// Capacity for this many keys, at 120 bytes, is kept for the next backlog.
 const KEPT_CAPACITY: usize = 256;
 
 #[derive(Debug)]
@@ -29,7 +29,7 @@ struct Pending {
     changes: Net,
 }
 
-/// What has to be told of one key.
+/// The net change of one key.
 #[derive(Debug)]
 enum Net {
     One(Change),
@@ -37,13 +37,13 @@ enum Net {
     Recreated {
         deleted: Change,
         added: Change,
-        /// Whether the addition belongs to the first content.
+        /// Whether the addition belongs to the initial list.
         initial: bool,
     },
 }
 
 impl Coalesced {
-    /// Merges a change into what is pending for its key.
+    /// Coalesces a change with the pending one of its key.
     pub(super) fn push(&mut self, change: Change, initial: bool, split_recreated: bool) {
         let key = change.key().clone();
         let Some(pending) = self.by_key.remove(&key) else {
@@ -58,7 +58,7 @@ impl Coalesced {
         }
     }
 
-    /// The change that became pending first. Of a re-creation in two, the addition comes with the next call.
+    /// The change that became pending first. A split re-creation returns its addition with the next call.
     pub(super) fn pop(&mut self) -> Option<(Change, bool)> {
         let (at, key, pending) = loop {
             let (at, key) = self.order.pop_front()?;
@@ -70,13 +70,13 @@ impl Coalesced {
         };
         self.initial -= usize::from(pending.initial);
         if self.by_key.is_empty() && self.by_key.capacity() > KEPT_CAPACITY {
-            // A backlog such as the first content is not to leave its size behind.
+            // A large backlog such as the initial list must not leave its capacity behind.
             (self.by_key, self.order) = (HashMap::new(), VecDeque::new());
         }
         match pending.changes {
             Net::One(change) => Some((change, pending.initial)),
             Net::Recreated { deleted, added, initial } => {
-                // An addition that is no first content comes after what is.
+                // An addition outside the initial list comes after those inside.
                 let at = if initial == pending.initial {
                     self.order.push_front((at, key.clone()));
                     at
@@ -95,7 +95,7 @@ impl Coalesced {
         self.by_key.len()
     }
 
-    /// How many of them belong to the first content.
+    /// How many of them belong to the initial list.
     pub(super) fn initial_len(&self) -> usize {
         self.initial
     }
@@ -120,8 +120,8 @@ impl Coalesced {
     }
 }
 
-/// From the state last told to the newest, in one step; nothing when there is nothing left to tell.
-/// `split_initial`: where re-creations are told in two, whether the change belongs to the first content.
+/// From the last delivered state to the newest, in one step; `None` when nothing is left to deliver. `split_initial`:
+/// where re-creations are split, whether the change belongs to the initial list.
 fn merge(pending: Net, change: Change, split_initial: Option<bool>) -> Option<Net> {
     let source = change.source;
     let net = |delta| Some(Net::One(Change { delta, source }));
@@ -159,8 +159,8 @@ fn merge(pending: Net, change: Change, split_initial: Option<bool>) -> Option<Ne
     }
 }
 
-/// From what the reader knows to what is there now; nothing where that is the same again, as when a namespace was looked
-/// at no more for a while.
+/// From the reader's state to the current one; `None` if they are equal, for example after a namespace was removed and
+/// added again.
 fn updated(old: Arc<Object>, new: Arc<Object>) -> Option<Delta> {
     let is_same = old.uid() == new.uid() && old.resource_version() == new.resource_version();
     (!is_same || !old.same_content(&new)).then_some(Delta::Updated { old, new })

@@ -1,13 +1,14 @@
 //! In which encoding an object's bytes came.
 
 use std::borrow::Cow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use informer_protobuf::Kind;
 use serde::Deserialize;
 
 use crate::wire;
 
-/// How the bytes of an object are to be read.
+/// The encoding of an object's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Encoding {
     /// The object's JSON, with its `kind` and `apiVersion`.
@@ -16,13 +17,18 @@ pub enum Encoding {
     Protobuf(Kind),
 }
 
-/// Bytes that do not fit what they were to be read as. Never holds any of the object's content.
+/// Bytes that do not decode. Never holds any of the object's content.
 #[derive(Debug)]
 pub(super) struct Unfit(pub(super) String);
 
 impl Encoding {
-    /// The bytes as a `T`.
+    /// Decodes the bytes as a `T`. A panic of its `Deserialize` is an error of these bytes alone.
     pub(super) fn decode<'de, T: Deserialize<'de>>(self, bytes: &'de [u8]) -> Result<T, Unfit> {
+        let decoded = catch_unwind(AssertUnwindSafe(|| self.decode_unguarded(bytes)));
+        decoded.unwrap_or_else(|_| Err(Unfit("its Deserialize panicked".to_owned())))
+    }
+
+    fn decode_unguarded<'de, T: Deserialize<'de>>(self, bytes: &'de [u8]) -> Result<T, Unfit> {
         match self {
             Self::Json => {
                 serde_json::from_slice(bytes).map_err(|error| Unfit(reason_without_content(&error)))
@@ -55,10 +61,10 @@ impl Encoding {
     }
 }
 
-/// serde's message quotes the offending value, which may be a Secret's: say only what kind of error it was, and where.
+/// serde's message quotes the offending value, which may be a Secret's: return only the kind of error, and the place.
 fn reason_without_content(error: &serde_json::Error) -> String {
     let what = match error.classify() {
-        serde_json::error::Category::Io => "it could not be read",
+        serde_json::error::Category::Io => "reading the bytes failed",
         serde_json::error::Category::Syntax => "it is not well-formed JSON",
         serde_json::error::Category::Data => "a field is missing or has another type than expected",
         serde_json::error::Category::Eof => "its JSON ends early",

@@ -1,8 +1,8 @@
-//! The packed layout: each version's bytes compressed against a dictionary that follows the objects of its cache
+//! The packed layout: each version's bytes are compressed against a dictionary that follows the objects of its cache
 //! (design D2).
 //!
-//! [`contexts`] has the memory to work in, shared by all caches of the process; [`dictionaries`] the dictionaries that one
-//! cache's objects were packed with; [`choice`] decides when one is worth its memory, and what goes into it.
+//! [`contexts`] has the working memory, shared by all caches of the process; [`dictionaries`] the dictionaries of one
+//! cache; [`choice`] decides when one is worth its memory, and what goes into it.
 
 mod attempt;
 mod choice;
@@ -18,22 +18,22 @@ use choice::Choice;
 use contexts::{pack, unpack};
 pub(super) use dictionaries::Family;
 
-/// Keeps bytes compressed with zstd, against a dictionary made of the first objects that repeat each other and grown by those
-/// that turn out to be of another kind. Made for one cache.
+/// Keeps bytes compressed with zstd, against a dictionary made of the first objects that repeat each other, which grows
+/// by those that turn out to be different. Use one per cache.
 ///
-/// What does not shrink by an eighth is kept as it is. Packing takes about 5 us for 9 KB, unpacking 2 us. A cache too small
-/// for a dictionary has none; one that has takes some 100 KB for it, within an eighth of what its objects would take
-/// unpacked.
+/// Bytes that do not shrink by an eighth are kept as they are. Packing takes about 5 us for 9 KB, unpacking 2 us. A
+/// cache too small for a dictionary has none; otherwise the dictionary takes some 100 KB, within an eighth of the
+/// objects' unpacked size.
 ///
-/// Now and then one object takes longer to keep, by the time in which a better dictionary is tried on some samples: below
-/// 1 ms of CPU as long as that is small, up to 25 ms with the 2 MB that one has at most. Whoever else keeps
-/// objects meanwhile does not wait for it.
+/// Occasionally one object takes longer to keep, because a better dictionary is tried on some samples: below 1 ms of
+/// CPU as long as it is small, up to 25 ms at the maximum of 2 MB. Other threads that keep objects meanwhile do not
+/// wait for it.
 #[derive(Default)]
 pub struct PackedStorage {
-    /// Held for a few additions; packing and the making of dictionaries happen outside.
+    /// Held for a few additions; packing and building dictionaries happen outside.
     choice: Mutex<Choice>,
-    /// Held while a dictionary is tried. One at a time is: two that grew from the same would each put other content
-    /// where the frames of the other one expect theirs.
+    /// Held while a dictionary is tried, one at a time: two that grow from the same one would each put other content
+    /// where the frames of the other expect theirs.
     attempts: Mutex<()>,
 }
 
@@ -43,16 +43,16 @@ impl PackedStorage {
         Self::default()
     }
 
-    /// The choice is whole after each of its steps.
+    /// The choice is consistent after each of its steps, so a poisoned lock is usable.
     fn choice(&self) -> MutexGuard<'_, Choice> {
         self.choice.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tries a better dictionary, unless another thread is about it.
+    /// Tries a better dictionary, unless another thread is doing so.
     fn attempt(&self) {
         let _alone = match self.attempts.try_lock() {
             Ok(alone) => alone,
-            // One that panicked has changed nothing.
+            // An attempt that panicked has changed nothing.
             Err(TryLockError::Poisoned(alone)) => alone.into_inner(),
             Err(TryLockError::WouldBlock) => return,
         };

@@ -1,4 +1,4 @@
-//! Where objects' bytes are kept, and in which form: what a cache's layout is made of.
+//! Where objects' bytes are kept, and in which form.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,12 +9,13 @@ use crate::memory::allocated;
 
 /// Keeps the bytes of objects, whatever their encoding.
 ///
-/// [`PlainStorage`] keeps them as they are. Others may keep them elsewhere: whoever implements this says what
-/// [`Stored::new`] holds instead.
+/// [`PlainStorage`] keeps them unchanged in memory. An implementation that keeps them elsewhere returns a handle by
+/// [`Stored::new`].
 ///
 /// ```
 /// use std::borrow::Cow;
-/// use informer_core::{Object, PlainStorage, Storage, Stored};
+/// # use informer_core as informer;
+/// use informer::{Object, PlainStorage, Storage, Stored};
 ///
 /// /// Counts what it keeps.
 /// #[derive(Default)]
@@ -38,10 +39,10 @@ pub trait Storage: Send + Sync + 'static {
     /// Takes the bytes of one version of an object. Called once for each version that a cache keeps, by one thread or by
     /// several at once.
     ///
-    /// What cannot be kept elsewhere is kept in memory: this does not fail.
+    /// This does not fail: bytes that cannot be kept elsewhere are kept in memory.
     fn keep(&self, bytes: Cow<'_, [u8]>) -> Stored;
 
-    /// The bytes of memory that what is kept shares, and no object's [`Stored`] accounts for.
+    /// The bytes of memory that stored objects share, which no object's [`Stored`] counts.
     fn shared_bytes(&self) -> usize {
         0
     }
@@ -56,20 +57,20 @@ enum Form {
     Other { bytes: Box<dyn StoredBytes>, length: usize },
 }
 
-/// Gives back bytes that a [`Storage`] keeps.
+/// Returns bytes that a [`Storage`] keeps.
 pub trait StoredBytes: Send + Sync + 'static {
-    /// The bytes that were kept, as they were.
+    /// The stored bytes, unchanged.
     ///
     /// # Errors
     ///
-    /// When they cannot be had any more.
+    /// When they are no longer available.
     fn read(&self) -> Result<Cow<'_, [u8]>, StorageError>;
 
     /// The bytes of memory that this holds, itself included.
     fn held_bytes(&self) -> usize;
 }
 
-/// Bytes that were kept and cannot be had any more. Never holds any of them.
+/// Stored bytes that are no longer available. Never holds any of them.
 #[derive(Debug, thiserror::Error)]
 #[error("{context}")]
 pub struct StorageError {
@@ -79,7 +80,7 @@ pub struct StorageError {
 }
 
 impl StorageError {
-    /// An error with what was tried and why it failed.
+    /// An error with the operation and the reason.
     pub fn new(
         context: impl Into<String>,
         source: impl Into<Option<Box<dyn std::error::Error + Send + Sync>>>,
@@ -102,16 +103,16 @@ impl Stored {
         Self(Form::Packed { frame, length, family })
     }
 
-    /// So many bytes, which something else gives back.
+    /// `length` bytes that `bytes` returns on demand.
     pub fn new(length: usize, bytes: impl StoredBytes) -> Self {
         Self(Form::Other { bytes: Box::new(bytes), length })
     }
 
-    /// The bytes, as they were.
+    /// The stored bytes, unchanged.
     ///
     /// # Errors
     ///
-    /// When they cannot be had any more.
+    /// When they are no longer available.
     pub fn read(&self) -> Result<Cow<'_, [u8]>, StorageError> {
         match &self.0 {
             Form::Plain(bytes) => Ok(Cow::Borrowed(bytes)),
@@ -142,13 +143,13 @@ impl Stored {
 }
 
 impl fmt::Debug for Stored {
-    /// Says how much it is; the bytes are never printed, they may be a Secret's.
+    /// Shows the size; the bytes are never printed, they may be a Secret's.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Stored({} bytes)", self.held_bytes())
     }
 }
 
-/// Keeps bytes as they came.
+/// Keeps bytes as received.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PlainStorage;
 

@@ -1,15 +1,15 @@
-//! The body of an answer as it comes in.
+//! The body of a response as it arrives.
 
-use super::{Reader, Reading, Wire};
-use crate::reflector::Input;
+use super::{Reader, Reading, Wire, lost};
+use crate::reflector::{Input, Trust};
 use crate::wire::{
-    Limits, ListDecoder, ListMeta, ListPart, ProtobufListDecoder, ProtobufWatchDecoder, ScanError,
+    EventType, Limits, ListDecoder, ListMeta, ListPart, ProtobufListDecoder, ProtobufWatchDecoder, ScanError,
     WatchDecoder, WatchFrame, WireError,
 };
 
-/// The body of the answer to a list or to a watch.
+/// The body of the response to a list or to a watch.
 ///
-/// What exceeds the limit is left out alone, where it can be said which object it is (contract W16).
+/// An object that exceeds the limit is skipped alone, if its key is known (contract W16).
 #[derive(Debug)]
 pub enum Answer {
     /// To a list, in JSON.
@@ -22,7 +22,7 @@ pub enum Answer {
     ProtobufWatch(Box<ProtobufWatchDecoder>),
 }
 
-/// What an answer is to.
+/// The request of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum To {
     /// A list.
@@ -32,7 +32,7 @@ pub enum To {
 }
 
 impl Answer {
-    /// The answer to a request, in JSON or, if the server says so, in protobuf.
+    /// The response to a request, in JSON or, by its headers, in protobuf.
     pub fn new(to: To, is_protobuf: bool, limits: Limits) -> Self {
         match (to, is_protobuf) {
             (To::List, false) => Self::List(Box::new(ListDecoder::new(limits).skipping_long_items())),
@@ -56,7 +56,7 @@ impl Answer {
         }
     }
 
-    /// Bytes that came and were not read yet.
+    /// Bytes that arrived and were not decoded yet.
     pub fn held_bytes(&self) -> usize {
         match self {
             Self::List(list) => list.held_bytes(),
@@ -68,26 +68,25 @@ impl Answer {
 }
 
 impl Reader {
-    /// The next part of an answer, or `None` if it takes another chunk to know. After [`Input::Undecodable`] there is no
-    /// more to come.
+    /// The next part of a response, or `None` if another chunk is needed. After [`Input::Undecodable`] no part follows.
     ///
-    /// `trust_versions`: an object that the cache has in the same version is as the cache has it
+    /// `trust`: what it says that the cache has an object in the same version
     /// ([`Reflector::trusts_versions`](crate::reflector::Reflector::trusts_versions)).
-    pub fn next(&self, answer: &mut Answer, trust_versions: bool) -> Option<Reading> {
+    pub fn next(&self, answer: &mut Answer, trust: Trust) -> Option<Reading> {
         match answer {
-            Answer::List(list) => self.list_part(list.next(), Wire::Json, trust_versions),
+            Answer::List(list) => self.list_part(list.next(), Wire::Json, trust),
             Answer::ProtobufList(list) => match list.next() {
                 Ok(Some(ListPart::Meta(meta))) if !self.expects_list(meta) => {
                     Some(Reading::of(Input::Undecodable(format!("the list is {}", self.other_kind()))))
                 }
-                part => self.list_part(part, Wire::Protobuf, trust_versions),
+                part => self.list_part(part, Wire::Protobuf, trust),
             },
             Answer::Watch(watch) => match watch.next() {
-                Ok(Some(Ok(frame))) => Some(self.json_event(&frame, trust_versions)),
+                Ok(Some(Ok(frame))) => Some(self.json_event(&frame, trust)),
                 other => no_event(other),
             },
             Answer::ProtobufWatch(watch) => match watch.next() {
-                Ok(Some(Ok(frame))) => Some(self.protobuf_event(&frame, trust_versions)),
+                Ok(Some(Ok(frame))) => Some(self.protobuf_event(&frame, trust)),
                 other => no_event(other),
             },
         }
@@ -97,11 +96,11 @@ impl Reader {
         &self,
         part: Result<Option<ListPart<'a>>, WireError>,
         wire: impl FnOnce(&'a [u8]) -> Wire<'a>,
-        trust_versions: bool,
+        trust: Trust,
     ) -> Option<Reading> {
         match part {
             Ok(Some(ListPart::Meta(meta))) => Some(Reading::of(Input::ListStart(meta.clone()))),
-            Ok(Some(ListPart::Item(item))) => Some(self.item(wire(item), trust_versions)),
+            Ok(Some(ListPart::Item(item))) => Some(self.item(wire(item), trust)),
             Ok(None) => None,
             Err(error) => Some(Reading::of(match error.skipped() {
                 Some(key) => Input::Unreadable { key: Some(key.clone()), reason: error.to_string() },
@@ -115,8 +114,8 @@ impl Reader {
         self.expects(api_version.unwrap_or_default(), kind.unwrap_or_default())
     }
 
-    /// At the end of the body: a last event that a watch may hold, and what the end means. A list has to be complete.
-    pub fn finish(&self, answer: &mut Answer, trust_versions: bool) -> (Option<Reading>, Input) {
+    /// At the end of the body: a last event that a watch may hold, and the meaning of the end. A list must be complete.
+    pub fn finish(&self, answer: &mut Answer, trust: Trust) -> (Option<Reading>, Input) {
         let listed = |meta: Result<ListMeta, WireError>| match meta {
             Ok(meta) => (None, Input::ListEnd(meta)),
             Err(error) => (None, Input::Undecodable(error.to_string())),
@@ -126,7 +125,7 @@ impl Reader {
             Answer::List(list) => listed(list.finish()),
             Answer::ProtobufList(list) => listed(list.finish()),
             Answer::Watch(watch) => match watch.finish() {
-                Ok(frame) => (frame.map(|frame| self.json_event(&frame, trust_versions)), Input::End),
+                Ok(frame) => (frame.map(|frame| self.json_event(&frame, trust)), Input::End),
                 Err(error) => broken(error),
             },
             Answer::ProtobufWatch(watch) => match watch.finish() {
@@ -137,13 +136,17 @@ impl Reader {
     }
 }
 
-/// What a watch has instead of an event that can be read.
+/// The input for an event that does not decode.
 fn no_event(event: Result<Option<Result<WatchFrame<'_>, ScanError>>, WireError>) -> Option<Reading> {
     match event {
-        Ok(Some(Err(error))) => {
-            let (key, reason) = (error.key().cloned(), error.to_string());
-            Some(Reading::of(Input::Unreadable { key, reason }))
-        }
+        Ok(Some(Err(error))) => Some(Reading::of(match (error.event(), error.key()) {
+            (Some(EventType::Added | EventType::Modified), Some(key)) => {
+                Input::Unreadable { key: Some(key.clone()), reason: error.to_string() }
+            }
+            // It concerns no object, so the cache lacks none without it.
+            (Some(EventType::Bookmark), _) => Input::Unreadable { key: None, reason: error.to_string() },
+            (event, key) => lost(event, key, &error.to_string()),
+        })),
         Ok(_) => None,
         Err(error) => Some(Reading::of(Input::Undecodable(error.to_string()))),
     }

@@ -1,4 +1,4 @@
-//! How a reflector behaves: everything that a user may set, with its default.
+//! Settings of a reflector, with their defaults.
 
 use std::time::Duration;
 
@@ -7,33 +7,34 @@ use crate::backoff::BackoffConfig;
 /// Settings of one reflector.
 #[derive(Debug, Clone)]
 pub struct ReflectorConfig {
-    /// How the first list reads.
+    /// How consistent the initial list is.
     pub first_list: FirstList,
-    /// Whether the first content comes as a streaming list (KEP-3157) instead of a LIST.
+    /// Whether the initial list is a streaming list (KEP-3157) instead of a LIST.
     pub streaming_list: StreamingList,
-    /// The page size where pages are asked for.
+    /// The page size of paged lists.
     pub page_size: u32,
     /// A watch asks the server to end it after a random time between this and twice this.
     /// Shorter than 5 minutes is taken as 5 minutes, as client-go does.
     pub min_watch_timeout: Duration,
-    /// A watch without an event or a bookmark for this long is taken as dead. Servers send a bookmark about each
-    /// minute, so the default stands for two missed ones.
+    /// A watch without an event or a bookmark for this long counts as dead. Servers send a bookmark about each minute,
+    /// so the default allows for two missed ones.
     pub silence_limit: Duration,
-    /// A request without an answer, or a list without a further item, for this long is taken as dead.
+    /// A request without a response, or a list without a further item, for this long counts as dead.
     pub response_timeout: Duration,
-    /// A streaming list without progress towards its end for this long is given up for a LIST.
+    /// A streaming list whose end has not come for this long is given up for a LIST, however much comes meanwhile; one
+    /// that pauses for 30 s is given up before.
     pub initial_events_timeout: Duration,
     /// How long internal errors inside a watch are retried without a list. Zero: not at all.
     pub internal_error_retry: Duration,
-    /// How often something denied ([`Status::Denied`](super::Status::Denied)) is asked for again.
+    /// How often a denied request ([`Status::Denied`](super::Status::Denied)) is repeated.
     pub denied_retry: Duration,
-    /// How long a refused streaming list is not asked for again.
+    /// How long no streaming list is requested after a refused one.
     pub streaming_list_retry: Duration,
     /// Waits after failures.
     pub backoff: BackoffConfig,
 }
 
-/// How consistent the first list is.
+/// How consistent the initial list is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FirstList {
     /// The most recent state: resourceVersion unset.
@@ -44,7 +45,7 @@ pub enum FirstList {
     Any,
 }
 
-/// Whether a streaming list is asked for.
+/// Whether streaming lists are requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StreamingList {
     /// A plain LIST.
@@ -68,7 +69,7 @@ impl Default for ReflectorConfig {
             min_watch_timeout: Self::SHORTEST_WATCH_TIMEOUT,
             silence_limit: Duration::from_secs(130),
             response_timeout: Duration::from_secs(60),
-            initial_events_timeout: Duration::from_secs(30),
+            initial_events_timeout: Duration::from_secs(180),
             internal_error_retry: Duration::ZERO,
             denied_retry: Duration::from_secs(30),
             streaming_list_retry: Duration::from_secs(3600),

@@ -1,4 +1,4 @@
-//! The content by LIST: paged or not, at which version, and what to do when that version cannot be had.
+//! LIST: paged or not, at which version, and what to do when that version is unavailable.
 
 use super::{
     Cause, FirstList, Input, ListRequest, Next, Output, Reflector, Report, Request, State, Status,
@@ -7,7 +7,7 @@ use super::{
 use crate::wire::{ApiStatus, ListMeta};
 use crate::{ResourceVersion, Time};
 
-/// A list under way.
+/// A running list.
 #[derive(Debug)]
 pub(super) struct Listing {
     /// The first page's request: the version and limit of the whole list.
@@ -16,28 +16,29 @@ pub(super) struct Listing {
     continued: bool,
     received: usize,
     pub(super) trust_versions: bool,
-    /// Until when something has to come.
+    /// When progress is due.
     pub(super) deadline: Time,
 }
 
-/// Say how far a list has come each so many objects.
+/// The status reports progress every this many objects.
 const STATUS_EVERY: usize = 1000;
 
 impl Reflector {
-    /// Begins a list: consistent, or any state in pages, at first; not older than the last version seen later.
+    /// Begins a list. The initial one is consistent, or any state in pages; a re-list is not older than the last
+    /// version seen.
     pub(super) fn list(&mut self, now: Time) {
         let known = &self.known;
         let first_ever = !known.synced && known.last_version.is_unset() && !known.version_unavailable;
         let any = first_ever && known.config.first_list == FirstList::Any;
         let resource_version = if any { ResourceVersion::new("0") } else { known.version_to_list() };
-        // A limit keeps the watch cache from answering, so only where the first list has shown that there is none (L6).
+        // A limit bypasses the watch cache, so it is set only if the initial list has shown that there is none (L6).
         let limit = (any || known.paginated).then_some(known.config.page_size);
         // With a limit, a version alone would mean exactly that one.
         let not_older_than = limit.is_some() && !resource_version.is_unset_or_zero();
         self.begin_list(now, ListRequest { resource_version, not_older_than, limit, continue_token: None });
     }
 
-    /// Lists the most recent state, because the version that was asked for cannot be had.
+    /// Lists the most recent state, because the requested version is unavailable.
     fn list_most_recent(&mut self, now: Time) {
         self.known.version_unavailable = true;
         self.list(now);
@@ -45,6 +46,7 @@ impl Reflector {
 
     fn begin_list(&mut self, now: Time, request: ListRequest) {
         let trust_versions = !self.known.distrust_versions;
+        self.known.relist_at = None;
         self.store(StoreOperation::BeginReplace { trust_versions });
         self.output(Output::Status(Status::Connecting));
         self.output(Output::Send(Request::List(request.clone())));
@@ -78,7 +80,7 @@ impl Reflector {
                 self.store(StoreOperation::Keep(key));
             }
             Input::Unreadable { key, reason } => {
-                // What the cache has of it is the best there is.
+                // The cached version is the best available.
                 if let Some(key) = key.clone() {
                     self.store(StoreOperation::Keep(key));
                 }
@@ -110,7 +112,7 @@ impl Reflector {
     }
 
     /// The list's version is known before its items: a consistent list that is older than what was seen shows a server
-    /// that went back, on which the same version may stand for another state.
+    /// that went back, where the same version may stand for another state.
     fn list_started(&mut self, meta: ListMeta) {
         let older = meta.resource_version.is_older_than(&self.known.last_version);
         let State::Listing(listing) = &mut self.state else { return };
@@ -145,8 +147,8 @@ impl Reflector {
         self.watch(now);
     }
 
-    /// A list older than what was seen is never applied as it is (L12): a consistent one tells, and if that one is
-    /// older too, the server itself is, and the list is read once more without trusting equal versions.
+    /// A list older than what was seen is never applied (L12). A consistent list decides: if that one is older too, the
+    /// server itself went back, and the list is repeated without trust in equal versions.
     fn list_went_back(&mut self, now: Time, listed: ResourceVersion, consistent: bool) {
         let seen = self.known.last_version.clone();
         self.store(StoreOperation::Discard);
@@ -158,7 +160,7 @@ impl Reflector {
     fn list_refused(&mut self, now: Time, status: ApiStatus) {
         let State::Listing(listing) = &self.state else { return };
         if status.is_expired() && listing.continued {
-            // Later pages are not kept for ever: the whole, in one piece, as new as the first page was (L4).
+            // Servers do not keep later pages for ever: ask for the whole list, unpaged, as new as the first page (L4).
             let whole = ListRequest { limit: None, not_older_than: false, ..listing.first.clone() };
             self.store(StoreOperation::Discard);
             self.output(Output::Report(Report::Disconnected(Cause::VersionUnavailable(status))));
@@ -170,18 +172,32 @@ impl Reflector {
             self.output(Output::Report(Report::Disconnected(Cause::VersionUnavailable(status))));
             return self.list_most_recent(now);
         }
-        // A page's token may be what is wrong; the whole list has no such excuse, unless it names a version.
+        // A page's token may be the reason; the whole list has no such excuse, unless it names a version.
         let hopeless = status.is_unsupported() && !listing.continued;
         self.store(StoreOperation::Discard);
         if hopeless && versioned {
             self.output(Output::Report(Report::Disconnected(Cause::Refused(status))));
             return self.list_most_recent(now);
         }
-        if hopeless { self.deny(now, status) } else { self.refused(now, status, Next::Sync) }
+        if hopeless {
+            return self.deny(now, status);
+        }
+        let next = self.after_list_failed(now);
+        self.refused(now, status, next);
     }
 
     fn list_failed(&mut self, now: Time, cause: Cause) {
         self.store(StoreOperation::Discard);
-        self.retry(now, cause, None, Next::Sync);
+        let next = self.after_list_failed(now);
+        self.retry(now, cause, None, next);
+    }
+
+    /// The watch could go on all the while where a list was only to compare contents: that is tried again later.
+    fn after_list_failed(&mut self, now: Time) -> Next {
+        if !std::mem::take(&mut self.known.relists) {
+            return Next::Sync;
+        }
+        self.relist_soon(now);
+        Next::Watch
     }
 }

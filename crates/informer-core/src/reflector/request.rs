@@ -1,10 +1,10 @@
-//! What a reflector asks a server for.
+//! The requests of a reflector.
 
 use std::fmt;
 
 use crate::ResourceVersion;
 
-/// One request, as the parameters that the protocol is about; path, selectors and encoding are the transport's.
+/// One request: the parameters of the protocol. The transport adds path, selectors and encoding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
     /// GET of the collection.
@@ -18,7 +18,7 @@ pub enum Request {
 pub struct ListRequest {
     /// `resourceVersion`; left out when unset.
     pub resource_version: ResourceVersion,
-    /// `resourceVersionMatch=NotOlderThan`: said where a limit would otherwise turn the version into an exact one.
+    /// `resourceVersionMatch=NotOlderThan`: needed where a limit would otherwise make the version an exact one.
     pub not_older_than: bool,
     /// `limit`.
     pub limit: Option<u32>,

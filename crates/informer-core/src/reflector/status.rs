@@ -1,4 +1,4 @@
-//! What a reflector says about itself.
+//! The status and reports of a reflector.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,96 +6,125 @@ use std::time::Duration;
 use crate::wire::ApiStatus;
 use crate::{ObjectKey, ResourceVersion};
 
-/// Where a reflector stands. "Status, not silence" (design D8).
+/// Where an informer stands. "Status, not silence" (design D8).
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum Status {
-    /// A request was sent, nothing has come back.
+    /// The informer was not started.
+    NotStarted,
+    /// A request was sent, no response has come.
     Connecting,
-    /// The content is arriving.
+    /// The initial list is arriving.
     Syncing {
-        /// Objects so far.
+        /// Objects received so far.
         received: usize,
     },
-    /// The content is there and a watch keeps it current.
+    /// The cache is synced and a watch keeps it current.
     Live {
-        /// Where the watch started.
+        /// The version at which the watch started.
         resource_version: ResourceVersion,
     },
-    /// Something failed and is tried again.
+    /// Something failed and will be retried.
     Retrying {
-        /// What failed.
+        /// The failure.
         cause: Cause,
-        /// Which failure in a row.
+        /// The number of failures in a row.
         attempt: u32,
-        /// How long after the failure it is tried again.
+        /// The wait between the failure and the retry.
         wait: Duration,
     },
-    /// The server does not let us (401, 403), does not know the resource (404), or will not list it as it was asked to
-    /// (400, 405, 406, 415, 422), as with a field selector that the resource does not have. Asked again at a slow pace.
+    /// The server denies access (401, 403), does not have the resource (404), or refuses the list as requested (400,
+    /// 405, 406, 415, 422), for example because of a field selector that the resource does not support. Retried at a
+    /// slow pace.
     Denied {
-        /// The server's answer.
+        /// The server's response.
         status: ApiStatus,
     },
+    /// A transform or an index function does not return, and nothing more fits in before it does. The informer has dropped
+    /// its response, and resumes when the function has returned.
+    Stalled,
     /// Stopped for good.
     Stopped,
 }
 
-/// Why something that ran came to an end, or did not begin: every disconnect has one.
+/// Why a request or stream ended, or did not begin: every disconnect has a cause.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cause {
-    /// The server could not be reached, or did not answer.
+    /// The server could not be reached, or did not respond.
     Unreachable(String),
-    /// The server answered with an error.
+    /// The server responded with an error.
     Refused(ApiStatus),
     /// A watch brought an error event.
     ErrorEvent(ApiStatus),
     /// The response broke off.
     Broken(String),
-    /// The response could not be understood.
+    /// The response is undecodable.
     Undecodable(String),
-    /// A watch ended almost at once without having brought anything, as through a proxy that does not let watches be.
+    /// A watch ended almost at once without an event, as through a proxy that does not support watches.
     ShortWatch,
-    /// The server ended the watch, as it does each few minutes. Not a failure.
+    /// The server ended the watch, as it does every few minutes. Not a failure.
     Ended,
     /// Nothing came for longer than the limit.
     Silent(Duration),
-    /// A streaming list did not come to its end.
+    /// A streaming list did not complete its initial events.
     NoInitialEventsEnd,
-    /// The asked resourceVersion is not kept any more, or not there yet.
+    /// The informer dropped the response, because a transform or an index function did not return.
+    Stalled,
+    /// The objects may have changed without a write, so they are listed. Not a failure.
+    SchemaChanged,
+    /// The server no longer has the requested resourceVersion, or has not reached it yet.
     VersionUnavailable(ApiStatus),
-    /// A list answered with an older state than one already seen, so it was not applied.
+    /// A list was older than a state already seen, so it was not applied.
     WentBack {
         /// The newest version seen.
         seen: ResourceVersion,
-        /// The list's.
+        /// The version of the list.
         listed: ResourceVersion,
     },
 }
 
-/// Something worth telling that is not a change of the cache.
+/// A noteworthy event that is no change of the cache.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum Report {
-    /// A request or stream came to an end.
+    /// A request or stream ended.
     Disconnected(Cause),
-    /// The server itself is at an older state than one it has shown: a restored backup. The cache follows it.
+    /// The server went back to an older state than one it has shown: a restored backup. The cache follows it.
     ServerRestored {
         /// The newest version seen before.
         seen: ResourceVersion,
-        /// The server's now.
+        /// The server's version now.
         now: ResourceVersion,
     },
-    /// An object could not be read and was left out; the rest goes on. The next good version clears it.
+    /// An object is undecodable and was left out; the rest goes on. The next good version ends the quarantine.
     Quarantined {
-        /// The object, where as much could be read.
+        /// The object, if its key decodes.
         key: Option<ObjectKey>,
-        /// What is wrong with it, without any of its content.
+        /// The reason, without any of its content.
+        reason: String,
+    },
+    /// The content of an object differs at each list without a write, for example because a server renders a time or a
+    /// random order. The first difference was an update; the cache follows again when two lists agree, or when the
+    /// version changes.
+    Unsteady {
+        /// The object.
+        key: ObjectKey,
+    },
+    /// An object of the cache does not decode as the type of a view. That view leaves it out; the cache keeps it. Reported
+    /// once per version and type.
+    Undecodable {
+        /// The object.
+        key: ObjectKey,
+        /// Its version that does not decode.
+        resource_version: ResourceVersion,
+        /// The decode error, without any of the object's content.
         reason: String,
     },
 }
 
 impl Cause {
     /// Every [`Cause::name`].
-    pub const NAMES: [&'static str; 11] = [
+    pub const NAMES: [&'static str; 13] = [
         "unreachable",
         "refused",
         "error_event",
@@ -105,11 +134,13 @@ impl Cause {
         "ended",
         "silent",
         "no_initial_events_end",
+        "stalled",
+        "schema_changed",
         "version_unavailable",
         "went_back",
     ];
 
-    /// The cause without what is special about it: a label for metrics, one of few.
+    /// The name of the cause without details: a label for metrics, one of few.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Unreachable(_) => "unreachable",
@@ -121,6 +152,8 @@ impl Cause {
             Self::Ended => "ended",
             Self::Silent(_) => "silent",
             Self::NoInitialEventsEnd => "no_initial_events_end",
+            Self::Stalled => "stalled",
+            Self::SchemaChanged => "schema_changed",
             Self::VersionUnavailable(_) => "version_unavailable",
             Self::WentBack { .. } => "went_back",
         }
@@ -134,11 +167,15 @@ impl fmt::Display for Cause {
             Self::Refused(status) => write!(f, "the server refused: {status}"),
             Self::ErrorEvent(status) => write!(f, "the watch ended with an error: {status}"),
             Self::Broken(reason) => write!(f, "the response broke off: {reason}"),
-            Self::Undecodable(reason) => write!(f, "the response cannot be understood: {reason}"),
+            Self::Undecodable(reason) => write!(f, "the response is undecodable: {reason}"),
             Self::ShortWatch => write!(f, "the watch ended almost at once, without an event"),
             Self::Ended => write!(f, "the server ended the watch"),
             Self::Silent(limit) => write!(f, "nothing came for {} s", limit.as_secs()),
-            Self::NoInitialEventsEnd => write!(f, "the streaming list did not come to its end"),
+            Self::NoInitialEventsEnd => write!(f, "the streaming list did not complete its initial events"),
+            Self::Stalled => write!(f, "a transform or an index function did not return"),
+            Self::SchemaChanged => {
+                write!(f, "a schema has changed, and objects may look different without a write")
+            }
             Self::VersionUnavailable(status) => write!(f, "the resourceVersion is not available: {status}"),
             Self::WentBack { seen, listed } => {
                 write!(
@@ -153,6 +190,7 @@ impl fmt::Display for Cause {
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::NotStarted => write!(f, "not started"),
             Self::Connecting => write!(f, "connecting"),
             Self::Syncing { received } => write!(f, "syncing, {received} objects received"),
             Self::Live { resource_version } if resource_version.is_unset() => write!(f, "live"),
@@ -161,6 +199,7 @@ impl fmt::Display for Status {
                 write!(f, "retrying in {:.1} s (failure {attempt}): {cause}", wait.as_secs_f64())
             }
             Self::Denied { status } => write!(f, "denied: {status}"),
+            Self::Stalled => write!(f, "stalled: a transform or an index function does not return"),
             Self::Stopped => write!(f, "stopped"),
         }
     }

@@ -1,4 +1,6 @@
-//! The content by a streaming list (KEP-3157): a watch that begins with the whole state and says where that ends.
+//! Streaming lists (KEP-3157): a watch that begins with the whole state and marks where that ends.
+
+use std::time::Duration;
 
 use super::watching::Watching;
 use super::{
@@ -8,25 +10,36 @@ use super::{
 use crate::Time;
 use crate::wire::{ApiStatus, Bookmark};
 
-/// A streaming list before its end.
+/// A streaming list before the end of its initial events.
 #[derive(Debug)]
 pub(super) struct Streaming {
-    /// Whether the most recent state was asked for, rather than one not older than a version.
+    /// Whether the most recent state was requested, rather than one not older than a version.
     consistent: bool,
     accepted_at: Option<Time>,
     received: usize,
     pub(super) trust_versions: bool,
-    /// Until when something has to come.
-    pub(super) deadline: Time,
+    /// Until when the end has to come.
+    end_by: Time,
+    /// When progress is due.
+    next_by: Time,
 }
 
-/// After so many streams in a row that ended before their end, a LIST is tried.
+/// Initial events follow one upon the other: a stream that pauses for longer has sent its last.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// After this many broken streams in a row, a LIST is tried.
 const ATTEMPTS: u32 = 3;
+
+impl Streaming {
+    pub(super) fn deadline(&self) -> Time {
+        self.end_by.min(self.next_by)
+    }
+}
 
 impl Reflector {
     pub(super) fn stream(&mut self, now: Time) {
         let resource_version = self.known.version_to_list();
         let trust_versions = !self.known.distrust_versions;
+        self.known.relist_at = None;
         let consistent = resource_version.is_unset();
         let timeout_seconds = self.watch_timeout();
         self.store(StoreOperation::BeginReplace { trust_versions });
@@ -38,14 +51,14 @@ impl Reflector {
             accepted_at: None,
             received: 0,
             trust_versions,
-            deadline: now + self.known.config.initial_events_timeout,
+            end_by: now + self.known.config.initial_events_timeout,
+            next_by: now + LONGEST_PAUSE,
         });
     }
 
     pub(super) fn streaming(&mut self, now: Time, input: Input) {
-        let deadline = now + self.known.config.initial_events_timeout;
         let State::Streaming(streaming) = &mut self.state else { return };
-        streaming.deadline = deadline;
+        streaming.next_by = now + LONGEST_PAUSE;
         match input {
             Input::Accepted => {
                 streaming.accepted_at = Some(now);
@@ -59,6 +72,7 @@ impl Reflector {
             Input::Event(EventKind::Deleted, object) => {
                 self.store(StoreOperation::Unstage(object));
             }
+            Input::Gone(_, key, version) => self.store(StoreOperation::UnstageKey(key, version)),
             Input::Unchanged(key) => {
                 streaming.received += 1;
                 self.store(StoreOperation::Keep(key));
@@ -84,7 +98,7 @@ impl Reflector {
     }
 
     /// A server that knows no streaming lists may have answered with a plain watch, which never says where the
-    /// initial state ends.
+    /// initial state ends, though its events go on and on.
     pub(super) fn streaming_timed_out(&mut self, now: Time) {
         self.output(Output::Cancel);
         self.remember_refusal(now);
@@ -110,7 +124,7 @@ impl Reflector {
         self.commit(listed.clone(), trust_versions);
         self.output(Output::Status(Status::Live { resource_version: listed }));
         let deadline = now + self.known.config.silence_limit;
-        // The bookmark counts: a stream that brought it was no short one.
+        // The bookmark counts: a stream that brought it was not short.
         self.state = State::Watching(Watching::already_accepted(accepted_at, events + 1, deadline));
     }
 
@@ -128,14 +142,14 @@ impl Reflector {
             self.store(StoreOperation::Discard);
             return self.refused(now, status, Next::Sync);
         }
-        // A server in trouble may be one that can, once it is well.
+        // A server in trouble may support it once it is well.
         if status.code < 500 {
             self.remember_refusal(now);
         }
         self.fall_back(now, Cause::Refused(status));
     }
 
-    /// The stream broke before its end: once more from the beginning, paced, and after a few times by LIST.
+    /// The stream broke before its end: start over, paced, and after a few times use a LIST.
     fn stream_ended(&mut self, now: Time, cause: Cause) {
         self.known.streaming_attempts += 1;
         if self.known.streaming_attempts >= ATTEMPTS {

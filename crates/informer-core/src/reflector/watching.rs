@@ -1,4 +1,4 @@
-//! The changes by WATCH: where it resumes, and what each way to end means.
+//! WATCH: where it resumes, and what each way to end means.
 
 use std::time::Duration;
 
@@ -6,30 +6,31 @@ use super::{
     Cause, EventKind, Input, Next, Output, Reflector, ReflectorConfig, Report, Request, State, Status,
     StoreOperation, WatchRequest,
 };
-use crate::Time;
 use crate::wire::{ApiStatus, Bookmark};
+use crate::{ResourceVersion, Time};
 
-/// A watch under way.
+/// A running watch.
 #[derive(Debug)]
 pub(super) struct Watching {
     accepted_at: Option<Time>,
     /// Events and bookmarks so far.
     events: usize,
-    /// The watch began at no version (a server whose lists have none): its first events tell what is there already,
+    /// The watch began without a version (a server whose lists have none): its first events are the existing objects,
     /// in no order of versions (W9).
     initial_state: bool,
-    /// Until when something has to come.
+    /// When progress is due.
     deadline: Time,
 }
 
-/// A watch that ends sooner than this without having brought anything was not served (client-go: `VeryShortWatchError`).
+/// A watch that ends sooner than this without an event was not served (client-go: `VeryShortWatchError`).
 const SHORT_WATCH: Duration = Duration::from_secs(1);
-/// A server says at once that it has no history from where a watch begins, if often behind its acceptance. One that has
-/// said nothing for this long goes on from there.
+/// A server without the history for a watch says so at once, though often after it has accepted the watch. After this
+/// long without an error, the watch counts as resumed.
 const CONFIRMED_AFTER: Duration = Duration::from_millis(250);
-/// After so many short watches in a row the content is listed, so that it stays current though watches do not work.
+/// After this many short watches in a row the reflector lists, so that the cache stays current though watches do not
+/// work.
 const SHORT_WATCHES: u32 = 3;
-/// A watch that expires again so soon after the last time is retried with a wait.
+/// A watch that expires again this soon after the last time is retried with a wait.
 const EXPIRES_OFTEN: Duration = Duration::from_secs(120);
 
 impl Watching {
@@ -37,7 +38,7 @@ impl Watching {
         Self { accepted_at: Some(accepted_at), events, initial_state: false, deadline }
     }
 
-    /// Until when something has to come, or, where the content is not `confirmed` yet, not to come.
+    /// When progress is due; before the load is `confirmed`, when the absence of an error confirms it.
     pub(super) fn deadline(&self, confirmed: bool) -> Time {
         match self.accepted_at {
             Some(accepted_at) if !confirmed => self.deadline.min(accepted_at + CONFIRMED_AFTER),
@@ -45,12 +46,16 @@ impl Watching {
         }
     }
 
+    pub(super) fn is_accepted(&self) -> bool {
+        self.accepted_at.is_some()
+    }
+
     fn is_short(&self, now: Time) -> bool {
         self.accepted_at.is_none_or(|accepted_at| now.since(accepted_at) < SHORT_WATCH)
     }
 }
 
-/// Whether a refusal says nothing about what was asked for.
+/// Whether a refusal is temporary, whatever was requested.
 pub(super) fn is_passing(status: &ApiStatus) -> bool {
     status.is_too_many_requests() || status.is_unauthorized() || status.code >= 500
 }
@@ -77,7 +82,11 @@ impl Reflector {
     pub(super) fn watching(&mut self, now: Time, input: Input) {
         let goes_on = matches!(
             input,
-            Input::Event(..) | Input::Unchanged(_) | Input::Bookmark(_) | Input::Unreadable { .. }
+            Input::Event(..)
+                | Input::Gone(..)
+                | Input::Unchanged(_)
+                | Input::Bookmark(_)
+                | Input::Unreadable { .. }
         );
         if goes_on && !self.known.synced {
             self.confirm();
@@ -93,17 +102,17 @@ impl Reflector {
                 }
             }
             Input::Event(kind, object) => {
-                watching.events += 1;
-                watching.initial_state &= kind == EventKind::Added;
-                if !watching.initial_state {
-                    self.known.advance(object.resource_version());
-                }
+                self.follow(kind, object.resource_version());
                 self.store(match kind {
                     EventKind::Added | EventKind::Modified => StoreOperation::Upsert(object),
                     EventKind::Deleted => StoreOperation::Delete(object),
                 });
             }
-            // An event that repeats what the cache has is an event all the same.
+            Input::Gone(kind, key, version) => {
+                self.follow(kind, &version);
+                self.store(StoreOperation::DeleteKey(key, version));
+            }
+            // An event that repeats what the cache has is still an event.
             Input::Unchanged(_) => watching.events += 1,
             Input::Bookmark(bookmark) => self.bookmark(bookmark),
             Input::Unreadable { key, reason } => {
@@ -115,9 +124,19 @@ impl Reflector {
             Input::Unreachable(reason) => self.retry(now, Cause::Unreachable(reason), None, Next::Watch),
             Input::End => self.watch_ended(now, Cause::Ended),
             Input::Broken(reason) => self.watch_ended(now, Cause::Broken(reason)),
-            // Nothing says how much of the stream was lost.
+            // Only a list can find out what was lost (W17). It waits, because each event may be as bad.
             Input::Undecodable(reason) => self.retry(now, Cause::Undecodable(reason), None, Next::Sync),
             _ => {}
+        }
+    }
+
+    /// Counts an event, and comes as far as it has.
+    fn follow(&mut self, kind: EventKind, version: &ResourceVersion) {
+        let State::Watching(watching) = &mut self.state else { return };
+        watching.events += 1;
+        watching.initial_state &= kind == EventKind::Added;
+        if !watching.initial_state {
+            self.known.advance(version);
         }
     }
 
@@ -126,14 +145,14 @@ impl Reflector {
         self.output(Output::Status(Status::Live { resource_version }));
     }
 
-    /// The server goes on from the content that the cache began with.
+    /// The server has confirmed the loaded objects.
     fn confirm(&mut self) {
         self.known.synced = true;
         self.store(StoreOperation::Confirm);
         self.live();
     }
 
-    /// No event and no bookmark: either the connection is dead, or the server stands at an older state than the watch.
+    /// No event and no bookmark: either the connection is dead, or the server is at an older state than the watch.
     pub(super) fn watching_timed_out(&mut self, now: Time) {
         let State::Watching(watching) = &self.state else { return };
         let answered = watching.accepted_at.is_some();
@@ -183,7 +202,7 @@ impl Reflector {
         self.retry(now, Cause::ErrorEvent(status), asked, next);
     }
 
-    /// Whether an internal error is still within the time for which the watch alone is retried (W7).
+    /// Whether an internal error is still within the time in which only the watch is retried (W7).
     fn retries_internal_error(&mut self, now: Time, status: &ApiStatus) -> bool {
         let limit = self.known.config.internal_error_retry;
         if !status.is_internal_error() || limit.is_zero() {
@@ -201,7 +220,7 @@ impl Reflector {
     fn watch_expired(&mut self, now: Time, status: ApiStatus) {
         let version = self.known.last_version.clone();
         let before = self.known.expired.replace((now, version.clone()));
-        // A list has given that version once more: what it came from does not get any further.
+        // A list returned that version again: its source does not advance.
         self.known.version_unavailable |= before.as_ref().is_some_and(|(_, expired)| *expired == version);
         if before.is_some_and(|(at, _)| now.since(at) < EXPIRES_OFTEN) {
             let asked = status.retry_after;
@@ -213,7 +232,7 @@ impl Reflector {
 
     fn watch_ended(&mut self, now: Time, cause: Cause) {
         let State::Watching(watching) = &self.state else { return };
-        // One event may come in time by chance; one each time does not.
+        // One event may arrive by chance; one each time does not.
         let served = watching.events > usize::from(self.known.short_watches > 0);
         if watching.is_short(now) && watching.events <= 1 {
             self.known.short_watches += 1;
@@ -222,7 +241,7 @@ impl Reflector {
                 if next == Next::Sync {
                     self.known.short_watches = 0;
                 }
-                // One that broke says why; of one that ended there is nothing else to say.
+                // A broken watch has its cause; one that ended has no other.
                 let cause = if cause == Cause::Ended { Cause::ShortWatch } else { cause };
                 return self.retry(now, cause, None, next);
             }

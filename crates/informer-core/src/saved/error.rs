@@ -1,10 +1,10 @@
-//! Why a cache was not saved, or not loaded.
+//! Errors of saving and loading.
 
 use std::io;
 
 use crate::DecodeError;
 
-/// A cache that was not written as a whole.
+/// A cache that was not written completely.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct SaveError(#[from] SaveErrorKind);
@@ -37,7 +37,7 @@ impl From<DecodeError> for SaveError {
     }
 }
 
-/// Bytes that are not the saved cache that was asked for. Never holds any content of an object.
+/// Bytes that are not the requested saved cache. Never holds any content of an object.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct LoadError(#[from] LoadErrorKind);
@@ -48,33 +48,33 @@ enum LoadErrorKind {
     Io(#[source] io::Error),
     #[error("this is no saved cache")]
     Foreign,
-    #[error("the saved cache is of format {0}, which this program does not know")]
+    #[error("the saved cache has format {0}, which this program does not support")]
     Format(u32),
     #[error("the saved cache is damaged: {0}")]
     Damaged(&'static str),
     #[error("the saved cache is of another {what}: `{saved}`, not `{wanted}`")]
     OfAnother { what: &'static str, saved: String, wanted: String },
-    #[error("the saved cache has objects as `{0}`, which this program does not know")]
+    #[error("the saved cache has objects as `{0}`, which this program does not support")]
     Encoding(String),
 }
 
 impl LoadError {
-    /// Whether reading failed: what there is may be good.
+    /// Whether reading failed: the file itself may be good.
     pub fn is_io(&self) -> bool {
         matches!(self.0, LoadErrorKind::Io(_))
     }
 
-    /// Whether there is no file.
+    /// Whether the file does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(&self.0, LoadErrorKind::Io(error) if error.kind() == io::ErrorKind::NotFound)
     }
 
-    /// Whether it was a saved cache once, and has been cut short or changed since.
+    /// Whether it was a saved cache, and has been truncated or changed since.
     pub fn is_damaged(&self) -> bool {
         matches!(self.0, LoadErrorKind::Damaged(_))
     }
 
-    /// Whether it is no saved cache, or one of a format or an encoding that this program does not know.
+    /// Whether it is no saved cache, or one of an unsupported format or encoding.
     pub fn is_foreign(&self) -> bool {
         matches!(self.0, LoadErrorKind::Foreign | LoadErrorKind::Format(_) | LoadErrorKind::Encoding(_))
     }
@@ -84,7 +84,7 @@ impl LoadError {
         matches!(self.0, LoadErrorKind::OfAnother { .. })
     }
 
-    /// A file that could not even be opened.
+    /// A file that could not be opened.
     pub fn io(error: io::Error) -> Self {
         LoadErrorKind::Io(error).into()
     }

@@ -10,6 +10,7 @@ use zstd::stream::read::Decoder;
 use super::output::{ALL, END, NAMESPACE, OBJECT};
 use super::{FORMAT, LONGEST_TEXT, LoadError, MAGIC, WINDOW_LOG};
 use crate::labels::RecentLabels;
+use crate::object::Content;
 use crate::store::SourcePoint;
 use crate::wire::scan_protobuf;
 use crate::{Object, ObjectKey, ResourceVersion, Scope, Storage};
@@ -33,22 +34,26 @@ impl<R: BufRead> Input<R> {
             return Err(LoadError::format(format));
         }
         let mut frame = Decoder::with_buffer(input).map_err(LoadError::io)?.single_frame();
-        // What asks for more memory than this was not written here.
+        // A frame that needs more memory than this was not written here.
         frame.window_log_max(WINDOW_LOG).map_err(LoadError::io)?;
         Ok(Self { frame })
     }
 
     pub(super) fn count(&mut self) -> Result<usize, LoadError> {
+        usize::try_from(self.number()?).map_err(|_| LoadError::damaged("a number is too large"))
+    }
+
+    pub(super) fn number(&mut self) -> Result<u64, LoadError> {
         let mut bytes = [0; 8];
         self.exactly(&mut bytes)?;
-        usize::try_from(u64::from_le_bytes(bytes)).map_err(|_| LoadError::damaged("a number is too large"))
+        Ok(u64::from_le_bytes(bytes))
     }
 
     pub(super) fn text(&mut self) -> Result<String, LoadError> {
         String::from_utf8(self.bytes(LONGEST_TEXT)?).map_err(|_| LoadError::damaged("a text is none"))
     }
 
-    /// Grows as bytes come: what the length says may not be true.
+    /// Grows as bytes arrive: the length may be wrong.
     fn bytes(&mut self, longest: usize) -> Result<Vec<u8>, LoadError> {
         let mut length = [0; 4];
         self.exactly(&mut length)?;
@@ -87,8 +92,9 @@ impl<R: BufRead> Input<R> {
             _ => return Err(LoadError::damaged("there is something between its objects")),
         }
         let encoding = self.text()?;
+        let content = Content::from_saved(self.number()?);
         let bytes = self.bytes(longest)?;
-        object_of(&encoding, &bytes, storage).map(Some)
+        Ok(Some(object_of(&encoding, &bytes, storage)?.with_content(content)))
     }
 
     fn byte(&mut self) -> Result<u8, LoadError> {
@@ -101,7 +107,7 @@ impl<R: BufRead> Input<R> {
         self.frame.read_exact(bytes).map_err(|error| self.failure(error))
     }
 
-    /// Whether it was the reading that failed, or what was read.
+    /// Distinguishes a failed read from invalid bytes.
     fn failure(&self, error: io::Error) -> LoadError {
         match (self.frame.get_ref().failed, error.kind()) {
             (true, _) => LoadError::io(error),
@@ -110,14 +116,14 @@ impl<R: BufRead> Input<R> {
         }
     }
 
-    /// Checks that this was all, and as it was written.
+    /// Checks that the file ends here, and is unchanged.
     pub(super) fn end(mut self) -> Result<(), LoadError> {
         self.exhaust()?;
         let mut input = self.frame.finish();
         input.check()
     }
 
-    /// What is wrong with a file in which `error` was found: it may be of another, or new, only because of damage.
+    /// The real reason for `error`: a foreign or newer file may be a damaged one.
     pub(super) fn explain(mut self, error: LoadError) -> LoadError {
         if error.is_io() || error.is_damaged() {
             return error;
@@ -129,7 +135,7 @@ impl<R: BufRead> Input<R> {
         }
     }
 
-    /// Reads the end of the frame, behind which there has to be none of it.
+    /// Reads to the end of the frame, which must be the end of the file.
     fn exhaust(&mut self) -> Result<(), LoadError> {
         match self.frame.read(&mut [0]) {
             Ok(0) => Ok(()),
@@ -159,7 +165,7 @@ fn object_of(encoding: &str, bytes: &[u8], storage: &dyn Storage) -> Result<Obje
         }
         _ => return Err(LoadError::encoding(encoding.to_owned())),
     };
-    object.ok_or_else(|| LoadError::damaged("an object in it cannot be read"))
+    object.ok_or_else(|| LoadError::damaged("an object in it is undecodable"))
 }
 
 /// The objects so far.
@@ -200,11 +206,11 @@ struct Summed<R> {
 }
 
 impl<R: BufRead> Summed<R> {
-    /// Compares the sum with what follows, which has to be the last.
+    /// Compares the checksum with the bytes that follow, which must be the last.
     fn check(&mut self) -> Result<(), LoadError> {
         let sum = self.sum.clone().finalize();
         let mut rest = Vec::new();
-        // One more than there has to be.
+        // One more than there should be.
         (&mut self.input).take(5).read_to_end(&mut rest).map_err(LoadError::io)?;
         match <[u8; 4]>::try_from(rest.as_slice()) {
             Ok(written) if u32::from_le_bytes(written) == sum => Ok(()),
@@ -213,7 +219,7 @@ impl<R: BufRead> Summed<R> {
         }
     }
 
-    /// The same without understanding what comes before: everything but the last four bytes is summed up.
+    /// The same without decoding what precedes: sums up everything but the last four bytes.
     fn pass_over(&mut self) -> Result<(), LoadError> {
         let mut last = Vec::with_capacity(4);
         loop {

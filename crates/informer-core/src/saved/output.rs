@@ -33,7 +33,11 @@ impl<W: Write> Output<W> {
     }
 
     pub(super) fn count(&mut self, count: usize) -> io::Result<()> {
-        self.frame.write_all(&(count as u64).to_le_bytes())
+        self.number(count as u64)
+    }
+
+    pub(super) fn number(&mut self, number: u64) -> io::Result<()> {
+        self.frame.write_all(&number.to_le_bytes())
     }
 
     pub(super) fn text(&mut self, text: &str) -> Result<(), SaveError> {
@@ -64,6 +68,7 @@ impl<W: Write> Output<W> {
     pub(super) fn object(&mut self, object: &Object) -> Result<(), SaveError> {
         self.frame.write_all(&[OBJECT])?;
         self.text(&encoding_name(object.encoding()))?;
+        self.number(object.content().to_saved())?;
         self.bytes(&object.bytes()?)
     }
 

@@ -16,7 +16,31 @@ impl FromStr for Selector {
 
     /// Reads what `kubectl -l` takes; the empty text selects everything.
     fn from_str(text: &str) -> Result<Self, InvalidSelector> {
-        Parser { text, tokens: tokens(text), next: 0 }.selector()
+        Parser { text, tokens: tokens(text), next: 0 }.selector().map_err(|error| error.within(text))
+    }
+}
+
+impl TryFrom<&str> for Selector {
+    type Error = InvalidSelector;
+
+    fn try_from(text: &str) -> Result<Self, InvalidSelector> {
+        text.parse()
+    }
+}
+
+impl TryFrom<&String> for Selector {
+    type Error = InvalidSelector;
+
+    fn try_from(text: &String) -> Result<Self, InvalidSelector> {
+        text.parse()
+    }
+}
+
+impl TryFrom<String> for Selector {
+    type Error = InvalidSelector;
+
+    fn try_from(text: String) -> Result<Self, InvalidSelector> {
+        text.parse()
     }
 }
 
@@ -156,7 +180,7 @@ impl<'a> Parser<'a> {
         values: &[&str],
     ) -> Result<Requirement, InvalidSelector> {
         Requirement::new(key, operator, values.iter().copied())
-            .map_err(|error| InvalidSelector { position: self.position(start), ..error })
+            .map_err(|error| error.at(self.position(start)))
     }
 
     fn peek(&self) -> Token<'a> {
@@ -181,7 +205,7 @@ impl<'a> Parser<'a> {
             Kind::End => "the end".to_owned(),
         };
         let reason = format!("found {found} where {expected} was expected");
-        InvalidSelector { position: self.position(token.at), reason, remedy: SYNTAX }
+        InvalidSelector::labels(self.position(token.at), reason, SYNTAX)
     }
 
     /// In characters.
@@ -220,6 +244,7 @@ mod tests {
             ("x in (a)", "x=a"),
             ("x notin (a,a)", "x!=a"),
             ("z,b notin (c),a", "a,b!=c,z"),
+            ("x!=b,x=a,x!=b", "x=a,x!=b"),
             ("in in (in,notin)", "in in (in,notin)"),
             ("notin", "notin"),
             ("example.com/app=shop", "example.com/app=shop"),
@@ -250,7 +275,10 @@ mod tests {
             ("a!", "at character 1: found `!`"),
         ] {
             let error = text.parse::<Selector>().unwrap_err().to_string();
-            assert!(error.starts_with(&format!("invalid label selector {message}")), "{text}: {error}");
+            assert!(
+                error.starts_with(&format!("invalid label selector `{text}` {message}")),
+                "{text}: {error}"
+            );
         }
     }
 

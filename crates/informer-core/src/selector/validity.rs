@@ -1,4 +1,4 @@
-//! What labels may look like, as the Kubernetes API checks it.
+//! Valid labels, as the Kubernetes API defines them.
 
 use super::{Operator, Requirement};
 

@@ -1,4 +1,4 @@
-//! An index that is added late: built beside the running store.
+//! Late indexes: built beside the running store.
 //!
 //! Whoever adds the index does the work, on their own thread and from a snapshot; then they follow what changed
 //! meanwhile, which snapshots tell cheaply, and put the index in when nothing changed any more. A writer that is too
@@ -48,6 +48,10 @@ pub(super) struct Inbox {
 }
 
 impl Inbox {
+    pub(super) fn is_waited_for(&self) -> bool {
+        self.is_waited_for.load(Ordering::Relaxed)
+    }
+
     /// No user code runs under this lock, so a poisoned one holds nothing half-done.
     fn builds(&self) -> MutexGuard<'_, Vec<Build>> {
         self.builds.lock().unwrap_or_else(PoisonError::into_inner)
@@ -106,7 +110,7 @@ impl Shared {
     /// The writer puts in what waits for it. Costs next to nothing when nothing does.
     #[inline]
     pub(super) fn install_waiting(&self) {
-        if self.inbox.is_waited_for.load(Ordering::Relaxed) {
+        if self.inbox.is_waited_for() {
             self.install_all_waiting();
         }
     }

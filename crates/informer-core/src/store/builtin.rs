@@ -1,4 +1,4 @@
-//! The indexes that every store has: by namespace always, by labels once selectors are used.
+//! The indexes of every store: by namespace always, by labels once selectors are used.
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use super::posting::Posting;
 use super::report::IndexFault;
 use crate::Object;
 
-/// Parts a label's key from its value; no label can contain it ([`crate::Labels`]).
+/// Separates a label's key from its value; no label can contain it ([`crate::Labels`]).
 const KEY_END: char = '\u{1f}';
 
-/// Files objects under their namespace; cluster-scoped ones nowhere.
+/// Files objects under their namespace; cluster-wide ones nowhere.
 pub(super) struct ByNamespace(pub(super) DefaultHashBuilder);
 
 impl Indexer for ByNamespace {
@@ -71,7 +71,7 @@ impl Indexer for ByLabel {
     }
 }
 
-/// The objects with this label: of this value, or of any.
+/// The objects with this label: with this value, or with any.
 pub(super) fn posting_of_label<'a>(
     values: &'a Values,
     hasher: &DefaultHashBuilder,

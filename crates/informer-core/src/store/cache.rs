@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 
 use super::build::{Build, Inbox};
 use super::builtin::ByLabel;
@@ -11,14 +11,14 @@ use super::published::{Draft, Published};
 use super::report::{IndexReport, Reports};
 use super::snapshot::Snapshot;
 use super::state::{BY_LABEL, State};
+use crate::object::{Comparison, ContentHash};
 use crate::sync::{AtomicU8, Mutex, MutexGuard, Ordering, Reading};
-use crate::{Object, ObjectKey, ResourceVersion};
+use crate::{ContentKey, Object, ObjectKey, ResourceVersion};
 
 /// The objects of a [`Store`](super::Store), for any number of readers. A clone reads the same store.
 ///
-/// No reader waits: not for another one's loop, nor for an event or a (re-)list being applied, nor for a writer that
-/// the system stopped in the middle of that. Each method is one step. What has to hold together over several steps
-/// reads a [`Snapshot`].
+/// No reader waits: not for another reader's loop, nor for an event or list being applied, nor for a preempted writer.
+/// Each method sees one state. Use a [`Snapshot`] for several reads of the same state.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -52,12 +52,13 @@ pub(super) struct Shared {
     label_queries: AtomicU8,
     pub(super) inbox: Inbox,
     pub(super) reports: Reports,
+    content_key: OnceLock<ContentKey>,
 }
 
 /// A named index while it is being built, and its parts afterwards.
 pub(super) type Name = Option<Box<dyn Any + Send + Sync>>;
 
-/// Label queries were answered by scanning; the index is being built, or is there.
+/// Label queries were answered by scanning; the index is being built, or exists.
 const SCANNED_ONCE: u8 = 1;
 const INDEXED: u8 = 2;
 
@@ -69,6 +70,7 @@ impl Shared {
             label_queries: AtomicU8::new(0),
             inbox: Inbox::default(),
             reports: Reports::default(),
+            content_key: OnceLock::new(),
         }
     }
 
@@ -83,11 +85,16 @@ impl Shared {
         self.state.draft()
     }
 
+    pub(super) fn use_content_key(&self, key: ContentKey) {
+        // Where hashes were made with another one already, those that were saved differ, which costs a look at each.
+        let _ = self.content_key.set(key);
+    }
+
     pub(super) fn names(&self) -> MutexGuard<'_, HashMap<Arc<str>, Name>> {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Builds the index by labels unless somebody did, or is at it.
+    /// Builds the label index unless it exists or is being built.
     pub(super) fn index_labels(&self) {
         if self.label_queries.swap(INDEXED, Ordering::AcqRel) == INDEXED {
             return;
@@ -97,7 +104,7 @@ impl Shared {
         self.build(Build::new(core, Some(BY_LABEL), base, &self.reports));
     }
 
-    /// Told of each query that the index by labels would have answered. One is a single question; two are a habit.
+    /// Called for each query that the label index would have answered. One is a single question; two are a habit.
     pub(super) fn note_label_query(&self) {
         let first = self.label_queries.compare_exchange(0, SCANNED_ONCE, Ordering::AcqRel, Ordering::Acquire);
         if first.is_err() {
@@ -117,18 +124,36 @@ impl Cache {
         self.with(key, Arc::clone)
     }
 
-    /// What `look` says of the object of a key; it is not called if there is none. Cheaper than [`Cache::get_str`], for
-    /// the object need not be held. O(1).
+    /// Calls `look` with the object of a key, if it exists. Cheaper than [`Cache::get_str`], because it takes no
+    /// reference. O(1).
     ///
-    /// Nobody waits for `look`, but what it looks at stays in memory, as the whole cache was: it is to be short.
+    /// `look` blocks nothing, but keeps the whole state in memory: it should be short.
     pub fn with<R>(&self, key: &str, look: impl FnOnce(&Arc<Object>) -> R) -> Option<R> {
         self.shared.read().locate(key).map(|(_, object)| look(object))
     }
 
-    /// Whether the object of a key is known to be of this version: if so, a listed item needs no decoding. O(1).
+    /// Whether the cache has the object of a key at this version: then a listed item needs no decoding. O(1).
     pub fn is_unchanged(&self, key: &str, version: &ResourceVersion) -> bool {
         !version.is_unset()
             && self.shared.read().locate(key).is_some_and(|(_, object)| object.resource_version() == version)
+    }
+
+    /// Whether the object of a key is of this version and came as bytes with this hash. O(1).
+    pub(crate) fn is_unchanged_content(
+        &self,
+        key: &str,
+        version: &ResourceVersion,
+        hash: ContentHash,
+    ) -> bool {
+        let is_same = |known: &Object| {
+            known.resource_version() == version && known.content().compare(hash) == Comparison::Same
+        };
+        !version.is_unset() && self.shared.read().locate(key).is_some_and(|(_, known)| is_same(known))
+    }
+
+    /// The key of the hashes of what its objects came as.
+    pub fn content_key(&self) -> ContentKey {
+        *self.shared.content_key.get_or_init(ContentKey::random)
     }
 
     /// The number of objects.
@@ -141,44 +166,44 @@ impl Cache {
         self.len() == 0
     }
 
-    /// Everything as it is now, for good. O(1), whatever the number of objects and indexes.
+    /// The current state, unchanging. O(1), whatever the number of objects and indexes.
     pub fn snapshot(&self) -> Snapshot {
         let state = self.shared.read().clone();
         Snapshot::new(state, &self.shared)
     }
 
-    /// The version that the cache reflects: the oldest of what its sources have reached; never goes back, but for a
-    /// restored backup, or when the sources that had come this far are removed. Unset until all sources that there were at
-    /// the start have a content, listed or loaded, and when none is left that has.
+    /// The version that the cache reflects: the oldest that its sources have reached. It never goes back, except after
+    /// a restored backup, or when the sources that had reached it are removed. Unset until every initial source has
+    /// objects, listed or loaded, and when no source with objects is left.
     ///
-    /// A source that is added later counts once it is synced and has come as far.
+    /// A source that is added later counts once it is synced and has reached that version.
     pub fn resource_version(&self) -> ResourceVersion {
         self.shared.read().resource_version.clone()
     }
 
-    /// Whether each source's first list is in.
+    /// Whether each source's initial list was committed.
     pub fn is_synced(&self) -> bool {
         self.shared.read().is_synced
     }
 
-    /// The bytes of memory that all of it takes: objects ([`Object::held_bytes`]), tables and indexes, within a fifth of
-    /// what the allocator gives (contract C10). Not counted are older versions that somebody holds, decoded values, and
+    /// The bytes of memory that everything takes: objects ([`Object::held_bytes`]), tables and indexes, within 20 % of
+    /// the allocator's figure (contract C10). Not counted are older versions that a consumer holds, decoded values, and
     /// what objects share in their storage ([`Storage::shared_bytes`](crate::Storage::shared_bytes)).
     ///
-    /// O(number of objects / 75 + number of index values); no lock is held meanwhile but for a moment per index.
+    /// O(number of objects / 75 + number of index values); takes only a short lock per index.
     pub fn held_bytes(&self) -> usize {
         let state = self.shared.read().clone();
         state.held_bytes + state.table_bytes()
     }
 
-    /// Builds the index by labels now: O(number of labels). Otherwise the second query with a label selector does.
+    /// Builds the label index now: O(number of labels). Otherwise the second query with a label selector does.
     ///
-    /// Costs about 150 bytes per object of ten labels. Until it is there selectors look at all objects' labels.
+    /// Costs about 150 bytes per object with ten labels. Without it selectors scan all objects' labels.
     pub fn index_labels(&self) {
         self.shared.index_labels();
     }
 
-    /// What index functions could not index since this was last called: the latest 1,024 of it.
+    /// The failures of index functions since the last call: the latest 1,024.
     pub fn take_reports(&self) -> Vec<IndexReport> {
         self.shared.reports.take()
     }

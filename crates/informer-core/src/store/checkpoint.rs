@@ -1,53 +1,48 @@
-//! The content of a store and how far its sources have come, both of one moment: what is saved, and loaded again.
+//! The objects of a store and the versions of its sources, both of one moment: for saving and loading.
 
 use std::sync::Arc;
 
 use super::snapshot::Snapshot;
 use super::sources::SourceId;
 use super::state::Scope;
-use super::{Steps, Store, Write};
-use crate::reflector::Resume;
-use crate::{Object, ResourceVersion, Source};
+use super::{Steps, Store};
+use crate::{ContentKey, Object, ResourceVersion, Source};
 
-/// Everything in a store at one moment, and from where each of its sources would go on.
+/// A store at one moment, and where each of its sources would resume.
 #[derive(Debug, Clone)]
 pub struct Checkpoint {
-    /// The content.
+    /// The objects.
     pub snapshot: Snapshot,
-    /// The sources that have a content.
+    /// The sources that have objects, listed or loaded.
     pub sources: Vec<SourcePoint>,
+    /// The key of its objects' hashes.
+    pub content_key: ContentKey,
 }
 
-/// How far one source has come.
+/// The state of one source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourcePoint {
     /// What it covers.
     pub scope: Scope,
-    /// The state of the server that is wholly in the content: a watch goes on from here.
+    /// The version up to which the objects are complete: a watch resumes from here.
     pub resource_version: ResourceVersion,
-    /// Whether some of its objects could not be read, so that the content has former versions of them, or none: a list
-    /// has to find out what they are by then.
+    /// Whether some of its objects were undecodable, so that the snapshot has former versions of them, or none: the
+    /// next process must list.
     pub has_unread: bool,
 }
 
 impl SourcePoint {
-    /// The source of a scope of which nothing was saved.
+    /// The source of a scope that was not saved.
     pub fn nothing(scope: Scope) -> Self {
         Self { scope, resource_version: ResourceVersion::UNSET, has_unread: false }
-    }
-
-    /// From where a reflector goes on; `None` if it has nothing to go on from.
-    pub fn resume(&self) -> Option<Resume> {
-        let version = Some(self.resource_version.clone()).filter(|version| !version.is_unset_or_zero())?;
-        Some(if self.has_unread { Resume::List(version) } else { Resume::Watch(version) })
     }
 }
 
 impl Store {
-    /// What would have to be saved now. O(1) in the number of objects.
+    /// What a save would write now. O(1) in the number of objects.
     ///
-    /// Sources that have no content yet are left out, and so are those whose server gives no versions. Whether a source has
-    /// something [unread](SourcePoint::has_unread) is known here only of what was loaded like that.
+    /// Sources without objects yet are left out, and so are those whose server has no versions.
+    /// [`has_unread`](SourcePoint::has_unread) is known here only for sources that were loaded with it.
     pub fn checkpoint(&self) -> Checkpoint {
         let feeds = self.sources.iter().filter(|feed| feed.has_content() && !feed.reached.is_unset_or_zero());
         let sources = feeds.map(|feed| SourcePoint {
@@ -55,14 +50,25 @@ impl Store {
             resource_version: feed.reached.clone(),
             has_unread: feed.has_unread(),
         });
-        Checkpoint { snapshot: self.cache().snapshot(), sources: sources.collect() }
+        let cache = self.cache();
+        Checkpoint {
+            snapshot: cache.snapshot(),
+            sources: sources.collect(),
+            content_key: cache.content_key(),
+        }
     }
 
-    /// Begins with what was saved: adds a source for each of `sources`, whose version is unset where it was not saved, and the objects that those with a version cover. In one step: readers see nothing,
-    /// or all of it. Keys that are there already stay as they are.
+    /// Goes on with the key of hashes that were saved. To be called before anything is read.
+    pub fn use_content_key(&mut self, key: ContentKey) {
+        self.shared.use_content_key(key);
+    }
+
+    /// Loads a saved state: adds a source for each of `sources`, whose version is unset if it was not saved, and the
+    /// objects that those with a version cover. In one step: readers see nothing, or all of it. Existing keys are not
+    /// changed.
     ///
-    /// A source with a version has its content from here on, but is not synced before a server has confirmed that it
-    /// goes on from there ([`Store::confirm`]), or a list is committed. Returns their ids in their order.
+    /// A source with a version has its objects from here on, but is not synced before a server has confirmed it
+    /// ([`Store::confirm`]), or a list is committed. Returns their ids in order.
     pub fn load(
         &mut self,
         sources: impl IntoIterator<Item = SourcePoint>,
@@ -85,13 +91,13 @@ impl Store {
             loaded.iter().any(|scope| scope.contains(object.key()))
                 && state.locate(object.key().as_str()).is_none()
         };
-        let new = objects.into_iter().filter(is_new);
-        let writes = new.map(|new| Write { known: None, new }).collect();
-        self.apply_all(state, Steps { gone: Vec::new(), writes }, Source::List);
+        let writes: Vec<_> = objects.into_iter().filter(is_new).collect();
+        let count = writes.len();
+        self.apply_all(state.clone(), Steps { gone: Vec::new(), writes, count }, Source::List);
         ids
     }
 
-    /// A server goes on from the state that a source was loaded with: the source is synced.
+    /// The server resumes from the loaded state of a source: the source is synced.
     pub fn confirm(&mut self, source: SourceId) {
         self.shared.install_waiting();
         self.sources.confirmed(source);

@@ -1,6 +1,6 @@
-//! A hash table whose clones share what they have in common.
+//! A hash table whose clones share memory.
 //!
-//! Linear hashing over small tables: the table grows by splitting one of them, never as a whole, so no single insert
+//! Linear hashing over small tables: the table grows by splitting one of them, never as a whole. So no single insert
 //! takes long, and a write beside a clone copies one small table.
 
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use hashbrown::HashTable;
 use super::cow_vec::CowVec;
 use crate::memory::{COUNTS, allocated};
 
-/// Entries per leaf on average. Leaves hold 0.7 to 1.4 times as many, which fits 128 buckets at hashbrown's load.
+/// Average entries per leaf. Leaves hold 0.7 to 1.4 times as many, which fits 128 buckets at hashbrown's load factor.
 const LOAD: usize = 75;
 
 /// A set of `T`; the caller knows how to hash and to compare them.
@@ -61,7 +61,7 @@ impl<T: Clone> CowTable<T> {
         }
     }
 
-    /// Takes an entry away. Copies nothing when it is not there.
+    /// Removes an entry. Copies nothing if it is missing.
     pub(super) fn remove(
         &mut self,
         hash: u64,

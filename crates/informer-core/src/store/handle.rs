@@ -1,4 +1,4 @@
-//! The typed half of an index, and the handle that answers from it.
+//! The typed half of an index, and its handle.
 
 use std::error::Error;
 use std::hash::{BuildHasher, Hash};
@@ -19,10 +19,10 @@ use crate::Object;
 
 /// An index over the objects of a cache, by values of type `K` that a function derives from each object.
 ///
-/// Every snapshot taken after the index was added agrees with it. A snapshot from before, or of another cache, does
-/// not hold the index; it is answered all the same, by asking the function about each of its objects.
+/// Every snapshot taken after the index was added agrees with it. An older snapshot, or one of another cache, does not
+/// hold the index; the lookup then calls the function for each of its objects.
 ///
-/// An index without a name goes when the last clone of its handle is dropped. One with a name stays.
+/// An index without a name is dropped with the last clone of its handle. One with a name stays.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -45,14 +45,15 @@ pub struct Index<K> {
     parts: Parts<K>,
 }
 
-/// Says under which values an object is filed. `?` works on any error; none may quote the object's content.
+/// Returns the values of an object. `?` works on any error; none may quote the object's content.
 type Function<K> = dyn Fn(&Object) -> Result<Vec<K>, Box<dyn Error + Send + Sync>> + Send + Sync;
 
-/// What a handle needs besides the cache. The registry of names keeps these: a cache there would keep itself alive.
+/// What a handle needs besides the cache. The registry of names keeps these: a reference to the cache would form a
+/// cycle.
 struct Parts<K> {
     core: Arc<IndexCore>,
     function: Arc<Function<K>>,
-    /// Dropped with the last one that uses the index.
+    /// Dropped with the last user of the index.
     _lease: Arc<Lease>,
 }
 
@@ -61,17 +62,17 @@ struct Lease {
     shared: Weak<Shared>,
 }
 
-/// The cache has an index of this name.
+/// The name of an index is taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is an index named `{0}` already; choose another name, or get that one by its name")]
+#[error("an index named `{0}` exists already; choose another name, or get that one by its name")]
 pub struct NameTaken(Arc<str>);
 
 impl Cache {
-    /// Indexes the objects by what `function` says of them; what is there already as well as what comes.
+    /// Indexes the objects by the values of `function`, existing and future ones.
     ///
-    /// Returns when the index is complete: O(number of objects), most of it calls of the function, on this thread.
-    /// Neither readers nor the writer are held up. Afterwards the writer calls it for each new version.
-    /// Where it fails or panics, the object is left out of the index and reported ([`Cache::take_reports`]).
+    /// Returns when the index is complete: O(number of objects), mostly calls of the function, on this thread. It
+    /// blocks neither readers nor the writer. Afterwards the writer calls it for each new version. If it fails or
+    /// panics, the object is left out of the index and reported ([`Cache::take_reports`]).
     pub fn add_index<K, F>(&self, function: F) -> Index<K>
     where
         K: Hash + Eq + Send + Sync + 'static,
@@ -80,11 +81,11 @@ impl Cache {
         Index { cache: self.clone(), parts: self.shared.add_index(None, Arc::new(function)) }
     }
 
-    /// As [`Cache::add_index`], with a name to find it by; it stays as long as the cache.
+    /// As [`Cache::add_index`], with a name; it stays as long as the cache.
     ///
     /// # Errors
     ///
-    /// When there is an index of this name: nothing changes then.
+    /// When the name is taken: nothing changes then.
     pub fn add_named_index<K, F>(&self, name: &str, function: F) -> Result<Index<K>, NameTaken>
     where
         K: Hash + Eq + Send + Sync + 'static,
@@ -103,7 +104,7 @@ impl Cache {
         Ok(Index { cache: self.clone(), parts })
     }
 
-    /// The index that was added with a name, if it is complete and its values are of type `K`.
+    /// The index of that name, if it is complete and its values are of type `K`.
     pub fn index_by_name<K: 'static>(&self, name: &str) -> Option<Index<K>> {
         let parts = self.shared.names().get(name)?.as_ref()?.downcast_ref::<Parts<K>>()?.clone();
         Some(Index { cache: self.clone(), parts })
@@ -155,8 +156,8 @@ impl<K: Hash + Eq + Send + Sync + 'static> Index<K> {
         self.with(value, Arc::clone)
     }
 
-    /// What `look` says of each object filed under a value now, as [`Index::get`]. Cheaper than that, for the objects
-    /// need not be held. Nobody waits for `look`, but the whole cache as it was stays in memory meanwhile.
+    /// Calls `look` for each object filed under a value now, as [`Index::get`]. Cheaper, because it takes no
+    /// references. `look` blocks nothing, but keeps the whole state in memory meanwhile.
     pub fn with<Q, R>(&self, value: &Q, mut look: impl FnMut(&Arc<Object>) -> R) -> Vec<R>
     where
         K: std::borrow::Borrow<Q>,
@@ -166,7 +167,7 @@ impl<K: Hash + Eq + Send + Sync + 'static> Index<K> {
         let filed = self.entry(&state).and_then(|index| find::<K, Q>(index, &state.hasher, value));
         let Some(filed) = filed else { return Vec::new() };
         match filed.posting {
-            // The usual one of an address or an owner: neither a count nor an iterator.
+            // The usual case of an address or an owner: needs neither a count nor an iterator.
             Posting::One(slot) => state.object(slot).into_iter().map(look).collect(),
             ref posting => {
                 let mut found = Vec::with_capacity(posting.len());
@@ -190,7 +191,7 @@ impl<K: Hash + Eq + Send + Sync + 'static> Index<K> {
         }
     }
 
-    /// All values that have objects, in no particular order. O(number of values).
+    /// All values with objects, in no particular order. O(number of values).
     pub fn values(&self, snapshot: &Snapshot) -> Vec<Arc<K>> {
         if let Some(index) = self.entry(snapshot.state()) {
             return index.values.iter().filter_map(|filed| filed.value.clone().downcast().ok()).collect();
@@ -229,10 +230,10 @@ where
     index.values.filed(index.values.find(hasher.hash_one(value), is_it)?)
 }
 
-/// Values of a former version that are tried one by one.
+/// Up to this many values of the former version are compared one by one.
 const FEW_BEFORE: usize = 4;
 
-/// Files objects by the values that a user's function gives.
+/// Files objects under the values of a user's function.
 struct Typed<K> {
     function: Arc<Function<K>>,
     hasher: DefaultHashBuilder,
@@ -245,11 +246,11 @@ impl<K: Hash + Eq + Send + Sync + 'static> Indexer for Typed<K> {
         known: &Values,
         before: &[u32],
     ) -> Result<Vec<ValueRef>, IndexFault> {
-        // Hashing and comparing are the user's code as much as the function is.
+        // Hashing and comparing are user code as much as the function is.
         guarded(|| {
             let mut values = Vec::new();
             let mut new = HashTable::<(u64, Arc<K>)>::new();
-            // Most updates change no value: those of before are found without hashing and searching.
+            // Most updates change no value: the former values are found without hashing and searching.
             let before = before.get(..FEW_BEFORE).unwrap_or(before);
             for value in (self.function)(object)? {
                 let is_it = |number: &u32| {
@@ -298,7 +299,7 @@ impl Drop for Lease {
         let mut state = shared.draft();
         let index = state.uninstall(&self.core);
         state.publish();
-        // Runs user code: not beside a draft.
+        // Dropping it runs user code: not while a draft is held.
         drop(index);
     }
 }

@@ -1,8 +1,8 @@
-//! An index: for each value the slots of the objects that are filed under it.
+//! An index: for each value the slots of the objects filed under it.
 //!
-//! This half knows no value types: a value is a number here, so that nothing of a user's (hashing, comparing, dropping
-//! a value, the index function itself) has to run while a lock is held. The typed half ([`Indexer`]) looks values up
-//! beforehand ([`IndexEntry::plan`]); what it found is then applied by number ([`IndexEntry::apply`]).
+//! This half knows no value types: a value is a number here, so that no user code (hashing, comparing, dropping a
+//! value, the index function itself) runs under a lock. The typed half ([`Indexer`]) looks values up first
+//! ([`IndexEntry::plan`]); the result is then applied by number ([`IndexEntry::apply`]).
 
 use std::any::Any;
 use std::sync::{Arc, PoisonError};
@@ -19,45 +19,50 @@ use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering};
 /// A value of an index, of the index's own type.
 pub(super) type AnyValue = Arc<dyn Any + Send + Sync>;
 
-/// Says under which values an object is filed.
+/// Returns the values of an object.
 pub(super) trait Indexer: Send + Sync {
-    /// The values of an object, each once, by number where `known` has them: likely those of `before`, which the
-    /// object's former version had. May be user code: never under a lock.
+    /// The values of an object, each once, by number if `known` has them: likely those of `before`, the values of its
+    /// former version. May be user code: never call it under a lock.
     fn values_of(&self, object: &Object, known: &Values, before: &[u32])
     -> Result<Vec<ValueRef>, IndexFault>;
 
-    /// Whether the two are known to be filed alike, without looking the values up.
+    /// Whether the two are known to have equal values, without looking them up.
     fn is_filed_alike(&self, _old: &Object, _new: &Object) -> bool {
         false
     }
 
-    /// Whether asking again for an object's values gives the same answer for sure. If not, what was filed is
-    /// remembered, 16 bytes per object.
+    /// Whether a second call for an object surely returns the same values. If not, the filed values are remembered, 16
+    /// bytes per object.
     fn is_pure(&self) -> bool;
 }
 
-/// A value that an object is to be filed under.
+/// A value of an object.
 pub(super) enum ValueRef {
+    /// The value is in the index: no user's hash or comparison runs when this is applied.
     Known(u32),
+    /// The value was not in the index when it was looked up, outside of the lock.
     New { hash: u64, value: AnyValue },
 }
 
 /// The values of an index and their objects: the part that snapshots share.
 #[derive(Clone, Default)]
 pub(super) struct Values {
+    /// By the value's hash. Numbers and not values, so that a write beside a snapshot copies four bytes for each entry.
     numbers: CowTable<u32>,
+    /// By number; a value that has no objects any more leaves its place to another one.
     values: CowVec<Option<Filed>>,
 }
 
-/// One value and what is filed under it: never nothing.
+/// One value and the slots filed under it, at least one.
 #[derive(Clone)]
 pub(super) struct Filed {
+    /// Kept, because hashing the value again would be user code under a lock.
     hash: u64,
     pub(super) value: AnyValue,
     pub(super) posting: Posting,
 }
 
-/// What does not change with the objects, and what only the writer needs.
+/// The part that does not change with the objects, and the writer's records.
 pub(super) struct IndexCore {
     pub(super) name: Option<Arc<str>>,
     pub(super) indexer: Box<dyn Indexer>,
@@ -65,13 +70,16 @@ pub(super) struct IndexCore {
     books: Mutex<Books>,
 }
 
-/// The writer's own records. Once the index is installed somebody else locks them for a moment only, to ask what they take.
+/// The writer's own records. Once the index is installed, other threads lock them only for a moment, to read their
+/// size.
 #[derive(Default)]
 struct Books {
     free_numbers: Vec<u32>,
-    /// By slot: the numbers of the values that its object was filed under.
+    /// By slot: the numbers of the values that its object is filed under.
+    ///
+    /// An index function may answer otherwise when it is asked again, and the object would stay in the index for ever.
     filed: Vec<Numbers>,
-    /// What those take that are not in place.
+    /// The heap bytes of those that are not stored inline.
     filed_bytes: usize,
 }
 
@@ -82,7 +90,7 @@ pub(super) struct IndexEntry {
     pub(super) values: Values,
 }
 
-/// A change of what one slot is filed under.
+/// A change of the values of one slot.
 pub(super) struct Refiling {
     slot: u32,
     old: Numbers,
@@ -126,6 +134,7 @@ impl Values {
 
     fn add(&mut self, free_number: Option<u32>, filed: Filed) -> u32 {
         let hash = filed.hash;
+        // Numbers are given again, or an index by owner would grow with all the owners there ever were.
         let number = free_number.unwrap_or_else(|| self.values.push(None));
         if let Some(place) = self.values.get_mut(number) {
             *place = Some(filed);
@@ -161,30 +170,34 @@ impl IndexCore {
         self.installed.load(Ordering::Acquire)
     }
 
-    /// From here on every state that is published has it.
+    /// Every state published from here on has it.
     pub(super) fn set_installed(&self) {
         self.installed.store(true, Ordering::Release);
     }
 
-    /// No user code runs under this lock, so a poisoned one holds nothing half-done.
+    /// No user code runs under this lock, so a poisoned one is consistent.
     fn books(&self) -> MutexGuard<'_, Books> {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl IndexEntry {
-    /// The bytes of memory that the index takes; of values that are no texts, without what they refer to. O(number of
-    /// values).
+    /// The bytes of memory that the index takes; without what values other than strings refer to. O(number of values).
     pub(super) fn held_bytes(&self) -> usize {
         let books = self.core.books().held_bytes();
         books + self.values.held_bytes()
+    }
+
+    /// Whether a function of the user's says what is filed where.
+    pub(super) fn is_users(&self) -> bool {
+        !self.core.indexer.is_pure()
     }
 
     pub(super) fn new(core: Arc<IndexCore>) -> Self {
         Self { core, values: Values::default() }
     }
 
-    /// Finds out what changes when a slot's object becomes `new`. Runs user code; `None` when nothing changes.
+    /// Plans the change when a slot's object becomes `new`. Runs user code; `None` when nothing changes.
     pub(super) fn plan(
         &self,
         slot: u32,
@@ -193,6 +206,7 @@ impl IndexEntry {
         reports: &Reports,
     ) -> Option<Refiling> {
         let indexer = &self.core.indexer;
+        // Most updates change a status and no label: they look nothing up.
         if old.zip(new).is_some_and(|(old, new)| indexer.is_filed_alike(old, new)) {
             return None;
         }
@@ -208,13 +222,14 @@ impl IndexEntry {
             Some(old) => values_of(old, &[]).iter().filter_map(ValueRef::number).collect(),
         };
         let new = new.map(|new| values_of(new, old.as_slice())).unwrap_or_default();
+        // Where nothing changes nothing is written, so that snapshots go on sharing the whole index.
         let is_same = new.len() == old.as_slice().len()
             && new.iter().all(|value| value.number().is_some_and(|number| old.contains(number)));
         (!is_same).then_some(Refiling { slot, old, new })
     }
 
-    /// Does what was planned against these same values. What is displaced goes to `displaced`: dropping it runs user
-    /// code.
+    /// Applies a plan that was made against these same values. Replaced values go to `displaced`: dropping them runs
+    /// user code.
     pub(super) fn apply(&mut self, refiling: Refiling, displaced: &mut Vec<AnyValue>) {
         let Refiling { slot, old, new } = refiling;
         let mut books = self.core.books();
@@ -242,6 +257,7 @@ impl IndexEntry {
             let Some(posting) = self.values.posting_mut(number) else { continue };
             posting.remove(slot);
             if posting.is_empty() {
+                // A value without objects would show in the list of the index's values (contract C2).
                 displaced.extend(self.values.remove(number).map(|filed| filed.value));
                 books.free_numbers.push(number);
             }
@@ -251,7 +267,7 @@ impl IndexEntry {
         }
     }
 
-    /// Follows from one content of the slots to another.
+    /// Catches up from one state of the slots to another.
     pub(super) fn catch_up(
         &mut self,
         from: &CowVec<Option<Arc<Object>>>,
@@ -261,6 +277,7 @@ impl IndexEntry {
         from.visit_differences(to, &mut |slot, old, new| {
             let (old, new) = (old.and_then(Option::as_ref), new.and_then(Option::as_ref));
             let is_same = match (old, new) {
+                // Objects do not change in place: another version is another pointer.
                 (Some(old), Some(new)) => Arc::ptr_eq(old, new),
                 _ => old.is_none() && new.is_none(),
             };
@@ -273,7 +290,7 @@ impl IndexEntry {
         });
     }
 
-    /// What is remembered of a slot; for an index that remembers nothing, what it says now.
+    /// The remembered values of a slot; for an index that remembers none, its current ones.
     pub(super) fn numbers_of(&self, slot: u32, object: &Object) -> Vec<u32> {
         if !self.core.indexer.is_pure() {
             return self.core.books().filed(slot).as_slice().to_vec();
@@ -284,7 +301,7 @@ impl IndexEntry {
 }
 
 impl Books {
-    /// O(1): the writer waits meanwhile.
+    /// O(1), because the writer waits.
     fn held_bytes(&self) -> usize {
         let lists =
             self.filed.capacity() * size_of::<Numbers>() + self.free_numbers.capacity() * size_of::<u32>();
@@ -317,7 +334,7 @@ impl ValueRef {
     }
 }
 
-/// A few numbers, sorted; one of them, as usual, in place.
+/// A few numbers, sorted; a single one, the usual case, is inline.
 #[derive(Clone, Default)]
 enum Numbers {
     #[default]
@@ -335,7 +352,7 @@ impl Numbers {
         }
     }
 
-    /// Beside itself.
+    /// Heap bytes.
     fn held_bytes(&self) -> usize {
         match self {
             Self::None | Self::One(_) => 0,

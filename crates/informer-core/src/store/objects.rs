@@ -1,4 +1,4 @@
-//! What a question to a snapshot gives.
+//! The result of a query on a snapshot.
 
 use std::slice;
 use std::sync::Arc;

@@ -1,8 +1,7 @@
 //! A set of slots: the objects filed under one value of an index.
 //!
-//! One slot is kept in place, a few in a sorted array, many in blocks of 4,096 slots that are each a sorted array or a
-//! bitmap. A clone is one reference count and a write beside a clone copies one block, at most 512 bytes, and the list
-//! of blocks.
+//! One slot is inline, a few are a sorted array, many are blocks of 4,096 slots, each a sorted array or a bitmap. A
+//! clone is one reference count. A write beside a clone copies one block, at most 512 bytes, and the list of blocks.
 
 mod block;
 
@@ -12,12 +11,13 @@ use block::{Block, block_of};
 
 use crate::memory::{COUNTS, allocated};
 
-/// Sets larger than this are kept in blocks ...
+/// Larger sets are stored in blocks ...
 const FEW: usize = 32;
-/// ... and go back to a plain array when they shrink below this, not at once, so that none flips to and fro.
+/// ... and become an array again below this. The gap avoids flipping to and fro.
 const VERY_FEW: usize = 16;
 
 /// A set of slots.
+// Most values of most indexes have one object (an owner, a node's lease) or a few: those take no allocation, or one.
 #[derive(Clone, Default)]
 pub(super) enum Posting {
     #[default]
@@ -31,6 +31,7 @@ pub(super) enum Posting {
 /// Sorted by [`Block::number`]; none is empty.
 #[derive(Clone, Default)]
 pub(super) struct Blocks {
+    /// Kept, since adding up the blocks at each `len` would be O(blocks), and intersections ask for it first.
     len: usize,
     blocks: Vec<Block>,
 }
@@ -75,7 +76,7 @@ impl Posting {
         }
     }
 
-    /// Whether the slot was not there before.
+    /// Returns whether the slot was missing before.
     pub(super) fn insert(&mut self, slot: u32) -> bool {
         match self {
             Self::Empty => *self = Self::One(slot),
@@ -97,8 +98,9 @@ impl Posting {
         true
     }
 
-    /// Whether the slot was there.
+    /// Returns whether the slot was in the set.
     pub(super) fn remove(&mut self, slot: u32) -> bool {
+        // Looked for before, because `make_mut` would copy what a snapshot shares only to find nothing.
         if !self.contains(slot) {
             return false;
         }
@@ -110,6 +112,7 @@ impl Posting {
             },
             Self::Many(blocks) => {
                 Arc::make_mut(blocks).remove(slot);
+                // `FEW` and `VERY_FEW` lie apart: a set at the limit would be rebuilt at each event otherwise.
                 if blocks.len <= VERY_FEW {
                     *self = self.iter().collect();
                 }
@@ -118,19 +121,21 @@ impl Posting {
         true
     }
 
-    /// The slots of both.
+    /// The intersection.
     pub(super) fn and(&self, other: &Self) -> Self {
         match (self, other) {
             (Self::Many(a), Self::Many(b)) => a.combine(b, |a, b| a & b, false, false),
+            // O(the smaller one): a rare label and a common one cost what the rare one does.
             (Self::Many(_), few) => few.iter().filter(|&slot| self.contains(slot)).collect(),
             (few, _) => few.iter().filter(|&slot| other.contains(slot)).collect(),
         }
     }
 
-    /// The slots of this one that are not in `other`.
+    /// The difference.
     pub(super) fn and_not(&self, other: &Self) -> Self {
         match (self, other) {
             (Self::Many(a), Self::Many(b)) => a.combine(b, |a, b| a & !b, true, false),
+            // The clone shares all blocks but those of the few that go.
             (Self::Many(_), few) => few.iter().fold(self.clone(), |mut rest, slot| {
                 rest.remove(slot);
                 rest
@@ -139,8 +144,9 @@ impl Posting {
         }
     }
 
-    /// The slots of either.
+    /// The union.
     pub(super) fn or(&self, other: &Self) -> Self {
+        // The larger one is shared as it is, and the smaller one added to it.
         let (small, large) = if self.len() < other.len() { (self, other) } else { (other, self) };
         match (small, large) {
             (Self::Many(a), Self::Many(b)) => a.combine(b, |a, b| a | b, true, true),
@@ -184,12 +190,13 @@ impl Blocks {
         let Ok(at) = self.place(block_of(slot)) else { return };
         let Some(block) = self.blocks.get_mut(at) else { return };
         self.len -= usize::from(block.remove(slot));
+        // No block is empty: `combine` and the iterator take each for granted.
         if block.len() == 0 {
             self.blocks.remove(at);
         }
     }
 
-    /// Joins block by block; says whether blocks that only one side has stay.
+    /// Combines block by block; `left` and `right` say whether blocks of only one side stay.
     fn combine(&self, other: &Self, join: fn(u64, u64) -> u64, left: bool, right: bool) -> Posting {
         let (mut ours, mut theirs) = (self.blocks.iter().peekable(), other.blocks.iter().peekable());
         let mut blocks = Vec::new();
@@ -214,7 +221,7 @@ impl Blocks {
 pub(super) struct PostingIter {
     posting: Posting,
     block: usize,
-    /// How many were given out (of a few), or the lowest place in the block that was not looked at (of many).
+    /// How many were returned (of a few), or the lowest place in the block that was not visited (of many).
     next: usize,
 }
 

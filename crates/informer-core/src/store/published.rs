@@ -1,7 +1,7 @@
-//! The one state that readers see. None of them waits, not even for a writer that is stopped in the middle of a change.
+//! The one state that readers see. No reader waits, not even for a writer that is preempted in the middle of a change.
 //!
-//! Whoever changes something changes a draft, a clone that shares what stays, and puts it in the place of the former
-//! state with one exchange of pointers. Readers that are still looking at the former one keep it.
+//! A writer changes a draft, a clone that shares what stays, and swaps it in with one exchange of pointers. Readers
+//! that still use the former state keep it.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, PoisonError};
@@ -11,12 +11,12 @@ use crate::sync::{Mutex, MutexGuard, Place, Reading};
 
 pub(super) struct Published {
     state: Place<State>,
-    /// Held by whoever has a draft. Former states that a reader was looking at when the next one came: dropped by a
-    /// later draft and not by the reader, which would have to free whatever a list replaced.
+    /// Held by the owner of a draft. Former states that a reader was using when the next one came: a later draft drops
+    /// them, not the reader, which would have to free everything that a list replaced.
     former: Mutex<Vec<Arc<State>>>,
 }
 
-/// The next state, seen by nobody before [`Draft::publish`].
+/// The next state, visible to no reader before [`Draft::publish`].
 pub(super) struct Draft<'a> {
     published: &'a Published,
     former: MutexGuard<'a, Vec<Arc<State>>>,
@@ -28,14 +28,14 @@ impl Published {
         Self { state: Place::new(Arc::new(state)), former: Mutex::default() }
     }
 
-    /// For a short look: meanwhile a former state, and what objects only that has, stay in memory. A clone of what it
-    /// gives is a state of one's own.
+    /// For a short read: it keeps a former state and its objects in memory. A clone of the result is an independent
+    /// state.
     #[inline]
     pub(super) fn read(&self) -> Reading<State> {
         self.state.read()
     }
 
-    /// Waits for other drafts. No user code may run while there is one; a poisoned lock guards nothing half-done.
+    /// Waits for other drafts. No user code may run while one is held; a poisoned lock guards a consistent state.
     pub(super) fn draft(&self) -> Draft<'_> {
         let former = self.former.lock().unwrap_or_else(PoisonError::into_inner);
         let next = self.read().clone();
@@ -49,7 +49,7 @@ impl Draft<'_> {
         former.push(published.state.exchange(Arc::new(next)));
         let unseen: Vec<_> = former.extract_if(.., |state| Arc::strong_count(state) == 1).collect();
         drop(former);
-        // Runs user code.
+        // Dropping these runs user code.
         drop(unseen);
     }
 }

@@ -1,4 +1,4 @@
-//! A list on its way in.
+//! Staging of a list.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -8,23 +8,26 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use super::cache::Cache;
 use super::sources::SourceId;
 use super::state::is_news;
+use crate::object::{Comparison, Difference};
 use crate::{Object, ObjectKey, ResourceVersion};
 
-/// Collects a (re-)list of one source, to be applied in one step by [`Store::commit`](super::Store::commit).
+/// Stages a list of one source; [`Store::commit`](super::Store::commit) applies it in one step.
 ///
 /// Holds the objects that changed, and one bit for each that did not. Readers see nothing of it; dropping it discards
 /// it.
 pub struct Replace {
     pub(super) cache: Cache,
     pub(super) source: SourceId,
-    /// While any of these exists, the store gives no slot to another key, so that a kept slot stays what it was.
+    /// While a clone of this exists, the store reuses no slot, so that a kept slot stays what it was.
     pub(super) pins_slots: Arc<()>,
     pub(super) is_restored: bool,
     pub(super) kept: Bits,
-    /// In list order. An object that was listed and deleted, and then listed again, has an empty place.
+    /// In list order. An object that was listed and deleted, and then listed again, leaves an empty place.
     pub(super) staged: Vec<Option<Staged>>,
-    /// Places in `staged`.
-    by_key: HashTable<usize>,
+    /// Objects that came with another content once more though their version is the same.
+    unsteady: Vec<ObjectKey>,
+    /// Indexes into `staged`.
+    pub(super) by_key: HashTable<usize>,
     hasher: DefaultHashBuilder,
 }
 
@@ -43,21 +46,22 @@ impl Replace {
             is_restored,
             kept: Bits::default(),
             staged: Vec::new(),
+            unsteady: Vec::new(),
             by_key: HashTable::new(),
             hasher,
         }
     }
 
-    /// The list has this version of this key. Whether the cache has it as well: then it stays, and there is nothing to
-    /// decode or to stage (contract L10). O(1).
-    #[must_use = "what is not kept has to be staged"]
+    /// The list has this version of this key. Returns whether the cache has it as well: then it stays, and needs
+    /// neither decoding nor staging (contract L10). O(1).
+    #[must_use = "an item that is not kept must be staged"]
     pub fn keep_unchanged(&mut self, key: &str, version: &ResourceVersion) -> bool {
         !self.is_restored
             && !version.is_unset()
             && self.keep_if(key, |known| known.resource_version() == version)
     }
 
-    /// The list has this key, in whatever version: what the cache has of it stays. Whether it has anything. O(1).
+    /// The list has this key, at any version: the cached object stays. Returns whether one exists. O(1).
     pub fn keep(&mut self, key: &str) -> bool {
         self.keep_if(key, |_| true)
     }
@@ -72,8 +76,8 @@ impl Replace {
         true
     }
 
-    /// The list has this key, in a version that cannot be read: whatever the cache has of it stays. Not so after a restore
-    /// from a backup, where that may be of a past that the server has not had, and no later version be news. O(1).
+    /// The list has this key at an undecodable version: the cached object stays. Not so after a restored backup: the
+    /// cached object may be of a past that the server has not had, and no later version would be newer. O(1).
     pub fn keep_cached(&mut self, key: &ObjectKey) {
         if !self.is_restored
             && self.place(key.as_str()).is_none()
@@ -83,14 +87,15 @@ impl Replace {
         }
     }
 
-    /// The list has this object, or an event told of it before the list was complete. Of several versions of a key the
+    /// The list has this object, or an event brought it before the list was complete. Of several versions of a key the
     /// newest counts.
     pub fn stage(&mut self, object: Arc<Object>) {
         let Some(place) = self.place(object.key().as_str()) else {
             let known = self.known(object.key());
             if let Some((slot, known)) = known
                 && (self.is_behind_kept(slot, &object, &known)
-                    || !Self::is_change(self.is_restored, &object, &known))
+                    || !(Self::is_change(self.is_restored, &object, &known)
+                        || self.is_revision(&object, &known)))
             {
                 self.kept.set(slot);
                 return;
@@ -108,7 +113,7 @@ impl Replace {
         }
     }
 
-    /// An event told of the object's deletion before the list was complete; `object` is its last state.
+    /// An event deleted the object before the list was complete; `object` is its last state.
     pub fn delete(&mut self, object: Arc<Object>) {
         if let Some(place) = self.place(object.key().as_str()) {
             if let Some(Some(staged)) = self.staged.get_mut(place)
@@ -127,29 +132,82 @@ impl Replace {
         }
     }
 
-    /// The number of objects that are held to be applied.
+    /// As [`Replace::delete`], for an event that brings no last state: that is what was listed before it, or what the cache
+    /// has.
+    pub fn delete_key(&mut self, key: &ObjectKey, version: &ResourceVersion) {
+        if let Some(place) = self.place(key.as_str()) {
+            if let Some(Some(staged)) = self.staged.get_mut(place)
+                && !version.is_older_than(staged.object.resource_version())
+            {
+                staged.is_deleted = true;
+            }
+            return;
+        }
+        if let Some((slot, known)) = self.known(key)
+            && (!version.is_older_than(known.resource_version())
+                || self.is_restored && !self.kept.contains(slot))
+        {
+            self.kept.clear(slot);
+            self.push(Staged { object: known, is_deleted: true }, None);
+        }
+    }
+
+    /// Whether the list's object says something else at the version that is known (contract L14): if so, it is marked as that.
+    fn is_revision(&mut self, listed: &Object, known: &Object) -> bool {
+        let is_again = !listed.resource_version().is_unset()
+            && listed.resource_version() == known.resource_version()
+            && !self.is_restored;
+        let Some(hash) = listed.content().hash().filter(|_| is_again) else { return false };
+        let comparison = known.content().compare(hash);
+        if comparison == Comparison::Same {
+            return false;
+        }
+        if known.says_the_same(listed) {
+            known.content().settle(hash);
+            return false;
+        }
+        if comparison == Comparison::Differs {
+            match known.content().differs(hash) {
+                Difference::Revision => {}
+                Difference::Unsteady => {
+                    self.unsteady.push(listed.key().clone());
+                    return false;
+                }
+                Difference::StillUnsteady => return false,
+            }
+        }
+        listed.content().revise();
+        true
+    }
+
+    /// The objects that have another content at each list, as far as that was not said before.
+    pub(crate) fn take_unsteady(&mut self) -> Vec<ObjectKey> {
+        std::mem::take(&mut self.unsteady)
+    }
+
+    /// The number of staged objects.
     pub fn staged_len(&self) -> usize {
         self.by_key.len()
     }
 
-    /// The source whose list this is.
+    /// The source of this list.
     pub fn source(&self) -> SourceId {
         self.source
     }
 
-    /// Whether the list's object differs from the cache's. After a restore from a backup the same version may mean
-    /// another state.
+    /// Whether the listed object differs from the cached one. After a restored backup the same version may mean another
+    /// state.
     pub(super) fn is_change(is_restored: bool, listed: &Object, known: &Object) -> bool {
         if is_restored {
             listed.resource_version() != known.resource_version()
                 || listed.uid() != known.uid()
                 || !listed.same_content(known)
         } else {
-            is_news(listed, known)
+            is_news(listed, known) || listed.revises(known)
         }
     }
 
-    /// The list has had what the cache has, and this is older.
+    /// The list has kept the cached object, and this one is older.
     fn is_behind_kept(&self, slot: u32, object: &Object, known: &Object) -> bool {
         self.kept.contains(slot) && object.resource_version().is_older_than(known.resource_version())
     }
@@ -167,7 +225,7 @@ impl Replace {
             .copied()
     }
 
-    /// Appends what is the latest of its key; its former place is emptied.
+    /// Appends the latest version of a key, and empties its former place.
     fn push(&mut self, staged: Staged, former: Option<usize>) {
         let place = self.staged.len();
         let hash = self.hasher.hash_one(staged.object.key().as_str());

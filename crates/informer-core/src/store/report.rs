@@ -1,4 +1,4 @@
-//! What went wrong in index functions.
+//! Failures of index functions.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -9,10 +9,10 @@ use super::index::IndexCore;
 use crate::sync::Mutex;
 use crate::{Object, ObjectKey, ResourceVersion};
 
-/// Reports kept until somebody takes them; then the oldest give way.
+/// How many reports are kept; then the oldest are dropped.
 const KEPT: usize = 1024;
 
-/// An index function that could not say where to file an object. The object is in the cache, but not in that index.
+/// An index function that failed on an object. The cache has the object, but that index does not.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct IndexReport {
@@ -22,7 +22,7 @@ pub struct IndexReport {
     pub key: ObjectKey,
     /// Its version.
     pub resource_version: ResourceVersion,
-    /// What went wrong.
+    /// The failure.
     pub fault: IndexFault,
 }
 
@@ -64,7 +64,7 @@ impl fmt::Display for IndexReport {
     }
 }
 
-/// The reports that nobody took yet.
+/// The reports that no caller has taken yet.
 #[derive(Default)]
 pub(super) struct Reports(Mutex<VecDeque<IndexReport>>);
 

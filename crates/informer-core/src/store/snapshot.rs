@@ -12,7 +12,7 @@ use crate::{Object, ObjectKey, Requirement, ResourceVersion, Selector};
 
 /// Everything in a cache at one moment; it never changes. A clone is one reference count.
 ///
-/// While it is held, it keeps the objects of its moment alive. It costs neither the writer nor other readers anything.
+/// It keeps the objects of its moment alive. It costs neither the writer nor other readers anything.
 #[derive(Clone)]
 pub struct Snapshot {
     inner: Arc<Inner>,
@@ -20,9 +20,9 @@ pub struct Snapshot {
 
 struct Inner {
     state: State,
-    /// The slots in the order of their keys: made when first asked for.
+    /// The slots in the order of their keys: built on demand.
     sorted: OnceLock<Box<[u32]>>,
-    /// To ask for an index by labels. Does not keep the store alive.
+    /// Builds the label index on demand. Does not keep the store alive.
     shared: Weak<Shared>,
 }
 
@@ -35,7 +35,7 @@ impl Snapshot {
         &self.inner.state
     }
 
-    /// How many steps of changes led to this content: tells which changes a snapshot has, and which come after it.
+    /// The number of steps that led to this state: it tells which changes a snapshot includes.
     pub fn revision(&self) -> u64 {
         self.inner.state.revision
     }
@@ -65,7 +65,7 @@ impl Snapshot {
         &self.state().resource_version
     }
 
-    /// Whether each source's first list was in.
+    /// Whether each source's initial list was committed.
     pub fn is_synced(&self) -> bool {
         self.state().is_synced
     }
@@ -94,8 +94,8 @@ impl Snapshot {
 
     /// The objects with these labels, in no particular order.
     ///
-    /// O(number of hits) for what selectors usually ask. The first such query of a cache looks at all objects' labels
-    /// instead, and the second one builds an index, unless [`Cache::index_labels`](super::Cache::index_labels) did.
+    /// O(number of hits) for the usual selectors. The first such query of a cache scans all objects' labels instead,
+    /// and the second one builds an index, unless [`Cache::index_labels`](super::Cache::index_labels) did.
     pub fn select(&self, selector: &Selector) -> Objects<'_> {
         self.select_in(None, selector)
     }

@@ -1,4 +1,4 @@
-//! What feeds a store: one list and watch per scope, and how far each has come.
+//! The sources of a store: one list and watch per scope, and the version that each has reached.
 
 use super::state::Scope;
 use crate::{ObjectKey, ResourceVersion};
@@ -11,7 +11,7 @@ pub struct SourceId(u64);
 pub(super) struct Sources {
     sources: Vec<Feed>,
     added: u64,
-    /// What the store as a whole reflects.
+    /// The version that the store as a whole reflects.
     reached: ResourceVersion,
     /// All sources that there were at the time had a content once.
     has_begun: bool,

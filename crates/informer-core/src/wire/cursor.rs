@@ -6,7 +6,7 @@ use memchr::memchr2;
 
 use super::nesting::{Nesting, TooDeep};
 
-/// What is wrong with the bytes, and where. Never holds any of them.
+/// An error in the bytes, with its offset. Never holds any of the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) what: &'static str,

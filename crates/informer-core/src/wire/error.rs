@@ -70,7 +70,7 @@ impl WireError {
         matches!(self.0, Cause::NotAList | Cause::Table | Cause::Status(_))
     }
 
-    /// What the server said instead of answering.
+    /// The server's status, if it answered with one.
     pub fn status(&self) -> Option<&ApiStatus> {
         match &self.0 {
             Cause::Status(status) => Some(status),

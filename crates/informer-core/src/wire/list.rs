@@ -25,7 +25,7 @@ impl Default for Limits {
     }
 }
 
-/// What a list says about itself.
+/// The metadata of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ListMeta {
     /// Such as `PodList`.
@@ -50,7 +50,7 @@ impl ListMeta {
 /// One part of a list answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum ListPart<'a> {
-    /// What the list says about itself, as far as it was read: built-in resources say it before their items, others behind.
+    /// The list's metadata so far: built-in resources send it before their items, others after them.
     Meta(&'a ListMeta),
     /// The JSON of one item.
     Item(&'a [u8]),
@@ -94,7 +94,7 @@ pub struct ListDecoder {
     skipping: bool,
 }
 
-/// What is expected next.
+/// The next expected token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     List,
@@ -139,8 +139,8 @@ impl ListDecoder {
         }
     }
 
-    /// Leaves an item that exceeds the limit out, without holding it, where what may be held of it has its key: then
-    /// [`ListDecoder::next`] says so once ([`WireError::skipped`]) and goes on. Otherwise no list could be read past it.
+    /// Skips an item that exceeds the limit, without holding it, if the part within the limit has its key: then
+    /// [`ListDecoder::next`] reports it once ([`WireError::skipped`]) and goes on. Otherwise no list could get past it.
     #[must_use]
     pub fn skipping_long_items(mut self) -> Self {
         self.skips_long_items = true;
@@ -175,7 +175,7 @@ impl ListDecoder {
         }
     }
 
-    /// What the list has said about itself so far.
+    /// The list's metadata so far.
     pub fn meta(&self) -> &ListMeta {
         &self.meta
     }

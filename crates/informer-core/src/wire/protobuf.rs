@@ -16,7 +16,7 @@ pub use watch::ProtobufWatchDecoder;
 
 use crate::ObjectKey;
 
-/// What stands before every envelope.
+/// The first bytes of every envelope.
 pub(super) const MAGIC: &[u8; 4] = b"k8s\0";
 
 /// What stands before a field's value.
@@ -64,7 +64,7 @@ fn text(value: Value<'_>) -> Option<&str> {
     }
 }
 
-/// The value of the field with this number in what there is of a message: of bytes that are cut short, as much as is there.
+/// The value of the field with this number in a partial message; a truncated value is returned as far as it goes.
 fn field_of_part(mut part: &[u8], number: u64) -> Option<&[u8]> {
     loop {
         let header = Header::read(part).ok()??;
@@ -89,7 +89,7 @@ fn key_of_part(part: &[u8]) -> Option<ObjectKey> {
     ObjectKey::new(Some(metadata.namespace), metadata.name).ok()
 }
 
-/// The key of an object whose metadata cannot be read, where at least its name and namespace can.
+/// The key of an object whose metadata is undecodable, if at least its name and namespace decode.
 fn key_of_damaged(message: &[u8]) -> Option<ObjectKey> {
     let metadata = field_of_part(message, 1)?;
     let text_of = |number| std::str::from_utf8(field_of_part(metadata, number)?).ok();

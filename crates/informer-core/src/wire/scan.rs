@@ -7,26 +7,37 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::{ControlFlow, Range};
 
+use super::EventType;
 use super::cursor::{Cursor, Fault, Members};
-use crate::{Encoding, Labels, Object, ObjectKey, PlainStorage, ResourceVersion, Storage, Uid};
+use crate::{Labels, ObjectKey, ResourceVersion, Uid};
 
-/// An object whose metadata cannot be read. Never holds any of the object's content.
+/// An object with undecodable metadata. Never holds any of the object's content.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} (byte {at})")]
 pub struct ScanError {
     what: &'static str,
     at: usize,
     key: Option<ObjectKey>,
+    event: Option<EventType>,
 }
 
 impl ScanError {
     pub(super) fn new(fault: Fault, key: Option<ObjectKey>) -> Self {
-        Self { what: fault.what, at: fault.at, key }
+        Self { what: fault.what, at: fault.at, key, event: None }
     }
 
-    /// The object that cannot be read, where at least its namespace and name could.
+    pub(super) fn of_event(self, event: Option<EventType>) -> Self {
+        Self { event, ..self }
+    }
+
+    /// The undecodable object, if at least its namespace and name decode.
     pub fn key(&self) -> Option<&ObjectKey> {
         self.key.as_ref()
+    }
+
+    /// The type of the undecodable watch event, if at least that decodes.
+    pub fn event(&self) -> Option<EventType> {
+        self.event
     }
 
     /// Where in the object's bytes it is wrong.
@@ -215,6 +226,7 @@ impl<'a> ScannedObject<'a> {
             what: "the name or the namespace contains `/`",
             at: self.stopped_at.at(),
             key: None,
+            event: None,
         })
     }
 
@@ -265,55 +277,6 @@ impl<'a> ScannedObject<'a> {
         Ok(())
     }
 
-    /// Keeps the object with these bytes: those that were scanned, or the same without their managed fields.
-    ///
-    /// # Errors
-    ///
-    /// When the key or the labels are invalid.
-    pub fn into_object(self, json: &[u8]) -> Result<Object, ScanError> {
-        self.into_object_with(Cow::Borrowed(json), &PlainStorage)
-    }
-
-    /// As [`ScannedObject::into_object`], for an item of a list: gives it the list's `kind` and `apiVersion` where it has
-    /// none of its own, in the place where a watch event of the same object has them.
-    ///
-    /// # Errors
-    ///
-    /// As [`ScannedObject::into_object`] and [`ScannedObject::type_meta`].
-    pub fn into_object_of(self, json: &[u8], api_version: &str, kind: &str) -> Result<Object, ScanError> {
-        self.into_object_kept(json, api_version, kind, &PlainStorage)
-    }
-
-    /// As [`ScannedObject::into_object_of`], with the bytes kept in `storage`.
-    ///
-    /// # Errors
-    ///
-    /// As [`ScannedObject::into_object_of`].
-    pub fn into_object_kept(
-        self,
-        json: &[u8],
-        api_version: &str,
-        kind: &str,
-        storage: &dyn Storage,
-    ) -> Result<Object, ScanError> {
-        let own = self.type_meta()?;
-        let mut missing = Vec::new();
-        if own.kind.is_none() {
-            missing.push(("kind", kind));
-        }
-        if own.api_version.is_none() {
-            missing.push(("apiVersion", api_version));
-        }
-        self.into_object_with(with_members_first(json, &missing), storage)
-    }
-
-    fn into_object_with(self, json: Cow<'_, [u8]>, storage: &dyn Storage) -> Result<Object, ScanError> {
-        let key = self.key()?;
-        let labels = self.labels()?;
-        let stored = storage.keep(json);
-        Ok(Object::from_parts(key, self.uid(), self.resource_version(), labels, Encoding::Json, stored))
-    }
-
     fn concerning(&self, fault: Fault) -> ScanError {
         ScanError::new(fault, self.key().ok())
     }
@@ -325,29 +288,6 @@ impl fmt::Debug for ScannedObject<'_> {
         let namespace = self.namespace().unwrap_or_default();
         write!(f, "{namespace}/{}@{}", self.name, self.resource_version.as_deref().unwrap_or_default())
     }
-}
-
-/// Puts members before an object's first one.
-fn with_members_first<'j>(json: &'j [u8], members: &[(&str, &str)]) -> Cow<'j, [u8]> {
-    let brace = json.iter().position(|&byte| byte == b'{');
-    let Some((before, after)) = brace.and_then(|brace| json.split_at_checked(brace + 1)) else {
-        return Cow::Borrowed(json);
-    };
-    if members.is_empty() {
-        return Cow::Borrowed(json);
-    }
-    let added: usize = members.iter().map(|(name, value)| name.len() + value.len() + r#""":"","#.len()).sum();
-    let mut whole = Vec::with_capacity(json.len() + added);
-    whole.extend_from_slice(before);
-    for (name, value) in members {
-        whole.extend_from_slice(format!("{}:{},", quoted(name), quoted(value)).as_bytes());
-    }
-    whole.extend_from_slice(after);
-    Cow::Owned(whole)
-}
-
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
 }
 
 fn read_labels(cursor: &mut Cursor<'_>) -> Result<Labels, Fault> {
@@ -362,7 +302,7 @@ fn read_labels(cursor: &mut Cursor<'_>) -> Result<Labels, Fault> {
     Ok(Labels::new(pairs.iter().map(|(name, value)| (&**name, &**value))))
 }
 
-/// What a bookmark event says.
+/// A bookmark event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bookmark {
     /// The version that the stream has reached.

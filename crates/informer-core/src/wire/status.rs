@@ -1,4 +1,4 @@
-//! What a server says when it cannot do what it was asked.
+//! A server's `Status`: why it refuses a request.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,7 +8,8 @@ use serde::Deserialize;
 /// A failure as a Kubernetes API server describes it (`kind: Status`), from an answer's body or an ERROR event.
 ///
 /// ```
-/// use informer_core::wire::ApiStatus;
+/// # mod informer { pub use informer_core::wire::ApiStatus; }
+/// use informer::ApiStatus;
 ///
 /// let status = ApiStatus::from_body(410, br#"{"kind":"Status","code":410,"reason":"Expired","message":"too old"}"#);
 /// assert!(status.is_expired());
@@ -20,7 +21,7 @@ pub struct ApiStatus {
     pub code: u16,
     /// The machine-readable reason, such as `Expired`.
     pub reason: String,
-    /// What to tell people; cut after 1 KiB.
+    /// The message for people; truncated to 1 KiB.
     pub message: String,
     /// How long the server asks to wait before the next attempt.
     pub retry_after: Option<Duration>,
@@ -33,7 +34,7 @@ pub struct ApiStatus {
 pub struct StatusCause {
     /// The machine-readable type, such as `FieldValueInvalid`.
     pub reason: String,
-    /// What to tell people; cut after 1 KiB.
+    /// The message for people; truncated to 1 KiB.
     pub message: String,
 }
 

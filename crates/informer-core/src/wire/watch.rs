@@ -8,7 +8,7 @@ use super::window::Window;
 use super::{Limits, ScanError, WireError, key_of_part, scan_object};
 use crate::ObjectKey;
 
-/// What an event of a watch says about its object.
+/// The type of a watch event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EventType {
     /// It came into being, or into what is watched.
@@ -26,7 +26,7 @@ pub enum EventType {
 /// One event of a watch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct WatchFrame<'a> {
-    /// What happened.
+    /// The type of the event.
     pub kind: EventType,
     /// The object's JSON.
     pub object: &'a [u8],
@@ -67,8 +67,8 @@ impl WatchDecoder {
         Self { window: Window::default(), limits, failed: None, skips_long_events: false, skipping: false }
     }
 
-    /// Takes an event that exceeds the limit for one that cannot be read, without holding it, where what may be held of it
-    /// says whose new state it is. Not so for a deletion, of which more has to be known than that it is left out.
+    /// Treats an event that exceeds the limit as undecodable, without holding it, if the part within the limit names
+    /// the object of a new state. A deletion is excluded: it needs more than its key.
     #[must_use]
     pub fn skipping_long_events(mut self) -> Self {
         self.skips_long_events = true;
@@ -80,8 +80,8 @@ impl WatchDecoder {
         self.window.push(chunk);
     }
 
-    /// The next event, or `None` if it takes another chunk to know. The inner error is of an event that cannot be read:
-    /// the next call goes on behind it.
+    /// The next event, or `None` if another chunk is needed. The inner error is that of an undecodable event: the next
+    /// call goes on after it.
     ///
     /// # Errors
     ///
@@ -118,10 +118,11 @@ impl WatchDecoder {
         if !self.skips_long_events {
             return None;
         }
-        let key = key_of_new_state(self.window.allowed_part(self.limits.item_bytes))?;
+        let (kind, key) = new_state(self.window.allowed_part(self.limits.item_bytes))?;
         let at = self.limits.item_bytes;
         self.skipping = true;
-        Some(ScanError::new(Fault { what: "the event is longer than the limit", at }, Some(key)))
+        let fault = Fault { what: "the event is longer than the limit", at };
+        Some(ScanError::new(fault, Some(key)).of_event(Some(kind)))
     }
 
     /// Bytes that the decoder holds.
@@ -168,6 +169,21 @@ impl EventType {
             _ => return None,
         })
     }
+
+    /// As it stands in an event.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Added => "ADDED",
+            Self::Modified => "MODIFIED",
+            Self::Deleted => "DELETED",
+            Self::Bookmark => "BOOKMARK",
+            Self::Error => "ERROR",
+        }
+    }
+
+    pub(super) fn is_new_state(self) -> bool {
+        matches!(self, Self::Added | Self::Modified)
+    }
 }
 
 fn is_blank(line: &[u8]) -> bool {
@@ -175,49 +191,60 @@ fn is_blank(line: &[u8]) -> bool {
 }
 
 fn read_event(line: &[u8]) -> Result<WatchFrame<'_>, ScanError> {
-    let mut object = None;
-    frame(line, &mut object).map_err(|fault| {
-        // The event is lost, but whose it was may still be found.
-        let scanned = object.map(scan_object);
+    let mut seen = Seen::default();
+    frame(line, &mut seen).map_err(|fault| {
+        // The event is lost, but which object it concerned may still be found.
+        let scanned = seen.object.map(scan_object);
         let key = scanned.and_then(|scanned| {
             scanned.map_or_else(|error| error.key().cloned(), |object| object.key().ok())
         });
-        ScanError::new(fault, key)
+        ScanError::new(fault, key).of_event(seen.kind)
     })
 }
 
-/// Whose new state an event tells, from its beginning.
-fn key_of_new_state(part: &[u8]) -> Option<ObjectKey> {
-    let mut is_new = false;
+/// What was found of an event before the fault in it.
+#[derive(Default)]
+struct Seen<'a> {
+    kind: Option<EventType>,
+    /// From the object's first byte to the end of the line.
+    object: Option<&'a [u8]>,
+}
+
+/// The type and the object of an event that brings a new state, from the event's beginning.
+fn new_state(part: &[u8]) -> Option<(EventType, ObjectKey)> {
+    let mut new = None;
     let mut cursor = Cursor::new(part);
     let mut members = cursor.enter_object().ok()?;
     while let Some(member) = cursor.next_member(&mut members).ok()? {
         match &*member.bytes() {
             b"type" => {
                 let kind = EventType::named(&cursor.text().ok()?.bytes());
-                is_new = matches!(kind, Some(EventType::Added | EventType::Modified));
+                new = kind.filter(|kind| kind.is_new_state());
             }
-            b"object" if is_new => return key_of_part(cursor.rest()),
-            b"object" => return None,
+            b"object" => return Some((new?, key_of_part(cursor.rest())?)),
             _ => drop(cursor.skip_value().ok()?),
         }
     }
     None
 }
 
-/// Reads an event, and notes where its object starts as soon as it is known.
-fn frame<'a>(line: &'a [u8], object: &mut Option<&'a [u8]>) -> Result<WatchFrame<'a>, Fault> {
+/// Reads an event, and notes its parts as soon as they are known.
+fn frame<'a>(line: &'a [u8], seen: &mut Seen<'a>) -> Result<WatchFrame<'a>, Fault> {
     let (mut kind, mut whole) = (None, None);
     let mut cursor = Cursor::new(line);
     let mut members = cursor.enter_object()?;
     while let Some(member) = cursor.next_member(&mut members)? {
         match &*member.bytes() {
-            b"type" if kind.is_none() => kind = Some(cursor.text()?),
+            b"type" if kind.is_none() => {
+                let name = cursor.text()?;
+                seen.kind = EventType::named(&name.bytes());
+                kind = Some(name);
+            }
             b"object" if whole.is_none() => {
                 if cursor.peek() != Some(b'{') {
                     return Err(cursor.fault("the event's object is not an object"));
                 }
-                *object = Some(cursor.rest());
+                seen.object = Some(cursor.rest());
                 whole = Some(cursor.skip_value()?);
             }
             _ => drop(cursor.skip_value()?),
@@ -225,8 +252,8 @@ fn frame<'a>(line: &'a [u8], object: &mut Option<&'a [u8]>) -> Result<WatchFrame
     }
     cursor.expect_end()?;
     let fault = |what| Fault { what, at: cursor.at() };
-    let kind = kind.ok_or_else(|| fault("the event has no type"))?;
-    let kind = EventType::named(&kind.bytes()).ok_or_else(|| fault("the event is of an unknown type"))?;
+    kind.ok_or_else(|| fault("the event has no type"))?;
+    let kind = seen.kind.ok_or_else(|| fault("the event is of an unknown type"))?;
     Ok(WatchFrame { kind, object: whole.ok_or_else(|| fault("the event has no object"))? })
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fuzzing::workloads::Pods;
-use informer_core::{PackedStorage, PlainStorage};
+use informer_core::{Object, PackedStorage, PlainStorage, ResourceVersion};
 
 use super::{ALLOCATOR, MIB, Rig, alone, pods};
 
@@ -60,4 +60,29 @@ fn l7_items_of_a_list_are_freed_one_by_one() {
         let freed = all - ALLOCATOR.current_usage();
         assert!(freed > objects / 2 * 8 / 10, "{} KB of {} KB", freed >> 10, objects >> 10);
     }
+}
+
+/// Of small objects the vectors of a commit count: what it takes beside its result, for each object.
+#[test]
+fn l9_d7_a_commit_takes_its_changes_and_little_more() {
+    let _turn = alone();
+    const LEASES: usize = 50_000;
+    let mut rig = Rig::new(Arc::new(PlainStorage));
+    let mut list = rig.store.begin_replace(rig.source);
+    for number in 0..LEASES {
+        let json =
+            format!(r#"{{"metadata":{{"name":"lease-{number}","resourceVersion":"{}"}}}}"#, number + 1);
+        list.stage(Arc::new(Object::from_json(json.as_bytes()).unwrap()));
+    }
+    ALLOCATOR.reset_peak_usage();
+    let changes = rig.store.commit(list, ResourceVersion::new("1000000")).unwrap();
+    let (peak, with_changes) = (ALLOCATOR.peak_usage(), ALLOCATOR.current_usage());
+    assert_eq!(changes.len(), LEASES);
+    drop(changes);
+    let result = ALLOCATOR.current_usage();
+    // The objects were there before, as the staged list's.
+    let beside = (peak - with_changes) / LEASES;
+    let handed_over = (with_changes - result) / LEASES;
+    assert!(beside <= 24, "{beside} bytes each");
+    assert!(handed_over <= 32, "{handed_over} bytes each");
 }

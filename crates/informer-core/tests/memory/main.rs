@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fuzzing::workloads::Pods;
 use informer_core::reader::{Answer, Expected, Reader, To};
-use informer_core::reflector::Input;
+use informer_core::reflector::{Input, Trust};
 use informer_core::wire::Limits;
 use informer_core::{ResourceVersion, Scope, SourceId, Storage, Store};
 use peak_alloc::PeakAlloc;
@@ -45,7 +45,7 @@ impl Rig {
         let mut store = Store::new();
         let source = store.add_source(Scope::All);
         let expected = Expected { api_version: "v1".to_owned(), kind: "Pod".to_owned(), or_kind: None };
-        let reader = Reader::new(store.cache(), storage.clone(), expected, None);
+        let reader = Reader::new(store.cache(), storage.clone(), expected);
         Self { store, source, storage, reader }
     }
 
@@ -61,7 +61,7 @@ impl Rig {
         for text in [head].into_iter().chain(items).chain(["]}".to_owned()]) {
             for chunk in text.as_bytes().chunks(4_096) {
                 answer.push(chunk);
-                while let Some(reading) = self.reader.next(&mut answer, true) {
+                while let Some(reading) = self.reader.next(&mut answer, Trust::Content) {
                     match reading.input {
                         Input::ListStart(_) => {}
                         Input::Item(object) => {
@@ -74,7 +74,7 @@ impl Rig {
                 }
             }
         }
-        assert!(matches!(self.reader.finish(&mut answer, true), (None, Input::ListEnd(_))));
+        assert!(matches!(self.reader.finish(&mut answer, Trust::Content), (None, Input::ListEnd(_))));
         self.store.commit(list, ResourceVersion::new(&version.to_string())).unwrap();
         staged
     }

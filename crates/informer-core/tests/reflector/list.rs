@@ -343,8 +343,8 @@ fn an_answer_that_is_no_list_is_retried_with_a_wait() {
           syncing, 0 objects received
         > garbage
           discard
-          disconnected: the response cannot be understood: garbage
-          retrying 1: the response cannot be understood: garbage
+          disconnected: the response is undecodable: garbage
+          retrying 1: the response is undecodable: garbage
         > deadline
           connecting
           LIST rv=""

@@ -10,6 +10,7 @@
 mod backwards;
 mod list;
 mod resume;
+mod schema;
 mod script;
 mod streaming;
 mod waits;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use informer_core::reflector::{
-    EventKind, Input, Output, Reflector, ReflectorConfig, Report, Resume, Status, StoreOperation,
+    EventKind, Input, Output, Reflector, ReflectorConfig, Report, Resume, Status, StoreOperation, Trust,
 };
 use informer_core::store::SourcePoint;
 use informer_core::wire::{ApiStatus, Bookmark, ListMeta};
@@ -89,6 +89,7 @@ impl Play {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match word {
             "start" => self.input(Input::Start),
+            "schema" => self.input(Input::SchemaChanged),
             "stop" => self.input(Input::Stop),
             "wake" => self.input(Input::Wake),
             "accept" => self.input(Input::Accepted),
@@ -108,6 +109,10 @@ impl Play {
             "added" => self.input(Input::Event(EventKind::Added, object(rest))),
             "modified" => self.input(Input::Event(EventKind::Modified, object(rest))),
             "deleted" => self.input(Input::Event(EventKind::Deleted, object(rest))),
+            "gone" => {
+                let (key, version) = rest.split_once('@').unwrap();
+                self.input(Input::Gone(EventKind::Modified, key.parse().unwrap(), version.into()));
+            }
             "bookmark" => {
                 let (version, end) = rest.split_once(' ').unwrap_or((rest, ""));
                 let initial_events_end = end == "end";
@@ -131,7 +136,7 @@ impl Play {
     /// As a driver does: what the cache has already is told as unchanged.
     fn item(&mut self, item: &str) {
         let object = object(item);
-        if self.reflector.trusts_versions()
+        if self.reflector.trusts_versions() != Trust::Nothing
             && self.cache.is_unchanged(object.key().as_str(), object.resource_version())
         {
             self.input(Input::Unchanged(object.key().clone()));
@@ -179,6 +184,8 @@ impl Play {
             Output::Report(Report::Quarantined { key, reason }) => {
                 format!("quarantined {}: {reason}", key.map_or_else(|| "?".into(), |key| key.to_string()))
             }
+            Output::Report(Report::Unsteady { key }) => format!("unsteady {key}"),
+            Output::Report(report) => format!("reports {report:?}"),
             Output::Store(operation) => return self.store(operation),
         };
         let _ = writeln!(self.record, "  {line}");
@@ -201,12 +208,18 @@ impl Play {
             StoreOperation::Keep(key) => return self.staging.as_mut().unwrap().keep_cached(&key),
             StoreOperation::Stage(object) => return self.staging.as_mut().unwrap().stage(object),
             StoreOperation::Unstage(object) => return self.staging.as_mut().unwrap().delete(object),
+            StoreOperation::UnstageKey(key, version) => {
+                return self.staging.as_mut().unwrap().delete_key(&key, &version);
+            }
             StoreOperation::Commit { resource_version } => {
                 let _ = writeln!(self.record, "  commit {resource_version:?}");
                 self.store.commit(self.staging.take().unwrap(), resource_version).unwrap()
             }
             StoreOperation::Upsert(object) => self.store.upsert(self.source, object).into_iter().collect(),
             StoreOperation::Delete(object) => self.store.delete(self.source, object).into_iter().collect(),
+            StoreOperation::DeleteKey(key, version) => {
+                self.store.delete_key(self.source, &key, &version).into_iter().collect()
+            }
             StoreOperation::Bookmark(version) => {
                 self.store.bookmark(self.source, &version);
                 return;

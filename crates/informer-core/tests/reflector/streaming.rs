@@ -5,7 +5,7 @@ use std::time::Duration;
 use expect_test::expect;
 use informer_core::reflector::{ReflectorConfig, StreamingList};
 
-use crate::script::play_with;
+use crate::script::{Play, play_with};
 
 fn play(script: &str) -> String {
     play_with(
@@ -126,8 +126,8 @@ fn s4_nothing_of_a_dead_stream_leaks_and_the_next_is_paced() {
         > added ghost@5
         > end
           discard
-          disconnected: the streaming list did not come to its end
-          retrying 1: the streaming list did not come to its end
+          disconnected: the streaming list did not complete its initial events
+          retrying 1: the streaming list did not complete its initial events
         > cache
            at ""
         > deadline
@@ -344,7 +344,7 @@ fn s7_no_end_bookmark_within_the_deadline_leads_to_a_list() {
         > +2s
           cancel
           discard
-          disconnected: the streaming list did not come to its end
+          disconnected: the streaming list did not complete its initial events
           connecting
           LIST rv=""
     "#]]
@@ -357,6 +357,29 @@ fn s7_no_end_bookmark_within_the_deadline_leads_to_a_list() {
          +29s
          +2s",
     ));
+}
+
+#[test]
+fn s7_events_without_an_end_do_not_put_the_deadline_off() {
+    let mut play = Play::new(ReflectorConfig {
+        streaming_list: StreamingList::Preferred,
+        initial_events_timeout: Duration::from_secs(120),
+        ..ReflectorConfig::default()
+    });
+    play.skip("start\naccept");
+    for version in 1..12 {
+        assert!(play.skip(&format!("added a@{version}\n+10s")).ends_with("+10s\n"), "{version}");
+    }
+    expect![[r#"
+        > added a@12
+        > +10s
+          cancel
+          discard
+          disconnected: the streaming list did not complete its initial events
+          connecting
+          LIST rv=""
+    "#]]
+    .assert_eq(&play.skip("added a@12\n+10s"));
 }
 
 #[test]

@@ -86,7 +86,7 @@ fn p1_any_bytes_are_refused() {
 
 /// A file whose sum is right, whatever is in it.
 fn forged(frame: &[u8]) -> Vec<u8> {
-    let mut bytes = b"informer\x01\0\0\0".to_vec();
+    let mut bytes = b"informer\x02\0\0\0".to_vec();
     bytes.extend(zstd::encode_all(frame, 1).unwrap());
     let sum = crc32fast::hash(&bytes);
     bytes.extend(sum.to_le_bytes());
@@ -102,8 +102,8 @@ impl Frame {
         for (name, text) in description() {
             frame = frame.text(name).text(&text);
         }
-        // One source: all, at 7, and all of it was read.
-        frame.number(1).byte(0).text("7").byte(0)
+        // A key; one source: all, at 7, and all of it was read.
+        frame.number(9).number(1).byte(0).text("7").byte(0)
     }
 
     fn number(mut self, number: u64) -> Self {
@@ -123,7 +123,7 @@ impl Frame {
     }
 
     fn object(self, encoding: &str, json: &str) -> Self {
-        self.byte(1).text(encoding).text(json)
+        self.byte(1).text(encoding).number(0).text(json)
     }
 
     fn loaded(self) -> Result<usize, LoadError> {
@@ -146,19 +146,19 @@ fn p1_what_only_claims_to_be_right_is_refused() {
     let behind = Frame::new().byte(0).number(0).byte(0);
     assert_eq!(says(behind), "the saved cache is damaged: something is behind its end");
     let nameless = Frame::new().object("json", r#"{"metadata":{}}"#).byte(0).number(1);
-    assert_eq!(says(nameless), "the saved cache is damaged: an object in it cannot be read");
+    assert_eq!(says(nameless), "the saved cache is damaged: an object in it is undecodable");
     let unknown = Frame::new().object("cbor", "?").byte(0).number(1);
     assert!(unknown.loaded().unwrap_err().is_foreign());
     assert_eq!(
         says(Frame::new().object("cbor", "?").byte(0).number(1)),
-        "the saved cache has objects as `cbor`, which this program does not know"
+        "the saved cache has objects as `cbor`, which this program does not support"
     );
 }
 
 #[test]
 fn p1_no_length_is_believed() {
     for claimed in [LONGEST as u32 + 1, u32::MAX] {
-        let mut frame = Frame::new().byte(1).text("json");
+        let mut frame = Frame::new().byte(1).text("json").number(0);
         frame.0.extend(claimed.to_le_bytes());
         assert!(frame.loaded().is_err_and(|error| error.is_damaged()), "{claimed}");
     }
@@ -167,7 +167,7 @@ fn p1_no_length_is_believed() {
     for (name, text) in description() {
         frame = frame.text(name).text(&text);
     }
-    assert!(frame.number(u64::MAX).loaded().is_err_and(|error| error.is_damaged()));
+    assert!(frame.number(9).number(u64::MAX).loaded().is_err_and(|error| error.is_damaged()));
 }
 
 #[test]
@@ -180,19 +180,20 @@ fn p1_a_window_that_asks_for_more_memory_is_refused() {
         let json = padding.replace("cart", &format!("cart{number}"));
         encoder.write_all(&Frame(Vec::new()).object("json", &json).0).unwrap();
     }
-    let mut bytes = b"informer\x01\0\0\0".to_vec();
+    let mut bytes = b"informer\x02\0\0\0".to_vec();
     bytes.extend(encoder.finish().unwrap());
     bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
-    assert!(load(&bytes).unwrap_err().is_damaged());
+    let error = load(&bytes).unwrap_err();
+    assert!(error.is_damaged(), "{error:?}");
 }
 
 #[test]
 fn p1_another_format_is_refused_by_its_number() {
     let mut later = small();
-    later[8] = 2;
+    later[8] = 3;
     let error = load(&later).unwrap_err();
     assert!(error.is_foreign());
-    assert_eq!(error.to_string(), "the saved cache is of format 2, which this program does not know");
+    assert_eq!(error.to_string(), "the saved cache has format 3, which this program does not support");
     assert_eq!(load(b"{\"kind\":\"PodList\"}").unwrap_err().to_string(), "this is no saved cache");
 }
 

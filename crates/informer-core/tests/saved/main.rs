@@ -231,3 +231,18 @@ fn bytes_that_cannot_be_had_are_an_error_with_its_cause() {
     assert_eq!(storage.to_string(), "it keeps nothing");
     assert_eq!(storage.source().unwrap().to_string(), "as it says");
 }
+
+#[test]
+fn p1_an_object_as_long_as_the_limit_of_answers_is_loaded_again() {
+    // A list's item lacks its kind, which the cache adds.
+    let item = object("a/x", 3, "").json().unwrap().len() - r#""kind":"Pod","#.len();
+    let longest = object("a/x", 3, &"x".repeat(LONGEST - item));
+    let json = longest.json().unwrap().into_owned();
+    let in_list = String::from_utf8(json).unwrap().replace(r#""kind":"Pod","#, "");
+    assert_eq!(in_list.len(), LONGEST);
+    let scanned = informer_core::wire::scan_object(in_list.as_bytes()).unwrap();
+    let kept = Arc::new(scanned.into_object_of(in_list.as_bytes(), "v1", "Pod").unwrap());
+    assert!(kept.size() > LONGEST);
+    let saved = load(&bytes(&store(&[(Scope::All, 7)], &[kept]))).unwrap();
+    assert_eq!(saved.objects[0].size(), LONGEST + r#""kind":"Pod","apiVersion":"v1","#.len());
+}

@@ -1,14 +1,15 @@
-//! JSON that an object carries, copied without white space and checked on the way.
+//! Copies JSON that an object carries: without white space, and checked on the way.
 //!
 //! `managedFields` are a third of many objects and JSON of this kind, so this is one pass without recursion.
 
 use super::text::{self, IS_SPECIAL};
 use crate::error::{Cause, Error};
-use crate::part::Part;
+use crate::part::{Part, replaced};
 
-/// Appends the one value that `part` is, in which so many levels may lie.
+/// Appends the one value that `part` is. At most `room` levels may lie in it.
 pub(super) fn write(part: Part<'_>, room: u8, json: &mut Vec<u8>) -> Result<(), Error> {
-    part.text()?;
+    let text = replaced(part.bytes);
+    let part = Part { bytes: text.as_bytes(), base: part.base };
     let mut copy = Copy { rest: part.bytes, json, objects: 0, depth: 0, room: room.into() };
     let copied = copy.values();
     let at = part.base + part.bytes.len() - copy.rest.len();
@@ -18,13 +19,13 @@ pub(super) fn write(part: Part<'_>, room: u8, json: &mut Vec<u8>) -> Result<(), 
 struct Copy<'a, 'b> {
     rest: &'a [u8],
     json: &'b mut Vec<u8>,
-    /// One bit per open level: whether it is an object. There is never room for more than 127.
+    /// One bit per open level: set for an object. `room` is at most 127.
     objects: u128,
     depth: u32,
     room: u32,
 }
 
-/// What may come next.
+/// What the syntax allows next.
 #[derive(Clone, Copy)]
 enum Next {
     Value,
@@ -73,7 +74,7 @@ impl Copy<'_, '_> {
         self.rest.first()
     }
 
-    /// Copies so many bytes.
+    /// Copies `length` bytes.
     #[inline]
     fn take(&mut self, length: usize) {
         let (taken, rest) = self.rest.split_at_checked(length).unwrap_or((self.rest, &[]));

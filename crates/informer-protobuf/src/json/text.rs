@@ -1,9 +1,7 @@
-//! Strings of JSON as Go's encoder writes them: what could be taken for HTML or for a line of JavaScript is escaped too.
+//! Strings of JSON as Go's encoder writes them: it also escapes what could be taken for HTML or for a line of
+//! JavaScript.
 
-use crate::error::Error;
-use crate::part::Part;
-
-/// What may not stand in a string as it is. The line and paragraph separators begin with the last of them.
+/// Bytes that cannot stand in a string unescaped. The line and paragraph separators begin with the last of them.
 pub(super) static IS_SPECIAL: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -20,21 +18,23 @@ pub(super) static IS_SPECIAL: [bool; 256] = {
     table
 };
 
-/// Appends a string with its quotes.
+/// Appends a string with its quotes. Each byte that is no text becomes a replacement character.
 #[inline]
-pub(super) fn write(text: Part<'_>, json: &mut Vec<u8>) -> Result<(), Error> {
+pub(super) fn write(text: &[u8], json: &mut Vec<u8>) {
     json.push(b'"');
-    if is_plain(text.bytes) {
-        json.extend_from_slice(text.bytes);
+    if is_plain(text) {
+        json.extend_from_slice(text);
     } else {
-        escape_all(text.text()?.as_bytes(), json);
+        for chunk in text.utf8_chunks() {
+            escape_all(chunk.valid().as_bytes(), json);
+            chunk.invalid().iter().for_each(|_| json.extend_from_slice(b"\\ufffd"));
+        }
     }
     json.push(b'"');
-    Ok(())
 }
 
-/// Whether it is ASCII and nothing of it is escaped, as nearly all strings are. Without a branch in the loops, so that
-/// many bytes are looked at in one step.
+/// Whether the text is ASCII without anything to escape, as nearly all strings are. The loops have no branches, so that
+/// the compiler handles many bytes per step.
 #[inline]
 fn is_plain(text: &[u8]) -> bool {
     let is_plain = |byte: &u8| {
@@ -59,7 +59,7 @@ fn escape_all(mut text: &[u8], json: &mut Vec<u8>) {
     json.extend_from_slice(text);
 }
 
-/// Writes the first character, and gives what comes after it.
+/// Writes the first character, and returns the rest.
 pub(super) fn escape<'a>(text: &'a [u8], json: &mut Vec<u8>) -> &'a [u8] {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let (&first, rest) = text.split_first().unwrap_or((&0, &[]));
@@ -96,7 +96,7 @@ mod tests {
 
     fn written(text: &str) -> String {
         let mut json = Vec::new();
-        write(Part { bytes: text.as_bytes(), base: 0 }, &mut json).unwrap();
+        write(text.as_bytes(), &mut json);
         String::from_utf8(json).unwrap()
     }
 
@@ -117,7 +117,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_utf_8_is_refused() {
-        assert!(write(Part { bytes: b"a\xff", base: 0 }, &mut Vec::new()).unwrap_err().is_malformed());
+    fn each_byte_that_is_no_text_becomes_a_replacement_character() {
+        // As Go's encoder does: a character that is cut short counts its bytes.
+        let mut json = Vec::new();
+        write(b"caf\xc3 \xff\xe2\x82<\xed\xa0\x80", &mut json);
+        assert_eq!(
+            String::from_utf8(json).unwrap(),
+            r#""caf\ufffd \ufffd\ufffd\ufffd\u003c\ufffd\ufffd\ufffd""#
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Objects that arrive damaged: no panic, and what can be read is the same in each way of reading it.
+//! Damaged objects: no panic, and every way of decoding agrees on what is decodable.
 
 use fuzzing::protobuf::check;
 use fuzzing::seeds;

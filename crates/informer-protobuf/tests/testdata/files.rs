@@ -1,4 +1,4 @@
-//! Where the test data is, and what a file of it is called after.
+//! Where the test data is, and how its files are named.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use informer_protobuf::{Envelope, Kind, open};
 
-/// One object in both forms.
+/// One object in both encodings.
 pub(crate) struct Pair {
     /// The folder and the name of the file: `HEAD/core.v1.Pod`.
     pub(crate) name: String,
@@ -19,10 +19,10 @@ impl Pair {
         open(&self.protobuf).unwrap_or_else(|error| panic!("{}: {error}", self.name))
     }
 
-    /// `None` for kinds of earlier versions that are no more.
+    /// `None` for kinds that only earlier versions have.
     pub(crate) fn kind(&self) -> Option<Kind> {
         match self.envelope() {
-            // A watch event does not say what it is.
+            // A watch event does not name its kind.
             Envelope { kind: "", .. } if self.name.ends_with("/core.v1.WatchEvent") => {
                 Kind::of("v1", "WatchEvent")
             }
@@ -31,7 +31,7 @@ impl Pair {
     }
 }
 
-/// Those of this version, or nothing where the test is to be left out.
+/// The pairs of this version, or `None` where the test is skipped.
 pub(crate) fn head_or_skip(test: &str) -> Option<Vec<Pair>> {
     let mut pairs = Vec::new();
     for module in ["k8s.io/api", "k8s.io/apiextensions-apiserver"] {
@@ -40,7 +40,7 @@ pub(crate) fn head_or_skip(test: &str) -> Option<Vec<Pair>> {
     Some(pairs)
 }
 
-/// Those of earlier versions; what today's server would write instead counts, where it differs.
+/// The pairs of earlier versions. Where today's server would write something else, that counts.
 pub(crate) fn earlier_or_skip(test: &str) -> Option<Vec<Pair>> {
     let folder = test_data_or_skip("k8s.io/api", test)?;
     let mut pairs = Vec::new();
@@ -52,7 +52,7 @@ pub(crate) fn earlier_or_skip(test: &str) -> Option<Vec<Pair>> {
     Some(pairs)
 }
 
-/// Of one object, by the name of its file.
+/// One object, by the name of its file.
 pub(crate) fn one<'a>(pairs: &'a [Pair], name: &str) -> &'a Pair {
     pairs.iter().find(|pair| pair.name == format!("HEAD/{name}")).expect("a file of that name")
 }
@@ -78,8 +78,8 @@ fn files_in(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Without Go, which knows where the data is, a test is left out and says so; not in CI, where that would look as if it had
-/// passed.
+/// Skips a test without Go, which knows where the data is, and says so; not in CI, where a skipped test would look like
+/// one that passed.
 fn test_data_or_skip(module: &str, test: &str) -> Option<PathBuf> {
     let folder = if module == "k8s.io/api" { "testdata" } else { "pkg/apis/testdata" };
     let directory = || go(&["list", "-m", "-f", "{{.Dir}}", module]);
@@ -87,8 +87,8 @@ fn test_data_or_skip(module: &str, test: &str) -> Option<PathBuf> {
         Ok(found) => found,
         Err(GoMissing) => {
             assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "{test} has need of Go");
-            // Past what catches the output of tests.
-            let _ = writeln!(io::stderr(), "{test} left out: no Go toolchain");
+            // Past the harness, which captures the output of tests.
+            let _ = writeln!(io::stderr(), "{test} skipped: no Go toolchain");
             return None;
         }
     };
@@ -103,7 +103,7 @@ fn test_data_or_skip(module: &str, test: &str) -> Option<PathBuf> {
 #[derive(Debug)]
 struct GoMissing;
 
-/// Runs it in the module of the control plane for tests, whose versions they are.
+/// Runs `go` in the module of the control plane for tests, whose versions apply.
 fn go(arguments: &[&str]) -> Result<String, GoMissing> {
     let module = concat!(env!("CARGO_MANIFEST_DIR"), "/../../control-plane");
     let output = match Command::new("go").current_dir(module).args(arguments).output() {

@@ -1,5 +1,6 @@
-//! The test data that Kubernetes' modules ship: each kind with every field set, as JSON and as protobuf, of this version and
-//! of earlier ones. Found through Go, without which these tests are left out, as those against a real server are.
+//! The test data that Kubernetes' modules ship: each kind with every field set, as JSON and as protobuf, of this
+//! version and of earlier ones. Go locates the data; without Go these tests are skipped, like those against a real
+//! server.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

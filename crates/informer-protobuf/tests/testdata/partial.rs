@@ -21,7 +21,7 @@ fn value(kind: Kind, message: Message) -> Result<Value, Error> {
     value
 }
 
-/// A pod of this spec, and only it as JSON.
+/// A pod of this spec; returns only the spec as JSON.
 fn spec(spec: Message) -> Result<Value, Error> {
     value(kind("v1", "Pod"), Message::new().message(2, spec)).map(|mut pod| pod["spec"].take())
 }
@@ -143,7 +143,7 @@ fn a_value_given_twice_is_the_last_one() {
     let twice = Message::new().bytes(3, "Never").number(25, 1).bytes(3, "Always").number(25, 2);
     let expected = json!({"containers": null, "restartPolicy": "Always", "priority": 2});
     assert_eq!(spec(twice).unwrap(), expected);
-    // What is wrong with the first one is not looked at.
+    // An error in the first one is not found.
     let twice = Message::new().bytes(3, [0xff]).number(25, 1).bytes(3, "Always").number(25, 2);
     assert_eq!(spec(twice).unwrap(), expected);
 }
@@ -183,8 +183,8 @@ fn a_message_given_twice_is_refused() {
         Message::new().message(14, Message::new().number(2, 1)).message(14, Message::new().number(3, 1));
     let error = spec(twice).unwrap_err();
     assert!(error.is_malformed());
-    assert!(error.to_string().starts_with("a message is given twice (`spec`, byte"), "{error}");
-    // So is what is inlined.
+    assert!(error.to_string().starts_with("a message is repeated (`spec`, byte"), "{error}");
+    // Nor in an inlined one.
     let source = || Message::new().message(2, Message::new());
     let volume = named("v").message(2, source()).message(2, source());
     assert!(spec(Message::new().message(1, volume)).unwrap_err().is_malformed());
@@ -325,22 +325,64 @@ fn errors_say_where_and_never_what() {
     assert_eq!(
         texts,
         [
-            "u8 is expected, not a string (`data`, byte 10)",
-            "one of the type's members is expected, not another one",
-            "one of the type's variants is expected, not another string (`type`, byte 28)",
+            "expected u8, found a string (`data`, byte 10)",
+            "expected one of the type's members, found another one",
+            "expected one of the type's variants, found another string (`type`, byte 28)",
             "`lacking` is missing",
-            "u8 is expected, not an object",
+            "expected u8, found an object",
         ]
     );
 
     let broken = Message::new().message(1, Message::new().bytes(1, b"hidden\xff")).into_bytes();
-    for error in [from_slice::<Value>(secret, &broken).unwrap_err(), to_json(secret, &broken).unwrap_err()] {
-        assert_eq!(error.to_string(), "a string is not UTF-8 (`name`, byte 4)");
-        assert_eq!((error.offset(), error.member(), error.is_malformed()), (Some(4), Some("name"), true));
-    }
-    assert!(scan(&broken).unwrap_err().is_malformed());
+    let error = scan(&broken).unwrap_err();
+    assert_eq!(error.to_string(), "a string is not UTF-8 (byte 4)");
+    assert!(error.is_malformed());
     let wrong = Message::new().message(2, Message::new().number(3, 1));
     assert!(value(kind("v1", "Pod"), wrong).unwrap_err().is_malformed());
+}
+
+#[test]
+fn bytes_that_are_no_text_are_read_as_replacement_characters() {
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Event {
+        message: String,
+        reason: String,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "it is never read")]
+    struct Lent<'a> {
+        message: &'a str,
+    }
+
+    let event = kind("v1", "Event");
+    // As a client leaves it that cuts a message after so many bytes.
+    let raw = Message::new()
+        .message(1, Message::new().bytes(1, "a").entry(12, "note", b"caf\xc3").entry(11, "l", b"\xff"))
+        .bytes(3, "Killing")
+        .bytes(4, b"caf\xc3 \xe2\x82!")
+        .into_bytes();
+    let message = "caf\u{fffd} \u{fffd}\u{fffd}!";
+    let read = from_slice::<Event>(event, &raw).unwrap();
+    assert_eq!((read.message.as_str(), read.reason.as_str()), (message, "Killing"));
+    let value = from_slice::<Value>(event, &raw).unwrap();
+    assert_eq!(value["message"], message);
+    assert_eq!(value["metadata"]["annotations"]["note"], "caf\u{fffd}");
+    let json = to_json(event, &raw).unwrap();
+    assert!(json.is_ascii(), "as Go's encoder, which escapes it");
+    assert_eq!(serde_json::from_slice::<Value>(&json).unwrap(), value);
+    let metadata = scan(&raw).unwrap();
+    assert_eq!(metadata.annotation("note").unwrap().unwrap(), "caf\u{fffd}");
+    assert_eq!(metadata.labels().map(|label| label.unwrap().1).collect::<Vec<_>>(), ["\u{fffd}"]);
+    assert!(from_slice::<Lent<'_>>(event, &raw).unwrap_err().is_mismatch(), "it cannot be lent");
+    // In a name, and in JSON that the object carries.
+    let map = Message::new().message(2, Message::new().bytes(1, b"k\xff").bytes(2, "v")).into_bytes();
+    assert_eq!(from_slice::<Value>(kind("v1", "ConfigMap"), &map).unwrap()["data"]["k\u{fffd}"], "v");
+    let fields = Message::new().bytes(1, b"{\"f:\xff\":{}}");
+    let managed = Message::new().message(7, fields);
+    let pod = Message::new().message(1, Message::new().bytes(1, "a").message(17, managed)).into_bytes();
+    let value = from_slice::<Value>(kind("v1", "Pod"), &pod).unwrap();
+    assert_eq!(value["metadata"]["managedFields"][0]["fieldsV1"], serde_json::json!({"f:\u{fffd}": {}}));
 }
 
 #[test]
@@ -358,7 +400,7 @@ fn nesting_has_an_end() {
         assert!(error.is_malformed());
         assert!(error.to_string().starts_with("the object is nested too deep"), "{error}");
     }
-    // `null` is no level, so that what is too deep can be passed over.
+    // `null` is no level, so that an object that is nested too deep can be skipped.
     let raw = definition(100).into_bytes();
     assert!(from_slice::<serde::de::IgnoredAny>(of, &raw).is_ok());
 }
@@ -379,7 +421,7 @@ fn json_inside_nests_no_deeper_than_what_is_around_it_leaves_room_for() {
         let error = value(of, too_deep).unwrap_err();
         assert!(error.to_string().starts_with("the object is nested too deep"), "{error}");
     }
-    // What is in a text, or side by side, is no level.
+    // Brackets in a string, or side by side, add no level.
     let wide = format!("[{}{{\"a\\\"{{\\\\\":\"{}\"}},{}]", "[],".repeat(200), "[".repeat(200), lists(125));
     assert!(value(of, in_data(wide.clone())).is_ok());
     assert!(value(of, in_metadata(wide)).unwrap_err().is_malformed());

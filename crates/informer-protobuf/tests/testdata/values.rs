@@ -1,4 +1,4 @@
-//! What is read from protobuf is what is read from JSON, and what is written is what a server writes.
+//! Decoding protobuf gives what decoding JSON gives, and the JSON written is what a server writes.
 
 use informer_protobuf::{Kind, from_slice, scan, to_json, without_managed_fields};
 use serde_json::Value;
@@ -77,11 +77,11 @@ fn metadata_is_that_of_json() {
         assert_eq!(metadata.resource_version, text("resourceVersion"));
         let labels: serde_json::Map<_, _> = metadata
             .labels()
-            .map(|label| label.map(|(name, value)| (name.to_owned(), value.into())).unwrap())
+            .map(|label| label.map(|(name, value)| (name.into_owned(), value.into())).unwrap())
             .collect();
         assert_eq!(Value::from(labels), expected["labels"]);
         for (name, value) in expected["annotations"].as_object().unwrap() {
-            assert_eq!(metadata.annotation(name).unwrap(), value.as_str());
+            assert_eq!(metadata.annotation(name).unwrap().as_deref(), value.as_str());
         }
         assert_eq!(metadata.annotation("k8s.io/initial-events-end"), Ok(None));
     }

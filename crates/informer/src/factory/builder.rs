@@ -4,32 +4,34 @@
 mod tests;
 
 use std::collections::HashMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::{HeaderValue, Uri};
-use informer_core::Storage;
 use informer_core::backoff::BackoffConfig;
 use informer_core::reflector::ReflectorConfig;
+use informer_core::{FieldSelector, InvalidSelector, Selector, Storage};
 use kube_client::Config;
 use tokio_util::sync::CancellationToken;
 
-use super::{Inner, Options, SharedInformerFactory, sorted};
-use crate::resource::{ResourceType, Selection};
+use super::{Inner, Options, SharedInformerFactory};
+use crate::resource::ResourceType;
 use crate::runtime::Runtime;
 use crate::saving::Saving;
+use crate::selection::Selection;
 use crate::server::Server;
 use crate::shared::{Keeping, Life, ListOptionsTweak, Settings};
 use crate::transform::Transform;
-use crate::transport::{KubeTransport, Transport};
+use crate::transport::{ConnectionOptions, KubeTransport, Transport};
 use crate::{EncodingChoice, Error, FirstListChoice, HttpVersion, Layout, StreamingListChoice};
 
 /// Builds a [`SharedInformerFactory`].
 #[must_use = "nothing happens before `build`"]
 pub struct FactoryBuilder {
     connection: Connection,
-    http_version: HttpVersion,
+    connection_options: ConnectionOptions,
     selection: Selection,
     options: Options,
     stop: CancellationToken,
@@ -40,6 +42,7 @@ pub struct FactoryBuilder {
     storage: Option<Keeping>,
     saved_in: Option<PathBuf>,
     save_every: Duration,
+    save_secrets: bool,
 }
 
 /// How the server is reached.
@@ -55,6 +58,10 @@ const SAVE_EVERY: Duration = Duration::from_secs(300);
 const USER_AGENT: &str = concat!("informer/", env!("CARGO_PKG_VERSION"));
 
 impl FactoryBuilder {
+    pub(crate) fn with_config(config: Config) -> Self {
+        Self::new(Connection::Config(Box::new(config)))
+    }
+
     pub(super) fn new(connection: Connection) -> Self {
         let settings = Settings {
             reflector: ReflectorConfig::default(),
@@ -79,7 +86,7 @@ impl FactoryBuilder {
         };
         Self {
             connection,
-            http_version: HttpVersion::default(),
+            connection_options: ConnectionOptions::default(),
             selection: Selection::default(),
             options,
             stop: CancellationToken::new(),
@@ -88,30 +95,57 @@ impl FactoryBuilder {
             storage: None,
             saved_in: None,
             save_every: SAVE_EVERY,
+            save_secrets: false,
         }
     }
 
-    /// Looks at one namespace only.
-    pub fn namespace(self, namespace: &str) -> Self {
+    /// Narrows the factory to one namespace. All namespaces by default.
+    ///
+    /// What [`SharedInformerFactory::in_namespace`] says holds here, too.
+    pub fn namespace(self, namespace: impl Into<String>) -> Self {
         self.namespaces([namespace])
     }
 
-    /// Looks at these namespaces only. None means all.
-    pub fn namespaces<'a>(mut self, namespaces: impl IntoIterator<Item = &'a str>) -> Self {
-        self.selection.namespaces = sorted(namespaces);
+    /// Narrows the factory to these namespaces, as [`SharedInformerFactory::in_namespaces`] does. All namespaces by
+    /// default.
+    pub fn namespaces(mut self, namespaces: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.selection = self.selection.in_namespaces(namespaces);
         self
     }
 
-    /// Looks only at objects with matching labels.
-    pub fn labels(mut self, selector: &str) -> Self {
-        selector.clone_into(&mut self.selection.labels);
-        self
+    /// Narrows the factory to objects with matching labels, as [`SharedInformerFactory::with_labels`] does.
+    ///
+    /// ```
+    /// # fn example(config: informer::kube::Config) -> Result<(), Box<dyn std::error::Error>> {
+    /// use informer::SharedInformerFactory;
+    ///
+    /// let factory = SharedInformerFactory::builder(config).labels("app=cart, tier!=db")?.build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When `selector` is a text and not a selector.
+    pub fn labels<S>(mut self, selector: S) -> Result<Self, InvalidSelector>
+    where
+        S: TryInto<Selector, Error: Into<InvalidSelector>>,
+    {
+        self.selection = self.selection.with_labels(&selector.try_into().map_err(Into::into)?);
+        Ok(self)
     }
 
-    /// Looks only at objects with matching fields.
-    pub fn fields(mut self, selector: &str) -> Self {
-        selector.clone_into(&mut self.selection.fields);
-        self
+    /// Narrows the factory to objects with matching fields, as [`SharedInformerFactory::with_fields`] does.
+    ///
+    /// # Errors
+    ///
+    /// When `selector` is a text and not a selector.
+    pub fn fields<S>(mut self, selector: S) -> Result<Self, InvalidSelector>
+    where
+        S: TryInto<FieldSelector, Error: Into<InvalidSelector>>,
+    {
+        self.selection = self.selection.with_fields(&selector.try_into().map_err(Into::into)?);
+        Ok(self)
     }
 
     /// Changes the query parameters of each list and watch.
@@ -142,7 +176,7 @@ impl FactoryBuilder {
         self
     }
 
-    /// How objects are kept.
+    /// How objects are kept. [`Layout::Packed`] by default.
     pub fn layout(mut self, layout: Layout) -> Self {
         self.options.layout = layout;
         self
@@ -170,12 +204,13 @@ impl FactoryBuilder {
     /// What fails is a warning in the log and a number in the metrics, and stops nothing. A file that is
     /// refused is overwritten by the next save.
     ///
-    /// **The files have the objects as they are in the caches, Secrets included, unencrypted.** On Unix their owner alone may
-    /// read them (mode 0600, and 0700 where the directory is made). Two processes at a time should not share a
+    /// **The files have the objects as they are in the caches, unencrypted.** On Unix only their owner may read them (mode 0600, and
+    /// 0700 where the directory is made). Informers of Secrets are neither saved nor loaded unless
+    /// [`save_secrets`](Self::save_secrets) asks for it; what other resources hold of secrets is saved. Two processes at a time should not share a
     /// directory: nothing breaks, but the file is that of whoever saved last.
     ///
     /// ```no_run
-    /// # async fn example(config: kube_client::Config) -> Result<(), Box<dyn std::error::Error>> {
+    /// # async fn example(config: informer::kube::Config) -> Result<(), Box<dyn std::error::Error>> {
     /// use informer::SharedInformerFactory;
     /// use k8s_openapi::api::core::v1::Pod;
     ///
@@ -200,6 +235,23 @@ impl FactoryBuilder {
         self
     }
 
+    /// Saves informers of Secrets as well, in clear text: see [`FactoryBuilder::saved_in`]. Off by default, so that they
+    /// list after each start. A file that was written before this was switched off stays where it is.
+    ///
+    /// ```
+    /// # fn example(config: informer::kube::Config) -> Result<(), informer::Error> {
+    /// use informer::SharedInformerFactory;
+    ///
+    /// let builder = SharedInformerFactory::builder(config);
+    /// let factory = builder.saved_in("/mnt/encrypted/shop").save_secrets().build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn save_secrets(mut self) -> Self {
+        self.save_secrets = true;
+        self
+    }
+
     /// What tells the server's cluster from others, in caches that are saved: one that was saved under another name is
     /// not loaded. By default its URL and certificate authority; there is no default with a client or transport of one's
     /// own, nor where list options are [tweaked](FactoryBuilder::tweak_list_options): then name what is selected as well.
@@ -214,13 +266,13 @@ impl FactoryBuilder {
         self
     }
 
-    /// How the first list reads.
+    /// How consistent the initial list is. [`FirstListChoice::Auto`] by default.
     pub fn first_list(mut self, choice: FirstListChoice) -> Self {
         self.options.settings.first_list = choice;
         self
     }
 
-    /// Whether first contents come as streaming lists.
+    /// Whether lists are streaming lists. [`StreamingListChoice::Auto`] by default.
     pub fn streaming_list(mut self, choice: StreamingListChoice) -> Self {
         self.options.settings.streaming_list = choice;
         self
@@ -231,7 +283,7 @@ impl FactoryBuilder {
     /// ```
     /// use informer::{Http2, HttpVersion, SharedInformerFactory};
     ///
-    /// # fn example(config: kube_client::Config) -> Result<(), informer::Error> {
+    /// # fn example(config: informer::kube::Config) -> Result<(), informer::Error> {
     /// let factory = SharedInformerFactory::builder(config)
     ///     .http_version(HttpVersion::Http2(Http2::default()))
     ///     .build()?;
@@ -239,7 +291,14 @@ impl FactoryBuilder {
     /// # }
     /// ```
     pub fn http_version(mut self, version: HttpVersion) -> Self {
-        self.http_version = version;
+        self.connection_options.http_version = version;
+        self
+    }
+
+    /// How long a credential plugin (`exec` in a kubeconfig) may take before it is killed and the requests that wait for it
+    /// fail. 30 s by default. A client or transport of one's own has made this choice already.
+    pub fn credential_timeout(mut self, limit: Duration) -> Self {
+        self.connection_options.credential_timeout = limit;
         self
     }
 
@@ -249,7 +308,7 @@ impl FactoryBuilder {
         self
     }
 
-    /// In which encoding objects are asked for.
+    /// In which encoding the server is asked to send objects. [`EncodingChoice::Auto`] by default.
     pub fn encoding(mut self, choice: EncodingChoice) -> Self {
         self.options.settings.encoding = choice;
         self
@@ -306,7 +365,8 @@ impl FactoryBuilder {
         self
     }
 
-    /// A streaming list without progress towards its end for this long is given up for a LIST. 30 s by default.
+    /// A streaming list whose end has not come within this time is given up for a LIST. 180 s by default; one that pauses
+    /// for 30 s is given up before.
     pub fn initial_events_timeout(mut self, limit: Duration) -> Self {
         self.options.settings.reflector.initial_events_timeout = limit;
         self
@@ -338,12 +398,13 @@ impl FactoryBuilder {
     pub fn build(mut self) -> Result<SharedInformerFactory, Error> {
         if let Some(name) = &self.user_agent {
             let value = HeaderValue::from_str(name);
-            let value = value.map_err(|error| Error::invalid("the user agent", name, error))?;
+            let value = value.map_err(|error| Error::invalid("user agent", name, error))?;
             self.options.settings.user_agent = value;
         }
         let settings = &mut self.options.settings;
         settings.keeping = self.storage.unwrap_or_else(|| self.options.layout.keeping());
-        settings.saving = self.saved_in.map(|directory| Saving { directory, period: self.save_every });
+        let (period, secrets) = (self.save_every, self.save_secrets);
+        settings.saving = self.saved_in.map(|directory| Saving { directory, period, secrets });
         // What a tweak selects is not known here.
         let server_name = self.server_name.or_else(|| match settings.tweak {
             None => self.connection.server_name(),
@@ -356,7 +417,7 @@ impl FactoryBuilder {
             Connection::Config(config) => {
                 let runtime = Runtime::own_thread().map_err(Error::thread)?;
                 let transport =
-                    runtime.enter(|| KubeTransport::with_http_version(*config, self.http_version))?;
+                    runtime.enter(|| KubeTransport::with_options(*config, self.connection_options))?;
                 (Arc::new(transport), runtime)
             }
         };
@@ -368,6 +429,12 @@ impl FactoryBuilder {
             informers: Mutex::default(),
         };
         Ok(SharedInformerFactory { inner: Arc::new(inner), selection: self.selection })
+    }
+}
+
+impl fmt::Debug for FactoryBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FactoryBuilder({})", self.selection)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The numbers as text, for Prometheus and whatever reads its formats.
+//! Metrics as text, for Prometheus and compatible systems.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,15 +12,15 @@ use super::{FactoryMetrics, HandlerMetrics, InformerMetrics};
 /// A text format for metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Format {
-    /// OpenMetrics 1.0: complete, so that nothing may follow it.
+    /// OpenMetrics 1.0: complete, nothing may follow it.
     #[default]
     OpenMetrics,
-    /// Prometheus' text format 0.0.4, to which a program can append other metrics of its own.
+    /// Prometheus' text format 0.0.4, to which a program can append its own metrics.
     Prometheus,
 }
 
 impl Format {
-    /// What to answer with as `Content-Type`.
+    /// The `Content-Type` of the format.
     pub fn content_type(self) -> &'static str {
         match self {
             Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
@@ -30,7 +30,7 @@ impl Format {
 }
 
 impl FactoryMetrics {
-    /// The numbers as text. Handlers of one informer that have the same name are added up.
+    /// The metrics as text. Handlers of one informer with the same name are added up.
     pub fn to_text(&self, format: Format) -> String {
         let mut text = String::new();
         for family in FAMILIES {
@@ -85,13 +85,13 @@ const FAMILIES: &[Family] = &[
     Family {
         name: "informer_synced",
         kind: Kind::Gauge,
-        help: "1 once the first content is in the cache.",
+        help: "1 once the initial list is in the cache.",
         samples: |informer| one(u64::from(informer.is_synced)),
     },
     Family {
         name: "informer_state",
         kind: Kind::Gauge,
-        help: "1 for the state in which the informer is, 0 for the others.",
+        help: "1 for the current state of the informer, 0 for the others.",
         samples: |informer| {
             let current = state(&informer.status);
             STATES.iter().map(|name| labelled("state", *name, u64::from(*name == current))).collect()
@@ -112,7 +112,7 @@ const FAMILIES: &[Family] = &[
     Family {
         name: "informer_requests_total",
         kind: Kind::Counter,
-        help: "Requests sent, by what for.",
+        help: "Requests sent, by purpose.",
         samples: |informer| {
             let requests = &informer.requests;
             Vec::from([
@@ -127,7 +127,7 @@ const FAMILIES: &[Family] = &[
     Family {
         name: "informer_relists_total",
         kind: Kind::Counter,
-        help: "Lists after the first, by what made them necessary.",
+        help: "Re-lists, by cause.",
         samples: |informer| {
             informer.relists.iter().map(|(cause, count)| labelled("cause", *cause, *count)).collect()
         },
@@ -156,19 +156,19 @@ const FAMILIES: &[Family] = &[
     Family {
         name: "informer_unreadable_total",
         kind: Kind::Counter,
-        help: "Objects and events that could not be read and were left out.",
+        help: "Undecodable objects and events, which were left out.",
         samples: |informer| one(informer.unreadable),
     },
     Family {
         name: "informer_quarantined",
         kind: Kind::Gauge,
-        help: "Objects whose newest version could not be read.",
+        help: "Objects whose newest version is undecodable.",
         samples: |informer| one(informer.quarantined as u64),
     },
     Family {
         name: "informer_saves_total",
         kind: Kind::Counter,
-        help: "Saves of the cache to its file, by how they went.",
+        help: "Saves of the cache to its file, by result.",
         samples: |informer| {
             Vec::from([
                 labelled("result", "ok", informer.saves),
@@ -185,7 +185,7 @@ const FAMILIES: &[Family] = &[
     Family {
         name: "informer_decode_seconds_total",
         kind: Kind::Counter,
-        help: "Time spent in turning bytes into objects.",
+        help: "Time spent turning bytes into objects.",
         samples: |informer| Vec::from([seconds(informer.decode_time)]),
     },
     Family {
@@ -203,30 +203,33 @@ const FAMILIES: &[Family] = &[
     Family {
         name: "informer_handler_seconds_total",
         kind: Kind::Counter,
-        help: "How long these calls took, with what they awaited.",
+        help: "The duration of these calls, with what they awaited.",
         samples: |informer| per_handler(informer, |handler| Value::Seconds(handler.call_time)),
     },
     Family {
         name: "informer_handler_call_age_seconds",
         kind: Kind::Gauge,
-        help: "How long the call under way has taken; 0 where none is.",
+        help: "The age of the running call; 0 without one.",
         samples: |informer| {
             per_handler(informer, |handler| Value::Seconds(handler.call_under_way.unwrap_or_default()))
         },
     },
 ];
 
-const STATES: [&str; 6] = ["connecting", "syncing", "live", "retrying", "denied", "stopped"];
+const STATES: [&str; 8] =
+    ["not_started", "connecting", "syncing", "live", "retrying", "denied", "stalled", "stopped"];
 
 fn state(status: &Status) -> &'static str {
-    let [connecting, syncing, live, retrying, denied, stopped] = STATES;
+    let [not_started, connecting, syncing, live, retrying, denied, stalled, stopped] = STATES;
     match status {
+        Status::NotStarted => not_started,
         Status::Connecting => connecting,
         Status::Syncing { .. } => syncing,
         Status::Live { .. } => live,
         Status::Retrying { .. } => retrying,
         Status::Denied { .. } => denied,
-        Status::Stopped => stopped,
+        Status::Stalled => stalled,
+        _ => stopped,
     }
 }
 
@@ -242,7 +245,7 @@ fn labelled<'a>(name: &'static str, value: impl Into<Cow<'a, str>>, count: u64) 
     Sample { label: Some((name, value.into())), value: Value::Count(count) }
 }
 
-/// One sample per name: a series that is there twice would make the whole text invalid.
+/// One sample per name: a duplicate series would make the whole text invalid.
 fn per_handler(informer: &InformerMetrics, value: fn(&HandlerMetrics) -> Value) -> Vec<Sample<'_>> {
     let mut by_name = BTreeMap::<&str, Value>::new();
     for handler in &informer.handlers {

@@ -1,4 +1,4 @@
-//! Labels that a program adds, made fit for a text: a bad name, or a series that is there twice, makes all of it invalid.
+//! Labels that a program adds, sanitized: an invalid name, or a duplicate series, makes the whole text invalid.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -7,7 +7,7 @@ use super::InformerMetrics;
 /// Labels that only some series have, as in `exposition.rs`.
 const OF_SERIES: [&str; 6] = ["state", "request", "cause", "type", "handler", "result"];
 
-/// Puts a label in front, under a name that is valid and free.
+/// Puts a label in front, under a valid and free name.
 pub(super) fn add(labels: &mut Vec<(String, String)>, name: &str, value: &str) {
     let mut name = valid(name);
     while OF_SERIES.contains(&name.as_str()) || labels.iter().any(|(taken, _)| *taken == name) {
@@ -16,8 +16,8 @@ pub(super) fn add(labels: &mut Vec<(String, String)>, name: &str, value: &str) {
     labels.insert(0, (name, value.to_owned()));
 }
 
-/// Letters, digits and `_`, not these alone, and the first no digit. Names with two `_` in front are the monitoring
-/// system's own.
+/// Letters, digits and `_`, at least one that is no `_`, and no leading digit. Names with two leading `_` are reserved
+/// for the monitoring system.
 fn valid(name: &str) -> String {
     let or_underscore = |character: char| if character.is_ascii_alphanumeric() { character } else { '_' };
     let mut name: String = name.chars().map(or_underscore).collect();
@@ -31,7 +31,7 @@ fn valid(name: &str) -> String {
     }
 }
 
-/// Gives an informer whose labels another one has already the lowest number under which nobody has.
+/// Gives an informer with duplicate labels the lowest free number.
 pub(super) fn tell_apart(informers: &mut [InformerMetrics]) {
     let mut taken = HashSet::new();
     for InformerMetrics { labels, .. } in informers {
@@ -44,7 +44,7 @@ pub(super) fn tell_apart(informers: &mut [InformerMetrics]) {
     }
 }
 
-/// What a monitoring system tells series apart by: an empty label is none.
+/// The identity of a series in a monitoring system: an empty label counts as none.
 fn identity(labels: &[(String, String)]) -> BTreeSet<(String, String)> {
     labels.iter().filter(|(_, value)| !value.is_empty()).cloned().collect()
 }

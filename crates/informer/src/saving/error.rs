@@ -1,4 +1,4 @@
-//! Why a cache was not saved, or not loaded.
+//! Errors of saving and loading.
 
 use std::io;
 
@@ -6,18 +6,16 @@ use informer_core::saved;
 
 use crate::resource::ResourceType;
 
-/// What a cache is of cannot be said.
+/// The identity of the cache is unknown.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unnamed {
-    #[error(
-        "what the server is asked for has no name that would tell it from others: give it one (`FactoryBuilder::server_name`)"
-    )]
+    #[error("cache identity unknown: set `FactoryBuilder::server_name`")]
     Server,
-    #[error("the transform has no name that would tell it from others: give it one (`Transform::named`)")]
+    #[error("cache identity unknown: name the transform with `Transform::named`")]
     Transform,
 }
 
-/// A cache that was not saved. The file that was there is as it was.
+/// A cache that was not saved. The previous file is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct SaveError(SaveErrorKind);
@@ -26,18 +24,18 @@ pub struct SaveError(SaveErrorKind);
 enum SaveErrorKind {
     #[error(transparent)]
     Unnamed(Unnamed),
-    #[error("there is no content yet that could be saved")]
+    #[error("nothing to save yet: the initial list is not complete")]
     Empty,
     #[error("the file cannot be {what}")]
     File { what: &'static str, source: io::Error },
     #[error(transparent)]
     Content(saved::SaveError),
-    #[error("saving was given up, because its runtime ended or it failed: that would be a bug")]
+    #[error("saving was aborted, because its runtime ended or it panicked")]
     GivenUp,
 }
 
 impl SaveError {
-    /// Whether the first content is not there yet.
+    /// Whether the initial list is not complete yet.
     pub fn is_empty(&self) -> bool {
         matches!(self.0, SaveErrorKind::Empty)
     }
@@ -72,7 +70,7 @@ impl From<Unnamed> for SaveError {
     }
 }
 
-/// A cache that was not loaded: the informer is as it was. Never holds any content of an object.
+/// A cache that was not loaded: the informer is unchanged. Never holds any content of an object.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct LoadError(LoadErrorKind);
@@ -81,36 +79,36 @@ pub struct LoadError(LoadErrorKind);
 enum LoadErrorKind {
     #[error(transparent)]
     Unnamed(Unnamed),
-    #[error("the informer of {0} has been started or loaded already; load before the start, once")]
+    #[error("the informer of {0} was started or loaded already; load before the start, once")]
     AlreadyStarted(ResourceType),
     #[error(transparent)]
     Content(saved::LoadError),
-    #[error("loading was given up, because its runtime ended or it failed: that would be a bug")]
+    #[error("loading was aborted, because its runtime ended or it panicked")]
     GivenUp,
 }
 
 impl LoadError {
-    /// Whether there is no file, as at the first start.
+    /// Whether the file does not exist, as at the first start.
     pub fn is_not_found(&self) -> bool {
         matches!(&self.0, LoadErrorKind::Content(error) if error.is_not_found())
     }
 
-    /// Whether the file was cut short or changed since it was written.
+    /// Whether the file was truncated or changed since it was written.
     pub fn is_damaged(&self) -> bool {
         matches!(&self.0, LoadErrorKind::Content(error) if error.is_damaged())
     }
 
-    /// Whether the file is no saved cache, or not one that this version knows.
+    /// Whether the file is no saved cache, or one of an unknown format version.
     pub fn is_foreign(&self) -> bool {
         matches!(&self.0, LoadErrorKind::Content(error) if error.is_foreign())
     }
 
-    /// Whether the file is a saved cache of something else: the message says in what it differs.
+    /// Whether the file is a saved cache of something else: the message names the difference.
     pub fn is_of_another(&self) -> bool {
         matches!(&self.0, LoadErrorKind::Content(error) if error.is_of_another())
     }
 
-    /// Whether it is too late.
+    /// Whether the informer was started or loaded already.
     pub fn is_already_started(&self) -> bool {
         matches!(self.0, LoadErrorKind::AlreadyStarted(_))
     }

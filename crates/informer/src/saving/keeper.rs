@@ -1,7 +1,7 @@
-//! Loads an informer's file at its start, and saves to it from time to time and at the stop.
+//! Loads an informer's file at its start, and saves to it periodically and at the stop.
 //!
-//! Whatever fails is in the log and in the metrics, and stops nothing: without a file the informer lists. A file that is
-//! refused is overwritten by the next save.
+//! A failure goes to the log and the metrics, and stops nothing: without a file the informer lists. The next save
+//! overwrites a file that was refused.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,17 +15,21 @@ use super::{Description, LoadError, SaveError, SavedCache, Saving, read, replace
 use crate::error_chain;
 use crate::shared::Core;
 
-/// Runs from the start of an informer to its end. `loads`: the informer waits to begin with its file.
+/// Runs from the start of an informer to its end. `loads`: the informer waits for its file before it starts.
 pub(crate) async fn keep(core: Arc<Core>, saving: Saving, loads: bool) {
     let resource = &core.resource;
+    if !saving.takes(resource) {
+        tracing::info!(%resource, selection = %core.selection, "the informer is not saved: Secrets are left out unless `save_secrets` asks for them");
+        return core.begin(None);
+    }
     let description = match core.description() {
         Ok(description) => description,
         Err(error) => {
-            tracing::warn!(%resource, %error, "the informer is not saved");
+            tracing::warn!(%resource, selection = %core.selection, %error, "the informer is not saved");
             return core.begin(None);
         }
     };
-    let path = saving.file(resource, &core.selection.namespaces, &description);
+    let path = saving.file(resource, &core.selection, &description);
     if loads {
         let saved = tokio::select! {
             biased;
@@ -34,7 +38,10 @@ pub(crate) async fn keep(core: Arc<Core>, saving: Saving, loads: bool) {
         };
         core.begin(saved);
     }
-    let mut keeper = Keeper { saved: loads.then(|| Mark::of(&core.checkpoint())), fails: false, core: &core };
+    let mut keeper = Keeper { saved: None, fails: false, core: &core };
+    if loads {
+        keeper.saved = core.checkpoint().await.as_ref().map(Mark::of);
+    }
     loop {
         let stops = tokio::select! {
             biased;
@@ -48,19 +55,19 @@ pub(crate) async fn keep(core: Arc<Core>, saving: Saving, loads: bool) {
     }
 }
 
-/// What is in the file, if it is good.
+/// The content of the file, if it is valid.
 async fn open(core: &Core, path: &Path, description: &Description) -> Option<Saved> {
     let resource = &core.resource;
     let (file, limit) = (path.to_owned(), core.settings.item_limit);
     match read(core.runtime(), file, description.clone(), limit, core.storage.clone()).await {
         Ok(saved) => {
-            tracing::info!(%resource, objects = saved.objects.len(), "the informer begins with what was saved");
+            tracing::info!(%resource, selection = %core.selection, objects = saved.objects.len(), "starting from the saved cache");
             Some(saved)
         }
         Err(error) if LoadError::is_not_found(&error) => None,
         Err(error) => {
             let error = error_chain(&error);
-            tracing::warn!(%resource, path = %path.display(), error, "what was saved cannot be used: the informer lists");
+            tracing::warn!(%resource, selection = %core.selection, path = %path.display(), error, "the saved cache cannot be used: the informer lists");
             None
         }
     }
@@ -68,13 +75,13 @@ async fn open(core: &Core, path: &Path, description: &Description) -> Option<Sav
 
 struct Keeper<'a> {
     core: &'a Core,
-    /// What is in the file.
+    /// The state in the file.
     saved: Option<Mark>,
     /// The last save failed, and the log has it.
     fails: bool,
 }
 
-/// Tells one state of a cache from another.
+/// Identifies a state of a cache.
 #[derive(PartialEq, Eq)]
 struct Mark {
     revision: u64,
@@ -88,9 +95,9 @@ impl Mark {
 }
 
 impl Keeper<'_> {
-    /// Saves the cache, unless the file has it already.
+    /// Saves the cache, unless the file has that state already.
     async fn save(&mut self, path: &Path, description: &Description) {
-        let checkpoint = self.core.checkpoint();
+        let Some(checkpoint) = self.core.checkpoint().await else { return };
         let mark = Mark::of(&checkpoint);
         if self.saved.as_ref() == Some(&mark) || checkpoint.sources.is_empty() {
             return;
@@ -106,7 +113,7 @@ impl Keeper<'_> {
                 self.core.counters.failed_saves.add(1);
                 if !std::mem::replace(&mut self.fails, true) {
                     let error = error_chain(&error);
-                    tracing::warn!(%resource, path = %path.display(), error, "the informer cannot be saved");
+                    tracing::warn!(%resource, selection = %self.core.selection, path = %path.display(), error, "the informer cannot be saved");
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Replaces a file in one step: whoever looks finds the old one or the new one, also after the machine lost its power.
+//! Replaces a file in one step: a reader finds the old one or the new one, also after a power failure.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -8,22 +8,22 @@ use std::time::{Duration, SystemTime};
 
 use super::{BUFFER, SaveError};
 
-/// What has been done when a crash may come.
+/// The step after which a crash may come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// There is a file beside the old one.
+    /// The new file exists beside the old one.
     Created,
-    /// It has some more of the content.
+    /// It has more of the content.
     Written,
     /// All of it is on the disk.
     Synced,
-    /// It is in the old one's place.
+    /// It has taken the old one's place.
     Renamed,
-    /// That is on the disk, too.
+    /// The rename is on the disk, too.
     Finished,
 }
 
-/// Replaces the file by what `write` writes. Returns what that returns, and the bytes written.
+/// Replaces the file by what `write` writes. Returns the result of `write`, and the number of bytes written.
 pub(super) fn replace<R>(
     path: &Path,
     reached: &mut dyn FnMut(Step),
@@ -46,13 +46,13 @@ pub(super) fn replace<R>(
     Ok((result, bytes))
 }
 
-/// A file beside the one that it is to replace: gone when dropped before that.
+/// A file beside the one that it will replace. Removed when dropped before that.
 struct Beside {
     path: Option<PathBuf>,
     file: File,
 }
 
-/// Tells those of one process apart.
+/// Distinguishes those of one process.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
 impl Beside {
@@ -65,7 +65,7 @@ impl Beside {
             let path = directory.join(beside);
             match for_the_owner_alone().create_new(true).write(true).open(&path) {
                 Ok(file) => return Ok(Self { path: Some(path), file }),
-                // Left by a process that had this one's number.
+                // Left by a process with the same process id.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
@@ -84,14 +84,14 @@ impl Beside {
 impl Drop for Beside {
     fn drop(&mut self) {
         if let Some(path) = &self.path {
-            // It cannot be helped.
+            // Best effort.
             let _ = fs::remove_file(path);
         }
     }
 }
 
 const SUFFIX: &str = ".tmp";
-/// No file takes as long to be written.
+/// No file takes this long to write.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
 fn prefix(name: &std::ffi::OsStr) -> std::ffi::OsString {
@@ -101,7 +101,7 @@ fn prefix(name: &std::ffi::OsStr) -> std::ffi::OsString {
     prefix
 }
 
-/// Removes what crashes have left beside a file, as far as it can be: others may be at work there.
+/// Removes the remains of crashes beside a file, best effort: other processes may be writing there.
 pub(super) fn remove_abandoned(path: &Path) {
     let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { return };
     let prefix = prefix(name);
@@ -111,7 +111,7 @@ pub(super) fn remove_abandoned(path: &Path) {
         let is_ours = bytes.starts_with(prefix.as_encoded_bytes()) && bytes.ends_with(SUFFIX.as_bytes());
         let modified = || entry.metadata().and_then(|metadata| metadata.modified());
         if is_ours && modified().is_ok_and(is_abandoned) {
-            // If it is still there, the next save tries again.
+            // If it still exists, the next save tries again.
             let _ = fs::remove_file(entry.path());
         }
     }
@@ -121,7 +121,7 @@ fn is_abandoned(modified: SystemTime) -> bool {
     SystemTime::now().duration_since(modified).is_ok_and(|age| age > ABANDONED)
 }
 
-/// Makes a directory that the owner alone may look into, unless it is there.
+/// Creates a directory that only its owner can access, if missing.
 pub(super) fn make_directory(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -137,7 +137,7 @@ fn for_the_owner_alone() -> OpenOptions {
     options
 }
 
-/// Elsewhere than on Unix directories cannot be opened.
+/// Only Unix can open directories.
 fn sync_directory(directory: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
 }

@@ -1,65 +1,73 @@
-//! Which release of Kubernetes a server is: asked when somebody has to know, and again when the answer is old.
+//! The server's Kubernetes release: fetched on demand, and again when the answer is old.
 
 use std::sync::Mutex;
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use http::StatusCode;
+use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
 use crate::shared::lock;
 use crate::transport::Transport;
 
-/// A release of Kubernetes, as far as it decides anything.
+/// A release of Kubernetes, as precise as decisions need it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Version {
     pub(super) major: u32,
     pub(super) minor: u32,
 }
 
-/// What is known of a server's release.
+/// The known release of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Release {
-    /// It said so, now or last.
+    /// The server reported it, now or last.
     Said(Version),
-    /// It does not say, and never did.
+    /// The server does not report it, and never did.
     Unsaid,
-    /// It did not answer when it was asked last.
+    /// The server did not answer the last request.
     #[default]
     Unanswered,
 }
 
-/// What a server has said.
+/// The server's reported release.
 #[derive(Default)]
 pub(super) struct KnownRelease {
     known: Mutex<Known>,
-    /// Held by who asks: the others wait for that answer.
+    /// Held by the task that asks: the others wait for its answer.
     asking: tokio::sync::Mutex<()>,
+    /// Counts the changes of what the server says.
+    changes: watch::Sender<u64>,
 }
 
 #[derive(Default)]
 struct Known {
     release: Release,
-    /// The last version that it said.
+    /// The last reported version.
     version: Option<Version>,
-    /// Nobody has to ask before.
+    /// The build that was reported when a change was last counted, and when that was.
+    build: Option<(String, Instant)>,
+    /// No request is needed before.
     until: Option<Instant>,
-    /// Counts the questions that have come to an end.
+    /// Counts the completed requests.
     asked: u64,
 }
 
-/// Servers are upgraded, and then end their watches: who comes back has to ask the new one. Many that come back at once need
-/// one answer.
+/// A server upgrade ends the watches: their next request must ask the new server. Many that come at once share one
+/// answer.
 const GOOD_FOR: Duration = Duration::from_secs(10);
-/// A server that does not answer must not keep anybody waiting, nor each of many waiting for the others.
+/// A server that does not answer must not block a caller for long, nor each of many callers in turn.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// And then nobody for some time.
+/// After that, no request for some time.
 const SILENT_FOR: Duration = Duration::from_secs(60);
-/// An answer is a few hundred bytes.
+/// During an upgrade old and new servers answer in turns behind one address: that is one change a minute, not one with each
+/// answer.
+const CHANGE_PACE: Duration = Duration::from_secs(60);
+/// A response is a few hundred bytes.
 const LIMIT: usize = 64 * 1024;
 
-/// A question under way. One that is given up, by whoever waits for what comes after it, was not answered either; unless it
-/// is given up so soon that it was for other reasons: who asked was stopped.
+/// A request for the version. If it is dropped it counts as unanswered, because its caller waited in vain; unless it is
+/// dropped so soon that there was another reason: the caller was stopped.
 struct Question<'a> {
     known: &'a KnownRelease,
     asked: Instant,
@@ -67,11 +75,12 @@ struct Question<'a> {
 }
 
 impl KnownRelease {
-    /// The release, asked for unless it was in the last seconds. Takes ten seconds at most.
+    /// The release, fetched unless that happened in the last seconds. Takes ten seconds at most.
     ///
     /// # Cancel safety
     ///
-    /// Safe. Who gives up after more than `patience` lets nobody ask again for a minute; sooner, the next one asks.
+    /// Safe. If the caller gives up after more than `patience`, no request follows for a minute; sooner, the next
+    /// caller asks.
     pub(super) async fn get(&self, transport: &dyn Transport, patience: Duration) -> Release {
         if let Some(release) = self.recent() {
             return release;
@@ -86,15 +95,24 @@ impl KnownRelease {
                 }
             }
             let question = Question { known: self, asked: Instant::now(), patience };
-            let answer = ask(transport).await;
+            let reply = ask(transport).await;
             std::mem::forget(question);
-            match answer {
-                Some(said) => self.note(said),
-                // Whatever is asked next is about to find out why, and may be about to succeed.
-                None => self.unanswered(None),
-            }
+            self.note(reply)
         };
         timeout(TIMEOUT, asking).await.unwrap_or(Release::Unanswered)
+    }
+
+    /// Asks now. Whether there was any answer, if only an error status.
+    pub(super) async fn ask(&self, transport: &dyn Transport) -> bool {
+        let reply = ask(transport).await;
+        let is_answer = !matches!(reply, Reply::None);
+        self.note(reply);
+        is_answer
+    }
+
+    /// Counts the changes of what the server says: a new value means that it was upgraded, or rolled back.
+    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
     }
 
     /// What need not be asked for.
@@ -103,13 +121,24 @@ impl KnownRelease {
         known.until.is_some_and(|until| Instant::now() < until).then_some(known.release)
     }
 
-    /// A server that does not say its version any more is taken for what it was.
-    fn note(&self, said: Option<Version>) -> Release {
+    /// A server that no longer reports its version keeps the last one.
+    fn note(&self, reply: Reply) -> Release {
+        let said = match reply {
+            Reply::Said(said) => said,
+            // The next request will find out why, and may succeed.
+            Reply::None | Reply::Undecided => return self.unanswered(None),
+        };
         let mut known = lock(&self.known);
-        if let Some(version) = said.filter(|version| known.version != Some(*version)) {
-            tracing::debug!(version.major, version.minor, "the server's version");
+        if let Some(said) = said {
+            let Version { major, minor } = said.version;
+            if known.version.replace(said.version) != Some(said.version) {
+                tracing::debug!(version.major = major, version.minor = minor, "the server's version");
+            }
+            if known.is_other_build(&said.build) {
+                known.build = Some((said.build, Instant::now()));
+                self.changes.send_modify(|changes| *changes += 1);
+            }
         }
-        known.version = said.or(known.version);
         known.release = known.version.map_or(Release::Unsaid, Release::Said);
         known.until = Some(Instant::now() + GOOD_FOR);
         known.asked += 1;
@@ -125,6 +154,19 @@ impl KnownRelease {
     }
 }
 
+impl Known {
+    /// Whether this counts as a change. The first build is noted, and is none.
+    fn is_other_build(&mut self, build: &str) -> bool {
+        match &self.build {
+            Some((known, since)) => known != build && since.elapsed() >= CHANGE_PACE,
+            None => {
+                self.build = Some((build.to_owned(), Instant::now()));
+                false
+            }
+        }
+    }
+}
+
 impl Drop for Question<'_> {
     fn drop(&mut self) {
         if self.asked.elapsed() > self.patience {
@@ -133,51 +175,71 @@ impl Drop for Question<'_> {
     }
 }
 
-/// What the server says: nothing, or something that is no version or forbids to ask.
-async fn ask(transport: &dyn Transport) -> Option<Option<Version>> {
-    let request = http::Request::get("/version").body(Vec::new()).ok()?;
-    let response = transport.send(request).await.ok()?;
+/// What came of a question.
+enum Reply {
+    /// The server was not reached.
+    None,
+    /// It does not know the credentials yet, has too much to do, or is starting.
+    Undecided,
+    /// What it is; nothing, if it forbids to ask, or says something that is no version.
+    Said(Option<Said>),
+}
+
+struct Said {
+    version: Version,
+    /// Tells builds of one release apart: patch releases change defaults, too.
+    build: String,
+}
+
+async fn ask(transport: &dyn Transport) -> Reply {
+    let Ok(request) = http::Request::get("/version").body(Vec::new()) else { return Reply::None };
+    let Ok(response) = transport.send(request).await else { return Reply::None };
     match response.head.status {
         status if status.is_success() => {}
-        // It does not know the credentials yet, has too much to do, or is starting.
         StatusCode::UNAUTHORIZED | StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => {
-            return None;
+            return Reply::Undecided;
         }
-        status if status.is_server_error() => return None,
-        _ => return Some(None),
+        status if status.is_server_error() => return Reply::Undecided,
+        _ => return Reply::Said(None),
     }
     let mut content = response.into_content();
     let mut body = Vec::new();
     while let Some(chunk) = content.next().await {
-        body.extend_from_slice(&chunk.ok()?);
+        let Ok(chunk) = chunk else { return Reply::Undecided };
+        body.extend_from_slice(&chunk);
         if body.len() > LIMIT {
-            return Some(None);
+            return Reply::Said(None);
         }
     }
-    Some(Version::from_json(&body))
+    Reply::Said(Said::from_json(&body))
 }
 
-impl Version {
-    /// As in `{"major":"1","minor":"36+"}`: providers append to the minor version.
+impl Said {
+    /// As in `{"major":"1","minor":"36+","gitVersion":"v1.36.2-provider.5"}`: providers append to the minor version.
     fn from_json(json: &[u8]) -> Option<Self> {
         #[derive(serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
         struct Info {
             major: String,
             minor: String,
+            #[serde(default)]
+            git_version: String,
         }
         let info: Info = serde_json::from_slice(json).ok()?;
         let digits = |text: &str| text.split(|digit: char| !digit.is_ascii_digit()).next()?.parse().ok();
-        Some(Self { major: digits(&info.major)?, minor: digits(&info.minor)? })
+        let version = Version { major: digits(&info.major)?, minor: digits(&info.minor)? };
+        let build = format!("{}.{} {}", info.major, info.minor, info.git_version);
+        Some(Self { version, build })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Version;
+    use super::{Said, Version};
 
     #[test]
     fn reads_the_versions_that_providers_give() {
-        let version = |json: &str| Version::from_json(json.as_bytes());
+        let version = |json: &str| Some(Said::from_json(json.as_bytes())?.version);
         assert_eq!(version(r#"{"major":"1","minor":"36"}"#), Some(Version { major: 1, minor: 36 }));
         assert_eq!(version(r#"{"major":"1","minor":"33+","x":0}"#), Some(Version { major: 1, minor: 33 }));
         assert_eq!(version(r#"{"major":"","minor":""}"#), None);

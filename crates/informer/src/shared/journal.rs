@@ -1,4 +1,4 @@
-//! What the log has of a source's life: each change of where it stands once, however often it is retried (contract M2).
+//! The log of a source: each change of its status once, however often a request is retried (contract M2).
 
 use std::fmt;
 
@@ -6,10 +6,12 @@ use informer_core::Scope;
 use informer_core::reflector::{Cause, Status};
 
 use crate::resource::ResourceType;
+use crate::selection::Selection;
 
 /// Follows the status of one source.
 pub(super) struct Journal {
     resource: ResourceType,
+    selection: Selection,
     scope: Scope,
     standing: Standing,
 }
@@ -37,56 +39,67 @@ struct Trouble {
 const MOST_SAID: usize = 8;
 
 impl Journal {
-    pub(super) fn new(resource: ResourceType, scope: Scope) -> Self {
-        Self { resource, scope, standing: Standing::New }
+    pub(super) fn new(resource: ResourceType, selection: Selection, scope: Scope) -> Self {
+        Self { resource, selection, scope, standing: Standing::New }
     }
 
-    /// Takes a new status. Those of an attempt under way are on the way to another one, and say nothing.
+    /// Takes a new status.
     pub(super) fn status(&mut self, status: &Status) {
         match status {
-            Status::Connecting | Status::Syncing { .. } => {}
-            Status::Live { resource_version } => self.live(resource_version),
+            Status::Live { resource_version } => return self.live(resource_version),
+            Status::Retrying { .. } | Status::Stalled | Status::Denied { .. } if !self.is_new(status) => {
+                return;
+            }
+            _ => {}
+        }
+        let Self { resource, selection, scope, .. } = &self;
+        let namespace = Namespace(scope);
+        match status {
             Status::Retrying { cause, .. } => {
-                if self.is_new(Trouble { denied: false, cause: cause.name(), code: code(cause) }) {
-                    let Self { resource, scope, .. } = &self;
-                    tracing::warn!(%resource, namespace = %Namespace(scope), %cause, "the informer is interrupted, and tries again");
-                }
+                tracing::warn!(%resource, %selection, %namespace, %cause, "the informer is interrupted, and tries again");
+            }
+            Status::Stalled => {
+                tracing::warn!(%resource, %selection, %namespace, "the informer is stalled: a transform or an index function does not return");
+            }
+            // A 401 or 403 needs an administrator; a missing resource may still appear.
+            Status::Denied { status } if status.is_unauthorized() || status.is_forbidden() => {
+                tracing::error!(%resource, %selection, %namespace, %status, "the informer is denied, and asks again slowly");
             }
             Status::Denied { status } => {
-                if self.is_new(Trouble { denied: true, cause: "denied", code: Some(status.code) }) {
-                    let Self { resource, scope, .. } = &self;
-                    let namespace = Namespace(scope);
-                    // Somebody has to grant it; what does not exist may come to.
-                    if status.is_unauthorized() || status.is_forbidden() {
-                        tracing::error!(%resource, %namespace, %status, "the informer is denied, and asks again slowly");
-                    } else {
-                        tracing::warn!(%resource, %namespace, %status, "the informer is denied, and asks again slowly");
-                    }
-                }
+                tracing::warn!(%resource, %selection, %namespace, %status, "the informer is denied, and asks again slowly");
             }
             Status::Stopped => {
-                tracing::info!(resource = %self.resource, namespace = %Namespace(&self.scope), "the informer stopped");
+                tracing::info!(%resource, %selection, %namespace, "the informer stopped");
             }
+            // On the way to another one.
+            _ => {}
         }
     }
 
     fn live(&mut self, resource_version: &impl fmt::Display) {
-        let Self { resource, scope, standing } = self;
+        let Self { resource, selection, scope, standing } = self;
         let namespace = Namespace(scope);
         match std::mem::replace(standing, Standing::Live) {
             // A watch like any other.
             Standing::Live => {}
             Standing::New => {
-                tracing::info!(%resource, %namespace, %resource_version, "the informer is live");
+                tracing::info!(%resource, %selection, %namespace, %resource_version, "the informer is live");
             }
             Standing::Troubled { failures, .. } => {
-                tracing::info!(%resource, %namespace, %resource_version, failures, "the informer is live again");
+                tracing::info!(%resource, %selection, %namespace, %resource_version, failures, "the informer is live again");
             }
         }
     }
 
     /// Notes a failure; whether it is one that was not there before.
-    fn is_new(&mut self, trouble: Trouble) -> bool {
+    fn is_new(&mut self, status: &Status) -> bool {
+        let trouble = match status {
+            Status::Retrying { cause, .. } => {
+                Trouble { denied: false, cause: cause.name(), code: code(cause) }
+            }
+            Status::Denied { status } => Trouble { denied: true, cause: "denied", code: Some(status.code) },
+            _ => Trouble { denied: false, cause: "stalled", code: None },
+        };
         if !matches!(self.standing, Standing::Troubled { .. }) {
             self.standing = Standing::Troubled { said: Vec::new(), failures: 0 };
         }

@@ -2,34 +2,73 @@
 
 use std::sync::Arc;
 
+use informer_core::engine::Reach;
 use informer_core::saved::Saved;
-use informer_core::store::SourcePoint;
 use informer_core::{Checkpoint, Scope};
+use tokio::sync::oneshot;
 
+use super::driver::Message;
 use super::{Content, Core, Phase, Setup, lock};
 use crate::saving::{Description, Unnamed};
 
 impl Core {
-    /// What would have to be saved now.
-    pub(crate) fn checkpoint(&self) -> Checkpoint {
-        let store = lock(&self.store);
-        let mut checkpoint = store.checkpoint();
-        // An event that cannot be read is in quarantine before those after it are in the cache, and leaves it after a
-        // list is: asked for while the store is locked, it tells of no later one.
-        for source in &mut checkpoint.sources {
-            source.has_unread |= self.quarantine.covers_any(&source.scope);
+    /// The content to be saved now. `None` where the user's code does not return, not even for a stop.
+    pub(crate) async fn checkpoint(&self) -> Option<Checkpoint> {
+        if let Some(checkpoint) = self.resting_checkpoint() {
+            return Some(checkpoint);
         }
-        checkpoint
+        let (answer, asked) = oneshot::channel();
+        if self.messages.send(Message::Checkpoint(answer)).is_ok()
+            && let Ok(checkpoint) = asked.await
+        {
+            return Some(checkpoint);
+        }
+        // The driver has ended meanwhile, and left the engine.
+        self.resting_checkpoint()
+    }
+
+    /// Before the start, and after the stop.
+    fn resting_checkpoint(&self) -> Option<Checkpoint> {
+        lock(&self.setup).engine.as_ref()?.checkpoint().ok()
+    }
+
+    /// How far the scope is that feeds the cache from a namespace, or from where there is none: `None` if none does, or it was
+    /// removed.
+    pub(crate) async fn reach(&self, namespace: Option<&str>) -> Option<Reach> {
+        let scope = self.covering(namespace)?;
+        if let Some(reach) = self.resting_reach(&scope) {
+            return Some(reach);
+        }
+        let (answer, asked) = oneshot::channel();
+        if self.messages.send(Message::Reach(scope.clone(), answer)).is_ok()
+            && let Ok(reach) = asked.await
+        {
+            return Some(reach.unwrap_or_default());
+        }
+        // The driver has ended meanwhile, and left the engine.
+        Some(self.resting_reach(&scope).unwrap_or_default())
+    }
+
+    fn covering(&self, namespace: Option<&str>) -> Option<Scope> {
+        let setup = lock(&self.setup);
+        let own = namespace.map(|namespace| Scope::Namespace(namespace.into()));
+        own.into_iter().chain([Scope::All]).find(|scope| setup.scopes.contains(scope))
+    }
+
+    /// Before the start, and after the stop.
+    fn resting_reach(&self, scope: &Scope) -> Option<Reach> {
+        let setup = lock(&self.setup);
+        Some(setup.engine.as_ref()?.reach(scope).ok().flatten().unwrap_or_default())
     }
 
     /// What the cache is of. Which namespaces is not part of it: each is saved with how far it was.
     pub(crate) fn description(&self) -> Result<Description, Unnamed> {
-        let setup = self.setup();
-        let transform = match &setup.transform {
+        let chosen = self.chosen();
+        let transform = match &chosen.transform {
             None => String::new(),
             Some(transform) => transform.name().ok_or(Unnamed::Transform)?,
         };
-        let content = match setup.content {
+        let content = match chosen.content {
             Content::Whole => "whole",
             Content::Metadata => "metadata",
         };
@@ -37,8 +76,8 @@ impl Core {
             ("server", self.server.name().ok_or(Unnamed::Server)?.to_owned()),
             ("resource", self.resource.to_string()),
             ("kind", self.resource.kind.clone()),
-            ("label selector", self.selection.labels.clone()),
-            ("field selector", self.selection.fields.clone()),
+            ("label selector", self.selection.labels().to_string()),
+            ("field selector", self.selection.fields().to_string()),
             ("content", content.to_owned()),
             ("transform", transform),
         ])
@@ -68,35 +107,18 @@ impl Core {
         if let Some(saved) = saved {
             self.begin_with(&mut setup, saved);
         }
-        self.start_sources(&mut setup);
+        self.run(&mut setup);
     }
 
     fn begin_with(&self, setup: &mut Setup, saved: Saved) -> usize {
         let saved =
             if self.settings.decodes_managed_fields { saved } else { saved.skipping_managed_fields() };
-        let points: Vec<_> = setup.scopes.iter().map(|scope| saved_of(&saved.sources, scope)).collect();
-        let told = {
-            let mut store = lock(&self.store);
-            let ids = store.load(points.clone(), saved.objects);
-            for (point, id) in points.into_iter().zip(ids) {
-                let resume = point.resume();
-                setup.loaded.insert(point.scope, (id, resume));
-            }
-            let snapshot = self.cache.snapshot();
-            self.fanout.load(snapshot.revision(), &snapshot.iter().cloned().collect::<Vec<_>>())
-        };
-        told.wake();
-        self.progress.version_reached(&self.cache);
+        let Setup { engine, scopes, .. } = setup;
+        if let Some(engine) = engine {
+            engine.load(saved, scopes);
+            self.observe_all(engine);
+        }
+        self.progress.changed();
         self.cache.len()
     }
-}
-
-/// What was saved of a scope: by itself, or as a part of everything.
-fn saved_of(sources: &[SourcePoint], scope: &Scope) -> SourcePoint {
-    let of = |wanted: &Scope| sources.iter().find(|source| source.scope == *wanted);
-    let found = of(scope).or_else(|| of(&Scope::All));
-    found.map_or_else(
-        || SourcePoint::nothing(scope.clone()),
-        |source| SourcePoint { scope: scope.clone(), ..source.clone() },
-    )
 }

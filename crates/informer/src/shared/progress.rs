@@ -1,35 +1,34 @@
-//! Where a cache stands, for those who watch or wait: status, sync, version, reports.
+//! Where an informer stands, for those who watch or wait: status, sync, version, reports.
 
-use std::collections::HashMap;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use informer_core::reflector::{Report, Status};
-use informer_core::{Cache, ResourceVersion, SourceId};
 use tokio::sync::{broadcast, watch};
 
 use super::lock;
 
-/// The observable state of one cache.
+/// The observable state of one informer.
 pub(crate) struct Progress {
-    /// Per source; the status of the whole is the one that most needs a look.
-    sources: Mutex<HashMap<SourceId, Status>>,
     status: watch::Sender<Status>,
     synced: watch::Sender<bool>,
-    version: watch::Sender<ResourceVersion>,
+    /// Fires after each change of the cache, a bookmark's included, and after the end of a scope.
+    changed: watch::Sender<()>,
+    is_listing: AtomicBool,
     /// `None` once nothing more will be reported.
     reports: Mutex<Option<broadcast::Sender<Report>>>,
 }
 
-/// Reports are for observers: one that is slower than this many misses some, and is told so.
+/// Reports are for observers: one that is slower than this many misses some, and learns how many.
 const REPORTS: usize = 256;
 
 impl Default for Progress {
     fn default() -> Self {
         Self {
-            sources: Mutex::default(),
-            status: watch::Sender::new(Status::Connecting),
+            status: watch::Sender::new(Status::NotStarted),
             synced: watch::Sender::new(false),
-            version: watch::Sender::new(ResourceVersion::UNSET),
+            changed: watch::Sender::new(()),
+            is_listing: AtomicBool::new(false),
             reports: Mutex::new(Some(broadcast::Sender::new(REPORTS))),
         }
     }
@@ -48,14 +47,13 @@ impl Progress {
         *self.synced.borrow()
     }
 
-    /// Whether content is being fetched for some source.
+    /// Whether a list is under way for some scope.
     pub(crate) fn is_listing(&self) -> bool {
-        let is_listing = |status: &Status| matches!(status, Status::Connecting | Status::Syncing { .. });
-        lock(&self.sources).values().any(is_listing)
+        self.is_listing.load(Ordering::Acquire)
     }
 
-    pub(crate) fn version(&self) -> watch::Receiver<ResourceVersion> {
-        self.version.subscribe()
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
     }
 
     /// Ends when the informer stops.
@@ -66,84 +64,53 @@ impl Progress {
         }
     }
 
-    pub(super) fn source_added(&self, source: SourceId) {
-        lock(&self.sources).insert(source, Status::Connecting);
-        self.publish_status();
+    /// From here on the engine says where it stands.
+    pub(super) fn started(&self) {
+        self.status.send_if_modified(|status| {
+            let is_new = *status == Status::NotStarted;
+            if is_new {
+                *status = Status::Connecting;
+            }
+            is_new
+        });
     }
 
-    pub(super) fn source_removed(&self, source: SourceId) {
-        lock(&self.sources).remove(&source);
-        self.publish_status();
+    /// Nothing follows [`Status::Stopped`].
+    pub(super) fn status_changed(&self, status: Status) {
+        self.status.send_if_modified(|current| {
+            let changed = *current != status && *current != Status::Stopped;
+            if changed {
+                *current = status;
+            }
+            changed
+        });
     }
 
-    /// What a source that was removed still says is of no interest.
-    pub(super) fn source_status(&self, source: SourceId, status: Status) {
-        if let Some(entry) = lock(&self.sources).get_mut(&source) {
-            *entry = status;
-        }
-        self.publish_status();
+    pub(super) fn listing(&self, is_listing: bool) {
+        self.is_listing.store(is_listing, Ordering::Release);
     }
 
     pub(super) fn synced(&self) {
         self.synced.send_if_modified(|synced| !std::mem::replace(synced, true));
     }
 
-    /// Says how far the cache is. It is asked here, so that of two who say it at once none says something older.
-    pub(super) fn version_reached(&self, cache: &Cache) {
-        self.version.send_if_modified(|current| {
-            let reached = cache.resource_version();
-            let changed = *current != reached;
-            *current = reached;
-            changed
-        });
+    /// Whoever waits for something of the cache looks at it again.
+    pub(super) fn changed(&self) {
+        self.changed.send_replace(());
     }
 
     pub(super) fn report(&self, report: Report) {
         // Sending wakes: not under a lock.
         let reports = lock(&self.reports).clone();
         if let Some(reports) = reports {
-            // Nobody may be listening.
+            // The receiver may be gone.
             let _ = reports.send(report);
         }
     }
 
     pub(super) fn stopped(&self) {
-        self.status.send_if_modified(|status| std::mem::replace(status, Status::Stopped) != Status::Stopped);
+        self.status_changed(Status::Stopped);
         let reports = lock(&self.reports).take();
         drop(reports);
     }
-
-    fn publish_status(&self) {
-        self.status.send_if_modified(|status| {
-            // Looked at in here, so that of two who publish at once the later one knows what the earlier one did.
-            let Some(whole) = whole(&lock(&self.sources)) else { return false };
-            let changed = *status != whole && *status != Status::Stopped;
-            if changed {
-                *status = whole;
-            }
-            changed
-        });
-    }
-}
-
-/// The status that most needs a look; of several that are syncing, their sum.
-fn whole(sources: &HashMap<SourceId, Status>) -> Option<Status> {
-    let worst = sources.values().max_by_key(|status| match status {
-        Status::Stopped => 0,
-        Status::Live { .. } => 1,
-        Status::Syncing { .. } => 2,
-        Status::Connecting => 3,
-        Status::Retrying { .. } => 4,
-        Status::Denied { .. } => 5,
-    })?;
-    Some(match worst {
-        Status::Syncing { .. } => {
-            let received = sources.values().map(|status| match status {
-                Status::Syncing { received } => *received,
-                _ => 0,
-            });
-            Status::Syncing { received: received.sum() }
-        }
-        other => other.clone(),
-    })
 }

@@ -1,5 +1,5 @@
-//! Gzip bodies of many members: a server compresses a watch one member per flush (Kubernetes 1.37), so whatever a member
-//! holds is handed out when it has come, without waiting for the next.
+//! Gzip bodies of many members: a server compresses a watch one member per flush (Kubernetes 1.37), so the content of a
+//! member is handed out on arrival, without waiting for the next.
 
 use std::io::Write;
 use std::pin::Pin;
@@ -11,18 +11,18 @@ use futures_util::stream::{BoxStream, Stream, StreamExt};
 
 use super::TransportError;
 
-/// A body with its compression taken off.
+/// A decompressed body.
 pub(crate) struct Inflated {
     body: BoxStream<'static, Result<Bytes, TransportError>>,
-    /// What has come and is still compressed.
+    /// Bytes that have arrived and are still compressed.
     rest: Bytes,
-    /// Not any more, once the body has ended or turned out to be damaged.
+    /// `None` once the body has ended or turned out to be damaged.
     decoder: Option<MultiGzDecoder<Vec<u8>>>,
     is_empty: bool,
 }
 
-/// Compressed bytes are inflated in pieces of this size, each given out before the next, so that a small body cannot
-/// become a huge one at once: deflate makes at most 1032 bytes of one, which is 4 MiB here.
+/// Compressed bytes are inflated in steps of this size, each handed out before the next, so that a small body cannot
+/// become a huge one at once: deflate expands by at most 1032, which is 4 MiB here.
 const STEP: usize = 4 * 1024;
 
 impl Inflated {
@@ -30,7 +30,7 @@ impl Inflated {
         Self { body, rest: Bytes::new(), decoder: Some(MultiGzDecoder::new(Vec::new())), is_empty: true }
     }
 
-    /// Inflates the next piece of what has come.
+    /// Inflates the next step.
     fn inflate(&mut self) -> Result<Bytes, TransportError> {
         let piece = self.rest.split_to(self.rest.len().min(STEP));
         self.is_empty = false;
@@ -44,7 +44,8 @@ impl Inflated {
         }
     }
 
-    /// The body is complete: so must be its last member. A body without any is an answer that ended before it began.
+    /// The body is complete, so its last member must be complete. A body without a member is a response that ended
+    /// before it began.
     fn finish(&mut self) -> Result<Bytes, TransportError> {
         let Some(decoder) = self.decoder.take().filter(|_| !self.is_empty) else { return Ok(Bytes::new()) };
         match decoder.finish() {

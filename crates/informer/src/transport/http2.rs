@@ -1,11 +1,13 @@
-//! HTTP/2: requests as streams of few connections. kube-client's layers (credentials, base URL, headers) on top, its
-//! certificates and proxy settings below, connections of our own between, since its own speak HTTP/1.1 only.
+//! HTTP/2: requests as streams of few connections. kube-client's layers (credentials, base URL, headers) are on top,
+//! its certificates and proxy settings below. The connections between them are ours, because kube-client's speak
+//! HTTP/1.1 only.
 
 mod connect;
 mod connection;
 mod connections;
 #[cfg(test)]
 mod tests;
+mod tls;
 
 use std::time::Duration;
 
@@ -31,7 +33,7 @@ pub(super) fn client(config: &Config, connections: &Connections) -> Result<Clien
 /// Whether a server tells this client from others by its certificate: then other credentials need other connections.
 pub(super) fn is_known_by_certificate(config: &Config) -> bool {
     let auth = &config.auth_info;
-    auth.client_certificate.is_some() || auth.client_certificate_data.is_some() || auth.exec.is_some()
+    auth.client_certificate.is_some() || auth.client_certificate_data.is_some()
 }
 
 /// Why a request over HTTP/2 was not answered, or its answer broke off.
@@ -42,6 +44,7 @@ pub(in crate::transport) enum Failure {
     #[error("there is no connection")]
     Connect(#[source] BoxError),
     #[error("the server does not speak HTTP/2")]
+    #[cfg_attr(not(feature = "rustls"), expect(dead_code, reason = "without TLS nothing is negotiated"))]
     NotSpoken,
     #[error("the HTTP/2 connection could not be opened")]
     Handshake(#[source] h2::Error),

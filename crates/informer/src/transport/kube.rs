@@ -1,175 +1,186 @@
 //! The transport over kube-client.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt};
-use http::StatusCode;
 use http_body_util::BodyExt;
 use kube_client::client::Body;
 use kube_client::{Client, Config};
+use tokio::time::timeout;
 use tower::BoxError;
 
+use super::credentials::{Credentials, Fresh};
 use super::http2::{self, Connections, Connector};
-use super::{Response, Transport, TransportError};
+use super::{Response, Transport, TransportError, plugin, tls};
 use crate::HttpVersion;
 
 /// Sends requests through a kube client.
 ///
-/// Built from a [`Config`], it can read the credentials again when the server answers 401 (tokens from files and exec
-/// plugins expire), and it leaves retries to the informer, which says what it waits for. A ready-made [`Client`] can do
-/// neither.
+/// Built from a [`Config`], it refreshes credentials when the server answers 401 (tokens from files and credential
+/// plugins expire), and it leaves retries to the informer, which reports each failure. Built from a ready-made [`Client`]
+/// it can do neither, and speaks the version of HTTP that the client was built for.
 pub struct KubeTransport {
-    current: Arc<RwLock<Current>>,
-    /// The latest credentials that a server did not take.
-    refused: Arc<AtomicU64>,
-    source: Option<Arc<Source>>,
+    access: Access,
 }
 
-/// The client with the credentials as they were read last.
-#[derive(Clone)]
-struct Current {
-    client: Client,
-    /// How often they have been read.
-    read: u64,
+/// How requests get a client.
+enum Access {
+    /// It is read again when the server refuses it.
+    Credentials(Credentials),
+    Client(Client),
 }
 
-/// What clients are made of.
+/// How a [`KubeTransport`] connects.
+///
+/// ```
+/// use std::time::Duration;
+/// use informer::transport::ConnectionOptions;
+///
+/// let options =
+///     ConnectionOptions { credential_timeout: Duration::from_secs(5), ..ConnectionOptions::default() };
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConnectionOptions {
+    /// HTTP/1.1 by default.
+    pub http_version: HttpVersion,
+    /// A credential plugin that is not done within this time is killed, and the requests that wait for it fail. 30 s by
+    /// default.
+    pub credential_timeout: Duration,
+}
+
+impl Default for ConnectionOptions {
+    fn default() -> Self {
+        Self { http_version: HttpVersion::default(), credential_timeout: Duration::from_secs(30) }
+    }
+}
+
+/// What clients are built from.
 struct Source {
     config: Config,
+    options: ConnectionOptions,
     /// HTTP/2's, which outlive a client. With HTTP/1.1 each client has its own.
-    connections: Option<Connections>,
-    /// Held while credentials are read.
-    reading: Mutex<()>,
+    connections: Mutex<Option<Connections>>,
 }
 
 impl KubeTransport {
-    /// A transport with a client of its own, over HTTP/1.1. To be called within the tokio runtime that drives the
-    /// connections.
+    /// A transport with its own client and the default options. Call it within the tokio runtime that drives
+    /// the connections.
     ///
     /// # Errors
     ///
-    /// When the configuration's certificates or credentials cannot be used.
+    /// When the configuration's certificates or tokens cannot be used.
     pub fn new(config: Config) -> Result<Self, TransportError> {
-        Self::with_http_version(config, HttpVersion::Http1)
+        Self::with_options(config, ConnectionOptions::default())
     }
 
-    /// The same over either version.
+    /// As [`KubeTransport::new`], with these options.
+    ///
+    /// A credential plugin (`exec` in a kubeconfig) runs when the first request is sent, as a child process that nothing but
+    /// requests waits for. One run serves all requests that need its output. It runs again before the credentials expire
+    /// and after the server has answered 401; where that changes nothing, after growing pauses of up to 30 s.
     ///
     /// # Errors
     ///
-    /// The same.
-    pub fn with_http_version(mut config: Config, version: HttpVersion) -> Result<Self, TransportError> {
-        // The reflector paces its own requests and tells its user about each failure; the client's retries are silent.
+    /// The same. Those of a credential plugin are errors of the requests that wait for it: see
+    /// [`TransportError::plugin`].
+    pub fn with_options(mut config: Config, options: ConnectionOptions) -> Result<Self, TransportError> {
+        tls::ensure_provider();
+        // The reflector paces its own requests and reports each failure; the client's retries are silent.
         config.default_retry = false;
-        // A watch is silent for minutes by design; its own deadline watches over it.
+        // A watch is silent for minutes by design; the reflector's silence limit watches over it.
         config.read_timeout = None;
-        let connections = match version {
-            HttpVersion::Http1 => None,
-            HttpVersion::Http2(options) => {
-                Some(Connections::new(options, Connector::new(&config).map_err(unusable)?))
-            }
-        };
-        let source = Source { config, connections, reading: Mutex::default() };
-        let client = source.client().map_err(unusable)?;
-        Ok(Self { source: Some(Arc::new(source)), ..Self::from_client(client) })
+        let runs_program =
+            plugin::of(&config.auth_info).is_some() || config.auth_info.auth_provider.is_some();
+        let source = Arc::new(Source { config, options, connections: Mutex::default() });
+        let present =
+            if runs_program { None } else { Some(source.client(&source.config).map_err(unusable)?) };
+        let read = Box::new(move || source.clone().read().boxed());
+        Ok(Self { access: Access::Credentials(Credentials::new(read, present)) })
     }
 
     /// A transport over an existing client. Switch its retries off (`Config::default_retry`), or failures are retried
-    /// silently before the informer hears of them.
+    /// silently before the informer sees them.
     pub fn from_client(client: Client) -> Self {
-        let current = Arc::new(RwLock::new(Current { client, read: 1 }));
-        Self { current, refused: Arc::default(), source: None }
+        Self { access: Access::Client(client) }
     }
 }
 
 impl Source {
-    fn client(&self) -> Result<Client, kube_client::Error> {
-        match &self.connections {
-            None => Client::try_from(self.config.clone()),
-            Some(connections) => http2::client(&self.config, connections),
+    /// Reads tokens and certificates, and makes a client of them. Does not block.
+    async fn read(self: Arc<Self>) -> Result<Fresh, BoxError> {
+        let limit = self.options.credential_timeout;
+        let mut config = self.config.clone();
+        let mut expires = None;
+        if let Some(plugin) = plugin::of(&self.config.auth_info) {
+            let credential = plugin::run(plugin, limit).await?;
+            expires = credential.expires;
+            credential.replace_plugin(&mut config.auth_info);
         }
+        // Files may be slow, and kube-client runs the commands of old `auth-provider`s inline.
+        let making = tokio::task::spawn_blocking(move || self.client(&config));
+        let made = timeout(limit, making).await;
+        let client = made.map_err(|_| format!("the credentials were not read within {limit:?}"))???;
+        Ok(Fresh { client, expires })
     }
 
-    /// Reads the credentials, unless somebody has since they were refused: a server that refuses one request refuses
-    /// all.
-    fn refresh(&self, current: &RwLock<Current>, refused: &AtomicU64) -> Result<(), BoxError> {
-        let _reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
-        let read = latest(current).read;
-        if refused.load(Ordering::Acquire) < read {
-            return Ok(());
+    fn client(&self, config: &Config) -> Result<Client, BoxError> {
+        let HttpVersion::Http2(options) = self.options.http_version else {
+            return Ok(Client::try_from(config.clone())?);
+        };
+        let connector = Connector::new(config)?;
+        let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*connections {
+            Some(connections) => connections.renew(connector, http2::is_known_by_certificate(config)),
+            None => *connections = Some(Connections::new(options, connector)),
         }
-        if let Some(connections) = &self.connections {
-            connections.renew(Connector::new(&self.config)?, http2::is_known_by_certificate(&self.config));
-        }
-        // A new client reads token files and runs exec plugins anew.
-        let fresh = Current { client: self.client()?, read: read + 1 };
-        *current.write().unwrap_or_else(PoisonError::into_inner) = fresh;
-        Ok(())
+        let connections = connections.clone();
+        connections
+            .map_or_else(|| Err("there are no connections".into()), |it| Ok(http2::client(config, &it)?))
     }
-}
-
-fn latest(current: &RwLock<Current>) -> Current {
-    current.read().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 fn unusable(error: impl Into<BoxError>) -> TransportError {
     TransportError::new("the client configuration cannot be used", Some(error.into()))
 }
 
+/// Sends a request, and resolves with the head of the answer.
+async fn send(client: Client, request: http::Request<Vec<u8>>) -> Result<Response, TransportError> {
+    let response = client.send(request.map(Body::from)).await;
+    let response =
+        response.map_err(|error| TransportError::new("the request failed", Some(Box::from(error))))?;
+    let (head, body) = response.into_parts();
+    let body = body.into_data_stream().map(|chunk| {
+        chunk.map_err(|error| TransportError::new("the connection broke", Some(Box::from(error))))
+    });
+    Ok(Response { head, body: body.boxed() })
+}
+
 impl Transport for KubeTransport {
     fn send(&self, request: http::Request<Vec<u8>>) -> BoxFuture<'static, Result<Response, TransportError>> {
-        let Current { client, read } = latest(&self.current);
-        let refused = self.refused.clone();
-        async move {
-            let response = client
-                .send(request.map(Body::from))
-                .await
-                .map_err(|error| TransportError::new("the request failed", Some(Box::from(error))))?;
-            if response.status() == StatusCode::UNAUTHORIZED {
-                refused.fetch_max(read, Ordering::AcqRel);
+        match &self.access {
+            Access::Client(client) => send(client.clone(), request).boxed(),
+            Access::Credentials(credentials) => {
+                let credentials = credentials.clone();
+                async move {
+                    let current = credentials.current().await?;
+                    let response = send(current.client, request).await?;
+                    credentials.answered(current.number, response.head.status);
+                    Ok(response)
+                }
+                .boxed()
             }
-            let (head, body) = response.into_parts();
-            let body = body.into_data_stream().map(|chunk| {
-                chunk.map_err(|error| TransportError::new("the connection broke", Some(Box::from(error))))
-            });
-            Ok(Response { head, body: body.boxed() })
         }
-        .boxed()
     }
 
     fn refresh_credentials(&self) -> BoxFuture<'static, Result<(), TransportError>> {
-        let Some(source) = self.source.clone() else { return futures_util::future::ready(Ok(())).boxed() };
-        let (current, refused) = (self.current.clone(), self.refused.clone());
-        async move { source.refresh(&current, &refused).map_err(unusable) }.boxed()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Http2;
-
-    #[tokio::test]
-    async fn w15_who_is_refused_together_reads_the_credentials_once() {
-        for version in [HttpVersion::Http1, HttpVersion::Http2(Http2::default())] {
-            let config = Config::new(http::Uri::from_static("https://server.example"));
-            let transport = KubeTransport::with_http_version(config, version).unwrap();
-            let reads = || latest(&transport.current).read;
-            let refused = |read| transport.refused.fetch_max(read, Ordering::AcqRel);
-            refused(1);
-            for _ in 0..100 {
-                transport.refresh_credentials().await.unwrap();
+        match &self.access {
+            Access::Client(_) => futures_util::future::ready(Ok(())).boxed(),
+            Access::Credentials(credentials) => {
+                let credentials = credentials.clone();
+                async move { credentials.refresh().await }.boxed()
             }
-            assert_eq!(reads(), 2, "{version:?}");
-            // A late answer to what the first ones were refused for.
-            refused(1);
-            transport.refresh_credentials().await.unwrap();
-            assert_eq!(reads(), 2, "{version:?}");
-            refused(2);
-            transport.refresh_credentials().await.unwrap();
-            assert_eq!(reads(), 3, "{version:?}");
         }
     }
 }

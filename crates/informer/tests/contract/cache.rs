@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use informer::{Change, Deleted, Handler, Informer, Object, ObjectKey, Previous, ResourceVersion, Snapshot};
+use informer::{
+    Change, Deleted, Handler, Informer, Item, Object, ObjectKey, Previous, ResourceVersion, Snapshot,
+};
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;
 
@@ -25,7 +27,7 @@ impl LooksBack {
     fn look(&self, object: &Object, there: bool) {
         self.calls.fetch_add(1, Ordering::SeqCst);
         let version: u64 = object.resource_version().to_string().parse().unwrap();
-        let known = self.informer.lister().get(object.key().as_str()).ok();
+        let known = self.informer.lister().get(object.key()).unwrap();
         let known = known.map(|known| known.resource_version().to_string().parse::<u64>().unwrap());
         let reached: u64 = self.informer.resource_version().to_string().parse().unwrap();
         let right = match known {
@@ -39,16 +41,16 @@ impl LooksBack {
 }
 
 impl Handler<Object> for LooksBack {
-    async fn on_add(&mut self, object: Arc<Object>, _: bool) {
+    async fn on_add(&mut self, object: Item<Object>, _: bool) {
         self.look(&object, true);
     }
 
-    async fn on_update(&mut self, _: Previous<Object>, object: Arc<Object>) {
+    async fn on_update(&mut self, _: Previous<Object>, object: Item<Object>) {
         self.look(&object, true);
     }
 
     async fn on_delete(&mut self, deleted: Deleted<Object>) {
-        self.look(deleted.object(), false);
+        self.look(deleted.last(), false);
     }
 }
 
@@ -195,7 +197,7 @@ async fn c5_the_version_only_rises_and_bookmarks_count() {
     until("the watch runs", || server.open() == 1).await;
     server.bookmark("pods");
     let version = ResourceVersion::new(&server.version().to_string());
-    assert!(tokio::time::timeout(LONG, informer.at_least(&version)).await.unwrap());
+    informer.at_least(&version, LONG).await.unwrap();
     assert_eq!(informer.resource_version(), version);
 }
 
@@ -205,16 +207,61 @@ async fn c5_at_least_resolves_when_ones_own_write_is_there() {
     server.hold("pods");
     server.break_watches("pods");
     let version = ResourceVersion::new(&server.put("pods", "shop/b", json!({})).to_string());
-    let mut wait = Box::pin(informer.at_least(&version));
-    assert!(tokio::time::timeout(Duration::from_secs(3), &mut wait).await.is_err());
+    let begin = tokio::time::Instant::now();
+    let late = informer.at_least(&version, Duration::from_secs(3)).await.unwrap_err();
+    assert!(late.is_timeout() && begin.elapsed() == Duration::from_secs(3), "{late}");
+    let text = format!("pods.v1 (all namespaces) has not come to resourceVersion {version} within 3 s: ");
+    assert!(late.to_string().starts_with(&text), "{late}");
+    let wait = informer.at_least(&version, LONG);
     server.release("pods");
-    assert!(tokio::time::timeout(LONG, wait).await.unwrap());
-    assert!(informer.lister().get("shop/b").is_ok());
+    wait.await.unwrap();
+    assert!(informer.lister().get("shop/b").unwrap().is_some());
     // What was reached already resolves at once, also after the end.
     soon(informer.stop()).await;
-    assert!(informer.at_least(&version).await);
-    assert!(informer.at_least(&ResourceVersion::UNSET).await);
-    assert!(!informer.at_least(&ResourceVersion::new("999999")).await);
+    informer.at_least(&version, LONG).await.unwrap();
+    informer.at_least(&ResourceVersion::UNSET, LONG).await.unwrap();
+    let never = informer.at_least(&ResourceVersion::new("999999"), LONG).await.unwrap_err();
+    assert!(never.is_stopped(), "{never}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn c5_gone_resolves_when_ones_own_deletion_is_there() {
+    let (server, _factory, informer) = live(&["shop/a", "shop/b"]).await;
+    let a = informer.lister().get("shop/a").unwrap().unwrap();
+    let gone = || informer.gone(a.key(), a.uid(), Duration::from_secs(3));
+    assert!(gone().await.unwrap_err().is_timeout());
+    server.delete("pods", "shop/a");
+    gone().await.unwrap();
+    assert_eq!(informer.len(), 1);
+    // Another object of that name is another object.
+    server.put("pods", "shop/a", json!({}));
+    until("it is there", || informer.len() == 2).await;
+    gone().await.unwrap();
+    // Found out by a list.
+    let b = informer.lister().get("shop/b").unwrap().unwrap();
+    server.break_watches("pods");
+    server.delete("pods", "shop/b");
+    server.expire("pods");
+    informer.gone(b.key(), b.uid(), LONG).await.unwrap();
+    assert!(informer.lister().get("shop/b").unwrap().is_none());
+}
+
+/// Before the initial list nothing is known to be gone.
+#[tokio::test(start_paused = true)]
+async fn c5_what_is_not_listed_yet_is_not_gone() {
+    let server = Server::new();
+    let factory = factory(&server).in_namespace("shop");
+    let informer = factory.informer_of::<Object>(pods());
+    let uid = informer::Uid::new("1");
+    let gone = |key: &str| {
+        let (informer, key, uid) =
+            (informer.clone(), key.parse::<informer::ObjectKey>().unwrap(), uid.clone());
+        async move { informer.gone(&key, &uid, Duration::from_secs(1)).await }
+    };
+    assert!(gone("shop/a").await.unwrap_err().is_timeout());
+    factory.start();
+    gone("shop/a").await.unwrap();
+    assert!(gone("front/a").await.unwrap_err().is_not_selected());
 }
 
 #[tokio::test(start_paused = true)]
@@ -225,17 +272,17 @@ async fn c5_of_versions_that_are_no_numbers_only_the_same_one_is_reached() {
     let informer = factory.informer_of::<Object>(pods());
     factory.start();
     let early = informer.clone();
-    let any = tokio::spawn(async move { early.at_least(&ResourceVersion::new("0")).await });
+    let any = tokio::spawn(async move { early.at_least(&ResourceVersion::new("0"), LONG).await });
     super::support::settle().await;
     assert!(!any.is_finished(), "nothing is there yet");
     server.release("pods");
-    assert!(tokio::time::timeout(LONG, any).await.unwrap().unwrap());
+    any.await.unwrap().unwrap();
     let opaque = ResourceVersion::new("v1-abc");
-    assert!(tokio::time::timeout(Duration::from_secs(60), informer.at_least(&opaque)).await.is_err());
+    assert!(informer.at_least(&opaque, Duration::from_secs(60)).await.unwrap_err().is_timeout());
     let bookmark = json!({ "type": "BOOKMARK", "object": { "kind": "Pod", "metadata": { "resourceVersion": "v1-abc" } } });
     until("the watch runs", || server.open() == 1).await;
     server.send_line("pods", &format!("{bookmark}\n"));
-    assert!(tokio::time::timeout(LONG, informer.at_least(&opaque)).await.unwrap());
+    informer.at_least(&opaque, LONG).await.unwrap();
 }
 
 /// The rest of C6 the compiler sees to: there is no way from an `Arc` that others hold to something that can be changed.
@@ -247,15 +294,16 @@ async fn c6_everybody_looks_at_the_same_object() {
     let informer = started(&factory).await;
     let typed = factory.informer::<Pod>();
     let mut changes = typed.changes().unwrap();
-    let Change::Added { object: told, .. } = next(&mut changes).await else { panic!("nothing there") };
-    let mut listed = typed.lister().get("shop/a").unwrap();
-    assert!(Arc::ptr_eq(&told, &listed));
+    let Change::Added { new: told, .. } = next(&mut changes).await else { panic!("nothing there") };
+    let mut listed = typed.lister().get("shop/a").unwrap().unwrap().into_value();
+    assert!(Arc::ptr_eq(told.value(), &listed));
     assert!(Arc::get_mut(&mut listed).is_none());
     // A copy of one's own changes nothing.
     Arc::make_mut(&mut listed).spec = None;
-    assert!(typed.lister().get("shop/a").unwrap().spec.is_some());
+    assert!(typed.lister().get("shop/a").unwrap().unwrap().spec.is_some());
     let key: ObjectKey = "shop/a".parse().unwrap();
-    assert!(Arc::ptr_eq(&informer.snapshot().get(&key).unwrap(), &informer.lister().get("shop/a").unwrap()));
+    let (in_snapshot, in_list) = (informer.snapshot().get(&key), informer.lister().get(&key));
+    assert!(Arc::ptr_eq(in_snapshot.unwrap().unwrap().value(), in_list.unwrap().unwrap().object()));
 }
 
 #[tokio::test(start_paused = true)]

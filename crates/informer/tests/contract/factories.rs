@@ -16,11 +16,14 @@ use super::support::{
 async fn f1_who_asks_for_the_same_shares_the_same() {
     let (server, factory, first) = live(&["shop/a"]).await;
     let clone = factory.clone();
-    let same = [clone.informer_of::<Object>(pods()), factory.in_namespaces([]).informer_of::<Object>(pods())];
+    let same = [
+        clone.informer_of::<Object>(pods()),
+        factory.in_namespace("shop").everything().informer_of::<Object>(pods()),
+    ];
     for informer in &same {
         assert!(informer.is_synced());
     }
-    let labelled = factory.with_labels("app=web").informer_of::<Object>(pods());
+    let labelled = factory.with_labels("app=web").unwrap().informer_of::<Object>(pods());
     let narrowed = factory.in_namespaces(["shop", "front"]).informer_of::<Object>(pods());
     let turned = factory.in_namespaces(["front", "shop", "front"]).informer_of::<Object>(pods());
     assert!(!labelled.is_synced() && !narrowed.is_synced());
@@ -40,7 +43,7 @@ async fn f1_what_is_asked_for_later_starts_with_the_next_start_or_at_once_by_cho
     let later = factory.informer_of::<Object>(config_maps());
     settle().await;
     assert_eq!(server.count("LIST /api/v1/configmaps"), 0);
-    factory.wait_for_sync(LONG).await.unwrap();
+    assert!(factory.wait_for_sync(LONG).await.unwrap_err().is_not_started());
     factory.start();
     later.wait_for_sync(LONG).await.unwrap();
     // By itself.
@@ -73,7 +76,9 @@ async fn f2_options_of_the_selection() {
     let factory = builder(&server)
         .namespaces(["shop", "front"])
         .labels("app=web")
+        .unwrap()
         .fields("spec.nodeName=node-1")
+        .unwrap()
         .tweak_list_options(|resource, query| {
             assert_eq!(*resource, ResourceType::of::<Pod>());
             query.push(("tweaked".to_owned(), "yes".to_owned()));
@@ -104,13 +109,6 @@ async fn f2_options_of_the_selection() {
             ),
         ]
     );
-    // One namespace, and a narrower factory.
-    let one = builder(&server).namespace("back").build().unwrap();
-    let informer =
-        one.in_namespace("shop").with_labels("app=web").with_fields("").informer_of::<Object>(pods());
-    one.start();
-    informer.wait_for_sync(LONG).await.unwrap();
-    assert_eq!(informer.len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -133,9 +131,9 @@ async fn f2_the_layout_changes_nothing_but_the_cost() {
         let informer = factory.informer::<Pod>();
         factory.start();
         informer.wait_for_sync(LONG).await.unwrap();
-        let seen = std::sync::Arc::downgrade(&informer.lister().get("shop/a").unwrap());
+        let seen = std::sync::Arc::downgrade(informer.lister().get("shop/a").unwrap().unwrap().value());
         assert_eq!(seen.strong_count() > 0, kept, "{layout:?}");
-        assert_eq!(informer.lister().list().unwrap().len(), 1);
+        assert_eq!(informer.lister().list().len(), 1);
     }
 }
 
@@ -148,7 +146,6 @@ async fn f3_waiting_names_what_is_missing_and_why() {
     let pods = factory.informer_of::<Object>(pods());
     let config_maps = factory.informer_of::<Object>(config_maps());
     factory.start();
-    let never = factory.informer_of::<Object>(nodes());
     let begin = tokio::time::Instant::now();
     let missing = factory.wait_for_sync(Duration::from_secs(5)).await.unwrap_err();
     assert_eq!(begin.elapsed(), Duration::from_secs(5));
@@ -158,11 +155,9 @@ async fn f3_waiting_names_what_is_missing_and_why() {
     names.sort_unstable();
     assert_eq!(names, ["configmaps", "pods"]);
     let text = missing.to_string();
-    assert!(text.contains("pods.v1 (denied: ") && text.contains("Forbidden"), "{text}");
-    assert!(text.contains("configmaps.v1 (connecting)"), "{text}");
+    assert!(text.contains("pods.v1 (all namespaces): denied: ") && text.contains("Forbidden"), "{text}");
+    assert!(text.contains("configmaps.v1 (all namespaces): connecting"), "{text}");
 
-    let missing = never.wait_for_sync(Duration::from_secs(1)).await.unwrap_err();
-    assert_eq!(missing.to_string(), "not synced: nodes.v1 (not started)");
     // Who does not want to wait for a permission need not.
     let begin = tokio::time::Instant::now();
     assert!(factory.wait_for_sync_or_denial(LONG).await.unwrap_err().is_denied());
@@ -173,6 +168,32 @@ async fn f3_waiting_names_what_is_missing_and_why() {
     server.release("configmaps");
     factory.wait_for_sync(LONG).await.unwrap();
     assert!(pods.is_synced() && config_maps.is_synced());
+}
+
+/// It returned `Ok` at once, so that a program which forgot to start read empty caches.
+#[tokio::test(start_paused = true)]
+async fn f3_waiting_for_what_was_not_started_is_an_error() {
+    let server = Server::new();
+    let factory = factory(&server);
+    assert!(factory.wait_for_sync(LONG).await.is_ok(), "there is nothing to wait for");
+    let pods = factory.in_namespace("shop").informer_of::<Object>(pods());
+    assert_eq!(pods.status(), Status::NotStarted);
+    pods.start();
+    pods.wait_for_sync(LONG).await.unwrap();
+    let never = factory.with_labels("app=web").unwrap().informer_of::<Object>(nodes());
+    let begin = tokio::time::Instant::now();
+    for waited in [factory.wait_for_sync(LONG).await, factory.wait_for_sync_or_denial(LONG).await] {
+        let missing = waited.unwrap_err();
+        assert!(missing.is_not_started() && !missing.is_denied());
+        let text = "not synced: nodes.v1 (all namespaces, labels app=web): not started";
+        assert_eq!(missing.to_string(), text);
+    }
+    assert_eq!(begin.elapsed(), Duration::ZERO);
+    // Somebody may be about to start the one informer that is waited for.
+    assert!(never.wait_for_sync(Duration::from_secs(1)).await.unwrap_err().is_not_started());
+    assert_eq!(begin.elapsed(), Duration::from_secs(1));
+    drop(never);
+    assert!(factory.wait_for_sync(LONG).await.is_ok());
 }
 
 #[tokio::test(start_paused = true)]
@@ -206,10 +227,10 @@ async fn f6_all_faces_share_one_watch_and_one_cache() {
     until("the watch runs", || server.count("WATCH") > 0).await;
     assert_eq!((server.count("LIST"), server.count("WATCH")), (1, 1));
     assert!(!server.log().iter().any(|line| line.ends_with("(metadata)")), "{:?}", server.log());
-    let pod = typed.lister().get("shop/a").unwrap();
+    let pod = typed.lister().get("shop/a").unwrap().unwrap();
     assert_eq!(pod.spec.as_ref().unwrap().node_name.as_deref(), Some("node-1"));
-    assert_eq!(dynamic.lister().get("shop/a").unwrap().data["spec"]["nodeName"], "node-1");
-    assert_eq!(metadata.lister().get("shop/a").unwrap().metadata.name.as_deref(), Some("a"));
+    assert_eq!(dynamic.lister().get("shop/a").unwrap().unwrap().data["spec"]["nodeName"], "node-1");
+    assert_eq!(metadata.lister().get("shop/a").unwrap().unwrap().metadata.name.as_deref(), Some("a"));
     server.put("pods", "shop/b", json!({}));
     caught_up(&server, &metadata).await;
     assert_eq!([typed.len(), dynamic.len(), metadata_again.len()], [2; 3]);
@@ -227,18 +248,35 @@ async fn f6_metadata_alone_is_fetched_alone() {
     factory.start();
     metadata.wait_for_sync(LONG).await.unwrap();
     assert!(server.log().iter().all(|line| line.ends_with("(metadata)") || line.starts_with("GET")));
-    assert_eq!(metadata.lister().get("shop/a").unwrap().metadata.name.as_deref(), Some("a"));
+    assert_eq!(metadata.lister().get("shop/a").unwrap().unwrap().metadata.name.as_deref(), Some("a"));
     // Too late to be upgraded: the whole is another watch, and from then on everybody's.
     let typed = factory.informer::<Pod>();
     typed.start();
     typed.wait_for_sync(LONG).await.unwrap();
-    assert!(typed.lister().get("shop/a").unwrap().spec.is_some());
+    assert!(typed.lister().get("shop/a").unwrap().unwrap().spec.is_some());
     assert_eq!(server.count("LIST"), 2);
     assert!(factory.metadata(pods()).is_synced());
     server.put("pods", "shop/b", json!({}));
     caught_up(&server, &typed).await;
     caught_up(&server, &metadata).await;
     assert_eq!(server.count("LIST"), 2);
+}
+
+/// It fetched whole objects, of which it showed the metadata.
+#[tokio::test(start_paused = true)]
+async fn f6_a_type_of_metadata_fetches_metadata() {
+    type Meta = kube_core::metadata::PartialObjectMeta<Pod>;
+    let server = Server::new();
+    server.put("pods", "shop/a", json!({ "spec": { "nodeName": "node-1", "containers": [] } }));
+    let factory = factory(&server);
+    let [first, second] = [factory.informer::<Meta>(), factory.informer_of::<Meta>(pods())];
+    let metadata = factory.metadata(pods());
+    factory.start();
+    factory.wait_for_sync(LONG).await.unwrap();
+    assert!(server.log().iter().all(|line| line.ends_with("(metadata)") || line.starts_with("GET")));
+    assert_eq!(server.count("LIST"), 1);
+    assert_eq!([first.len(), second.len(), metadata.len()], [1; 3]);
+    assert_eq!(first.lister().get("shop/a").unwrap().unwrap().metadata.name.as_deref(), Some("a"));
 }
 
 #[tokio::test(start_paused = true)]

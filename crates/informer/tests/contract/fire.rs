@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use informer::{Change, Handler, Informer, Object, Registration};
+use informer::{Change, Handler, Informer, Item, Object, Registration};
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
@@ -52,7 +52,7 @@ impl Drop for Busy {
 }
 
 impl Handler<Object> for Busy {
-    async fn on_add(&mut self, _: Arc<Object>, _: bool) {
+    async fn on_add(&mut self, _: Item<Object>, _: bool) {
         self.calls.fetch_add(1, Ordering::Relaxed);
         tokio::task::yield_now().await;
     }
@@ -138,7 +138,7 @@ fn h5_h13_a_hundred_tasks_add_and_remove_handlers_under_fire() {
             }
         })
         .await;
-        let object = Arc::downgrade(&informer.lister().get("shop/0").unwrap());
+        let object = Arc::downgrade(informer.lister().get("shop/0").unwrap().unwrap().object());
         drop((informer, factory));
         until("no task is left", || tasks() == before && server.open() == 0).await;
         until("no memory is held", || object.strong_count() == 0).await;
@@ -168,13 +168,14 @@ fn d4_h2_nothing_is_missed_or_told_twice_when_joining_under_fire() {
                         let next = tokio::time::timeout(Duration::from_millis(50), changes.next()).await;
                         match next {
                             Err(_) => break,
-                            Ok(Some(Change::Added { object, .. })) => {
+                            Ok(Some(Change::Added { new: object, .. })) => {
                                 let before = believed.insert(object.key().clone(), object);
                                 assert!(before.is_none(), "told twice: {before:?}");
                             }
                             Ok(Some(Change::Updated { old, new, .. })) => {
                                 let before = believed.insert(new.key().clone(), new);
-                                let follows = before.is_some_and(|before| Arc::ptr_eq(&before, old.object()));
+                                let follows =
+                                    before.is_some_and(|before| Arc::ptr_eq(before.object(), old.object()));
                                 assert!(follows, "a gap before {old:?}");
                             }
                             Ok(Some(Change::Deleted(deleted))) => {
@@ -182,7 +183,8 @@ fn d4_h2_nothing_is_missed_or_told_twice_when_joining_under_fire() {
                             }
                             Ok(Some(Change::Resynced(object))) => {
                                 let known = believed.get(object.key());
-                                let same = known.is_some_and(|known| Arc::ptr_eq(known, &object));
+                                let same =
+                                    known.is_some_and(|known| Arc::ptr_eq(known.object(), object.object()));
                                 assert!(same, "a resync of {object:?} after {known:?}");
                             }
                             Ok(Some(_)) => {}
@@ -266,12 +268,12 @@ fn c5_h1_several_namespaces_at_once_tell_one_story() {
             let mut synced = false;
             while !synced || changes.backlog() > 0 {
                 match changes.next().await.unwrap() {
-                    Change::Added { object, .. } => {
+                    Change::Added { new: object, .. } => {
                         assert!(believed.insert(object.key().clone(), object).is_none());
                     }
                     Change::Updated { old, new, .. } => {
                         let before = believed.insert(new.key().clone(), new).unwrap();
-                        assert!(Arc::ptr_eq(&before, old.object()));
+                        assert!(Arc::ptr_eq(before.object(), old.object()));
                     }
                     Change::Deleted(deleted) => assert!(believed.remove(deleted.key()).is_some()),
                     Change::Synced => synced = true,

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::{Arc, Mutex, Weak};
 
 use futures_util::StreamExt;
-use informer::{Handler, Informer, Object, Registration};
+use informer::{Handler, Informer, Item, Object, Registration};
 use serde_json::json;
 
 use super::server::Server;
@@ -32,7 +32,7 @@ async fn f5_the_last_handle_of_any_kind_closes_the_watch_and_frees_the_memory() 
     let before = tasks();
     for (name, take) in HANDLES {
         let (server, factory, informer) = live(&["shop/a"]).await;
-        let object = Arc::downgrade(&informer.lister().get("shop/a").unwrap());
+        let object = Arc::downgrade(informer.lister().get("shop/a").unwrap().unwrap().object());
         let handle = take(&informer);
         drop(informer);
         settle().await;
@@ -95,7 +95,7 @@ struct DropsAll(Arc<Mutex<Option<Handles>>>);
 type Handles = (Informer<Object>, Registration);
 
 impl Handler<Object> for DropsAll {
-    async fn on_add(&mut self, _: Arc<Object>, _: bool) {
+    async fn on_add(&mut self, _: Item<Object>, _: bool) {
         let all = self.0.lock().unwrap().take();
         drop(all);
     }

@@ -9,17 +9,22 @@
 
 mod cache;
 mod deltas;
+mod discovery;
 mod factories;
 mod fire;
+mod guests;
 mod handlers;
+mod leaving;
 mod lifetimes;
 mod listers;
 mod logs;
 mod metrics;
 mod namespaces;
+mod outages;
 mod requests;
 mod resync;
 mod saving;
+mod selections;
 mod server;
 mod stopping;
 mod stories;

@@ -1,11 +1,10 @@
 //! M1: every informer can be measured.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::sync::Arc;
 use std::time::Duration;
 
 use informer::metrics::{EventCounts, FactoryMetrics, Format, HandlerMetrics, InformerMetrics};
-use informer::{Handler, Object, Status, StreamingListChoice};
+use informer::{Handler, Item, Object, Status, StreamingListChoice};
 use serde_json::json;
 
 use super::server::Server;
@@ -81,7 +80,8 @@ async fn m1_relists_are_counted_by_cause_and_the_first_list_is_none() {
     assert_eq!(relists(&informer.metrics()), BTreeMap::from([("version_unavailable", 1)]));
     assert_eq!(informer.metrics().events.errors, 1);
 
-    server.send_line("pods", "no event at all {\n");
+    let object = r#"{"metadata":{"name":"a","namespace":"shop","resourceVersion":7}}"#;
+    server.send_line("pods", &format!("{{\"type\":\"MODIFIED\",\"object\":{object}}}\n"));
     settle().await;
     assert_eq!(informer.metrics().unreadable, 1);
     server.deny("pods", 403, "Forbidden");
@@ -152,7 +152,7 @@ async fn m1_of_several_namespaces_the_one_that_is_silent_longest_gives_the_age()
 struct Slow;
 
 impl Handler<Object> for Slow {
-    async fn on_add(&mut self, _: Arc<Object>, _: bool) {
+    async fn on_add(&mut self, _: Item<Object>, _: bool) {
         let never = std::future::pending::<()>();
         let _ = tokio::time::timeout(Duration::from_secs(3), never).await;
     }
@@ -226,9 +226,9 @@ async fn m1_a_text_for_prometheus_in_which_no_series_is_there_twice() {
     let factory = factory(&server);
     let informers = [
         factory.informer_of::<Object>(pods()),
-        factory.with_labels("app=x").informer_of::<Object>(pods()),
-        factory.with_labels("app=y").informer_of::<Object>(pods()),
-        factory.with_fields("spec.nodeName=n").informer_of::<Object>(pods()),
+        factory.with_labels("app=x").unwrap().informer_of::<Object>(pods()),
+        factory.with_labels("app=y").unwrap().informer_of::<Object>(pods()),
+        factory.with_fields("spec.nodeName=n").unwrap().informer_of::<Object>(pods()),
         factory.in_namespace("shop").informer_of::<Object>(pods()),
         factory.in_namespaces(["a", "b"]).informer_of::<Object>(pods()),
         factory.in_namespaces(["a", "c"]).informer_of::<Object>(pods()),

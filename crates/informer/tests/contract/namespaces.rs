@@ -49,8 +49,8 @@ async fn f7_namespaces_are_added_and_removed_while_it_runs() {
     assert!(informer.remove_namespace("front").await);
     assert!(!informer.remove_namespace("front").await);
     assert_eq!(server.open(), 1);
-    log.until("delete front/b@102 missed").await;
-    log.until("delete front/c@103 missed").await;
+    log.until("delete front/b@102 left").await;
+    log.until("delete front/c@103 left").await;
     assert_eq!(cached(&informer), ["shop/a@101"]);
     server.put("pods", "front/d", json!({}));
     server.put("pods", "shop/e", json!({}));
@@ -81,7 +81,7 @@ async fn f7_a_namespace_removed_and_added_at_once_is_told_in_order() {
     settle().await;
     let told = log.take();
     for (at, line) in told.iter().enumerate() {
-        let expected = if at % 2 == 0 { "delete shop/a@101 missed" } else { "add shop/a@101" };
+        let expected = if at % 2 == 0 { "delete shop/a@101 left" } else { "add shop/a@101" };
         assert_eq!(line, expected, "{told:?}");
     }
     assert_eq!(told.len() % 2, 0);
@@ -99,7 +99,7 @@ async fn f7_a_removal_that_nobody_waits_for_is_one() {
     server.expire("pods");
     settle().await;
     let _ = Box::pin(informer.remove_namespace("front")).as_mut().now_or_never();
-    log.until("delete front/b@102 missed").await;
+    log.until("delete front/b@102 left").await;
     server.release("pods");
     until("the other watch runs", || server.open() == 1 && matches!(informer.status(), Status::Live { .. }))
         .await;
@@ -146,7 +146,7 @@ async fn f7_a_namespace_that_is_denied_leaves_the_others_alone() {
     assert!(informer.remove_namespace("front").await);
     assert!(matches!(informer.status(), Status::Live { .. }), "{:?}", informer.status());
     let version = ResourceVersion::new(&version.to_string());
-    assert!(tokio::time::timeout(LONG, informer.at_least(&version)).await.unwrap());
+    informer.at_least(&version, LONG).await.unwrap();
 }
 
 fn carts() -> ResourceType {
@@ -211,5 +211,78 @@ async fn c5_f7_a_namespace_added_later_does_not_hold_the_version_back() {
     informer.add_namespace("front");
     until("it is denied", || matches!(informer.status(), Status::Denied { .. })).await;
     let version = ResourceVersion::new(&server.put("pods", "shop/c", json!({})).to_string());
-    assert!(tokio::time::timeout(LONG, informer.at_least(&version)).await.is_ok_and(|reached| reached));
+    informer.at_least(&version, LONG).await.unwrap();
+}
+
+/// There was no way to wait for it: the informer stays synced, and the plain `at_least` counts it only once it is there.
+#[tokio::test(start_paused = true)]
+async fn f10_a_namespace_that_was_added_later_can_be_waited_for() {
+    let server = Server::new();
+    let (_factory, informer, _registration, _log) = of_shop(&server).await;
+    let second = Duration::from_secs(1);
+    assert!(informer.wait_for_namespace("front", second).await.unwrap_err().is_not_selected());
+    server.deny_namespace("pods", "front");
+    informer.add_namespace("front");
+    let late = informer.wait_for_namespace("front", second).await.unwrap_err();
+    assert!(late.is_timeout() && matches!(late.status(), Status::Denied { .. }), "{late}");
+    let version = ResourceVersion::new(&server.put("pods", "front/c", json!({})).to_string());
+    assert!(informer.at_least_in("front", &version, second).await.unwrap_err().is_timeout());
+    // The others are not held up, nor mistaken for it.
+    informer.wait_for_namespace("shop", Duration::ZERO).await.unwrap();
+    let there = ResourceVersion::new(&server.put("pods", "shop/d", json!({})).to_string());
+    informer.at_least_in("shop", &there, LONG).await.unwrap();
+    informer.at_least(&there, LONG).await.unwrap();
+
+    let waiting = informer.clone();
+    let wait = tokio::spawn(async move { waiting.wait_for_namespace("front", LONG).await });
+    settle().await;
+    server.allow_namespaces("pods");
+    informer.retry_now();
+    wait.await.unwrap().unwrap();
+    informer.at_least_in("front", &version, LONG).await.unwrap();
+    assert_eq!(informer.len(), 4);
+
+    // Who waits for a namespace that is removed hears of it.
+    server.hold("pods");
+    informer.add_namespace("back");
+    let waiting = informer.clone();
+    let wait = tokio::spawn(async move { waiting.wait_for_namespace("back", LONG).await });
+    settle().await;
+    assert!(informer.remove_namespace("back").await);
+    assert!(wait.await.unwrap().unwrap_err().is_not_selected());
+}
+
+#[tokio::test(start_paused = true)]
+async fn f10_an_informer_of_all_namespaces_answers_for_each() {
+    let (server, _factory, informer) = super::support::live(&["shop/a"]).await;
+    informer.wait_for_namespace("front", Duration::ZERO).await.unwrap();
+    let version = ResourceVersion::new(&server.put("pods", "front/b", json!({})).to_string());
+    informer.at_least_in("front", &version, LONG).await.unwrap();
+    assert_eq!(informer.len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn w8_m1_of_a_namespace_that_is_removed_nothing_stays() {
+    let server = Server::new();
+    for key in ["shop/a", "front/a", "front/b"] {
+        server.put("pods", key, json!({ "text": "x".repeat(5_000) }));
+    }
+    let builder = super::support::builder(&server).item_limit(2_000).namespaces(["shop", "front"]);
+    let factory = builder.build().unwrap();
+    let informer = super::support::started(&factory).await;
+    assert_eq!(informer.quarantined().len(), 3);
+    assert!(informer.remove_namespace("front").await);
+    let keys: Vec<_> = informer.quarantined().iter().map(|entry| entry.key.to_string()).collect();
+    assert_eq!(keys, ["shop/a"]);
+    assert_eq!(informer.metrics().quarantined, 1);
+    // Nor of one that was removed before it began.
+    for _ in 0..20 {
+        assert!(informer.add_namespace("front"));
+        let _ = Box::pin(informer.remove_namespace("front")).as_mut().now_or_never();
+    }
+    settle().await;
+    assert_eq!(informer.quarantined().len(), 1);
+    assert!(informer.remove_namespace("shop").await);
+    settle().await;
+    assert_eq!((informer.quarantined().len(), informer.metrics().last_update_age), (0, None));
 }

@@ -43,9 +43,9 @@ async fn l1_an_older_server_is_asked_for_any_state_in_pages() {
         server.log().into_iter().find(|line| line.starts_with("LIST")).unwrap()
     };
     let (any, consistent) = ("LIST /api/v1/pods limit=500 resourceVersion=0", "LIST /api/v1/pods");
-    assert_eq!(first_request(Some(33), FirstListChoice::ByServer).await, any);
-    assert_eq!(first_request(Some(34), FirstListChoice::ByServer).await, consistent);
-    assert_eq!(first_request(None, FirstListChoice::ByServer).await, consistent);
+    assert_eq!(first_request(Some(33), FirstListChoice::Auto).await, any);
+    assert_eq!(first_request(Some(34), FirstListChoice::Auto).await, consistent);
+    assert_eq!(first_request(None, FirstListChoice::Auto).await, consistent);
     assert_eq!(first_request(Some(36), FirstListChoice::Any).await, any);
     assert_eq!(first_request(Some(33), FirstListChoice::Consistent).await, consistent);
 }
@@ -55,8 +55,10 @@ async fn l1_a_server_that_does_not_say_its_version_keeps_nobody_waiting() {
     let server = Server::new();
     server.hold("version");
     let factory = factory(&server);
-    let informers =
-        [factory.informer_of::<Object>(pods()), factory.with_labels("a=b").informer_of::<Object>(pods())];
+    let informers = [
+        factory.informer_of::<Object>(pods()),
+        factory.with_labels("a=b").unwrap().informer_of::<Object>(pods()),
+    ];
     factory.start();
     let begin = tokio::time::Instant::now();
     factory.wait_for_sync(LONG).await.unwrap();
@@ -115,7 +117,7 @@ async fn who_stops_while_the_version_is_asked_for_leaves_the_question_to_others(
     let server = Server::new();
     server.hold("version");
     let factory = factory(&server);
-    let first = factory.with_labels("a=b").informer_of::<Object>(pods());
+    let first = factory.with_labels("a=b").unwrap().informer_of::<Object>(pods());
     first.start();
     until("the version is asked for", || server.count("GET /version") == 1).await;
     let second = factory.informer_of::<Object>(pods());
@@ -222,11 +224,11 @@ async fn l13_listed_and_watched_objects_look_the_same() {
     let raw = started(&factory).await;
     server.put("pods", "shop/b", json!({ "kind": "Pod", "apiVersion": "v1", "spec": { "containers": [] } }));
     caught_up(&server, &raw).await;
-    for object in raw.lister().list().unwrap() {
+    for object in raw.lister().list() {
         let object = object.decode::<serde_json::Value>().unwrap();
         assert_eq!((&object["kind"], &object["apiVersion"]), (&json!("Pod"), &json!("v1")));
     }
-    assert_eq!(factory.informer::<Pod>().lister().list().unwrap().len(), 2);
+    assert_eq!(factory.informer::<Pod>().lister().list().len(), 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -505,7 +507,7 @@ async fn s6_what_a_server_cannot_do_is_remembered_for_all_informers_and_tried_ag
 async fn w15_what_the_server_will_never_list_is_denied_and_asked_for_slowly() {
     let server = Server::new();
     server.deny("pods", 400, "BadRequest");
-    let factory = factory(&server).with_fields("no.such.field=x");
+    let factory = factory(&server).with_fields("no.such.field=x").unwrap();
     let informer = factory.informer_of::<Object>(pods());
     factory.start();
     let begin = tokio::time::Instant::now();

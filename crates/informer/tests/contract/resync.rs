@@ -156,7 +156,8 @@ async fn r1_a_period_shorter_than_its_round_starves_nobody() {
         }
         let version = server.put("pods", "shop/0", json!({}));
         until("it is in the cache", || {
-            informer.lister().get("shop/0").unwrap().resource_version().to_string() == version.to_string()
+            informer.lister().get("shop/0").unwrap().unwrap().resource_version().to_string()
+                == version.to_string()
         })
         .await;
         assert!(matches!(next(&mut changes).await, Change::Updated { .. }));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use informer::{
-    Deleted, FactoryBuilder, Informer, Keep, Object, Report, SharedInformerFactory, Status, Transform,
+    FactoryBuilder, Informer, Keep, Object, Report, ResourceType, SharedInformerFactory, Status, Transform,
     WhenFull,
 };
 use serde_json::json;
@@ -133,7 +133,7 @@ async fn p2_after_the_saved_version_has_expired_a_list_tells_what_has_changed() 
     while told.last().is_none_or(|last| last != "synced") {
         let change = next(&mut changes).await;
         if let informer::Change::Deleted(deleted) = &change {
-            assert!(matches!(deleted, Deleted::Missed { .. }));
+            assert!(deleted.is_missed() && deleted.is_certain());
         }
         told.push(short(&change));
     }
@@ -212,8 +212,8 @@ async fn p1_what_is_loaded_must_be_of_the_same() {
         of_another(builder(&server).server_name("other")).await,
         "the saved cache is of another server: `test`, not `other`"
     );
-    of_another(named(&server).labels("app=shop")).await;
-    of_another(named(&server).fields("spec.nodeName=a")).await;
+    of_another(named(&server).labels("app=shop").unwrap()).await;
+    of_another(named(&server).fields("spec.nodeName=a").unwrap()).await;
     of_another(named(&server).transform(slim.clone())).await;
     of_another(named(&server).transform(slim.then(marked("v2")))).await;
 
@@ -288,11 +288,11 @@ async fn p1_namespaces_are_saved_each_by_itself() {
     factory.start();
     informer.wait_for_sync(LONG).await.unwrap();
     log.until("synced").await;
-    let mut told = log.lines();
+    // Whether the one resumes before the other is listed, and so before the whole is synced, is left to chance.
+    let mut told: Vec<_> =
+        log.lines().iter().map(|line| line.replace("b/new@105 initial", "b/new@105")).collect();
     told.sort();
-    // The one is told before the other is listed, so before the whole is synced.
-    let all =
-        ["add b/new@105 initial", "add b/y@102 initial", "add c/z@103 initial", "delete b/y@104", "synced"];
+    let all = ["add b/new@105", "add b/y@102 initial", "add c/z@103 initial", "delete b/y@104", "synced"];
     assert_eq!(told, all);
     assert_eq!(cached(&informer), ["b/new@105", "c/z@103"]);
     assert_eq!(server.count("LIST /api/v1/namespaces/b/pods"), 2, "{:?}", server.log());
@@ -339,50 +339,35 @@ async fn p2_objects_that_could_not_be_read_are_listed_by_the_next_process() {
     assert_eq!(server.count("LIST /api/v1/pods limit=1"), 0);
 }
 
-/// What the next process begins with after this came and was followed by a bookmark: whether it lists.
-async fn lists_after(server: &Server, line: &str) -> bool {
-    let directory = TempDir::new().unwrap();
-    let path = directory.path().join("pods");
-    let (factory, informer) = built(named(server));
-    factory.start();
-    live(&informer).await;
-    let mut reports = informer.reports();
-    server.send_line("pods", line);
-    let report = reports.recv().await.unwrap();
-    assert!(matches!(report, Report::Quarantined { key: None, .. }), "{report:?}");
-    let before = informer.resource_version();
-    server.bookmark("pods");
-    until("the bookmark is in", || informer.resource_version() != before).await;
-    informer.save(&path).await.unwrap();
-    factory.shutdown().await;
-
-    let lists = server.count("LIST");
-    let (factory, informer) = built(named(server));
-    informer.load(&path).await.unwrap();
-    factory.start();
-    informer.wait_for_sync(LONG).await.unwrap();
-    assert_eq!(cached(&informer), content(server));
-    let listed = server.count("LIST") == lists + 1 && server.count("LIST /api/v1/pods limit=1") == 0;
-    // It has found out what was lost: the one after that need not.
-    informer.save(&path).await.unwrap();
-    factory.shutdown().await;
-    let (factory, informer) = built(named(server));
-    informer.load(&path).await.unwrap();
-    factory.start();
-    informer.wait_for_sync(LONG).await.unwrap();
-    assert_eq!(server.count("LIST /api/v1/pods limit=1"), 1);
-    factory.shutdown().await;
-    listed
-}
-
 #[tokio::test(start_paused = true)]
-async fn p2_what_was_lost_without_a_key_makes_the_next_process_list() {
+async fn p2_w17_a_lost_event_is_made_up_for_by_a_list_before_anything_is_saved() {
     for line in [
         "{\"type\":\"SHRUNK\",\"object\":{}}\n",
         "{\"type\":\"MODIFIED\"}\n",
         "{\"type\":\"MODIFIED\",\"object\":{\"kind\":\"Pod\",\"metadata\":{}}}\n",
     ] {
-        assert!(lists_after(&with_pods(&["shop/a"]), line).await, "{line}");
+        let server = with_pods(&["shop/a"]);
+        let directory = TempDir::new().unwrap();
+        let path = directory.path().join("pods");
+        let (factory, informer) = built(named(&server));
+        factory.start();
+        live(&informer).await;
+        let lists = server.count("LIST");
+        server.send_line("pods", line);
+        until("it is listed again", || server.count("LIST") > lists).await;
+        live(&informer).await;
+        informer.save(&path).await.unwrap();
+        factory.shutdown().await;
+
+        // The next process asks how new the server is, and watches.
+        let (factory, informer) = built(named(&server));
+        informer.load(&path).await.unwrap();
+        factory.start();
+        informer.wait_for_sync(LONG).await.unwrap();
+        assert_eq!(cached(&informer), content(&server), "{line}");
+        assert_eq!(server.count("LIST"), lists + 2, "{line}");
+        assert_eq!(server.count("LIST /api/v1/pods limit=1"), 1, "{line}");
+        factory.shutdown().await;
     }
 }
 
@@ -468,7 +453,8 @@ async fn p1_a_file_that_is_damaged_or_foreign_is_as_good_as_none() {
         assert_eq!(log.lines(), ["add shop/a@101 initial", "synced"]);
         factory.shutdown().await;
         assert_eq!(informer.metrics().saves, 1);
-        assert_eq!(fs::read(&path).unwrap().len(), good.len());
+        let (_, informer) = built(named(&server));
+        informer.load(&path).await.unwrap();
     }
 }
 
@@ -565,4 +551,41 @@ async fn p1_saves_at_once_leave_one_of_them() {
     assert_eq!(file(directory.path()), path);
     let (_, again) = built(named(&server));
     assert_eq!(again.load(&path).await.unwrap().objects, 1);
+}
+
+/// Every informer of a factory that saves was saved, Secrets in clear text included.
+#[tokio::test(start_paused = true)]
+async fn p3_secrets_are_not_saved_unless_asked_for() {
+    let secrets = ResourceType::of::<k8s_openapi::api::core::v1::Secret>();
+    let server = Server::new();
+    server.put("secrets", "shop/key", json!({ "data": { "key": "c2VjcmV0" } }));
+    server.put("pods", "shop/a", json!({}));
+    for (asked, saved) in [(false, ["pods"].as_slice()), (true, ["pods", "secrets"].as_slice())] {
+        let directory = tempfile::tempdir().unwrap();
+        let builder = named(&server).saved_in(directory.path());
+        let factory = if asked { builder.save_secrets() } else { builder }.build().unwrap();
+        let informers = [pods(), secrets.clone()].map(|resource| factory.informer_of::<Object>(resource));
+        let metadata = factory.with_labels("app=x").unwrap().metadata(secrets.clone());
+        factory.start();
+        factory.wait_for_sync(LONG).await.unwrap();
+        assert!(informers.iter().all(|informer| informer.len() == 1) && metadata.is_empty());
+        factory.shutdown().await;
+        let files = std::fs::read_dir(directory.path()).unwrap();
+        let mut names: Vec<_> = files
+            .map(|file| file.unwrap().file_name().to_string_lossy().split('.').next().unwrap().to_owned())
+            .collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(names, saved);
+    }
+    // By its own name: whoever calls this means it.
+    let (factory, informer) = {
+        let factory = named(&server).build().unwrap();
+        let informer = factory.informer_of::<Object>(secrets);
+        (factory, informer)
+    };
+    factory.start();
+    informer.wait_for_sync(LONG).await.unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    assert_eq!(informer.save(directory.path().join("secrets")).await.unwrap().objects, 1);
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use informer::{Handler, Informer, Object, ResourceVersion, Status};
+use informer::{Handler, Informer, Item, Object, ResourceVersion, Status};
 use serde_json::json;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -24,7 +24,8 @@ async fn waiters(informer: &Informer<Object>) -> JoinSet<&'static str> {
     });
     let waiting = informer.clone();
     waiters.spawn(async move {
-        assert!(!waiting.at_least(&ResourceVersion::new("999999")).await);
+        let reached = waiting.at_least(&ResourceVersion::new("999999"), Duration::MAX).await;
+        assert!(reached.unwrap_err().is_stopped());
         "at_least"
     });
     let mut changes = informer.changes().unwrap();
@@ -119,7 +120,7 @@ struct Gated {
 }
 
 impl Handler<Object> for Gated {
-    async fn on_add(&mut self, object: Arc<Object>, _: bool) {
+    async fn on_add(&mut self, object: Item<Object>, _: bool) {
         self.log.push(format!("{} begins", object.key()));
         self.gate.notified().await;
         self.log.push(format!("{} ends", object.key()));
@@ -194,13 +195,13 @@ async fn f4_nothing_is_left_after_a_shutdown() {
     server.put("configmaps", "shop/a", json!({}));
     let factory = factory(&server);
     let informer = started(&factory).await;
-    let object = Arc::downgrade(&informer.lister().get("shop/a").unwrap());
+    let object = Arc::downgrade(informer.lister().get("shop/a").unwrap().unwrap().object());
     let in_namespaces =
         factory.in_namespaces(["shop", "front"]).informer_of::<Object>(super::support::config_maps());
     let registration =
         informer.subscribe().resync(Duration::from_secs(60)).handler(Recorder::new().0).unwrap();
     in_namespaces.add_handler(Recorder::new().0).unwrap().detach();
-    let never_started = factory.with_labels("app=web").informer_of::<Object>(pods());
+    let never_started = factory.with_labels("app=web").unwrap().informer_of::<Object>(pods());
     in_namespaces.start();
     in_namespaces.wait_for_sync(LONG).await.unwrap();
     until("three watches run", || server.open() == 3).await;

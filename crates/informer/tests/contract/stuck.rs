@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use futures_util::StreamExt;
-use informer::{Change, Changes, Handler, Informer, Object, Previous, View, WhenFull};
+use informer::{Change, Changes, Handler, Informer, Item, Object, Previous, View, WhenFull};
 use serde::de::{Deserialize, Deserializer, IgnoredAny};
 use serde_json::json;
 
@@ -21,7 +21,7 @@ impl Stuck {
 }
 
 impl Handler<Object> for Stuck {
-    async fn on_add(&mut self, _: Arc<Object>, _: bool) {
+    async fn on_add(&mut self, _: Item<Object>, _: bool) {
         self.0.store(true, Ordering::SeqCst);
         std::future::pending().await
     }
@@ -81,7 +81,7 @@ async fn h8_what_was_dropped_is_counted_and_the_first_content_is_not() {
     let (server, _factory, informer) = live(&["shop/a", "shop/b", "shop/c"]).await;
     struct Gated(Arc<tokio::sync::Notify>, Log);
     impl Handler<Object> for Gated {
-        async fn on_add(&mut self, object: Arc<Object>, initial: bool) {
+        async fn on_add(&mut self, object: Item<Object>, initial: bool) {
             self.1.push(format!("add {object:?} {initial}"));
         }
         async fn on_synced(&mut self) {
@@ -119,7 +119,7 @@ async fn f5_h8_a_stuck_handler_that_was_dropped_keeps_nothing_alive() {
 
 /// The version that the cache has now, to see later whether somebody holds it.
 fn cached_version(informer: &Informer<Object>) -> Weak<Object> {
-    Arc::downgrade(&informer.lister().get("shop/a").unwrap())
+    Arc::downgrade(informer.lister().get("shop/a").unwrap().unwrap().object())
 }
 
 #[tokio::test(start_paused = true)]
@@ -139,6 +139,24 @@ async fn h5_h8_who_went_holds_nothing_of_what_comes_after() {
     // The stuck call itself has the first one.
     let held: Vec<_> = versions.iter().map(|version| version.strong_count() > 0).collect();
     assert_eq!(held, [true, false, false, true]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn h15_a_removal_that_waits_for_a_stuck_handler_keeps_nothing_for_it() {
+    let (server, _factory, informer) = live(&["shop/a"]).await;
+    let (stuck, began) = Stuck::new();
+    let registration = informer.add_handler(stuck).unwrap();
+    until("it is stuck", || began.load(Ordering::SeqCst)).await;
+    let mut removal = Box::pin(registration.remove());
+    let mut versions = Vec::new();
+    for _ in 0..100 {
+        assert!(futures_util::poll!(&mut removal).is_pending());
+        server.put("pods", "shop/a", json!({}));
+        caught_up(&server, &informer).await;
+        versions.push(cached_version(&informer));
+    }
+    let held = versions.iter().filter(|version| version.strong_count() > 0).count();
+    assert_eq!(held, 1, "only the cache holds a version");
 }
 
 /// A backlog that takes long to read is read in turns with everybody else on the thread.
@@ -244,7 +262,7 @@ async fn h8_with_a_backlog_each_object_is_read_once_for_all_who_are_told() {
 struct Reads(Arc<AtomicUsize>, bool);
 
 impl<const TEST: usize> Handler<Counted<TEST>> for Reads {
-    async fn on_update(&mut self, _: Previous<Counted<TEST>>, _: Arc<Counted<TEST>>) {
+    async fn on_update(&mut self, _: Previous<Counted<TEST>>, _: Item<Counted<TEST>>) {
         self.0.fetch_add(1, Ordering::SeqCst);
         if self.1 {
             std::future::pending().await

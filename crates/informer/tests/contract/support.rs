@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use informer::{
-    Change, Changes, DecodeError, Deleted, FactoryBuilder, Handler, Informer, Object, Previous, ResourceType,
-    SharedInformerFactory, View,
+    Change, Changes, DecodeError, DeleteReason, Deleted, FactoryBuilder, Handler, Informer, Item, Object,
+    Previous, ResourceType, SharedInformerFactory, View,
 };
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
 use serde_json::{Value, json};
@@ -172,20 +172,19 @@ impl Recorder {
 }
 
 impl Handler<Object> for Recorder {
-    async fn on_add(&mut self, object: Arc<Object>, is_in_initial_list: bool) {
+    async fn on_add(&mut self, object: Item<Object>, is_in_initial_list: bool) {
         self.0.push(format!("add {object:?}{}", if is_in_initial_list { " initial" } else { "" }));
     }
 
-    async fn on_update(&mut self, old: Previous<Object>, new: Arc<Object>) {
+    async fn on_update(&mut self, old: Previous<Object>, new: Item<Object>) {
         self.0.push(format!("update {old:?} -> {new:?}"));
     }
 
     async fn on_delete(&mut self, deleted: Deleted<Object>) {
-        let missed = if deleted.is_missed() { " missed" } else { "" };
-        self.0.push(format!("delete {:?}{missed}", deleted.object()));
+        self.0.push(gone(&deleted));
     }
 
-    async fn on_resync(&mut self, object: Arc<Object>) {
+    async fn on_resync(&mut self, object: Item<Object>) {
         self.0.push(format!("resync {object:?}"));
     }
 
@@ -205,16 +204,25 @@ impl Handler<Object> for Recorder {
 /// What a stream tells, in the recorder's words.
 pub(crate) fn short(change: &Change<Object>) -> String {
     match change {
-        Change::Added { object, initial, .. } => {
+        Change::Added { new: object, initial, .. } => {
             format!("add {object:?}{}", if *initial { " initial" } else { "" })
         }
         Change::Updated { old, new, .. } => format!("update {old:?} -> {new:?}"),
-        Change::Deleted(deleted) => {
-            format!("delete {:?}{}", deleted.object(), if deleted.is_missed() { " missed" } else { "" })
-        }
+        Change::Deleted(deleted) => gone(deleted),
         Change::Resynced(object) => format!("resync {object:?}"),
         Change::Synced => "synced".to_owned(),
         Change::Lagged(dropped) => format!("lagged {dropped}"),
         Change::Undecodable(error) => format!("undecodable {}", error.key()),
+        _ => format!("{change:?}"),
     }
+}
+
+fn gone(deleted: &Deleted<Object>) -> String {
+    let why = match deleted.reason() {
+        DeleteReason::Observed => "",
+        DeleteReason::Missed => " missed",
+        DeleteReason::LeftView => " left",
+        DeleteReason::DeletedOrDeselected => " or deselected",
+    };
+    format!("delete {:?}{why}", deleted.last())
 }

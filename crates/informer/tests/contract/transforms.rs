@@ -94,17 +94,19 @@ async fn d6_w8_a_failing_transform_concerns_its_object_alone_and_is_reported() {
         let before = server.put("pods", "shop/a", json!({}));
         server.put("pods", "shop/a", json!({ "do": "fail" }));
         server.put("pods", "shop/b", json!({}));
-        until("the last one is there", || informer.lister().get("shop/b").is_ok()).await;
+        until("the last one is there", || informer.lister().get("shop/b").unwrap().is_some()).await;
         assert_eq!(informer.len(), 3);
-        let kept = informer.lister().get("shop/a").unwrap();
+        let kept = informer.lister().get("shop/a").unwrap().unwrap();
         assert_eq!(kept.resource_version().to_string(), before.to_string());
     }
 }
 
 fn quarantined(informer: &Informer<Object>) -> Vec<String> {
-    let quarantined = informer.quarantined();
-    assert_eq!(informer.metrics().quarantined, quarantined.len());
-    quarantined.iter().map(|quarantined| format!("{}: {}", quarantined.key, quarantined.reason)).collect()
+    informer
+        .quarantined()
+        .iter()
+        .map(|quarantined| format!("{}: {}", quarantined.key, quarantined.reason))
+        .collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -125,6 +127,7 @@ async fn w8_a_key_is_in_quarantine_until_its_next_good_version() {
             format!("{key}: {why}")
         });
         assert_eq!(quarantined(&informer), [b.clone(), c.clone(), d.clone()], "{streaming:?}");
+        assert_eq!(informer.metrics().quarantined, 3);
 
         // A good version, and a deletion whose last state is no better, end it.
         server.put("pods", "shop/b", json!({}));
@@ -132,17 +135,18 @@ async fn w8_a_key_is_in_quarantine_until_its_next_good_version() {
         server.put("pods", "shop/a", json!({ "do": "fail" }));
         let a = "shop/a: the transform failed: as the test wants it".to_owned();
         until("it is as it is", || quarantined(&informer) == [a.clone(), d.clone()]).await;
-        assert!(informer.lister().get("shop/a").is_ok(), "the last good version");
+        assert!(informer.lister().get("shop/a").unwrap().is_some(), "the last good version");
 
         // So does a list without it; one that finds it as it was does not.
         server.break_watches("pods");
         server.delete("pods", "shop/d");
         server.put("pods", "shop/e", json!({}));
         server.expire("pods");
-        until("it was listed again", || informer.lister().get("shop/e").is_ok()).await;
-        assert_eq!(quarantined(&informer), [a], "{streaming:?}");
+        until("it was listed again", || informer.lister().get("shop/e").unwrap().is_some()).await;
+        // The list is applied before its objects leave the quarantine, on another thread.
+        until("the list has released it", || quarantined(&informer) == [a.clone()]).await;
         server.delete("pods", "shop/a");
-        until("it is gone", || informer.lister().get("shop/a").is_err()).await;
+        until("it is gone", || informer.lister().get("shop/a").unwrap().is_none()).await;
         assert_eq!(quarantined(&informer), [""; 0]);
     }
 }
@@ -173,7 +177,7 @@ async fn d6_a_transform_may_leave_an_object_out() {
         assert_eq!(log.take(), ["add shop/a@101 initial", "synced"]);
         // It goes as if it had left the selector; what is told last is what was known: the rest was not transformed.
         server.put("pods", "shop/a", json!({ "do": "drop", "secret": "x" }));
-        log.until("delete shop/a@101").await;
+        log.until("delete shop/a@101 or deselected").await;
         server.put("pods", "shop/a", json!({}));
         log.until("add shop/a@104").await;
         server.delete("pods", "shop/b");
@@ -185,7 +189,7 @@ async fn d6_a_transform_may_leave_an_object_out() {
         server.put("pods", "shop/c", json!({ "do": "drop" }));
         server.expire("pods");
         until("it is gone", || informer.len() == 1).await;
-        log.until("delete shop/c@106 missed").await;
+        log.until("delete shop/c@106 or deselected").await;
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the people and controllers of the demo do: requests, and pauses between them.
+//! The acts of people and controllers in the demo: requests, and pauses between them.
 
 use std::fmt;
 use std::time::Duration;
@@ -44,7 +44,7 @@ impl fmt::Display for Verb {
 pub struct Step {
     /// How long nothing happens before.
     pub pause: Duration,
-    /// What a spectator is told.
+    /// The caption for spectators.
     pub caption: Option<String>,
     /// In this order.
     pub acts: Vec<Act>,
@@ -56,7 +56,7 @@ impl Step {
         Self { pause: Duration::from_secs_f64(seconds), caption: None, acts: acts.into_iter().collect() }
     }
 
-    /// The same, with a word to the spectators.
+    /// The same, with a caption for spectators.
     pub(super) fn told(mut self, caption: impl Into<String>) -> Self {
         self.caption = Some(caption.into());
         self

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::story::App;
+use super::app::App;
 
 /// Where the shop is.
 pub(super) const NAMESPACE: &str = "shop";
@@ -84,7 +84,7 @@ pub(super) fn pod(app: &App, name: &str) -> Value {
     })
 }
 
-/// What the kubelet says of a pod that runs.
+/// The kubelet's status of a running pod.
 pub(super) fn running(app: &App, ip: &str, restarts: u32) -> Value {
     json!({ "status": {
         "phase": "Running",
@@ -101,7 +101,7 @@ pub(super) fn running(app: &App, ip: &str, restarts: u32) -> Value {
     } })
 }
 
-/// What it says of one that has died once more.
+/// The status of one that has crashed once more.
 pub(super) fn crashed(app: &App, restarts: u32) -> Value {
     json!({ "status": {
         "conditions": [
@@ -173,7 +173,7 @@ pub(super) fn autoscaler(app: &App) -> Value {
     })
 }
 
-/// The definition of a resource that somebody's operator brings along.
+/// The definition of an operator's custom resource.
 pub(super) fn backup_definition() -> Value {
     json!({
         "metadata": { "name": "backups.ops.example.com" },

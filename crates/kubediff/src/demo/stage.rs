@@ -17,12 +17,12 @@ pub struct Refused {
     verb: Verb,
     path: String,
     reason: String,
-    /// What HTTP says, if there was an answer.
+    /// The HTTP status code, if there was a response.
     code: Option<u16>,
 }
 
 impl Refused {
-    /// Whether a spectator was there before: what is gone, has come or is about to go is theirs.
+    /// Whether a spectator interfered: missing, unexpected or terminating objects are theirs.
     fn is_of_a_spectator(&self) -> bool {
         matches!(self.code, Some(403 | 404 | 409))
     }
@@ -39,17 +39,17 @@ impl Stage {
         Self { client, speed, color }
     }
 
-    /// How to look at the shop oneself.
+    /// How to inspect the shop yourself.
     pub(super) fn hint(&self, kubeconfig: &Path) {
         self.say("A small shop. Look at it in another terminal, or change something yourself:");
         self.say(&format!("    export KUBECONFIG={}", kubeconfig.display()));
         self.say("    kubectl -n shop get pods -w");
         self.say("    kubectl -n shop edit configmap web-config");
         self.say("    kubectl -n shop create configmap hello --from-literal=who=me");
-        self.say("No controllers run: nobody but the story makes pods.");
+        self.say("No controllers run: only the story creates pods.");
     }
 
-    /// Plays until something is refused that has to work.
+    /// Plays until a request is refused that must succeed.
     pub(super) async fn play(&self, mut story: Story) -> Refused {
         loop {
             let Step { pause, caption, acts } = story.step();
@@ -93,10 +93,10 @@ impl Stage {
         Ok(())
     }
 
-    /// Beside what is shown: standard output holds changes only.
+    /// Writes to standard error: standard output holds changes only.
     fn say(&self, text: &str) {
         let mut stderr = self.color.stream(io::stderr());
-        // Nobody may be looking; the story goes on.
+        // Standard error may be closed; the story goes on.
         let _ = writeln!(stderr, "{DIM}{text}{DIM:#}");
     }
 }

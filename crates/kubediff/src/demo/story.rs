@@ -1,6 +1,6 @@
-//! A small shop's day: what happens in it, from a seed, for ever.
+//! A small shop's day: an endless sequence of steps, from a seed.
 //!
-//! It knows what is there, so that everything it does is possible; it never looks at the server.
+//! It tracks its objects, so that every step is possible; it never asks the server.
 
 use std::collections::VecDeque;
 
@@ -8,9 +8,10 @@ use fastrand::Rng;
 use serde_json::json;
 
 use super::act::{Act, Step};
+use super::app::{App, Pod};
 use super::objects::{self, NAMESPACE, path, path_of};
 
-/// Who does things.
+/// The managers.
 const ARGO: &str = "argocd-controller";
 const CONTROLLERS: &str = "kube-controller-manager";
 const SCHEDULER: &str = "kube-scheduler";
@@ -22,43 +23,11 @@ const BACKUPS: &str = "backup-operator";
 
 const NODES: [&str; 3] = ["node-a", "node-b", "node-c"];
 
-/// One of the shop's apps.
-pub(super) struct App {
-    pub(super) name: &'static str,
-    pub(super) version: [u32; 3],
-    pub(super) port: u16,
-    pub(super) memory: &'static str,
-    pub(super) replicas: usize,
-    /// How often it was rolled out.
-    pub(super) revision: u32,
-    /// Of the pod template.
-    pub(super) hash: String,
-    pods: Vec<Pod>,
-    pool: u32,
-}
-
-struct Pod {
-    name: String,
-    ip: String,
-    restarts: u32,
-}
-
-impl App {
-    pub(super) fn image(&self) -> String {
-        let [major, minor, patch] = self.version;
-        format!("registry.example.com/shop/{}:{major}.{minor}.{patch}", self.name)
-    }
-
-    pub(super) fn replica_set(&self) -> String {
-        format!("{}-{}", self.name, self.hash)
-    }
-}
-
 /// The story. Its steps go on for ever.
 pub struct Story {
     random: Rng,
     apps: Vec<App>,
-    /// What happens next.
+    /// The next steps.
     steps: VecDeque<Step>,
     /// Episodes that were drawn and have not been played.
     deck: Vec<Episode>,
@@ -128,7 +97,7 @@ impl Story {
         }
     }
 
-    /// What is there when the spectators come.
+    /// The objects at the start.
     pub fn prologue(&mut self) -> Vec<Act> {
         let mut acts = vec![Act::create(CREATE, "/api/v1/namespaces", objects::namespace())];
         for node in NODES {
@@ -162,7 +131,7 @@ impl Story {
         acts
     }
 
-    /// What happens next. There is no end.
+    /// The next step. There is no end.
     pub fn step(&mut self) -> Step {
         loop {
             if let Some(mut step) = self.steps.pop_front() {
@@ -265,7 +234,7 @@ impl Story {
         self.steps.push_back(Step::after(2.0, [Act::patch(KUBELET, status, running)]));
     }
 
-    /// Somebody changes the settings of an app, past Git.
+    /// An app's settings are edited by hand, bypassing Git.
     fn config_by_hand(&mut self) {
         let at = self.random.usize(..self.apps.len());
         self.apps[at].pool = if self.apps[at].pool == 10 { 50 } else { 10 };
@@ -289,7 +258,7 @@ impl Story {
         self.steps.push_back(Step::after(4.0, [rotate]).told("The password of the database is rotated"));
     }
 
-    /// An operator arrives with a resource of its own; later it goes on with it.
+    /// An operator arrives with its own resource, which it uses later.
     fn custom_resource(&mut self) {
         const API: &str = "ops.example.com/v1";
         if !self.backups_exist {
@@ -400,7 +369,7 @@ impl Story {
         }
     }
 
-    /// What happens all the time, and nobody wants to read.
+    /// A frequent, uninteresting change.
     fn heartbeat(&mut self) -> Act {
         self.heartbeats += 1;
         let node = NODES[self.random.usize(..NODES.len())];
@@ -440,7 +409,7 @@ impl Story {
         acts.push(Act::patch(KUBELET, format!("{pod}/status"), objects::running(app, ip, 0)));
     }
 
-    /// What the controllers say of an app.
+    /// The controllers' status of an app.
     fn report(&self, at: usize, acts: &mut Vec<Act>) {
         let app = &self.apps[at];
         let count = app.pods.len();
@@ -455,7 +424,7 @@ impl Story {
     }
 }
 
-/// As the controllers name what they make: without vowels, so that no word comes out.
+/// A letter of generated names: without vowels, so that no word appears.
 fn letter(random: &mut Rng) -> char {
     const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
     char::from(LETTERS[random.usize(..LETTERS.len())])

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 use similar::{Algorithm, DiffOp};
 
-use super::keys::{Identity, Keyed, identify};
+use crate::path::keys::{Identity, Keyed, identify};
 
 /// Two lists laid side by side.
 pub(crate) struct Alignment {
@@ -64,7 +64,7 @@ fn by_content(old: &[Value], new: &[Value]) -> Vec<(usize, usize)> {
     new.iter().enumerate().filter_map(|(at, element)| Some((places.get_mut(element)?.pop()?, at))).collect()
 }
 
-/// Equal elements by longest common subsequence; of what lies between, the first ones are taken for changed.
+/// Equal elements by longest common subsequence; elements in between are paired from the first on.
 fn by_sequence(old: &[Value], new: &[Value]) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     for op in similar::capture_diff_slices(Algorithm::Myers, old, new) {

@@ -57,7 +57,7 @@ fn looks_like_yaml(text: &str) -> bool {
     is_top(first) && lines.all(|line| line.starts_with([' ', '\t', '}', ']']) || is_top(line))
 }
 
-/// Java's format, as far as people use it: `name = value` lines, each name once.
+/// The common part of Java's format: `name = value` lines, each name once.
 fn properties(text: &str) -> Option<Value> {
     let mut fields = Map::new();
     for line in text.lines().map(str::trim) {

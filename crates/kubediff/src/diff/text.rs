@@ -1,4 +1,4 @@
-//! What differs between two texts of several lines.
+//! The difference between two multi-line texts.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What is noise in every cluster.
+//! The default noise rules.
 
 use super::{Noise, Rule, What};
 use crate::gvk::Scope;
@@ -30,7 +30,7 @@ const RULES: &[Builtin] = &[
     },
     Builtin {
         name: "events",
-        about: "Event objects: they tell about changes, and are none",
+        about: "Event objects: they report changes, and are none",
         on: true,
         scopes: &["Event.core", "Event.events.k8s.io"],
         what: Kind::Objects,
@@ -85,7 +85,7 @@ const RULES: &[Builtin] = &[
     },
     Builtin {
         name: "last-applied",
-        about: "what kubectl apply keeps in an annotation; it repeats the change itself",
+        about: "the annotation of kubectl apply; it repeats the change itself",
         on: true,
         scopes: &["*"],
         what: Kind::Paths(&[r#"metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]"#]),
@@ -143,7 +143,7 @@ const RULES: &[Builtin] = &[
 ];
 
 impl Default for Noise {
-    /// The rules for what is noise in every cluster, all switched on but `status`.
+    /// The default rules, all switched on but `status`.
     fn default() -> Self {
         Self { rules: RULES.iter().map(Builtin::rule).collect() }
     }

@@ -1,4 +1,4 @@
-//! Taking out of a value what a pattern names.
+//! Removes from a value what a pattern names.
 
 use serde_json::Value;
 

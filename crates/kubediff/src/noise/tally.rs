@@ -1,4 +1,4 @@
-//! Counting what is not shown.
+//! Counts what is not shown.
 
 use std::collections::BTreeMap;
 
@@ -25,14 +25,14 @@ impl Dropped {
     }
 }
 
-/// What was left out altogether, since counting began.
+/// What was left out, since counting began.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Tally {
     /// Differences left out, by rule: of changes that were shown, and of changes that were not.
     pub differences: BTreeMap<String, u64>,
     /// Changes not shown because nothing else was in them, by the rule that says most about why.
     pub changes: BTreeMap<String, u64>,
-    /// Old and new were the same: a resync, or what was listed again.
+    /// Old and new were equal: a resync, or a re-list.
     pub unchanged: u64,
 }
 

@@ -5,8 +5,7 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
-use super::{Path, Segment};
-use crate::diff::keys;
+use super::{Path, Segment, keys};
 
 /// A path with wildcards: names the values that it leads to and everything in them.
 ///
@@ -33,7 +32,7 @@ pub struct PathPattern {
     steps: Vec<Step>,
 }
 
-/// A text that cannot be read as a path.
+/// A text that is no path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{text}` is not a path: {reason} at character {at} (expected for example `spec.containers[*].image`)"
@@ -56,12 +55,12 @@ pub(crate) enum Step {
 }
 
 impl PathPattern {
-    /// Whether `path` is what this names, or lies in it.
+    /// Whether `path` is what this names, or lies below it.
     pub fn covers(&self, path: &Path) -> bool {
         self.follow(path).is_some_and(<[Step]>::is_empty)
     }
 
-    /// What remains of the pattern when `path` leads towards what it names.
+    /// The rest of the pattern when `path` leads towards what it names.
     pub(crate) fn below(&self, path: &Path) -> Option<&[Step]> {
         self.follow(path).filter(|rest| !rest.is_empty())
     }

@@ -1,13 +1,12 @@
-//! The lines that say what differs.
+//! The lines that show differences.
 
 use anstyle::Style;
 use serde_json::Value;
 
-use super::escape::{escape, shorten, shorten_part, width, without_common_start};
-use super::flow::flow;
 use super::painter::{CYAN, DIM, GREEN, PLAIN, Painter, RED, YELLOW};
 use super::{INDENT, Renderer};
 use crate::diff::{Difference, Edit, Side, TextEdit};
+use crate::terminal::{escape, flow, shorten, shorten_part, width, without_common_start};
 
 /// Of a value with a narrower place than this, nothing would be left.
 const MIN_VALUE: usize = 24;

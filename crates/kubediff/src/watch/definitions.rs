@@ -9,7 +9,7 @@ pub(super) struct Definitions(BoxStream<'static, ()>);
 impl Definitions {
     pub(super) fn new(factory: &SharedInformerFactory) -> Result<Self, Error> {
         // Labels and fields that were asked for are about the objects, not their definitions.
-        let factory = factory.in_namespaces([]).with_labels("").with_fields("");
+        let factory = factory.everything();
         let custom = changes(
             &factory,
             "apiextensions.k8s.io",

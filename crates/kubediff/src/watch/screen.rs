@@ -1,4 +1,4 @@
-//! What the user sees: changes on standard output, everything else on standard error.
+//! The output: changes on standard output, everything else on standard error.
 
 use std::io::{self, Stdout, Write};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use anstream::AutoStream;
 
 use crate::args::{Output, ShowArgs};
 use crate::render::{self, Renderer};
-use crate::{Change, Noise, Session};
+use crate::{Change, Noise, Session, terminal};
 
 pub(super) struct Screen {
     output: Output,
@@ -54,6 +54,7 @@ impl Screen {
 }
 
 pub(super) fn say(text: &str) {
-    // Some of it are a server's words. Nobody may be reading standard error; there is nowhere else to say so.
-    let _ = writeln!(io::stderr(), "kubediff: {}", render::escape(text));
+    // Some texts come from a server, so they are escaped. Standard error may be closed; there is no other place to
+    // report to.
+    let _ = writeln!(io::stderr(), "kubediff: {}", terminal::escape(text));
 }

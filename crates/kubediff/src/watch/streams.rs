@@ -8,19 +8,19 @@ use informer::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// What an informer has to say.
+/// An item of an informer's stream.
 pub(super) enum News {
     /// A change.
     Told {
         told: Told<Object>,
-        /// The resource came up while we watched, so what it has first is new too.
+        /// The resource appeared while we watched, so its initial objects are new too.
         announce_first: bool,
     },
     /// Where it stands.
     Status(Status),
 }
 
-/// The informers that run, and what they tell.
+/// The running informers, and their streams.
 #[derive(Default)]
 pub(super) struct Streams {
     all: SelectAll<BoxStream<'static, (ResourceType, News)>>,
@@ -29,11 +29,12 @@ pub(super) struct Streams {
 
 struct Running {
     informer: Informer<Object>,
-    /// Ends the streams, and with them the informer. What is gone from discovery has told its deletions before.
+    /// Ends the streams, and with them the informer. A resource that is gone from discovery has delivered its deletions
+    /// before.
     end: CancellationToken,
 }
 
-/// So many changes of one resource may wait for the terminal; past that, those of one object are merged.
+/// This many changes of one resource may wait for the terminal; beyond that, those of one object are coalesced.
 const WAITING: usize = 4096;
 
 impl Streams {
@@ -76,7 +77,7 @@ impl Streams {
         self.running.values().map(|running| running.informer.len()).sum()
     }
 
-    /// Asks again at once for what was denied.
+    /// Retries denied requests at once.
     pub(super) fn retry_denied(&self) {
         for running in self.running.values() {
             if matches!(running.informer.status(), Status::Denied { .. }) {

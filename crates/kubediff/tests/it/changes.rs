@@ -79,7 +79,7 @@ fn bytes_that_are_no_json() {
         Change::between_json(&sighting, old, new, &profile(), &mut tally)
     };
     let error = between(Some(b"{"), Some(b"{}")).unwrap_err();
-    expect!["the old state cannot be read: EOF while parsing an object at line 1 column 1"]
+    expect!["the old state is undecodable: EOF while parsing an object at line 1 column 1"]
         .assert_eq(&error.to_string());
     assert!(between(Some(b"{}"), Some(b"{}")).unwrap().is_none());
     assert!(between(None, Some(b"[1, {}]")).unwrap().is_some());

@@ -252,14 +252,14 @@ fn the_rules() {
         .collect();
     expect![[r#"
         off status             the whole status
-        on  events             Event objects: they tell about changes, and are none
+        on  events             Event objects: they report changes, and are none
         on  event-counts       how often an Event was seen, and when last
         on  lease-renewal      a Lease that its holder renewed
         on  leader-election    leader election by annotation
         on  node-heartbeat     conditions that a node's kubelet confirmed
         on  node-images        the images that a node has pulled
         on  endpoints-trigger  when something last made endpoints change
-        on  last-applied       what kubectl apply keeps in an annotation; it repeats the change itself
+        on  last-applied       the annotation of kubectl apply; it repeats the change itself
         on  condition-times    when conditions were last probed, updated or in transition
         on  order              elements that changed places in a list where places mean nothing
         on  identity           uid and creation time of an object that was deleted and created again

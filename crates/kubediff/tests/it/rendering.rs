@@ -357,7 +357,7 @@ fn circumstances() {
         19:03:22  ~ prod deployments.apps shop/cart  (updated by argocd, kubelet/status, hpa/scale and 1 more, seen in a list)
             ~ spec.replicas: 2 → 3
             left out: generation 1, managed-fields 4, resource-version 1
-        19:03:22  ~ prod deployments.apps shop/cart  (updated by argocd, while nobody watched)
+        19:03:22  ~ prod deployments.apps shop/cart  (updated by argocd, while kubediff did not run)
             ~ spec.replicas: 2 → 3
             left out: generation 1, managed-fields 4, resource-version 1
     "#]].assert_eq(&texts);

@@ -8,6 +8,5 @@
 )]
 
 mod demo;
-mod resources;
 mod session;
 mod story;

@@ -9,11 +9,11 @@ use crate::{Body, Resource, Resources, Subresource, protobuf};
 
 const MEDIA_TYPE: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/// In protobuf.
+/// The media type in protobuf.
 pub(crate) const PROTOBUF: &str =
     "application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/// In which encoding a client wants it, if it does, in version 2, which is what servers of today speak.
+/// The encoding in which a client wants aggregated discovery, if it does, in version 2, the version of today's servers.
 pub(crate) fn wanted(headers: &HeaderMap) -> Option<&str> {
     accepted(headers).find_map(|wish| {
         let mut parts = wish.split(';').map(str::trim);
@@ -144,7 +144,7 @@ fn describe(resource: &Resource) -> ResourceDiscovery<'_> {
     }
 }
 
-/// Built-in resources leave group and version empty where they are the resource's own; custom ones say them.
+/// Built-in resources omit group and version if they are the resource's own; custom ones name them.
 fn kind<'a>(resource: &'a Resource, subresource: Option<&'a Subresource>) -> Kind<'a> {
     let (group, version, kind) = match subresource.and_then(|below| below.group_version_kind.as_ref()) {
         Some((group, version, kind)) => (&**group, &**version, &**kind),

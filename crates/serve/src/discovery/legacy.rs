@@ -1,4 +1,4 @@
-//! Discovery as it always was: one question for the groups, and one for each group and version.
+//! Unaggregated discovery: one request for the groups, and one for each group and version.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::{group_versions, of};
 use crate::{Resource, Resources};
 
-/// `/api`. Of a real server, too, this has no `apiVersion`.
+/// `/api`. A real server, too, sends no `apiVersion` here.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ApiVersions {
@@ -36,7 +36,7 @@ pub(super) struct ApiGroupList {
     groups: Vec<ApiGroup>,
 }
 
-/// `/apis/G`, and one of `/apis`, where kind and version are left out.
+/// `/apis/G`, and an element of `/apis`, which has neither kind nor version.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ApiGroup {
@@ -61,7 +61,7 @@ struct GroupVersion {
 #[serde(rename_all = "camelCase")]
 pub(super) struct ApiResourceList {
     kind: &'static str,
-    /// The core's list does not say it.
+    /// The core group's list has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     api_version: Option<&'static str>,
     group_version: String,
@@ -154,7 +154,7 @@ pub(super) fn resources(all: &Resources, group: &str, version: &str) -> Option<A
                 .group_version_kind
                 .clone()
                 .unwrap_or_else(|| ("".into(), "".into(), resource.kind.clone()));
-            // Said only where it is another than the list's.
+            // Present only if it differs from the list's.
             let foreign = group != resource.group || version != resource.version;
             ApiResource {
                 name: format!("{}/{}", resource.plural, subresource.name),
@@ -179,8 +179,8 @@ pub(super) fn resources(all: &Resources, group: &str, version: &str) -> Option<A
     })
 }
 
-/// Changes when objects are stored in another version. Where nothing else is said, that is the preferred one;
-/// Events are those of the core in every group.
+/// Changes when objects are stored in another version. The default storage version is the preferred one; Events are
+/// stored as those of the core group in every group.
 fn storage_version_hash(all: &Resources, resource: &Resource) -> Option<String> {
     if !resource.allows("watch") {
         return None;

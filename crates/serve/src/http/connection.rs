@@ -17,13 +17,13 @@ use tokio_util::task::TaskTracker;
 
 use super::{Handler, request};
 
-/// What is written into the kernel at once: lists are long, and a write costs more than a copy.
+/// The buffer of one write: lists are long, and a system call costs more than a copy.
 const WRITE_BUFFER: usize = 1 << 20;
 
-/// The connection that a request came on.
+/// The connection of a request.
 #[derive(Debug, Clone)]
 pub struct ConnectionInfo {
-    /// Counts the connections of the server from 1.
+    /// The connection's number, counted from 1.
     pub id: u64,
     /// The client's address.
     pub peer: SocketAddr,
@@ -38,7 +38,7 @@ impl ConnectionInfo {
         self.closed.cancel();
     }
 
-    /// Ends when the connection has been closed by either side.
+    /// Waits until either side has closed the connection.
     pub async fn closed(&self) {
         self.closed.cancelled().await;
     }
@@ -54,7 +54,7 @@ pub(super) struct Connection {
 
 impl Connection {
     pub(super) async fn run<H: Handler>(self, stream: TcpStream, tls: Option<TlsAcceptor>, handler: Arc<H>) {
-        // When the connection is gone, so is everything that was answering on it.
+        // When the connection is gone, so are the tasks that answer on it.
         let _closes = self.info.closed.clone().drop_guard();
         match tls {
             None => self.answer(TokioIo::new(stream), handler).await,
@@ -80,14 +80,14 @@ impl Connection {
                     Err(refusal) => refusal,
                 };
                 if closed.is_cancelled() {
-                    // Whoever closed the connection does not want this answer to slip out before it is.
+                    // After a close by the handler this response must not be sent.
                     std::future::pending::<()>().await;
                 }
                 Ok::<_, Infallible>(answer)
             }
         });
         let mut connection = pin!(builder.serve_connection(stream, service));
-        // An error is the end of this connection and nobody else's business.
+        // An error ends this connection and nothing else.
         tokio::select! {
             _ = connection.as_mut() => return,
             () = drain.cancelled() => connection.as_mut().graceful_shutdown(),
@@ -96,7 +96,7 @@ impl Connection {
     }
 }
 
-/// Runs what HTTP/2 answers side by side, no longer than the connection lives.
+/// Runs the concurrent streams of an HTTP/2 connection, no longer than the connection lives.
 #[derive(Clone)]
 struct Streams {
     tasks: TaskTracker,

@@ -1,4 +1,4 @@
-//! The port of a server: open, or closed and still ours.
+//! A server's listening port: open, or closed but still reserved.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,15 +8,15 @@ use std::task::{Context, Poll, Waker};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::runtime::Handle;
 
-/// Connections that wait to be accepted; clients come in bursts.
+/// The listen backlog; clients come in bursts.
 const BACKLOG: u32 = 1024;
 
 #[derive(Debug)]
 pub(super) struct Gate {
     address: SocketAddr,
     runtime: Handle,
-    /// Bound and never listening: keeps the port while nobody listens, so that clients are refused and nobody else
-    /// gets it.
+    /// Bound, never listening: reserves the port while the gate is closed, so that clients are refused and no other
+    /// process gets it.
     _port: TcpSocket,
     state: Mutex<State>,
 }
@@ -24,7 +24,7 @@ pub(super) struct Gate {
 #[derive(Debug)]
 struct State {
     listener: Option<TcpListener>,
-    /// Who waits for a connection: whoever opens the gate tells them.
+    /// The task that waits for a connection; opening the gate wakes it.
     waiting: Option<Waker>,
 }
 
@@ -72,8 +72,8 @@ impl Gate {
 
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = socket(address)?;
-    // Connections of an earlier server on this port may still be in TIME_WAIT. The one who keeps the port does not
-    // say so: everybody else who does could have it while nobody listens.
+    // Connections of an earlier server on this port may still be in TIME_WAIT. The reserving socket does not set it:
+    // any other process that does could take the port while nothing listens.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
@@ -81,7 +81,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 
 fn socket(address: SocketAddr) -> io::Result<TcpSocket> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    // The one who keeps the port and the one who listens on it are two.
+    // The reserving socket and the listening one are two.
     #[cfg(unix)]
     socket.set_reuseport(true)?;
     Ok(socket)

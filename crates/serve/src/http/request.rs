@@ -1,4 +1,4 @@
-//! A request with its whole body, or why not.
+//! A request with its whole body, or the reason why it has none.
 
 use bytes::Bytes;
 use http::{Request, Response, header};

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::{Object, Resource, SelectableField, json};
 
-/// Conditions on fields, all to be met.
+/// Conditions on fields, all of which must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Fields(Vec<Term>);
 
@@ -22,14 +22,14 @@ enum Field {
     Selectable(SelectableField),
 }
 
-/// A condition on a field that there may not be.
+/// A condition on a field that the resource may not have.
 pub(crate) struct Condition<'a> {
     name: &'a str,
     value: String,
     equal: bool,
 }
 
-/// Reads a selector; the error is in the server's words.
+/// Parses a selector; the error is in the server's words.
 pub(crate) fn parse(text: &str) -> Result<Vec<Condition<'_>>, String> {
     let mut split = split(text);
     split.sort_unstable();
@@ -49,7 +49,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Condition<'_>>, String> {
 }
 
 impl Fields {
-    /// An object of this name.
+    /// Selects an object by name.
     pub(crate) fn name(name: &str) -> Self {
         Self(vec![Term { field: Field::Name, value: name.to_string(), equal: true }])
     }
@@ -66,7 +66,7 @@ impl Fields {
         self.0.is_empty()
     }
 
-    /// The one name that an object must have.
+    /// The only name that an object may have.
     pub(crate) fn exact_name(&self) -> Option<&str> {
         let name = self.0.iter().find(|term| term.equal && term.field == Field::Name)?;
         Some(&name.value)
@@ -96,12 +96,12 @@ impl Field {
     }
 }
 
-/// A built-in kind without fields of its own takes the namespace even where its objects have none.
+/// A built-in kind without fields of its own accepts the namespace even if its objects have none.
 fn has_namespace(resource: &Resource) -> bool {
     resource.namespaced || (!resource.typed_items && resource.selectable.is_empty())
 }
 
-/// What the server says of a field that it does not know differs from kind to kind.
+/// The server words the error for an unknown field differently from kind to kind.
 fn unknown(resource: &Resource, name: &str) -> String {
     match &*resource.kind {
         "Job" if !resource.typed_items => format!("field label {name:?} not supported for Job"),
@@ -125,7 +125,7 @@ fn value(field: &SelectableField, object: &Object) -> String {
     }
 }
 
-/// The terms between commas that have no backslash before them.
+/// The terms between commas that no backslash precedes.
 fn split(text: &str) -> Vec<&str> {
     let mut terms = Vec::new();
     let (mut start, mut escaped) = (0, false);

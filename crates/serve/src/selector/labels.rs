@@ -1,7 +1,7 @@
 //! Label selectors: `app=web,tier in (a,b),!canary`.
 //!
-//! The grammar is the server's own, with what it takes beside what is documented: `in` and `notin` are names where a
-//! name stands, values may be empty, and a missing value is the empty one.
+//! The grammar is the server's own, including what is not documented: `in` and `notin` are names in the place of a
+//! name, values may be empty, and a missing value is the empty one.
 
 use std::collections::BTreeSet;
 use std::iter::Peekable;
@@ -9,7 +9,7 @@ use std::vec;
 
 use crate::Labels;
 
-/// One of the conditions that are all to be met.
+/// One of the conditions, all of which must hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Requirement {
     key: String,
@@ -41,7 +41,7 @@ impl Requirement {
     }
 }
 
-/// Reads a selector; the error is in the server's words.
+/// Parses a selector; the error is in the server's words.
 pub(crate) fn parse(text: &str) -> Result<Vec<Requirement>, String> {
     let mut tokens = tokens(text).into_iter().peekable();
     let mut requirements = Vec::new();
@@ -99,7 +99,8 @@ fn tokens(text: &str) -> Vec<Token> {
     let mut rest = text.trim_start_matches(blank);
     while let Some(first) = rest.chars().next() {
         let length = if SPECIAL.contains(first) {
-            // As far as symbols go on being symbols; a run that begins with none is an error as a whole.
+            // The longest run of special characters that is an operator; a run that begins with none is an error as a
+            // whole.
             let run = rest.find(|c| !SPECIAL.contains(c)).unwrap_or(rest.len());
             let known = |length: &usize| SYMBOLS.contains(&&rest[..*length]);
             match (1..=run).find(known) {

@@ -1,4 +1,4 @@
-//! Who may do what, and who decides: bindings, certificates, admission.
+//! Access control and admission: roles, bindings, certificates, webhooks.
 
 use serde_json::Value;
 
@@ -82,7 +82,7 @@ fn policy(row: &Row<'_>, rules: &str) -> Vec<Value> {
 
 fn policy_binding(row: &Row<'_>) -> Vec<Value> {
     let name = row.text("/spec/paramRef/name");
-    // Without a namespace it may be an object of the cluster or of any namespace.
+    // Without a namespace it may be a cluster-wide object or one of any namespace.
     let parameters = match row.text_or("/spec/paramRef/namespace", "*") {
         _ if name.is_empty() => "<unset>".to_string(),
         namespace => format!("{namespace}/{name}"),

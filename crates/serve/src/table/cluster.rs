@@ -1,4 +1,4 @@
-//! What belongs to no other family: configuration, events, leases, quotas, classes.
+//! All other kinds: configuration, events, leases, quotas, classes.
 
 use serde_json::Value;
 
@@ -60,7 +60,7 @@ fn resource_quota(row: &Row<'_>) -> Vec<Value> {
     vec![row.name(), requests.join(", ").into(), limits.join(", ").into(), row.age()]
 }
 
-/// Events of both groups: `events.k8s.io` calls the same things otherwise.
+/// Events of both groups: `events.k8s.io` has other names for the same members.
 fn event(row: &Row<'_>) -> Vec<Value> {
     let has = |pointer: &str| row.time(pointer).is_some();
     let old = |name: &str, other: &str| if has(name) { row.since(name) } else { row.since(other) };

@@ -1,4 +1,4 @@
-//! The columns of built-in kinds, as a server defines them, but for their descriptions: nothing shows those.
+//! The columns of built-in kinds as a server defines them, without their descriptions, which no client shows.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Columns that several tables have, by their own names, and tables, by resource.
+/// Columns that several tables share, by name, and tables, by resource.
 #[derive(Deserialize, Default)]
 struct Definitions {
     common: HashMap<String, Value>,
@@ -20,7 +20,7 @@ enum Definition {
     Own(Value),
 }
 
-// The file is part of the program, and a test reads it: there is no other file to fail on.
+// The file is compiled in and a test parses it: no other file could fail here.
 static DEFINITIONS: LazyLock<Definitions> =
     LazyLock::new(|| serde_json::from_str(include_str!("columns.json")).unwrap_or_default());
 
@@ -38,12 +38,12 @@ pub(super) fn of(resource: &str) -> Option<Vec<Value>> {
     )
 }
 
-/// A column that several tables have.
+/// A column that several tables share.
 pub(super) fn common(name: &str) -> Value {
     described(DEFINITIONS.common.get(name).cloned().unwrap_or_default())
 }
 
-/// With the member that every definition has.
+/// Adds the description that every definition has.
 fn described(mut column: Value) -> Value {
     column["description"] = "".into();
     column

@@ -10,11 +10,11 @@ use crate::json_path::JsonPath;
 /// A declared column, ready to print.
 pub(super) struct CustomColumn {
     kind: Box<str>,
-    /// `None` if the path is not one that we understand: the cells are empty.
+    /// `None` if the path is unsupported: the cells are empty.
     path: Option<JsonPath>,
 }
 
-/// The definition of a column, as tables have it.
+/// The definition of a column, in the form of tables.
 pub(super) fn definition(column: &Column) -> Value {
     let description = if column.description.is_empty() {
         format!("Custom resource definition column (in JSONPath format): {}", column.json_path)

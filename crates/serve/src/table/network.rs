@@ -1,4 +1,4 @@
-//! What pods are reached by: services, endpoints, ingresses and policies.
+//! Networking: services, endpoints, ingresses and policies.
 
 use serde_json::Value;
 
@@ -113,7 +113,7 @@ fn ingress(row: &Row<'_>) -> Vec<Value> {
     ]
 }
 
-/// The first three hosts; how many more is counted in rules, with a host or without.
+/// The first three hosts. The number of further ones counts rules, with a host or without.
 fn hosts(row: &Row<'_>) -> String {
     let rules: Vec<&str> = row.list("/spec/rules").map(|rule| rule.text("/host")).collect();
     let mut hosts = Vec::new();
@@ -176,6 +176,6 @@ fn ip_address(row: &Row<'_>) -> Vec<Value> {
             parts.join("/")
         },
     );
-    // A real server sends an age, too, and no column for it.
+    // A real server sends an age, too, without a column for it.
     vec![row.name(), parent.into(), row.age()]
 }

@@ -42,7 +42,7 @@ fn status(row: &Row<'_>) -> String {
     if row.flag("/spec/unschedulable") { format!("{status},SchedulingDisabled") } else { status.to_string() }
 }
 
-/// What the labels say that the node is for.
+/// The roles of the node by its labels.
 fn roles(row: &Row<'_>) -> String {
     let labels = row.get("/metadata/labels").and_then(Value::as_object);
     let mut roles: Vec<&str> = labels

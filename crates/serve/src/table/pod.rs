@@ -1,4 +1,4 @@
-//! Pods. What `STATUS` says is one word about many containers: the most telling reason wins.
+//! Pods. `STATUS` is one word about many containers: the most telling reason wins.
 
 use std::time::SystemTime;
 
@@ -37,7 +37,7 @@ fn readiness_gates(pod: &Row<'_>) -> String {
     format!("{open}/{all}")
 }
 
-/// What the containers of a pod come to.
+/// The summary of a pod's containers.
 struct Summary {
     status: String,
     ready: usize,
@@ -45,7 +45,7 @@ struct Summary {
     restarts: Restarts,
 }
 
-/// How often containers were started again, and when last.
+/// How often containers were restarted, and when last.
 #[derive(Default, Clone, Copy)]
 struct Restarts {
     count: i64,
@@ -89,8 +89,8 @@ impl Summary {
         summary
     }
 
-    /// Looks at the init containers up to the first that has not done its part. Says whether there is one, and the
-    /// restarts of those that keep running beside the others (sidecars).
+    /// Checks the init containers up to the first that has not completed. Returns whether there is one, and the
+    /// restarts of those that keep running (sidecars).
     fn initialize(&mut self, pod: &Row<'_>) -> (bool, Restarts) {
         let is_sidecar = |name: &str| {
             pod.list("/spec/initContainers")
@@ -127,7 +127,7 @@ impl Summary {
         (false, sidecars)
     }
 
-    /// Looks at the containers, last to first, so that the first one's reason stays.
+    /// Checks the containers, last to first, so that the first one's reason stays.
     fn run(&mut self, pod: &Row<'_>) {
         let mut running = false;
         let mut failure = None;
@@ -146,7 +146,7 @@ impl Summary {
                 self.ready += 1;
             }
         }
-        // One container has done its work; the pod has not if another one runs.
+        // One container has completed; the pod has not if another one runs.
         if self.status == "Completed" {
             let ready = pod
                 .list("/status/conditions")
@@ -171,7 +171,7 @@ impl Summary {
     }
 }
 
-/// Why a container ended.
+/// Why a container terminated.
 fn ending(container: &Row<'_>) -> String {
     let reason = container.text("/state/terminated/reason");
     if !reason.is_empty() {

@@ -1,4 +1,4 @@
-//! An object that is being printed, and what the printers of most kinds ask of it.
+//! An object that is being printed, with the accessors that most kinds need.
 
 use std::time::SystemTime;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::time;
 
-/// An object, or a part of one, at a time.
+/// An object, or a part of one.
 #[derive(Clone, Copy)]
 pub(super) struct Row<'a> {
     pub(super) object: &'a Value,
@@ -18,32 +18,32 @@ impl<'a> Row<'a> {
         Self { object, now }
     }
 
-    /// What is at a pointer (RFC 6901), unless it is null.
+    /// The value at a pointer (RFC 6901), unless it is null.
     pub(super) fn get(&self, pointer: &str) -> Option<&'a Value> {
         self.object.pointer(pointer).filter(|value| !value.is_null())
     }
 
-    /// The text at a pointer, empty if there is none.
+    /// The text at a pointer; empty if missing.
     pub(super) fn text(&self, pointer: &str) -> &'a str {
         self.get(pointer).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// The text at a pointer, or something else if it is empty or missing.
+    /// The text at a pointer; `otherwise` if empty or missing.
     pub(super) fn text_or(&self, pointer: &str, otherwise: &'a str) -> &'a str {
         Some(self.text(pointer)).filter(|text| !text.is_empty()).unwrap_or(otherwise)
     }
 
-    /// The number at a pointer, 0 if there is none.
+    /// The number at a pointer; 0 if missing.
     pub(super) fn number(&self, pointer: &str) -> i64 {
         self.get(pointer).and_then(Value::as_i64).unwrap_or_default()
     }
 
-    /// The boolean at a pointer, false if there is none.
+    /// The boolean at a pointer; false if missing.
     pub(super) fn flag(&self, pointer: &str) -> bool {
         self.get(pointer).and_then(Value::as_bool).unwrap_or_default()
     }
 
-    /// The list at a pointer, empty if there is none.
+    /// The list at a pointer; empty if missing.
     pub(super) fn list(
         &self,
         pointer: &str,
@@ -67,7 +67,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// What is at a pointer as text: a number or text (`IntOrString`, quantities), or `otherwise`.
+    /// The value at a pointer as text: a number or text (`IntOrString`, quantities), or `otherwise`.
     pub(super) fn either(&self, pointer: &str, otherwise: &str) -> String {
         match self.get(pointer) {
             None => otherwise.to_string(),
@@ -94,7 +94,7 @@ impl<'a> Row<'a> {
         time::parse(self.text(pointer))
     }
 
-    /// The time since the one at a pointer, for people.
+    /// The time since the one at a pointer, formatted for people.
     pub(super) fn since(&self, pointer: &str) -> String {
         self.time(pointer).map_or_else(|| "<unknown>".to_string(), |time| time::between(time, self.now))
     }
@@ -113,13 +113,13 @@ impl<'a> Row<'a> {
         [join("/name"), join("/image")]
     }
 
-    /// The labels at a pointer, as a selector that they match.
+    /// The labels at a pointer, as a selector that matches them.
     pub(super) fn labels(&self, pointer: &str) -> String {
         let labels = pairs(self.get(pointer));
         if labels.is_empty() { "<none>".to_string() } else { labels.join(",") }
     }
 
-    /// The label selector at a pointer, as `-l` takes it; empty if it selects everything.
+    /// The label selector at a pointer, in the syntax of `-l`; empty if it selects everything.
     pub(super) fn selector_text(&self, pointer: &str) -> String {
         let mut requirements: Vec<(String, String)> = pairs(self.get(&format!("{pointer}/matchLabels")))
             .into_iter()
@@ -161,7 +161,7 @@ fn pairs(labels: Option<&Value>) -> Vec<String> {
     pairs
 }
 
-/// The first three, and how many more there are.
+/// The first three, and the number of further ones.
 pub(super) fn first_three<T: AsRef<str>>(texts: &[T], if_empty: &str) -> String {
     let shown: Vec<&str> = texts.iter().take(3).map(AsRef::as_ref).collect();
     let shown = shown.join(",");

@@ -1,4 +1,4 @@
-//! What decides how many pods there are: autoscalers and disruption budgets.
+//! Scaling: autoscalers and disruption budgets.
 
 use serde_json::Value;
 
@@ -35,9 +35,9 @@ fn autoscaler(row: &Row<'_>) -> Vec<Value> {
     ]
 }
 
-/// Each metric's current and wanted value, the first two of them.
+/// Each metric's current and target value, the first two of them.
 fn targets(row: &Row<'_>) -> String {
-    // autoscaling/v1 knows one metric only.
+    // autoscaling/v1 has one metric only.
     if row.get("/spec/targetCPUUtilizationPercentage").is_some() {
         let current = percent(row, "/status/currentCPUUtilizationPercentage", "<unknown>");
         return format!("cpu: {current}/{}", percent(row, "/spec/targetCPUUtilizationPercentage", "<auto>"));

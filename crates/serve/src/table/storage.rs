@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::row::Row;
 
-/// The annotation that named the class before there was a field for it.
+/// The annotation that named the class before the field existed.
 const OLD_CLASS: &str = "/metadata/annotations/volume.beta.kubernetes.io~1storage-class";
 
 pub(super) fn cells(resource: &str) -> Option<fn(&Row<'_>) -> Vec<Value>> {
@@ -63,7 +63,7 @@ fn phase<'a>(row: &Row<'a>) -> &'a str {
     if row.is_being_deleted() { "Terminating" } else { row.text("/status/phase") }
 }
 
-/// The modes in short, each once, in this order whatever the object's.
+/// The abbreviated modes, each once, in a fixed order.
 fn access_modes(row: &Row<'_>, pointer: &str) -> String {
     let modes = row.texts(pointer);
     let short: Vec<&str> = [

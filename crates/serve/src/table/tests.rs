@@ -1,4 +1,4 @@
-//! Tables of built-in kinds, compared with what a real server printed.
+//! Tables of built-in kinds, compared with those of a real server.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn resource(qualified: &str) -> Resource {
     }
 }
 
-/// Objects and the cells and conditions that kube-apiserver 1.36 made of them at the time that is said.
+/// Objects, with the cells and conditions that kube-apiserver 1.36 printed for them at the recorded time.
 #[test]
 fn cells_are_those_of_a_real_server() {
     let golden: Value = serde_json::from_str(include_str!("golden.json")).unwrap();
@@ -68,7 +68,7 @@ fn a_kind_without_columns_shows_name_and_creation_time() {
     assert_eq!(printer.cells(&object, SystemTime::UNIX_EPOCH), ["a", "2026-11-21T11:00:00Z"]);
 }
 
-/// As a real server printed this object: only the first value counts, and only if it is of the column's type.
+/// The output of a real server for this object: only the first value counts, and only if it has the column's type.
 #[test]
 fn declared_columns_show_what_they_declare() {
     let column = |kind: &str, json_path: &str| crate::Column {

@@ -1,24 +1,24 @@
-//! How long ago, for people: `5m30s`, `3d4h`.
+//! Durations for people: `5m30s`, `3d4h`.
 
 use std::time::{Duration, SystemTime};
 
-/// The time that RFC 3339 text means.
+/// Parses RFC 3339.
 pub(super) fn parse(text: &str) -> Option<SystemTime> {
     let timestamp: jiff::Timestamp = text.parse().ok()?;
     Some(timestamp.into())
 }
 
-/// The time from one moment to another, as precisely as people want to know it.
+/// The time from one moment to another, in the precision that people need.
 pub(super) fn between(from: SystemTime, to: SystemTime) -> String {
     match to.duration_since(from) {
         Ok(duration) => human(duration),
-        // Clocks differ a little: that is now.
+        // Clocks differ a little: that counts as now.
         Err(error) if error.duration() < Duration::from_secs(2) => "0s".to_string(),
         Err(_) => "<invalid>".to_string(),
     }
 }
 
-/// The coarser, the longer.
+/// The longer, the coarser.
 pub(super) fn human(duration: Duration) -> String {
     let seconds = duration.as_secs();
     let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);

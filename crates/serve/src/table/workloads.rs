@@ -1,4 +1,4 @@
-//! What runs pods: deployments, sets, jobs and their kin.
+//! Workloads: deployments, sets, jobs and their kin.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Bookmarks: an object that is none, for its version.
+//! Bookmarks: events whose object carries only a version.
 
 use std::sync::LazyLock;
 
@@ -6,14 +6,14 @@ use serde_json::{Map, Value};
 
 use crate::Resource;
 
-/// What a kube-apiserver 1.36 writes in a bookmark beside kind, version and metadata: the members that a built-in kind
-/// always has, by resource and version.
+/// The members that a kube-apiserver 1.36 writes in a bookmark besides kind, version and metadata: those that a
+/// built-in kind always has, by resource and version.
 static MEMBERS: LazyLock<Map<String, Value>> =
     LazyLock::new(|| serde_json::from_str(include_str!("bookmarks.json")).unwrap_or_default());
 
 /// Writes the bookmarks of one resource.
 pub(crate) struct Bookmark {
-    /// What stands behind the metadata: `,"spec":{}` or nothing.
+    /// The members after the metadata: `,"spec":{}` or nothing.
     members: String,
 }
 
@@ -29,7 +29,7 @@ impl Bookmark {
         }
     }
 
-    /// The body of a bookmark, as an [`Object`](crate::Object) has it.
+    /// The body of a bookmark, in the form of [`Object`](crate::Object).
     pub(crate) fn body(&self, revision: u64, initial_end: bool) -> String {
         let annotations =
             if initial_end { r#","annotations":{"k8s.io/initial-events-end":"true"}"# } else { "" };

@@ -1,4 +1,4 @@
-//! Events as they are sent.
+//! Encodes the events of a watch.
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ use super::bookmark::Bookmark;
 pub(crate) struct Frames {
     writer: Writer,
     bookmark: Bookmark,
-    /// Whether an event was written already: a table says its columns once.
+    /// Whether an event was written already: a table sends its columns once.
     begun: bool,
 }
 
@@ -36,7 +36,8 @@ impl Frames {
         self.frame("ADDED", &object.body, object.revision, out);
     }
 
-    /// What an event is to a watch of some objects only: whoever enters was added, whoever leaves was deleted.
+    /// Translates an event for a watch of selected objects: an object that enters the selection is ADDED, one that
+    /// leaves it is DELETED.
     pub(crate) fn event(&mut self, scope: &Scope, event: &Event, out: &mut Vec<u8>) {
         let object = &event.object;
         let is = event.change != Change::Deleted && scope.has(object);
@@ -52,7 +53,7 @@ impl Frames {
             (true, false) if event.change == Change::Deleted => {
                 self.frame("DELETED", &object.body, object.revision, out);
             }
-            // It is told as it was when it was last seen, with the version of its leaving.
+            // It is sent in its last selected state, with the version at which it left.
             (true, false) => {
                 let previous = event.previous.as_ref().map_or(&object.body, |previous| &previous.body);
                 self.frame("DELETED", &with_revision(previous, object.revision), object.revision, out);

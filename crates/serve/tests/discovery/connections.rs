@@ -1,4 +1,4 @@
-//! The server below: how connections begin and end.
+//! The HTTP server: how connections begin and end.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -181,7 +181,7 @@ async fn stopping_ends_watches_and_leaves_no_task() {
     let _ = client.await;
     let error = TcpStream::connect(address).await.unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::ConnectionRefused);
-    // What the client spawned ends a moment later.
+    // Tasks that the client spawned end a moment later.
     for _ in 0..1_000 {
         if tokio::runtime::Handle::current().metrics().num_alive_tasks() == before {
             return;

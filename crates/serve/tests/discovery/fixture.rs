@@ -1,4 +1,4 @@
-//! A small fixed catalog: two pods, a deployment, a custom resource in two versions; and a server of it.
+//! A small fixed catalog: two pods, a deployment, a custom resource in two versions; and a server for it.
 
 use std::sync::Arc;
 
@@ -152,7 +152,7 @@ fn objects(plural: &str) -> Vec<Arc<Object>> {
     }
 }
 
-/// Objects to which nothing happens.
+/// Objects that never change.
 struct Still(Vec<Arc<Object>>);
 
 impl Collection for Still {

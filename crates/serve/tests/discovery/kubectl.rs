@@ -1,4 +1,4 @@
-//! kubectl, which nobody here wrote, against the fixed catalog.
+//! kubectl, an independent client, against the fixed catalog.
 
 use std::process::Stdio;
 
@@ -6,7 +6,7 @@ use serve::http::{ServerOptions, Serving};
 
 use crate::fixture;
 
-/// Whether kubectl is there. Without it these tests show nothing, which CI does not accept.
+/// Whether kubectl is missing. Without it these tests show nothing, which CI does not accept.
 fn kubectl_is_missing() -> bool {
     let missing = std::process::Command::new("kubectl")
         .args(["version", "--client"])
@@ -28,7 +28,7 @@ async fn kubectl(serving: &Serving, arguments: &[&str]) -> String {
         .arg(format!("--server=http://{}", serving.address()))
         .arg(format!("--cache-dir={}", cache.display()))
         .args(arguments)
-        // The configuration of whoever runs the tests is not ours.
+        // Ignore the kubeconfig of the user who runs the tests.
         .env("KUBECONFIG", cache.join("none"))
         .kill_on_drop(true);
     let output = command.output().await.unwrap();

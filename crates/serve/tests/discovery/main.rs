@@ -1,4 +1,4 @@
-//! What a server says of itself and of its objects for people, over real connections.
+//! Discovery and tables, over real connections.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test stops at a surprise")]
 #![allow(clippy::print_stderr, reason = "a test that is left out says so")]

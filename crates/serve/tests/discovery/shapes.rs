@@ -1,4 +1,4 @@
-//! Discovery and OpenAPI, as a real server words them (looked at on kube-apiserver 1.36).
+//! Discovery and OpenAPI in the words of a real server (a kube-apiserver 1.36).
 
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderMap, IF_NONE_MATCH, VARY};
 use http::{Request, StatusCode};

@@ -14,7 +14,7 @@ use crate::model::{Served, World};
 pub(crate) const PODS: &str = "/api/v1/namespaces/shop/pods";
 pub(crate) const WIDGETS: &str = "/apis/example.com/v1/namespaces/shop/widgets";
 
-/// An answer, whole.
+/// A complete response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) code: u16,
@@ -81,7 +81,7 @@ pub(crate) async fn accepting(serve: &Serve, uri: &str, accept: &str) -> Answer 
     answer(send(serve, Method::GET, uri, &[("accept", accept)]).await).await
 }
 
-/// The events of a watch, one after the other.
+/// The events of a watch, one by one.
 pub(crate) struct Watch {
     body: Pin<Box<Body>>,
     buffer: Vec<u8>,

@@ -1,4 +1,4 @@
-//! The forms in which clients want their answers.
+//! The forms in which clients request responses.
 
 use std::io::Read as _;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ async fn metadata_alone_is_everything_but_the_rest() {
         json!({ "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
             "metadata": { "resourceVersion": "102" }, "items": [expected] })
     );
-    // Of nothing, what the real server says is this.
+    // The real server's answer for an empty list.
     let none = accepting(&serve, PODS, METADATA_LIST).await;
     assert_eq!(none.json()["items"], Value::Null);
     let custom = accepting(&serve, WIDGETS, METADATA_LIST).await;
@@ -281,7 +281,7 @@ async fn a_streaming_list_is_compressed_in_members_that_stand_alone() {
     GzDecoder::new(&piece[..]).read_to_string(&mut text).unwrap();
     assert!(text.starts_with("{\"type\":\"DELETED\""), "{text:.40}");
 
-    // Neither an ordinary watch nor a server as it comes compresses events.
+    // Neither an ordinary watch nor a server with default options compresses events.
     let ordinary = send(&serve, Method::GET, &format!("{PODS}?watch=1&resourceVersion=120"), &gzip).await;
     assert!(ordinary.headers().get("content-encoding").is_none());
     let serve = crate::client::serve(&world);

@@ -57,7 +57,7 @@ async fn an_object_is_not_older_than_asked() {
     assert!(begun.elapsed() >= Duration::from_secs(3), "{:?}", begun.elapsed());
     assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
 
-    // Who is a little ahead is waited for.
+    // A request that is slightly ahead of the server waits.
     let uri = format!("{PODS}/a?resourceVersion=105");
     let (found, _) = tokio::join!(get(&serve, &uri), async {
         tokio::task::yield_now().await;
@@ -124,7 +124,7 @@ async fn other_methods_are_not_allowed_where_they_do_not_write() {
         assert_eq!(refused.json()["details"], json!({}), "{method}");
     }
     assert_eq!(get(&serve, "/api/v1/namespaces/shop/bindings").await.code, 405);
-    // Custom resources are served by somebody else, who takes this differently.
+    // Custom resources have another handler, which treats this differently.
     assert_eq!(answer(send(&serve, Method::HEAD, WIDGETS, &[]).await).await.code, 200);
     let everywhere = send(&serve, Method::OPTIONS, "/apis/example.com/v1/widgets", &[]).await;
     assert_eq!(answer(everywhere).await.body, "404 page not found\n");

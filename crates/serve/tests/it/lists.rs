@@ -1,4 +1,4 @@
-//! Lists: which moment they show.
+//! Lists: which state they show.
 
 use serde_json::json;
 use tokio::time::{Duration, Instant};
@@ -64,7 +64,7 @@ async fn the_version_says_which_moment_is_shown() {
         ("resourceVersion=0&resourceVersionMatch=NotOlderThan", "103", &["shop/b"]),
         ("resourceVersion=102&resourceVersionMatch=Exact", "102", &["shop/a", "shop/b"]),
         ("resourceVersion=101&resourceVersionMatch=Exact", "101", &["shop/a"]),
-        // With a limit, a version alone means exactly that one, as it always did.
+        // With a limit, a version alone means exactly that one, for compatibility.
         ("resourceVersion=102&limit=5", "102", &["shop/a", "shop/b"]),
         ("resourceVersion=102&resourceVersionMatch=NotOlderThan&limit=5", "103", &["shop/b"]),
         ("limit=-1", "103", &["shop/b"]),

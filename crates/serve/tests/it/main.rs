@@ -1,4 +1,4 @@
-//! Reading a collection over requests, as the real server answers them.
+//! Requests for a collection, answered as the real server does.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test stops at a surprise")]
 

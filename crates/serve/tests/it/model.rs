@@ -1,4 +1,4 @@
-//! A collection that remembers everything and searches it from the front: slow and plainly right.
+//! A naive collection that remembers everything and searches it from the front: slow and plainly right.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ pub(crate) struct World {
 
 #[derive(Default)]
 struct History {
-    /// Of all resources, each event with the plural name of its resource.
+    /// The events of all resources, each with the plural name of its resource.
     events: Vec<(String, Event)>,
     revision: u64,
     oldest: u64,
@@ -32,7 +32,7 @@ impl World {
         Arc::new(Self { history: Mutex::new(history), changed: watch::Sender::new(100) })
     }
 
-    /// Creates or changes an object; `rest` are its members beside the metadata.
+    /// Creates or changes an object; `rest` are its members besides the metadata.
     pub(crate) fn put(&self, plural: &str, key: &str, labels: &[(&str, &str)], rest: Value) -> u64 {
         let (namespace, name) = split(key);
         let previous = self.now(plural).remove(key);
@@ -54,7 +54,7 @@ impl World {
         })
     }
 
-    /// Something happens elsewhere.
+    /// Moves the revision on without an event in this collection.
     pub(crate) fn pass(&self, revisions: u64) -> u64 {
         let mut history = self.history.lock().unwrap();
         history.revision += revisions;
@@ -64,12 +64,12 @@ impl World {
         revision
     }
 
-    /// Forgets what was before a revision.
+    /// Discards the history before a revision.
     pub(crate) fn compact(&self, oldest: u64) {
         self.history.lock().unwrap().oldest = oldest;
     }
 
-    /// Takes a resource away.
+    /// Removes a resource.
     pub(crate) fn remove(&self, plural: &str) {
         let mut history = self.history.lock().unwrap();
         history.gone.push(plural.to_string());
@@ -244,7 +244,7 @@ impl Events for Following {
     }
 }
 
-/// What is served of a world.
+/// The catalog of a world.
 pub(crate) struct Served(pub(crate) Arc<World>);
 
 impl Catalog for Served {

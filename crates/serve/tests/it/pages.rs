@@ -57,7 +57,7 @@ async fn pages_cross_namespaces() {
             None => break,
         }
     }
-    // As the real server keeps them: by the text of namespace and name together.
+    // In the real server's order: by the text of namespace and name together.
     assert_eq!(names, ["a-b/x", "a/x", "b/x", "b/y"]);
 }
 
@@ -68,7 +68,7 @@ async fn what_remains_is_not_counted_through_a_selector() {
     assert_eq!(page.names(), ["shop/a", "shop/b"]);
     let meta = &page.json()["metadata"];
     assert!(meta.get("remainingItemCount").is_none());
-    // There are objects left, though none that is selected: the last page is an empty one.
+    // Objects are left, but none that is selected: the last page is empty.
     let token = meta["continue"].as_str().unwrap();
     let rest = get(&serve, &format!("{PODS}?limit=2&labelSelector=is%3Dlow&continue={token}")).await;
     assert_eq!((rest.names().len(), rest.json()["metadata"].get("continue")), (0, None));

@@ -60,7 +60,7 @@ fn world() -> Arc<World> {
     world
 }
 
-/// The fields of a message whose fields are all texts, messages or small numbers.
+/// The fields of a message that has only strings, messages and small numbers.
 fn fields(mut bytes: &[u8]) -> Vec<(u64, Vec<u8>)> {
     fn varint(bytes: &mut &[u8]) -> u64 {
         let mut value = 0;
@@ -96,7 +96,7 @@ fn said(fields: &[(u64, Vec<u8>)], number: u64) -> String {
     String::from_utf8(found.1.clone()).unwrap()
 }
 
-/// Version, kind and content of an envelope, which has all that belongs to it.
+/// Version, kind and content of an envelope, which must be complete.
 fn opened(bytes: &[u8]) -> (String, String, Vec<u8>) {
     let envelope = fields(bytes.strip_prefix(b"k8s\0").expect("an envelope"));
     assert_eq!(envelope.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [1, 2, 3, 4]);
@@ -118,7 +118,7 @@ fn content_type(answer: &Answer) -> &str {
     answer.headers["content-type"].to_str().unwrap()
 }
 
-/// The frames of a whole watch, as JSON has events.
+/// The frames of a whole watch, as JSON events.
 fn events(mut bytes: &[u8]) -> Vec<Value> {
     let mut events = Vec::new();
     while let Some((length, rest)) = bytes.split_first_chunk() {
@@ -283,7 +283,7 @@ async fn what_a_client_accepts_first_is_what_it_gets() {
         (MAPS, format!("{table},application/json"), 200, "application/json"),
         (WIDGETS, format!("{PROTOBUF},application/json"), 200, "application/json"),
         (WIDGETS, list, 200, PROTOBUF),
-        // What is refused is said in protobuf where nothing but it was accepted, without a form of its own.
+        // A refusal is protobuf only if nothing else was accepted, and it has no form of its own.
         (WIDGETS, PROTOBUF.to_owned(), 406, PROTOBUF),
         (MAPS, table.clone(), 406, "application/json"),
         (WIDGETS, table, 406, "application/json"),

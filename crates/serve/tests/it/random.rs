@@ -1,4 +1,4 @@
-//! Random histories: every list and every watch must show what the model knows.
+//! Random histories: every list and every watch must agree with the model.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ fn act(world: &World, random: &mut Rng) {
     }
 }
 
-/// What a client that selects has: version and content by name.
+/// The copy of a client with a selector: version and content by name.
 type View = BTreeMap<String, Value>;
 
 fn whole(object: &Value) -> Value {
@@ -115,7 +115,7 @@ async fn pages_of_any_size_make_the_list_of_their_version() {
                     assert!(listed.insert(name(item), whole(item)).is_none(), "seed {seed}: twice");
                 }
                 assert_eq!(page["metadata"]["resourceVersion"], revision.to_string(), "seed {seed}");
-                // The world goes on; the pages do not.
+                // The world goes on; the pages do not change.
                 world.pass(1);
                 let key = format!("a/{}", random.choice(["v", "x", "zz"]).unwrap());
                 world.put("pods", &key, &[("app", "web")], json!({}));
@@ -125,7 +125,7 @@ async fn pages_of_any_size_make_the_list_of_their_version() {
                 }
             }
             assert_eq!(listed, model(&world, revision, namespace, label), "seed {seed}");
-            // Each selection begins with the same world.
+            // All selections begin with the same world.
             if world.revision() > revision {
                 break;
             }
@@ -191,7 +191,7 @@ async fn a_streaming_list_and_what_happens_after_it_lead_to_now() {
     }
 }
 
-/// Applies events, each of which must be possible where it comes and newer than the one before.
+/// Applies events. Each must be legal in its place and newer than the one before.
 async fn follow(mut watch: Watch, view: &mut View, begin: u64, seed: u64) {
     let mut last = begin;
     while let Some(event) = watch.next().await {
@@ -208,7 +208,7 @@ async fn follow(mut watch: Watch, view: &mut View, begin: u64, seed: u64) {
             "ADDED" => view.insert(key, whole(object)).is_none(),
             "MODIFIED" => view.insert(key, whole(object)).is_some(),
             "DELETED" => match view.remove(&key) {
-                // A deletion shows what was seen last, but for the version.
+                // A deletion carries the last state that was sent, except for the version.
                 Some(seen) => {
                     let mut shown = whole(object);
                     shown["metadata"]["resourceVersion"] = seen["metadata"]["resourceVersion"].clone();

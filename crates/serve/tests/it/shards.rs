@@ -31,7 +31,7 @@ async fn each_object_is_in_one_shard() {
 
     let two = format!("{}%20||%20{}", range("uid", START, MIDDLE), range("uid", MIDDLE, END));
     assert_eq!(get(&serve, &format!("{PODS}?shardSelector={two}")).await.names().len(), 40);
-    // All objects of a namespace have one hash.
+    // All objects of a namespace have the same hash.
     let by_namespace =
         get(&serve, &format!("{PODS}?shardSelector={}", range("namespace", START, MIDDLE))).await;
     assert!([0, 40].contains(&by_namespace.names().len()));

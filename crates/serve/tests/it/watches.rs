@@ -1,4 +1,4 @@
-//! Watches: what is told, and when a stream ends.
+//! Watches: the events, and when a stream ends.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ async fn a_watch_ends_when_its_time_is_over() {
     assert_eq!(watch.rest().await, [""; 0]);
     assert_eq!(begun.elapsed().as_secs(), 7);
 
-    // Without a word about it, after half an hour to an hour.
+    // Without a timeout, the watch ends after half an hour to an hour.
     for timeout in ["", "&timeoutSeconds=0"] {
         let begun = Instant::now();
         let watch = Watch::open(&serve, &format!("{PODS}?watch=true&resourceVersion=102{timeout}")).await;
@@ -91,7 +91,7 @@ async fn without_a_version_what_there_is_comes_first() {
         world.delete("pods", "shop/b");
         world.put("pods", "shop/b", &[], json!({}));
         world.compact(102);
-        // Told so that the next round begins as this one did.
+        // Drained, so that the next round begins as this one did.
         assert!(watch.told().await.starts_with("DELETED"));
         assert!(watch.told().await.starts_with("ADDED"));
         if query.is_empty() {
@@ -139,7 +139,7 @@ async fn what_an_old_watch_gets_first_ends_with_a_bookmark_if_it_takes_bookmarks
     let none = "watch=1&timeoutSeconds=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan";
     let watch = Watch::open(&serve, &format!("{PODS}?{none}&allowWatchBookmarks=1")).await;
     assert_eq!(watch.rest().await, [""; 0]);
-    // The old path does not set it: it is not the query that says that it is a watch.
+    // The old path is a watch without a parameter in the query.
     let watch =
         Watch::open(&serve, "/api/v1/watch/namespaces/shop/pods?timeoutSeconds=1&allowWatchBookmarks=1")
             .await;

@@ -52,6 +52,8 @@ impl Draw {
             by_hand: self.one_in(4),
             chunk: self.chunk(),
             packed: self.random.bool(),
+            code_by_hand: self.one_in(4),
+            queued_operations: if self.random.bool() { self.random.u16(1..12) } else { 4096 },
             server: self.server(),
             readers,
         }
@@ -108,6 +110,7 @@ impl Draw {
             mood.time,
             mood.life,
             if setup.by_hand { 20 } else { 0 },
+            if setup.code_by_hand { 15 } else { 0 },
         ];
         let mut at = self.random.u32(..weights.iter().sum::<u32>());
         let scene = weights.iter().position(|&weight| {
@@ -124,7 +127,8 @@ impl Draw {
             Some(5) => steps.push(self.reader()),
             Some(6) => steps.push(self.time()),
             Some(7) => self.life(setup, steps),
-            _ => steps.push(self.delivery()),
+            Some(8) => steps.push(self.delivery()),
+            _ => steps.push(Step::Code),
         }
     }
 

@@ -17,6 +17,7 @@ impl World<'_> {
     /// Comes to rest. Whether all of it could be compared in the end.
     pub(crate) fn rest(&mut self) -> Result<bool, Violation> {
         self.trace.line(|| "rest".to_owned());
+        self.setup.code_by_hand = false;
         self.server.heal();
         self.come_to_rest()?;
         // What was damaged is good again with its next version.
@@ -48,7 +49,7 @@ impl World<'_> {
         }
         let statuses: Vec<_> = self.clients.iter().map(|client| client.status.to_string()).collect();
         let reached: Vec<_> =
-            self.clients.iter().map(|client| self.content.store.source_version(client.source)).collect();
+            self.clients.iter().map(|client| self.content.source_version(client.namespace)).collect();
         Err(Invariant::Rest.violated(format!(
             "after {:?} without faults: {statuses:?} at {reached:?}, the server at {}",
             ROUND * ROUNDS,
@@ -60,7 +61,7 @@ impl World<'_> {
         let Self { clients, server, content, .. } = self;
         clients.iter().all(|client| {
             let open = client.link.and_then(|link| server.link(link)).is_some_and(|link| link.is_open());
-            let reached = number(&content.store.source_version(client.source));
+            let reached = number(&content.source_version(client.namespace));
             open && Self::is_live(client) && (client.is_deceived || reached == server.version)
         })
     }
@@ -72,7 +73,7 @@ impl World<'_> {
         if deceived || self.clients.is_empty() {
             return Ok(false);
         }
-        let version = number(&self.content.cache.resource_version());
+        let version = number(&self.content.cache().resource_version());
         Invariant::Rest.holds(version == self.server.version, || {
             format!("the cache claims {version}, the server is at {}", self.server.version)
         })?;

@@ -1,4 +1,4 @@
-//! The life of a definition: accepted at once, and gone when its objects are.
+//! The life of a definition: accepted at once, and deleted after its objects.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

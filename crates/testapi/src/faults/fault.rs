@@ -8,82 +8,80 @@ pub use Point::{Bytes, Events};
 
 /// What goes wrong with one request.
 ///
-/// Faults of the content (from [`Garble`](Self::Garble) on, and all that count in [`Events`]) need to see it: the answer
-/// to a request that meets one is not compressed, whatever the client accepts, and JSON unless it is a watch.
+/// Faults of content (from [`Garble`](Self::Garble) on, and all that count in [`Events`]) need to parse the response:
+/// it is not compressed, whatever the client accepts, and JSON unless it is a watch.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fault {
-    // Instead of an answer.
-    /// The connection is closed without an answer. Over HTTP/2 that ends all its requests.
+    // Instead of a response.
+    /// Closes the connection without a response. Over HTTP/2 that ends all its requests.
     Disconnect,
-    /// All connections of the server are closed.
+    /// Closes all connections of the server.
     DisconnectAll,
-    /// There is no answer, ever, and the connection stays.
+    /// Never answers, and keeps the connection open.
     Hang,
-    /// The answer comes later.
+    /// Delays the response.
     Delay(Duration),
-    /// An answer that refuses, in the words of the real server.
+    /// Refuses, in the words of the real server.
     Refuse(Refusal),
-    /// An answer that refuses, in the script's own words.
+    /// Refuses, in the script's own words.
     Answer(Box<Status>),
 
-    // Before the answer.
-    /// The history is compacted first: what is not read at the newest revision has expired.
+    // Before the response.
+    /// Compacts the history first: everything but reads of the newest revision has expired.
     Compact,
-    /// The answer is a Table, whatever the client accepts, as through a proxy that asks for what people look at.
+    /// Sends a Table, whatever the client accepts, like a proxy that asks for printed columns.
     AsTable,
 
-    // How the answer is sent.
-    /// The connection breaks in the middle of the answer.
+    // How the response is sent.
+    /// Breaks the connection in the middle of the response.
     CutAfter(Point),
-    /// The answer ends early and properly. In the middle of a document that is JSON which is cut short.
+    /// Ends the response early, properly. Unless it is a watch, the JSON is truncated.
     EndAfter(Point),
-    /// Nothing comes any more, and the connection stays.
+    /// Sends nothing more, and keeps the connection open.
     StallAfter(Point),
-    /// The answer comes in pieces of 1 to `max` bytes, whose sizes follow from the seed.
+    /// Sends chunks of 1 to `max` bytes, of pseudo-random sizes.
     Chunks {
-        /// Where the sizes come from.
+        /// The seed of the sizes.
         seed: u64,
-        /// The size of the largest piece, at least 1.
+        /// The size of the largest chunk, at least 1.
         max: usize,
     },
-    /// The answer comes slowly.
+    /// Sends slowly.
     Slow {
         /// At least 1.
         bytes_per_second: u32,
     },
 
-    // What the answer says.
-    /// Some bytes are not what they should be: in a watch in the event after this many, in another answer in its
-    /// first 4 KiB.
+    // What the response says.
+    /// Garbles some bytes: in a watch, of the event after this many; in another response, in its first 4 KiB.
     Garble(u64),
-    /// Half of the event after this many is missing, and the watch goes on. Watches only.
+    /// Truncates the event after this many to a half; the watch goes on. Watches only.
     Truncate(u64),
-    /// The kind is another: in a watch of the object after this many events, else of the whole answer.
+    /// Changes the kind: in a watch, of the object after this many events; otherwise of the whole response.
     WrongKind(u64),
-    /// The event after this many comes twice. Watches only.
+    /// Repeats the event after this many. Watches only.
     Duplicate(u64),
-    /// The resourceVersion is lower than it should be: in a watch of the object after this many events, in a list that
-    /// of the list.
+    /// Lowers the resourceVersion: in a watch, of the object after this many events; in a list, of the list.
     RevisionBack {
-        /// So many events come as they should.
+        /// How many events come unchanged first.
         after: u64,
-        /// By so much, and not below 1.
+        /// By how much, down to 1 at least.
         by: u64,
     },
-    /// After so many events the watch brings an ERROR, and ends. Watches only.
+    /// Sends an ERROR event after this many events, and ends the watch. Watches only.
     ErrorAfter(u64, StreamError),
-    /// The bookmark that ends the initial events does not come. Watches only.
+    /// Omits the bookmark that ends the initial events. Watches only.
     NoEndBookmark,
-    /// No bookmark comes at all. Watches only.
+    /// Omits all bookmarks. Watches only.
     NoBookmarks,
 }
 
-/// A place in an answer.
+/// A place in a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Point {
-    /// After so many bytes of the body, as they are sent.
+    /// After this many bytes of the body, as sent.
     Bytes(u64),
-    /// After so many events of a watch, bookmarks included. Other answers have no events and never get there.
+    /// After this many events of a watch, bookmarks included. Other responses have no events and never get there.
     Events(u64),
 }
 
@@ -92,17 +90,17 @@ pub enum Point {
 pub enum Refusal {
     /// 401: the credentials are missing, wrong or expired.
     Unauthorized,
-    /// 403: the user may not do that.
+    /// 403: the user lacks the permission.
     Forbidden,
-    /// 404: the resource is not there; for a request that names an object, the object.
+    /// 404: the resource does not exist; for a request that names an object, the object.
     NotFound,
-    /// 409: another has written in between, or on a creation, the name is taken.
+    /// 409: another client wrote in between, or on a create, the name is taken.
     Conflict,
-    /// 410: the history does not go back that far, or a continue token has expired.
+    /// 410: the history no longer has that version, or a continue token has expired.
     Expired,
     /// 422: the request or the object is not valid; a streaming list is refused as by a server without the feature.
     Invalid,
-    /// 429: too many requests, with Retry-After and in plain text, as a server does it that is overloaded.
+    /// 429: too many requests, with Retry-After and in plain text, like an overloaded server.
     TooManyRequests {
         /// Seconds.
         retry_after: u32,
@@ -116,20 +114,20 @@ pub enum Refusal {
     InternalError,
     /// 503: the server is shutting down, with Retry-After 1.
     Unavailable,
-    /// 504: it took too long.
+    /// 504: the request timed out.
     Timeout,
 }
 
-/// What an ERROR event in a watch says.
+/// The status of an ERROR event in a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamError {
-    /// 410: the history does not go back that far.
+    /// 410: the history no longer has that version.
     Expired,
-    /// 500: something in the server.
+    /// 500: an internal error.
     InternalError,
-    /// 500: a deleted object cannot be read.
+    /// 500: a deleted object is undecodable.
     StoreRead,
-    /// 429: come back later.
+    /// 429: too many requests.
     TooManyRequests {
         /// Seconds.
         retry_after: u32,
@@ -137,7 +135,7 @@ pub enum StreamError {
 }
 
 impl Fault {
-    /// Whether it can only happen to a watch.
+    /// Whether it applies to watches only.
     pub fn is_for_watches(&self) -> bool {
         matches!(
             self,
@@ -152,7 +150,7 @@ impl Fault {
         )
     }
 
-    /// Whether the answer must come as it is, and not compressed.
+    /// Whether the response must not be compressed.
     pub(super) fn reads_content(&self) -> bool {
         self.is_for_watches()
             || matches!(self, Self::Garble(_) | Self::WrongKind(_) | Self::RevisionBack { .. })

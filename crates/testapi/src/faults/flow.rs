@@ -1,11 +1,11 @@
-//! The body of an answer on its way, through stages that each do one thing wrong.
+//! The body of a response on its way, through stages that each apply one fault.
 //!
 //! ```text
 //! the answer -> [Lines] -> stage -> stage -> ... -> HTTP
 //!               where a stage looks at events
 //! ```
 //!
-//! Nothing is collected but the event, or the piece, that a stage looks at.
+//! A stage buffers no more than the event, or the chunk, that it inspects.
 
 use std::collections::VecDeque;
 use std::io;
@@ -22,7 +22,8 @@ use tokio::time::{Sleep, sleep};
 
 use super::framing::{Border, Framing};
 
-/// Before a connection breaks: what was sent so far leaves the buffers of HTTP, which go with the connection.
+/// A pause before a connection breaks: the bytes sent so far leave the buffers of HTTP, which are lost with the
+/// connection.
 const SETTLE: Duration = Duration::from_millis(20);
 
 /// What is next in an answer.

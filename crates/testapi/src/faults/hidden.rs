@@ -1,4 +1,4 @@
-//! Resources that are not there for a while: 404 for them, and no word of them in discovery.
+//! Resources that are hidden for a while: 404 for their requests, and absent from discovery.
 
 use std::collections::BTreeSet;
 use std::sync::{PoisonError, RwLock};

@@ -1,11 +1,11 @@
-//! Which requests a fault is for.
+//! Which requests a fault applies to.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::{Call, Verb};
 
-/// Which requests a fault is for. Everything that is said narrows it; [`any`](Self::any) says nothing.
+/// Which requests a fault applies to. Each method narrows it; [`any`](Self::any) matches everything.
 ///
 /// ```
 /// use testapi::Verb;
@@ -34,7 +34,7 @@ impl Verb {
         Matcher::of(resource).with_verbs([self])
     }
 
-    /// Requests with this verb, whatever they are for.
+    /// Requests with this verb, for any resource.
     pub fn of_any(self) -> Matcher {
         Matcher::any().with_verbs([self])
     }
@@ -65,7 +65,7 @@ impl Matcher {
         self
     }
 
-    /// Only what writes.
+    /// Only writes.
     #[must_use]
     pub fn writing(self) -> Self {
         self.when("writing", |call| !call.verb.is_read())
@@ -80,7 +80,7 @@ impl Matcher {
         })
     }
 
-    /// Only for the object with a name.
+    /// Only for the object of this name.
     #[must_use]
     pub fn named(self, name: &str) -> Self {
         let wanted = name.to_owned();
@@ -94,27 +94,27 @@ impl Matcher {
         self.about(format!("/{subresource}"), move |target| target.subresource.as_ref() == Some(&wanted))
     }
 
-    /// Only by a user.
+    /// Only by this user.
     #[must_use]
     pub fn by_user(self, user: &str) -> Self {
         let wanted = user.to_owned();
         self.when(format!("by {user}"), move |call| call.user == wanted)
     }
 
-    /// Only with a query parameter whose value meets a condition.
+    /// Only with a query parameter whose value satisfies a predicate.
     #[must_use]
     pub fn with_query(self, name: &str, holds: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
         let wanted = name.to_owned();
         self.when(format!("with {name}"), move |call| call.query.get(&wanted).is_some_and(&holds))
     }
 
-    /// Only lists that are asked for as a stream of events.
+    /// Only streaming lists.
     #[must_use]
     pub fn streaming_list(self) -> Self {
         self.when("streaming list", Call::is_streaming_list)
     }
 
-    /// Only what meets a condition; the description is for people.
+    /// Only if a predicate holds; the description is for people.
     #[must_use]
     pub fn when(
         mut self,
@@ -125,14 +125,14 @@ impl Matcher {
         self
     }
 
-    /// Not before the n-th request that matches all else, counted from 1 from when the fault is armed.
+    /// Not before the n-th request that matches all else, counted from 1 since the fault was armed.
     #[must_use]
     pub fn from_nth(mut self, n: u64) -> Self {
         self.from_nth = n;
         self
     }
 
-    /// Whether it is for a request; which one in a row it is does not count here.
+    /// Whether a request matches; [`from_nth`](Self::from_nth) is ignored here.
     pub fn matches(&self, call: &Call) -> bool {
         self.verbs.as_ref().is_none_or(|verbs| verbs.contains(&call.verb))
             && self.conditions.iter().all(|condition| (condition.holds)(call))

@@ -1,4 +1,4 @@
-//! What happens to one request.
+//! The faults of one request.
 
 use std::sync::Arc;
 

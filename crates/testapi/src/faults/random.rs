@@ -1,4 +1,4 @@
-//! Faults at random, from a seed.
+//! Random faults, from a seed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -10,11 +10,11 @@ use super::fault::{Fault, Point, Refusal, StreamError};
 use super::matcher::Matcher;
 use crate::{Call, Verb};
 
-/// Which faults happen at random, and how often.
+/// Which random faults happen, and how often.
 ///
-/// As text, a name and changes to it: `default`, `network,share=0.5`, `none,cut=3,too-many-requests=1`. The names are
-/// `none`, `default` (what clients must get over by themselves), `network` (no fault of the content, no refusal),
-/// `refusals` and `all`; the kinds are those of [`Kind`] with their weights.
+/// As text: a name and changes to it, such as `default`, `network,share=0.5`, `none,cut=3,too-many-requests=1`. The
+/// names are `none`, `default` (faults that clients must recover from by themselves), `network` (no fault of content,
+/// no refusal), `refusals` and `all`; the kinds are those of [`Kind`] with their weights.
 ///
 /// ```
 /// use testapi::faults::{Kind, Mix};
@@ -67,10 +67,10 @@ kinds! {
     Invalid "invalid" "422."
     TooManyRequests "too-many-requests" "429 with Retry-After 1, as an answer or as an event."
     InternalError "internal-error" "500, as an answer or as an event."
-    StoreRead "store-read" "the ERROR event of an object that cannot be read."
+    StoreRead "store-read" "the ERROR event of an undecodable object."
     Unavailable "unavailable" "503."
     Timeout "timeout" "504."
-    Garble "garble" "bytes that are not what they should be, in what is read."
+    Garble "garble" "garbled bytes in a read."
     Truncate "truncate" "half an event."
     WrongKind "wrong-kind" "another kind."
     Duplicate "duplicate" "an event comes twice."
@@ -81,31 +81,31 @@ kinds! {
 }
 
 impl Mix {
-    /// No fault at all, for one in ten requests.
+    /// No fault at all; once kinds are added, for one in ten requests.
     pub fn none() -> Self {
         Self { weights: BTreeMap::new(), share: 0.1, matcher: Matcher::any() }
     }
 
-    /// Connections that break, stop and crawl; answers in pieces.
+    /// Broken, stalled and slow connections, and small chunks.
     pub fn network() -> Self {
         use Kind::{Chunks, Cut, Delay, Disconnect, DisconnectAll, End, Slow};
         let none = Self::none().weight(Chunks, 5).weight(Cut, 5).weight(Delay, 3).weight(Disconnect, 3);
         none.weight(End, 3).weight(Slow, 1).weight(DisconnectAll, 1)
     }
 
-    /// Servers that refuse for a while.
+    /// Temporary refusals.
     pub fn refusals() -> Self {
         use Kind::{Expired, InternalError, Timeout, TooManyRequests, Unavailable};
         let none = Self::none().weight(TooManyRequests, 3).weight(Unavailable, 2);
         none.weight(InternalError, 2).weight(Timeout, 1).weight(Expired, 2)
     }
 
-    /// Everything, with the same weight. A client cannot do right by all of it: one that is told 403 may give up.
+    /// Every fault, with the same weight. A client cannot recover from all of them: after a 403 it may give up.
     pub fn all() -> Self {
         Kind::ALL.iter().fold(Self::none(), |mix, kind| mix.weight(*kind, 1))
     }
 
-    /// How often a kind happens, compared with the others; 0 for never.
+    /// How often a kind happens in relation to the others; 0 for never.
     #[must_use]
     pub fn weight(mut self, kind: Kind, weight: u32) -> Self {
         match weight {
@@ -130,8 +130,8 @@ impl Mix {
     }
 }
 
-/// What clients must get over by themselves: [`network`](Mix::network), [`refusals`](Mix::refusals), duplicates,
-/// garbled answers and compaction.
+/// The faults that clients must recover from by themselves: [`network`](Mix::network), [`refusals`](Mix::refusals),
+/// duplicates, garbled responses and compaction.
 impl Default for Mix {
     fn default() -> Self {
         let mut mix = Self::network();
@@ -140,7 +140,7 @@ impl Default for Mix {
     }
 }
 
-/// By weights and share; matchers cannot be compared.
+/// Compares weights and share; matchers cannot be compared.
 impl PartialEq for Mix {
     fn eq(&self, other: &Self) -> bool {
         self.weights == other.weights && self.share == other.share
@@ -184,7 +184,7 @@ impl FromStr for Mix {
     }
 }
 
-/// A part of a mix that says nothing.
+/// A part of a mix that is malformed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is neither a mix (none, default, network, refusals, all) nor a kind of fault with its weight (cut=3)"

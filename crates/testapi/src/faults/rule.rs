@@ -11,10 +11,10 @@ use super::matcher::Matcher;
 use super::random::Random;
 use crate::{Call, Verb};
 
-/// How much of what has fired is remembered.
+/// How many fired faults are remembered.
 const FIRED_MAX: usize = 10_000;
 
-/// A fault that is armed. Dropping it changes nothing; [`disarm`](Self::disarm) does.
+/// An armed fault. Dropping this changes nothing; [`disarm`](Self::disarm) does.
 #[derive(Debug, Clone)]
 pub struct Armed(pub(super) Arc<Rule>);
 
@@ -23,7 +23,7 @@ pub struct Armed(pub(super) Arc<Rule>);
 pub struct Fired {
     /// What happened.
     pub fault: Fault,
-    /// To which request: [`Call::number`].
+    /// The number of the request: [`Call::number`].
     pub request: u64,
 }
 
@@ -67,7 +67,7 @@ struct HitOnce {
 }
 
 impl Armed {
-    /// Ends it: no request meets it any more. Answers that have met it go on as they are.
+    /// Disarms it: no further request meets it. Responses that have met it keep it.
     pub fn disarm(&self) {
         self.0.disarmed.store(true, Ordering::Release);
     }
@@ -77,17 +77,17 @@ impl Armed {
         self.0.met.load(Ordering::Acquire)
     }
 
-    /// How often it has taken effect. An answer that ends before the place where it was to be cut was met, not hit.
+    /// How often it has taken effect. A response that ends before the place of its fault was met, not hit.
     pub fn hits(&self) -> u64 {
         *self.0.hits.borrow()
     }
 
-    /// Waits until it has taken effect.
+    /// Waits until it takes effect.
     pub async fn hit(&self) {
         self.hit_times(1).await;
     }
 
-    /// Waits until it has taken effect so often.
+    /// Waits until it has taken effect this many times.
     pub async fn hit_times(&self, times: u64) {
         reach(&self.0.hits, times).await;
     }

@@ -1,4 +1,4 @@
-//! Watches that are running, and what can be done to them.
+//! Running watches, and what can be done to them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,9 +10,9 @@ use super::flow::{Finish, Order};
 use super::matcher::Matcher;
 use crate::Call;
 
-/// The watches that were running when it was made.
+/// The watches that were running when this was created.
 ///
-/// Each method says how many watches it has told. What needs the end of an event waits for it.
+/// Each method returns the number of its watches. An action that needs the end of an event waits for it.
 #[derive(Debug, Clone)]
 pub struct Running(Vec<Live>);
 
@@ -27,7 +27,7 @@ struct Live {
 pub(super) struct Watches(Mutex<Vec<Live>>);
 
 impl Running {
-    /// How many there are.
+    /// The number of watches.
     pub fn count(&self) -> usize {
         self.0.iter().filter(|live| !live.orders.is_closed()).count()
     }
@@ -37,34 +37,33 @@ impl Running {
         self.0.iter().map(|live| &*live.call)
     }
 
-    /// Ends them as servers do.
+    /// Ends them properly, like a server.
     pub fn end(&self) -> usize {
         self.order([Order::Finish(Finish::End)])
     }
 
-    /// Breaks them off.
+    /// Breaks their connections.
     pub fn cut(&self) -> usize {
         self.order([Order::Finish(Finish::Cut)])
     }
 
-    /// Nothing comes any more, and the connections stay.
+    /// Sends nothing more, and keeps their connections open.
     pub fn stall(&self) -> usize {
         self.order([Order::Finish(Finish::Stall)])
     }
 
-    /// Ends them with an ERROR event. A compressed watch is left alone, and is counted all the same.
+    /// Ends them with an ERROR event. A compressed watch is left alone, but counted.
     pub fn error(&self, error: StreamError) -> usize {
         let event = json!({ "type": "ERROR", "object": error.status().to_json() });
         self.order([Order::Event(event), Order::Finish(Finish::End)])
     }
 
-    /// Puts an event of the script's own between those of the server. A compressed watch is left alone, and is counted
-    /// all the same.
+    /// Inserts an event of the script's own between those of the server. A compressed watch is left alone, but counted.
     pub fn event(&self, event: &Value) -> usize {
         self.order([Order::Event(event.clone())])
     }
 
-    /// Puts a line in, JSON or not; between messages of protobuf, a message of these bytes.
+    /// Inserts a line, JSON or not; into protobuf, a message of these bytes.
     pub fn line(&self, text: &str) -> usize {
         self.order([Order::Text(text.to_owned())])
     }

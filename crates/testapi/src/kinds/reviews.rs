@@ -1,4 +1,4 @@
-//! Questions that are asked by creating an object which is not kept. Everybody may do everything.
+//! Reviews: questions that are asked by creating an object that is not stored. Every user is allowed everything.
 
 use serde_json::{Value, json};
 use serve::{Resource, Status};

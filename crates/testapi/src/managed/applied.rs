@@ -6,12 +6,12 @@ use serve::{Reason, Status};
 use super::entries::{self, Entries, Entry, Kind, Owner};
 use super::merge::merge;
 use super::owned::Owned;
-use super::path::Element;
 use super::prune::prune;
 use super::set::FieldSet;
 use super::typed::{compare, equal, fields};
 use super::{STRIPPED, Writer, differences, forget, merge_oldest, take, track, without_entries};
 use crate::schema::Mismatch;
+use crate::schema::path::Element;
 
 /// Where kubectl keeps what it applied on its own side.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";

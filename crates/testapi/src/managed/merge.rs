@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::path::{Element, element_of};
 use super::set::FieldSet;
+use crate::schema::path::{Element, element_of};
 use crate::schema::{Relation, Shape, TypeRef};
 
 /// `config` over `live`: nothing goes, `config` wins, items of lists are in the order of `config` where it changes

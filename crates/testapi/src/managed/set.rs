@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::path::Element;
+use crate::schema::path::Element;
 use crate::schema::{Type, TypeRef};
 
 /// Paths from here: those of one step, and those that go on.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::path::{Element, element_of};
 use super::set::FieldSet;
+use crate::schema::path::{Element, element_of};
 use crate::schema::{Relation, Shape, TypeRef};
 
 /// How a value differs from another.

@@ -3,9 +3,9 @@
 
 use serde_json::Value;
 
+use super::path::{Element, element_of};
 use super::{Relation, Scalar, Shape, Type, TypeRef};
 use crate::go;
-use crate::managed::path::{Element, element_of};
 
 /// A value that is not of its type.
 #[derive(Debug, Clone, PartialEq, Eq)]

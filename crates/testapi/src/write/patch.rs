@@ -20,7 +20,7 @@ pub enum Patch {
     Merge(Value),
     /// `application/strategic-merge-patch+json`: as merge, but lists as the schema says. Built-in kinds only.
     Strategic(Value),
-    /// `application/apply-patch+yaml`: what the manager wants the object to say (server-side apply).
+    /// `application/apply-patch+yaml`: the configuration that the manager applies (server-side apply).
     Apply(Value),
 }
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may stop at a surprise")]
 
+mod calling;
 mod collecting;
 mod creating;
 mod custom;

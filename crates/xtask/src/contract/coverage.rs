@@ -17,6 +17,15 @@ pub(super) enum Place {
 impl Place {
     pub(super) const ALL: [Self; 3] = [Self::Core, Self::TestApi, Self::RealServer];
 
+    /// As the table heads it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Core => "core",
+            Self::TestApi => "testapi",
+            Self::RealServer => "real",
+        }
+    }
+
     /// Tests anywhere else are nobody's evidence.
     fn of(test: &TestResult) -> Option<Self> {
         match (test.binary.package.as_str(), test.binary.target.as_str()) {
@@ -35,7 +44,12 @@ pub(super) struct Coverage<'a> {
     /// One entry per clause that a test names.
     evidence: Vec<Evidence<'a>>,
     strays: Vec<(&'a TestResult, ClauseId)>,
+    /// Tests of what every server shows that were shown by one of the two only, with the one that lacks.
+    halves: Vec<(&'a TestResult, Place)>,
 }
+
+/// The modules of conformance that are built for both servers.
+const SHARED: &str = "clauses::";
 
 struct Evidence<'a> {
     clause: ClauseId,
@@ -47,7 +61,7 @@ struct Evidence<'a> {
 
 impl<'a> Coverage<'a> {
     pub(super) fn new(page: &Page, run: &'a TestRun) -> Self {
-        let mut coverage = Self { evidence: Vec::new(), strays: Vec::new() };
+        let mut coverage = Self { evidence: Vec::new(), strays: Vec::new(), halves: halves(run) };
         for test in run.results.iter().filter(|test| test.outcome == Outcome::Passed) {
             let Some(place) = Place::of(test) else { continue };
             let left_out = place == Place::RealServer && !run.real_server;
@@ -89,10 +103,32 @@ impl<'a> Coverage<'a> {
         tests.len()
     }
 
+    /// Tests that claim to hold for both servers and were shown by one.
+    pub(super) fn halves(&self) -> &[(&'a TestResult, Place)] {
+        &self.halves
+    }
+
     /// Tests that name a clause that the page does not have: a typing error, most likely.
     pub(super) fn strays(&self) -> impl Iterator<Item = &(&'a TestResult, ClauseId)> {
         self.strays.iter()
     }
+}
+
+/// The tests of the shared modules that passed on one server and not on the other. Without a real server there is nothing
+/// to compare.
+fn halves(run: &TestRun) -> Vec<(&TestResult, Place)> {
+    let shared: Vec<_> = run
+        .results
+        .iter()
+        .filter(|test| run.real_server && test.outcome == Outcome::Passed && test.name.starts_with(SHARED))
+        .filter_map(|test| Some((test, Place::of(test)?)))
+        .collect();
+    let missing = |&(test, place): &(&'_ TestResult, Place)| {
+        let other = if place == Place::TestApi { Place::RealServer } else { Place::TestApi };
+        let is_there = shared.iter().any(|(twin, at)| *at == other && twin.name == test.name);
+        (!is_there).then_some(other)
+    };
+    shared.iter().filter_map(|half| Some((half.0, missing(half)?))).collect()
 }
 
 /// The clauses at the front of the name: `l2_l3_expired_list` names L2 and L3.
@@ -153,6 +189,30 @@ mod tests {
         assert_eq!(coverage.test_count(), 4);
         let strays: Vec<String> = coverage.strays().map(|(test, id)| format!("{} {id}", test.name)).collect();
         assert_eq!(strays, ["l9_e L9"]);
+    }
+
+    #[test]
+    fn what_both_servers_are_to_show_is_shown_by_both() {
+        let page: Page = PAGE.parse().unwrap();
+        let mut run = TestRun {
+            started: SystemTime::UNIX_EPOCH,
+            real_server: true,
+            results: vec![
+                result("conformance", "real", "clauses::list::l1_a", Outcome::Passed),
+                result("conformance", "testapi", "clauses::list::l1_a", Outcome::Passed),
+                result("conformance", "real", "clauses::list::l2_b", Outcome::Ignored),
+                result("conformance", "testapi", "clauses::list::l2_b", Outcome::Passed),
+                result("conformance", "testapi", "faulty_lists::l2_c", Outcome::Passed),
+            ],
+        };
+        let halves: Vec<_> = Coverage::new(&page, &run)
+            .halves()
+            .iter()
+            .map(|(test, place)| (test.name.clone(), *place))
+            .collect();
+        assert_eq!(halves, [("clauses::list::l2_b".to_owned(), Place::RealServer)]);
+        run.real_server = false;
+        assert_eq!(Coverage::new(&page, &run).halves(), []);
     }
 
     #[test]

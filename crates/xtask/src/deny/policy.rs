@@ -37,6 +37,9 @@ struct Ban {
     #[serde(rename = "crate")]
     name: String,
     reason: String,
+    /// The crates that may depend on it all the same.
+    #[serde(default)]
+    wrappers: Vec<String>,
 }
 
 impl FromStr for Policy {
@@ -55,8 +58,11 @@ impl Policy {
         allow.iter().chain(own).any(|id| id == licence)
     }
 
-    /// Why the crate is banned, if it is.
-    pub(super) fn ban(&self, name: &str) -> Option<&str> {
-        self.bans.deny.iter().find(|ban| ban.name == name).map(|ban| ban.reason.as_str())
+    /// Why the crate is banned, if it is; `users` depend on it.
+    pub(super) fn ban(&self, name: &str, users: &[&str]) -> Option<&str> {
+        let ban = self.bans.deny.iter().find(|ban| ban.name == name)?;
+        let is_wrapper = |user: &&str| ban.wrappers.iter().any(|wrapper| wrapper == user);
+        let is_wrapped = !ban.wrappers.is_empty() && users.iter().all(is_wrapper);
+        (!is_wrapped).then_some(ban.reason.as_str())
     }
 }

@@ -1,43 +1,100 @@
 //! Which crate may depend on which: the invariants of the architecture, shown by what a `Cargo.toml` lacks.
 
 use super::Finding;
-use crate::metadata::{Metadata, Package};
+use crate::metadata::{Dependency, Metadata, Package};
 
-/// `of` has no dependency, not even for tests or builds, whose name is in `on`; a `*` stands for any end.
+/// `of` has no dependency whose name is in `on`; a `*` stands for any end.
 struct Rule {
     of: &'static str,
     on: &'static [&'static str],
+    unless: Unless,
     because: &'static str,
+}
+
+/// Where a rule does not apply.
+#[derive(PartialEq, Eq)]
+enum Unless {
+    /// It always does, for tests and builds too.
+    Never,
+    /// For tests.
+    Tests,
+    /// For tests, and behind a feature.
+    TestsAndFeatures,
+}
+
+impl Rule {
+    fn forbids(&self, dependency: &Dependency) -> bool {
+        let tests = dependency.kind.as_deref() == Some("dev");
+        let excused = match self.unless {
+            Unless::Never => false,
+            Unless::Tests => tests,
+            Unless::TestsAndFeatures => tests || dependency.optional,
+        };
+        !excused && self.on.iter().any(|pattern| matches(pattern, &dependency.name))
+    }
 }
 
 const RULES: &[Rule] = &[
     Rule {
         of: "informer-core",
         on: &["tokio*", "futures*", "http*", "hyper*", "kube-*", "k8s-*", "informer", "control-plane"],
+        unless: Unless::Never,
         because: "the core does no I/O, has no clock and knows no runtime",
     },
     Rule {
         of: "informer",
-        on: &["kube", "kube-runtime", "kubediff", "testapi", "serve", "conformance"],
+        on: &["kube", "kube-runtime", "kubediff", "serve", "conformance"],
+        unless: Unless::Never,
         because: "kube is transport and types for us, and the tools build on the library",
+    },
+    Rule {
+        of: "informer",
+        on: &["testapi"],
+        unless: Unless::Tests,
+        because: "only its tests and examples need a server",
     },
     Rule {
         of: "kubediff",
         on: &["informer-core"],
+        unless: Unless::Never,
         because: "the tool uses what every user has: the crate informer",
+    },
+    Rule {
+        of: "kubediff",
+        on: &["testapi"],
+        unless: Unless::TestsAndFeatures,
+        because: "only the demo needs a server of its own",
     },
     Rule {
         of: "serve",
         on: &["informer*"],
+        unless: Unless::Never,
         because: "server and informer must be able to be wrong independently",
     },
     Rule {
         of: "testapi",
         on: &["informer*"],
+        unless: Unless::Never,
         because: "server and informer must be able to be wrong independently",
     },
-    Rule { of: "control-plane", on: &["informer*"], because: "it starts the real thing and judges nobody" },
-    Rule { of: "*", on: &["xtask"], because: "automation points in, nothing points at it" },
+    Rule {
+        of: "testapi",
+        on: &["clap", "kube-client"],
+        unless: Unless::TestsAndFeatures,
+        because: "a library of tests is quick to build: its program and kube are features",
+    },
+    Rule {
+        of: "control-plane",
+        on: &["informer*"],
+        unless: Unless::Never,
+        because: "it starts the real thing and judges nobody",
+    },
+    Rule {
+        of: "*",
+        on: &["xtask"],
+        unless: Unless::Never,
+        because: "automation points in, nothing points at it",
+    },
 ];
 
 const LICENSE: &str = "Apache-2.0";
@@ -51,7 +108,7 @@ fn check_package(package: &Package) -> Vec<Finding> {
     let mut findings = Vec::new();
     for rule in RULES.iter().filter(|rule| matches(rule.of, &package.name)) {
         for dependency in &package.dependencies {
-            if rule.on.iter().any(|pattern| matches(pattern, &dependency.name)) {
+            if rule.forbids(dependency) {
                 let message = format!("depends on {}: {}", dependency.name, rule.because);
                 findings.push(Finding::refused(&path, 0, message));
             }
@@ -73,16 +130,44 @@ fn matches(pattern: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metadata::Dependency;
 
     fn messages(name: &str, dependencies: &[&str]) -> Vec<String> {
+        let normal = |&name: &&str| Dependency { name: name.to_owned(), ..Dependency::default() };
+        messages_for(name, dependencies.iter().map(normal).collect())
+    }
+
+    fn messages_for(name: &str, dependencies: Vec<Dependency>) -> Vec<String> {
         let package = Package {
             name: name.to_owned(),
             license: Some(LICENSE.to_owned()),
-            dependencies: dependencies.iter().map(|&name| Dependency { name: name.to_owned() }).collect(),
+            dependencies,
             ..Package::default()
         };
         check_package(&package).into_iter().map(|finding| finding.message).collect()
+    }
+
+    #[test]
+    fn tests_and_features_may_have_more() {
+        let dependency = |name: &str, kind: Option<&str>, optional| Dependency {
+            name: name.to_owned(),
+            kind: kind.map(str::to_owned),
+            optional,
+        };
+        for (of, on, for_tests, as_feature) in [
+            ("informer", "testapi", 0, 1),
+            ("informer", "kube-runtime", 1, 1),
+            ("kubediff", "testapi", 0, 0),
+            ("testapi", "clap", 0, 0),
+            ("testapi", "informer", 1, 1),
+        ] {
+            assert_eq!(messages_for(of, vec![dependency(on, None, false)]).len(), 1, "{of} on {on}");
+            assert_eq!(
+                messages_for(of, vec![dependency(on, Some("dev"), false)]).len(),
+                for_tests,
+                "{of} on {on}"
+            );
+            assert_eq!(messages_for(of, vec![dependency(on, None, true)]).len(), as_feature, "{of} on {on}");
+        }
     }
 
     #[test]

@@ -41,15 +41,28 @@ fn resolve(page: &str, link: &str) -> String {
     parts.join("/")
 }
 
-/// The lines outside of fenced code, counted from 1, with what is in backquotes taken out.
-fn prose(text: &str) -> impl Iterator<Item = (usize, String)> {
+/// The lines outside of fenced code, counted from 1.
+fn unfenced(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut fenced = false;
     let lines = text.lines().enumerate().filter(move |(_, line)| {
         let fence = line.trim_start().starts_with("```");
         fenced ^= fence;
         !fenced && !fence
     });
-    lines.map(|(index, line)| (index + 1, line.split('`').step_by(2).collect::<Vec<_>>().join("")))
+    lines.map(|(index, line)| (index + 1, line))
+}
+
+/// The lines outside of fenced code, with what is in backquotes taken out.
+fn prose(text: &str) -> impl Iterator<Item = (usize, String)> {
+    unfenced(text).map(|(number, line)| (number, line.split('`').step_by(2).collect::<Vec<_>>().join("")))
+}
+
+/// What stands in backquotes outside of blocks of code, with its line.
+pub(super) fn code_spans(text: &str) -> impl Iterator<Item = (usize, String)> {
+    let lines = unfenced(text).filter(|(_, line)| !line.starts_with("    "));
+    lines.flat_map(|(number, line)| {
+        line.split('`').skip(1).step_by(2).map(move |span| (number, span.to_owned()))
+    })
 }
 
 /// The targets of `[text](target)` and `[name]: target` that are ours, with their lines.

@@ -1,7 +1,7 @@
 //! Rules for Rust source: module heads, lengths, and what tests must not do.
 
 use super::Finding;
-use crate::source::{functions, test_lines};
+use crate::source::Source;
 use crate::tree::File;
 
 const FILE_LINES_MAX: usize = 700;
@@ -11,14 +11,13 @@ const FUNCTION_LINES_NOTED: usize = 100;
 /// Waits for processes that tell nobody when they are ready.
 const MAY_SLEEP: &str = "crates/control-plane/";
 
-/// `code` is `file` without comments and literals.
-pub(super) fn check(file: &File, code: &str) -> Vec<Finding> {
+pub(super) fn check(file: &File, source: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(head(file));
     findings.extend(file_length(file));
-    findings.extend(function_lengths(&file.path, code));
-    findings.extend(banned(&file.path, code));
-    findings.extend(sleeping_tests(&file.path, code));
+    findings.extend(function_lengths(&file.path, source));
+    findings.extend(banned(&file.path, source));
+    findings.extend(sleeping_tests(&file.path, source));
     findings
 }
 
@@ -40,8 +39,8 @@ fn file_length(file: &File) -> Option<Finding> {
     }
 }
 
-fn function_lengths(path: &str, code: &str) -> Vec<Finding> {
-    let long = functions(code).into_iter().filter_map(|function| {
+fn function_lengths(path: &str, source: &Source) -> Vec<Finding> {
+    let long = source.functions().into_iter().filter_map(|function| {
         let lines = function.last - function.first + 1;
         let message = format!("function `{}` has {lines} lines", function.name);
         (lines > FUNCTION_LINES_NOTED).then(|| Finding::noted(path, function.first, message))
@@ -49,56 +48,53 @@ fn function_lengths(path: &str, code: &str) -> Vec<Finding> {
     long.collect()
 }
 
-fn banned(path: &str, code: &str) -> Vec<Finding> {
-    let refused = |line: &str| {
-        if line.contains("#[ignore") {
+fn banned(path: &str, source: &Source) -> Vec<Finding> {
+    let refused = |at: usize| {
+        if source.is_word(at, "ignore") && source.brackets(at.checked_sub(1)?, '[').is_some() {
             Some("an ignored test tests nothing; choose by an environment variable, and say so")
-        } else if line.contains("todo!(") {
+        } else if source.is_word(at, "todo") && source.is_punct(at + 1, '!') {
             Some("`todo!` is for work trees, not for commits")
         } else {
             None
         }
     };
-    let lines = code.lines().enumerate();
-    lines.filter_map(|(index, line)| Some(Finding::refused(path, index + 1, refused(line)?))).collect()
+    let tokens = source.tokens.iter().enumerate();
+    tokens.filter_map(|(at, token)| Some(Finding::refused(path, token.line, refused(at)?))).collect()
 }
 
-fn sleeping_tests(path: &str, code: &str) -> Vec<Finding> {
+fn sleeping_tests(path: &str, source: &Source) -> Vec<Finding> {
     if path.starts_with(MAY_SLEEP) {
         return Vec::new();
     }
     let tests_only = path.split('/').nth(2) == Some("tests") || path.starts_with("crates/conformance/");
-    let test_lines = test_lines(code);
-    let lines = code.lines().enumerate().map(|(index, line)| (index + 1, line));
-    lines
-        .filter(|(number, line)| (tests_only || test_lines.contains(number)) && sleeps(line))
-        .map(|(number, _)| {
+    let tests = source.tests();
+    let in_test = |at: &usize| tests_only || tests.iter().any(|test| test.contains(at));
+    (0..source.tokens.len())
+        .filter(in_test)
+        .filter(|&at| sleeps(source, at))
+        .map(|at| {
             let message = "a test that sleeps is slow or flaky: wait for the event, or pass the time in";
-            Finding::refused(path, number, message)
+            Finding::refused(path, source.tokens[at].line, message)
         })
         .collect()
 }
 
 /// A call of a function `sleep` or `sleep_until`; a method of that name is somebody's own clock.
-fn sleeps(line: &str) -> bool {
-    ["sleep(", "sleep_until("].iter().any(|call| {
-        line.match_indices(call).any(|(at, _)| {
-            let before = &line[..at];
-            let other_name = before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '.');
-            !other_name && !before.ends_with("fn ")
-        })
-    })
+fn sleeps(source: &Source, at: usize) -> bool {
+    let is_call =
+        matches!(source.word(at), Some("sleep" | "sleep_until")) && source.brackets(at + 1, '(').is_some();
+    let before = at.checked_sub(1);
+    is_call && !before.is_some_and(|before| source.is_punct(before, '.') || source.is_word(before, "fn"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::code_only;
 
     /// The lines and first words of what is found in `text`.
     fn found(path: &str, text: &str) -> Vec<(usize, String)> {
         let file = File { path: path.to_owned(), text: text.to_owned() };
-        let findings = check(&file, &code_only(text)).into_iter();
+        let findings = check(&file, &Source::read(text).unwrap()).into_iter();
         let words = |message: &str| message.split(' ').take(3).collect::<Vec<_>>().join(" ");
         findings.map(|finding| (finding.line, words(&finding.message))).collect()
     }
@@ -145,10 +141,21 @@ mod tests {
 
     #[test]
     fn only_calls_of_functions_sleep() {
-        for line in ["tokio::time::sleep(a).await;", "sleep(a)", "(sleep_until(a), b)"] {
+        let sleeps = |line: &str| {
+            let source = Source::read(line).unwrap();
+            (0..source.tokens.len()).any(|at| sleeps(&source, at))
+        };
+        for line in [
+            "tokio::time::sleep(a).await;",
+            "sleep(a)",
+            "(sleep_until(a), b)",
+            "select! { _ = sleep(a) => b }",
+        ] {
             assert!(sleeps(line), "{line}");
         }
-        for line in ["fn sleep(a: u8) {", "self.sleep(a)", "oversleep(a)", "sleeper(a)"] {
+        for line in
+            ["fn sleep(a: u8) {}", "self.sleep(a)", "oversleep(a)", "sleeper(a)", "\"sleep(a)\" // sleep(a)"]
+        {
             assert!(!sleeps(line), "{line}");
         }
     }

@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use conformance::{Story, within};
 use futures_util::StreamExt;
 use informer::{
-    Change, Deleted, Handler, Informer, Object, ObjectKey, Previous, Registration, ResourceVersion, Source,
-    Subscribe, Uid,
+    Change, Deleted, Handler, Informer, Item, Object, ObjectKey, Previous, Registration, ResourceVersion,
+    Source, Subscribe, Uid,
 };
 use tokio::sync::watch;
 use tokio::time::Interval;
@@ -81,7 +80,7 @@ impl Handlers {
     /// Adds a stream of only the pods that [`is_web`].
     pub(super) fn stream_of_web(&mut self, name: &'static str, subscription: Subscribe<Object>) {
         let mut recorder = self.recorder(name, true, Pace::Fast);
-        let mut changes = subscription.filter(is_web).changes().expect("a running informer");
+        let mut changes = subscription.filter(|pod| is_web(pod)).changes().expect("a running informer");
         tokio::spawn(async move {
             while let Some(change) = changes.next().await {
                 recorder.record(&change).await;
@@ -172,11 +171,11 @@ impl Recorder {
     /// Whether the cache has something older than what is told, which it never may (C1).
     fn cache_is_behind(&self, change: &Change<Object>) -> bool {
         let (told, is_there) = match change {
-            Change::Added { object, .. } | Change::Updated { new: object, .. } => (object, true),
-            Change::Deleted(deleted) => (deleted.object(), false),
+            Change::Added { new: object, .. } | Change::Updated { new: object, .. } => (object, true),
+            Change::Deleted(deleted) => (deleted.last(), false),
             _ => return false,
         };
-        let cached = self.informer.lister().get(told.key().as_str()).ok();
+        let cached = self.informer.lister().get(told.key()).ok().flatten();
         match cached {
             Some(cached) if is_there => cached.resource_version().is_older_than(told.resource_version()),
             Some(cached) => !told.resource_version().is_older_than(cached.resource_version()),
@@ -190,14 +189,14 @@ impl Book {
     fn count(&mut self, change: &Change<Object>) {
         self.changes += 1;
         match change {
-            Change::Added { object, .. } => self.life(object).added += 1,
+            Change::Added { new: object, .. } => self.life(object).added += 1,
             Change::Updated { old, new, .. } if old.object().uid() != new.uid() => {
                 self.life(old.object()).deleted += 1;
                 self.life(new).added += 1;
                 self.recreated += 1;
             }
             Change::Deleted(deleted) => {
-                self.life(deleted.object()).deleted += 1;
+                self.life(deleted.last()).deleted += 1;
                 self.missed += usize::from(deleted.is_missed());
             }
             _ => {}
@@ -210,11 +209,11 @@ impl Book {
 }
 
 impl Handler<Object> for Recorder {
-    async fn on_add(&mut self, object: Arc<Object>, initial: bool) {
-        self.record(&Change::Added { object, initial, source: Source::Watch }).await;
+    async fn on_add(&mut self, object: Item<Object>, initial: bool) {
+        self.record(&Change::Added { new: object, initial, source: Source::Watch }).await;
     }
 
-    async fn on_update(&mut self, old: Previous<Object>, new: Arc<Object>) {
+    async fn on_update(&mut self, old: Previous<Object>, new: Item<Object>) {
         self.record(&Change::Updated { old, new, source: Source::Watch }).await;
     }
 

@@ -1,4 +1,4 @@
-//! Tries a dictionary on samples of what it is to be for.
+//! Tries a dictionary on samples.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::choice::{Ratio, Sample, StandingOut};
 use super::contexts::{pack, unpack};
 use super::dictionaries::{Current, Draft};
 
-/// So much is added before it is looked at again what is not covered yet.
+/// How many bytes are added before the uncovered samples are determined again.
 const ADDED_AT_ONCE: u64 = 4 << 10;
 const ROUNDS: usize = 4;
 
@@ -37,8 +37,8 @@ struct Tried {
 }
 
 impl Attempt {
-    /// Puts in what the others gain from. Takes up to 25 ms of CPU: in each round the content is copied, digested and tried on
-    /// at most as many samples as there are.
+    /// Adds the samples from which the others gain. Takes up to 25 ms of CPU: each round copies and digests the content
+    /// and tries it on at most all samples.
     pub(super) fn run(self) -> Option<Outcome> {
         let Self { base, standing_out: StandingOut { count, samples, .. }, most_content } = self;
         let (base, mut draft) = base.map_or((None, Draft::EMPTY), |(current, draft)| (Some(current), draft));
@@ -46,7 +46,7 @@ impl Attempt {
         let mut rest: Vec<Tried> = samples.iter().filter_map(tried).collect();
         let mut packing = None;
         for _ in 0..ROUNDS {
-            // Nothing is covered as long as nothing was added.
+            // Nothing is covered before something was added.
             let covered = packing.as_ref().and_then(|_| rest.iter().map(Tried::ratio).min());
             let room = most_content.saturating_sub(draft.len());
             let added = take_uncovered(&mut rest, covered, room);
@@ -58,7 +58,7 @@ impl Attempt {
             let packed: Vec<u64> = rest.iter().map(|sample| sample.packed_with(&longer_packing)).collect();
             let gain: u64 =
                 rest.iter().zip(&packed).map(|(sample, now)| sample.packed.saturating_sub(*now)).sum();
-            // Had it been there, all that stood out would have gained as these do.
+            // With this dictionary all objects that stood out would have gained as these did.
             if gain * count / rest.len() as u64 >= added.iter().map(|bytes| bytes.len() as u64).sum() {
                 rest.iter_mut().zip(packed).for_each(|(sample, packed)| sample.packed = packed);
                 (draft, packing) = (longer, Some(longer_packing));
@@ -84,8 +84,8 @@ fn tried(sample: &Sample) -> Option<Tried> {
     Some(Tried { bytes: bytes_of(sample)?, packed: sample.frame.len() as u64 })
 }
 
-/// Takes some out that pack worse than those that are covered: in the order in which they were drawn, so that what there is
-/// most of is likely to come first, and what nothing helps is not.
+/// Takes some samples that pack worse than covered ones do, in the order in which they were drawn: the most common kind
+/// likely comes first, and samples that nothing helps are left out.
 fn take_uncovered(rest: &mut Vec<Tried>, covered: Option<Ratio>, room: u64) -> Vec<Vec<u8>> {
     let mut added = Vec::new();
     let mut bytes = 0;

@@ -1,46 +1,46 @@
 //! When a dictionary is worth its memory, and what goes into it.
 //!
-//! Objects that pack worse than the others cost bytes that a better dictionary would have saved. When those add up to what
-//! one would cost, it is tried on a sample of them, and taken if it would have paid for itself by now. So the memory
-//! of dictionaries is never much more than what their absence has cost, whatever comes.
+//! Objects that pack worse than the others cost bytes that a better dictionary would have saved. When those add up to
+//! the cost of a dictionary, one is tried on a sample of them, and taken if it would have paid off by now. So the
+//! memory of dictionaries is never much more than what their absence has cost, whatever objects come.
 
 use std::sync::{Arc, Weak};
 
 use super::attempt::{Attempt, Outcome};
 use super::dictionaries::{Current, Draft, Family};
 
-/// What a dictionary takes beside its content, about.
+/// What a dictionary takes besides its content, approximately.
 const DICTIONARY_COST: u64 = 48 << 10;
-/// What an object has of its own is expected to pack to so much, however short it is: a uid, times.
+/// The expected packed size of what is unique to an object (uid, times), however short the object is.
 const OWN_BYTES: u64 = 64;
-/// What the rest is expected to pack to as long as nothing is known.
+/// The expected ratio for the rest before anything is known.
 const FIRST_GUESS: Ratio = Ratio::new(1, 16);
-/// Larger objects are not put into dictionaries: they repeat themselves.
+/// Larger objects do not go into dictionaries: they repeat themselves.
 const LONGEST_SAMPLE: u32 = 64 << 10;
 /// Samples of objects that stand out: in bytes, and in number.
 const SAMPLE_BYTES: u64 = 64 << 10;
 const SAMPLES_LEAST: usize = 8;
 const SAMPLES_MOST: usize = 64;
-/// The content of dictionaries is at most so much of what the cache's objects take unpacked, between these bounds.
+/// The content of dictionaries is at most one part in this many of the objects' unpacked size, between these bounds.
 const CONTENT_SHARE: u64 = 8;
 const CONTENT_LEAST: u64 = 64 << 10;
 const CONTENT_MOST: u64 = 4 << 20;
-/// One dictionary's: packing finds nothing that is farther from the end.
+/// The content of one dictionary: packing finds nothing that is farther from the end.
 const CONTENT_OF_ONE: u64 = zstd_dictionary::MOST_CONTENT as u64;
-/// As many dictionaries, at most, have objects.
+/// The maximum number of dictionaries with objects.
 const FAMILIES: usize = 4;
-/// After an attempt that came to nothing the next one waits for twice as much, as often as this.
+/// After a failed attempt the price of the next one doubles, at most this often.
 const FAILURES_MOST: u32 = 12;
 
-/// What a cache has learnt of its objects.
+/// Statistics of a cache's objects.
 pub(super) struct Choice {
     current: Option<Current>,
     draft: Draft,
-    /// Dictionaries that are used no more but for objects that were packed with them, and the bytes of their content.
+    /// Dictionaries that only older objects use, and the bytes of their content.
     former: Vec<(Weak<Family>, u64)>,
-    /// What those objects pack to that the dictionary covers.
+    /// The packing ratio of objects that the dictionary covers.
     ratio: Ratio,
-    /// Of late.
+    /// A recent average.
     mean_length: u64,
     standing_out: StandingOut,
     failures: u32,
@@ -54,10 +54,10 @@ pub(super) struct Ratio(u64);
 /// The objects that stood out since a dictionary was last tried.
 #[derive(Default)]
 pub(super) struct StandingOut {
-    /// Of so many.
+    /// Out of this many objects.
     seen: u64,
     pub(super) count: u64,
-    /// How many bytes they took more than expected.
+    /// By how many bytes they exceeded the expectation.
     excess: u64,
     /// Some of them, drawn evenly.
     pub(super) samples: Vec<Sample>,
@@ -80,7 +80,7 @@ impl Default for Choice {
             mean_length: 0,
             standing_out: StandingOut::default(),
             failures: 0,
-            // Which samples are drawn has to be even, not unpredictable.
+            // The sampling must be even, not unpredictable.
             random: fastrand::Rng::with_seed(0),
         }
     }
@@ -91,14 +91,14 @@ impl Choice {
         self.current.clone()
     }
 
-    /// Learns what an object came to. Returns whether it is time for an attempt at a better dictionary.
+    /// Notes the packed size of an object. Returns whether a better dictionary should be tried.
     pub(super) fn note(&mut self, frame: &[u8], length: u32, family: Option<&Arc<Family>>) -> bool {
         let (packed, unpacked) = (frame.len() as u64, u64::from(length));
         self.mean_length =
             if self.mean_length == 0 { unpacked } else { (63 * self.mean_length + unpacked) / 64 };
         let expected = self.ratio.of(unpacked) + OWN_BYTES;
         if self.current.is_some() {
-            // Quickly to the better, slowly to the worse: so it stays what the best pack to.
+            // Fast towards better, slowly towards worse: so it stays near what the best pack to.
             let weight = if packed < expected { 16 } else { 1024 };
             self.ratio = self.ratio.moved(Ratio::new(packed.saturating_sub(OWN_BYTES), unpacked), weight);
         }
@@ -114,7 +114,7 @@ impl Choice {
         self.standing_out.excess >= self.price() && self.standing_out.samples.len() >= SAMPLES_LEAST
     }
 
-    /// What has to be lost before the next attempt.
+    /// The excess that triggers the next attempt.
     fn price(&self) -> u64 {
         let price = match &self.current {
             None => DICTIONARY_COST,
@@ -124,7 +124,7 @@ impl Choice {
         price << self.failures
     }
 
-    /// An attempt, if it is still time for one. The next one is to wait until this one is concluded.
+    /// An attempt, if it is still due. No other is due until it is concluded.
     pub(super) fn attempt(&mut self) -> Option<Attempt> {
         if !self.is_due() {
             return None;
@@ -138,7 +138,7 @@ impl Choice {
             let base = self.current.as_ref().map(|current| (current.clone(), self.draft.clone()));
             return Some(Attempt { base, standing_out, most_content });
         }
-        // The one that there is goes on to serve those that it covers as long as they are most.
+        // The current dictionary stays as long as it covers most objects.
         if self.former.len() + 1 < FAMILIES && 2 * standing_out.count > standing_out.seen {
             return Some(Attempt { base: None, standing_out, most_content: CONTENT_LEAST });
         }
@@ -166,7 +166,8 @@ impl Choice {
         let Some(Outcome { base, draft, packing, unpacking, ratio }) = outcome else { return self.failed() };
         let family = match base {
             Some(base) => {
-                // Frames of what it has become since would find other content in what grew from the former.
+                // Frames of a later form of the current dictionary would find other content in one that grew from the
+                // former form.
                 if !self.current.as_ref().is_some_and(|current| Arc::ptr_eq(&current.packing, &base.packing))
                 {
                     return self.failed();
@@ -184,11 +185,11 @@ impl Choice {
         self.failures = 0;
         self.draft = draft;
         self.current = Some(Current { family, packing });
-        // What stood out meanwhile did so from the former one.
+        // Objects that stood out meanwhile did so from the former dictionary.
         self.standing_out = StandingOut::default();
     }
 
-    /// How many dictionaries objects are packed with.
+    /// The number of dictionaries that objects are packed with.
     pub(super) fn dictionaries(&self) -> usize {
         let former = self.former.iter().filter(|(family, _)| family.strong_count() > 0);
         former.count() + usize::from(self.current.is_some())
@@ -217,7 +218,7 @@ impl Ratio {
         self.0 * unpacked / Self::SCALE
     }
 
-    /// Whether this is much worse.
+    /// Whether this ratio is much worse.
     pub(super) fn stands_out(self, from: Self) -> bool {
         self.0 > from.0 + from.0 / 2
     }
@@ -245,7 +246,7 @@ impl StandingOut {
             self.samples.push(sample());
             return;
         }
-        // As likely as each of those that came before it.
+        // With the same probability as each object before it.
         let place = usize::try_from(random.u64(..self.count)).unwrap_or(usize::MAX);
         if let Some(place) = self.samples.get_mut(place) {
             let sample = sample();

@@ -1,4 +1,4 @@
-//! The memory that packing and unpacking work in: as much as happen at once, for all caches of the process.
+//! The working memory of packing and unpacking, as much as runs at once, for all caches of the process.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -6,9 +6,9 @@ use zstd_dictionary::{Error, Packer, Packing, Unpacker};
 
 use super::dictionaries::Family;
 
-/// As many are kept for later, of 130 to 360 KB each; caches of one connection pack on one thread.
+/// How many are kept for later, of 130 to 360 KB each; caches of one connection thread pack on that thread.
 const PACKERS: usize = 2;
-/// As many are kept for later, of 95 KB each.
+/// How many are kept for later, of 95 KB each.
 const UNPACKERS: usize = 4;
 /// A larger buffer is not kept: it was for a rare object.
 const FRAME_BUFFER: usize = 256 << 10;
@@ -42,7 +42,7 @@ impl<T> Pool<T> {
     }
 }
 
-/// What the bytes compress to, or nothing if they cannot be compressed for want of memory.
+/// The compressed bytes, or `None` without memory.
 pub(super) fn pack(bytes: &[u8], dictionary: Option<&Packing>) -> Option<Box<[u8]>> {
     let (mut packer, mut buffer) = match PACKING.take() {
         Some(idle) => idle,

@@ -1,7 +1,7 @@
-//! A dictionary and what it grows into.
+//! A dictionary and how it grows.
 //!
-//! A frame refers to content by its distance from the dictionary's end. So content put *before* what is there leaves older
-//! frames readable: a dictionary grows, and one is in memory for all frames that were ever made with it.
+//! A frame refers to content by its distance from the dictionary's end. So content *before* the existing one leaves
+//! older frames decodable: a dictionary grows, and one form is in memory for all frames that were ever made with it.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -9,7 +9,7 @@ use zstd_dictionary::{Dictionary, Form, Packing, Unpacking, finalize};
 
 /// A dictionary in its newest form, held by each object that was packed with any of its forms.
 pub(in crate::object) struct Family {
-    /// The lock is held for a reference count.
+    /// The lock is held only to clone or swap the `Arc`.
     unpacking: RwLock<Arc<Unpacking>>,
 }
 
@@ -20,7 +20,7 @@ pub(super) struct Current {
     pub(super) packing: Arc<Packing>,
 }
 
-/// A dictionary to be: the statistics and the content of a former one, if there was one, and more content before it.
+/// A dictionary in the making: the statistics and the content of a former one, if any, with more content before it.
 #[derive(Clone)]
 pub(super) struct Draft {
     /// The statistics that a finalized dictionary begins with.
@@ -43,7 +43,7 @@ impl Family {
         unpacking.held_bytes() + unpacking.bytes().len()
     }
 
-    /// Goes on with a dictionary that has grown.
+    /// Replaces the newest form by one that has grown.
     pub(super) fn grow(&self, unpacking: Unpacking) {
         let unpacking = Arc::new(unpacking);
         let mut place = self.unpacking.write().unwrap_or_else(PoisonError::into_inner);
@@ -75,8 +75,8 @@ impl Draft {
         Some(Self { header: self.header, dictionary: Some(Dictionary::new(bytes.into(), form).ok()?) })
     }
 
-    /// Gives a new dictionary the statistics of these samples. One that has grown has those of its first form, since its
-    /// older frames were made with them.
+    /// Gives a new dictionary the statistics of these samples. One that has grown keeps those of its first form,
+    /// because its older frames were made with them.
     pub(super) fn finalized(self, samples: &[Vec<u8>]) -> Self {
         match &self.dictionary {
             Some(dictionary) if dictionary.form() == Form::Raw => {

@@ -7,9 +7,9 @@ use crate::memory::{COUNTS, allocated};
 const BITS: u32 = 12;
 const WORDS: usize = 1 << (BITS - 6);
 
-/// A sorted array of more than this is larger than half a bitmap ...
+/// A sorted array longer than this is larger than half a bitmap ...
 const SPARSE: usize = 128;
-/// ... and a bitmap with less than this becomes an array again.
+/// ... and a bitmap below this becomes an array again.
 const VERY_SPARSE: usize = 64;
 
 /// The part of a set that lies in one range of slots.
@@ -130,8 +130,8 @@ impl Block {
         Self::from_words(self.number, std::array::from_fn(|at| join(ours[at], theirs[at])))
     }
 
-    /// The first slot at or after `next`, which moves behind it. What `next` counts is the block's own affair; 0 is
-    /// the start.
+    /// The first slot at or after `next`, which moves past it. The unit of `next` is private to the block; 0 is the
+    /// start.
     pub(super) fn advance(&self, next: &mut usize) -> Option<u32> {
         let place = match &self.places {
             Places::Sparse(places) => {

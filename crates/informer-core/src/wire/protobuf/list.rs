@@ -26,7 +26,7 @@ pub struct ProtobufListDecoder {
     skipping: u64,
 }
 
-/// What is expected next.
+/// The next expected token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Magic,
@@ -96,7 +96,7 @@ impl ProtobufListDecoder {
         }
     }
 
-    /// What the list has said about itself so far.
+    /// The list's metadata so far.
     pub fn meta(&self) -> &ListMeta {
         &self.meta
     }

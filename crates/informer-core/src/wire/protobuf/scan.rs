@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use informer_protobuf::{Error, Kind, Metadata};
+use informer_protobuf::{Error, Metadata};
 
 use super::super::cursor::Fault;
 use super::super::{Bookmark, ScanError};
-use crate::{Encoding, Labels, Object, ObjectKey, ResourceVersion, Storage, Uid};
+use crate::{Labels, ObjectKey, ResourceVersion, Uid};
 
 /// The metadata of one object.
 pub struct ScannedMessage<'a> {
@@ -46,7 +46,7 @@ pub fn scan_protobuf_bookmark(envelope: &[u8]) -> Result<Bookmark, ScanError> {
     }
     // Another value does not count (contract S2).
     let end = metadata.annotation("k8s.io/initial-events-end").map_err(|error| fault(&error, None))?;
-    let initial_events_end = end == Some("true");
+    let initial_events_end = end.as_deref() == Some("true");
     Ok(Bookmark { resource_version, initial_events_end })
 }
 
@@ -71,22 +71,20 @@ impl ScannedMessage<'_> {
         &self.resource_version
     }
 
-    /// Keeps the object, with the bytes that were scanned in `storage`.
+    /// Which incarnation of the key this is; unset where the object does not say.
+    pub fn uid(&self) -> Uid {
+        Uid::new(self.metadata.uid)
+    }
+
+    /// The labels, read now.
     ///
     /// # Errors
     ///
-    /// When the labels are invalid.
-    pub fn into_object(self, kind: Kind, message: &[u8], storage: &dyn Storage) -> Result<Object, ScanError> {
+    /// When they are not texts by texts.
+    pub fn labels(&self) -> Result<Labels, ScanError> {
         let labels: Result<Vec<_>, _> = self.metadata.labels().collect();
         let labels = labels.map_err(|error| fault(&error, Some(&self.key)))?;
-        Ok(Object::from_parts(
-            self.key,
-            Uid::new(self.metadata.uid),
-            self.resource_version,
-            Labels::new(labels),
-            Encoding::Protobuf(kind),
-            storage.keep(message.into()),
-        ))
+        Ok(Labels::new(labels.iter().map(|(name, value)| (&**name, &**value))))
     }
 }
 

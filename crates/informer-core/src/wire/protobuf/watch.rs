@@ -44,8 +44,8 @@ impl ProtobufWatchDecoder {
         self.window.push(chunk);
     }
 
-    /// The next event, or `None` if it takes another chunk to know. The inner error is of an event that cannot be read:
-    /// the next call goes on behind it.
+    /// The next event, or `None` if another chunk is needed. The inner error is that of an undecodable event: the next
+    /// call goes on after it.
     ///
     /// # Errors
     ///
@@ -63,15 +63,15 @@ impl ProtobufWatchDecoder {
         let limit = self.limits.item_bytes;
         if length > limit {
             let Some(part) = self.window.unread().get(LENGTH..LENGTH + limit) else { return Ok(None) };
-            let key = if self.skips_long_events { key_of_new_state(part) } else { None };
-            let Some(key) = key else {
+            let new = if self.skips_long_events { new_state(part) } else { None };
+            let Some((kind, key)) = new else {
                 let cause = Cause::TooLong { limit, at: self.window.at() };
                 return Err(self.failed.insert(cause.into()).clone());
             };
             self.window.take(LENGTH);
             self.skipping = length;
             let fault = Fault { what: "the event is longer than the limit", at: limit };
-            return Ok(Some(Err(ScanError::new(fault, Some(key)))));
+            return Ok(Some(Err(ScanError::new(fault, Some(key)).of_event(Some(kind)))));
         }
         if self.window.unread().len() < LENGTH + length {
             self.window.relax();
@@ -111,9 +111,9 @@ fn read_event(event: &[u8]) -> Result<WatchFrame<'_>, ScanError> {
     let mut fields = Fields::new(event);
     while let Some(field) = fields.next() {
         let Ok(field) = field else {
-            // The event is lost, but whose it was may still be found.
+            // The event is lost, but which object it concerned may still be found.
             let fault = Fault { what: "the event is cut short", at: fields.offset() };
-            return Err(ScanError::new(fault, key_of_part_of_event(event)));
+            return Err(ScanError::new(fault, key_of_part_of_event(event)).of_event(kind));
         };
         match field.number {
             1 => kind = text(field.value).and_then(|name| EventType::named(name.as_bytes())),
@@ -129,7 +129,8 @@ fn read_event(event: &[u8]) -> Result<WatchFrame<'_>, ScanError> {
         }
     }
     let kind = kind.ok_or_else(|| no_event("the event is of no known type", 0))?;
-    let object = object.ok_or_else(|| no_event("the event has no object", event.len()))?;
+    let object =
+        object.ok_or_else(|| no_event("the event has no object", event.len()).of_event(Some(kind)))?;
     Ok(WatchFrame { kind, object })
 }
 
@@ -137,13 +138,10 @@ fn no_event(what: &'static str, at: usize) -> ScanError {
     ScanError::new(Fault { what, at }, None)
 }
 
-/// Whose new state an event tells, from its beginning.
-fn key_of_new_state(part: &[u8]) -> Option<ObjectKey> {
-    let kind = EventType::named(field_of_part(part, 1)?)?;
-    if !matches!(kind, EventType::Added | EventType::Modified) {
-        return None;
-    }
-    key_of_part_of_event(part)
+/// The type and the object of an event that brings a new state, from the event's beginning.
+fn new_state(part: &[u8]) -> Option<(EventType, ObjectKey)> {
+    let kind = EventType::named(field_of_part(part, 1)?).filter(|kind| kind.is_new_state())?;
+    Some((kind, key_of_part_of_event(part)?))
 }
 
 fn key_of_part_of_event(part: &[u8]) -> Option<ObjectKey> {

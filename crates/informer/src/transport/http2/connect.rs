@@ -1,6 +1,5 @@
-//! From an address to bytes that can carry HTTP/2: TCP, by way of a proxy where one is configured, and TLS.
+//! Connects to an address for HTTP/2: TCP, through a proxy if one is configured, and TLS.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -12,20 +11,20 @@ use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use hyper_util::rt::TokioIo;
 use kube_client::Config;
+#[cfg(feature = "rustls")]
 use kube_client::client::ConfigExt;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::pki_types::ServerName;
 use tower::{BoxError, Service, ServiceExt};
 
 use super::Failure;
+use super::tls::Tls;
 
-/// Makes connections to one server.
+/// Opens connections to one server.
 pub(in crate::transport) struct Connector {
     server: Uri,
     dial: Dial,
-    /// Without it, the server is known to speak HTTP/2 (RFC 9113, section 3.3).
-    tls: Option<(TlsConnector, ServerName<'static>)>,
+    /// `None` means prior knowledge of HTTP/2 (RFC 9113, section 3.3).
+    tls: Option<Tls>,
     timeout: Option<Duration>,
 }
 
@@ -35,18 +34,11 @@ impl<B: AsyncRead + AsyncWrite + Send + Unpin> Bytes for B {}
 
 type Dial = Box<dyn Fn(Uri) -> BoxFuture<'static, Result<Box<dyn Bytes>, BoxError>> + Send + Sync>;
 
-/// How ALPN names HTTP/2 (RFC 9113, section 3.1).
-const H2: &[u8] = b"h2";
-
 impl Connector {
-    /// To the server of the configuration, with its certificates as they are now.
+    /// A connector to the server of the configuration, with its current certificates.
     pub(in crate::transport) fn new(config: &Config) -> Result<Self, BoxError> {
         let tls = match config.cluster_url.scheme() {
-            Some(scheme) if *scheme == Scheme::HTTPS => {
-                let mut tls = config.rustls_client_config()?;
-                tls.alpn_protocols = vec![H2.to_vec()];
-                Some((TlsConnector::from(Arc::new(tls)), server_name(config)?))
-            }
+            Some(scheme) if *scheme == Scheme::HTTPS => Some(Tls::new(config)?),
             _ => None,
         };
         Ok(Self {
@@ -60,16 +52,13 @@ impl Connector {
     /// Connects to the server.
     pub(super) async fn connect(&self) -> Result<Box<dyn Bytes>, Failure> {
         let plain = (self.dial)(self.server.clone()).await.map_err(Failure::Connect)?;
-        let Some((tls, name)) = &self.tls else { return Ok(plain) };
-        let encrypted = tls.connect(name.clone(), plain).await;
-        let encrypted = encrypted.map_err(|error| Failure::Connect(error.into()))?;
-        if encrypted.get_ref().1.alpn_protocol() != Some(H2) {
-            return Err(Failure::NotSpoken);
+        match &self.tls {
+            Some(tls) => tls.connect(plain).await,
+            None => Ok(plain),
         }
-        Ok(Box::new(encrypted))
     }
 
-    /// To a server over bytes that are at hand.
+    /// A connector over given bytes.
     #[cfg(test)]
     pub(super) fn over(connector: impl Fn() -> tokio::io::DuplexStream + Send + Sync + 'static) -> Self {
         let dial = move |_| {
@@ -85,14 +74,6 @@ impl Connector {
     }
 }
 
-/// Whose certificate the server has to show.
-fn server_name(config: &Config) -> Result<ServerName<'static>, BoxError> {
-    let host = config.cluster_url.host().unwrap_or_default();
-    // A URI has IPv6 addresses in brackets.
-    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    Ok(ServerName::try_from(config.tls_server_name.clone().unwrap_or_else(|| host.to_owned()))?)
-}
-
 fn dial(config: &Config) -> Result<Dial, BoxError> {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
@@ -104,6 +85,7 @@ fn dial(config: &Config) -> Result<Dial, BoxError> {
         intercept.ok_or_else(|| format!("the proxy of scheme {:?} is not supported", proxy.scheme_str()))?;
     match proxy.scheme_str() {
         Some("http") => Ok(over(tunnel(&intercept, tcp))),
+        #[cfg(feature = "rustls")]
         Some("https") => Ok(over(tunnel(&intercept, config.rustls_https_connector_with_connector(tcp)?))),
         Some("socks5") => {
             let socks = SocksV5::new(intercept.uri().clone(), tcp);

@@ -1,4 +1,4 @@
-//! One connection: its streams are counted, its pings watched, and when it ends everybody hears why.
+//! One connection: counts its streams, watches its pings, and reports its end to all of them.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -16,18 +16,20 @@ use super::Failure;
 use super::connect::Connector;
 use crate::Http2;
 
-/// What a server may send ahead of whom reads it, per stream. With it a list fills a link of 160 Mbit/s at 100 ms.
+/// What a server may send ahead of the reader, per stream. With it a list fills a link of 160 Mbit/s at 100 ms.
 const STREAM_WINDOW: u32 = 2 << 20;
-/// The same for all streams of a connection. Twice a stream's, so that one that is not read does not stop the others.
-const CONNECTION_WINDOW: u32 = 4 << 20;
-/// How long a connection without streams waits for one: the time between a list and its watch, and not much more.
+/// How many streams a connection carries at most, if the server allows as many: kube-apiserver's own limit.
+const STREAMS: u16 = 100;
+/// The same for all streams of a connection. It is the sum of theirs, so that unread streams do not block the others. So a connection has at most 200 MiB of unread bytes, if a hundred streams are not read.
+const CONNECTION_WINDOW: u32 = STREAM_WINDOW * STREAMS as u32;
+/// How long an idle connection is kept: the time between a list and its watch, and not much more.
 const LINGER: Duration = Duration::from_secs(1);
-/// Streams that were given up are remembered, so that what is still under way on them is no surprise.
+/// Cancelled streams are remembered, so that frames that are still in flight for them are no protocol error.
 const REMEMBERED_RESETS: usize = 256;
 
-/// A connection, as far as who wants streams is concerned.
+/// A connection, seen by requests that need streams.
 pub(super) struct Connection {
-    /// Gone when no new streams are taken.
+    /// `None` when the connection accepts no new streams.
     sender: Mutex<Option<SendRequest<bytes::Bytes>>>,
     streams: AtomicUsize,
     unused: Notify,
@@ -35,7 +37,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Opens a connection, which a task of its own drives from then on.
+    /// Opens a connection, which its own task drives from then on.
     pub(super) async fn open(connector: &Connector, options: &Http2) -> Result<Arc<Self>, Failure> {
         let opening = Self::handshake(connector, options);
         match connector.timeout() {
@@ -61,7 +63,7 @@ impl Connection {
             .handshake(wire);
         let (sender, mut driver) = handshake.await.map_err(Failure::Handshake)?;
         let Some(mut pings) = driver.ping_pong() else { return Err(Failure::Closed) };
-        // A server's settings precede whatever else it sends: with the answer it is known how many streams it takes.
+        // A server's settings precede everything else it sends: with the pong its stream limit is known.
         let _pong = tokio::select! {
             biased;
             end = &mut driver => return Err(end.map_or_else(Failure::Handshake, |()| Failure::Closed)),
@@ -79,28 +81,28 @@ impl Connection {
         Ok(connection)
     }
 
-    /// A place for one more request, if the server takes as many.
+    /// A place for one more request, within the server's limit.
     pub(super) fn place(self: &Arc<Self>) -> Option<Place> {
         let sender = self.sender();
         let sender = sender.as_ref()?;
-        // One is always asked for: a server that takes none now has to say so by itself.
-        let limit = sender.current_max_send_streams().max(1);
+        // At least one: a server that accepts none right now must say so itself.
+        let limit = sender.current_max_send_streams().clamp(1, usize::from(STREAMS));
         let one_more = |streams| (streams < limit).then_some(streams + 1);
         self.streams.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more).ok()?;
         Some(Place { taken: Taken(self.clone()), sender: sender.clone() })
     }
 
-    /// How many requests are under way.
+    /// The number of running requests.
     pub(super) fn streams(&self) -> usize {
         self.streams.load(Ordering::Acquire)
     }
 
-    /// Whether new streams are taken at all.
+    /// Whether it accepts new streams.
     pub(super) fn is_open(&self) -> bool {
         self.sender().is_some()
     }
 
-    /// Takes no new streams; the connection ends with the last one that it has.
+    /// Accepts no new streams; the connection ends with its last stream.
     pub(super) fn retire(&self) {
         *self.sender() = None;
     }
@@ -109,12 +111,12 @@ impl Connection {
         self.sender.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Retires when nothing has been under way for a while.
+    /// Retires the connection when it has been idle for a while.
     async fn unused(&self) {
         loop {
             self.unused.notified().await;
             tokio::time::sleep(LINGER).await;
-            // Under the lock nobody takes a place.
+            // Under the lock no request takes a place.
             let mut sender = self.sender();
             if self.streams() == 0 {
                 *sender = None;
@@ -129,13 +131,13 @@ impl Connection {
     }
 }
 
-/// Carries the bytes until the connection ends, one way or another.
+/// Drives the connection until it ends, for whatever reason.
 async fn drive(
     connection: Arc<Connection>,
     mut driver: impl Future<Output = Result<(), h2::Error>> + Unpin,
     keep_alive: KeepAlive,
 ) {
-    // Whoever asked for it may be gone.
+    // The caller that opened it may be gone.
     connection.unused.notify_one();
     let unused = async {
         connection.unused().await;
@@ -150,14 +152,14 @@ async fn drive(
     };
     tracing::debug!(%end, "HTTP/2 connection");
     connection.retire();
-    // Before the driver is dropped, which tells the streams that something happened, but not what.
+    // Set before the driver is dropped: its drop tells the streams that the connection ended, but not why.
     let _ = connection.end.set(Arc::new(end));
 }
 
-/// Finds out that a connection is dead though nobody has closed it.
+/// Detects a dead connection that neither side has closed.
 struct KeepAlive {
     pings: PingPong,
-    /// Counts the bytes that have come.
+    /// Counts the received bytes.
     received: Arc<AtomicU64>,
     interval: Duration,
     timeout: Duration,
@@ -174,12 +176,12 @@ impl KeepAlive {
                 let before = self.received.load(Ordering::Relaxed);
                 match tokio::time::timeout(self.timeout, &mut pong).await {
                     Ok(Ok(_)) => break,
-                    // The driver says what happened.
+                    // The driver reports the reason.
                     Ok(Err(_)) => return std::future::pending().await,
                     Err(_) if self.received.load(Ordering::Relaxed) == before => {
                         return Failure::PingUnanswered(self.timeout);
                     }
-                    // Slow: what the server had sent before the answer is still coming.
+                    // A slow link: bytes that the server had sent before the pong are still arriving.
                     Err(_) => {}
                 }
             }
@@ -196,23 +198,23 @@ pub(super) struct Place {
 /// Counts as a stream for as long as it lives.
 struct Taken(Arc<Connection>);
 
-/// What became of a request.
+/// The outcome of a request.
 pub(super) enum Sent {
     Answered(http::Response<Incoming>),
-    /// The server says that it has not looked at it: it can be sent again, elsewhere.
+    /// The server guarantees that it did not process the request: it can be sent again, elsewhere.
     NotProcessed(Arc<Failure>),
     Failed(Arc<Failure>),
 }
 
 impl Place {
-    /// Sends a request, and waits for the head of the answer.
+    /// Sends a request, and waits for the head of the response.
     pub(super) async fn send(self, head: http::request::Parts, body: bytes::Bytes) -> Sent {
         let Self { taken, sender } = self;
         let connection = &taken.0;
         let mut sender = match sender.ready().await {
             Ok(sender) => sender,
             Err(error) => {
-                // The server has said goodbye, or the connection broke, before it was asked.
+                // The server sent GOAWAY, or the connection broke, before the request was sent.
                 connection.retire();
                 return Sent::NotProcessed(connection.explain(error));
             }
@@ -243,8 +245,8 @@ impl Place {
     }
 }
 
-/// Whether the server has guaranteed that it did nothing (RFC 9113, section 8.7). After a GOAWAY only the streams fail
-/// that it does not count as seen.
+/// Whether the server guarantees that it did nothing (RFC 9113, section 8.7). After a GOAWAY only the streams fail that
+/// it does not count as processed.
 fn is_refusal(error: &h2::Error) -> bool {
     error.is_remote() && (error.is_go_away() || error.reason() == Some(Reason::REFUSED_STREAM))
 }
@@ -257,7 +259,7 @@ impl Drop for Taken {
     }
 }
 
-/// The body of an answer, as it comes.
+/// The body of a response, as a stream.
 pub(in crate::transport) struct Incoming {
     stream: RecvStream,
     taken: Taken,

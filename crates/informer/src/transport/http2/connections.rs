@@ -1,4 +1,4 @@
-//! The connections to one server: as few as will do, opened when they are needed, the requests spread over them.
+//! The connections to one server: as few as possible, opened on demand, with requests spread over them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
@@ -26,13 +26,13 @@ struct Pool {
 struct State {
     connector: Arc<Connector>,
     open: Vec<Arc<Connection>>,
-    /// The connection that is being opened, as long as somebody waits for it.
+    /// The connection that is being opened, while a request waits for it.
     opening: Option<WeakShared<Opening>>,
 }
 
 type Opening = BoxFuture<'static, Result<(), Arc<Failure>>>;
 
-/// How often a request is sent that the server has not looked at.
+/// How often a request is sent that the server has not processed.
 const ATTEMPTS: usize = 3;
 
 impl Connections {
@@ -41,8 +41,8 @@ impl Connections {
         Self(Arc::new(Pool { options, state: Mutex::new(state) }))
     }
 
-    /// Makes new connections by `connector` from now on. With `replaces_open`, new requests go over new connections
-    /// only: those that are open end with what is under way on them.
+    /// Uses `connector` for new connections from now on. With `replaces_open`, new requests use new connections only:
+    /// open ones end with their last stream.
     pub(in crate::transport) fn renew(&self, connector: Connector, replaces_open: bool) {
         let mut state = self.0.state();
         state.connector = Arc::new(connector);
@@ -68,7 +68,7 @@ impl Connections {
         Err(last.into())
     }
 
-    /// A place for a request, on a new connection if need be.
+    /// A place for a request, on a new connection if necessary.
     async fn place(&self) -> Result<Place, Arc<Failure>> {
         loop {
             let opening = {
@@ -79,7 +79,7 @@ impl Connections {
                 }
             };
             if let Err(failure) = opening.await {
-                // Better one that is shared than none.
+                // A shared connection is better than none.
                 return self.0.state().any_place().ok_or(failure);
             }
         }
@@ -93,21 +93,21 @@ impl Pool {
 }
 
 impl State {
-    /// A place; none where another connection is better.
+    /// A place; `None` if another connection is better.
     fn place(&mut self, connections: usize) -> Option<Place> {
         self.open.retain(|connection| connection.is_open());
         let is_used = self.open.iter().all(|connection| connection.streams() > 0);
         if is_used && self.open.len() < connections { None } else { self.any_place() }
     }
 
-    /// A place on the connection with the fewest streams that has one. Where all are full, one more connection is
+    /// A place on the connection with the fewest streams that has room. When all are full, one more connection is
     /// opened: a watch may keep its place for minutes.
     fn any_place(&mut self) -> Option<Place> {
         self.open.sort_by_key(|connection| connection.streams());
         self.open.iter().find_map(Connection::place)
     }
 
-    /// The connection that is being opened, which everybody waits for who needs one.
+    /// The connection that is being opened, shared by all requests that need one.
     fn opening(&mut self, pool: &Arc<Pool>) -> Shared<Opening> {
         if let Some(opening) = self.opening.as_ref().and_then(WeakShared::upgrade) {
             return opening;
@@ -128,7 +128,7 @@ async fn open(connector: Arc<Connector>, options: Http2, pool: Weak<Pool>) -> Re
     }
     match opened {
         Ok(connection) if is_current => state.open.push(connection),
-        // Its certificates are those of before.
+        // It has the certificates of before.
         Ok(connection) => connection.retire(),
         Err(failure) => return Err(Arc::new(failure)),
     }

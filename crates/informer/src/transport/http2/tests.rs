@@ -257,6 +257,43 @@ async fn more_requests_than_a_server_takes_on_one_connection_get_another() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn f9_streams_that_nobody_reads_hold_up_no_other() {
+    let (server, mut bodies) = Server::new(100);
+    let pool = server.connections(connections(1));
+    let (mut stalled, mut senders) = (Vec::new(), Vec::new());
+    for _ in 0..99 {
+        stalled.push(get(&pool).await.unwrap());
+        // Far more than a stream may have unread.
+        let (_, mut body) = bodies.recv().await.unwrap();
+        body.send_data(vec![b'x'; 8 << 20].into(), false).unwrap();
+        senders.push(body);
+    }
+    let mut watch = get(&pool).await.unwrap();
+    let (_, mut body) = bodies.recv().await.unwrap();
+    let mut event = async || {
+        body.send_data("event".into(), false).unwrap();
+        let event = tokio::time::timeout(Duration::from_secs(60), text(&mut watch)).await;
+        assert_eq!(event.unwrap().unwrap(), "event");
+    };
+    event().await;
+    // One that is given up gives back what it has not read.
+    for answer in stalled.drain(..) {
+        drop(answer);
+        event().await;
+    }
+    assert_eq!(server.accepted(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_carries_a_hundred_streams_whatever_the_server_allows() {
+    let (server, _bodies) = Server::new(1000);
+    let pool = server.connections(connections(1));
+    let answers = futures_util::future::join_all((0..101).map(|_| get(&pool))).await;
+    assert!(answers.iter().all(Result::is_ok));
+    assert_eq!(server.accepted(), 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_refused_stream_is_sent_again() {
     let (server, mut bodies) = Server::new(100);
     let pool = server.connections(connections(1));

@@ -69,6 +69,10 @@ impl Collection {
         self.publish(Event { version, kind, object });
     }
 
+    pub(crate) fn object(&self, key: &str) -> Option<&Value> {
+        self.objects.get(key)
+    }
+
     pub(crate) fn delete(&mut self, key: &str, version: u64) {
         let mut object = self.objects.remove(key).unwrap();
         object["metadata"]["resourceVersion"] = json!(version.to_string());

@@ -37,6 +37,8 @@ struct State {
     /// Of the last request for objects.
     accept: String,
     chunks: fastrand::Rng,
+    /// Nobody can connect.
+    away: bool,
 }
 
 /// A request, as far as the server looks at it.
@@ -45,6 +47,8 @@ pub(crate) struct Request {
     path: String,
     plural: String,
     namespace: Option<String>,
+    /// Of a single object.
+    name: Option<String>,
     query: BTreeMap<String, String>,
     only_metadata: bool,
     user_agent: Option<String>,
@@ -62,6 +66,7 @@ impl Server {
                 user_agents: BTreeSet::new(),
                 accept: String::new(),
                 chunks: fastrand::Rng::with_seed(7),
+                away: false,
             }),
             open: Arc::default(),
         }))
@@ -136,6 +141,11 @@ impl Server {
         self.with(plural, |collection| collection.denied_namespace = Some(namespace.to_owned()));
     }
 
+    /// Denies no namespace any more.
+    pub(crate) fn allow_namespaces(&self, plural: &str) {
+        self.with(plural, |collection| collection.denied_namespace = None);
+    }
+
     /// Leaves requests without an answer until they are released.
     pub(crate) fn hold(&self, plural: &str) {
         self.with(plural, |collection| collection.held.send_replace(true));
@@ -151,6 +161,17 @@ impl Server {
             collection.held.send_replace(false);
             collection.held_in_the_middle.send_replace(false);
         });
+    }
+
+    /// Breaks all watches off, and lets nobody connect until [`Server::come_back`].
+    pub(crate) fn go_away(&self) {
+        let mut state = self.state();
+        state.away = true;
+        state.collections.values_mut().for_each(Collection::break_watches);
+    }
+
+    pub(crate) fn come_back(&self) {
+        self.state().away = false;
     }
 
     pub(crate) fn set_minor(&self, minor: Option<u32>) {
@@ -231,6 +252,13 @@ impl Server {
         if let Some((code, reason)) = refused {
             return response(code, state.whole(&status(code, &reason), open));
         }
+        if let Some(key) = request.key() {
+            let (code, answer) = match collection.object(&key) {
+                Some(object) => (200, object.clone()),
+                None => (404, status(404, "NotFound")),
+            };
+            return response(code, state.whole(&answer, open));
+        }
         if !request.is_watch() {
             let list = collection.list(request, version);
             let held = collection.held_in_the_middle.subscribe();
@@ -274,6 +302,9 @@ impl Transport for Server {
         let server = self.clone();
         async move {
             let _ = held.wait_for(|held| !held).await;
+            if server.state().away {
+                return Err(TransportError::new("connection refused", None));
+            }
             Ok(server.answer(&request, open))
         }
         .boxed()
@@ -293,17 +324,28 @@ impl Request {
     fn read(request: &http::Request<Vec<u8>>) -> Self {
         let path = request.uri().path().to_owned();
         let segments: Vec<_> = path.split('/').collect();
-        let namespace = segments.iter().position(|segment| *segment == "namespaces");
+        let (namespace, resource) = match segments.iter().position(|segment| *segment == "namespaces") {
+            Some(at) if at + 2 < segments.len() => (Some(segments[at + 1].to_owned()), at + 2),
+            // After `/api/v1`, or `/apis/group/version`.
+            _ => (None, if segments[1] == "apis" { 4 } else { 3 }),
+        };
         let query = request.uri().query().unwrap_or_default();
         let accept = request.headers().get("accept").map_or("", |accept| accept.to_str().unwrap());
         Self {
-            plural: (*segments.last().unwrap()).to_owned(),
-            namespace: namespace.map(|at| segments[at + 1].to_owned()),
+            plural: (*segments.get(resource).or(segments.last()).unwrap()).to_owned(),
+            name: segments.get(resource + 1).map(|name| (*name).to_owned()),
+            namespace,
             query: form_urlencoded::parse(query.as_bytes()).into_owned().collect(),
             only_metadata: accept.contains("as=PartialObjectMetadata"),
             user_agent: request.headers().get("user-agent").map(|name| name.to_str().unwrap().to_owned()),
             path,
         }
+    }
+
+    /// Of a single object.
+    fn key(&self) -> Option<String> {
+        let name = self.name.as_ref()?;
+        Some(self.namespace.as_ref().map_or(name.clone(), |namespace| format!("{namespace}/{name}")))
     }
 
     fn is_watch(&self) -> bool {
@@ -329,7 +371,7 @@ impl Request {
 
 impl std::fmt::Display for Request {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let verb = if self.path == "/version" {
+        let verb = if self.path == "/version" || self.name.is_some() {
             "GET"
         } else if self.is_watch() {
             "WATCH"

@@ -1,0 +1,68 @@
+//! Why the benchmarks did not succeed.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// A program that takes part has failed, or has something else than the server.
+    #[error("{0}")]
+    Found(String),
+
+    /// A tool that we call said no; its own output is printed already.
+    #[error("`{command}` failed: {status}")]
+    Command { command: String, status: String },
+
+    /// Something is not installed or not there.
+    #[error("{what} is missing; {remedy}")]
+    Missing { what: String, remedy: String },
+
+    #[error("failed to access {path}")]
+    Io { path: PathBuf, source: io::Error },
+
+    #[error(transparent)]
+    ControlPlane(#[from] control_plane::Error),
+
+    #[error("failed to understand {what}: {reason}")]
+    Format { what: String, reason: String },
+}
+
+impl Error {
+    pub(crate) fn missing(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self::Missing { what: what.into(), remedy: remedy.into() }
+    }
+
+    pub(crate) fn format(what: impl Into<String>, reason: impl ToString) -> Self {
+        Self::Format { what: what.into(), reason: reason.to_string() }
+    }
+
+    /// For `map_err` on what touches `path`.
+    pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io { path: path.to_owned(), source }
+    }
+
+    /// The message, with those of its causes.
+    pub(crate) fn with_causes(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            text.push_str(&format!(": {error}"));
+            cause = error.source();
+        }
+        text
+    }
+
+    /// As those of `cargo xtask`.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Found(_) | Self::Command { .. } => ExitCode::from(1),
+            Self::ControlPlane(error) if !matches!(error, control_plane::Error::GoMissing) => {
+                ExitCode::from(1)
+            }
+            Self::Missing { .. } | Self::Io { .. } | Self::Format { .. } | Self::ControlPlane(_) => {
+                ExitCode::from(3)
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The clients: ours and the peers', and how each can be set up.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::error::Error;
+use crate::{Built, process, root};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Library {
+    Informer,
+    ClientGo,
+    KubeRs,
+}
+
+/// Whom we compare with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Peer {
+    ClientGo,
+    KubeRs,
+}
+
+/// One client in one of its ways to work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Setup {
+    pub(crate) client: Library,
+    /// For tables: `typed`, `dynamic` and so on.
+    pub(crate) name: String,
+    pub(crate) arguments: Vec<String>,
+}
+
+impl Peer {
+    pub(crate) fn client(self) -> Library {
+        match self {
+            Self::ClientGo => Library::ClientGo,
+            Self::KubeRs => Library::KubeRs,
+        }
+    }
+}
+
+impl Library {
+    pub(crate) const ALL: [Self; 3] = [Self::Informer, Self::ClientGo, Self::KubeRs];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Informer => "informer",
+            Self::ClientGo => "client-go",
+            Self::KubeRs => "kube-rs",
+        }
+    }
+
+    pub(super) fn build(self, built: &Built<'_>) -> Result<PathBuf, Error> {
+        match self {
+            Self::Informer => built.rust("bench/informer", "bench-informer"),
+            Self::KubeRs => built.rust("bench/kube-rs", "bench-kube-rs"),
+            Self::ClientGo => {
+                let program = built.directory.join("bench-client-go");
+                let mut go = Command::new("go");
+                go.args(["build", "-trimpath", "-buildvcs=false", "-o"]).arg(&program).arg(".");
+                process::run(go.current_dir(root().join("bench/client-go")).env("CGO_ENABLED", "0"))?;
+                Ok(program)
+            }
+        }
+    }
+
+    /// This client, with a view: `typed`, `dynamic` or `metadata`; ours also `declared`.
+    pub(crate) fn view(self, view: &str) -> Setup {
+        Setup { client: self, name: view.to_owned(), arguments: vec!["--view".to_owned(), view.to_owned()] }
+    }
+}
+
+impl Setup {
+    /// Whether its objects are more than their metadata.
+    pub(crate) fn has_content(&self) -> bool {
+        !self.arguments.iter().any(|argument| argument == "metadata")
+    }
+
+    /// With more arguments, which the name says.
+    pub(crate) fn named(mut self, addition: &str, arguments: &[&str]) -> Self {
+        self.name = format!("{}, {addition}", self.name);
+        self.with(arguments)
+    }
+
+    /// With more arguments, which go without saying.
+    pub(crate) fn with<A: ToString>(mut self, arguments: &[A]) -> Self {
+        self.arguments.extend(arguments.iter().map(ToString::to_string));
+        self
+    }
+
+    pub(crate) fn dropping_managed_fields(self) -> Self {
+        self.named("managedFields dropped", &["--drop-managed-fields"])
+    }
+}

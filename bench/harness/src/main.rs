@@ -1,0 +1,239 @@
+//! The harness of `cargo xtask bench`: our informer and the peers', doing the same work on the same server, measured from outside.
+//!
+//! Each client is a program of its own (`bench/PROTOCOL.md`), and so is the cluster's side (`bench/cluster`). The clients run
+//! in turn, one at a time, several rounds; what counts are ratios of one round, not the figures, which move with
+//! the machine. A program that ends with something else in its cache than the server has fails the whole run; how fast
+//! it was does not.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a tool talks to its terminal")]
+
+mod chart;
+mod error;
+mod figures;
+mod growth;
+mod library;
+mod machine;
+mod markdown;
+mod meter;
+mod process;
+mod program;
+mod relay;
+mod report;
+mod run;
+mod scenario;
+mod server;
+mod targets;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::error::Error;
+use crate::figures::Figures;
+use crate::library::{Library, Peer};
+use crate::report::Report;
+use crate::scenario::Scenario;
+use crate::server::{Kind as ServerKind, Server};
+
+/// What informers cost, ours and the peers', on one server: memory, CPU, time.
+#[derive(Parser)]
+#[command(name = "cargo xtask bench", bin_name = "cargo xtask bench")]
+pub(crate) struct Options {
+    /// What to measure; everything without it
+    #[arg(value_enum)]
+    pub(crate) scenarios: Vec<Scenario>,
+    /// Pods in the cluster
+    #[arg(long, default_value_t = 10_000)]
+    pub(crate) objects: usize,
+    /// Whom to compare with
+    #[arg(long, value_enum, value_delimiter = ',', default_values = ["client-go", "kube-rs"])]
+    pub(crate) peers: Vec<Peer>,
+    /// Rounds; the result is their median
+    #[arg(long, default_value_t = 5)]
+    pub(crate) runs: usize,
+    /// The server; some scenarios have an embedded one of their own
+    #[arg(long, value_enum, default_value = "real")]
+    pub(crate) server: ServerKind,
+    /// Updates beside a handler that is stuck; a hundred for each object without it
+    #[arg(long)]
+    pub(crate) stuck_updates: Option<usize>,
+    /// Seconds of nothing to do, and of each kind of read
+    #[arg(long, default_value_t = 5.0)]
+    pub(crate) seconds: f64,
+    /// Write everything that was measured to this file, after each round; what it has of other scenarios stays
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Build without optimization, which is quick, to see whether the answers are right: there are no ratios then
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) debug: bool,
+    /// Measure nothing: write the tables and charts of docs/BENCHMARKS.md from such a file
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    pub(crate) render: Option<PathBuf>,
+}
+
+/// Everything that a scenario needs.
+pub(crate) struct Bench<'a> {
+    options: &'a Options,
+    programs: Vec<(Library, PathBuf)>,
+    /// The cluster's side.
+    cluster: PathBuf,
+    /// For files that live as long as this.
+    scratch: PathBuf,
+    /// Started when a scenario asks for it, and loaded once.
+    server: Option<Server>,
+    /// The same with pods in ReplicaSets, for as long as one scenario needs it.
+    sets_server: Option<Server>,
+    /// Built when it is asked for.
+    kubediff: Option<PathBuf>,
+    figures: Figures,
+    report: Report,
+}
+
+fn main() -> ExitCode {
+    match run(&Options::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {}", error.with_causes());
+            error.exit_code()
+        }
+    }
+}
+
+/// The root of the repository that this program was built from.
+pub(crate) fn root() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.canonicalize().unwrap_or(root)
+}
+
+fn run(options: &Options) -> Result<(), Error> {
+    if let Some(file) = &options.render {
+        return markdown::write(&Report::read(file)?);
+    }
+    let scenarios = if options.scenarios.is_empty() { Scenario::ALL } else { &options.scenarios };
+    let mut bench = Bench::new(options)?;
+    for scenario in scenarios {
+        bench.sets_server = None;
+        for round in 1..=scenario.rounds(options.runs) {
+            println!("\n=== {} {round}/{}", scenario.name(), scenario.rounds(options.runs));
+            scenario.run(&mut bench)?;
+            bench.report.finish(&bench.figures, options);
+            // Hours of work are not to be lost by what comes after them.
+            if let (Some(file), false) = (&options.json, options.debug) {
+                bench.report.clone().write(file)?;
+            }
+        }
+    }
+    if options.debug {
+        println!(
+            "\nAll had what the server has. Without optimization their figures mean nothing: there are no ratios."
+        );
+        return Ok(());
+    }
+    bench.report.print();
+    Ok(())
+}
+
+impl<'a> Bench<'a> {
+    fn new(options: &'a Options) -> Result<Self, Error> {
+        let output = root().join("target/bench");
+        std::fs::create_dir_all(&output).map_err(Error::io(&output))?;
+        let built = Built { directory: &output, profile: profile(options) };
+        let clients = [Library::Informer].into_iter().chain(options.peers.iter().map(|peer| peer.client()));
+        let mut programs = Vec::new();
+        for client in clients {
+            println!("Building {}", client.name());
+            programs.push((client, client.build(&built)?));
+        }
+        let cluster = built.rust("bench/cluster", "bench-cluster")?;
+        let scratch = output.join(format!("run-{}", std::process::id()));
+        std::fs::create_dir_all(&scratch).map_err(Error::io(&scratch))?;
+        let (figures, report) = (Figures::default(), Report::new());
+        let (server, sets_server, kubediff) = (None, None, None);
+        Ok(Self { options, programs, cluster, scratch, server, sets_server, kubediff, figures, report })
+    }
+
+    fn program(&self, client: Library) -> Option<&Path> {
+        self.programs.iter().find(|(it, _)| *it == client).map(|(_, program)| program.as_path())
+    }
+
+    /// The server that most scenarios share, with its pods.
+    fn server(&mut self) -> Result<&mut Server, Error> {
+        if self.server.is_none() {
+            let mut server = Server::start(self.options.server, &self.cluster, &self.scratch)?;
+            println!("{}: loading {} pods", server.version(), self.options.objects);
+            self.report.version("server", server.version());
+            server.load(self.options.objects)?;
+            self.server = Some(server);
+        }
+        self.server.as_mut().ok_or_else(|| Error::Found("there is no server".to_owned()))
+    }
+
+    /// The server with pods in ReplicaSets.
+    fn sets_server(&mut self) -> Result<&mut Server, Error> {
+        if self.sets_server.is_none() {
+            let mut server = Server::start(self.options.server, &self.cluster, &self.scratch)?;
+            println!("{}: loading {} pods in ReplicaSets", server.version(), self.options.objects);
+            self.report.version("server", server.version());
+            server.load_sets(self.options.objects, scenario::reconcile::PER_SET)?;
+            self.sets_server = Some(server);
+        }
+        self.sets_server.as_mut().ok_or_else(|| Error::Found("there is no server".to_owned()))
+    }
+
+    fn kubediff(&mut self) -> Result<PathBuf, Error> {
+        if self.kubediff.is_none() {
+            println!("Building kubediff");
+            // Of the workspace: where its tests have built most of it already.
+            let output = root().join("target");
+            let profile = profile(self.options);
+            let mut cargo = process::cargo(&root());
+            cargo.args(["build", "--quiet", "--profile", profile, "--package", "kubediff", "--target-dir"]);
+            process::run(cargo.arg(&output))?;
+            self.kubediff = Some(output.join(folder(profile)).join("kubediff"));
+        }
+        self.kubediff.clone().ok_or_else(|| Error::Found("there is no kubediff".to_owned()))
+    }
+
+    /// A server without history, for one scenario alone.
+    fn embedded(&mut self) -> Result<Server, Error> {
+        let server = Server::start(ServerKind::Testapi, &self.cluster, &self.scratch)?;
+        self.report.version("embedded server", server.version());
+        Ok(server)
+    }
+}
+
+impl Drop for Bench<'_> {
+    fn drop(&mut self) {
+        // The servers first: their files are in it.
+        (self.server, self.sets_server) = (None, None);
+        let _ = std::fs::remove_dir_all(&self.scratch);
+    }
+}
+
+fn profile(options: &Options) -> &'static str {
+    if options.debug { "dev" } else { "release" }
+}
+
+/// Where cargo puts what it builds with a profile.
+fn folder(profile: &str) -> &str {
+    if profile == "dev" { "debug" } else { profile }
+}
+
+/// Where programs are built, and how.
+struct Built<'a> {
+    directory: &'a Path,
+    /// `release` for figures, `dev` for answers.
+    profile: &'static str,
+}
+
+impl Built<'_> {
+    /// Builds a program that is a workspace of its own.
+    fn rust(&self, directory: &str, name: &str) -> Result<PathBuf, Error> {
+        let mut cargo = process::cargo(&root().join(directory));
+        cargo.args(["build", "--quiet", "--profile", self.profile]).env("CARGO_TARGET_DIR", self.directory);
+        // Nobody looks at these with a debugger, and it is a third of the work.
+        cargo.env("CARGO_PROFILE_DEV_DEBUG", "false");
+        process::run(&mut cargo)?;
+        Ok(self.directory.join(folder(self.profile)).join(name))
+    }
+}

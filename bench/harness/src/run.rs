@@ -1,0 +1,165 @@
+//! One client at work: started, synced, measured, and compared with the server.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::Bench;
+use super::library::Setup;
+use super::meter::Meter;
+use super::program::Program;
+use super::server::{Digest, Pace, Sentinel, Server};
+use crate::error::Error;
+
+pub(crate) struct Run {
+    setup: Setup,
+    program: Program,
+    meter: Meter,
+    /// Before the first request.
+    base: u64,
+    resources: Vec<String>,
+}
+
+/// What the first content cost.
+pub(crate) struct Sync {
+    pub(crate) wall: f64,
+    pub(crate) cpu: f64,
+    pub(crate) server_cpu: f64,
+    pub(crate) peak: f64,
+}
+
+/// What updates cost.
+pub(crate) struct Updates {
+    pub(crate) cpu: f64,
+    /// Answer of `until`.
+    pub(crate) reached: Value,
+}
+
+impl Updates {
+    /// The CPU of each update that every handler was told of: one that is merged with the next is none.
+    pub(crate) fn cpu_each(&self) -> f64 {
+        self.cpu / number(&self.reached, "updates").max(1.0)
+    }
+}
+
+impl Bench<'_> {
+    /// Starts a client; `None` where it does not take part.
+    pub(crate) fn start(&mut self, setup: &Setup) -> Result<Option<Run>, Error> {
+        let kubeconfig = self.server()?.kubeconfig().to_owned();
+        self.start_at(setup, Some(&kubeconfig))
+    }
+
+    /// At another server, or none.
+    pub(crate) fn start_at(&mut self, setup: &Setup, server: Option<&Path>) -> Result<Option<Run>, Error> {
+        let Some(program) = self.program(setup.client) else { return Ok(None) };
+        let mut command = Command::new(program);
+        command.args(&setup.arguments);
+        if let Some(kubeconfig) = server {
+            command.arg("--kubeconfig").arg(kubeconfig);
+        }
+        let (program, started) = Program::start(&mut command)?;
+        self.report.version(setup.client.name(), started["version"].as_str().unwrap_or_default());
+        let meter = Meter::new(program.pid());
+        let base = meter.memory()?;
+        Ok(Some(Run { setup: setup.clone(), program, meter, base, resources: Vec::new() }))
+    }
+}
+
+impl Run {
+    /// Of other resources than pods, as its arguments say.
+    pub(crate) fn of(mut self, resources: &[String]) -> Self {
+        self.resources = resources.to_vec();
+        self
+    }
+
+    pub(crate) fn ask(&mut self, line: &str) -> Result<Value, Error> {
+        self.program.ask(line)
+    }
+
+    pub(crate) fn meter(&self) -> Meter {
+        self.meter
+    }
+
+    pub(crate) fn sync(&mut self, server: &Server) -> Result<Sync, Error> {
+        let (cpu, server_cpu) = (self.meter.cpu()?, server.cpu()?);
+        let synced = self.program.ask("start")?;
+        Ok(Sync {
+            cpu: (self.meter.cpu()? - cpu).as_secs_f64(),
+            server_cpu: server.cpu()?.saturating_sub(server_cpu).as_secs_f64(),
+            wall: number(&synced, "wallSeconds"),
+            peak: self.meter.peak()? as f64,
+        })
+    }
+
+    /// Resident memory after everything superfluous was given back.
+    pub(crate) fn steady(&mut self) -> Result<f64, Error> {
+        self.program.ask("collect")?;
+        Ok(self.meter.memory()? as f64)
+    }
+
+    pub(crate) fn base(&self) -> f64 {
+        self.base as f64
+    }
+
+    /// Changes pods and waits until all handlers were told.
+    pub(crate) fn updates(
+        &mut self,
+        server: &mut Server,
+        count: usize,
+        among: usize,
+    ) -> Result<Updates, Error> {
+        let cpu = self.meter.cpu()?;
+        server.change(count, among)?;
+        let sentinel = server.sentinel()?;
+        let reached = self.until(&sentinel)?;
+        Ok(Updates { cpu: (self.meter.cpu()? - cpu).as_secs_f64(), reached })
+    }
+
+    /// Changes pods at an even pace and waits until all handlers were told.
+    pub(crate) fn paced_updates(&mut self, server: &mut Server, pace: &Pace) -> Result<Updates, Error> {
+        let cpu = self.meter.cpu()?;
+        server.change_paced(pace)?;
+        let sentinel = server.sentinel()?;
+        let reached = self.until(&sentinel)?;
+        Ok(Updates { cpu: (self.meter.cpu()? - cpu).as_secs_f64(), reached })
+    }
+
+    /// Waits until the cache of each resource has that version.
+    pub(crate) fn current(&mut self, versions: &Value) -> Result<(), Error> {
+        self.ask(&format!("current {}", json!({ "versions": versions }))).map(drop)
+    }
+
+    /// Waits until all handlers were told of that.
+    pub(crate) fn until(&mut self, sentinel: &Sentinel) -> Result<Value, Error> {
+        self.program.ask(&sentinel.until())
+    }
+
+    /// The CPU that it needs in a time without anything to do.
+    pub(crate) fn idle(&mut self, time: Duration) -> Result<f64, Error> {
+        let cpu = self.meter.cpu()?;
+        self.program.leave_alone(time)?;
+        Ok((self.meter.cpu()? - cpu).as_secs_f64())
+    }
+
+    /// Whether it has what the server has; else the whole run has failed.
+    pub(crate) fn check(&mut self, server: &mut Server) -> Result<(), Error> {
+        let expected = server.digest(&self.resources)?;
+        self.compare(&expected)
+    }
+
+    pub(crate) fn compare(&mut self, expected: &Digest) -> Result<(), Error> {
+        let found = Digest::from(&self.program.ask("digest")?);
+        if found.agrees_with(expected, self.setup.has_content()) {
+            return Ok(());
+        }
+        let (client, setup) = (self.setup.client.name(), &self.setup.name);
+        Err(Error::Found(format!("{client} ({setup}) has {found:?}, the server {expected:?}")))
+    }
+}
+
+/// A number in an answer; 0 where there is none.
+pub(crate) fn number(answer: &Value, name: &str) -> f64 {
+    answer[name].as_f64().unwrap_or_default()
+}

@@ -1,0 +1,55 @@
+//! `kubediff watch -A`, at everything that a cluster has: what it needs until it is ready.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::kinds;
+use crate::Bench;
+use crate::error::Error;
+use crate::figures::Unit;
+use crate::library::{Library, Setup};
+use crate::meter::Meter;
+
+pub(crate) const NAME: &str = "kubediff";
+pub(crate) const SETUP: &str = "kubediff watch -A";
+pub(crate) const PEAK: &str = "peak memory";
+pub(crate) const READY: &str = "ready after";
+
+/// What it says on stderr when it has everything.
+const IS_READY: &str = "objects; ";
+/// Pods of ten objects; the others are of a few more kinds.
+const PODS_OF_TEN: usize = 9;
+/// The peak is read so long after it was ready.
+const AFTERWARDS: Duration = Duration::from_millis(500);
+
+pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
+    let server = kinds::server_with(bench, bench.options.objects * PODS_OF_TEN / 10)?;
+    let begin = Instant::now();
+    let mut command = Command::new(bench.kubediff()?);
+    command.args(["watch", "-A", "--kubeconfig"]).arg(server.kubeconfig());
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| Error::missing("`kubediff`", format!("it could not be run: {error}")))?;
+    let stderr = child.stderr.take();
+    let mut lines =
+        stderr.into_iter().flat_map(|stderr| BufReader::new(stderr).lines().map_while(Result::ok));
+    let ready = lines.by_ref().find(|line| line.contains(IS_READY));
+    let (wall, meter) = (begin.elapsed(), Meter::new(child.id()));
+    let measured = ready.is_some().then(|| (meter.cpu(), std::thread::sleep(AFTERWARDS), meter.peak()));
+    // It was started here and is to end here, whatever it was about to say.
+    let _ = child.kill();
+    let _ = child.wait();
+    let Some((cpu, (), peak)) = measured else {
+        return Err(Error::Found("kubediff ended before it was ready".to_owned()));
+    };
+    let setup = Setup { client: Library::Informer, name: SETUP.to_owned(), arguments: Vec::new() };
+    let (cpu, peak) = (cpu?.as_secs_f64(), peak? as f64);
+    let figures =
+        [(READY, Unit::Seconds, wall.as_secs_f64()), ("CPU", Unit::Seconds, cpu), (PEAK, Unit::Bytes, peak)];
+    bench.figures.record(NAME, &setup, &figures);
+    Ok(())
+}

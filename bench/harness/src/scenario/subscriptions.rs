@@ -1,0 +1,36 @@
+//! 1, 10 and 100 handlers on one informer: what the ninety-nine others cost.
+
+use crate::Bench;
+use crate::error::Error;
+use crate::figures::Unit;
+use crate::library::Library;
+use crate::run::number;
+
+pub(crate) const NAME: &str = "subscriptions";
+pub(crate) const CPU: &str = "CPU per update";
+
+const MOST: usize = 4_000;
+
+/// How the setups are called in figures.
+pub(crate) fn setup_name(handlers: usize) -> String {
+    format!("typed, {handlers} subscriptions")
+}
+
+pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
+    let count = bench.options.objects.min(MOST);
+    for handlers in [1, 10, 100] {
+        for client in Library::ALL {
+            let mut setup = client.view("typed").with(&["--subscriptions", &handlers.to_string()]);
+            setup.name = setup_name(handlers);
+            let Some(mut run) = bench.start(&setup)? else { continue };
+            run.sync(bench.server()?)?;
+            run.steady()?;
+            let updates = run.updates(bench.server()?, count, count)?;
+            run.check(bench.server()?)?;
+            let told = number(&updates.reached, "updates");
+            let figures = [(CPU, Unit::Seconds, updates.cpu_each()), ("updates handled", Unit::Count, told)];
+            bench.figures.record(NAME, &setup, &figures);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,648 @@
+//! One informer without its I/O: reflectors, cache and subscriptions under one owner.
+//!
+//! The engine is a state machine. Its owner passes inputs with the time, and carries out the commands. `informer` turns
+//! them into HTTP requests; the simulation turns them into requests to a simulated server, so the code that a million
+//! seeds test is the code that ships (design D15).
+//!
+//! ```text
+//!   response bytes -> reader -> reflector (one per scope) -> operations -> writer -> cache (published)
+//!                                                              |  queue             |
+//!                                                              |  while lent        v
+//!   Compute  <---------------- the writer, where user code runs                  changes -> mailboxes -> Wake
+//! ```
+//!
+//! # User code is a guest
+//!
+//! Transforms and index functions belong to the user. They may be slow, block or panic. So the engine never calls them: it
+//! lends the writer, with the operations that wait for it, to its owner as a [`Compute`], and takes both back as
+//! [`Input::Computed`]. Operations that arrive meanwhile wait in a queue. When the queue is full the engine takes no more
+//! bytes, and when the user's code does not come back it drops its responses and resumes them later: a response that
+//! nobody reads would hold the window of a connection that other informers share.
+//!
+//! # Who may do what
+//!
+//! The engine has one owner and no lock. Readers use what it publishes: the [`Cache`], the [`Fanout`] with its mailboxes,
+//! the [`Quarantine`] and the [`Counters`].
+
+mod compute;
+mod counters;
+mod dispatch;
+mod fanout;
+#[cfg(all(test, loom))]
+mod interleavings;
+mod quarantine;
+mod queue;
+mod reach;
+mod scopes;
+mod source;
+mod start;
+mod writer;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Duration;
+
+pub use compute::{Compute, Computed};
+pub use counters::{Counter, Counters, EventCounts, RequestCounts};
+pub use fanout::{Fanout, Subscriber};
+pub use quarantine::{Quarantine, Quarantined};
+pub use reach::Reach;
+pub use source::RequestId;
+pub use start::Start;
+pub use writer::{Applied, Transform};
+
+use crate::reflector::{self, Report, Request, Status};
+use crate::saved::Saved;
+use crate::store::IndexReport;
+use crate::wire::ApiStatus;
+use crate::{Cache, Checkpoint, Scope, SourceId, Storage, Store, Time};
+use dispatch::Dispatch;
+use queue::Queue;
+use scopes::Scopes;
+use source::Source;
+use start::Running;
+use writer::{Operation, Step, Writer};
+
+/// A list, a watch and a cache of one resource, with everybody who subscribed to it.
+///
+/// ```
+/// use std::sync::Arc;
+/// use informer_core::engine::{Command, Engine, Input, Response, Start};
+/// use informer_core::reader::Expected;
+/// use informer_core::{PlainStorage, Scope, Time};
+///
+/// let mut engine = Engine::new(Arc::new(PlainStorage));
+/// let pods = Expected { api_version: "v1".into(), kind: "Pod".into(), or_kind: None };
+/// engine.handle(Time::ZERO, Input::Start(Box::new(Start::new(pods, [Scope::All]))));
+///
+/// // The owner sends the request that the engine asks for ...
+/// let mut commands = std::iter::from_fn(|| engine.poll_command());
+/// let list = commands.find_map(|command| match command {
+///     Command::Send { id, request, .. } => Some((id, request.to_string())),
+///     _ => None,
+/// });
+/// let (id, request) = list.ok_or("a list")?;
+/// assert_eq!(request, r#"LIST rv="""#);
+///
+/// // ... and passes the answer on.
+/// let body = br#"{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[
+///     {"metadata":{"name":"cart","namespace":"shop","resourceVersion":"5"}}]}"#;
+/// for response in [Response::Accepted { protobuf: false }, Response::Bytes(body), Response::End] {
+///     engine.handle(Time::ZERO, Input::Response(id, response));
+/// }
+/// assert!(engine.cache().is_synced());
+/// assert!(engine.cache().get_str("shop/cart").is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Engine {
+    cache: Cache,
+    storage: Arc<dyn Storage>,
+    fanout: Arc<Fanout>,
+    quarantine: Arc<Quarantine>,
+    counters: Arc<Counters>,
+    /// Set by the start.
+    running: Option<Running>,
+    scopes: Scopes,
+    desk: Desk,
+    queue: Queue,
+    dispatch: Dispatch,
+    commands: VecDeque<Command>,
+    requests: u64,
+    /// As it was published last.
+    status: Status,
+    is_listing: bool,
+    is_synced: bool,
+    is_stopped: bool,
+    /// User code has not returned for so long that the responses were dropped.
+    is_stuck: bool,
+}
+
+/// Where the writer is.
+enum Desk {
+    Here(Box<Writer>),
+    /// With a [`Compute`].
+    Lent,
+}
+
+/// Something that happened: the closed list of causes of everything an engine does.
+#[derive(Debug)]
+pub enum Input<'a> {
+    /// List and watch each scope from now on.
+    Start(Box<Start>),
+    /// Feed the cache from one more scope.
+    AddScope(Scope),
+    /// Feed the cache from a scope no longer.
+    RemoveScope(Scope),
+    /// A part of the response to a request. Parts of a request that was cancelled are ignored.
+    Response(RequestId, Response<'a>),
+    /// The writer comes back.
+    Computed(Box<Computed>),
+    /// Requests that wait for a server to answer better than before may be sent now.
+    Wake,
+    /// The server's version or the resource's schema changed: objects may differ at an unchanged resourceVersion.
+    SchemaChanged,
+    /// The time is what the call says: a deadline may have passed, or the engine [has work](Engine::has_work).
+    Tick,
+    /// End for good.
+    Stop,
+}
+
+/// A part of a response, in the order in which they arrive.
+#[derive(Debug)]
+pub enum Response<'a> {
+    /// The server answers with a success; the body follows.
+    Accepted {
+        /// The body is in protobuf, not in JSON.
+        protobuf: bool,
+    },
+    /// The server answers with an error.
+    Refused(ApiStatus),
+    /// The request was not sent: what the server answered to another informer says how it would be answered.
+    Foreseen(ApiStatus),
+    /// The request could not be sent, or was not answered.
+    Unreachable(String),
+    /// The next part of the body.
+    Bytes(&'a [u8]),
+    /// The body ended as bodies do.
+    End,
+    /// The body broke off.
+    Broken(String),
+}
+
+/// What the owner has to do, in order.
+#[derive(Debug)]
+pub enum Command {
+    /// Send a request. Its scope has no other one: whatever ran for it was cancelled.
+    Send {
+        /// What its response is to be passed with.
+        id: RequestId,
+        /// What to ask for.
+        request: Request,
+        /// Where.
+        scope: Scope,
+        /// Read the credentials again before.
+        refresh_credentials: bool,
+    },
+    /// Drop a response. It brings nothing any more.
+    Cancel(RequestId),
+    /// Run user code, on a thread that may block, and return the result with [`Input::Computed`].
+    Compute(Box<Compute>),
+    /// Wake those whose mailboxes got something.
+    Wake(Vec<Waker>),
+    /// The status of the whole changed.
+    Status(Status),
+    /// A list began or ended: resyncs pause meanwhile (contract R2).
+    Listing(bool),
+    /// The initial list of all scopes is in the cache.
+    Synced,
+    /// The cache changed, or reflects another version.
+    Applied {
+        /// By whose list or watch.
+        source: SourceId,
+        /// By the response to which request.
+        request: RequestId,
+        /// In which way.
+        applied: Applied,
+    },
+    /// A scope's reflector has another status.
+    SourceStatus(Scope, Status),
+    /// Worth a report to observers.
+    Report(Scope, Report),
+    /// The first object of a quarantine that was empty.
+    Quarantined(Report),
+    /// An index function failed for an object.
+    IndexFailed(IndexReport),
+    /// The server refused a streaming list: others need not ask it for one.
+    StreamingListRefused(ApiStatus),
+    /// A scope was removed: its objects are gone from the cache, and its request was cancelled.
+    ScopeRemoved(Scope),
+}
+
+/// The engine has no content to save: its writer is with a [`Compute`]. Ask again after [`Input::Computed`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("user code is running; ask for the checkpoint again when it has ended")]
+pub struct Lent;
+
+/// User code that has not returned when no more operations could wait for so long is taken as stuck.
+const STALL: Duration = Duration::from_secs(10);
+
+impl Engine {
+    /// An engine with an empty cache, which keeps its objects in `storage`.
+    pub fn new(storage: Arc<dyn Storage>) -> Self {
+        let store = Store::new();
+        let quarantine = Arc::<Quarantine>::default();
+        Self {
+            cache: store.cache(),
+            fanout: Arc::default(),
+            counters: Arc::default(),
+            running: None,
+            scopes: Scopes::default(),
+            desk: Desk::Here(Box::new(Writer::new(store, storage.clone(), quarantine.clone()))),
+            queue: Queue::of(queue::OPERATIONS),
+            dispatch: Dispatch::default(),
+            commands: VecDeque::new(),
+            requests: 0,
+            status: Status::NotStarted,
+            is_listing: false,
+            is_synced: false,
+            is_stopped: false,
+            is_stuck: false,
+            storage,
+            quarantine,
+        }
+    }
+
+    /// What readers read.
+    pub fn cache(&self) -> &Cache {
+        &self.cache
+    }
+
+    /// Where subscriptions are made.
+    pub fn fanout(&self) -> &Arc<Fanout> {
+        &self.fanout
+    }
+
+    /// The objects that could not be decoded.
+    pub fn quarantine(&self) -> &Arc<Quarantine> {
+        &self.quarantine
+    }
+
+    /// What the engine counts.
+    pub fn counters(&self) -> &Arc<Counters> {
+        &self.counters
+    }
+
+    /// Begins with a content that was saved, before the start. Its scopes then watch from where they were; other scopes
+    /// list. Does nothing once the engine was started.
+    pub fn load(&mut self, saved: Saved, scopes: &[Scope]) {
+        let Desk::Here(writer) = &mut self.desk else { return };
+        if self.running.is_some() || self.is_stopped {
+            return;
+        }
+        self.scopes.load(writer, saved, scopes);
+        let snapshot = self.cache.snapshot();
+        let content: Vec<_> = snapshot.iter().cloned().collect();
+        let wakers = self.fanout.load(snapshot.revision(), &content);
+        self.command_wake(wakers);
+    }
+
+    /// The content with the versions that it reflects, to be saved.
+    ///
+    /// # Errors
+    ///
+    /// While the writer is with a [`Compute`].
+    pub fn checkpoint(&self) -> Result<Checkpoint, Lent> {
+        match &self.desk {
+            Desk::Here(writer) => Ok(writer.checkpoint()),
+            Desk::Lent => Err(Lent),
+        }
+    }
+
+    /// Takes one input. Time does not go back from one call to the next.
+    pub fn handle(&mut self, now: Time, input: Input<'_>) {
+        if self.is_stopped {
+            // What the writer has done is in the cache, and belongs to what is saved.
+            if let Input::Computed(computed) = input {
+                self.desk = Desk::Here(computed.writer);
+            }
+            return;
+        }
+        match input {
+            Input::Start(start) => self.start(now, *start),
+            Input::AddScope(scope) => self.add_scope(now, scope),
+            Input::RemoveScope(scope) => self.remove_scope(now, &scope),
+            Input::Response(id, response) => self.response(now, id, response),
+            Input::Computed(computed) => self.computed(now, *computed),
+            Input::Wake => self.each_source(now, &reflector::Input::Wake),
+            Input::SchemaChanged => self.each_source(now, &reflector::Input::SchemaChanged),
+            Input::Tick => self.tick(now),
+            Input::Stop => return self.stop(now),
+        }
+        self.go_on(now);
+    }
+
+    /// The next thing to do.
+    pub fn poll_command(&mut self) -> Option<Command> {
+        self.commands.pop_front()
+    }
+
+    /// Counts a request that was really sent: the owner may know the answer without asking ([`Response::Foreseen`]).
+    pub fn sent(&mut self, id: RequestId) {
+        let source = self.scopes.position_of(id).and_then(|at| self.scopes.get_mut(at));
+        if let Some((source, request)) = source.and_then(|source| Some((source.id, source.asked.take()?))) {
+            let begins_list = self.scopes.begins_list(source);
+            self.counters.sent(source, &request, begins_list);
+        }
+    }
+
+    /// When to call [`Engine::handle`] with [`Input::Tick`] if nothing happens before. Nothing is due while user code is stuck:
+    /// whatever was, is when it returns.
+    pub fn deadline(&self) -> Option<Time> {
+        if self.is_stuck {
+            return None;
+        }
+        self.scopes.deadline().into_iter().chain(self.stall_deadline()).min()
+    }
+
+    /// Whether there is more to do at once: [`Input::Tick`] goes on with it, after others had their turn. A large list is
+    /// dispatched in slices, so that it does not hold up the other informers of the thread.
+    pub fn has_work(&self) -> bool {
+        !self.dispatch.is_empty()
+    }
+
+    /// Whether the engine takes more bytes of its responses. While it does not, the owner leaves them in the connection:
+    /// that is the back-pressure.
+    pub fn takes_bytes(&self) -> bool {
+        !self.queue.is_full()
+    }
+
+    /// Whether the resource can be decoded from protobuf. Known from the start on.
+    pub fn reads_protobuf(&self) -> bool {
+        self.running.as_ref().is_some_and(|running| running.reader.reads_protobuf())
+    }
+
+    fn tick(&mut self, now: Time) {
+        if self.stall_deadline().is_some_and(|deadline| now >= deadline) {
+            self.stall(now);
+        }
+        self.each_source(now, &reflector::Input::Tick);
+    }
+
+    fn stall_deadline(&self) -> Option<Time> {
+        let since = self.queue.full_since().filter(|_| matches!(self.desk, Desk::Lent) && !self.is_stuck);
+        since.map(|since| since + STALL)
+    }
+
+    /// The user's code holds everything up: no response is to wait for it, and no request is sent.
+    fn stall(&mut self, now: Time) {
+        self.is_stuck = true;
+        for at in 0..self.scopes.len() {
+            if let Some(source) = self.scopes.get_mut(at).filter(|source| source.receives()) {
+                source.is_stalled = true;
+                self.reflect(now, at, reflector::Input::Stalled);
+            }
+        }
+    }
+
+    fn response(&mut self, now: Time, id: RequestId, response: Response<'_>) {
+        let Some(at) = self.scopes.position_of(id) else { return };
+        match response {
+            Response::Accepted { protobuf } => {
+                if let (Some(source), Some(running)) = (self.scopes.get_mut(at), &self.running) {
+                    source.begin_answer(protobuf, running.limits);
+                }
+                self.reflect(now, at, reflector::Input::Accepted);
+            }
+            Response::Refused(status) => self.refused(now, at, status),
+            Response::Foreseen(status) => {
+                self.ended(now, at, reflector::Input::Refused(status));
+            }
+            Response::Unreachable(reason) => self.ended(now, at, reflector::Input::Unreachable(reason)),
+            Response::Broken(reason) => self.ended(now, at, reflector::Input::Broken(reason)),
+            Response::Bytes(bytes) => {
+                if let Some(source) = self.scopes.get_mut(at) {
+                    source.push(bytes);
+                }
+                self.read(now, at);
+            }
+            Response::End => {
+                if let Some(source) = self.scopes.get_mut(at) {
+                    source.has_ended = true;
+                }
+                self.read(now, at);
+            }
+        }
+    }
+
+    fn refused(&mut self, now: Time, at: usize, status: ApiStatus) {
+        let refused_until = |engine: &Self| {
+            engine.scopes.get(at).and_then(|source| source.reflector.streaming_refused_until())
+        };
+        let before = refused_until(self);
+        self.ended(now, at, reflector::Input::Refused(status.clone()));
+        if refused_until(self) != before {
+            self.commands.push_back(Command::StreamingListRefused(status));
+        }
+    }
+
+    /// A response is over before its time.
+    fn ended(&mut self, now: Time, at: usize, input: reflector::Input) {
+        if let Some(source) = self.scopes.get_mut(at) {
+            source.hang_up();
+        }
+        self.reflect(now, at, input);
+    }
+
+    /// Reads what has arrived, as far as operations may wait. Each input may end the response.
+    fn read(&mut self, now: Time, at: usize) {
+        while !self.queue.is_full() {
+            let (Some(running), Some(source)) = (&self.running, self.scopes.get_mut(at)) else { return };
+            let Some(reading) = source.next(&running.reader) else { break };
+            self.counters.read(&reading);
+            if let Some(unreadable) = reading.unreadable {
+                let report = Report::Quarantined { key: unreadable.key, reason: unreadable.reason };
+                self.commands.push_back(Command::Report(source.scope.clone(), report));
+            }
+            if matches!(reading.input, reflector::Input::Undecodable(_)) {
+                self.hang_up(at);
+            }
+            self.reflect(now, at, reading.input);
+        }
+        let Some(source) = self.scopes.get(at) else { return };
+        if source.has_ended && !self.queue.is_full() {
+            self.finish(now, at);
+        }
+    }
+
+    /// The response has ended: a list has to be complete, and a watch may hold a last event.
+    fn finish(&mut self, now: Time, at: usize) {
+        let (Some(running), Some(source)) = (&self.running, self.scopes.get_mut(at)) else { return };
+        let id = source.request;
+        let Some((last, end)) = source.finish(&running.reader) else { return };
+        if let Some(last) = last {
+            self.counters.read(&last);
+            self.reflect(now, at, last.input);
+        }
+        // The last event may have led to another request.
+        if self.scopes.get(at).is_some_and(|source| source.request == id) {
+            if let Some(source) = self.scopes.get_mut(at) {
+                source.hang_up();
+            }
+            self.reflect(now, at, end);
+        }
+    }
+
+    fn each_source(&mut self, now: Time, input: &reflector::Input) {
+        if self.is_stuck {
+            return;
+        }
+        for at in 0..self.scopes.len() {
+            self.reflect(now, at, input.clone());
+        }
+    }
+
+    /// Hands one input to a scope's reflector, and takes what it puts out.
+    fn reflect(&mut self, now: Time, at: usize, input: reflector::Input) {
+        let Some(source) = self.scopes.get_mut(at) else { return };
+        source.reflector.handle(now, input);
+        while let Some(output) = self.scopes.get_mut(at).and_then(|source| source.reflector.poll_output()) {
+            self.output(now, at, output);
+        }
+    }
+
+    fn output(&mut self, now: Time, at: usize, output: reflector::Output) {
+        use reflector::Output;
+
+        match output {
+            Output::Send(request) => self.send(at, request),
+            Output::Cancel => self.hang_up(at),
+            Output::RefreshCredentials => {
+                if let Some(source) = self.scopes.get_mut(at) {
+                    source.refresh_credentials = true;
+                }
+            }
+            Output::Store(operation) => self.operation(now, at, Step::Store(operation)),
+            Output::Status(status) => self.source_status(at, status),
+            Output::Report(report) => self.report(now, at, report),
+        }
+    }
+
+    fn send(&mut self, at: usize, request: Request) {
+        self.hang_up(at);
+        let Some(source) = self.scopes.get_mut(at) else { return };
+        self.requests += 1;
+        let id = RequestId(self.requests);
+        let command = Command::Send {
+            id,
+            scope: source.scope.clone(),
+            refresh_credentials: std::mem::take(&mut source.refresh_credentials),
+            request: request.clone(),
+        };
+        source.asks(id, request);
+        self.commands.push_back(command);
+    }
+
+    fn hang_up(&mut self, at: usize) {
+        if let Some(id) = self.scopes.get_mut(at).and_then(Source::hang_up) {
+            self.commands.push_back(Command::Cancel(id));
+        }
+    }
+
+    fn report(&mut self, now: Time, at: usize, report: Report) {
+        let Some(source) = self.scopes.get(at) else { return };
+        self.commands.push_back(Command::Report(source.scope.clone(), report.clone()));
+        match report {
+            Report::Disconnected(cause) => self.counters.disconnected(source.id, &cause),
+            Report::Quarantined { key, reason } => {
+                self.counters.unreadable.add(1);
+                self.operation(now, at, Step::Quarantine { key, reason });
+            }
+            _ => {}
+        }
+    }
+
+    /// Applies an operation, or lets it wait for its turn.
+    fn operation(&mut self, now: Time, at: usize, step: Step) {
+        let Some(source) = self.scopes.get_mut(at) else { return };
+        source.will_apply(&step);
+        let operation = Operation::Of {
+            source: source.id,
+            request: source.request_or_last(),
+            scope: source.scope.clone(),
+            step,
+        };
+        self.apply(now, operation);
+    }
+
+    fn apply(&mut self, now: Time, operation: Operation) {
+        if self.queue.is_empty()
+            && self.dispatch.is_empty()
+            && let Desk::Here(writer) = &mut self.desk
+            && !writer.needs_compute(&operation)
+        {
+            let outcome = writer.apply(operation);
+            return self.applied(now, outcome);
+        }
+        self.queue.push(now, operation);
+    }
+
+    /// Goes on with whatever waited for something that has happened by now.
+    fn go_on(&mut self, now: Time) {
+        self.dispatch_slice(now);
+        self.lend(now);
+        if !self.queue.is_full() {
+            self.resume(now);
+            self.lend(now);
+        }
+        self.publish_status();
+    }
+
+    /// Applies what waits: by a compute where user code runs, at once where none does.
+    fn lend(&mut self, now: Time) {
+        while self.dispatch.is_empty() && !self.queue.is_empty() {
+            match std::mem::replace(&mut self.desk, Desk::Lent) {
+                Desk::Here(mut writer) => {
+                    if self.queue.iter().any(|operation| writer.needs_compute(operation)) {
+                        let compute = Compute::new(writer, self.queue.take());
+                        return self.commands.push_back(Command::Compute(Box::new(compute)));
+                    }
+                    let operation = self.queue.pop();
+                    let outcome = operation.map(|operation| writer.apply(operation));
+                    self.desk = Desk::Here(writer);
+                    if let Some(outcome) = outcome {
+                        self.applied(now, outcome);
+                    }
+                }
+                lent @ Desk::Lent => return self.desk = lent,
+            }
+        }
+    }
+
+    fn computed(&mut self, now: Time, computed: Computed) {
+        let Computed { writer, outcomes, reports } = computed;
+        self.is_stuck = false;
+        self.desk = Desk::Here(writer);
+        self.commands.extend(reports.into_iter().map(Command::IndexFailed));
+        // All before the first is dispatched: whatever that leads to comes after them.
+        self.dispatch.extend(outcomes);
+        self.dispatch_slice(now);
+    }
+
+    /// There is room again: what was held back goes on.
+    fn resume(&mut self, now: Time) {
+        for at in 0..self.scopes.len() {
+            let is_stalled = |source: &mut Source| std::mem::take(&mut source.is_stalled);
+            if self.scopes.get_mut(at).is_some_and(is_stalled) {
+                self.reflect(now, at, reflector::Input::Wake);
+            }
+            self.read(now, at);
+        }
+    }
+
+    fn stop(&mut self, now: Time) {
+        for at in 0..self.scopes.len() {
+            self.reflect(now, at, reflector::Input::Stop);
+        }
+        self.is_stopped = true;
+        self.queue = Queue::of(queue::OPERATIONS);
+        self.commands.push_back(Command::Status(Status::Stopped));
+        let wakers = self.fanout.stop();
+        self.command_wake(wakers);
+    }
+
+    fn command_wake(&mut self, wakers: Vec<Waker>) {
+        if !wakers.is_empty() {
+            self.commands.push_back(Command::Wake(wakers));
+        }
+    }
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine")
+            .field("cache", &self.cache)
+            .field("status", &self.status)
+            .finish_non_exhaustive()
+    }
+}

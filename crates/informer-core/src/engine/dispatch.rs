@@ -1,0 +1,185 @@
+//! After operations were applied: subscribers and observers are notified.
+
+use std::collections::VecDeque;
+
+use crate::Time;
+use crate::reflector::Report;
+use crate::reflector::Status;
+
+use super::writer::{Applied, Outcome};
+use super::{Command, Engine};
+
+/// Outcomes whose changes are not in all mailboxes yet.
+#[derive(Default)]
+pub(super) struct Dispatch {
+    outcomes: VecDeque<Outcome>,
+    /// How many changes of the first one are.
+    offered: usize,
+}
+
+/// So many changes go into mailboxes before other informers of the thread have their turn, counted once for each mailbox:
+/// about a millisecond.
+const SLICE: usize = 4096;
+
+impl Dispatch {
+    pub(super) fn is_empty(&self) -> bool {
+        self.outcomes.is_empty()
+    }
+
+    pub(super) fn extend(&mut self, outcomes: Vec<Outcome>) {
+        self.outcomes.extend(outcomes);
+    }
+}
+
+impl Outcome {
+    pub(super) fn has_news(&self) -> bool {
+        self.applied.is_some() || self.failed.is_some() || self.first_quarantined.is_some()
+    }
+}
+
+impl Engine {
+    pub(super) fn applied(&mut self, now: Time, outcome: Outcome) {
+        if !outcome.has_news() {
+            return;
+        }
+        self.dispatch.outcomes.push_back(outcome);
+        if self.dispatch.outcomes.len() == 1 {
+            self.dispatch_slice(now);
+        }
+    }
+
+    /// Puts the next changes into the mailboxes, and says what else is to be said of outcomes that are through.
+    pub(super) fn dispatch_slice(&mut self, now: Time) {
+        let mut room = (SLICE / self.fanout.len().max(1)).max(1);
+        let mut wakers = Vec::new();
+        while let Some(outcome) = self.dispatch.outcomes.front() {
+            let offered = self.dispatch.offered;
+            let rest = outcome.changes.get(offered..).unwrap_or_default();
+            let slice = rest.get(..room.min(rest.len())).unwrap_or_default();
+            wakers.extend(self.fanout.offer(outcome.revision, slice));
+            room -= slice.len();
+            if slice.len() < rest.len() {
+                self.dispatch.offered += slice.len();
+                break;
+            }
+            self.dispatch.offered = 0;
+            let Some(outcome) = self.dispatch.outcomes.pop_front() else { break };
+            if outcome.is_synced && !std::mem::replace(&mut self.is_synced, true) {
+                wakers.extend(self.fanout.cache_synced());
+                self.commands.push_back(Command::Synced);
+            }
+            self.announce(now, outcome);
+        }
+        self.command_wake(wakers);
+    }
+
+    fn announce(&mut self, now: Time, outcome: Outcome) {
+        let Outcome { source, request, scope, applied, failed, first_quarantined, unsteady, .. } = outcome;
+        if let Some(report) = failed {
+            self.counters.unreadable.add(1);
+            self.commands.push_back(Command::Report(scope.clone(), report));
+        }
+        self.commands.extend(first_quarantined.map(Command::Quarantined));
+        let report = |key| Command::Report(scope.clone(), Report::Unsteady { key });
+        self.commands.extend(unsteady.into_iter().map(report));
+        let Some(applied) = applied else { return };
+        match &applied {
+            Applied::SourceAdded => self.source_added(now, source, scope),
+            Applied::SourceRemoved => self.commands.push_back(Command::ScopeRemoved(scope)),
+            Applied::Listed(_) | Applied::Confirmed | Applied::ListRefused(_) => {
+                self.counters.updated(source, now);
+                self.content_applied(source);
+            }
+            Applied::Upserted(..) | Applied::Deleted(..) | Applied::Bookmark(_) => {
+                self.counters.updated(source, now);
+            }
+            Applied::ListBegun { .. } => {}
+        }
+        self.commands.push_back(Command::Applied { source, request, applied });
+    }
+
+    /// The cache has the content by which a source is live.
+    fn content_applied(&mut self, source: crate::SourceId) {
+        let Some(source) = self.scopes.position(source).and_then(|at| self.scopes.get_mut(at)) else {
+            return;
+        };
+        source.has_applied_content();
+        if source.is_status_due() && matches!(source.status, Status::Live { .. }) {
+            self.commands.push_back(Command::SourceStatus(source.scope.clone(), source.status.clone()));
+        }
+    }
+
+    pub(super) fn source_status(&mut self, at: usize, status: Status) {
+        let Some(source) = self.scopes.get_mut(at) else { return };
+        source.status = status;
+        let ends_response =
+            matches!(source.status, Status::Retrying { .. } | Status::Denied { .. } | Status::Stalled);
+        if source.is_status_due() {
+            self.commands.push_back(Command::SourceStatus(source.scope.clone(), source.status.clone()));
+        }
+        // Of a response that ended in an error event there may be more.
+        if ends_response {
+            self.hang_up(at);
+        }
+    }
+
+    pub(super) fn publish_status(&mut self) {
+        // Where there is nothing to fetch, nothing is waited for.
+        let has_nothing = self.running.is_some() && self.scopes.is_empty() && self.queue.is_empty();
+        if has_nothing && !std::mem::replace(&mut self.is_synced, true) {
+            let wakers = self.fanout.cache_synced();
+            self.command_wake(wakers);
+            self.commands.push_back(Command::Synced);
+        }
+        if let Some(status) = self.whole_status()
+            && status != self.status
+        {
+            self.status = status.clone();
+            self.commands.push_back(Command::Status(status));
+        }
+        let is_listing = self.has_work() || self.scopes.iter().any(super::source::Source::is_listing);
+        if std::mem::replace(&mut self.is_listing, is_listing) != is_listing {
+            self.commands.push_back(Command::Listing(is_listing));
+            if !is_listing {
+                let wakers = self.fanout.wakers();
+                self.command_wake(wakers);
+            }
+        }
+    }
+
+    /// The status that most needs a look; of several that are syncing, their sum. Without a scope nothing is missing.
+    fn whole_status(&self) -> Option<Status> {
+        let due = |source: &super::source::Source| match &source.status {
+            Status::Live { .. } if !source.is_status_due() => Status::Syncing { received: self.cache.len() },
+            status => status.clone(),
+        };
+        let statuses: Vec<_> = self.scopes.iter().map(due).collect();
+        self.running.as_ref()?;
+        let Some(worst) = statuses.iter().max_by_key(|status| rank(status)) else {
+            let live = Status::Live { resource_version: crate::ResourceVersion::UNSET };
+            return Some(if self.scopes.is_empty() { live } else { Status::Connecting });
+        };
+        Some(match worst {
+            Status::Syncing { .. } => {
+                let received = statuses.iter().map(|status| match status {
+                    Status::Syncing { received } => *received,
+                    _ => 0,
+                });
+                Status::Syncing { received: received.sum() }
+            }
+            other => other.clone(),
+        })
+    }
+}
+
+fn rank(status: &Status) -> u8 {
+    match status {
+        Status::NotStarted | Status::Stopped => 0,
+        Status::Live { .. } => 1,
+        Status::Syncing { .. } => 2,
+        Status::Connecting => 3,
+        Status::Retrying { .. } => 4,
+        Status::Stalled => 4,
+        Status::Denied { .. } => 5,
+    }
+}

@@ -1,0 +1,193 @@
+//! Notifies every subscription of what changed. The engine only puts changes into bounded mailboxes: it never waits.
+//!
+//! No waker is called while a lock is held: a waker is foreign code, and may drop a subscription.
+
+use std::sync::{Arc, PoisonError};
+use std::task::Waker;
+
+use crate::mailbox::{Delivery, Mailbox, Notice};
+use crate::sync::{Mutex, MutexGuard};
+use crate::{Change, Object};
+
+/// All subscriptions of one cache.
+#[derive(Default)]
+pub struct Fanout(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    /// Shared with a dispatch that is under way.
+    subscribers: Arc<Vec<Arc<Subscriber>>>,
+    synced: bool,
+    stopped: bool,
+}
+
+/// One subscription: its mailbox, and who to wake.
+pub struct Subscriber(Mutex<Inbox>);
+
+struct Inbox {
+    /// `None` once it was removed: whatever is offered after that is kept nowhere (contract H15).
+    mailbox: Option<Mailbox>,
+    waker: Option<Waker>,
+    /// Nothing more will come; pending changes are still delivered.
+    is_closed: bool,
+}
+
+impl Fanout {
+    /// Makes a subscription that collects changes from now on; the caller joins it with a snapshot that is taken after
+    /// this. `None` when everything has stopped.
+    pub fn subscribe(&self, delivery: Delivery) -> Option<Arc<Subscriber>> {
+        let mut state = lock(&self.0);
+        if state.stopped {
+            return None;
+        }
+        let inbox =
+            Inbox { mailbox: Some(Mailbox::new(delivery, state.synced)), waker: None, is_closed: false };
+        let subscriber = Arc::new(Subscriber(Mutex::new(inbox)));
+        Arc::make_mut(&mut state.subscribers).push(subscriber.clone());
+        Some(subscriber)
+    }
+
+    /// Forgets a subscription.
+    pub fn unsubscribe(&self, subscriber: &Arc<Subscriber>) {
+        let mut state = lock(&self.0);
+        if state.subscribers.iter().any(|candidate| Arc::ptr_eq(candidate, subscriber)) {
+            Arc::make_mut(&mut state.subscribers).retain(|candidate| !Arc::ptr_eq(candidate, subscriber));
+        }
+    }
+
+    /// The number of subscriptions.
+    pub fn len(&self) -> usize {
+        lock(&self.0).subscribers.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Puts changes into all mailboxes, in the order in which they happened. Returns the readers to wake.
+    pub(super) fn offer(&self, revision: u64, changes: &[Change]) -> Vec<Waker> {
+        if changes.is_empty() {
+            return Vec::new();
+        }
+        // A subscription made from here on finds the changes in the cache.
+        let subscribers = lock(&self.0).subscribers.clone();
+        let offer = |subscriber: &Arc<Subscriber>| {
+            subscriber.deliver(|mailbox| changes.iter().for_each(|change| mailbox.offer(revision, change)))
+        };
+        subscribers.iter().filter_map(offer).collect()
+    }
+
+    /// The cache, which was empty, has begun with a content that was saved.
+    pub(super) fn load(&self, revision: u64, content: &[Arc<Object>]) -> Vec<Waker> {
+        let subscribers = lock(&self.0).subscribers.clone();
+        let load = |subscriber: &Arc<Subscriber>| {
+            subscriber.deliver(|mailbox| mailbox.load(revision, content.to_vec()))
+        };
+        subscribers.iter().filter_map(load).collect()
+    }
+
+    /// The initial list is complete.
+    pub(super) fn cache_synced(&self) -> Vec<Waker> {
+        let mut state = lock(&self.0);
+        if std::mem::replace(&mut state.synced, true) {
+            return Vec::new();
+        }
+        // Under the lock: whoever subscribes meanwhile is either here or begins as synced.
+        state.subscribers.iter().filter_map(|subscriber| subscriber.deliver(Mailbox::cache_synced)).collect()
+    }
+
+    /// Of everybody who waits, for a look at something other than the mailbox.
+    pub(super) fn wakers(&self) -> Vec<Waker> {
+        let subscribers = lock(&self.0).subscribers.clone();
+        subscribers.iter().filter_map(|subscriber| lock(&subscriber.0).waker.take()).collect()
+    }
+
+    /// Ends all subscriptions once they have delivered what they have. Returns the readers to wake.
+    #[must_use = "the readers wait until they are woken"]
+    pub fn stop(&self) -> Vec<Waker> {
+        let subscribers = {
+            let mut state = lock(&self.0);
+            state.stopped = true;
+            std::mem::take(&mut state.subscribers)
+        };
+        let close = |subscriber: &Arc<Subscriber>| {
+            let mut inbox = lock(&subscriber.0);
+            inbox.is_closed = true;
+            inbox.waker.take()
+        };
+        subscribers.iter().filter_map(close).collect()
+    }
+}
+
+impl Subscriber {
+    /// Has the waker woken when something comes, once. To be called before [`Subscriber::take`].
+    pub fn register(&self, waker: &Waker) {
+        let mut inbox = lock(&self.0);
+        match &mut inbox.waker {
+            Some(registered) if registered.will_wake(waker) => {}
+            registered => *registered = Some(waker.clone()),
+        }
+    }
+
+    /// The next notice.
+    pub fn take(&self) -> Option<Notice> {
+        lock(&self.0).mailbox.as_mut()?.take()
+    }
+
+    /// Looks at the mailbox; `None` once it was removed.
+    pub fn with_mailbox<R>(&self, look: impl FnOnce(&mut Mailbox) -> R) -> Option<R> {
+        lock(&self.0).mailbox.as_mut().map(look)
+    }
+
+    /// The number of changes that wait.
+    pub fn backlog(&self) -> usize {
+        self.with_mailbox(|mailbox| mailbox.backlog()).unwrap_or_default()
+    }
+
+    /// Whether nothing more will come.
+    pub fn is_closed(&self) -> bool {
+        lock(&self.0).is_closed
+    }
+
+    /// Whether nothing more is to be delivered.
+    pub fn is_removed(&self) -> bool {
+        lock(&self.0).mailbox.is_none()
+    }
+
+    /// Ends the subscription at once, also where its reader never looks again: nothing is kept for it from here on.
+    pub fn remove(&self) {
+        let (mailbox, waker) = {
+            let mut inbox = lock(&self.0);
+            inbox.is_closed = true;
+            (inbox.mailbox.take(), inbox.waker.take())
+        };
+        drop(mailbox);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    fn deliver(&self, put: impl FnOnce(&mut Mailbox)) -> Option<Waker> {
+        let mut inbox = lock(&self.0);
+        put(inbox.mailbox.as_mut()?);
+        inbox.waker.take()
+    }
+}
+
+/// No user code runs under these locks, so a poisoned one holds nothing half-done.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl std::fmt::Debug for Fanout {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Fanout({} subscriptions)", self.len())
+    }
+}
+
+impl std::fmt::Debug for Subscriber {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Subscriber({} changes wait)", self.backlog())
+    }
+}

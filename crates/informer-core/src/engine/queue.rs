@@ -1,0 +1,61 @@
+//! Operations that wait for the writer: bounded, so that user code that does not return costs a stated amount of memory.
+
+use std::collections::VecDeque;
+
+use super::writer::Operation;
+use crate::Time;
+
+/// So many bytes of objects wait at most, and one more read.
+const BYTES: usize = 4 * 1024 * 1024;
+/// And so many operations, unless the start says otherwise.
+pub(super) const OPERATIONS: usize = 4096;
+
+pub(super) struct Queue {
+    operations: VecDeque<Operation>,
+    bytes: usize,
+    most: usize,
+    full_since: Option<Time>,
+}
+
+impl Queue {
+    pub(super) fn of(most: usize) -> Self {
+        Self { operations: VecDeque::new(), bytes: 0, most: most.max(1), full_since: None }
+    }
+
+    pub(super) fn push(&mut self, now: Time, operation: Operation) {
+        self.bytes += operation.bytes();
+        self.operations.push_back(operation);
+        if self.bytes >= BYTES || self.operations.len() >= self.most {
+            self.full_since.get_or_insert(now);
+        }
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Operation> {
+        let operation = self.operations.pop_front()?;
+        self.bytes -= operation.bytes();
+        self.full_since = None;
+        Some(operation)
+    }
+
+    pub(super) fn take(&mut self) -> VecDeque<Operation> {
+        (self.bytes, self.full_since) = (0, None);
+        std::mem::take(&mut self.operations)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Operation> {
+        self.operations.iter()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.operations.is_empty()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.full_since.is_some()
+    }
+
+    /// Since when nothing more fits in.
+    pub(super) fn full_since(&self) -> Option<Time> {
+        self.full_since
+    }
+}

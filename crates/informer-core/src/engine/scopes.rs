@@ -1,0 +1,148 @@
+//! The scopes that feed the cache, and how they come and go.
+
+use std::collections::HashMap;
+
+use crate::reflector::{self, Reflector, Resume, Status};
+use crate::saved::Saved;
+use crate::store::SourcePoint;
+use crate::{Scope, SourceId, Time};
+
+use super::source::{RequestId, Source};
+use super::writer::{Operation, Step, Writer};
+use super::{Command, Engine};
+
+#[derive(Default)]
+pub(super) struct Scopes {
+    sources: Vec<Source>,
+    /// Those that the store does not know yet.
+    adding: Vec<Scope>,
+    /// What was loaded of scopes that have not begun.
+    loaded: HashMap<Scope, (SourceId, Option<Resume>)>,
+    begun: u64,
+}
+
+impl Scopes {
+    pub(super) fn len(&self) -> usize {
+        self.sources.len()
+    }
+
+    pub(super) fn get(&self, at: usize) -> Option<&Source> {
+        self.sources.get(at)
+    }
+
+    pub(super) fn get_mut(&mut self, at: usize) -> Option<&mut Source> {
+        self.sources.get_mut(at)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Source> {
+        self.sources.iter()
+    }
+
+    pub(super) fn position_of(&self, request: RequestId) -> Option<usize> {
+        self.sources.iter().position(|source| source.request == Some(request))
+    }
+
+    pub(super) fn position(&self, id: SourceId) -> Option<usize> {
+        self.sources.iter().position(|source| source.id == id)
+    }
+
+    /// Whether the source's request is the first of a list; asked once for each.
+    pub(super) fn begins_list(&mut self, id: SourceId) -> bool {
+        let source = self.sources.iter_mut().find(|source| source.id == id);
+        source.is_some_and(|source| std::mem::take(&mut source.begins_list))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.sources.is_empty() && self.adding.is_empty()
+    }
+
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.sources.iter().filter_map(|source| source.reflector.deadline()).min()
+    }
+
+    fn contains(&self, scope: &Scope) -> bool {
+        self.adding.contains(scope) || self.sources.iter().any(|source| source.scope == *scope)
+    }
+
+    /// Puts what was saved of these scopes into the store.
+    pub(super) fn load(&mut self, writer: &mut Writer, saved: Saved, scopes: &[Scope]) {
+        let points: Vec<_> = scopes.iter().map(|scope| saved_of(&saved.sources, scope)).collect();
+        let ids = writer.load(points.clone(), saved.objects, saved.content_key);
+        for (point, id) in points.into_iter().zip(ids) {
+            let resume = Resume::from_saved(&point.resource_version, point.has_unread);
+            self.loaded.insert(point.scope, (id, resume));
+        }
+    }
+}
+
+/// What was saved of a scope: by itself, or as a part of everything.
+fn saved_of(sources: &[SourcePoint], scope: &Scope) -> SourcePoint {
+    let of = |wanted: &Scope| sources.iter().find(|source| source.scope == *wanted);
+    let found = of(scope).or_else(|| of(&Scope::All));
+    found.map_or_else(
+        || SourcePoint::nothing(scope.clone()),
+        |source| SourcePoint { scope: scope.clone(), ..source.clone() },
+    )
+}
+
+impl Engine {
+    pub(super) fn add_scope(&mut self, now: Time, scope: Scope) {
+        if self.scopes.contains(&scope) {
+            return;
+        }
+        match self.scopes.loaded.remove(&scope) {
+            Some((id, resume)) => self.begin_source(now, id, scope, resume),
+            None => {
+                self.scopes.adding.push(scope.clone());
+                self.apply(now, Operation::Add(scope));
+            }
+        }
+    }
+
+    /// The store has the source: it lists, or goes on from what was loaded.
+    pub(super) fn source_added(&mut self, now: Time, id: SourceId, scope: Scope) {
+        match self.scopes.adding.iter().position(|adding| *adding == scope) {
+            Some(at) => {
+                self.scopes.adding.swap_remove(at);
+                self.begin_source(now, id, scope, None);
+            }
+            // It was removed meanwhile.
+            None => self.remove_source(now, id, scope),
+        }
+    }
+
+    fn begin_source(&mut self, now: Time, id: SourceId, scope: Scope, resume: Option<Resume>) {
+        let Some(running) = &self.running else { return };
+        self.scopes.begun += 1;
+        let seed = running.seed.wrapping_mul(1_000_003).wrapping_add(self.scopes.begun);
+        let config = running.reflector.clone();
+        self.counters.source_added(id, resume.is_some());
+        let reflector = match resume {
+            None => Reflector::new(config, seed),
+            Some(resume) => Reflector::resuming(config, seed, resume),
+        };
+        self.scopes.sources.push(Source::new(id, scope, reflector));
+        self.reflect(now, self.scopes.len() - 1, reflector::Input::Start);
+    }
+
+    pub(super) fn remove_scope(&mut self, now: Time, scope: &Scope) {
+        if let Some(at) = self.scopes.sources.iter().position(|source| source.scope == *scope) {
+            // No operation follows it: what still waits is of an unknown source once this is applied.
+            self.hang_up(at);
+            let source = self.scopes.sources.swap_remove(at);
+            self.commands.push_back(Command::SourceStatus(source.scope, Status::Stopped));
+            self.remove_source(now, source.id, scope.clone());
+        } else if let Some((id, _)) = self.scopes.loaded.remove(scope) {
+            self.remove_source(now, id, scope.clone());
+        } else if let Some(at) = self.scopes.adding.iter().position(|adding| adding == scope) {
+            self.scopes.adding.swap_remove(at);
+        } else {
+            self.commands.push_back(Command::ScopeRemoved(scope.clone()));
+        }
+    }
+
+    fn remove_source(&mut self, now: Time, id: SourceId, scope: Scope) {
+        self.counters.source_removed(id);
+        self.apply(now, Operation::Of { source: id, request: RequestId(0), scope, step: Step::Remove });
+    }
+}

@@ -1,0 +1,141 @@
+//! One scope's list and watch: its reflector, and the response that is being received for it.
+
+use crate::reader::{Answer, Reader, Reading, To};
+use crate::reflector::{Input, Reflector, Request, Status, StoreOperation, Trust};
+use crate::wire::Limits;
+use crate::{Scope, SourceId};
+
+use super::writer::Step;
+
+/// One request that an engine asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RequestId(pub(super) u64);
+
+pub(super) struct Source {
+    pub(super) id: SourceId,
+    pub(super) scope: Scope,
+    pub(super) reflector: Reflector,
+    /// The request under way.
+    pub(super) request: Option<RequestId>,
+    last_request: RequestId,
+    /// The request under way, until it is counted as sent.
+    pub(super) asked: Option<Request>,
+    to: To,
+    answer: Option<Answer>,
+    /// The response has come to its end; some of it may not have been read yet.
+    pub(super) has_ended: bool,
+    /// Its response was dropped, and it goes on when the user's code comes back.
+    pub(super) is_stalled: bool,
+    /// The next request is the first of a list.
+    pub(super) begins_list: bool,
+    pub(super) refresh_credentials: bool,
+    /// The status that the reflector said last.
+    pub(super) status: Status,
+    /// A list of a restored server is not in the cache yet.
+    awaits_other_past: bool,
+    /// Lists, and confirmations, that are not in the cache yet.
+    unapplied_contents: usize,
+}
+
+impl Source {
+    pub(super) fn new(id: SourceId, scope: Scope, reflector: Reflector) -> Self {
+        Self {
+            id,
+            scope,
+            reflector,
+            request: None,
+            last_request: RequestId(0),
+            asked: None,
+            to: To::List,
+            answer: None,
+            has_ended: false,
+            is_stalled: false,
+            begins_list: false,
+            refresh_credentials: false,
+            status: Status::Connecting,
+            awaits_other_past: false,
+            unapplied_contents: 0,
+        }
+    }
+
+    pub(super) fn asks(&mut self, id: RequestId, request: Request) {
+        self.request = Some(id);
+        self.last_request = id;
+        self.has_ended = false;
+        self.to = match request {
+            Request::List(_) => To::List,
+            Request::Watch(_) => To::Watch,
+        };
+        self.asked = Some(request);
+    }
+
+    /// The request by which whatever happens now came to be known.
+    pub(super) fn request_or_last(&self) -> RequestId {
+        self.request.unwrap_or(self.last_request)
+    }
+
+    pub(super) fn begin_answer(&mut self, protobuf: bool, limits: Limits) {
+        self.answer = Some(Answer::new(self.to, protobuf, limits));
+    }
+
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        if let Some(answer) = &mut self.answer {
+            answer.push(bytes);
+        }
+    }
+
+    /// What an equal resourceVersion says of an object. Nothing while the cache is of a past that a restored server has not
+    /// had, even if what follows its list is being read already.
+    fn trusts_versions(&self) -> Trust {
+        if self.awaits_other_past { Trust::Nothing } else { self.reflector.trusts_versions() }
+    }
+
+    /// The next part of the response that can be read.
+    pub(super) fn next(&mut self, reader: &Reader) -> Option<Reading> {
+        let trust = self.trusts_versions();
+        reader.next(self.answer.as_mut()?, trust)
+    }
+
+    pub(super) fn finish(&mut self, reader: &Reader) -> Option<(Option<Reading>, Input)> {
+        let trust = self.trusts_versions();
+        Some(reader.finish(&mut self.answer.take()?, trust))
+    }
+
+    /// Forgets the response. The request, if it was under way.
+    pub(super) fn hang_up(&mut self) -> Option<RequestId> {
+        self.answer = None;
+        self.has_ended = false;
+        self.request.take()
+    }
+
+    pub(super) fn receives(&self) -> bool {
+        self.request.is_some()
+    }
+
+    pub(super) fn will_apply(&mut self, step: &Step) {
+        self.unapplied_contents += usize::from(is_content(step));
+        if let Step::Store(StoreOperation::BeginReplace { trust_versions }) = step {
+            self.begins_list = true;
+            self.awaits_other_past |= !trust_versions;
+        }
+    }
+
+    pub(super) fn has_applied_content(&mut self) {
+        self.unapplied_contents = self.unapplied_contents.saturating_sub(1);
+        self.awaits_other_past &= self.unapplied_contents > 0;
+    }
+
+    /// Whether its status may be published: it is live once the cache has its content.
+    pub(super) fn is_status_due(&self) -> bool {
+        self.unapplied_contents == 0 || !matches!(self.status, Status::Live { .. })
+    }
+
+    pub(super) fn is_listing(&self) -> bool {
+        matches!(self.status, Status::Connecting | Status::Syncing { .. }) || !self.is_status_due()
+    }
+}
+
+/// Whether the step makes a source synced.
+fn is_content(step: &Step) -> bool {
+    matches!(step, Step::Store(StoreOperation::Commit { .. } | StoreOperation::Confirm))
+}

@@ -1,0 +1,400 @@
+//! Applies operations to the store, one after the other: the only place that runs the user's transforms and index functions.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::labels::RecentLabels;
+use crate::reflector::{Report, StoreOperation};
+use crate::store::{CommitError, IndexReport, Replace, SourcePoint};
+use crate::{
+    Change, Checkpoint, ContentKey, Object, ObjectKey, ResourceVersion, Scope, SourceId, Storage, Store,
+};
+
+use super::quarantine::{Put, Quarantine, Undecodable};
+use super::source::RequestId;
+
+/// Changes an object before it is kept, or leaves it out (`Ok(None)`). The error says why the object cannot be transformed,
+/// without any of its content.
+pub type Transform = Arc<dyn Fn(&Object) -> Result<Option<Object>, String> + Send + Sync>;
+
+/// The store, what is being staged for it, and the user code on the way.
+pub(super) struct Writer {
+    store: Store,
+    staging: HashMap<SourceId, Staging>,
+    transform: Option<Transform>,
+    skips_managed_fields: bool,
+    storage: Arc<dyn Storage>,
+    quarantine: Arc<Quarantine>,
+    labels: RecentLabels,
+}
+
+struct Staging {
+    list: Replace,
+    undecodable: Undecodable,
+}
+
+/// One thing to do with the store.
+pub(super) enum Operation {
+    Add(Scope),
+    Of { source: SourceId, request: RequestId, scope: Scope, step: Step },
+}
+
+pub(super) enum Step {
+    Store(StoreOperation),
+    Quarantine { key: Option<ObjectKey>, reason: String },
+    Remove,
+}
+
+/// What came of one operation.
+pub(super) struct Outcome {
+    pub(super) source: SourceId,
+    pub(super) request: RequestId,
+    pub(super) scope: Scope,
+    pub(super) applied: Option<Applied>,
+    /// The transform failed.
+    pub(super) failed: Option<Report>,
+    /// The first object of a quarantine that was empty.
+    pub(super) first_quarantined: Option<Report>,
+    /// What has another content at each list.
+    pub(super) unsteady: Vec<ObjectKey>,
+    pub(super) changes: Vec<Change>,
+    pub(super) revision: u64,
+    /// Whether the store was synced by then.
+    pub(super) is_synced: bool,
+}
+
+/// In which way the cache changed.
+#[derive(Debug)]
+pub enum Applied {
+    /// The source of this scope feeds it from now on.
+    SourceAdded,
+    /// The source feeds it no longer, and the objects that no other source covers are gone.
+    SourceRemoved,
+    /// A list is being staged; readers see nothing of it.
+    ListBegun {
+        /// Whether an equal resourceVersion means an equal state.
+        trust_versions: bool,
+    },
+    /// A list took the place of the former content of its scope.
+    Listed(ResourceVersion),
+    /// A list was refused: it would go back in time. Nothing changed.
+    ListRefused(CommitError),
+    /// An event said that the object was added or modified.
+    Upserted(ObjectKey, ResourceVersion),
+    /// An event said that the object was deleted.
+    Deleted(ObjectKey, ResourceVersion),
+    /// A bookmark said how far the source has come.
+    Bookmark(ResourceVersion),
+    /// A server goes on from the content that was loaded.
+    Confirmed,
+}
+
+/// A list of more objects than this is applied on another thread, whether user code runs or not: it would hold up the other
+/// informers of the connection thread for milliseconds.
+const LARGE_LIST: usize = 4096;
+
+/// What became of an object on its way through the transform.
+enum Transformed {
+    Kept(Arc<Object>),
+    LeftOut,
+    Failed(String),
+}
+
+impl Writer {
+    pub(super) fn new(store: Store, storage: Arc<dyn Storage>, quarantine: Arc<Quarantine>) -> Self {
+        Self {
+            store,
+            staging: HashMap::new(),
+            transform: None,
+            skips_managed_fields: false,
+            storage,
+            quarantine,
+            labels: RecentLabels::default(),
+        }
+    }
+
+    pub(super) fn transform_with(&mut self, transform: Option<Transform>, skips_managed_fields: bool) {
+        (self.transform, self.skips_managed_fields) = (transform, skips_managed_fields);
+    }
+
+    pub(super) fn load(
+        &mut self,
+        points: Vec<SourcePoint>,
+        objects: Vec<Arc<Object>>,
+        key: ContentKey,
+    ) -> Vec<SourceId> {
+        self.store.use_content_key(key);
+        self.store.load(points, objects)
+    }
+
+    /// Whether a source is synced, and the version that the cache reflects of it.
+    pub(super) fn reach(&self, source: SourceId) -> (bool, ResourceVersion) {
+        (self.store.is_source_synced(source), self.store.source_version(source))
+    }
+
+    /// An object that cannot be decoded is in quarantine before what follows it is in the cache, and leaves the quarantine
+    /// after a list is applied: so no checkpoint claims more than it has.
+    pub(super) fn checkpoint(&self) -> Checkpoint {
+        let mut checkpoint = self.store.checkpoint();
+        for source in &mut checkpoint.sources {
+            source.has_unread |= self.quarantine.covers_any(&source.scope);
+        }
+        checkpoint
+    }
+
+    pub(super) fn take_reports(&self) -> Vec<IndexReport> {
+        self.store.take_reports()
+    }
+
+    /// Whether the operation runs user code, or takes long enough to be in others' way.
+    pub(super) fn needs_compute(&self, operation: &Operation) -> bool {
+        let Operation::Of { source, step, .. } = operation else { return false };
+        match step {
+            Step::Quarantine { .. } => false,
+            Step::Remove => self.store.runs_user_code(),
+            Step::Store(operation) => match operation {
+                // Of the version that the cache has it, which takes a look at both contents.
+                StoreOperation::Stage(object) => {
+                    let is_known = |object: &Object| {
+                        let (key, version) = (object.key().as_str(), object.resource_version());
+                        self.store.is_unchanged(key, version)
+                    };
+                    self.transform.is_some() || is_known(object)
+                }
+                StoreOperation::Unstage(_) => self.transform.is_some(),
+                StoreOperation::DeleteKey(..) => self.store.runs_user_code(),
+                StoreOperation::Upsert(_) | StoreOperation::Delete(_) => {
+                    self.transform.is_some() || self.store.runs_user_code()
+                }
+                StoreOperation::Commit { .. } => {
+                    let staged = self.staging.get(source).map_or(0, |staging| staging.list.staged_len());
+                    self.store.runs_user_code() || staged > LARGE_LIST
+                }
+                StoreOperation::Bookmark(_) | StoreOperation::Confirm => self.store.has_waiting_index(),
+                StoreOperation::BeginReplace { .. }
+                | StoreOperation::Keep(_)
+                | StoreOperation::UnstageKey(..)
+                | StoreOperation::Discard => false,
+            },
+        }
+    }
+
+    pub(super) fn apply(&mut self, operation: Operation) -> Outcome {
+        match operation {
+            Operation::Add(scope) => {
+                let source = self.store.add_source(scope.clone());
+                Outcome { applied: Some(Applied::SourceAdded), ..self.outcome(source, RequestId(0), scope) }
+            }
+            Operation::Of { source, request, scope, step } => {
+                let outcome = self.outcome(source, request, scope);
+                let outcome = self.step(outcome, step);
+                Outcome { revision: self.store.revision(), is_synced: self.store.is_synced(), ..outcome }
+            }
+        }
+    }
+
+    fn outcome(&self, source: SourceId, request: RequestId, scope: Scope) -> Outcome {
+        Outcome {
+            source,
+            request,
+            scope,
+            applied: None,
+            failed: None,
+            first_quarantined: None,
+            unsteady: Vec::new(),
+            changes: Vec::new(),
+            revision: self.store.revision(),
+            is_synced: self.store.is_synced(),
+        }
+    }
+
+    fn step(&mut self, mut outcome: Outcome, step: Step) -> Outcome {
+        let source = outcome.source;
+        match step {
+            Step::Quarantine { key, reason } => self.quarantine(&mut outcome, key, reason),
+            Step::Remove => {
+                self.staging.remove(&source);
+                outcome.changes = self.store.remove_source(source);
+                self.quarantine.listed(source, &outcome.scope, &Undecodable::default());
+                outcome.applied = Some(Applied::SourceRemoved);
+            }
+            Step::Store(operation) => self.store_operation(&mut outcome, operation),
+        }
+        outcome
+    }
+
+    fn store_operation(&mut self, outcome: &mut Outcome, operation: StoreOperation) {
+        let source = outcome.source;
+        match operation {
+            StoreOperation::BeginReplace { trust_versions } => {
+                let list = match trust_versions {
+                    true => self.store.begin_replace(source),
+                    false => self.store.begin_restored_replace(source),
+                };
+                self.staging.insert(source, Staging { list, undecodable: Undecodable::default() });
+                outcome.applied = Some(Applied::ListBegun { trust_versions });
+            }
+            StoreOperation::Discard => drop(self.staging.remove(&source)),
+            StoreOperation::Keep(key) => self.stage(source, |staging| staging.list.keep_cached(&key)),
+            StoreOperation::Stage(object) => self.stage_object(outcome, object),
+            StoreOperation::Unstage(object) => {
+                let (key, version) = (object.key().clone(), object.resource_version().clone());
+                let last = self.transformed(object);
+                self.stage(source, |staging| {
+                    staging.undecodable.keys.remove(&key);
+                    match last {
+                        Transformed::Kept(object) => staging.list.delete(object),
+                        Transformed::LeftOut | Transformed::Failed(_) => {
+                            staging.list.delete_key(&key, &version)
+                        }
+                    }
+                });
+            }
+            StoreOperation::UnstageKey(key, version) => self.stage(source, |staging| {
+                staging.undecodable.keys.remove(&key);
+                staging.list.delete_key(&key, &version);
+            }),
+            StoreOperation::DeleteKey(key, version) => {
+                self.quarantine.release(&key);
+                outcome.changes.extend(self.store.delete_key(source, &key, &version));
+                outcome.applied = Some(Applied::Deleted(key, version));
+            }
+            StoreOperation::Commit { resource_version } => self.commit(outcome, resource_version),
+            StoreOperation::Upsert(object) => self.upsert(outcome, object),
+            StoreOperation::Delete(object) => self.delete(outcome, object),
+            StoreOperation::Confirm => {
+                self.store.confirm(source);
+                outcome.applied = Some(Applied::Confirmed);
+            }
+            StoreOperation::Bookmark(version) => {
+                self.store.bookmark(source, &version);
+                outcome.applied = Some(Applied::Bookmark(version));
+            }
+        }
+    }
+
+    fn stage(&mut self, source: SourceId, stage: impl FnOnce(&mut Staging)) {
+        if let Some(staging) = self.staging.get_mut(&source) {
+            stage(staging);
+        }
+    }
+
+    fn stage_object(&mut self, outcome: &mut Outcome, object: Arc<Object>) {
+        let source = outcome.source;
+        let (key, version) = (object.key().clone(), object.resource_version().clone());
+        self.stage(source, |staging| {
+            staging.undecodable.keys.remove(&key);
+        });
+        match self.transformed(object) {
+            Transformed::Kept(object) => self.stage(source, |staging| staging.list.stage(object)),
+            Transformed::LeftOut => self.stage(source, |staging| staging.list.delete_key(&key, &version)),
+            Transformed::Failed(reason) => {
+                self.stage(source, |staging| staging.list.keep_cached(&key));
+                self.failed(outcome, key, reason);
+            }
+        }
+    }
+
+    fn commit(&mut self, outcome: &mut Outcome, version: ResourceVersion) {
+        let Some(Staging { mut list, undecodable }) = self.staging.remove(&outcome.source) else { return };
+        outcome.unsteady = list.take_unsteady();
+        match self.store.commit(list, version.clone()) {
+            Ok(changes) => {
+                self.quarantine.listed(outcome.source, &outcome.scope, &undecodable);
+                outcome.changes = changes;
+                outcome.applied = Some(Applied::Listed(version));
+            }
+            // A source that was removed meanwhile has nothing to say any more.
+            Err(error) if error.is_unknown_source() => {}
+            Err(error) => outcome.applied = Some(Applied::ListRefused(error)),
+        }
+    }
+
+    fn upsert(&mut self, outcome: &mut Outcome, object: Arc<Object>) {
+        let (key, version) = (object.key().clone(), object.resource_version().clone());
+        let change = match self.transformed(object) {
+            Transformed::Kept(object) => {
+                self.quarantine.release(&key);
+                self.store.upsert(outcome.source, object)
+            }
+            Transformed::LeftOut => {
+                self.quarantine.release(&key);
+                self.store.delete_key(outcome.source, &key, &version)
+            }
+            Transformed::Failed(reason) => {
+                self.failed(outcome, key.clone(), reason);
+                self.store.bookmark(outcome.source, &version);
+                None
+            }
+        };
+        outcome.changes.extend(change);
+        outcome.applied = Some(Applied::Upserted(key, version));
+    }
+
+    fn delete(&mut self, outcome: &mut Outcome, object: Arc<Object>) {
+        let (key, version) = (object.key().clone(), object.resource_version().clone());
+        self.quarantine.release(&key);
+        let change = match self.transformed(object) {
+            Transformed::Kept(object) => self.store.delete(outcome.source, object),
+            Transformed::LeftOut => self.store.delete_key(outcome.source, &key, &version),
+            // The deletion counts whatever the last state looks like.
+            Transformed::Failed(reason) => {
+                outcome.failed = Some(Report::Quarantined { key: Some(key.clone()), reason });
+                self.store.delete_key(outcome.source, &key, &version)
+            }
+        };
+        outcome.changes.extend(change);
+        outcome.applied = Some(Applied::Deleted(key, version));
+    }
+
+    fn transformed(&mut self, object: Arc<Object>) -> Transformed {
+        let Some(transform) = &self.transform else { return Transformed::Kept(object) };
+        let transformed = match transform(&object) {
+            Ok(Some(transformed)) => transformed,
+            Ok(None) => return Transformed::LeftOut,
+            Err(reason) => return Transformed::Failed(reason),
+        };
+        let transformed = transformed.with_content(object.content().clone());
+        let kept = match transformed.kept_in(&*self.storage) {
+            Ok(kept) => kept,
+            Err(error) => return Transformed::Failed(error.to_string()),
+        };
+        let former = self.store.cache().get(kept.key());
+        let kept = kept.sharing_labels(former.as_deref(), &mut self.labels);
+        Transformed::Kept(Arc::new(if self.skips_managed_fields {
+            kept.skipping_managed_fields()
+        } else {
+            kept
+        }))
+    }
+
+    fn failed(&mut self, outcome: &mut Outcome, key: ObjectKey, reason: String) {
+        outcome.failed = Some(Report::Quarantined { key: Some(key.clone()), reason: reason.clone() });
+        self.quarantine(outcome, Some(key), reason);
+    }
+
+    fn quarantine(&mut self, outcome: &mut Outcome, key: Option<ObjectKey>, reason: String) {
+        let put = self.quarantine.put(outcome.source, &outcome.scope, key.clone(), reason.clone());
+        self.stage(outcome.source, |staging| {
+            staging.undecodable.keys.extend(key.clone());
+            staging.undecodable.some_lost |= put == Put::Lost;
+        });
+        if put == Put::First {
+            outcome.first_quarantined = Some(Report::Quarantined { key, reason });
+        }
+    }
+}
+
+impl Operation {
+    /// How much memory waits with it.
+    pub(super) fn bytes(&self) -> usize {
+        let Self::Of { step: Step::Store(operation), .. } = self else { return 0 };
+        match operation {
+            StoreOperation::Stage(object)
+            | StoreOperation::Unstage(object)
+            | StoreOperation::Upsert(object)
+            | StoreOperation::Delete(object) => object.held_bytes(),
+            _ => 0,
+        }
+    }
+}

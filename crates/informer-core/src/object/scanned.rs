@@ -1,0 +1,95 @@
+//! Objects from what was scanned of their bytes.
+
+use std::borrow::Cow;
+
+use informer_protobuf::Kind;
+
+use super::{Encoding, Object, PlainStorage, Storage};
+use crate::wire::{ScanError, ScannedMessage, ScannedObject};
+
+impl ScannedObject<'_> {
+    /// Keeps the object with these bytes: those that were scanned, or the same without their managed fields.
+    ///
+    /// # Errors
+    ///
+    /// When the key or the labels are invalid.
+    pub fn into_object(self, json: &[u8]) -> Result<Object, ScanError> {
+        self.into_object_with(Cow::Borrowed(json), &PlainStorage)
+    }
+
+    /// As [`ScannedObject::into_object`], for an item of a list: gives it the list's `kind` and `apiVersion` where it has
+    /// none of its own, in the place where a watch event of the same object has them.
+    ///
+    /// # Errors
+    ///
+    /// As [`ScannedObject::into_object`] and [`ScannedObject::type_meta`].
+    pub fn into_object_of(self, json: &[u8], api_version: &str, kind: &str) -> Result<Object, ScanError> {
+        self.into_object_kept(json, api_version, kind, &PlainStorage)
+    }
+
+    /// As [`ScannedObject::into_object_of`], with the bytes kept in `storage`.
+    ///
+    /// # Errors
+    ///
+    /// As [`ScannedObject::into_object_of`].
+    pub fn into_object_kept(
+        self,
+        json: &[u8],
+        api_version: &str,
+        kind: &str,
+        storage: &dyn Storage,
+    ) -> Result<Object, ScanError> {
+        let own = self.type_meta()?;
+        let mut missing = Vec::new();
+        if own.kind.is_none() {
+            missing.push(("kind", kind));
+        }
+        if own.api_version.is_none() {
+            missing.push(("apiVersion", api_version));
+        }
+        self.into_object_with(with_members_first(json, &missing), storage)
+    }
+
+    fn into_object_with(self, json: Cow<'_, [u8]>, storage: &dyn Storage) -> Result<Object, ScanError> {
+        let key = self.key()?;
+        let labels = self.labels()?;
+        let stored = storage.keep(json);
+        Ok(Object::from_parts(key, self.uid(), self.resource_version(), labels, Encoding::Json, stored))
+    }
+}
+
+impl ScannedMessage<'_> {
+    /// Keeps the object, with the bytes that were scanned in `storage`.
+    ///
+    /// # Errors
+    ///
+    /// When the labels are invalid.
+    pub fn into_object(self, kind: Kind, message: &[u8], storage: &dyn Storage) -> Result<Object, ScanError> {
+        let (uid, version, labels) = (self.uid(), self.resource_version().clone(), self.labels()?);
+        let stored = storage.keep(message.into());
+        Ok(Object::from_parts(self.into_key(), uid, version, labels, Encoding::Protobuf(kind), stored))
+    }
+}
+
+/// Puts members before an object's first one.
+fn with_members_first<'j>(json: &'j [u8], members: &[(&str, &str)]) -> Cow<'j, [u8]> {
+    let brace = json.iter().position(|&byte| byte == b'{');
+    let Some((before, after)) = brace.and_then(|brace| json.split_at_checked(brace + 1)) else {
+        return Cow::Borrowed(json);
+    };
+    if members.is_empty() {
+        return Cow::Borrowed(json);
+    }
+    let added: usize = members.iter().map(|(name, value)| name.len() + value.len() + r#""":"","#.len()).sum();
+    let mut whole = Vec::with_capacity(json.len() + added);
+    whole.extend_from_slice(before);
+    for (name, value) in members {
+        whole.extend_from_slice(format!("{}:{},", quoted(name), quoted(value)).as_bytes());
+    }
+    whole.extend_from_slice(after);
+    Cow::Owned(whole)
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}

@@ -1,0 +1,214 @@
+//! Recovery after an outage: while nobody reaches the server, one probe asks for it on behalf of all.
+//!
+//! Reflectors that wait out their own backoffs would ask a dead server many times, and come back late: up to a minute after
+//! the server. Here they are held instead, and a probe goes out about once a second. The first answer, to the probe or
+//! to anybody's request, ends the outage: the held ones are released one after the other, so that a server which has just
+//! started gets their requests spread over a second.
+//!
+//! No I/O and no clock, as everywhere in this crate: the caller says what happened and when, and does what
+//! [`Outage::poll`] puts out.
+//!
+//! ```
+//! use std::time::Duration;
+//! use informer_core::Time;
+//! use informer_core::outage::{Outage, Output};
+//!
+//! let mut outage = Outage::new(7);
+//! let pods = outage.join();
+//! outage.failed(Time::ZERO, pods);
+//! assert!(outage.holds(pods));
+//!
+//! let later = Time::ZERO + Duration::from_secs(2);
+//! assert_eq!(outage.poll(later), Some(Output::Probe));
+//! outage.answered(later, None);
+//! assert_eq!(outage.poll(later), Some(Output::Wake(pods)));
+//! assert!(!outage.holds(pods));
+//! ```
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use crate::Time;
+
+/// How all who send requests to one server get over its outages.
+#[derive(Debug)]
+pub struct Outage {
+    members: BTreeMap<Member, Standing>,
+    /// The number of the next member.
+    next: u64,
+    /// When the next probe is due, while the outage lasts.
+    next_probe: Option<Time>,
+    /// When the outage is over: who is woken when.
+    releases: BTreeSet<(Time, Member)>,
+    random: fastrand::Rng,
+}
+
+/// Somebody who sends requests, one at a time: a reflector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Member(u64);
+
+/// What to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// Ask the server for something cheap; one answer of any kind is enough.
+    Probe,
+    /// Let this one send its request.
+    Wake(Member),
+}
+
+#[derive(Debug, Default)]
+struct Standing {
+    /// Since when it waits for the end of the outage.
+    held: Option<Time>,
+    /// How often it was woken since a request of it was last answered.
+    woken_in_vain: u32,
+}
+
+/// The time between probes, jitter apart.
+const PROBE_INTERVAL: Duration = Duration::from_secs(1);
+/// The first one comes sooner: most outages are short.
+const FIRST_PROBE: Duration = Duration::from_millis(250);
+/// Members are released this far apart,
+const RELEASE_STEP: Duration = Duration::from_millis(10);
+/// but all of them within this time.
+const RELEASE_TIME: Duration = Duration::from_secs(1);
+/// A member that fails where others succeed waits longer each time: this long the first time, doubling.
+const FIRST_DELAY: Duration = Duration::from_secs(1);
+/// No member waits longer than this after the end of an outage.
+const LONGEST_DELAY: Duration = Duration::from_secs(30);
+
+impl Outage {
+    /// No outage and no members. The same seed gives the same jitter.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            members: BTreeMap::new(),
+            next: 0,
+            next_probe: None,
+            releases: BTreeSet::new(),
+            random: fastrand::Rng::with_seed(seed),
+        }
+    }
+
+    /// Adds a member.
+    pub fn join(&mut self) -> Member {
+        let member = Member(self.next);
+        self.next += 1;
+        self.members.insert(member, Standing::default());
+        member
+    }
+
+    /// Removes a member. An outage ends when nobody waits for its end.
+    pub fn leave(&mut self, member: Member) {
+        self.members.remove(&member);
+        self.releases.retain(|(_, other)| *other != member);
+        if !self.is_awaited() {
+            self.next_probe = None;
+        }
+    }
+
+    /// A request of a member failed before the server answered it. An error status is an answer.
+    pub fn failed(&mut self, now: Time, member: Member) {
+        let Some(standing) = self.members.get_mut(&member) else { return };
+        standing.held.get_or_insert(now);
+        // The server may have gone again before all were released.
+        self.releases.clear();
+        if self.next_probe.is_none() {
+            self.next_probe = Some(now + self.with_jitter(FIRST_PROBE));
+        }
+    }
+
+    /// The server answered a request: of a member, or the probe. Ends an outage.
+    pub fn answered(&mut self, now: Time, member: Option<Member>) {
+        if let Some(standing) = member.and_then(|member| self.members.get_mut(&member)) {
+            *standing = Standing::default();
+        }
+        if self.next_probe.take().is_some() {
+            self.release(now);
+        }
+    }
+
+    /// The probe got neither an answer nor an error in its time. A server that is slow must not keep everybody waiting:
+    /// the member that has waited longest tries for itself.
+    pub fn probe_timed_out(&mut self, now: Time) {
+        if self.lasts()
+            && self.releases.is_empty()
+            && let Some(member) = self.held().first()
+        {
+            self.releases.insert((now, *member));
+        }
+    }
+
+    /// Whether a member has to wait for [`Output::Wake`].
+    pub fn holds(&self, member: Member) -> bool {
+        self.members.get(&member).is_some_and(|standing| standing.held.is_some())
+    }
+
+    /// Whether the server is being probed.
+    pub fn lasts(&self) -> bool {
+        self.next_probe.is_some()
+    }
+
+    /// The next thing to do at `now`, if there is any.
+    pub fn poll(&mut self, now: Time) -> Option<Output> {
+        if let Some((at, member)) = self.releases.first().copied().filter(|(at, _)| *at <= now) {
+            self.releases.remove(&(at, member));
+            let standing = self.members.get_mut(&member)?;
+            standing.held = None;
+            standing.woken_in_vain = standing.woken_in_vain.saturating_add(1);
+            return Some(Output::Wake(member));
+        }
+        if self.next_probe.is_none_or(|at| now < at) {
+            return None;
+        }
+        self.next_probe = self.is_awaited().then(|| now + self.with_jitter(PROBE_INTERVAL));
+        self.next_probe.map(|_| Output::Probe)
+    }
+
+    /// When [`Outage::poll`] has something to do, if nothing happens before.
+    pub fn deadline(&self) -> Option<Time> {
+        let release = self.releases.first().map(|(at, _)| *at);
+        [release, self.next_probe].into_iter().flatten().min()
+    }
+
+    /// Plans when each held member goes on.
+    fn release(&mut self, now: Time) {
+        let held = self.held();
+        let count = u32::try_from(held.len()).unwrap_or(u32::MAX).max(1);
+        let step = RELEASE_STEP.min(RELEASE_TIME / count);
+        let mut turn = now;
+        self.releases.clear();
+        for member in held {
+            let delay = self.members.get(&member).map(Standing::delay).unwrap_or_default();
+            self.releases.insert((turn + delay, member));
+            turn = turn + step;
+        }
+    }
+
+    /// Those that wait, the one that has waited longest first.
+    fn held(&self) -> Vec<Member> {
+        let since = |(member, standing): (&Member, &Standing)| Some((standing.held?, *member));
+        let mut held: Vec<_> = self.members.iter().filter_map(since).collect();
+        held.sort();
+        held.into_iter().map(|(_, member)| member).collect()
+    }
+
+    fn is_awaited(&self) -> bool {
+        self.members.values().any(|standing| standing.held.is_some())
+    }
+
+    fn with_jitter(&mut self, pause: Duration) -> Duration {
+        pause.mul_f64(0.75 + 0.5 * self.random.f64())
+    }
+}
+
+impl Standing {
+    /// How long it waits beyond its turn.
+    fn delay(&self) -> Duration {
+        let doublings = self.woken_in_vain.checked_sub(1);
+        let delay = doublings.map(|doublings| FIRST_DELAY.saturating_mul(1 << doublings.min(10)));
+        delay.unwrap_or_default().min(LONGEST_DELAY)
+    }
+}

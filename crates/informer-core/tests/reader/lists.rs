@@ -1,0 +1,140 @@
+//! Lists of what the cache has in the same version.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use informer_core::engine::Transform;
+use informer_core::reflector::{ReflectorConfig, StreamingList};
+use informer_core::{Object, PlainStorage, saved};
+
+use crate::rig::{Rig, pod};
+
+/// An item of a list, which lacks its kind, with this spec.
+fn item(name: &str, version: u64, spec: &str) -> String {
+    let type_meta = r#""kind":"Pod","apiVersion":"v1","#;
+    pod(name, version).replace(type_meta, "").replace(r#""spec":{}"#, &format!(r#""spec":{{{spec}}}"#))
+}
+
+/// Lists these items once more, as a schema's change makes it.
+fn relist(rig: &mut Rig, version: u64, items: &[&str]) -> Vec<String> {
+    rig.schema_changed();
+    rig.deadline();
+    assert!(rig.take_record().last().unwrap().starts_with("LIST"));
+    rig.list(version, items);
+    rig.accepted();
+    rig.take_record().into_iter().filter(|line| !line.starts_with("WATCH")).collect()
+}
+
+fn spec_of(rig: &Rig, key: &str) -> String {
+    let object = rig.cache().get_str(key).unwrap();
+    let value: serde_json::Value = serde_json::from_slice(&object.json().unwrap()).unwrap();
+    value["spec"].to_string()
+}
+
+#[test]
+fn l10_h9_an_item_of_the_same_version_and_bytes_is_neither_decoded_nor_staged() {
+    let read = Arc::new(AtomicUsize::new(0));
+    let counts = read.clone();
+    let transform = Arc::new(move |object: &Object| {
+        counts.fetch_add(1, Ordering::Relaxed);
+        Ok(Some(Object::from_json(&object.json().unwrap()).unwrap()))
+    });
+    let (a, b) = (item("a", 5, ""), item("b", 6, ""));
+    let mut rig = Rig::watching(&[&a, &b], Some(transform));
+    // An event says first what its object is; the list that follows does not.
+    rig.event("MODIFIED", &pod("b", 11));
+    rig.take_record();
+    let before = rig.cache().get_str("a").unwrap();
+    assert_eq!(read.swap(0, Ordering::Relaxed), 3);
+    assert_eq!(relist(&mut rig, 12, &[&a, &item("b", 11, "")]), [""; 0]);
+    assert_eq!(read.load(Ordering::Relaxed), 0);
+    assert!(Arc::ptr_eq(&before, &rig.cache().get_str("a").unwrap()));
+}
+
+#[test]
+fn l14_content_that_changed_at_the_same_version_is_an_update_once() {
+    let mut rig = Rig::watching(&[&item("a", 5, ""), &item("b", 6, "")], None);
+    let defaulted = item("a", 5, r#""replicas":1"#);
+    assert_eq!(relist(&mut rig, 11, &[&defaulted, &item("b", 6, "")]), ["~ a@5 -> a@5"]);
+    assert_eq!(spec_of(&rig, "a"), r#"{"replicas":1}"#);
+    for version in 12..15 {
+        assert_eq!(relist(&mut rig, version, &[&defaulted, &item("b", 6, "")]), [""; 0]);
+    }
+    // And once more with the next definition.
+    let again = item("a", 5, r#""replicas":2"#);
+    assert_eq!(relist(&mut rig, 15, &[&again, &item("b", 6, "")]), ["~ a@5 -> a@5"]);
+    // Events repeat no content (W11).
+    rig.event("MODIFIED", &pod("a", 5));
+    assert_eq!(rig.take_record(), [""; 0]);
+}
+
+#[test]
+fn l14_a_difference_of_encoding_alone_is_none() {
+    let mut rig = Rig::watching(&[&item("a", 5, r#""x":"1","y":[]"#)], None);
+    let before = rig.cache().get_str("a").unwrap();
+    for spec in [r#""y":[],"x":"1""#, r#" "x" : "1", "z": null"#, r#""x":"1","deep":{"er":{}}"#] {
+        assert_eq!(relist(&mut rig, 11, &[&item("a", 5, spec)]), [""; 0], "{spec}");
+    }
+    assert!(Arc::ptr_eq(&before, &rig.cache().get_str("a").unwrap()));
+}
+
+#[test]
+fn l14_what_differs_at_every_list_is_an_update_once_and_reported_once() {
+    let at = |time: u64| item("a", 5, &format!(r#""time":{time}"#));
+    let mut rig = Rig::watching(&[&at(0)], None);
+    assert_eq!(relist(&mut rig, 11, &[&at(1)]), ["~ a@5 -> a@5"]);
+    assert_eq!(relist(&mut rig, 12, &[&at(2)]), ["unsteady a"]);
+    for time in 3..10 {
+        assert_eq!(relist(&mut rig, 10 + time, &[&at(time)]), [""; 0]);
+    }
+    assert_eq!(spec_of(&rig, "a"), r#"{"time":1}"#);
+    // Two lists that agree, as after two definitions in a row.
+    assert_eq!(relist(&mut rig, 21, &[&at(9)]), ["~ a@5 -> a@5"]);
+    assert_eq!(spec_of(&rig, "a"), r#"{"time":9}"#);
+    assert_eq!(relist(&mut rig, 22, &[&at(9)]), [""; 0]);
+    // Another version is another object.
+    rig.event("MODIFIED", &pod("a", 30));
+    assert_eq!(rig.take_record(), ["~ a@5 -> a@30"]);
+}
+
+#[test]
+fn l14_s1_a_streaming_list_compares_too() {
+    let config = ReflectorConfig { streaming_list: StreamingList::Preferred, ..ReflectorConfig::default() };
+    let mut rig = Rig::new(config, None);
+    let end = |version| {
+        format!(
+            r#"{{"metadata":{{"resourceVersion":"{version}","annotations":{{"k8s.io/initial-events-end":"true"}}}}}}"#
+        )
+    };
+    rig.accepted();
+    rig.event("ADDED", &pod("a", 5));
+    rig.event("BOOKMARK", &end(9));
+    rig.event("ERROR", r#"{"kind":"Status","status":"Failure","code":410,"reason":"Expired"}"#);
+    rig.take_record();
+    rig.accepted();
+    rig.event("ADDED", &pod("a", 5).replace("{}", r#"{"replicas":1}"#));
+    rig.event("BOOKMARK", &end(10));
+    assert_eq!(rig.take_record(), ["~ a@5 -> a@5"]);
+}
+
+#[test]
+fn l14_p2_content_that_changed_while_no_process_ran_is_an_update() {
+    let a = item("a", 5, "");
+    let file = Rig::watching(&[&a, &item("b", 6, "")], None).saved();
+    let read = Arc::new(AtomicUsize::new(0));
+    let counts = read.clone();
+    let transform: Transform = Arc::new(move |object: &Object| {
+        counts.fetch_add(1, Ordering::Relaxed);
+        Ok(Some(Object::from_json(&object.json().unwrap()).unwrap()))
+    });
+    let saved = saved::load(&file[..], &[], 1 << 20, &PlainStorage).unwrap();
+    let mut rig = Rig::with_saved(ReflectorConfig::default(), Some(transform), Some(saved));
+    // It asks how new the server is before it goes on, and the schema has changed since.
+    rig.list(11, &[]);
+    rig.accepted();
+    rig.event("BOOKMARK", r#"{"metadata":{"resourceVersion":"11"}}"#);
+    rig.take_record();
+    assert_eq!(relist(&mut rig, 11, &[&a, &item("b", 6, r#""replicas":1"#)]), ["~ b@6 -> b@6"]);
+    // The other one was not even looked at: the hashes that were saved have their key.
+    assert_eq!(read.load(Ordering::Relaxed), 1);
+}

@@ -1,0 +1,130 @@
+//! Objects that are gone from a subscription, and why.
+
+use std::fmt;
+use std::sync::Weak;
+
+use informer_core::{ObjectKey, Source};
+
+use crate::existence::{Ask, ConfirmError, Existence};
+use crate::item::Item;
+
+/// An object that is gone from a subscription, with its last known state and the reason.
+///
+/// Not every object that is gone was deleted: see [`DeleteReason`]. A consumer that cleans up after deleted objects looks at
+/// [`Deleted::is_certain`], or asks the server with [`Deleted::confirm`].
+///
+/// ```
+/// use informer::{DeleteReason, Deleted};
+/// use k8s_openapi::api::core::v1::ConfigMap;
+///
+/// async fn may_clean_up(gone: &Deleted<ConfigMap>) -> Result<bool, informer::ConfirmError> {
+///     Ok(match gone.reason() {
+///         DeleteReason::Observed | DeleteReason::Missed => true,
+///         DeleteReason::LeftView => false,
+///         // The server has deselected the object, or deleted it.
+///         DeleteReason::DeletedOrDeselected => gone.confirm().await?.is_gone(),
+///     })
+/// }
+/// ```
+pub struct Deleted<T> {
+    last: Item<T>,
+    reason: DeleteReason,
+    source: Source,
+    informer: Weak<dyn Ask>,
+}
+
+/// Why an object is gone from a subscription.
+///
+/// The list is closed on purpose: a `match` that forgets a reason does not compile, because to take one for another makes a
+/// controller delete what belongs to live objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DeleteReason {
+    /// The object was deleted: a watch event said so.
+    Observed,
+    /// The object was deleted: a list lacks it. When it went, and its state by then, were not seen (client-go:
+    /// `DeletedFinalStateUnknown`).
+    Missed,
+    /// The object was not deleted, as far as the informer knows: its namespace was removed from the informer, or the filter
+    /// of the subscription does not match it any more.
+    LeftView,
+    /// The object was deleted, or does not match the selection any more. With a label selector, a field selector of mutable
+    /// fields or list options that a tweak makes select, the server sends the same event for both; a transform that drops objects hides the
+    /// difference too. [`Deleted::confirm`] asks the server.
+    DeletedOrDeselected,
+}
+
+impl<T> Deleted<T> {
+    pub(crate) fn new(last: Item<T>, reason: DeleteReason, source: Source, informer: Weak<dyn Ask>) -> Self {
+        Self { last, reason, source, informer }
+    }
+
+    /// The key of the object.
+    pub fn key(&self) -> &ObjectKey {
+        self.last.key()
+    }
+
+    /// The last state that decoded. After [`DeleteReason::Observed`] it usually has the resourceVersion of the deletion; after
+    /// [`DeleteReason::Missed`] it may be an old one.
+    pub fn last(&self) -> &Item<T> {
+        &self.last
+    }
+
+    /// Why the object is gone from this subscription.
+    pub fn reason(&self) -> DeleteReason {
+        self.reason
+    }
+
+    /// How it became known that the object is gone.
+    pub fn source(&self) -> Source {
+        self.source
+    }
+
+    /// Whether the object was deleted for certain: observed by a watch, or missed and noticed by a list.
+    pub fn is_certain(&self) -> bool {
+        matches!(self.reason, DeleteReason::Observed | DeleteReason::Missed)
+    }
+
+    /// Whether a list noticed the deletion and no watch event showed it.
+    pub fn is_missed(&self) -> bool {
+        self.reason == DeleteReason::Missed
+    }
+
+    /// Asks the server whether the object still exists, by its uid. Sends one GET for the object's metadata; none where
+    /// [`Deleted::is_certain`], since a uid never comes back.
+    ///
+    /// The informer sends the request with its own connection and credentials, which need the verb `get`. It gives up after the
+    /// response timeout of the informer.
+    ///
+    /// # Errors
+    ///
+    /// When the informer has stopped ([`ConfirmError::is_stopped`]), the server refuses ([`ConfirmError::status`] says how), or it
+    /// cannot be reached in time.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: the request is cancelled.
+    pub async fn confirm(&self) -> Result<Existence, ConfirmError> {
+        if self.is_certain() {
+            return Ok(Existence::Gone);
+        }
+        let (key, uid) = (self.key().clone(), self.last.uid().clone());
+        match self.informer.upgrade() {
+            Some(informer) => informer.existence(key, uid).await,
+            None => Err(ConfirmError::stopped(&key)),
+        }
+    }
+}
+
+impl<T> Clone for Deleted<T> {
+    fn clone(&self) -> Self {
+        let Self { last, reason, source, informer } = self;
+        Self { last: last.clone(), reason: *reason, source: *source, informer: informer.clone() }
+    }
+}
+
+impl<T> fmt::Debug for Deleted<T> {
+    /// Names the object and the reason. Content is never printed: it may be a Secret's.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Deleted({:?}, {:?})", self.last, self.reason)
+    }
+}

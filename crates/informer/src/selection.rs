@@ -1,0 +1,144 @@
+//! Which part of a resource is looked at: the namespaces, and what the server filters by.
+
+use std::fmt;
+
+use informer_core::{FieldSelector, Scope, Selector};
+
+use crate::resource::ResourceType;
+
+/// Which objects of its resource an informer has: those of these namespaces that match these selectors.
+///
+/// Factories are narrowed, step by step: [`SharedInformerFactory::in_namespaces`], [`with_labels`] and [`with_fields`].
+/// Informers of one resource with equal selections share one watch and one cache.
+///
+/// [`SharedInformerFactory::in_namespaces`]: crate::SharedInformerFactory::in_namespaces
+/// [`with_labels`]: crate::SharedInformerFactory::with_labels
+/// [`with_fields`]: crate::SharedInformerFactory::with_fields
+///
+/// ```
+/// # fn example(factory: informer::SharedInformerFactory) -> Result<(), informer::InvalidSelector> {
+/// let shop = factory.in_namespaces(["shop", "front"]).with_labels("app=cart")?;
+/// let selection = shop.in_namespace("shop").with_labels("tier!=db")?.selection().clone();
+/// assert_eq!(selection.to_string(), "namespace shop, labels app=cart,tier!=db");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
+pub struct Selection {
+    namespaces: Namespaces,
+    labels: Selector,
+    fields: FieldSelector,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
+enum Namespaces {
+    #[default]
+    All,
+    /// Sorted, each once.
+    Only(Vec<String>),
+}
+
+impl Selection {
+    /// The namespaces, sorted. `None` stands for all of them, an empty slice for none.
+    pub fn namespaces(&self) -> Option<&[String]> {
+        match &self.namespaces {
+            Namespaces::All => None,
+            Namespaces::Only(namespaces) => Some(namespaces),
+        }
+    }
+
+    /// The selector on labels.
+    pub fn labels(&self) -> &Selector {
+        &self.labels
+    }
+
+    /// The selector on fields.
+    pub fn fields(&self) -> &FieldSelector {
+        &self.fields
+    }
+
+    /// Whether it is every object in every namespace.
+    pub fn is_everything(&self) -> bool {
+        self.namespaces == Namespaces::All && !self.has_selector()
+    }
+
+    /// Whether the server leaves some objects of a namespace out.
+    pub(crate) fn has_selector(&self) -> bool {
+        !self.labels.is_everything() || !self.fields.is_everything()
+    }
+
+    /// Whether an object may leave the selection while it exists: its name and its namespace never change.
+    pub(crate) fn may_deselect(&self) -> bool {
+        let is_fixed = |field: &str| field == "metadata.name" || field == "metadata.namespace";
+        !self.labels.is_everything() || !self.fields.fields().all(is_fixed)
+    }
+
+    pub(crate) fn in_namespaces(self, namespaces: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let mut namespaces: Vec<String> = namespaces.into_iter().map(Into::into).collect();
+        namespaces.sort();
+        namespaces.dedup();
+        if let Namespaces::Only(former) = &self.namespaces {
+            namespaces.retain(|namespace| former.contains(namespace));
+        }
+        Self { namespaces: Namespaces::Only(namespaces), ..self }
+    }
+
+    pub(crate) fn with_labels(self, selector: &Selector) -> Self {
+        let both = self.labels.requirements().iter().chain(selector.requirements());
+        Self { labels: both.cloned().collect(), ..self }
+    }
+
+    pub(crate) fn with_fields(self, selector: &FieldSelector) -> Self {
+        Self { fields: self.fields.and(selector), ..self }
+    }
+
+    /// The same for a resource: one without namespaces is in none.
+    pub(crate) fn of(&self, resource: &ResourceType) -> Self {
+        let mut selection = self.clone();
+        if !resource.namespaced {
+            selection.namespaces = Namespaces::All;
+        }
+        selection
+    }
+
+    pub(crate) fn scopes(&self) -> Vec<Scope> {
+        match &self.namespaces {
+            Namespaces::All => vec![Scope::All],
+            Namespaces::Only(namespaces) => {
+                namespaces.iter().map(|namespace| Scope::Namespace(namespace.as_str().into())).collect()
+            }
+        }
+    }
+
+    /// The query parameters of a list or watch.
+    pub(crate) fn query(&self) -> impl Iterator<Item = (String, String)> {
+        let labels = (!self.labels.is_everything()).then(|| ("labelSelector", self.labels.to_string()));
+        let fields = (!self.fields.is_everything()).then(|| ("fieldSelector", self.fields.to_string()));
+        labels.into_iter().chain(fields).map(|(name, selector)| (name.to_owned(), selector))
+    }
+}
+
+impl fmt::Display for Selection {
+    /// As in `namespaces front, shop, labels app=cart`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.namespaces() {
+            None => write!(f, "all namespaces")?,
+            Some([]) => write!(f, "no namespace")?,
+            Some([one]) => write!(f, "namespace {one}")?,
+            Some(several) => write!(f, "namespaces {}", several.join(", "))?,
+        }
+        if !self.labels.is_everything() {
+            write!(f, ", labels {}", self.labels)?;
+        }
+        if !self.fields.is_everything() {
+            write!(f, ", fields {}", self.fields)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Selection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Selection({self})")
+    }
+}

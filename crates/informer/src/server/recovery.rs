@@ -1,0 +1,230 @@
+//! How the informers of a factory get over an outage together. [`Outage`] decides; this half sends the probes, waits
+//! and wakes.
+
+use std::collections::HashMap;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use informer_core::Time;
+use informer_core::outage::{Member, Outage, Output};
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::Server;
+use crate::shared::lock;
+use crate::transport::{Response, TransportError};
+
+/// What all links to one server share.
+pub(super) struct Recovery {
+    state: Mutex<State>,
+    /// Times are counted from here.
+    started: Instant,
+    /// Something happened that may be due sooner than what the probing link waits for.
+    changed: Notify,
+    /// Held by the link that probes for all. When it goes on or is dropped, another one that is held takes over: there is
+    /// no task that could outlive them.
+    probing: tokio::sync::Mutex<()>,
+}
+
+struct State {
+    outage: Outage,
+    links: HashMap<Member, Arc<Turn>>,
+}
+
+/// What came of a probe.
+pub(super) enum Probe {
+    /// The server answered, if only with an error status.
+    Answered,
+    Failed,
+    TimedOut,
+}
+
+/// One informer's way to the server.
+pub(crate) struct Link {
+    server: Arc<Server>,
+    member: Member,
+    turn: Arc<Turn>,
+}
+
+/// How a link hears that it may go on.
+#[derive(Default)]
+struct Turn {
+    has_come: AtomicBool,
+    notify: Notify,
+}
+
+impl Recovery {
+    pub(super) fn new(seed: u64) -> Self {
+        Self {
+            state: Mutex::new(State { outage: Outage::new(seed), links: HashMap::new() }),
+            started: Instant::now(),
+            changed: Notify::new(),
+            probing: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// Whether the server is away, as far as anybody knows.
+    pub(super) fn is_outage(&self) -> bool {
+        lock(&self.state).outage.lasts()
+    }
+
+    fn now(&self) -> Time {
+        Time::from_start(self.started.elapsed())
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Outage, Time)) {
+        let now = self.now();
+        let (before, after) = {
+            let outage = &mut lock(&self.state).outage;
+            let before = outage.lasts();
+            change(outage, now);
+            (before, outage.lasts())
+        };
+        if before != after {
+            self.changed.notify_one();
+            let what = if after { "the server cannot be reached" } else { "the server answers again" };
+            tracing::debug!("{what}");
+        }
+    }
+
+    /// Probes and wakes, for as long as the future is polled.
+    async fn run(&self, server: &Server) {
+        let _for_all = self.probing.lock().await;
+        loop {
+            let deadline = lock(&self.state).outage.deadline();
+            let deadline = deadline.map(|at| self.started + at.since(Time::ZERO));
+            tokio::select! {
+                () = self.changed.notified() => {}
+                () = async { sleep_until(deadline.unwrap_or_else(Instant::now)).await }, if deadline.is_some() => {}
+            }
+            while self.act() {
+                match server.probe().await {
+                    Probe::Answered => self.change(|outage, now| outage.answered(now, None)),
+                    Probe::TimedOut => self.change(Outage::probe_timed_out),
+                    // The next one is planned already.
+                    Probe::Failed => {}
+                }
+            }
+        }
+    }
+
+    /// Wakes whoever is to be woken now. Whether a probe is due.
+    fn act(&self) -> bool {
+        let now = self.now();
+        let mut state = lock(&self.state);
+        while let Some(output) = state.outage.poll(now) {
+            match output {
+                Output::Probe => return true,
+                Output::Wake(member) => {
+                    if let Some(turn) = state.links.get(&member) {
+                        turn.has_come.store(true, Ordering::Release);
+                        turn.notify.notify_waiters();
+                    }
+                }
+            }
+        }
+        false
+    }
+}
+
+impl Link {
+    pub(super) fn new(server: Arc<Server>) -> Self {
+        let turn = Arc::<Turn>::default();
+        let member = {
+            let mut state = lock(&server.recovery.state);
+            let member = state.outage.join();
+            state.links.insert(member, turn.clone());
+            member
+        };
+        Self { server, member, turn }
+    }
+
+    /// Sends a request, and notes whether the server answers it. One that is given up after `patience` was not answered.
+    pub(crate) async fn send(
+        &self,
+        request: http::Request<Vec<u8>>,
+        patience: Duration,
+    ) -> Result<Response, TransportError> {
+        let question = Question { link: self, asked: Instant::now(), patience };
+        let response = self.server.transport().send(request).await;
+        std::mem::forget(question);
+        self.server.recovery.change(|outage, now| match &response {
+            Ok(_) => outage.answered(now, Some(self.member)),
+            Err(_) => outage.failed(now, self.member),
+        });
+        response
+    }
+
+    /// Waits until a request may be sent. In an outage that is when it is this link's turn after it.
+    ///
+    /// # Errors
+    ///
+    /// When the outage is longer than `patience`.
+    pub(crate) async fn ready(&self, patience: Duration) -> Result<(), TransportError> {
+        let freed = async {
+            loop {
+                let mut notified = pin!(self.turn.notify.notified());
+                notified.as_mut().enable();
+                if !self.is_held() {
+                    return;
+                }
+                notified.await;
+            }
+        };
+        let away = |_| TransportError::new("the server cannot be reached, and is being probed", None);
+        timeout(patience, freed).await.map_err(away)
+    }
+
+    /// Resolves when it is this link's turn after an outage. Sends the probes while it lasts.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: a turn that has come is not lost, and a probe that is given up is followed by the next.
+    pub(crate) async fn released(&self) {
+        loop {
+            let mut notified = pin!(self.turn.notify.notified());
+            notified.as_mut().enable();
+            if self.turn.has_come.swap(false, Ordering::AcqRel) {
+                return;
+            }
+            if !self.is_held() {
+                notified.await;
+                continue;
+            }
+            tokio::select! {
+                biased;
+                () = notified => {}
+                () = self.server.recovery.run(&self.server) => {}
+            }
+        }
+    }
+
+    fn is_held(&self) -> bool {
+        lock(&self.server.recovery.state).outage.holds(self.member)
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        let recovery = &self.server.recovery;
+        lock(&recovery.state).links.remove(&self.member);
+        recovery.change(|outage, _| outage.leave(self.member));
+    }
+}
+
+/// A request under way.
+struct Question<'a> {
+    link: &'a Link,
+    asked: Instant,
+    patience: Duration,
+}
+
+impl Drop for Question<'_> {
+    fn drop(&mut self) {
+        if self.asked.elapsed() >= self.patience {
+            self.link.server.recovery.change(|outage, now| outage.failed(now, self.link.member));
+        }
+    }
+}

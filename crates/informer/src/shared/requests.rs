@@ -1,0 +1,138 @@
+//! Requests as HTTP.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use http::HeaderValue;
+use http::header::{ACCEPT, ACCEPT_ENCODING, USER_AGENT};
+use informer_core::Scope;
+use informer_core::reflector::Request;
+
+use super::{Content, Core, ListOptionsTweak};
+use crate::exchange::Exchange;
+use crate::server::Link;
+use crate::transport::{PROTOBUF, Response, TransportError};
+
+const JSON: &str = "application/json";
+
+type Query = Vec<(String, String)>;
+
+/// What all requests of an informer have in common.
+pub(super) struct Requests {
+    core: Arc<Core>,
+    link: Arc<Link>,
+    content: Content,
+    takes_protobuf: bool,
+}
+
+impl Requests {
+    pub(super) fn new(core: Arc<Core>, content: Content, takes_protobuf: bool) -> Self {
+        let link = Arc::new(core.server.link());
+        Self { core, link, content, takes_protobuf }
+    }
+
+    /// Resolves when an outage is over and it is this informer's turn.
+    pub(super) async fn released(&self) {
+        self.link.released().await;
+    }
+
+    pub(super) fn send(&self, request: &Request, scope: &Scope, refresh_credentials: bool) -> Exchange {
+        // Each release gives fields to objects, and none to their metadata.
+        let unless_newer = self.takes_protobuf && self.content == Content::Whole;
+        let (core, path) = (self.core.clone(), self.core.resource.path(scope));
+        let link = self.link.clone();
+        let (query, accept) = (self.query(request), self.accept(request));
+        let response = async move {
+            let query = match core.settings.tweak.clone() {
+                None => query,
+                Some(tweak) => tweaked(&core, tweak, query).await?,
+            };
+            let mut http = core.http_request(&path, query, accept)?;
+            let limit = core.settings.reflector.response_timeout;
+            link.ready(limit / 2).await?;
+            // Sent after that: a transport takes the credentials that it has by then.
+            if refresh_credentials {
+                core.server.transport().refresh_credentials().await?;
+            }
+            if unless_newer && core.server.may_be_newer_than_protobuf(limit).await {
+                http.headers_mut().insert(ACCEPT, HeaderValue::from_static(JSON));
+            }
+            let response: Response = link.send(http, limit / 2).await?;
+            let counters = core.counters.clone();
+            Ok(response.inspect_bytes(move |bytes| counters.received_bytes.add(bytes as u64)))
+        };
+        Exchange::Sent(response.boxed())
+    }
+
+    fn query(&self, request: &Request) -> Query {
+        let named = |(name, value): (&str, String)| (name.to_owned(), value);
+        let mut query: Query = request.query().into_iter().map(named).collect();
+        query.extend(self.core.selection.query());
+        query
+    }
+
+    /// Protobuf where the objects have such a form, as those of custom resources have not but for their metadata. Of a server
+    /// that turns out to be newer, whole objects are asked for in JSON all the same.
+    fn accept(&self, request: &Request) -> String {
+        let form = match (self.content, request) {
+            (Content::Whole, _) => "",
+            (Content::Metadata, Request::List(_)) => ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+            (Content::Metadata, Request::Watch(_)) => ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+        };
+        let mut accept = String::new();
+        if self.takes_protobuf {
+            accept.push_str(&format!("{PROTOBUF}{form},"));
+        }
+        accept.push_str(&format!("{JSON}{form}"));
+        if !form.is_empty() {
+            // A server that makes no metadata of objects sends them whole.
+            accept.push_str(&format!(",{JSON}"));
+        }
+        accept
+    }
+}
+
+/// The tweak is the user's code: it may block.
+async fn tweaked(
+    core: &Arc<Core>,
+    tweak: ListOptionsTweak,
+    mut query: Query,
+) -> Result<Query, TransportError> {
+    let resource = core.resource.clone();
+    let before = selectors(&query);
+    let tweaked = core.runtime().blocking(move || {
+        catch_unwind(AssertUnwindSafe(|| tweak(&resource, &mut query))).ok()?;
+        Some(query)
+    });
+    let panicked = || TransportError::new("the function that tweaks list options panicked", None);
+    let query = tweaked.await.flatten().ok_or_else(panicked)?;
+    if selectors(&query) != before {
+        core.hides_objects();
+    }
+    Ok(query)
+}
+
+/// The parameters by which a server leaves objects out.
+fn selectors(query: &Query) -> Query {
+    let selects = |name: &str| matches!(name, "labelSelector" | "fieldSelector" | "shardSelector");
+    query.iter().filter(|(name, _)| selects(name)).cloned().collect()
+}
+
+impl Core {
+    fn http_request(
+        &self,
+        path: &str,
+        query: Query,
+        accept: String,
+    ) -> Result<http::Request<Vec<u8>>, TransportError> {
+        let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(query).finish();
+        let encoding = if self.settings.gzip { "gzip" } else { "identity" };
+        http::Request::get(format!("{path}?{query}"))
+            .header(ACCEPT, accept)
+            .header(ACCEPT_ENCODING, encoding)
+            .header(USER_AGENT, self.settings.user_agent.clone())
+            .body(Vec::new())
+            .map_err(|error| TransportError::new("the request is invalid", Some(Box::from(error))))
+    }
+}

@@ -1,0 +1,9 @@
+//! Text from the cluster, safe and fit for a terminal.
+
+mod escape;
+mod flow;
+
+pub(crate) use escape::{
+    cut, escape, is_unsafe, shorten, shorten_part, thousands, width, without_common_start,
+};
+pub(crate) use flow::flow;

@@ -1,0 +1,371 @@
+//! The informer that is tested: an engine, who listens to it, and checks of both.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use informer_core::engine::{Compute, Computed, Engine, Start, Subscriber};
+use informer_core::mailbox::{self, Delivery, Notice, WhenFull};
+use informer_core::reader::Expected;
+use informer_core::store::Snapshot;
+use informer_core::{Cache, Delta, Index, Object, ObjectKey, ResourceVersion, Scope, Selector, Storage};
+
+use crate::invariant::{Invariant, Violation};
+use crate::plan::Reading;
+use crate::render;
+use crate::saving::scope;
+use crate::subscription::{PLENTY, Subscription};
+use crate::trace::Trace;
+use crate::truth::{KEYS, Key, NAMESPACES, Truth, namespace};
+
+/// The engine and its subscriptions.
+pub(crate) struct Content {
+    pub(crate) engine: Engine,
+    /// Where its objects are kept.
+    pub(crate) storage: Arc<dyn Storage>,
+    pub(crate) subscriptions: Vec<Subscription>,
+    /// User code that waits to be run, or whose result waits to be returned.
+    code: Option<Code>,
+    /// A subscription that reads everything at once: by it the others are judged.
+    witness: Arc<Subscriber>,
+    witnessed: BTreeMap<ObjectKey, Arc<Object>>,
+    synced: bool,
+    pub(crate) doubts: Doubts,
+    /// The past of the last list that was committed.
+    pub(crate) epoch: Option<usize>,
+    /// A restored backup was reported since this was last asked.
+    pub(crate) restored: bool,
+    last_version: ResourceVersion,
+    /// A source was removed since this was last asked.
+    pub(crate) removed: bool,
+    held: Vec<Held>,
+    index: Option<Index<&'static str>>,
+    odd: Selector,
+    checked: Option<u64>,
+    /// The keys that the cache had before the engine was last told something.
+    before: Vec<Key>,
+}
+
+pub(crate) enum Code {
+    Asked(Box<Compute>),
+    Run(Box<Computed>),
+}
+
+/// Whose story may be told in another order than it happened: once in doubt, for the rest of the informer's life.
+#[derive(Clone, Default)]
+pub(crate) struct Doubts {
+    everything: bool,
+    keys: [bool; KEYS as usize],
+}
+
+/// A snapshot that somebody keeps, and what it had.
+struct Held {
+    snapshot: Snapshot,
+    version: ResourceVersion,
+    objects: Vec<Arc<Object>>,
+}
+
+const HELD: usize = 3;
+
+impl Doubts {
+    pub(crate) fn everything(&mut self) {
+        self.everything = true;
+    }
+
+    pub(crate) fn of(&mut self, key: Key) {
+        if let Some(doubt) = self.keys.get_mut(usize::from(key.0)) {
+            *doubt = true;
+        }
+    }
+
+    pub(crate) fn has(&self, key: Key) -> bool {
+        self.everything || self.keys.get(usize::from(key.0)).copied().unwrap_or_default()
+    }
+}
+
+impl Content {
+    pub(crate) fn new(storage: Arc<dyn Storage>) -> Self {
+        let engine = Engine::new(storage.clone());
+        let mode = mailbox::Mode::Every { capacity: PLENTY.into(), when_full: WhenFull::Coalesce };
+        let delivery = Delivery { mode, split_recreated: false };
+        let witness = engine.fanout().subscribe(delivery);
+        let witness = witness.unwrap_or_else(|| unreachable!("a new engine has not stopped"));
+        witness.with_mailbox(|mailbox| mailbox.join(Vec::new(), 0));
+        Self {
+            engine,
+            storage,
+            subscriptions: Vec::new(),
+            code: None,
+            witness,
+            witnessed: BTreeMap::new(),
+            synced: false,
+            doubts: Doubts::default(),
+            epoch: None,
+            restored: false,
+            last_version: ResourceVersion::UNSET,
+            removed: false,
+            held: Vec::new(),
+            index: None,
+            odd: "app=odd".parse().unwrap_or_default(),
+            checked: None,
+            before: Vec::new(),
+        }
+    }
+
+    /// What the engine starts with, but for where it looks and how.
+    pub(crate) fn start(scopes: impl IntoIterator<Item = Scope>) -> Start {
+        Start::new(Expected { api_version: "v1".into(), kind: "Pod".into(), or_kind: None }, scopes)
+    }
+
+    pub(crate) fn cache(&self) -> &Cache {
+        self.engine.cache()
+    }
+
+    /// Whether user code has the writer: then the cache may be ahead of what was told.
+    pub(crate) fn is_lent(&self) -> bool {
+        self.code.is_some() || self.engine.checkpoint().is_err()
+    }
+
+    pub(crate) fn lend(&mut self, compute: Box<Compute>) {
+        self.code = Some(Code::Asked(compute));
+    }
+
+    /// Runs user code that waits; or, the next time, hands its result back.
+    pub(crate) fn run_code(&mut self) -> Option<Box<Computed>> {
+        match self.code.take()? {
+            Code::Asked(compute) => {
+                self.code = Some(Code::Run(Box::new(compute.run())));
+                None
+            }
+            Code::Run(computed) => Some(computed),
+        }
+    }
+
+    /// How far the source of a namespace has come; unset while nobody knows.
+    pub(crate) fn source_version(&self, namespace: Option<u8>) -> ResourceVersion {
+        let Ok(checkpoint) = self.engine.checkpoint() else { return ResourceVersion::UNSET };
+        let mut sources = checkpoint.sources.into_iter();
+        let found = sources.find(|source| source.scope == scope(namespace));
+        found.map(|source| source.resource_version).unwrap_or_default()
+    }
+
+    pub(crate) fn has_content(&self, namespace: Option<u8>) -> bool {
+        self.engine
+            .checkpoint()
+            .is_ok_and(|checkpoint| checkpoint.sources.iter().any(|source| source.scope == scope(namespace)))
+    }
+
+    /// Remembers what is there, before the engine is told something.
+    pub(crate) fn look_before(&mut self) {
+        self.before.clear();
+        // Of what user code does in one go nothing says what there was in between.
+        if !self.is_lent() {
+            self.before.extend(Key::all().filter(|key| self.engine.cache().get_str(key.text()).is_some()));
+        }
+    }
+
+    /// Whether the cache had an object of the key before the engine was last told something.
+    pub(crate) fn had(&self, key: Key) -> bool {
+        !self.is_lent() && self.before.contains(&key)
+    }
+
+    /// Learns from the witness what all subscriptions have to hear.
+    pub(crate) fn listen(&mut self) {
+        let revision = self.engine.cache().snapshot().revision();
+        while let Some(notice) = self.witness.take() {
+            match notice {
+                Notice::Change { change, initial } => {
+                    match &change.delta {
+                        Delta::Added(new) | Delta::Updated { new, .. } => {
+                            self.witnessed.insert(new.key().clone(), new.clone());
+                        }
+                        Delta::Deleted { last, .. } => drop(self.witnessed.remove(last.key())),
+                    }
+                    for subscription in &mut self.subscriptions {
+                        subscription.offered(revision, &change, initial);
+                    }
+                }
+                Notice::Synced => {
+                    self.synced = true;
+                    let first: Vec<_> = self.witnessed.values().cloned().collect();
+                    for subscription in &mut self.subscriptions {
+                        subscription.cache_synced(&first);
+                    }
+                }
+                // There is room for all.
+                Notice::Lagged(_) => {}
+            }
+        }
+    }
+
+    /// The engine has begun with what was saved: the witness knows that already.
+    pub(crate) fn loaded(&mut self) {
+        let snapshot = self.engine.cache().snapshot();
+        let present: Vec<_> = snapshot.iter().map(Arc::clone).collect();
+        while self.witness.take().is_some() {}
+        self.witnessed = present.iter().map(|object| (object.key().clone(), object.clone())).collect();
+        for subscription in &mut self.subscriptions {
+            subscription.load(snapshot.revision(), &present);
+        }
+    }
+
+    pub(crate) fn subscribe(&mut self, reading: Reading) {
+        let Some(mut subscription) = Subscription::new(reading, &self.engine, self.synced) else { return };
+        if self.is_lent() {
+            subscription.joins_beside_user_code();
+        }
+        if !reading.slow_to_join {
+            subscription.join(self.engine.cache());
+            subscription.join(self.engine.cache());
+        }
+        self.subscriptions.push(subscription);
+    }
+
+    /// Who is slow to join has a look at the cache before it is loaded.
+    pub(crate) fn look_before_loading(&mut self) {
+        for subscription in self.subscriptions.iter_mut().filter(|subscription| !subscription.is_joined()) {
+            subscription.join(self.engine.cache());
+        }
+    }
+
+    /// Lets a subscription take so many notices.
+    pub(crate) fn read(
+        &mut self,
+        which: usize,
+        notices: usize,
+        truth: &Truth,
+        trace: &mut Trace,
+    ) -> Result<(), Violation> {
+        let is_lent = self.is_lent();
+        let Some(subscription) = self.subscriptions.get_mut(which) else { return Ok(()) };
+        if is_lent {
+            subscription.joins_beside_user_code();
+        }
+        if !subscription.is_joined() {
+            subscription.join(self.engine.cache());
+            return Ok(());
+        }
+        for _ in 0..notices {
+            let Some(notice) = subscription.take() else { break };
+            trace.line(|| format!("       reader {which}: {}", shown(&notice)));
+            subscription.told(&notice, self.engine.cache(), self.synced, &self.doubts, truth).map_err(
+                |violation| Violation { what: format!("reader {which}: {}", violation.what), ..violation },
+            )?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn read_all(&mut self, truth: &Truth, trace: &mut Trace) -> Result<(), Violation> {
+        for which in 0..self.subscriptions.len() {
+            // Twice to join, then everything.
+            for _ in 0..3 {
+                self.read(which, usize::MAX, truth, trace)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn check_nothing_lost(&self) -> Result<(), Violation> {
+        for (which, subscription) in self.subscriptions.iter().enumerate() {
+            subscription
+                .knows_all_of(self.engine.cache(), self.synced)
+                .map_err(|what| Invariant::Lost.violated(format!("reader {which}: {what}")))?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn keep_snapshot(&mut self) {
+        let snapshot = self.cache().snapshot();
+        let (version, objects) = (snapshot.resource_version().clone(), snapshot.iter().cloned().collect());
+        if self.held.len() == HELD {
+            self.held.remove(0);
+        }
+        self.held.push(Held { snapshot, version, objects });
+    }
+
+    pub(crate) fn toggle_index(&mut self) {
+        self.index = match self.index.take() {
+            Some(_) => None,
+            None => Some(self.cache().add_index(|object: &Object| {
+                Ok(render::read(object).map(|(_, state)| render::label(state.value)).into_iter().collect())
+            })),
+        };
+        self.checked = None;
+    }
+
+    /// What has to hold after each step, whatever happened.
+    pub(crate) fn check(&mut self) -> Result<(), Violation> {
+        self.check_progress()?;
+        for (which, subscription) in self.subscriptions.iter().enumerate() {
+            subscription
+                .check_bound()
+                .map_err(|what| Invariant::Bound.violated(format!("reader {which}: {what}")))?;
+        }
+        let revision = self.cache().snapshot().revision();
+        if self.checked == Some(revision) {
+            return Ok(());
+        }
+        self.checked = Some(revision);
+        self.check_snapshots()
+    }
+
+    fn check_progress(&mut self) -> Result<(), Violation> {
+        let version = self.cache().resource_version();
+        let back =
+            version.is_older_than(&self.last_version) || version.is_unset() && !self.last_version.is_unset();
+        let restored = std::mem::take(&mut self.restored);
+        let removed = std::mem::take(&mut self.removed);
+        let may_be_unset = !version.is_unset() || removed;
+        Invariant::Progress.holds(!back || (restored || removed) && may_be_unset, || {
+            format!("the cache's version went from {:?} to {version:?}", self.last_version)
+        })?;
+        self.last_version = version;
+        Ok(())
+    }
+
+    fn check_snapshots(&self) -> Result<(), Violation> {
+        for Held { snapshot, version, objects } in &self.held {
+            let same = snapshot.len() == objects.len()
+                && snapshot.resource_version() == version
+                && snapshot.iter().zip(objects).all(|(now, then)| Arc::ptr_eq(now, then));
+            Invariant::Snapshot
+                .holds(same, || format!("a snapshot has changed: {objects:?} to {snapshot:?}"))?;
+        }
+        let snapshot = self.cache().snapshot();
+        let is_odd = |object: &&Arc<Object>| object.labels().value("app") == Some("odd");
+        let odd = snapshot.iter().filter(is_odd).count();
+        Invariant::Snapshot.holds(snapshot.select(&self.odd).filter(is_odd).count() == odd, || {
+            "a selector does not find what has its label".to_owned()
+        })?;
+        for number in 0..NAMESPACES {
+            let name = namespace(number);
+            let is_in = |object: &&Arc<Object>| object.key().namespace() == Some(name);
+            let right = snapshot.namespace(name).filter(is_in).count();
+            Invariant::Snapshot.holds(
+                right == snapshot.iter().filter(is_in).count() && right == snapshot.namespace(name).count(),
+                || format!("namespace {name} has other objects than the whole has of it"),
+            )?;
+        }
+        if let Some(index) = &self.index {
+            let found = index.lookup(&snapshot, &"odd");
+            Invariant::Snapshot.holds(
+                found.filter(is_odd).count() == odd && index.count(&snapshot, &"odd") == odd,
+                || "an index does not find what is filed under it".to_owned(),
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn shown(notice: &Notice) -> String {
+    match notice {
+        Notice::Change { change, initial } => {
+            let initial = if *initial { " (initial)" } else { "" };
+            match &change.delta {
+                Delta::Added(new) => format!("+ {new:?}{initial}"),
+                Delta::Updated { old, new } => format!("{old:?} -> {new:?}{initial}"),
+                Delta::Deleted { old, last } => format!("- {old:?}, last {last:?}{initial}"),
+            }
+        }
+        other => format!("{other:?}"),
+    }
+}
