@@ -35,13 +35,27 @@ pub(crate) fn check(tree: &Tree) -> Result<(), Error> {
     let users = metadata.users();
     let packages = &metadata.packages;
     let users = |package: &Package| users.get(package.id.as_str()).map_or(&[][..], Vec::as_slice);
-    let findings: Vec<String> =
-        packages.iter().flat_map(|package| judge(package, users(package), &policy)).collect();
+    let judged = packages.iter().flat_map(|package| judge(package, users(package), &policy));
+    let findings: Vec<String> = judged.chain(stale_locks(tree)?).collect();
     for finding in &findings {
         println!("{finding}");
     }
     println!("dependencies: {} packages, {} refused", packages.len(), findings.len());
     if findings.is_empty() { Ok(()) } else { Err(Error::Found("deny.toml refuses dependencies".to_owned())) }
+}
+
+/// The lock files of other workspaces in this repository that no longer fit: their builds ask for locked versions.
+fn stale_locks(tree: &Tree) -> Result<Vec<String>, Error> {
+    let mut stale = Vec::new();
+    for lock in tree.paths()?.iter().filter(|path| path.ends_with("Cargo.lock")) {
+        let workspace = lock.parent().unwrap_or(lock);
+        let mut look = process::cargo(workspace);
+        if process::output(look.args(["update", "--workspace", "--locked", "--quiet"])).is_err() {
+            let lock = tree.below_root(lock);
+            stale.push(format!("{lock} is stale: `cargo update --workspace` in its folder mends it"));
+        }
+    }
+    Ok(stale)
 }
 
 /// Neither a git repository nor a registry of somebody's own.

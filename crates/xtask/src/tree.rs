@@ -88,7 +88,7 @@ impl Tree {
         Ok(File { path: self.below_root(path), text })
     }
 
-    fn below_root(&self, path: &Path) -> String {
+    pub(crate) fn below_root(&self, path: &Path) -> String {
         let below = path.strip_prefix(&self.root).unwrap_or(path);
         below.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
     }

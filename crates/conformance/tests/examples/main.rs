@@ -140,7 +140,7 @@ async fn several_kinds() {
     ];
     assert_eq!(output, expected);
     let output = Example::run(&rig, program, &["several-kinds/none"]).output();
-    assert_eq!(output[0], "pod several-kinds/none: pods.v1 `several-kinds/none` is not in the cache");
+    assert_eq!(output[0], "pod several-kinds/none: not found");
 }
 
 #[tokio::test(flavor = "multi_thread")]

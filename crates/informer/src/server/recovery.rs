@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::Server;
+use crate::error_chain;
 use crate::shared::lock;
 use crate::transport::{Response, TransportError};
 
@@ -31,6 +32,8 @@ pub(super) struct Recovery {
 struct State {
     outage: Outage,
     links: HashMap<Member, Arc<Turn>>,
+    /// Why the last request that was not answered failed.
+    reason: String,
 }
 
 /// What came of a probe.
@@ -58,7 +61,7 @@ struct Turn {
 impl Recovery {
     pub(super) fn new(seed: u64) -> Self {
         Self {
-            state: Mutex::new(State { outage: Outage::new(seed), links: HashMap::new() }),
+            state: Mutex::new(State { outage: Outage::new(seed), links: HashMap::new(), reason: String::new() }),
             started: Instant::now(),
             changed: Notify::new(),
             probing: tokio::sync::Mutex::default(),
@@ -150,6 +153,9 @@ impl Link {
         let question = Question { link: self, asked: Instant::now(), patience };
         let response = self.server.transport().send(request).await;
         std::mem::forget(question);
+        if let Err(error) = &response {
+            lock(&self.server.recovery.state).reason = error_chain(error);
+        }
         self.server.recovery.change(|outage, now| match &response {
             Ok(_) => outage.answered(now, Some(self.member)),
             Err(_) => outage.failed(now, self.member),
@@ -173,7 +179,11 @@ impl Link {
                 notified.await;
             }
         };
-        let away = |_| TransportError::new("the server cannot be reached, and is being probed", None);
+        let away = |_| {
+            let reason = lock(&self.server.recovery.state).reason.clone();
+            let context = format!("the server cannot be reached, and is being probed; last error: {reason}");
+            TransportError::new(context, None)
+        };
         timeout(patience, freed).await.map_err(away)
     }
 
