@@ -61,7 +61,11 @@ struct Turn {
 impl Recovery {
     pub(super) fn new(seed: u64) -> Self {
         Self {
-            state: Mutex::new(State { outage: Outage::new(seed), links: HashMap::new(), reason: String::new() }),
+            state: Mutex::new(State {
+                outage: Outage::new(seed),
+                links: HashMap::new(),
+                reason: String::new(),
+            }),
             started: Instant::now(),
             changed: Notify::new(),
             probing: tokio::sync::Mutex::default(),
