@@ -238,7 +238,7 @@ impl<'c> Run<'c> {
             }
             93..95 => {
                 self.index = match self.index.take() {
-                    None => Some(self.cache.add_index(tags)),
+                    None => Some(self.cache.add_index(|object: &Arc<Object>| tags(object))),
                     Some(_) => None,
                 };
                 Default::default()

@@ -56,7 +56,7 @@ use crate::reflector::{self, Report, Request, Status};
 use crate::saved::Saved;
 use crate::store::IndexReport;
 use crate::wire::ApiStatus;
-use crate::{Cache, Checkpoint, Scope, SourceId, Storage, Store, Time};
+use crate::{Cache, Checkpoint, Scope, Shelf, SourceId, Store, Time};
 use dispatch::Dispatch;
 use queue::Queue;
 use scopes::Scopes;
@@ -70,9 +70,9 @@ use writer::{Operation, Step, Writer};
 /// use std::sync::Arc;
 /// use informer_core::engine::{Command, Engine, Input, Response, Start};
 /// use informer_core::reader::Expected;
-/// use informer_core::{PlainStorage, Scope, Time};
+/// use informer_core::{PlainStorage, Scope, Shelf, Time};
 ///
-/// let mut engine = Engine::new(Arc::new(PlainStorage));
+/// let mut engine = Engine::new(Shelf::cold(Arc::new(PlainStorage)));
 /// let pods = Expected { api_version: "v1".into(), kind: "Pod".into(), or_kind: None };
 /// engine.handle(Time::ZERO, Input::Start(Box::new(Start::new(pods, [Scope::All]))));
 ///
@@ -97,7 +97,7 @@ use writer::{Operation, Step, Writer};
 /// ```
 pub struct Engine {
     cache: Cache,
-    storage: Arc<dyn Storage>,
+    shelf: Arc<Shelf>,
     fanout: Arc<Fanout>,
     quarantine: Arc<Quarantine>,
     counters: Arc<Counters>,
@@ -228,8 +228,8 @@ pub struct Lent;
 const STALL: Duration = Duration::from_secs(10);
 
 impl Engine {
-    /// An engine with an empty cache, which keeps its objects in `storage`.
-    pub fn new(storage: Arc<dyn Storage>) -> Self {
+    /// An engine with an empty cache, which keeps its objects on `shelf`.
+    pub fn new(shelf: Arc<Shelf>) -> Self {
         let store = Store::new();
         let quarantine = Arc::<Quarantine>::default();
         Self {
@@ -238,7 +238,7 @@ impl Engine {
             counters: Arc::default(),
             running: None,
             scopes: Scopes::default(),
-            desk: Desk::Here(Box::new(Writer::new(store, storage.clone(), quarantine.clone()))),
+            desk: Desk::Here(Box::new(Writer::new(store, shelf.clone(), quarantine.clone()))),
             queue: Queue::of(queue::OPERATIONS),
             dispatch: Dispatch::default(),
             commands: VecDeque::new(),
@@ -248,7 +248,7 @@ impl Engine {
             is_synced: false,
             is_stopped: false,
             is_stuck: false,
-            storage,
+            shelf,
             quarantine,
         }
     }

@@ -4,13 +4,18 @@
 //! place that readers take the state from is a lock here (`sync`): each of its two operations is one step, as it is
 //! without loom.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::Arc;
 
 use loom::thread;
 use serde_json::Value;
 
-use crate::{Cache, Index, Object, ResourceVersion, Scope, Selector, SourceId, Store};
+use crate::object::Keep;
+use crate::{
+    Cache, HotSet, Index, Keeping, Object, PlainStorage, ResourceVersion, Room, Scope, Selector, Shelf,
+    SourceId, Storage, Store, Stored,
+};
 
 /// Its version is its value under the index and of its label.
 fn object(name: &str, version: u64) -> Arc<Object> {
@@ -36,7 +41,7 @@ thread_local! {
 }
 
 fn index(cache: &Cache) -> Index<String> {
-    cache.add_index(|object: &Object| {
+    cache.add_index(|object: &Arc<Object>| {
         ASKED.with(|asked| asked.set(asked.get() + 1));
         Ok(vec![object.resource_version().to_string()])
     })
@@ -79,31 +84,50 @@ fn write(store: &mut Store, source: SourceId, by_list: bool) {
     }
 }
 
+/// Stores bytes elsewhere, as far as anybody can tell.
+struct Elsewhere;
+
+impl Storage for Elsewhere {
+    fn keep(&self, bytes: Cow<'_, [u8]>) -> Stored {
+        PlainStorage.keep(bytes)
+    }
+}
+
+fn shelf() -> Arc<Shelf> {
+    Shelf::new(&HotSet::new(1 << 20), Arc::new(Elsewhere), Keeping::WhileHot)
+}
+
 #[test]
-fn two_who_decode_at_once_get_one_value() {
+fn c12_two_who_decode_at_once_get_one_value() {
     loom::model(|| {
-        let object = object("a", 1);
-        let other = object.clone();
-        let thread = thread::spawn(move || other.decode::<Value>().unwrap());
-        let ours = object.decode_and_keep::<Value>().unwrap();
+        let (object, shelf) = (object("a", 1), shelf());
+        let (other, also) = (object.clone(), shelf.clone());
+        let thread = thread::spawn(move || also.decode::<Value>(&other, Room::Taken).unwrap());
+        let ours = shelf.decode::<Value>(&object, Room::Taken).unwrap();
         let theirs = thread.join().unwrap();
         assert!(Arc::ptr_eq(&ours, &theirs));
-        drop((ours, theirs));
-        assert!(Arc::ptr_eq(&object.decode::<Value>().unwrap(), &object.decode::<Value>().unwrap()));
+        assert!(Arc::ptr_eq(&ours, &object.decode::<Value>().unwrap()));
     });
 }
 
 #[test]
-fn a_value_that_is_let_go_while_another_decodes_is_never_a_stale_one() {
+fn c12_whoever_reads_while_it_cools_gets_bytes_and_value() {
     loom::model(|| {
-        let object = object("a", 1);
-        let held = object.decode::<Value>().unwrap();
-        let other = object.clone();
-        let thread = thread::spawn(move || other.decode::<Value>().unwrap());
-        drop(held);
-        let ours = object.decode::<Value>().unwrap();
-        assert!(Arc::ptr_eq(&ours, &thread.join().unwrap()));
-        assert_eq!(ours["metadata"]["name"], "a");
+        let (known, shelf) = (object("a", 1), shelf());
+        let object = Object::from_json(&known.json().unwrap()).unwrap();
+        let object = Arc::new(object.moved(Keep::Hot(&shelf)).unwrap());
+        let (other, set) = (object.clone(), shelf.set().clone());
+        shelf.admit(&object);
+        let thread = thread::spawn(move || {
+            // Its mark goes, then it cools.
+            set.sweep(1);
+            set.sweep(1);
+        });
+        let value = shelf.decode::<Value>(&other, Room::Taken).unwrap();
+        assert_eq!(value["metadata"]["name"], "a");
+        assert!(other.json().unwrap().starts_with(b"{"));
+        thread.join().unwrap();
+        assert!(other.json().unwrap().starts_with(b"{"));
     });
 }
 
@@ -167,7 +191,7 @@ fn c3_an_index_that_goes_beside_the_writer_leaves_nothing() {
 fn c3_of_two_indexes_of_one_name_one_is_refused() {
     bounded(3).check(|| {
         let (store, _) = store();
-        let add = |cache: &Cache| cache.add_named_index("name", |_: &Object| Ok(vec![1])).is_ok();
+        let add = |cache: &Cache| cache.add_named_index("name", |_: &Arc<Object>| Ok(vec![1])).is_ok();
         let cache = store.cache();
         let other = thread::spawn(move || add(&cache));
         let ours = add(&store.cache());

@@ -29,8 +29,8 @@ pub use change::{Change, Delta, Source};
 pub use key::{InvalidKey, ObjectKey};
 pub use labels::Labels;
 pub use object::{
-    ContentKey, DecodeError, Encoding, Object, PackedStorage, PlainStorage, Storage, StorageError, Stored,
-    StoredBytes,
+    ContentKey, DecodeError, Encoding, HotSet, Keeping, Object, ObjectBytes, PackedStorage, PlainStorage,
+    Room, Shelf, Storage, StorageError, Stored, StoredBytes,
 };
 pub use selector::{FieldSelector, InvalidSelector, Operator, Requirement, Selector};
 pub use store::{Cache, Checkpoint, Index, Scope, Snapshot, SourceId, Store};

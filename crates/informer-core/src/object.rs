@@ -1,17 +1,18 @@
 //! One version of one object, as the cache keeps it.
 //!
 //! How an object's bytes are encoded is known to [`encoding`] alone, and where they are to [`storage`]; everybody else
-//! asks for them. The few fields that are always needed (key, uid, resourceVersion, labels) stand beside the bytes, and
-//! whoever decodes an object into a type shares the decoded value with everyone who asks while somebody still holds it
-//! (design D2).
+//! asks for them. The few fields that are always needed (key, uid, resourceVersion, labels) stand beside the bytes. What was
+//! decoded a moment ago is shared with everyone who asks: [`hot`] has it (design D16).
 
+mod bytes;
 mod content;
-mod decoded;
 mod encoding;
+mod hot;
 mod packed;
 mod scanned;
 mod storage;
 mod tree;
+mod weight;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -22,14 +23,17 @@ use serde_json::Value;
 
 use crate::labels::RecentLabels;
 use crate::memory::{COUNTS, allocated};
+use crate::sync::OnceLock;
 use crate::wire::{self, ScanError};
 use crate::{Labels, ObjectKey, ResourceVersion, Uid};
-use decoded::DecodedSlot;
 use encoding::Unfit;
+use hot::Slot;
 
+pub use bytes::ObjectBytes;
 pub use content::ContentKey;
 pub(crate) use content::{Comparison, Content, ContentHash, ContentHasher, Difference};
 pub use encoding::Encoding;
+pub use hot::{HotSet, Keeping, Room, Shelf};
 pub use packed::PackedStorage;
 pub use storage::{PlainStorage, Storage, StorageError, Stored, StoredBytes};
 
@@ -55,10 +59,24 @@ pub struct Object {
     /// Whoever decodes it does without its managed fields.
     skips_managed_fields: bool,
     encoding: Encoding,
-    stored: Stored,
+    /// The bytes of memory that its bytes take at rest: an estimate, if it was hot on arrival.
+    resting: u32,
+    /// Its bytes at rest. A version that is hot on arrival has none before it cools.
+    stored: OnceLock<Stored>,
     /// Its bytes as they came, before any transform.
     content: Content,
-    decoded: DecodedSlot,
+    slot: Slot,
+}
+
+/// Where the bytes of a new version go.
+#[derive(Clone, Copy)]
+pub(crate) enum Keep<'a> {
+    /// They rest at once.
+    AtRest(&'a dyn Storage),
+    /// They rest at once, in the cache's storage.
+    Cold(&'a Arc<Shelf>),
+    /// They stay as they came until the version cools.
+    Hot(&'a Arc<Shelf>),
 }
 
 /// An object that does not decode as the requested type. Never holds any of the object's content.
@@ -102,10 +120,11 @@ impl Object {
         resource_version: ResourceVersion,
         labels: Labels,
         encoding: Encoding,
-        stored: Stored,
+        bytes: Cow<'_, [u8]>,
+        keep: Keep<'_>,
     ) -> Self {
-        let decoded = DecodedSlot::default();
         let (shares_labels, skips_managed_fields) = (false, false);
+        let (resting, stored, slot) = keep.keep(bytes);
         Self {
             key,
             uid,
@@ -114,9 +133,10 @@ impl Object {
             shares_labels,
             skips_managed_fields,
             encoding,
+            resting,
             stored,
             content: Content::default(),
-            decoded,
+            slot,
         }
     }
 
@@ -144,8 +164,18 @@ impl Object {
     ///
     /// When the bytes cannot be had from where they are.
     pub fn kept_in(self, storage: &dyn Storage) -> Result<Self, DecodeError> {
-        let stored = storage.keep(self.bytes()?);
-        Ok(Self { stored, ..self })
+        self.moved(Keep::AtRest(storage))
+    }
+
+    /// The same version with its bytes kept elsewhere.
+    pub(crate) fn moved(self, keep: Keep<'_>) -> Result<Self, DecodeError> {
+        let (resting, stored, slot) = keep.keep(Cow::Borrowed(&self.bytes()?));
+        Ok(Self { resting, stored, slot, ..self })
+    }
+
+    /// Its bytes are at rest from now on. Of two who say so the first one counts.
+    fn rest(&self, stored: impl FnOnce() -> Stored) {
+        self.stored.get_or_init(stored);
     }
 
     /// The same version, of which the bytes as they came are known.
@@ -188,7 +218,9 @@ impl Object {
     ///
     /// When the bytes cannot be had from where they are.
     pub fn without_managed_fields(&self) -> Result<Self, DecodeError> {
-        let stored = Stored::plain(self.encoding.without_managed_fields(&self.bytes()?));
+        let bytes = self.bytes()?;
+        let without = self.encoding.without_managed_fields(&bytes);
+        let (resting, stored, slot) = Keep::AtRest(&PlainStorage).keep(without);
         Ok(Self {
             key: self.key.clone(),
             uid: self.uid.clone(),
@@ -197,9 +229,10 @@ impl Object {
             shares_labels: true,
             skips_managed_fields: self.skips_managed_fields,
             encoding: self.encoding,
+            resting,
             stored,
             content: self.content.clone(),
-            decoded: DecodedSlot::default(),
+            slot,
         })
     }
 
@@ -213,8 +246,13 @@ impl Object {
     /// # Errors
     ///
     /// When they cannot be had from where they are kept.
-    pub fn bytes(&self) -> Result<Cow<'_, [u8]>, DecodeError> {
-        self.stored.read().map_err(|error| {
+    pub fn bytes(&self) -> Result<ObjectBytes, DecodeError> {
+        if let Some(bytes) = self.slot.bytes() {
+            return Ok(bytes.into());
+        }
+        // Bytes are at rest before they are hot no more.
+        let stored = self.stored.get().ok_or_else(|| self.unreadable("bytes", "it has none".to_owned()))?;
+        stored.read().map_err(|error| {
             let unreadable = self.unreadable("bytes", error.to_string());
             DecodeError { source: Some(Arc::new(error)), ..unreadable }
         })
@@ -222,7 +260,8 @@ impl Object {
 
     /// The length of [`Object::bytes`]. O(1): the bytes are not touched.
     pub fn size(&self) -> usize {
-        self.stored.length()
+        let at_rest = || self.stored.get().map_or(0, Stored::length);
+        self.slot.length().unwrap_or_else(at_rest)
     }
 
     /// The whole object as JSON.
@@ -230,20 +269,29 @@ impl Object {
     /// # Errors
     ///
     /// When its bytes cannot be had from where they are kept, or came in another encoding and are not well-formed.
-    pub fn json(&self) -> Result<Cow<'_, [u8]>, DecodeError> {
+    pub fn json(&self) -> Result<ObjectBytes, DecodeError> {
         self.encoding.json(self.bytes()?).map_err(|Unfit(reason)| self.unreadable("JSON", reason))
     }
 
-    /// The object as a `T`: the value that another holder has already, or a freshly decoded one.
+    /// The object as a `T`: what is hot, or a freshly decoded value. Of an object that is hot already the value is kept for
+    /// others; whatever is to be hot from here on is read by an informer of `T`, or by [`Shelf::decode`].
     ///
     /// # Errors
     ///
     /// When the object does not fit `T`. The error concerns this object alone.
     pub fn decode<T: DeserializeOwned + Send + Sync + 'static>(&self) -> Result<Arc<T>, DecodeError> {
-        self.decoded.shared_or(|| self.read_as())
+        if let Some(value) = self.slot.value() {
+            return Ok(value);
+        }
+        let (value, heap) = self.read_as::<T>()?;
+        Ok(match self.slot.shelf() {
+            Some(shelf) => shelf.keep_value(self, None, Arc::new(value), heap, Room::OfHot),
+            None => Arc::new(value),
+        })
     }
 
-    fn read_as<T: DeserializeOwned>(&self) -> Result<T, DecodeError> {
+    /// The object as a `T`, and about how many bytes of the heap it refers to.
+    fn read_as<T: DeserializeOwned + 'static>(&self) -> Result<(T, usize), DecodeError> {
         let unfit = |Unfit(reason)| self.unreadable(std::any::type_name::<T>(), reason);
         let bytes = self.bytes()?;
         if self.skips_managed_fields {
@@ -251,12 +299,6 @@ impl Object {
         } else {
             self.encoding.decode(&bytes).map_err(unfit)
         }
-    }
-
-    /// Has the processor fetch what a look at a kept value needs, and does not wait for it.
-    #[inline]
-    pub(crate) fn prefetch(&self) {
-        std::hint::black_box(self.decoded.references());
     }
 
     fn unreadable(&self, as_type: &'static str, reason: String) -> DecodeError {
@@ -269,26 +311,21 @@ impl Object {
         }
     }
 
-    /// Keeps the decoded `T` for as long as this version lives: for consumers that read every object all the time.
-    ///
-    /// # Errors
-    ///
-    /// As [`Object::decode`].
-    pub fn decode_and_keep<T: DeserializeOwned + Send + Sync + 'static>(
-        &self,
-    ) -> Result<Arc<T>, DecodeError> {
-        self.decoded.kept_or(|| self.read_as())
-    }
-
-    /// The bytes of memory that this version takes: all that lives as long as it does. Labels that objects share count for
-    /// one of them, decoded values for nobody, nor the 64 bytes that an object has from its first decode on to share them.
+    /// The bytes of memory that this version takes at rest. Labels that objects share count for one of them. What is hot is
+    /// not included ([`Shelf::hot_bytes`]); of a version that a watch event brought, the size at rest is estimated by that of
+    /// others.
     pub fn held_bytes(&self) -> usize {
         let labels = if self.shares_labels { 0 } else { self.labels.held_bytes() };
         allocated(COUNTS + size_of::<Self>())
             + self.key.held_bytes()
             + self.uid.held_bytes()
             + labels
-            + self.stored.held_bytes()
+            + self.resting as usize
+    }
+
+    /// The bytes of memory that a version takes that was not admitted to a cache yet.
+    pub(crate) fn waiting_bytes(&self) -> usize {
+        self.held_bytes() + self.slot.length().unwrap_or_default()
     }
 
     /// Whether the two have equal trees, nulls and empty values ignored, in whatever encoding. `false` if one is
@@ -307,6 +344,27 @@ impl Object {
             matches!((self.decode::<Value>(), other.decode::<Value>()), (Ok(ours), Ok(theirs)) if ours == theirs)
         }
     }
+}
+
+impl Keep<'_> {
+    fn keep(self, bytes: Cow<'_, [u8]>) -> (u32, OnceLock<Stored>, Slot) {
+        let stored = match self {
+            Self::AtRest(storage) => storage.keep(bytes),
+            Self::Hot(shelf) if shelf.takes_hot() => {
+                let resting = shelf.resting(bytes.len());
+                let slot = Slot::arrived(shelf, bytes.into(), resting);
+                return (in_32_bits(resting), OnceLock::default(), slot);
+            }
+            Self::Cold(shelf) | Self::Hot(shelf) => shelf.keep(bytes),
+        };
+        let (resting, at_rest) = (stored.held_bytes(), OnceLock::default());
+        at_rest.get_or_init(|| stored);
+        (in_32_bits(resting), at_rest, Slot::vacant())
+    }
+}
+
+fn in_32_bits(bytes: usize) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
 impl fmt::Debug for Object {

@@ -9,20 +9,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use informer_protobuf::Kind;
 
 use crate::labels::RecentLabels;
+use crate::object::Keep;
 use crate::object::{Content, ContentHash, ContentHasher};
 use crate::reflector::{EventKind, Input, Trust};
 use crate::wire::{
     ApiStatus, Bookmark, EventType, ScanError, ScannedMessage, WatchFrame, scan_bookmark, scan_object,
     scan_protobuf, scan_protobuf_bookmark,
 };
-use crate::{Cache, Object, ObjectKey, ResourceVersion, Storage};
+use crate::{Cache, Object, ObjectKey, ResourceVersion, Shelf};
 
 pub use answer::{Answer, To};
 
 /// Decodes the responses about one resource.
 pub struct Reader {
     cache: Cache,
-    storage: Arc<dyn Storage>,
+    shelf: Arc<Shelf>,
     expected: Expected,
     /// The protobuf kind of the expected objects, if one exists.
     protobuf: Option<Kind>,
@@ -94,15 +95,15 @@ enum Read {
 }
 
 impl Reader {
-    /// A reader for the cache of one resource, which keeps new versions in `storage`.
-    pub fn new(cache: Cache, storage: Arc<dyn Storage>, expected: Expected) -> Self {
+    /// A reader for the cache of one resource, which keeps new versions on `shelf`.
+    pub fn new(cache: Cache, shelf: Arc<Shelf>, expected: Expected) -> Self {
         let protobuf = Kind::of(&expected.api_version, &expected.kind);
         let hasher = ContentHasher::new(cache.content_key());
         let Expected { api_version, kind, .. } = &expected;
         let type_meta = format!(r#"{{"kind":"{kind}","apiVersion":"{api_version}","#);
         Self {
             cache,
-            storage,
+            shelf,
             expected,
             protobuf,
             skips_managed_fields: false,
@@ -125,7 +126,7 @@ impl Reader {
 
     /// A list's item. `trust`: what it says that the cache has it in this version.
     fn item(&self, object: Wire<'_>, trust: Trust) -> Reading {
-        let input = match self.read(object, trust) {
+        let input = match self.read(object, trust, Keep::Cold(&self.shelf)) {
             Ok(Read::Unchanged(key)) => Input::Unchanged(key),
             Ok(Read::Kept(object)) => Input::Item(Arc::new(object)),
             Err(Unreadable { key, reason, .. }) => Input::Unreadable { key, reason },
@@ -170,7 +171,7 @@ impl Reader {
     /// A deletion counts also at the version that the cache has: some servers send that one.
     fn event(&self, kind: EventKind, object: Wire<'_>, trust: Trust) -> Reading {
         let trust = if kind == EventKind::Deleted { Trust::Nothing } else { trust };
-        let reading = match self.read(object, trust) {
+        let reading = match self.read(object, trust, Keep::Hot(&self.shelf)) {
             Ok(Read::Unchanged(key)) => Reading::of(Input::Unchanged(key)),
             Ok(Read::Kept(object)) => Reading::of(Input::Event(kind, Arc::new(object))),
             Err(unreadable) => Reading::unreadable_event(kind, unreadable),
@@ -178,7 +179,7 @@ impl Reader {
         Reading { part: Part::Event(kind.into()), ..reading }
     }
 
-    fn read(&self, object: Wire<'_>, trust: Trust) -> Result<Read, Unreadable> {
+    fn read(&self, object: Wire<'_>, trust: Trust, keep: Keep<'_>) -> Result<Read, Unreadable> {
         let hash = self.hash(object);
         let is_known = |key: &str, version: &ResourceVersion| match trust {
             Trust::Version => self.cache.is_unchanged(key, version),
@@ -186,8 +187,8 @@ impl Reader {
             Trust::Nothing => false,
         };
         let read = match object {
-            Wire::Json(json) => self.read_json(json, is_known),
-            Wire::Protobuf(message) => self.read_protobuf(message, is_known),
+            Wire::Json(json) => self.read_json(json, keep, is_known),
+            Wire::Protobuf(message) => self.read_protobuf(message, keep, is_known),
         };
         let object = match read? {
             Read::Kept(object) => object.with_content(Content::settled(hash)),
@@ -214,6 +215,7 @@ impl Reader {
     fn read_json(
         &self,
         json: &[u8],
+        keep: Keep<'_>,
         is_known: impl FnOnce(&str, &ResourceVersion) -> bool,
     ) -> Result<Read, Unreadable> {
         let scanned = scan_object(json)?;
@@ -228,13 +230,14 @@ impl Reader {
         if own.as_deref().is_some_and(|own| own != kind && Some(own) != or_kind.as_deref()) {
             return Err(Unreadable::of_other_kind(Some(key), self.other_kind()));
         }
-        let object = scanned.into_object_kept(json, api_version, kind, &*self.storage);
+        let object = scanned.into_object_in(json, api_version, kind, keep);
         Ok(Read::Kept(object.map_err(unreadable)?))
     }
 
     fn read_protobuf(
         &self,
         message: &[u8],
+        keep: Keep<'_>,
         is_known: impl FnOnce(&str, &ResourceVersion) -> bool,
     ) -> Result<Read, Unreadable> {
         let Some(kind) = self.protobuf else {
@@ -246,7 +249,7 @@ impl Reader {
             return Ok(Read::Unchanged(scanned.into_key()));
         }
         let unreadable = |error: ScanError| Unreadable { version: Some(version.clone()), ..error.into() };
-        let object = scanned.into_object(kind, message, &*self.storage);
+        let object = scanned.into_object_in(kind, message, keep);
         Ok(Read::Kept(object.map_err(unreadable)?))
     }
 

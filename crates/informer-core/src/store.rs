@@ -6,7 +6,6 @@
 //! next state a few hundred bytes, and a re-list is prepared on a private clone while readers use the old state (design
 //! D4, D5).
 
-mod ahead;
 mod build;
 mod builtin;
 mod cache;
@@ -28,7 +27,6 @@ mod validate;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-pub use ahead::Ahead;
 pub use cache::Cache;
 pub use checkpoint::{Checkpoint, SourcePoint};
 pub use handle::{Index, NameTaken};
@@ -353,14 +351,14 @@ impl Store {
     fn apply_one(
         &mut self,
         slot: u32,
-        old: Option<&Object>,
+        old: Option<&Arc<Object>>,
         new: Option<&Arc<Object>>,
         seen: (Indexes, u64),
     ) {
         let mut displaced = Vec::new();
         let (mut indexes, mut indexes_version) = seen;
         loop {
-            let filing = Filing::plan(&indexes, slot, old, new.map(|new| &**new), &self.shared.reports);
+            let filing = Filing::plan(&indexes, slot, old, new, &self.shared.reports);
             let change = match (old, new) {
                 (_, None) => SlotChange::Remove,
                 (None, Some(new)) => SlotChange::Insert(new.clone()),

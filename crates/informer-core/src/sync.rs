@@ -10,7 +10,7 @@ mod primitives {
     use std::ops::Deref;
     use std::sync::Arc;
 
-    use arc_swap::{ArcSwap, Guard};
+    use arc_swap::{ArcSwap, ArcSwapOption, Guard};
 
     /// Holds one value. Reading it waits for nobody.
     pub(crate) struct Place<T>(ArcSwap<T>);
@@ -40,6 +40,29 @@ mod primitives {
         #[inline]
         fn deref(&self) -> &T {
             &self.0
+        }
+    }
+
+    /// A place that may be empty. Eight bytes.
+    pub(crate) struct Vacant<T>(ArcSwapOption<T>);
+
+    impl<T> Vacant<T> {
+        pub(crate) fn new(value: Option<Arc<T>>) -> Self {
+            Self(ArcSwapOption::new(value))
+        }
+
+        /// Calls `look` with what is there, without taking a reference.
+        #[inline]
+        pub(crate) fn with<R>(&self, look: impl FnOnce(Option<&T>) -> R) -> R {
+            look(self.0.load().as_deref())
+        }
+
+        pub(crate) fn get(&self) -> Option<Arc<T>> {
+            self.0.load_full()
+        }
+
+        pub(crate) fn exchange(&self, value: Option<Arc<T>>) -> Option<Arc<T>> {
+            self.0.swap(value)
         }
     }
 }
@@ -102,6 +125,26 @@ mod primitives {
 
         fn deref(&self) -> &T {
             &self.0
+        }
+    }
+
+    pub(crate) struct Vacant<T>(Mutex<Option<Arc<T>>>);
+
+    impl<T> Vacant<T> {
+        pub(crate) fn new(value: Option<Arc<T>>) -> Self {
+            Self(Mutex::new(value))
+        }
+
+        pub(crate) fn with<R>(&self, look: impl FnOnce(Option<&T>) -> R) -> R {
+            look(self.get().as_deref())
+        }
+
+        pub(crate) fn get(&self) -> Option<Arc<T>> {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        }
+
+        pub(crate) fn exchange(&self, value: Option<Arc<T>>) -> Option<Arc<T>> {
+            std::mem::replace(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner), value)
         }
     }
 }

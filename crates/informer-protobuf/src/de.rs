@@ -14,6 +14,7 @@ use crate::number::Number;
 use crate::part::Part;
 use crate::schema::Member;
 use crate::walk::Walk;
+use crate::weight;
 
 impl<'de> Deserializer<'de> for Node<'de> {
     type Error = Error;
@@ -32,8 +33,14 @@ impl<'de> Deserializer<'de> for Node<'de> {
                 Number::Negative(value) => visitor.visit_i64(value),
                 Number::Float(value) => visitor.visit_f64(value),
             },
-            Self::Text(text) => visitor.visit_borrowed_str(text.text()?),
-            Self::Bytes(bytes) => visitor.visit_string(STANDARD.encode(bytes)),
+            Self::Text(text) => {
+                weight::add_text(text.bytes.len());
+                visitor.visit_borrowed_str(text.text()?)
+            }
+            Self::Bytes(bytes) => {
+                weight::add_text(bytes.len());
+                visitor.visit_string(STANDARD.encode(bytes))
+            }
             Self::Time(stamp) => stamp.text(|text| visitor.visit_str(text)),
             Self::Json(json, room) => carried(json, room, |json| json.deserialize_any(visitor)),
             Self::Object(object) => visitor.visit_map(Access::object(object)?),
@@ -157,7 +164,7 @@ enum From<'de> {
     Walk(Walk<'de>),
     /// In the order of JSON: large, and rare.
     InOrder(Box<Members<'de>>, Option<Place>),
-    Map(Map<'de>, Option<Node<'de>>),
+    Map(Map<'de>, Option<Node<'de>>, usize),
 }
 
 impl<'de> Access<'de> {
@@ -174,7 +181,7 @@ impl<'de> Access<'de> {
     }
 
     fn map(map: Map<'de>) -> Self {
-        Self { own: Own::new(None), said: None, from: From::Map(map, None) }
+        Self { own: Own::new(None), said: None, from: From::Map(map, None, 0) }
     }
 
     #[inline]
@@ -189,9 +196,11 @@ impl<'de> Access<'de> {
                 *next = members.next()?;
                 next.map(|place| place.member.name())
             }
-            From::Map(map, next) => match map.next()? {
+            From::Map(map, next, entries) => match map.next()? {
                 Some((key, node)) => {
                     *next = Some(node);
+                    *entries += 1;
+                    weight::add_text(key.bytes.len());
                     Some(key.text()?)
                 }
                 None => None,
@@ -226,7 +235,10 @@ impl<'de> MapAccess<'de> for Access<'de> {
                 None => (Ok(Node::Null), "", 0),
             },
             // Keys are content: an error must not quote them.
-            From::Map(_, next) => return seed.deserialize(next.take().unwrap_or(Node::Null)),
+            From::Map(_, next, entries) => {
+                weight::add_entry::<V::Value>(*entries);
+                return seed.deserialize(next.take().unwrap_or(Node::Null));
+            }
         };
         let mut value = node.and_then(|node| seed.deserialize(node));
         if let Err(error) = &mut value {
@@ -241,7 +253,10 @@ impl<'de> SeqAccess<'de> for List<'de> {
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Error> {
         match self.next()? {
-            Some(node) => Ok(Some(seed.deserialize(node)?)),
+            Some(node) => {
+                weight::add(size_of::<T::Value>());
+                Ok(Some(seed.deserialize(node)?))
+            }
             None => Ok(None),
         }
     }

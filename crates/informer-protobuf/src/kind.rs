@@ -1,6 +1,7 @@
 //! A kind that has a protobuf message.
 
 use std::fmt;
+use std::num::NonZeroU16;
 
 use crate::schema::{Entry, Message, PARTIAL_OBJECT_METADATA};
 
@@ -15,21 +16,24 @@ use crate::schema::{Entry, Message, PARTIAL_OBJECT_METADATA};
 /// assert!(Kind::of("example.com/v1", "Custom").is_none());
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Kind(u16);
+pub struct Kind(
+    /// The index and one more, so that an `Option` takes no more memory.
+    NonZeroU16,
+);
 
 impl Kind {
     /// The kind of the answer when a client asks for metadata only, for custom resources too.
-    pub const PARTIAL_OBJECT_METADATA: Self = Self(PARTIAL_OBJECT_METADATA);
+    pub const PARTIAL_OBJECT_METADATA: Self = Self::at(PARTIAL_OBJECT_METADATA);
 
     /// The kind of that name, in O(log n) comparisons; `None` if this crate has no message for it.
     pub fn of(api_version: &str, kind: &str) -> Option<Self> {
         let key = |entry: &Entry| (entry.api_version(), entry.kind()).cmp(&(api_version, kind));
-        Entry::all().binary_search_by(key).ok().and_then(|index| u16::try_from(index).ok()).map(Self)
+        Entry::all().binary_search_by(key).ok().and_then(|index| u16::try_from(index).ok()).map(Self::at)
     }
 
     /// All kinds, ordered by name: those of objects, of lists (`PodList`), and of requests and answers.
     pub fn all() -> impl Iterator<Item = Self> {
-        (0..).zip(Entry::all()).map(|(index, _)| Self(index))
+        (0..).zip(Entry::all()).map(|(index, _)| Self::at(index))
     }
 
     /// `apps/v1`.
@@ -57,8 +61,12 @@ impl Kind {
         self.entry().is_some_and(Entry::says_it)
     }
 
+    const fn at(index: u16) -> Self {
+        Self(NonZeroU16::MIN.saturating_add(index))
+    }
+
     fn entry(self) -> Option<&'static Entry> {
-        Entry::all().get(usize::from(self.0))
+        Entry::all().get(usize::from(self.0.get() - 1))
     }
 }
 

@@ -55,6 +55,7 @@ mod part;
 mod schema;
 mod time;
 mod walk;
+pub mod weight;
 pub mod wire;
 
 use serde::Deserialize;
@@ -114,6 +115,19 @@ pub fn from_slice<'de, T: Deserialize<'de>>(kind: Kind, raw: &'de [u8]) -> Resul
         Err(error) if error.is_not_utf8() => from_its_json(kind, raw),
         read => read,
     }
+}
+
+/// As [`from_slice`], with about how many bytes of the heap the value refers to: its strings, and the elements of its lists
+/// and maps, as the standard library's collections keep them.
+///
+/// # Errors
+///
+/// As [`from_slice`].
+pub fn from_slice_weighed<'de, T: Deserialize<'de>>(kind: Kind, raw: &'de [u8]) -> Result<(T, usize), Error> {
+    let before = weight::swap(0);
+    let read = from_slice(kind, raw);
+    let weighed = weight::swap(before);
+    Ok((read?, weighed))
 }
 
 /// The long way, for the rare string that is no text: such bytes cannot be lent, and those of JSON are text.

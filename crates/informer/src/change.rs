@@ -1,10 +1,9 @@
 //! What a subscription is notified of.
 
 use std::fmt;
-use std::marker::PhantomData;
 use std::sync::Arc;
 
-use informer_core::{DecodeError, Object, ObjectKey, ResourceVersion, Source, Uid, View};
+use informer_core::{DecodeError, Object, ObjectKey, ResourceVersion, Room, Shelf, Source, Uid, View};
 
 use crate::deleted::Deleted;
 use crate::item::Item;
@@ -74,7 +73,7 @@ impl<T> Change<T> {
     pub fn old(&self) -> Option<Previous<T>> {
         match self {
             Self::Updated { old, .. } => Some(old.clone()),
-            Self::Deleted(deleted) => Some(Previous::new(deleted.last().object().clone())),
+            Self::Deleted(deleted) => Some(Previous::known(deleted.last())),
             _ => None,
         }
     }
@@ -131,23 +130,37 @@ impl<T> fmt::Debug for Change<T> {
 /// The state before a change, decoded when [`Previous::get`] is called. Its identity costs nothing.
 pub struct Previous<T> {
     object: Arc<Object>,
-    view: PhantomData<fn() -> T>,
+    value: Value<T>,
+}
+
+enum Value<T> {
+    /// Already decoded.
+    Known(Arc<T>),
+    On(Arc<Shelf>),
 }
 
 impl<T: View> Previous<T> {
-    /// Decodes the state as a `T`, or shares the value that somebody holds already.
+    /// The state as a `T`: what is hot, or a freshly decoded value.
     ///
     /// # Errors
     ///
     /// When the state does not decode as a `T`. A state that this subscription was notified of did decode.
     pub fn get(&self) -> Result<Item<T>, DecodeError> {
-        Ok(Item::new(T::of(&self.object)?, self.object.clone()))
+        let value = match &self.value {
+            Value::Known(value) => value.clone(),
+            Value::On(shelf) => T::of(&self.object, shelf, Room::Free)?,
+        };
+        Ok(Item::new(value, self.object.clone()))
     }
 }
 
 impl<T> Previous<T> {
-    pub(crate) fn new(object: Arc<Object>) -> Self {
-        Self { object, view: PhantomData }
+    pub(crate) fn new(object: Arc<Object>, shelf: Arc<Shelf>) -> Self {
+        Self { object, value: Value::On(shelf) }
+    }
+
+    fn known(item: &Item<T>) -> Self {
+        Self { object: item.object().clone(), value: Value::Known(item.value().clone()) }
     }
 
     /// The object's namespace and name.
@@ -173,7 +186,11 @@ impl<T> Previous<T> {
 
 impl<T> Clone for Previous<T> {
     fn clone(&self) -> Self {
-        Self { object: self.object.clone(), view: PhantomData }
+        let value = match &self.value {
+            Value::Known(value) => Value::Known(value.clone()),
+            Value::On(shelf) => Value::On(shelf.clone()),
+        };
+        Self { object: self.object.clone(), value }
     }
 }
 

@@ -4,9 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use informer_core::{DecodeError, Object, PackedStorage, PlainStorage, View};
-
-use crate::shared::Keeping;
+use informer_core::{Keeping, PackedStorage, PlainStorage, Storage};
 
 /// How consistent the initial list is. [`Auto`](Self::Auto) by default. (Re-lists never go back behind what was seen.)
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -127,52 +125,40 @@ pub enum EncodingChoice {
 
 /// How objects are kept in memory. [`Packed`](Self::Packed) by default.
 ///
-/// | | memory of a pod of 9 KB | a typed read | choose it |
+/// | | memory of a pod of 9 KB | a typed read that is not hot | choose it |
 /// |---|---|---|---|
 /// | [`Packed`](Layout::Packed) | 0.5 to 0.8 KB | unpack (2 us) and decode | by default |
-/// | [`Bytes`](Layout::Bytes) | 7 to 10 KB | decode | if each object is read often, and not held |
-/// | [`Decoded`](Layout::Decoded) | as packed, and 20 to 40 KB | nothing, after the first | if all are read all the time |
+/// | [`Bytes`](Layout::Bytes) | 7 to 10 KB | decode | if more objects are read often than the hot set has room for |
+/// | [`Decoded`](Layout::Decoded) | as packed, and 20 to 40 KB | does not happen twice | if all are read all the time |
 ///
-/// The layout changes costs only, never results. All holders of a decoded object share it.
+/// In each layout what was used a moment ago is hot: the decoded values of all informers of a factory, within
+/// [`FactoryBuilder::hot_bytes`](crate::FactoryBuilder::hot_bytes). A read of what is hot costs a lookup. The layout changes
+/// costs only, never results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Layout {
-    /// Bytes, compressed against a dictionary of the cache's own ([`PackedStorage`]). Unpacked and decoded on demand;
-    /// holders share the decoded value.
+    /// Bytes, compressed against a dictionary of the cache's own ([`PackedStorage`]).
     #[default]
     Packed,
-    /// Bytes as received. Decoded on demand; holders share the decoded value.
+    /// Bytes as received.
     Bytes,
-    /// Packed, and decoded from the first read on: by a consumer, or by an index function, which reads each version on
-    /// arrival.
+    /// Packed, and what was decoded once stays so for as long as the version lives: the hot set without a bound.
     Decoded,
 }
 
 impl Layout {
-    /// What keeps the bytes.
+    /// What keeps the bytes at rest.
+    pub(crate) fn storage(self) -> Arc<dyn Storage> {
+        match self {
+            Self::Packed | Self::Decoded => Arc::new(PackedStorage::new()),
+            Self::Bytes => Arc::new(PlainStorage),
+        }
+    }
+
+    /// For how long decoded values are kept.
     pub(crate) fn keeping(self) -> Keeping {
         match self {
-            Self::Packed | Self::Decoded => Arc::new(|_| Arc::new(PackedStorage::new())),
-            Self::Bytes => Arc::new(|_| Arc::new(PlainStorage)),
-        }
-    }
-
-    /// An object as a `T`, kept or shared.
-    pub(crate) fn view<T: View>(self, object: &Arc<Object>) -> Result<Arc<T>, DecodeError> {
-        match self {
-            Self::Packed | Self::Bytes => T::of(object),
-            Self::Decoded => T::kept(object),
-        }
-    }
-
-    /// Looks at an object as a `T`, which is kept if the layout says so.
-    pub(crate) fn with<T: View, R>(
-        self,
-        object: &Object,
-        look: impl FnOnce(&T) -> R,
-    ) -> Result<R, DecodeError> {
-        match self {
-            Self::Packed | Self::Bytes => T::with(object, look),
-            Self::Decoded => T::with_kept(object, look),
+            Self::Packed | Self::Bytes => Keeping::WhileHot,
+            Self::Decoded => Keeping::Always,
         }
     }
 }

@@ -175,7 +175,7 @@ impl SharedInformerFactory {
         if self.inner.options.start_at_once {
             shared.core().start();
         }
-        Informer::new(shared, self.inner.options.layout)
+        Informer::new(shared)
     }
 
     /// Starts every informer that has a handle and does not run yet. A later call starts those that were made since.
@@ -215,7 +215,7 @@ impl SharedInformerFactory {
 
     /// The metrics of all informers that have a handle, at this moment.
     pub fn metrics(&self) -> FactoryMetrics {
-        FactoryMetrics::of(&self.inner.living())
+        FactoryMetrics::of(&self.inner.living(), &self.inner.options.settings.hot.set)
     }
 
     /// Stops every informer and waits until nothing runs: no task, no request, no handler call. A handler must not

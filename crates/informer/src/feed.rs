@@ -1,43 +1,33 @@
 //! A subscription's notifications: the mailbox, decoded as a type, filtered, with resyncs in between.
 
-use std::any::TypeId;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use informer_core::mailbox::Notice;
-use informer_core::{Change as Raw, DecodeError, Delta, Object, ObjectKey, Source, View};
+use informer_core::{Change as Raw, DecodeError, Delta, Object, ObjectKey, Room, Source, View};
 use tokio::task::coop::poll_proceed;
 use tokio::time::Sleep;
 
+use crate::Error;
 use crate::change::{Change, Previous};
 use crate::deleted::{DeleteReason, Deleted};
 use crate::item::Item;
-use crate::shared::{Core, Reader, Subscription, WINDOW};
+use crate::shared::{Core, Subscription};
 use crate::subscribe::{Filter, Subscribe};
-use crate::{Error, Layout};
 
 /// A subscription that does not keep its informer alive.
 pub(crate) struct Feed<T> {
     core: Arc<Core>,
-    layout: Layout,
     subscriber: Arc<Subscription>,
-    /// Where decoding is worth sharing: not of the object itself, nor of what the object keeps.
-    reader: Option<Reader>,
     filter: Option<Filter<T>>,
     /// Keys whose newest version is undecodable, with the last delivered version.
     undecodable: HashMap<ObjectKey, Option<Arc<Object>>>,
     resync: Option<Resync>,
-    /// What was looked at since the others could have their turn.
-    in_turn: u64,
 }
-
-/// So much is looked at in a row, and the other subscriptions of the informer have their turn: little of what is held for them,
-/// so that with a backlog too each value is decoded once.
-const TURN: u64 = WINDOW / 16;
 
 /// A resync's timer, and the round under way.
 struct Resync {
@@ -69,10 +59,7 @@ impl<T: View> Feed<T> {
         subscriber.with_mailbox(|mailbox| mailbox.join(present, snapshot.revision()));
         let resync =
             resync.map(|period| Resync { period, timer: Box::pin(tokio::time::sleep(period)), round: None });
-        let layout = informer.layout();
-        let shares = layout != Layout::Decoded && TypeId::of::<T>() != TypeId::of::<Object>();
-        let reader = shares.then(|| core.recent.join::<T>());
-        Ok(Self { core, layout, subscriber, reader, filter, undecodable: HashMap::new(), resync, in_turn: 0 })
+        Ok(Self { core, subscriber, filter, undecodable: HashMap::new(), resync })
     }
 
     pub(crate) fn subscriber(&self) -> &Arc<Subscription> {
@@ -98,23 +85,14 @@ impl<T: View> Feed<T> {
         // Looked at before the mailbox: what is pending when the informer stops is still told.
         let closed = self.subscriber.is_closed();
         loop {
-            if self.in_turn >= TURN {
-                self.in_turn = 0;
-                // Wakes when everybody had a turn, connections too.
-                let _ = pin!(tokio::task::yield_now()).poll(context);
-                return Poll::Pending;
-            }
-            // A long backlog must not block this thread for other tasks.
+            // A long backlog must not block this thread for other tasks. Where others have the same backlog, it also keeps
+            // them close enough together to find hot what the first one decoded.
             let turn = ready!(poll_proceed(context));
             let Some(notice) = self.subscriber.take() else { break };
             turn.made_progress();
             if let Some(change) = self.tell(notice) {
                 return Poll::Ready(Some(change));
             }
-        }
-        self.in_turn = 0;
-        if self.reader.as_ref().is_some_and(|reader| self.core.recent.told_all(reader)) {
-            self.core.release_decoded();
         }
         if closed {
             return Poll::Ready(None);
@@ -151,7 +129,11 @@ impl<T: View> Feed<T> {
                 let new = self.read(&new, told.as_ref())?;
                 let wanted = self.wants(&new);
                 Ok(match told.filter(|old| self.wants_object(old)) {
-                    Some(old) if wanted => Some(Change::Updated { old: Previous::new(old), new, source }),
+                    Some(old) if wanted => Some(Change::Updated {
+                        old: Previous::new(old, self.core.shelf.clone()),
+                        new,
+                        source,
+                    }),
                     Some(old) => {
                         // Another incarnation has the key: this one was deleted, whatever the filter says of the other.
                         let reason = if old.uid() == new.uid() {
@@ -169,12 +151,7 @@ impl<T: View> Feed<T> {
                 self.undecodable.remove(last.key());
                 let Some(told) = told else { return Ok(None) };
                 // The deletion itself must not be lost.
-                let item = match source {
-                    // All are told of this very version.
-                    Source::Watch => self.look(&last),
-                    Source::List | Source::Scope => self.item(&last),
-                };
-                let item = item.or_else(|_| self.item(&told))?;
+                let item = self.item(&last).or_else(|_| self.item(&told))?;
                 let reason = match source {
                     Source::Scope => DeleteReason::LeftView,
                     _ if self.core.may_deselect() => DeleteReason::DeletedOrDeselected,
@@ -191,7 +168,11 @@ impl<T: View> Feed<T> {
     }
 
     fn item(&self, object: &Arc<Object>) -> Result<Item<T>, DecodeError> {
-        Ok(Item::new(self.layout.view(object)?, object.clone()))
+        self.item_in(object, Room::Taken)
+    }
+
+    fn item_in(&self, object: &Arc<Object>, room: Room) -> Result<Item<T>, DecodeError> {
+        Ok(Item::new(T::of(object, &self.core.shelf, room)?, object.clone()))
     }
 
     /// The last delivered state of a key that had `old`; `None` if none of its versions was decodable so far.
@@ -201,22 +182,13 @@ impl<T: View> Feed<T> {
 
     /// The newest version of a key. Where it cannot be read, `told` is remembered for as long as that is so.
     fn read(&mut self, new: &Arc<Object>, told: Option<&Arc<Object>>) -> Result<Item<T>, DecodeError> {
-        let view = self.look(new);
+        let view = self.item(new);
         if view.is_err() {
             self.undecodable.insert(new.key().clone(), told.cloned());
         } else if !self.undecodable.is_empty() {
             self.undecodable.remove(new.key());
         }
         view
-    }
-
-    /// What all subscriptions are told of: decoded by one of them.
-    fn look(&mut self, object: &Arc<Object>) -> Result<Item<T>, DecodeError> {
-        let item = self.item(object)?;
-        if let Some(reader) = &self.reader {
-            self.in_turn += self.core.recent.looked_at(reader, item.value().clone(), object.size());
-        }
-        Ok(item)
     }
 
     fn wants_object(&self, object: &Arc<Object>) -> bool {
@@ -266,7 +238,7 @@ impl<T: View> Feed<T> {
             if !current.is_some_and(|current| Arc::ptr_eq(&current, &object)) {
                 continue;
             }
-            let Ok(item) = self.item(&object) else { continue };
+            let Ok(item) = self.item_in(&object, Room::Free) else { continue };
             if self.wants(&item) {
                 return Poll::Ready(Change::Resynced(item));
             }
@@ -285,10 +257,5 @@ fn deletion_noticed_by(source: Source) -> DeleteReason {
 impl<T> Drop for Feed<T> {
     fn drop(&mut self) {
         self.core.unsubscribe(&self.subscriber);
-        if let Some(reader) = &self.reader {
-            self.core.recent.leave(reader);
-        }
-        // It may have been the last one with something to be told.
-        self.core.release_decoded();
     }
 }

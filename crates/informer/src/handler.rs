@@ -160,7 +160,6 @@ impl Registration {
         self.subscriber.remove();
         if let Some(shared) = self.informer.release() {
             shared.core().unsubscribe(&self.subscriber);
-            shared.core().release_decoded();
         }
     }
 

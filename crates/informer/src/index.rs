@@ -5,12 +5,12 @@ use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use informer_core::{DecodeError, Object, View};
+use informer_core::{DecodeError, Object, Room, Shelf, View};
 
+use crate::Error;
 use crate::informer::Informer;
 use crate::item::{Decoder, Item, Items};
 use crate::snapshot::Snapshot;
-use crate::{Error, Layout};
 
 /// A key of an index.
 pub trait Key: Hash + Eq + Send + Sync + 'static {}
@@ -40,7 +40,7 @@ impl<T: View, K: Key> Index<T, K> {
         informer: Informer<T>,
         keys: impl Fn(&T) -> I + Send + Sync + 'static,
     ) -> Self {
-        let index = informer.core().cache.add_index(function(informer.layout(), keys));
+        let index = informer.core().cache.add_index(function(informer.core().shelf.clone(), keys));
         Self { informer, index }
     }
 
@@ -52,7 +52,11 @@ impl<T: View, K: Key> Index<T, K> {
     where
         K: Borrow<Q>,
     {
-        self.index.with(key, |object| self.informer.item_or_report(object)).into_iter().flatten().collect()
+        self.index
+            .with(key, |object| self.informer.item_or_report(object, Room::Taken))
+            .into_iter()
+            .flatten()
+            .collect()
     }
 
     /// The objects with a key now, or the first error: the strict form of [`Index::get`].
@@ -73,7 +77,7 @@ impl<T: View, K: Key> Index<T, K> {
     where
         K: Borrow<Q>,
     {
-        Items::new(&self.informer, self.index.lookup(snapshot.raw(), key).ahead())
+        Items::new(&self.informer, self.index.lookup(snapshot.raw(), key))
     }
 
     /// The keys that have objects in a snapshot, in no order. O(number of keys).
@@ -91,7 +95,7 @@ impl<T: View> Index<T, String> {
         let index = informer
             .core()
             .cache
-            .add_named_index(name, function(informer.layout(), keys))
+            .add_named_index(name, function(informer.core().shelf.clone(), keys))
             .map_err(|_| Error::index_exists(name))?;
         Ok(Self { informer, index })
     }
@@ -117,8 +121,9 @@ impl<T, K> fmt::Debug for Index<T, K> {
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 fn function<T: View, K, I: IntoIterator<Item = K>>(
-    layout: Layout,
+    shelf: Arc<Shelf>,
     keys: impl Fn(&T) -> I + Send + Sync + 'static,
-) -> impl Fn(&Object) -> Result<Vec<K>, BoxError> + Send + Sync + 'static {
-    move |object| Ok(layout.with(object, |object| keys(object).into_iter().collect())?)
+) -> impl Fn(&Arc<Object>) -> Result<Vec<K>, BoxError> + Send + Sync + 'static {
+    // Of what a watch event brings, handlers want the value next; a list must not drive out what is hot.
+    move |object| Ok(keys(&*T::of(object, &shelf, Room::OfHot)?).into_iter().collect())
 }

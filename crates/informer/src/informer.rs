@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::stream::{Stream, StreamExt};
 use informer_core::backoff::BackoffConfig;
 use informer_core::reflector::Status;
-use informer_core::{DecodeError, Object, ObjectKey, ResourceVersion, Scope, Uid, View};
+use informer_core::{DecodeError, Object, ObjectKey, ResourceVersion, Room, Scope, Uid, View};
 
 use crate::change::Change;
 use crate::changes::Changes;
@@ -27,7 +27,7 @@ use crate::snapshot::Snapshot;
 use crate::subscribe::Subscribe;
 use crate::sync::NotSynced;
 use crate::transform::Transform;
-use crate::{Error, Layout, Quarantined};
+use crate::{Error, Quarantined};
 
 /// A local, indexed, always current copy of a resource's objects, as `T`s.
 ///
@@ -49,13 +49,12 @@ use crate::{Error, Layout, Quarantined};
 /// ```
 pub struct Informer<T> {
     shared: Arc<Shared>,
-    layout: Layout,
     view: PhantomData<fn() -> T>,
 }
 
 impl<T: View> Informer<T> {
-    pub(crate) fn new(shared: Arc<Shared>, layout: Layout) -> Self {
-        Self { shared, layout, view: PhantomData }
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, view: PhantomData }
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {
@@ -64,10 +63,6 @@ impl<T: View> Informer<T> {
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
-    }
-
-    pub(crate) fn layout(&self) -> Layout {
-        self.layout
     }
 
     /// The resource that is watched.
@@ -97,8 +92,9 @@ impl<T: View> Informer<T> {
         self.len() == 0
     }
 
-    /// The bytes of memory that the cache takes: objects, tables, indexes and dictionaries, within 20 % of the
-    /// allocator's figure. Neither decoded values nor older versions that a consumer holds are included.
+    /// The bytes of memory that the cache takes: objects, tables, indexes, dictionaries, and what is hot of it. Within 20 % of
+    /// the allocator's figure for bytes and for built-in types, within a factor of two for others. Older versions and values
+    /// that only a consumer holds are not included.
     ///
     /// O(number of objects / 75 + number of index values).
     pub fn held_bytes(&self) -> usize {
@@ -492,19 +488,18 @@ impl<T: View> Informer<T> {
 }
 
 impl<T: View> Decoder<T> for Informer<T> {
-    /// Kept or shared as the layout says.
-    fn item(&self, object: &Arc<Object>) -> Result<Item<T>, DecodeError> {
-        Ok(Item::new(self.layout.view(object)?, object.clone()))
+    fn item_in(&self, object: &Arc<Object>, room: Room) -> Result<Item<T>, DecodeError> {
+        Ok(Item::new(T::of(object, &self.core().shelf, room)?, object.clone()))
     }
 
-    fn item_or_report(&self, object: &Arc<Object>) -> Option<Item<T>> {
-        self.item(object).inspect_err(|error| self.core().undecodable::<T>(error)).ok()
+    fn report(&self, error: &DecodeError) {
+        self.core().undecodable::<T>(error);
     }
 }
 
 impl<T> Clone for Informer<T> {
     fn clone(&self) -> Self {
-        Self { shared: self.shared.clone(), layout: self.layout, view: PhantomData }
+        Self { shared: self.shared.clone(), view: PhantomData }
     }
 }
 

@@ -4,8 +4,8 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use informer_core::store::Ahead;
-use informer_core::{DecodeError, Labels, Object, ObjectKey, ResourceVersion, Uid, View};
+use informer_core::store::Objects;
+use informer_core::{DecodeError, Labels, Object, ObjectKey, ResourceVersion, Room, Uid, View};
 
 /// One version of an object: its value as a `T`, with its key, uid, resourceVersion and labels beside it.
 ///
@@ -131,25 +131,33 @@ impl<T> fmt::Debug for Item<T> {
 #[must_use = "iterators are lazy: nothing is decoded before the first `next`"]
 pub struct Items<'a, T> {
     decoder: &'a dyn Decoder<T>,
-    objects: Ahead<'a>,
+    objects: Objects<'a>,
 }
 
 /// Decodes objects as its informer does, and reports those that do not decode.
 pub(crate) trait Decoder<T>: Send + Sync {
-    fn item(&self, object: &Arc<Object>) -> Result<Item<T>, DecodeError>;
+    fn item_in(&self, object: &Arc<Object>, room: Room) -> Result<Item<T>, DecodeError>;
 
-    fn item_or_report(&self, object: &Arc<Object>) -> Option<Item<T>>;
+    fn report(&self, error: &DecodeError);
+
+    fn item(&self, object: &Arc<Object>) -> Result<Item<T>, DecodeError> {
+        self.item_in(object, Room::Taken)
+    }
+
+    fn item_or_report(&self, object: &Arc<Object>, room: Room) -> Option<Item<T>> {
+        self.item_in(object, room).inspect_err(|error| self.report(error)).ok()
+    }
 }
 
 impl<'a, T: View> Items<'a, T> {
-    pub(crate) fn new(decoder: &'a dyn Decoder<T>, objects: Ahead<'a>) -> Self {
+    pub(crate) fn new(decoder: &'a dyn Decoder<T>, objects: Objects<'a>) -> Self {
         Self { decoder, objects }
     }
 
     /// The same objects, with an error for each that does not decode as a `T`.
     pub fn strict(self) -> impl Iterator<Item = Result<Item<T>, DecodeError>> + use<'a, T> {
         let Self { decoder, objects } = self;
-        objects.map(|object| decoder.item(object))
+        objects.map(|object| decoder.item_in(object, Room::Free))
     }
 }
 
@@ -157,7 +165,7 @@ impl<T: View> Iterator for Items<'_, T> {
     type Item = Item<T>;
 
     fn next(&mut self) -> Option<Item<T>> {
-        self.objects.by_ref().find_map(|object| self.decoder.item_or_report(object))
+        self.objects.by_ref().find_map(|object| self.decoder.item_or_report(object, Room::Free))
     }
 }
 

@@ -66,6 +66,7 @@ mod change;
 mod changes;
 mod choices;
 mod confirm;
+mod cooling;
 mod deleted;
 mod discovery;
 mod error;
@@ -127,9 +128,9 @@ pub use informer_core::mailbox::WhenFull;
 pub use informer_core::reflector::{Cause, Report, Status};
 pub use informer_core::wire::ApiStatus;
 pub use informer_core::{
-    DecodeError, Encoding, FieldSelector, InvalidKey, InvalidSelector, Labels, Object, ObjectKey, Operator,
-    PackedStorage, PlainStorage, Requirement, ResourceVersion, Selector, Source, Storage, StorageError,
-    Stored, StoredBytes, Uid, View,
+    DecodeError, Encoding, FieldSelector, InvalidKey, InvalidSelector, Labels, Object, ObjectBytes,
+    ObjectKey, Operator, PackedStorage, PlainStorage, Requirement, ResourceVersion, Selector, Source,
+    Storage, StorageError, Stored, StoredBytes, Uid, View,
 };
 
 /// Crates whose types are part of this one's API, in the versions that it uses. [`kube`] has kube's.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use informer_core::reflector::Status;
-use informer_core::{ResourceVersion, Time};
+use informer_core::{HotSet, ResourceVersion, Time};
 
 use crate::resource::ResourceType;
 use crate::selection::Selection;
@@ -56,6 +56,8 @@ pub struct InformerMetrics {
     pub objects: usize,
     /// Bytes of memory that the cache takes ([`Informer::held_bytes`](crate::Informer::held_bytes)).
     pub held_bytes: usize,
+    /// Those of them that are hot: bytes of events, and decoded values.
+    pub hot_bytes: usize,
     /// Requests that were sent.
     pub requests: RequestCounts,
     /// Re-lists, streaming ones included, by cause ([`Cause::name`](crate::Cause::name)).
@@ -110,6 +112,25 @@ pub struct HandlerMetrics {
 pub struct FactoryMetrics {
     /// By resource, namespace and the other labels.
     pub informers: Vec<InformerMetrics>,
+    /// The hot sets: one per factory.
+    pub hot: Vec<HotMetrics>,
+}
+
+/// The metrics of a factory's hot set ([`FactoryBuilder::hot_bytes`](crate::FactoryBuilder::hot_bytes)).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HotMetrics {
+    /// The labels that distinguish it: a number, and those of [`FactoryMetrics::labelled`].
+    pub labels: Vec<(String, String)>,
+    /// The bytes that count towards the bound: those of all informers whose layout is not
+    /// [`Decoded`](crate::Layout::Decoded).
+    pub bytes: usize,
+    /// The bound.
+    pub bound: usize,
+    /// Reads of a value that was hot.
+    pub hits: u64,
+    /// Reads of a value that had to be decoded.
+    pub misses: u64,
 }
 
 impl FactoryMetrics {
@@ -132,8 +153,8 @@ impl FactoryMetrics {
         for informer in &mut self.informers {
             labels::add(&mut informer.labels, name, value);
         }
-        labels::tell_apart(&mut self.informers);
-        self
+        self.hot.iter_mut().for_each(|hot| labels::add(&mut hot.labels, name, value));
+        self.told_apart()
     }
 
     /// Joins these and others. If one of the others has labels that exist here already, for want of
@@ -141,15 +162,28 @@ impl FactoryMetrics {
     #[must_use]
     pub fn and(mut self, others: Self) -> Self {
         self.informers.extend(others.informers);
-        labels::tell_apart(&mut self.informers);
+        self.hot.extend(others.hot);
+        self.told_apart()
+    }
+
+    fn told_apart(mut self) -> Self {
+        labels::tell_apart(self.informers.iter_mut().map(|informer| &mut informer.labels), "informer");
+        labels::tell_apart(self.hot.iter_mut().map(|hot| &mut hot.labels), "factory");
         self
     }
 
-    pub(crate) fn of(informers: &[Arc<Shared>]) -> Self {
+    pub(crate) fn of(informers: &[Arc<Shared>], hot: &HotSet) -> Self {
         let mut informers: Vec<_> =
             informers.iter().map(|informer| InformerMetrics::of(informer.core())).collect();
         informers.sort_by(|one, other| one.labels.cmp(&other.labels));
-        Self { informers }
+        let hot = HotMetrics {
+            labels: vec![("factory".to_owned(), "1".to_owned())],
+            bytes: hot.bytes(),
+            bound: hot.bound(),
+            hits: hot.hits(),
+            misses: hot.misses(),
+        };
+        Self { informers, hot: vec![hot] }
     }
 }
 
@@ -165,6 +199,7 @@ impl InformerMetrics {
             last_update_age: counters.last_update_age(now),
             objects: core.cache.len(),
             held_bytes: core.held_bytes(),
+            hot_bytes: core.shelf.hot_bytes(),
             requests: counters.requests(),
             relists: counters.relists(),
             events: counters.events(),

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use informer_core::saved::{self, Saved};
-use informer_core::{Checkpoint, Storage, View};
+use informer_core::{Checkpoint, Shelf, View};
 
 use crate::informer::Informer;
 use crate::resource::ResourceType;
@@ -126,7 +126,7 @@ impl<T: View> Informer<T> {
         }
         let limit = core.settings.item_limit;
         let saved =
-            read(core.runtime(), path.as_ref().to_owned(), core.description()?, limit, core.storage.clone());
+            read(core.runtime(), path.as_ref().to_owned(), core.description()?, limit, core.shelf.clone());
         let objects = core.load(saved.await?).ok_or_else(|| LoadError::already_started(&core.resource))?;
         Ok(LoadedCache { objects })
     }
@@ -184,11 +184,11 @@ async fn read(
     path: PathBuf,
     description: Description,
     limit: usize,
-    storage: Arc<dyn Storage>,
+    shelf: Arc<Shelf>,
 ) -> Result<Saved, LoadError> {
     let read = runtime.blocking(move || {
         let file = File::open(path).map_err(saved::LoadError::io)?;
-        Ok(saved::load(BufReader::with_capacity(BUFFER, file), &description, limit, &*storage)?)
+        Ok(saved::load(BufReader::with_capacity(BUFFER, file), &description, limit, &*shelf)?)
     });
     read.await.unwrap_or_else(|| Err(LoadError::given_up()))
 }

@@ -6,7 +6,6 @@ mod journal;
 mod life;
 mod loading;
 mod progress;
-mod recent;
 mod requests;
 mod roster;
 
@@ -21,10 +20,11 @@ use informer_core::backoff::BackoffConfig;
 use informer_core::engine::{Engine, Fanout, Input, Quarantine};
 use informer_core::mailbox::Delivery;
 use informer_core::reflector::{ReflectorConfig, Report};
-use informer_core::{Cache, DecodeError, Scope, Storage, Time};
+use informer_core::{Cache, DecodeError, Keeping, Scope, Shelf, Storage, Time};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
+use crate::cooling::Hot;
 use crate::metrics::{Counters, HandlerMetrics};
 use crate::resource::ResourceType;
 use crate::runtime::Runtime;
@@ -39,7 +39,6 @@ use roster::Roster;
 
 pub(crate) use life::Life;
 pub(crate) use progress::Progress;
-pub(crate) use recent::{Reader, Recent, WINDOW};
 pub(crate) use roster::Subscription;
 
 /// What of each object is fetched.
@@ -63,12 +62,14 @@ pub(crate) struct Settings {
     pub(crate) user_agent: HeaderValue,
     pub(crate) tweak: Option<ListOptionsTweak>,
     pub(crate) resync: Option<Duration>,
+    pub(crate) hot: Arc<Hot>,
     pub(crate) keeping: Keeping,
+    pub(crate) storage: MakeStorage,
     pub(crate) saving: Option<Saving>,
 }
 
 /// Where objects' bytes are kept: made for each cache.
-pub(crate) type Keeping = Arc<dyn Fn(&ResourceType) -> Arc<dyn Storage> + Send + Sync>;
+pub(crate) type MakeStorage = Arc<dyn Fn(&ResourceType) -> Arc<dyn Storage> + Send + Sync>;
 
 /// Changes the query parameters of each request of a resource.
 pub(crate) type ListOptionsTweak = Arc<dyn Fn(&ResourceType, &mut Vec<(String, String)>) + Send + Sync>;
@@ -87,10 +88,9 @@ pub(crate) struct Core {
     pub(crate) settings: Settings,
     pub(crate) server: Arc<Server>,
     pub(crate) cache: Cache,
-    pub(crate) storage: Arc<dyn Storage>,
+    pub(crate) shelf: Arc<Shelf>,
     fanout: Arc<Fanout>,
     roster: Roster,
-    pub(crate) recent: Recent,
     pub(crate) progress: Progress,
     pub(crate) quarantine: Arc<Quarantine>,
     undecodable: Undecodable,
@@ -149,8 +149,8 @@ impl Shared {
         life: Life,
         number: usize,
     ) -> Self {
-        let storage = (settings.keeping)(&resource);
-        let engine = Box::new(Engine::new(storage.clone()));
+        let shelf = Shelf::new(&settings.hot.set, (settings.storage)(&resource), settings.keeping);
+        let engine = Box::new(Engine::new(shelf.clone()));
         let (messages, inbox) = mpsc::unbounded_channel();
         let chosen = Chosen { content, transform, backoff: settings.reflector.backoff.clone() };
         let core = Core {
@@ -159,7 +159,6 @@ impl Shared {
             quarantine: engine.quarantine().clone(),
             counters: Arc::new(Counters::new(engine.counters().clone())),
             roster: Roster::default(),
-            recent: Recent::default(),
             progress: Progress::default(),
             undecodable: Undecodable::default(),
             hides_objects: AtomicBool::new(false),
@@ -175,7 +174,7 @@ impl Shared {
             selection,
             settings,
             server,
-            storage,
+            shelf,
             life,
             number,
             messages,
@@ -206,13 +205,6 @@ impl Drop for Shared {
 }
 
 impl Core {
-    /// What was decoded for others is not held any longer when all have been notified of everything.
-    pub(crate) fn release_decoded(&self) {
-        if !self.recent.is_empty() && self.roster.is_idle() {
-            self.recent.release();
-        }
-    }
-
     /// Makes a subscription that collects changes from now on; the caller joins it with a snapshot.
     pub(crate) fn subscribe(
         &self,
@@ -336,9 +328,9 @@ impl Core {
         *self.started.get_or_init(Instant::now)
     }
 
-    /// The bytes of memory that the cache takes, and what its objects share in their storage.
+    /// The bytes of memory that the cache takes, what its objects share in their storage, and what is hot of them.
     pub(crate) fn held_bytes(&self) -> usize {
-        self.cache.held_bytes() + self.storage.shared_bytes()
+        self.cache.held_bytes() + self.shelf.shared_bytes() + self.shelf.hot_bytes()
     }
 
     pub(crate) fn chosen(&self) -> Chosen {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use informer_core::{DecodeError, Object, ObjectKey, ResourceVersion, Selector, View};
+use informer_core::{DecodeError, Object, ObjectKey, ResourceVersion, Room, Selector, View};
 
 use crate::informer::Informer;
 use crate::item::{Decoder, Item, Items};
@@ -53,13 +53,13 @@ impl<T: View> Snapshot<T> {
 
     /// All objects, in no order. Those that do not decode as a `T` are left out and reported ([`Items`]).
     pub fn iter(&self) -> Items<'_, T> {
-        Items::new(&self.informer, self.snapshot.iter().ahead())
+        Items::new(&self.informer, self.snapshot.iter())
     }
 
     /// The objects of a namespace (all namespaces: `None`) with matching labels, in no order. Answered from an index:
     /// O(matching objects). Objects that do not decode as a `T` are left out and reported ([`Items`]).
     pub fn select(&self, namespace: Option<&str>, selector: &Selector) -> Items<'_, T> {
-        Items::new(&self.informer, self.snapshot.select_in(namespace, selector).ahead())
+        Items::new(&self.informer, self.snapshot.select_in(namespace, selector))
     }
 
     /// Up to `limit` objects in the order of their keys, from the first one after `after` on: pages of one state, which
@@ -82,7 +82,9 @@ impl<T: View> Snapshot<T> {
             let objects: Vec<_> = self.snapshot.page(after.as_ref(), limit - page.len()).collect();
             let Some(last) = objects.last() else { break };
             after = Some(last.key().clone());
-            page.extend(objects.into_iter().filter_map(|object| self.informer.item_or_report(object)));
+            page.extend(
+                objects.into_iter().filter_map(|object| self.informer.item_or_report(object, Room::Free)),
+            );
         }
         page
     }

@@ -181,8 +181,8 @@ mod tests {
     fn drops_managed_fields_without_a_tree() {
         let slim = Transform::drop_managed_fields().apply(&pod()).unwrap().unwrap();
         assert_eq!(
-            slim.json().unwrap(),
-            &br#"{"kind":"Pod","metadata":{"name":"a","resourceVersion":"1"},"spec":{"x":1}}"#[..]
+            *slim.json().unwrap(),
+            *br#"{"kind":"Pod","metadata":{"name":"a","resourceVersion":"1"},"spec":{"x":1}}"#
         );
     }
 

@@ -7,7 +7,9 @@ use informer_core::engine::{Compute, Computed, Engine, Start, Subscriber};
 use informer_core::mailbox::{self, Delivery, Notice, WhenFull};
 use informer_core::reader::Expected;
 use informer_core::store::Snapshot;
-use informer_core::{Cache, Delta, Index, Object, ObjectKey, ResourceVersion, Scope, Selector, Storage};
+use informer_core::{
+    Cache, Delta, HotSet, Index, Keeping, Object, ObjectKey, ResourceVersion, Scope, Selector, Shelf, Storage,
+};
 
 use crate::invariant::{Invariant, Violation};
 use crate::plan::Reading;
@@ -84,7 +86,9 @@ impl Doubts {
 
 impl Content {
     pub(crate) fn new(storage: Arc<dyn Storage>) -> Self {
-        let engine = Engine::new(storage.clone());
+        // Small, so that most versions cool in the midst of things.
+        let hot = HotSet::new(8 << 10);
+        let engine = Engine::new(Shelf::new(&hot, storage.clone(), Keeping::WhileHot));
         let mode = mailbox::Mode::Every { capacity: PLENTY.into(), when_full: WhenFull::Coalesce };
         let delivery = Delivery { mode, split_recreated: false };
         let witness = engine.fanout().subscribe(delivery);
@@ -285,7 +289,7 @@ impl Content {
     pub(crate) fn toggle_index(&mut self) {
         self.index = match self.index.take() {
             Some(_) => None,
-            None => Some(self.cache().add_index(|object: &Object| {
+            None => Some(self.cache().add_index(|object: &Arc<Object>| {
                 Ok(render::read(object).map(|(_, state)| render::label(state.value)).into_iter().collect())
             })),
         };

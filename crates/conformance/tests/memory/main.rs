@@ -4,6 +4,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at a surprise, its helpers too")]
 
+mod values;
+
 use std::collections::BTreeMap;
 
 use conformance::Rig;
@@ -137,5 +139,12 @@ mod real {
         let _turn = alone().await;
         let Some(rig) = Rig::shared(Real, "c10_allocator").await else { return };
         super::c10(&rig).await;
+    }
+
+    #[tokio::test]
+    async fn c10_c12_what_is_hot_agrees_with_the_allocator() {
+        let _turn = alone().await;
+        let Some(rig) = Rig::shared(Real, "c10_values").await else { return };
+        super::values::c10(&rig).await;
     }
 }

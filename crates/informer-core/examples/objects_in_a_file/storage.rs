@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use informer_core::{Storage, StorageError, Stored, StoredBytes};
+use informer_core::{ObjectBytes, Storage, StorageError, Stored, StoredBytes};
 
 /// Appends the bytes of each version to a file, and reads them from there.
 ///
@@ -49,7 +49,7 @@ impl Storage for FileStorage {
 }
 
 impl StoredBytes for InFile {
-    fn read(&self) -> Result<Cow<'_, [u8]>, StorageError> {
+    fn read(&self) -> Result<ObjectBytes, StorageError> {
         let read = with(&self.file, |file| {
             let mut bytes = vec![0; self.length];
             file.seek(SeekFrom::Start(self.at))?;
@@ -57,7 +57,7 @@ impl StoredBytes for InFile {
             Ok(bytes)
         });
         match read {
-            Ok(bytes) => Ok(Cow::Owned(bytes)),
+            Ok(bytes) => Ok(bytes.into()),
             Err(error) => {
                 let context = format!("{} bytes cannot be read at {} of the file", self.length, self.at);
                 Err(StorageError::new(context, Some(error.into())))

@@ -3,7 +3,7 @@
 use crate::reader::{Expected, Reader};
 use crate::reflector::ReflectorConfig;
 use crate::wire::Limits;
-use crate::{PlainStorage, Scope};
+use crate::{PlainStorage, Scope, Shelf};
 
 use super::queue::{OPERATIONS, Queue};
 use super::writer::Transform;
@@ -65,11 +65,11 @@ impl Engine {
         let (seed, queued) = (start.seed, start.queued_operations);
         self.queue = Queue::of(queued);
         // The transform sees an object before it is packed.
-        let storage: std::sync::Arc<dyn crate::Storage> = match transform {
-            None => self.storage.clone(),
-            Some(_) => std::sync::Arc::new(PlainStorage),
+        let shelf = match transform {
+            None => self.shelf.clone(),
+            Some(_) => Shelf::cold(std::sync::Arc::new(PlainStorage)),
         };
-        let reader = Reader::new(self.cache.clone(), storage, expected);
+        let reader = Reader::new(self.cache.clone(), shelf, expected);
         let reader = if skips_managed_fields { reader.skipping_managed_fields() } else { reader };
         if let super::Desk::Here(writer) = &mut self.desk {
             writer.transform_with(transform, skips_managed_fields);

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::labels::RecentLabels;
+use crate::object::Keep;
 use crate::reflector::{Report, StoreOperation};
 use crate::store::{CommitError, IndexReport, Replace, SourcePoint};
 use crate::{
-    Change, Checkpoint, ContentKey, Object, ObjectKey, ResourceVersion, Scope, SourceId, Storage, Store,
+    Change, Checkpoint, ContentKey, Object, ObjectKey, ResourceVersion, Scope, Shelf, SourceId, Store,
 };
 
 use super::quarantine::{Put, Quarantine, Undecodable};
@@ -23,7 +24,7 @@ pub(super) struct Writer {
     staging: HashMap<SourceId, Staging>,
     transform: Option<Transform>,
     skips_managed_fields: bool,
-    storage: Arc<dyn Storage>,
+    shelf: Arc<Shelf>,
     quarantine: Arc<Quarantine>,
     labels: RecentLabels,
 }
@@ -101,13 +102,13 @@ enum Transformed {
 }
 
 impl Writer {
-    pub(super) fn new(store: Store, storage: Arc<dyn Storage>, quarantine: Arc<Quarantine>) -> Self {
+    pub(super) fn new(store: Store, shelf: Arc<Shelf>, quarantine: Arc<Quarantine>) -> Self {
         Self {
             store,
             staging: HashMap::new(),
             transform: None,
             skips_managed_fields: false,
-            storage,
+            shelf,
             quarantine,
             labels: RecentLabels::default(),
         }
@@ -286,7 +287,10 @@ impl Writer {
             staging.undecodable.keys.remove(&key);
         });
         match self.transformed(object) {
-            Transformed::Kept(object) => self.stage(source, |staging| staging.list.stage(object)),
+            Transformed::Kept(object) => {
+                self.shelf.settle(&object);
+                self.stage(source, |staging| staging.list.stage(object));
+            }
             Transformed::LeftOut => self.stage(source, |staging| staging.list.delete_key(&key, &version)),
             Transformed::Failed(reason) => {
                 self.stage(source, |staging| staging.list.keep_cached(&key));
@@ -315,7 +319,9 @@ impl Writer {
         let change = match self.transformed(object) {
             Transformed::Kept(object) => {
                 self.quarantine.release(&key);
-                self.store.upsert(outcome.source, object)
+                let change = self.store.upsert(outcome.source, object.clone());
+                self.shelf.admit(&object);
+                change
             }
             Transformed::LeftOut => {
                 self.quarantine.release(&key);
@@ -335,7 +341,11 @@ impl Writer {
         let (key, version) = (object.key().clone(), object.resource_version().clone());
         self.quarantine.release(&key);
         let change = match self.transformed(object) {
-            Transformed::Kept(object) => self.store.delete(outcome.source, object),
+            Transformed::Kept(object) => {
+                let change = self.store.delete(outcome.source, object.clone());
+                self.shelf.admit(&object);
+                change
+            }
             Transformed::LeftOut => self.store.delete_key(outcome.source, &key, &version),
             // The deletion counts whatever the last state looks like.
             Transformed::Failed(reason) => {
@@ -355,7 +365,7 @@ impl Writer {
             Err(reason) => return Transformed::Failed(reason),
         };
         let transformed = transformed.with_content(object.content().clone());
-        let kept = match transformed.kept_in(&*self.storage) {
+        let kept = match transformed.moved(Keep::Hot(&self.shelf)) {
             Ok(kept) => kept,
             Err(error) => return Transformed::Failed(error.to_string()),
         };
@@ -393,7 +403,7 @@ impl Operation {
             StoreOperation::Stage(object)
             | StoreOperation::Unstage(object)
             | StoreOperation::Upsert(object)
-            | StoreOperation::Delete(object) => object.held_bytes(),
+            | StoreOperation::Delete(object) => object.waiting_bytes(),
             _ => 0,
         }
     }

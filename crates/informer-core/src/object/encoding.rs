@@ -4,8 +4,10 @@ use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use informer_protobuf::Kind;
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
+use super::bytes::ObjectBytes;
+use super::weight;
 use crate::wire;
 
 /// The encoding of an object's bytes.
@@ -22,30 +24,37 @@ pub enum Encoding {
 pub(super) struct Unfit(pub(super) String);
 
 impl Encoding {
-    /// Decodes the bytes as a `T`. A panic of its `Deserialize` is an error of these bytes alone.
-    pub(super) fn decode<'de, T: Deserialize<'de>>(self, bytes: &'de [u8]) -> Result<T, Unfit> {
+    /// Decodes the bytes as a `T`, and says about how many bytes of the heap it refers to. A panic of its `Deserialize` is
+    /// an error of these bytes alone.
+    pub(super) fn decode<T: DeserializeOwned + 'static>(self, bytes: &[u8]) -> Result<(T, usize), Unfit> {
         let decoded = catch_unwind(AssertUnwindSafe(|| self.decode_unguarded(bytes)));
         decoded.unwrap_or_else(|_| Err(Unfit("its Deserialize panicked".to_owned())))
     }
 
-    fn decode_unguarded<'de, T: Deserialize<'de>>(self, bytes: &'de [u8]) -> Result<T, Unfit> {
+    fn decode_unguarded<T: DeserializeOwned + 'static>(self, bytes: &[u8]) -> Result<(T, usize), Unfit> {
         match self {
             Self::Json => {
-                serde_json::from_slice(bytes).map_err(|error| Unfit(reason_without_content(&error)))
+                let (value, heap) =
+                    weight::from_json(bytes).map_err(|error| Unfit(reason_without_content(&error)))?;
+                let heap = weight::exact(&value).unwrap_or(heap);
+                Ok((value, heap))
             }
             Self::Protobuf(kind) => {
-                informer_protobuf::from_slice(kind, bytes).map_err(|error| Unfit(error.to_string()))
+                let (value, heap) = informer_protobuf::from_slice_weighed(kind, bytes)
+                    .map_err(|error| Unfit(error.to_string()))?;
+                let heap = weight::exact(&value).unwrap_or(heap);
+                Ok((value, heap))
             }
         }
     }
 
     /// The bytes as JSON.
-    pub(super) fn json(self, bytes: Cow<'_, [u8]>) -> Result<Cow<'_, [u8]>, Unfit> {
+    pub(super) fn json(self, bytes: ObjectBytes) -> Result<ObjectBytes, Unfit> {
         match self {
             Self::Json => Ok(bytes),
             Self::Protobuf(kind) => {
                 let json = informer_protobuf::to_json(kind, &bytes);
-                json.map(Cow::Owned).map_err(|error| Unfit(error.to_string()))
+                json.map(Into::into).map_err(|error| Unfit(error.to_string()))
             }
         }
     }

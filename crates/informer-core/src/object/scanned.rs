@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use informer_protobuf::Kind;
 
-use super::{Encoding, Object, PlainStorage, Storage};
+use super::{Encoding, Keep, Object, PlainStorage, Storage};
 use crate::wire::{ScanError, ScannedMessage, ScannedObject};
 
 impl ScannedObject<'_> {
@@ -14,7 +14,7 @@ impl ScannedObject<'_> {
     ///
     /// When the key or the labels are invalid.
     pub fn into_object(self, json: &[u8]) -> Result<Object, ScanError> {
-        self.into_object_with(Cow::Borrowed(json), &PlainStorage)
+        self.into_object_with(Cow::Borrowed(json), Keep::AtRest(&PlainStorage))
     }
 
     /// As [`ScannedObject::into_object`], for an item of a list: gives it the list's `kind` and `apiVersion` where it has
@@ -39,6 +39,16 @@ impl ScannedObject<'_> {
         kind: &str,
         storage: &dyn Storage,
     ) -> Result<Object, ScanError> {
+        self.into_object_in(json, api_version, kind, Keep::AtRest(storage))
+    }
+
+    pub(crate) fn into_object_in(
+        self,
+        json: &[u8],
+        api_version: &str,
+        kind: &str,
+        keep: Keep<'_>,
+    ) -> Result<Object, ScanError> {
         let own = self.type_meta()?;
         let mut missing = Vec::new();
         if own.kind.is_none() {
@@ -47,14 +57,14 @@ impl ScannedObject<'_> {
         if own.api_version.is_none() {
             missing.push(("apiVersion", api_version));
         }
-        self.into_object_with(with_members_first(json, &missing), storage)
+        self.into_object_with(with_members_first(json, &missing), keep)
     }
 
-    fn into_object_with(self, json: Cow<'_, [u8]>, storage: &dyn Storage) -> Result<Object, ScanError> {
+    fn into_object_with(self, json: Cow<'_, [u8]>, keep: Keep<'_>) -> Result<Object, ScanError> {
         let key = self.key()?;
         let labels = self.labels()?;
-        let stored = storage.keep(json);
-        Ok(Object::from_parts(key, self.uid(), self.resource_version(), labels, Encoding::Json, stored))
+        let (uid, version) = (self.uid(), self.resource_version());
+        Ok(Object::from_parts(key, uid, version, labels, Encoding::Json, json, keep))
     }
 }
 
@@ -65,9 +75,18 @@ impl ScannedMessage<'_> {
     ///
     /// When the labels are invalid.
     pub fn into_object(self, kind: Kind, message: &[u8], storage: &dyn Storage) -> Result<Object, ScanError> {
+        self.into_object_in(kind, message, Keep::AtRest(storage))
+    }
+
+    pub(crate) fn into_object_in(
+        self,
+        kind: Kind,
+        message: &[u8],
+        keep: Keep<'_>,
+    ) -> Result<Object, ScanError> {
         let (uid, version, labels) = (self.uid(), self.resource_version().clone(), self.labels()?);
-        let stored = storage.keep(message.into());
-        Ok(Object::from_parts(self.into_key(), uid, version, labels, Encoding::Protobuf(kind), stored))
+        let (key, encoding) = (self.into_key(), Encoding::Protobuf(kind));
+        Ok(Object::from_parts(key, uid, version, labels, encoding, message.into(), keep))
     }
 }
 

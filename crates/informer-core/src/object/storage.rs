@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+use super::bytes::ObjectBytes;
 use super::packed::{self, Family};
-use crate::memory::allocated;
+use crate::memory::{COUNTS, allocated};
 
 /// Keeps the bytes of objects, whatever their encoding.
 ///
@@ -36,8 +37,9 @@ use crate::memory::allocated;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Storage: Send + Sync + 'static {
-    /// Takes the bytes of one version of an object. Called once for each version that a cache keeps, by one thread or by
-    /// several at once.
+    /// Takes the bytes of one version of an object, by one thread or by several at once. Versions of a list are stored on
+    /// arrival. A version that a watch event brings stays in memory as it came while it is hot
+    /// ([`HotSet`](super::HotSet)), and is stored when it cools: never, if another one takes its place before.
     ///
     /// This does not fail: bytes that cannot be kept elsewhere are kept in memory.
     fn keep(&self, bytes: Cow<'_, [u8]>) -> Stored;
@@ -46,13 +48,18 @@ pub trait Storage: Send + Sync + 'static {
     fn shared_bytes(&self) -> usize {
         0
     }
+
+    /// Whether it keeps bytes as they came, in memory. Then an event's version is stored on arrival too.
+    fn is_plain(&self) -> bool {
+        false
+    }
 }
 
 /// The bytes of one version of one object, kept somewhere.
 pub struct Stored(Form);
 
 enum Form {
-    Plain(Box<[u8]>),
+    Plain(Arc<[u8]>),
     Packed { frame: Box<[u8]>, length: u32, family: Option<Arc<Family>> },
     Other { bytes: Box<dyn StoredBytes>, length: usize },
 }
@@ -64,7 +71,7 @@ pub trait StoredBytes: Send + Sync + 'static {
     /// # Errors
     ///
     /// When they are no longer available.
-    fn read(&self) -> Result<Cow<'_, [u8]>, StorageError>;
+    fn read(&self) -> Result<ObjectBytes, StorageError>;
 
     /// The bytes of memory that this holds, itself included.
     fn held_bytes(&self) -> usize;
@@ -94,7 +101,7 @@ impl Stored {
     pub fn plain(bytes: Cow<'_, [u8]>) -> Self {
         Self(Form::Plain(match bytes {
             Cow::Borrowed(bytes) => bytes.into(),
-            Cow::Owned(bytes) => bytes.into_boxed_slice(),
+            Cow::Owned(bytes) => bytes.into(),
         }))
     }
 
@@ -113,11 +120,11 @@ impl Stored {
     /// # Errors
     ///
     /// When they are no longer available.
-    pub fn read(&self) -> Result<Cow<'_, [u8]>, StorageError> {
+    pub fn read(&self) -> Result<ObjectBytes, StorageError> {
         match &self.0 {
-            Form::Plain(bytes) => Ok(Cow::Borrowed(bytes)),
+            Form::Plain(bytes) => Ok(bytes.clone().into()),
             Form::Packed { frame, length, family } => {
-                packed::read(frame, *length, family.as_ref()).map(Cow::Owned)
+                packed::read(frame, *length, family.as_ref()).map(Into::into)
             }
             Form::Other { bytes, .. } => bytes.read(),
         }
@@ -135,7 +142,7 @@ impl Stored {
     /// The bytes of memory that this holds beside itself.
     pub fn held_bytes(&self) -> usize {
         match &self.0 {
-            Form::Plain(bytes) => allocated(bytes.len()),
+            Form::Plain(bytes) => allocated(COUNTS + bytes.len()),
             Form::Packed { frame, .. } => allocated(frame.len()),
             Form::Other { bytes, .. } => bytes.held_bytes(),
         }
@@ -156,5 +163,9 @@ pub struct PlainStorage;
 impl Storage for PlainStorage {
     fn keep(&self, bytes: Cow<'_, [u8]>) -> Stored {
         Stored::plain(bytes)
+    }
+
+    fn is_plain(&self) -> bool {
+        true
     }
 }

@@ -17,7 +17,12 @@ const KEY_END: char = '\u{1f}';
 pub(super) struct ByNamespace(pub(super) DefaultHashBuilder);
 
 impl Indexer for ByNamespace {
-    fn values_of(&self, object: &Object, known: &Values, _: &[u32]) -> Result<Vec<ValueRef>, IndexFault> {
+    fn values_of(
+        &self,
+        object: &Arc<Object>,
+        known: &Values,
+        _: &[u32],
+    ) -> Result<Vec<ValueRef>, IndexFault> {
         let Some(namespace) = object.key().namespace() else { return Ok(Vec::new()) };
         Ok(vec![known_or_new(
             known,
@@ -51,7 +56,12 @@ pub(super) fn posting_of_namespace<'a>(
 pub(super) struct ByLabel(pub(super) DefaultHashBuilder);
 
 impl Indexer for ByLabel {
-    fn values_of(&self, object: &Object, known: &Values, _: &[u32]) -> Result<Vec<ValueRef>, IndexFault> {
+    fn values_of(
+        &self,
+        object: &Arc<Object>,
+        known: &Values,
+        _: &[u32],
+    ) -> Result<Vec<ValueRef>, IndexFault> {
         let labels = object.labels();
         let mut values = Vec::with_capacity(2 * labels.iter().count());
         for (key, value) in labels.iter() {

@@ -30,7 +30,7 @@ use crate::Object;
 ///
 /// let mut store = Store::new();
 /// let source = store.add_source(Scope::All);
-/// let by_node = store.cache().add_index(|pod: &Object| {
+/// let by_node = store.cache().add_index(|pod: &Arc<Object>| {
 ///     let pod = pod.decode::<serde_json::Value>()?;
 ///     Ok(pod["spec"]["nodeName"].as_str().map(str::to_owned).into_iter().collect())
 /// });
@@ -46,7 +46,7 @@ pub struct Index<K> {
 }
 
 /// Returns the values of an object. `?` works on any error; none may quote the object's content.
-type Function<K> = dyn Fn(&Object) -> Result<Vec<K>, Box<dyn Error + Send + Sync>> + Send + Sync;
+type Function<K> = dyn Fn(&Arc<Object>) -> Result<Vec<K>, Box<dyn Error + Send + Sync>> + Send + Sync;
 
 /// What a handle needs besides the cache. The registry of names keeps these: a reference to the cache would form a
 /// cycle.
@@ -76,7 +76,7 @@ impl Cache {
     pub fn add_index<K, F>(&self, function: F) -> Index<K>
     where
         K: Hash + Eq + Send + Sync + 'static,
-        F: Fn(&Object) -> Result<Vec<K>, Box<dyn Error + Send + Sync>> + Send + Sync + 'static,
+        F: Fn(&Arc<Object>) -> Result<Vec<K>, Box<dyn Error + Send + Sync>> + Send + Sync + 'static,
     {
         Index { cache: self.clone(), parts: self.shared.add_index(None, Arc::new(function)) }
     }
@@ -89,7 +89,7 @@ impl Cache {
     pub fn add_named_index<K, F>(&self, name: &str, function: F) -> Result<Index<K>, NameTaken>
     where
         K: Hash + Eq + Send + Sync + 'static,
-        F: Fn(&Object) -> Result<Vec<K>, Box<dyn Error + Send + Sync>> + Send + Sync + 'static,
+        F: Fn(&Arc<Object>) -> Result<Vec<K>, Box<dyn Error + Send + Sync>> + Send + Sync + 'static,
     {
         let name: Arc<str> = name.into();
         {
@@ -171,7 +171,7 @@ impl<K: Hash + Eq + Send + Sync + 'static> Index<K> {
             Posting::One(slot) => state.object(slot).into_iter().map(look).collect(),
             ref posting => {
                 let mut found = Vec::with_capacity(posting.len());
-                found.extend(Objects::of(&state.slots, posting.clone()).ahead().map(&mut look));
+                found.extend(Objects::of(&state.slots, posting.clone()).map(&mut look));
                 found
             }
         }
@@ -242,7 +242,7 @@ struct Typed<K> {
 impl<K: Hash + Eq + Send + Sync + 'static> Indexer for Typed<K> {
     fn values_of(
         &self,
-        object: &Object,
+        object: &Arc<Object>,
         known: &Values,
         before: &[u32],
     ) -> Result<Vec<ValueRef>, IndexFault> {
@@ -281,7 +281,7 @@ impl<K: Hash + Eq + Send + Sync + 'static> Indexer for Typed<K> {
     }
 }
 
-fn values_of<K>(function: &Function<K>, object: &Object) -> Result<Vec<K>, IndexFault> {
+fn values_of<K>(function: &Function<K>, object: &Arc<Object>) -> Result<Vec<K>, IndexFault> {
     guarded(|| function(object))
 }
 

@@ -23,8 +23,12 @@ pub(super) type AnyValue = Arc<dyn Any + Send + Sync>;
 pub(super) trait Indexer: Send + Sync {
     /// The values of an object, each once, by number if `known` has them: likely those of `before`, the values of its
     /// former version. May be user code: never call it under a lock.
-    fn values_of(&self, object: &Object, known: &Values, before: &[u32])
-    -> Result<Vec<ValueRef>, IndexFault>;
+    fn values_of(
+        &self,
+        object: &Arc<Object>,
+        known: &Values,
+        before: &[u32],
+    ) -> Result<Vec<ValueRef>, IndexFault>;
 
     /// Whether the two are known to have equal values, without looking them up.
     fn is_filed_alike(&self, _old: &Object, _new: &Object) -> bool {
@@ -201,8 +205,8 @@ impl IndexEntry {
     pub(super) fn plan(
         &self,
         slot: u32,
-        old: Option<&Object>,
-        new: Option<&Object>,
+        old: Option<&Arc<Object>>,
+        new: Option<&Arc<Object>>,
         reports: &Reports,
     ) -> Option<Refiling> {
         let indexer = &self.core.indexer;
@@ -210,7 +214,7 @@ impl IndexEntry {
         if old.zip(new).is_some_and(|(old, new)| indexer.is_filed_alike(old, new)) {
             return None;
         }
-        let values_of = |object: &Object, before: &[u32]| {
+        let values_of = |object: &Arc<Object>, before: &[u32]| {
             indexer.values_of(object, &self.values, before).unwrap_or_else(|fault| {
                 reports.add(&self.core, object, fault);
                 Vec::new()
@@ -284,14 +288,14 @@ impl IndexEntry {
             if is_same {
                 return;
             }
-            if let Some(refiling) = self.plan(slot, old.map(|old| &**old), new.map(|new| &**new), reports) {
+            if let Some(refiling) = self.plan(slot, old, new, reports) {
                 self.apply(refiling, &mut Vec::new());
             }
         });
     }
 
     /// The remembered values of a slot; for an index that remembers none, its current ones.
-    pub(super) fn numbers_of(&self, slot: u32, object: &Object) -> Vec<u32> {
+    pub(super) fn numbers_of(&self, slot: u32, object: &Arc<Object>) -> Vec<u32> {
         if !self.core.indexer.is_pure() {
             return self.core.books().filed(slot).as_slice().to_vec();
         }

@@ -211,8 +211,8 @@ impl Filing {
     pub(super) fn plan(
         indexes: &Indexes,
         slot: u32,
-        old: Option<&Object>,
-        new: Option<&Object>,
+        old: Option<&Arc<Object>>,
+        new: Option<&Arc<Object>>,
         reports: &Reports,
     ) -> Self {
         let planned = indexes

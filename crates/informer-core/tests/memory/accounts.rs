@@ -26,7 +26,7 @@ fn agree(what: &str, storage: Arc<dyn Storage>, items: impl Iterator<Item = Stri
     let mut index = None;
     if indexes {
         rig.store.cache().index_labels();
-        index = Some(rig.store.cache().add_index(|object: &Object| {
+        index = Some(rig.store.cache().add_index(|object: &Arc<Object>| {
             let name = object.key().name();
             Ok(vec![name.split('-').next().unwrap_or_default().to_owned()])
         }));

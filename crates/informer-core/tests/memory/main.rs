@@ -18,7 +18,7 @@ use fuzzing::workloads::Pods;
 use informer_core::reader::{Answer, Expected, Reader, To};
 use informer_core::reflector::{Input, Trust};
 use informer_core::wire::Limits;
-use informer_core::{ResourceVersion, Scope, SourceId, Storage, Store};
+use informer_core::{ResourceVersion, Scope, Shelf, SourceId, Storage, Store};
 use peak_alloc::PeakAlloc;
 
 #[global_allocator]
@@ -36,7 +36,7 @@ fn alone() -> MutexGuard<'static, ()> {
 struct Rig {
     store: Store,
     source: SourceId,
-    storage: Arc<dyn Storage>,
+    shelf: Arc<Shelf>,
     reader: Reader,
 }
 
@@ -45,8 +45,9 @@ impl Rig {
         let mut store = Store::new();
         let source = store.add_source(Scope::All);
         let expected = Expected { api_version: "v1".to_owned(), kind: "Pod".to_owned(), or_kind: None };
-        let reader = Reader::new(store.cache(), storage.clone(), expected);
-        Self { store, source, storage, reader }
+        let shelf = Shelf::cold(storage);
+        let reader = Reader::new(store.cache(), shelf.clone(), expected);
+        Self { store, source, shelf, reader }
     }
 
     /// Lists items that are made as they are sent, in chunks. Returns how many of them were new.
@@ -81,7 +82,7 @@ impl Rig {
 
     /// What the cache says that it takes.
     fn held_bytes(&self) -> usize {
-        self.store.cache().held_bytes() + self.storage.shared_bytes()
+        self.store.cache().held_bytes() + self.shelf.shared_bytes()
     }
 }
 

@@ -8,7 +8,7 @@ use informer_core::reader::Expected;
 use informer_core::reflector::{Cause, ReflectorConfig, Report, Status};
 use informer_core::saved::{self, Saved};
 use informer_core::wire::Limits;
-use informer_core::{Cache, Delta, PlainStorage, Scope, Time};
+use informer_core::{Cache, Delta, PlainStorage, Scope, Shelf, Time};
 
 pub(crate) struct Rig {
     engine: Engine,
@@ -30,7 +30,7 @@ impl Rig {
         transform: Option<Transform>,
         saved: Option<Saved>,
     ) -> Self {
-        let mut engine = Engine::new(Arc::new(PlainStorage));
+        let mut engine = Engine::new(Shelf::cold(Arc::new(PlainStorage)));
         if let Some(saved) = saved {
             engine.load(saved, &[Scope::All]);
         }

@@ -19,8 +19,8 @@ use std::sync::Arc;
 use informer_core::saved::{self, LoadError, Saved};
 use informer_core::wire::scan_protobuf;
 use informer_core::{
-    Encoding, Object, PlainStorage, Scope, Snapshot, SourceId, Storage, StorageError, Store, Stored,
-    StoredBytes,
+    Encoding, Object, ObjectBytes, PlainStorage, Scope, Snapshot, SourceId, Storage, StorageError, Store,
+    Stored, StoredBytes,
 };
 use informer_protobuf::Kind;
 
@@ -64,7 +64,7 @@ fn load(bytes: &[u8]) -> Result<Saved, LoadError> {
 fn content(snapshot: &Snapshot) -> BTreeMap<String, (String, String, Vec<u8>)> {
     let all = snapshot.iter().map(|object| {
         let versions = (object.uid().to_string(), object.resource_version().to_string());
-        (object.key().to_string(), (versions.0, versions.1, object.bytes().unwrap().into_owned()))
+        (object.key().to_string(), (versions.0, versions.1, object.bytes().unwrap().into_vec()))
     });
     all.collect()
 }
@@ -177,7 +177,7 @@ fn message() -> Vec<u8> {
 fn p1_protobuf_stays_protobuf() {
     let (pod, message) = (Kind::of("v1", "Pod").unwrap(), message());
     let cart = scan_protobuf(&message).unwrap().into_object(pod, &message, &PlainStorage).unwrap();
-    let json = cart.json().unwrap().into_owned();
+    let json = cart.json().unwrap().into_vec();
     let objects = [Arc::new(cart), object("a/x", 3, "as JSON")];
     let saved = load(&bytes(&store(&[(Scope::All, 9)], &objects))).unwrap();
     let loaded = saved.objects.iter().find(|object| object.key().as_str() == "shop/cart").unwrap();
@@ -213,7 +213,7 @@ impl Storage for Lossy {
 }
 
 impl StoredBytes for Lossy {
-    fn read(&self) -> Result<Cow<'_, [u8]>, StorageError> {
+    fn read(&self) -> Result<ObjectBytes, StorageError> {
         Err(StorageError::new("it keeps nothing", Some(std::io::Error::other("as it says").into())))
     }
 
@@ -237,7 +237,7 @@ fn p1_an_object_as_long_as_the_limit_of_answers_is_loaded_again() {
     // A list's item lacks its kind, which the cache adds.
     let item = object("a/x", 3, "").json().unwrap().len() - r#""kind":"Pod","#.len();
     let longest = object("a/x", 3, &"x".repeat(LONGEST - item));
-    let json = longest.json().unwrap().into_owned();
+    let json = longest.json().unwrap().into_vec();
     let in_list = String::from_utf8(json).unwrap().replace(r#""kind":"Pod","#, "");
     assert_eq!(in_list.len(), LONGEST);
     let scanned = informer_core::wire::scan_object(in_list.as_bytes()).unwrap();

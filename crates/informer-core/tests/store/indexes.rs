@@ -8,7 +8,11 @@ use informer_core::store::IndexFault;
 use informer_core::{Index, Object, Snapshot};
 
 use fuzzing::store::hush_expected_panics;
-use fuzzing::store::pods::{Pod, names, pod, relist, synced, tags};
+use fuzzing::store::pods::{self, Pod, names, pod, relist, synced};
+
+fn tags(object: &Arc<Object>) -> Result<Vec<String>, Box<dyn std::error::Error + Send + Sync>> {
+    pods::tags(object)
+}
 
 fn tagged(key: &str, version: &str, tags: &[&str]) -> Arc<Object> {
     Pod { key, version, tags, ..Pod::default() }.object()
@@ -39,7 +43,7 @@ fn c2_an_update_changes_exactly_the_differing_values() {
         synced([tagged("a/x", "3", &["red", "blue", "red"]), tagged("a/y", "3", &["red"])], 5);
     let cache = store.cache();
     let counted = calls.clone();
-    let index = cache.add_index(move |object: &Object| {
+    let index = cache.add_index(move |object: &Arc<Object>| {
         counted.fetch_add(1, Ordering::Relaxed);
         tags(object)
     });
@@ -77,7 +81,7 @@ fn c3_a_name_clash_changes_nothing() {
     let cache = store.cache();
     assert!(cache.index_by_name::<String>("tags").is_none());
     let first = cache.add_named_index("tags", tags).unwrap();
-    let error = cache.add_named_index("tags", |_: &Object| Ok(vec![1_u32])).unwrap_err();
+    let error = cache.add_named_index("tags", |_: &Arc<Object>| Ok(vec![1_u32])).unwrap_err();
     assert!(error.to_string().contains("`tags`"), "{error}");
     drop(first);
     let found = cache.index_by_name::<String>("tags").unwrap();
@@ -90,7 +94,7 @@ fn c3_an_index_goes_with_its_last_handle() {
     let calls = Arc::new(AtomicUsize::new(0));
     let (mut store, source) = synced([pod("a/x", 3)], 5);
     let counted = calls.clone();
-    let index = store.cache().add_index(move |_: &Object| {
+    let index = store.cache().add_index(move |_: &Arc<Object>| {
         counted.fetch_add(1, Ordering::Relaxed);
         Ok(vec![()])
     });
@@ -102,7 +106,7 @@ fn c3_an_index_goes_with_its_last_handle() {
     store.upsert(source, pod("a/z", 7));
     assert_eq!(calls.load(Ordering::Relaxed), 2);
     assert_eq!(Arc::strong_count(&calls), 1, "its function is gone");
-    let again = store.cache().add_index(|object: &Object| Ok(vec![object.key().name().to_owned()]));
+    let again = store.cache().add_index(|object: &Arc<Object>| Ok(vec![object.key().name().to_owned()]));
     assert_eq!(again.get("z").len(), 1);
     store.validate();
 }
@@ -155,7 +159,7 @@ fn c2_values_with_a_bad_hash_are_told_apart() {
     };
     let (mut store, source) = synced((0..200).map(of), 5);
     let cache = store.cache();
-    let index = cache.add_index(|object: &Object| Ok(tags(object)?.into_iter().map(Alike).collect()));
+    let index = cache.add_index(|object: &Arc<Object>| Ok(tags(object)?.into_iter().map(Alike).collect()));
     let plain = cache.add_index(tags);
     for at in 0..100 {
         store.delete(source, pod(&format!("a/x{at}"), 6));
@@ -172,7 +176,7 @@ fn c3_an_index_function_may_read_the_cache() {
     let (mut store, source) = synced([pod("a/x", 3)], 5);
     let cache = store.cache();
     let reader = cache.clone();
-    let index = cache.add_index(move |object: &Object| {
+    let index = cache.add_index(move |object: &Arc<Object>| {
         let snapshot = reader.snapshot();
         Ok(vec![
             snapshot.namespace("a").count() + reader.len() + usize::from(reader.get(object.key()).is_some()),

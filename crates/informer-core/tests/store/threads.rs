@@ -20,7 +20,7 @@ fn object(at: u64, generation: u64) -> Arc<Object> {
         .object()
 }
 
-fn color(object: &Object) -> Result<Vec<String>, Box<dyn std::error::Error + Send + Sync>> {
+fn color(object: &Arc<Object>) -> Result<Vec<String>, Box<dyn std::error::Error + Send + Sync>> {
     Ok(object.labels().value("color").map(str::to_owned).into_iter().collect())
 }
 
@@ -122,7 +122,7 @@ fn c3_a_busy_writer_takes_over_an_index_that_cannot_catch_up() {
         let adder = scope.spawn(|| {
             let (reader, is_waiting) = (cache.clone(), is_waiting.clone());
             let seen = AtomicUsize::new(0);
-            let index = cache.add_index(move |object: &Object| {
+            let index = cache.add_index(move |object: &Arc<Object>| {
                 // Whoever adds the index is always behind: there is a new object before they have looked at the last.
                 let is_adder = thread::current().id() != writer;
                 let seen = seen.fetch_add(1, Ordering::Relaxed) + 1;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use informer_core::reflector::Status;
 
-use super::{FactoryMetrics, HandlerMetrics, InformerMetrics};
+use super::{FactoryMetrics, HandlerMetrics, HotMetrics, InformerMetrics};
 
 /// A text format for metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -36,6 +36,9 @@ impl FactoryMetrics {
         for family in FAMILIES {
             family.write(&mut text, format, &self.informers);
         }
+        for family in HOT_FAMILIES {
+            family.write(&mut text, format, &self.hot);
+        }
         if format == Format::OpenMetrics {
             text.push_str("# EOF\n");
         }
@@ -44,12 +47,12 @@ impl FactoryMetrics {
 }
 
 /// One row of the table in `docs/METRICS.md`.
-struct Family {
+struct Family<T> {
     /// As in queries, `_total` included.
     name: &'static str,
     kind: Kind,
     help: &'static str,
-    samples: fn(&InformerMetrics) -> Vec<Sample<'_>>,
+    samples: fn(&T) -> Vec<Sample<'_>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -69,7 +72,7 @@ enum Value {
     Seconds(Duration),
 }
 
-const FAMILIES: &[Family] = &[
+const FAMILIES: &[Family<InformerMetrics>] = &[
     Family {
         name: "informer_objects",
         kind: Kind::Gauge,
@@ -81,6 +84,12 @@ const FAMILIES: &[Family] = &[
         kind: Kind::Gauge,
         help: "Bytes that the cached objects hold.",
         samples: |informer| one(informer.held_bytes as u64),
+    },
+    Family {
+        name: "informer_hot_bytes",
+        kind: Kind::Gauge,
+        help: "Those of them that are hot: bytes of events, and decoded values.",
+        samples: |informer| one(informer.hot_bytes as u64),
     },
     Family {
         name: "informer_synced",
@@ -216,6 +225,33 @@ const FAMILIES: &[Family] = &[
     },
 ];
 
+const HOT_FAMILIES: &[Family<HotMetrics>] = &[
+    Family {
+        name: "informer_hot_set_bytes",
+        kind: Kind::Gauge,
+        help: "Bytes of a factory's hot set that count towards its bound.",
+        samples: |hot| one(hot.bytes as u64),
+    },
+    Family {
+        name: "informer_hot_set_limit_bytes",
+        kind: Kind::Gauge,
+        help: "The bound of a factory's hot set.",
+        samples: |hot| one(hot.bound as u64),
+    },
+    Family {
+        name: "informer_hot_set_hits_total",
+        kind: Kind::Counter,
+        help: "Reads of a value that was hot.",
+        samples: |hot| one(hot.hits),
+    },
+    Family {
+        name: "informer_hot_set_misses_total",
+        kind: Kind::Counter,
+        help: "Reads of a value that had to be decoded.",
+        samples: |hot| one(hot.misses),
+    },
+];
+
 const STATES: [&str; 8] =
     ["not_started", "connecting", "syncing", "live", "retrying", "denied", "stalled", "stopped"];
 
@@ -263,8 +299,25 @@ fn per_handler(informer: &InformerMetrics, value: fn(&HandlerMetrics) -> Value) 
     by_name.into_iter().map(labelled).collect()
 }
 
-impl Family {
-    fn write(&self, text: &mut String, format: Format, informers: &[InformerMetrics]) {
+/// What the families of one kind are about.
+trait Labelled {
+    fn labels(&self) -> &[(String, String)];
+}
+
+impl Labelled for InformerMetrics {
+    fn labels(&self) -> &[(String, String)] {
+        &self.labels
+    }
+}
+
+impl Labelled for HotMetrics {
+    fn labels(&self) -> &[(String, String)] {
+        &self.labels
+    }
+}
+
+impl<T: Labelled> Family<T> {
+    fn write(&self, text: &mut String, format: Format, all: &[T]) {
         let (kind, suffix) = match self.kind {
             Kind::Gauge => ("gauge", ""),
             Kind::Counter => ("counter", "_total"),
@@ -275,9 +328,9 @@ impl Family {
         };
         // Writing to a String does not fail.
         let _ = writeln!(text, "# TYPE {family} {kind}\n# HELP {family} {}", self.help);
-        for informer in informers {
-            for sample in (self.samples)(informer) {
-                self.write_sample(text, &informer.labels, &sample);
+        for one in all {
+            for sample in (self.samples)(one) {
+                self.write_sample(text, one.labels(), &sample);
             }
         }
     }
@@ -320,11 +373,13 @@ mod tests {
     fn m1_the_documented_table_is_what_is_served() {
         let page = include_str!("../../../../docs/METRICS.md");
         let rows: Vec<_> = page.lines().filter(|line| line.starts_with("| `informer_")).collect();
-        assert_eq!(rows.len(), FAMILIES.len());
-        for (row, family) in rows.iter().zip(FAMILIES) {
-            let kind = if family.kind == Kind::Gauge { "gauge" } else { "counter" };
-            assert!(row.starts_with(&format!("| `{}` | {kind} |", family.name)), "{row}: {}", family.name);
-            assert_eq!(family.name.ends_with("_total"), family.kind == Kind::Counter, "{}", family.name);
+        assert_eq!(rows.len(), FAMILIES.len() + HOT_FAMILIES.len());
+        let of_informers = FAMILIES.iter().map(|family| (family.name, family.kind));
+        let of_hot_sets = HOT_FAMILIES.iter().map(|family| (family.name, family.kind));
+        for (row, (name, kind)) in rows.iter().zip(of_informers.chain(of_hot_sets)) {
+            let said = if kind == Kind::Gauge { "gauge" } else { "counter" };
+            assert!(row.starts_with(&format!("| `{name}` | {said} |")), "{row}: {name}");
+            assert_eq!(name.ends_with("_total"), kind == Kind::Counter, "{name}");
         }
     }
 

@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::InformerMetrics;
-
 /// Labels that only some series have, as in `exposition.rs`.
 const OF_SERIES: [&str; 6] = ["state", "request", "cause", "type", "handler", "result"];
 
@@ -31,15 +29,15 @@ fn valid(name: &str) -> String {
     }
 }
 
-/// Gives an informer with duplicate labels the lowest free number.
-pub(super) fn tell_apart(informers: &mut [InformerMetrics]) {
+/// Gives series with duplicate labels the lowest free number, in the label of that name.
+pub(super) fn tell_apart<'a>(series: impl Iterator<Item = &'a mut Vec<(String, String)>>, numbered: &str) {
     let mut taken = HashSet::new();
-    for InformerMetrics { labels, .. } in informers {
+    for labels in series {
         let mut number = 0;
         while !taken.insert(identity(labels)) {
             number += 1;
-            labels.retain(|(name, _)| name != "informer");
-            labels.push(("informer".to_owned(), number.to_string()));
+            labels.retain(|(name, _)| name != numbered);
+            labels.push((numbered.to_owned(), number.to_string()));
         }
     }
 }

@@ -59,7 +59,7 @@ pub(crate) async fn keep(core: Arc<Core>, saving: Saving, loads: bool) {
 async fn open(core: &Core, path: &Path, description: &Description) -> Option<Saved> {
     let resource = &core.resource;
     let (file, limit) = (path.to_owned(), core.settings.item_limit);
-    match read(core.runtime(), file, description.clone(), limit, core.storage.clone()).await {
+    match read(core.runtime(), file, description.clone(), limit, core.shelf.clone()).await {
         Ok(saved) => {
             tracing::info!(%resource, selection = %core.selection, objects = saved.objects.len(), "starting from the saved cache");
             Some(saved)

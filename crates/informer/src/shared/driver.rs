@@ -2,6 +2,7 @@
 //! that waits.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, OptionFuture};
@@ -108,6 +109,8 @@ enum Event {
 impl Driver {
     async fn run(mut self) {
         let stop = self.core.life.stop_token();
+        let hot = self.core.settings.hot.clone();
+        let mut cooling = pin!(hot.cool());
         self.obey();
         while !stop.is_cancelled() {
             // A response that always has more must not keep this thread from everybody else.
@@ -132,6 +135,7 @@ impl Driver {
                 (id, progress) = self.exchanges.next() => Event::Progress(id, progress),
                 () = self.requests.released() => Event::Released,
                 () = sleep_until(deadline) => Event::Deadline,
+                never = &mut cooling => match never {},
             };
             match event {
                 Event::Stop => break,

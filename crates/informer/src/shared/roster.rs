@@ -40,13 +40,6 @@ impl Roster {
         lock(&self.0).retain(|candidate| !Arc::ptr_eq(candidate, subscription));
     }
 
-    /// Whether no subscription has anything to be notified of.
-    pub(super) fn is_idle(&self) -> bool {
-        let subscriptions = lock(&self.0);
-        // The last one to subscribe is the last one to be woken: most likely to have something still.
-        subscriptions.iter().rev().all(|subscription| subscription.backlog() == 0)
-    }
-
     pub(super) fn metrics(&self) -> Vec<HandlerMetrics> {
         lock(&self.0).iter().map(|subscription| subscription.metrics()).collect()
     }

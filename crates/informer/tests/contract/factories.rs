@@ -126,13 +126,17 @@ async fn f2_a_tweak_that_panics_is_a_failure_like_any_other() {
 async fn f2_the_layout_changes_nothing_but_the_cost() {
     let server = Server::new();
     server.put("pods", "shop/a", json!({ "spec": { "containers": [] } }));
-    for (layout, kept) in [(Layout::Packed, false), (Layout::Bytes, false), (Layout::Decoded, true)] {
-        let factory = builder(&server).layout(layout).build().unwrap();
+    let layouts = [Layout::Packed, Layout::Bytes, Layout::Decoded];
+    for (layout, hot, kept) in
+        [(0, 0, false), (0, 1 << 20, true), (1, 0, false), (1, 1 << 20, true), (2, 0, true)]
+    {
+        let layout = layouts[layout];
+        let factory = builder(&server).layout(layout).hot_bytes(hot).build().unwrap();
         let informer = factory.informer::<Pod>();
         factory.start();
         informer.wait_for_sync(LONG).await.unwrap();
         let seen = std::sync::Arc::downgrade(informer.lister().get("shop/a").unwrap().unwrap().value());
-        assert_eq!(seen.strong_count() > 0, kept, "{layout:?}");
+        assert_eq!(seen.strong_count() > 0, kept, "{layout:?} with {hot} bytes");
         assert_eq!(informer.lister().list().len(), 1);
     }
 }

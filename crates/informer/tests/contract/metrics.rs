@@ -296,7 +296,7 @@ async fn m1_what_is_gone_is_not_in_the_metrics() {
     informer.stop().await;
     assert_eq!(factory.metrics().informers[0].status, Status::Stopped);
     drop(informer);
-    assert!(!text(&factory.metrics()).contains('{'), "no series is left");
+    assert!(!text(&factory.metrics()).contains("resource="), "no series is left");
     until("no request is open", || server.open() == 0).await;
 }
 

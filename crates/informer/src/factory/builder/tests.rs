@@ -37,9 +37,9 @@ fn a_storage_of_ones_own_is_taken_before_and_after_a_layout() {
     let before = settings(builder("http://localhost").storage(storage()).layout(Layout::Decoded));
     let after = settings(builder("http://localhost").layout(Layout::Decoded).storage(storage()));
     let pods = ResourceType::of::<k8s_openapi::api::core::v1::Pod>();
-    (before.keeping)(&pods);
+    (before.storage)(&pods);
     assert_eq!(*asked.lock().unwrap(), 1);
-    (after.keeping)(&pods);
+    (after.storage)(&pods);
     assert_eq!(*asked.lock().unwrap(), 2);
 }
 

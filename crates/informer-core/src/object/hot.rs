@@ -1,0 +1,445 @@
+//! The hot set: decoded values, and the bytes of events, of all caches of a factory within one bound (design D16).
+//!
+//! What is hot of an object lies in the object's own [`Slot`], so a hit is a look into the object and takes no lock. The
+//! [`Ring`] has all objects of which something is hot, in the order of a CLOCK: whoever looks at a value marks it, and the hand
+//! passes what is marked once more.
+//!
+//! A version that a watch event brings is hot on arrival: its bytes stay as they came, and the first consumer decodes it for all.
+//! It is packed when it cools, by whoever admits other versions or sweeps, never by a reader. Most versions of an object that
+//! changes all the time are superseded before, and are never packed.
+
+mod ring;
+mod slot;
+mod tally;
+
+use std::any::{Any, TypeId};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use serde::de::DeserializeOwned;
+
+use super::{DecodeError, Object, Storage, Stored};
+use crate::memory::{COUNTS, allocated};
+use crate::sync::{Mutex, MutexGuard};
+use ring::{Passed, Ring};
+use slot::{Hot, Value};
+use tally::Tally;
+
+pub(super) use slot::Slot;
+
+/// Decoded values of all caches that share it, and bytes that came a moment ago, within a number of bytes. A clone is the same
+/// set.
+#[derive(Clone)]
+pub struct HotSet(Arc<Inner>);
+
+/// Where one cache keeps its objects: in the hot set what was used a moment ago, in its storage the rest.
+pub struct Shelf {
+    set: HotSet,
+    storage: Arc<dyn Storage>,
+    keeping: Keeping,
+    /// What is hot of this cache's objects.
+    bytes: AtomicUsize,
+    ratio: Ratio,
+}
+
+/// For how long decoded values are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keeping {
+    /// As long as they are used and the bound has room for them.
+    WhileHot,
+    /// As long as the object version lives, without a bound.
+    Always,
+}
+
+/// Whose place a decoded value may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Room {
+    /// That of values which nobody has used for the longest time.
+    Taken,
+    /// None: a value is kept where there is room already. So a look at all objects leaves hot what is.
+    Free,
+    /// Any for an object that is hot already, else none. For whoever looks at objects one by one, on arrival or all.
+    OfHot,
+}
+
+struct Inner {
+    bound: usize,
+    /// What counts towards the bound.
+    bytes: AtomicUsize,
+    hits: Tally,
+    misses: Tally,
+    weights: RwLock<HashMap<TypeId, Weigh>>,
+    ring: Mutex<Ring>,
+}
+
+/// The bytes of the heap that a value takes, itself included.
+type Weigh = Arc<dyn Fn(&dyn Any) -> usize + Send + Sync>;
+
+/// How much smaller objects are at rest than they came, as far as is known.
+#[derive(Default)]
+struct Ratio {
+    came: AtomicU64,
+    rests: AtomicU64,
+}
+
+/// A reader turns the ring so far at most for one value. If that frees too little, the value is not kept.
+const TURNS: usize = 64;
+
+impl HotSet {
+    /// A set of so many bytes at most.
+    pub fn new(bound: usize) -> Self {
+        Self(Arc::new(Inner {
+            bound,
+            bytes: AtomicUsize::new(0),
+            hits: Tally::default(),
+            misses: Tally::default(),
+            weights: RwLock::default(),
+            ring: Mutex::default(),
+        }))
+    }
+
+    /// Says what a value of a type weighs, in bytes of memory, itself included, where the estimate is not good enough.
+    pub fn weigh<T: Send + Sync + 'static>(&self, weigh: impl Fn(&T) -> usize + Send + Sync + 'static) {
+        let weigh: Weigh = Arc::new(move |value| value.downcast_ref::<T>().map_or(0, &weigh));
+        self.0.weights.write().unwrap_or_else(PoisonError::into_inner).insert(TypeId::of::<T>(), weigh);
+    }
+
+    /// The bound, in bytes.
+    pub fn bound(&self) -> usize {
+        self.0.bound
+    }
+
+    /// The bytes that count towards the bound now.
+    pub fn bytes(&self) -> usize {
+        self.0.bytes.load(Ordering::Relaxed)
+    }
+
+    /// How often a value was hot that somebody looked for.
+    pub fn hits(&self) -> u64 {
+        self.0.hits.sum()
+    }
+
+    /// How often it was not, and had to be decoded.
+    pub fn misses(&self) -> u64 {
+        self.0.misses.sum()
+    }
+
+    /// How many objects have something hot: how far a sweep has to go.
+    pub fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// Whether nothing is hot.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Looks at the next `most` objects: what nobody has used since the last look cools. Takes some microseconds for each that
+    /// does, because it is packed. There is no clock here: whoever calls this decides how long the unused stays hot.
+    pub fn sweep(&self, most: usize) {
+        let mut cooled = Vec::new();
+        let mut garbage = Vec::new();
+        {
+            let mut ring = self.lock();
+            for _ in 0..most.min(ring.len()) {
+                match ring.pass() {
+                    Passed::Marked(object) => {
+                        ring.push(&object);
+                        garbage.push(object);
+                    }
+                    Passed::Unmarked(object) => cooled.push(object),
+                    Passed::Cold(object) => garbage.push(object),
+                    Passed::Gone => {}
+                }
+            }
+        }
+        cooled.iter().for_each(|object| self.cool(object));
+    }
+
+    /// Packs an object that is in the ring no more, and drops its values, unless they are kept always.
+    fn cool(&self, object: &Object) {
+        let Some(hot) = object.slot.get() else { return };
+        if let Some(bytes) = hot.bytes() {
+            object.rest(|| hot.shelf().keep(Cow::Borrowed(bytes)));
+        }
+        let former = {
+            let _ring = self.lock();
+            let cooled = object.slot.get().and_then(|hot| match hot.shelf().keeping {
+                Keeping::WhileHot => None,
+                Keeping::Always => hot.without_bytes(),
+            });
+            object.slot.exchange(cooled)
+        };
+        // Dropping values runs user code: not under the lock.
+        drop(former);
+    }
+
+    /// Makes room by what readers may do: dropping values. Returns what is to be dropped without the lock.
+    fn evict_values(&self, ring: &mut Ring, needed: usize) -> Vec<Garbage> {
+        let mut garbage = Vec::new();
+        for _ in 0..TURNS.min(ring.len()) {
+            if self.bytes() + needed <= self.0.bound {
+                break;
+            }
+            match ring.pass() {
+                Passed::Marked(object) => {
+                    ring.push(&object);
+                    garbage.push(Garbage::Object(object));
+                }
+                Passed::Unmarked(object) => {
+                    let hot = object.slot.get();
+                    let rest = hot.as_ref().and_then(|hot| match hot.shelf().keeping {
+                        Keeping::WhileHot => hot.without_values(),
+                        Keeping::Always => Some(hot.clone()),
+                    });
+                    if rest.is_some() {
+                        ring.push(&object);
+                    }
+                    garbage.push(Garbage::Hot(object.slot.exchange(rest)));
+                    garbage.push(Garbage::Object(object));
+                }
+                Passed::Cold(object) => garbage.push(Garbage::Object(object)),
+                Passed::Gone => {}
+            }
+        }
+        garbage
+    }
+
+    /// Takes the coldest objects out of the ring until what is left fits.
+    fn evict(&self, ring: &mut Ring) -> (Vec<Arc<Object>>, Vec<Garbage>) {
+        let (mut cooled, mut garbage, mut freed) = (Vec::new(), Vec::new(), 0);
+        for _ in 0..2 * ring.len() {
+            if self.bytes() <= self.0.bound.saturating_add(freed) {
+                break;
+            }
+            match ring.pass() {
+                Passed::Marked(object) => {
+                    ring.push(&object);
+                    garbage.push(Garbage::Object(object));
+                }
+                Passed::Unmarked(object) => {
+                    freed += object.slot.charged();
+                    cooled.push(object);
+                }
+                Passed::Cold(object) => garbage.push(Garbage::Object(object)),
+                Passed::Gone => {}
+            }
+        }
+        (cooled, garbage)
+    }
+
+    /// No user code runs under this lock, so a poisoned one holds nothing half-done. Every change of a slot happens under it.
+    fn lock(&self) -> MutexGuard<'_, Ring> {
+        self.0.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is dropped without the lock: it may be the last reference, and run user code.
+enum Garbage {
+    Object(#[expect(dead_code, reason = "held until it is dropped")] Arc<Object>),
+    Hot(#[expect(dead_code, reason = "held until it is dropped")] Option<Arc<Hot>>),
+}
+
+impl Shelf {
+    /// A cache's place in a set, with its objects at rest in `storage`.
+    pub fn new(set: &HotSet, storage: Arc<dyn Storage>, keeping: Keeping) -> Arc<Self> {
+        let (bytes, ratio) = (AtomicUsize::new(0), Ratio::default());
+        Arc::new(Self { set: set.clone(), storage, keeping, bytes, ratio })
+    }
+
+    /// A place where nothing is hot: versions are stored on arrival, and decoded for each who looks.
+    pub fn cold(storage: Arc<dyn Storage>) -> Arc<Self> {
+        Self::new(&HotSet::new(0), storage, Keeping::WhileHot)
+    }
+
+    /// The set that it is in.
+    pub fn set(&self) -> &HotSet {
+        &self.set
+    }
+
+    /// The bytes of memory that what is hot of this cache takes: more than its objects take at rest.
+    pub fn hot_bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Whether what a watch event brings is hot on arrival. Bytes that rest as they came need not be.
+    pub(super) fn takes_hot(&self) -> bool {
+        !self.storage.is_plain() && (self.set.bound() > 0 || self.keeping == Keeping::Always)
+    }
+
+    /// What bytes of this length will take at rest, as far as is known.
+    pub(super) fn resting(&self, length: usize) -> usize {
+        self.ratio.estimate(length)
+    }
+
+    /// An event's version is in the cache now: it takes its place in the set, and what is coldest leaves.
+    pub(crate) fn admit(&self, object: &Arc<Object>) {
+        if !object.slot.is_taken() {
+            return;
+        }
+        let (cooled, garbage) = {
+            let mut ring = self.set.lock();
+            ring.push(object);
+            self.set.evict(&mut ring)
+        };
+        drop(garbage);
+        cooled.iter().for_each(|object| self.set.cool(object));
+    }
+
+    /// An event's version is one of a list: it rests at once.
+    pub(crate) fn settle(&self, object: &Object) {
+        self.set.cool(object);
+    }
+
+    /// The object as a `T`: what is hot, or a freshly decoded value, which is kept as `room` says.
+    ///
+    /// # Errors
+    ///
+    /// When the object does not fit `T`. The error concerns this object alone.
+    pub fn decode<T: DeserializeOwned + Send + Sync + 'static>(
+        self: &Arc<Self>,
+        object: &Arc<Object>,
+        room: Room,
+    ) -> Result<Arc<T>, DecodeError> {
+        if let Some(value) = object.slot.value() {
+            self.set.0.hits.add();
+            return Ok(value);
+        }
+        self.set.0.misses.add();
+        let (value, heap) = object.read_as::<T>()?;
+        Ok(self.keep_value(object, Some(object), Arc::new(value), heap, room))
+    }
+
+    /// Keeps a value with an object; `entry` is the same object, where it may join the ring. Of two who decode at once both
+    /// get the first one's.
+    pub(super) fn keep_value<T: Send + Sync + 'static>(
+        self: &Arc<Self>,
+        object: &Object,
+        entry: Option<&Arc<Object>>,
+        value: Arc<T>,
+        heap: usize,
+        room: Room,
+    ) -> Arc<T> {
+        let weight = self.set.weight_of(&value, heap);
+        let needed = weight + Hot::WEIGHT;
+        let is_bounded = self.keeping == Keeping::WhileHot;
+        if is_bounded && needed > self.set.bound() {
+            return value;
+        }
+        let mut ring = self.set.lock();
+        let was_hot = object.slot.get();
+        if let Some(first) = was_hot.as_ref().and_then(|hot| hot.value()) {
+            return first;
+        }
+        let takes_room = room == Room::Taken || (room == Room::OfHot && was_hot.is_some());
+        let garbage = match is_bounded && takes_room {
+            true => self.set.evict_values(&mut ring, needed),
+            false => Vec::new(),
+        };
+        if is_bounded && self.set.bytes() + needed > self.set.bound() {
+            drop(ring);
+            drop(garbage);
+            return value;
+        }
+        // Its own values may have been evicted just now.
+        let current = object.slot.get();
+        let next = match &current {
+            Some(hot) => hot.with(Value::new(value.clone(), weight)),
+            None => Hot::new(self.clone(), Value::new(value.clone(), weight)),
+        };
+        if current.is_none() && is_bounded {
+            let Some(entry) = entry else {
+                drop(ring);
+                drop(garbage);
+                return value;
+            };
+            ring.push(entry);
+        }
+        let former = object.slot.exchange(Some(next));
+        drop(ring);
+        drop((garbage, former, current, was_hot));
+        value
+    }
+
+    fn charge(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        if self.keeping == Keeping::WhileHot {
+            self.set.0.bytes.fetch_add(bytes, Ordering::Relaxed);
+        }
+    }
+
+    fn release(&self, bytes: usize) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        if self.keeping == Keeping::WhileHot {
+            self.set.0.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        }
+    }
+}
+
+/// At rest.
+impl Storage for Shelf {
+    fn keep(&self, bytes: Cow<'_, [u8]>) -> Stored {
+        let length = bytes.len();
+        let stored = self.storage.keep(bytes);
+        self.ratio.note(length, stored.held_bytes());
+        stored
+    }
+
+    fn shared_bytes(&self) -> usize {
+        self.storage.shared_bytes()
+    }
+
+    fn is_plain(&self) -> bool {
+        self.storage.is_plain()
+    }
+}
+
+impl HotSet {
+    fn weight_of<T: Send + Sync + 'static>(&self, value: &Arc<T>, heap: usize) -> usize {
+        let weights = self.0.weights.read().unwrap_or_else(PoisonError::into_inner);
+        let own = weights.get(&TypeId::of::<T>()).cloned();
+        drop(weights);
+        own.map_or_else(
+            || allocated(COUNTS + size_of::<T>()) + heap,
+            |weigh| allocated(COUNTS) + weigh(&**value),
+        )
+    }
+}
+
+impl Ratio {
+    fn note(&self, came: usize, rests: usize) {
+        self.came.fetch_add(came as u64, Ordering::Relaxed);
+        self.rests.fetch_add(rests as u64, Ordering::Relaxed);
+    }
+
+    fn estimate(&self, length: usize) -> usize {
+        let (came, rests) = (self.came.load(Ordering::Relaxed), self.rests.load(Ordering::Relaxed));
+        if came == 0 {
+            return allocated(length);
+        }
+        let estimate = u128::from(rests) * length as u128 / u128::from(came);
+        usize::try_from(estimate).map_or(length, |estimate| estimate.min(length))
+    }
+}
+
+impl Default for HotSet {
+    /// 16 MiB.
+    fn default() -> Self {
+        Self::new(16 << 20)
+    }
+}
+
+impl fmt::Debug for HotSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HotSet({} of {} bytes)", self.bytes(), self.bound())
+    }
+}
+
+impl fmt::Debug for Shelf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Shelf({} bytes hot)", self.hot_bytes())
+    }
+}
