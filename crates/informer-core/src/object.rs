@@ -27,7 +27,7 @@ use crate::sync::OnceLock;
 use crate::wire::{self, ScanError};
 use crate::{Labels, ObjectKey, ResourceVersion, Uid};
 use encoding::Unfit;
-use hot::Slot;
+use hot::Heat;
 
 pub use bytes::ObjectBytes;
 pub use content::ContentKey;
@@ -65,7 +65,7 @@ pub struct Object {
     stored: OnceLock<Stored>,
     /// Its bytes as they came, before any transform.
     content: Content,
-    slot: Slot,
+    heat: Heat,
 }
 
 /// Where the bytes of a new version go.
@@ -124,7 +124,7 @@ impl Object {
         keep: Keep<'_>,
     ) -> Self {
         let (shares_labels, skips_managed_fields) = (false, false);
-        let (resting, stored, slot) = keep.keep(bytes);
+        let (resting, stored, heat) = keep.keep(bytes);
         Self {
             key,
             uid,
@@ -136,7 +136,7 @@ impl Object {
             resting,
             stored,
             content: Content::default(),
-            slot,
+            heat,
         }
     }
 
@@ -169,8 +169,8 @@ impl Object {
 
     /// The same version with its bytes kept elsewhere.
     pub(crate) fn moved(self, keep: Keep<'_>) -> Result<Self, DecodeError> {
-        let (resting, stored, slot) = keep.keep(Cow::Borrowed(&self.bytes()?));
-        Ok(Self { resting, stored, slot, ..self })
+        let (resting, stored, heat) = keep.keep(Cow::Borrowed(&self.bytes()?));
+        Ok(Self { resting, stored, heat, ..self })
     }
 
     /// Its bytes are at rest from now on. Of two who say so the first one counts.
@@ -220,7 +220,7 @@ impl Object {
     pub fn without_managed_fields(&self) -> Result<Self, DecodeError> {
         let bytes = self.bytes()?;
         let without = self.encoding.without_managed_fields(&bytes);
-        let (resting, stored, slot) = Keep::AtRest(&PlainStorage).keep(without);
+        let (resting, stored, heat) = Keep::AtRest(&PlainStorage).keep(without);
         Ok(Self {
             key: self.key.clone(),
             uid: self.uid.clone(),
@@ -232,7 +232,7 @@ impl Object {
             resting,
             stored,
             content: self.content.clone(),
-            slot,
+            heat,
         })
     }
 
@@ -247,7 +247,7 @@ impl Object {
     ///
     /// When they cannot be had from where they are kept.
     pub fn bytes(&self) -> Result<ObjectBytes, DecodeError> {
-        if let Some(bytes) = self.slot.bytes() {
+        if let Some(bytes) = self.heat.bytes() {
             return Ok(bytes.into());
         }
         // Bytes are at rest before they are hot no more.
@@ -261,7 +261,7 @@ impl Object {
     /// The length of [`Object::bytes`]. O(1): the bytes are not touched.
     pub fn size(&self) -> usize {
         let at_rest = || self.stored.get().map_or(0, Stored::length);
-        self.slot.length().unwrap_or_else(at_rest)
+        self.heat.length().unwrap_or_else(at_rest)
     }
 
     /// The whole object as JSON.
@@ -280,11 +280,11 @@ impl Object {
     ///
     /// When the object does not fit `T`. The error concerns this object alone.
     pub fn decode<T: DeserializeOwned + Send + Sync + 'static>(&self) -> Result<Arc<T>, DecodeError> {
-        if let Some(value) = self.slot.value() {
+        if let Some(value) = self.heat.value() {
             return Ok(value);
         }
         let (value, heap) = self.read_as::<T>()?;
-        Ok(match self.slot.shelf() {
+        Ok(match self.heat.shelf() {
             Some(shelf) => shelf.keep_value(self, None, Arc::new(value), heap, Room::OfHot),
             None => Arc::new(value),
         })
@@ -325,7 +325,7 @@ impl Object {
 
     /// The bytes of memory that a version takes that was not admitted to a cache yet.
     pub(crate) fn waiting_bytes(&self) -> usize {
-        self.held_bytes() + self.slot.length().unwrap_or_default()
+        self.held_bytes() + self.heat.length().unwrap_or_default()
     }
 
     /// Whether the two have equal trees, nulls and empty values ignored, in whatever encoding. `false` if one is
@@ -347,19 +347,19 @@ impl Object {
 }
 
 impl Keep<'_> {
-    fn keep(self, bytes: Cow<'_, [u8]>) -> (u32, OnceLock<Stored>, Slot) {
+    fn keep(self, bytes: Cow<'_, [u8]>) -> (u32, OnceLock<Stored>, Heat) {
         let stored = match self {
             Self::AtRest(storage) => storage.keep(bytes),
             Self::Hot(shelf) if shelf.takes_hot() => {
                 let resting = shelf.resting(bytes.len());
-                let slot = Slot::arrived(shelf, bytes.into(), resting);
-                return (in_32_bits(resting), OnceLock::default(), slot);
+                let heat = Heat::arrived(shelf, bytes.into(), resting);
+                return (in_32_bits(resting), OnceLock::default(), heat);
             }
             Self::Cold(shelf) | Self::Hot(shelf) => shelf.keep(bytes),
         };
         let (resting, at_rest) = (stored.held_bytes(), OnceLock::default());
         at_rest.get_or_init(|| stored);
-        (in_32_bits(resting), at_rest, Slot::vacant())
+        (in_32_bits(resting), at_rest, Heat::vacant())
     }
 }
 

@@ -59,7 +59,7 @@ mod tests {
             let storage = of(&setup);
             let bytes = object(200, in_protobuf);
             let stored = storage.keep(Cow::Borrowed(&bytes));
-            assert_eq!(stored.read().unwrap(), bytes);
+            assert_eq!(*stored.read().unwrap(), *bytes);
             let (held, shared) = (stored.held_bytes(), storage.shared_bytes());
             assert!(
                 held < bytes.len() * 2 / 3 && shared > 40_000,

@@ -8,6 +8,7 @@ mod denied;
 mod dictionary;
 mod factories;
 mod handlers;
+mod hot;
 mod http2;
 mod layouts;
 mod list;

@@ -3,6 +3,7 @@
 //! The allocator counts for the whole process, so the tests take turns, and the servers are other processes.
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at a surprise, its helpers too")]
+#![expect(clippy::print_stderr, reason = "figures that the documentation quotes")]
 
 mod values;
 

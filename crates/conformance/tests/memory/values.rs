@@ -142,7 +142,7 @@ async fn agrees<T: View>(
     let (taken, said) = (ALLOCATOR.current_usage() - before, informer.held_bytes() - said_before);
     let ratio = said as f64 / taken.max(1) as f64;
     let of = std::any::type_name::<T>();
-    println!("{of}, {layout:?}, {encoding:?}: {said} bytes said, {taken} taken, of {count}: {ratio:.2}");
+    eprintln!("{of}, {layout:?}, {encoding:?}: {said} bytes said, {taken} taken, of {count}: {ratio:.2}");
     let is_near = (1.0 / most..=most).contains(&ratio);
     let nothing = taken < 10_000 && said < 10_000;
     assert!(is_near || nothing, "{of}, {layout:?}, {encoding:?}: {said} bytes said, {taken} taken");

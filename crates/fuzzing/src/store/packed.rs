@@ -33,7 +33,7 @@ mod tests {
         let shrinks = (1_000..1_007).filter(|&number| {
             let bytes = object(number);
             let stored = storage.keep(Cow::Borrowed(&bytes));
-            assert_eq!(stored.read().unwrap(), bytes);
+            assert_eq!(*stored.read().unwrap(), *bytes);
             // By itself, it packs to half.
             stored.held_bytes() < bytes.len() / 3
         });

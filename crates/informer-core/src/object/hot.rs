@@ -1,6 +1,6 @@
 //! The hot set: decoded values, and the bytes of events, of all caches of a factory within one bound (design D16).
 //!
-//! What is hot of an object lies in the object's own [`Slot`], so a hit is a look into the object and takes no lock. The
+//! What is hot of an object lies in the object's own [`Heat`], so a hit is a look into the object and takes no lock. The
 //! [`Ring`] has all objects of which something is hot, in the order of a CLOCK: whoever looks at a value marks it, and the hand
 //! passes what is marked once more.
 //!
@@ -8,8 +8,8 @@
 //! It is packed when it cools, by whoever admits other versions or sweeps, never by a reader. Most versions of an object that
 //! changes all the time are superseded before, and are never packed.
 
+mod heat;
 mod ring;
-mod slot;
 mod tally;
 
 use std::any::{Any, TypeId};
@@ -24,11 +24,11 @@ use serde::de::DeserializeOwned;
 use super::{DecodeError, Object, Storage, Stored};
 use crate::memory::{COUNTS, allocated};
 use crate::sync::{Mutex, MutexGuard};
+use heat::{Hot, Value};
 use ring::{Passed, Ring};
-use slot::{Hot, Value};
 use tally::Tally;
 
-pub(super) use slot::Slot;
+pub(super) use heat::Heat;
 
 /// Decoded values of all caches that share it, and bytes that came a moment ago, within a number of bytes. A clone is the same
 /// set.
@@ -161,17 +161,17 @@ impl HotSet {
 
     /// Packs an object that is in the ring no more, and drops its values, unless they are kept always.
     fn cool(&self, object: &Object) {
-        let Some(hot) = object.slot.get() else { return };
+        let Some(hot) = object.heat.get() else { return };
         if let Some(bytes) = hot.bytes() {
             object.rest(|| hot.shelf().keep(Cow::Borrowed(bytes)));
         }
         let former = {
             let _ring = self.lock();
-            let cooled = object.slot.get().and_then(|hot| match hot.shelf().keeping {
+            let cooled = object.heat.get().and_then(|hot| match hot.shelf().keeping {
                 Keeping::WhileHot => None,
                 Keeping::Always => hot.without_bytes(),
             });
-            object.slot.exchange(cooled)
+            object.heat.exchange(cooled)
         };
         // Dropping values runs user code: not under the lock.
         drop(former);
@@ -190,7 +190,7 @@ impl HotSet {
                     garbage.push(Garbage::Object(object));
                 }
                 Passed::Unmarked(object) => {
-                    let hot = object.slot.get();
+                    let hot = object.heat.get();
                     let rest = hot.as_ref().and_then(|hot| match hot.shelf().keeping {
                         Keeping::WhileHot => hot.without_values(),
                         Keeping::Always => Some(hot.clone()),
@@ -198,7 +198,7 @@ impl HotSet {
                     if rest.is_some() {
                         ring.push(&object);
                     }
-                    garbage.push(Garbage::Hot(object.slot.exchange(rest)));
+                    garbage.push(Garbage::Hot(object.heat.exchange(rest)));
                     garbage.push(Garbage::Object(object));
                 }
                 Passed::Cold(object) => garbage.push(Garbage::Object(object)),
@@ -221,7 +221,7 @@ impl HotSet {
                     garbage.push(Garbage::Object(object));
                 }
                 Passed::Unmarked(object) => {
-                    freed += object.slot.charged();
+                    freed += object.heat.charged();
                     cooled.push(object);
                 }
                 Passed::Cold(object) => garbage.push(Garbage::Object(object)),
@@ -231,7 +231,7 @@ impl HotSet {
         (cooled, garbage)
     }
 
-    /// No user code runs under this lock, so a poisoned one holds nothing half-done. Every change of a slot happens under it.
+    /// No user code runs under this lock, so a poisoned one holds nothing half-done. Every change of a heat happens under it.
     fn lock(&self) -> MutexGuard<'_, Ring> {
         self.0.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -277,7 +277,7 @@ impl Shelf {
 
     /// An event's version is in the cache now: it takes its place in the set, and what is coldest leaves.
     pub(crate) fn admit(&self, object: &Arc<Object>) {
-        if !object.slot.is_taken() {
+        if !object.heat.is_taken() {
             return;
         }
         let (cooled, garbage) = {
@@ -304,7 +304,7 @@ impl Shelf {
         object: &Arc<Object>,
         room: Room,
     ) -> Result<Arc<T>, DecodeError> {
-        if let Some(value) = object.slot.value() {
+        if let Some(value) = object.heat.value() {
             self.set.0.hits.add();
             return Ok(value);
         }
@@ -330,7 +330,7 @@ impl Shelf {
             return value;
         }
         let mut ring = self.set.lock();
-        let was_hot = object.slot.get();
+        let was_hot = object.heat.get();
         if let Some(first) = was_hot.as_ref().and_then(|hot| hot.value()) {
             return first;
         }
@@ -345,7 +345,7 @@ impl Shelf {
             return value;
         }
         // Its own values may have been evicted just now.
-        let current = object.slot.get();
+        let current = object.heat.get();
         let next = match &current {
             Some(hot) => hot.with(Value::new(value.clone(), weight)),
             None => Hot::new(self.clone(), Value::new(value.clone(), weight)),
@@ -358,7 +358,7 @@ impl Shelf {
             };
             ring.push(entry);
         }
-        let former = object.slot.exchange(Some(next));
+        let former = object.heat.exchange(Some(next));
         drop(ring);
         drop((garbage, former, current, was_hot));
         value

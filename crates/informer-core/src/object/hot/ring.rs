@@ -38,8 +38,8 @@ impl Ring {
         }
         match self.0.pop_front().and_then(|object| object.upgrade()) {
             None => Passed::Gone,
-            Some(object) if !object.slot.is_taken() => Passed::Cold(object),
-            Some(object) if object.slot.take_mark() => Passed::Marked(object),
+            Some(object) if !object.heat.is_taken() => Passed::Cold(object),
+            Some(object) if object.heat.take_mark() => Passed::Marked(object),
             Some(object) => Passed::Unmarked(object),
         }
     }

@@ -10,7 +10,7 @@ use crate::sync::Vacant;
 
 /// An object's place for what is hot of it. A look takes no lock; every change is made under the lock of the set's ring, or
 /// before anybody else has the object.
-pub(in super::super) struct Slot(Vacant<Hot>);
+pub(in super::super) struct Heat(Vacant<Hot>);
 
 /// Does not change, but for the mark: another value is another `Hot`.
 pub(in super::super) struct Hot {
@@ -34,7 +34,7 @@ pub(super) struct Value {
     weight: usize,
 }
 
-impl Slot {
+impl Heat {
     /// For a version that rests on arrival.
     pub(in super::super) fn vacant() -> Self {
         Self(Vacant::new(None))
@@ -97,7 +97,7 @@ impl Slot {
     }
 }
 
-impl Drop for Slot {
+impl Drop for Heat {
     fn drop(&mut self) {
         drop(self.exchange(None));
     }
