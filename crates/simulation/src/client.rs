@@ -10,6 +10,7 @@ use informer_core::{ResourceVersion, Time};
 use crate::content::Content;
 use crate::invariant::{Invariant, Violation};
 use crate::network::{Cause, Doubt, LinkId};
+use crate::render::number;
 use crate::saving::Beginning;
 use crate::served::Served;
 use crate::server::Server;
@@ -52,6 +53,8 @@ pub(crate) struct Client {
     pub(crate) epoch: usize,
     /// It has a content.
     is_synced: bool,
+    /// A server has said what its content is.
+    pub(crate) is_confirmed: bool,
     /// The version that its content was loaded with.
     loaded_at: u64,
     /// States of different pasts are mixed, and it cannot know.
@@ -87,6 +90,7 @@ impl Client {
         Self {
             namespace,
             is_synced: loaded_at > 0,
+            is_confirmed: false,
             loaded_at,
             link: None,
             request: None,
@@ -240,10 +244,6 @@ impl Client {
                 };
                 Invariant::Connection.holds(is_right, || format!("denied by {status}"))?;
             }
-            Status::Live { .. } => {
-                let has_content = around.content.is_lent() || around.content.has_content(self.namespace);
-                Invariant::Connection.holds(has_content, || "live without content".to_owned())?;
-            }
             Status::Stalled => {
                 Invariant::Connection.holds(around.content.is_lent(), || "stalled by nobody".to_owned())?;
             }
@@ -281,6 +281,7 @@ impl Client {
             }
             Applied::Bookmark(_) => self.follows(around, request),
             Applied::Confirmed => {
+                self.is_confirmed = true;
                 // Of a server that was restored since nobody has heard yet.
                 let is_unheard = self.epoch_of(request) != around.server.truth.epoch();
                 Invariant::Saved.holds(is_unheard || around.server.version >= self.loaded_at, || {
@@ -316,7 +317,7 @@ impl Client {
         }
         // Versions of another past say nothing about this one.
         self.doubts.retain(|_, doubt| doubt.until > reached && epoch == self.epoch);
-        (self.epoch, self.is_synced) = (epoch, true);
+        (self.epoch, self.is_synced, self.is_confirmed) = (epoch, true, true);
         // Namespaces may come and go across a restore that nobody was there to notice.
         if around.content.epoch.replace(epoch).is_some_and(|before| before != epoch) {
             around.content.doubts.everything();
@@ -355,9 +356,4 @@ impl Client {
     fn epoch_of(&self, request: RequestId) -> usize {
         self.asked_for.get(&request).map_or(self.epoch, |asked| asked.epoch)
     }
-}
-
-/// The number of a version; zero if it has none.
-pub(crate) fn number(version: &ResourceVersion) -> u64 {
-    version.to_string().parse().unwrap_or_default()
 }

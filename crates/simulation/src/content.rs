@@ -1,6 +1,6 @@
 //! The informer that is tested: an engine, who listens to it, and checks of both.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use informer_core::engine::{Compute, Computed, Engine, Start, Subscriber};
@@ -37,6 +37,8 @@ pub(crate) struct Content {
     last_version: ResourceVersion,
     /// A source was removed since this was last asked.
     pub(crate) removed: bool,
+    /// The versions that were loaded, of sources that may not have begun.
+    pub(crate) loaded: HashMap<Scope, ResourceVersion>,
     held: Vec<Held>,
     index: Option<Index<&'static str>>,
     odd: Selector,
@@ -103,6 +105,7 @@ impl Content {
             restored: false,
             last_version: ResourceVersion::UNSET,
             removed: false,
+            loaded: HashMap::new(),
             held: Vec::new(),
             index: None,
             odd: "app=odd".parse().unwrap_or_default(),
@@ -122,7 +125,7 @@ impl Content {
 
     /// Whether user code has the writer: then the cache may be ahead of what was told.
     pub(crate) fn is_lent(&self) -> bool {
-        self.code.is_some() || self.engine.checkpoint().is_err()
+        self.code.is_some() || self.engine.reach(&Scope::All).is_err()
     }
 
     pub(crate) fn lend(&mut self, compute: Box<Compute>) {
@@ -142,16 +145,12 @@ impl Content {
 
     /// How far the source of a namespace has come; unset while nobody knows.
     pub(crate) fn source_version(&self, namespace: Option<u8>) -> ResourceVersion {
-        let Ok(checkpoint) = self.engine.checkpoint() else { return ResourceVersion::UNSET };
-        let mut sources = checkpoint.sources.into_iter();
-        let found = sources.find(|source| source.scope == scope(namespace));
-        found.map(|source| source.resource_version).unwrap_or_default()
-    }
-
-    pub(crate) fn has_content(&self, namespace: Option<u8>) -> bool {
-        self.engine
-            .checkpoint()
-            .is_ok_and(|checkpoint| checkpoint.sources.iter().any(|source| source.scope == scope(namespace)))
+        match self.engine.reach(&scope(namespace)) {
+            Ok(Some(reach)) => reach.resource_version,
+            // It was loaded, and has not begun.
+            Ok(None) => self.loaded.get(&scope(namespace)).cloned().unwrap_or_default(),
+            Err(_) => ResourceVersion::UNSET,
+        }
     }
 
     /// Remembers what is there, before the engine is told something.

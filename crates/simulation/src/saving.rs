@@ -7,10 +7,11 @@ use informer_core::reflector::Resume;
 use informer_core::saved;
 use informer_core::store::SourcePoint;
 
-use crate::client::{Client, number};
+use crate::client::Client;
 use crate::content::{Content, Doubts};
 use crate::invariant::{Invariant, Violation};
 use crate::network::{Cause, Doubt};
+use crate::render::number;
 use crate::truth::{Key, namespace};
 
 /// The file, and what is known of its content that is not in it.
@@ -94,6 +95,8 @@ impl File {
         content.doubts = self.doubts.clone();
         content.epoch = self.epoch;
         let scopes: Vec<_> = points.iter().map(|point| point.scope.clone()).collect();
+        let versions = points.iter().map(|point| (point.scope.clone(), point.resource_version.clone()));
+        content.loaded = versions.collect();
         content.engine.load(saved, &scopes);
         content.loaded();
         Invariant::Saved

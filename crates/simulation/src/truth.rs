@@ -66,6 +66,10 @@ impl Key {
         TEXTS.get(usize::from(self.0)).copied().unwrap_or_default()
     }
 
+    pub(crate) fn name(self) -> &'static str {
+        self.text().rsplit('/').next().unwrap_or_default()
+    }
+
     /// The key that is told from its text.
     pub(crate) fn of(text: &str) -> Option<Self> {
         Self::all().find(|key| key.text() == text)

@@ -8,14 +8,14 @@ use std::time::Duration;
 use informer_core::engine::{Applied, Command, Input, RequestId, Response};
 use informer_core::reflector::{FirstList, ReflectorConfig, Status, StreamingList};
 use informer_core::wire::ApiStatus;
-use informer_core::{PlainStorage, Scope, Time};
+use informer_core::{PlainStorage, Scope, Storage, Time};
 
-use crate::client::{Around, Client, number};
+use crate::client::{Around, Client};
 use crate::content::Content;
 use crate::invariant::{Invariant, Violation};
 use crate::network::{Arrival, Head};
 use crate::plan::{Plan, Setup, Start, Step};
-use crate::render;
+use crate::render::{self, number};
 use crate::saving::{File, scope};
 use crate::server::Server;
 use crate::storage;
@@ -36,6 +36,7 @@ pub struct World<'a> {
     pub(crate) content: Content,
     pub(crate) clients: Vec<Client>,
     trace: &'a mut Trace,
+    storage: Arc<dyn Storage>,
     /// Informers so far: each has a seed of its own.
     informers: u64,
     /// The cache that was saved last.
@@ -51,6 +52,7 @@ impl<'a> World<'a> {
             now: Time::ZERO,
             server,
             content: Content::new(Arc::new(PlainStorage)),
+            storage: storage::of(&setup),
             clients: Vec::new(),
             trace,
             informers: 0,
@@ -69,7 +71,7 @@ impl<'a> World<'a> {
 
     /// A new informer.
     fn start(&mut self, start: Start) -> Result<(), Violation> {
-        self.content = Content::new(storage::of(&self.setup));
+        self.content = Content::new(self.storage.clone());
         self.clients.clear();
         for reading in self.setup.readers.clone() {
             self.content.subscribe(reading);
@@ -119,11 +121,17 @@ impl<'a> World<'a> {
                 self.command(command)?;
             }
             if !self.content.engine.has_work() {
-                return Ok(());
+                return self.check_statuses();
             }
             self.content.engine.handle(self.now, Input::Tick);
         }
         Err(Invariant::Pace.violated("there is always more to do at once"))
+    }
+
+    /// Nobody is said to be live before the cache has its content.
+    fn check_statuses(&self) -> Result<(), Violation> {
+        let early = self.clients.iter().find(|client| Self::is_live(client) && !client.is_confirmed);
+        Invariant::Connection.holds(early.is_none(), || "live without content".to_owned())
     }
 
     fn command(&mut self, command: Command) -> Result<(), Violation> {

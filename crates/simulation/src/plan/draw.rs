@@ -51,7 +51,7 @@ impl Draw {
             internal_error_retry: self.one_in(3),
             by_hand: self.one_in(4),
             chunk: self.chunk(),
-            packed: self.random.bool(),
+            packed: self.one_in(3),
             code_by_hand: self.one_in(4),
             queued_operations: if self.random.bool() { self.random.u16(1..12) } else { 4096 },
             server: self.server(),

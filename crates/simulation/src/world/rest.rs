@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use super::World;
-use crate::client::{Client, number};
+use crate::client::Client;
 use crate::invariant::{Invariant, Violation};
 use crate::plan::{Mode, Reading};
+use crate::render::number;
 use crate::truth::Key;
 
 /// A wait that a server asked for may be the longest there is: 90 s in these runs. Then there are two silences with
