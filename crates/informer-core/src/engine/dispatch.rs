@@ -83,6 +83,11 @@ impl Engine {
         let report = |key| Command::Report(scope.clone(), Report::Unsteady { key });
         self.commands.extend(unsteady.into_iter().map(report));
         let Some(applied) = applied else { return };
+        if applied.is_change()
+            && let Some(source) = self.scopes.position(source).and_then(|at| self.scopes.get_mut(at))
+        {
+            source.has_applied_change();
+        }
         match &applied {
             Applied::SourceAdded => self.source_added(now, source, scope),
             Applied::SourceRemoved => self.commands.push_back(Command::ScopeRemoved(scope)),

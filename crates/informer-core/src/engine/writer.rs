@@ -89,6 +89,13 @@ pub enum Applied {
     Confirmed,
 }
 
+impl Applied {
+    /// Whether objects of the cache may have changed.
+    pub(super) fn is_change(&self) -> bool {
+        matches!(self, Self::Listed(_) | Self::ListRefused(_) | Self::Upserted(..) | Self::Deleted(..))
+    }
+}
+
 /// A list of more objects than this is applied on another thread, whether user code runs or not: it would hold up the other
 /// informers of the connection thread for milliseconds.
 const LARGE_LIST: usize = 4096;
