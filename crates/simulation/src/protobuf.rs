@@ -80,6 +80,8 @@ fn message(said: &Value, is_damaged: bool) -> Vec<u8> {
 
 /// Where a value stands in a pod's spec: its `terminationGracePeriodSeconds`.
 const VALUE: u64 = 4;
+/// Its tag, as a number.
+const VALUE_TAG: u8 = 4 << 3;
 
 fn status(said: &Value) -> Vec<u8> {
     let details = &said["details"];
@@ -115,7 +117,7 @@ fn value(message: &[u8]) -> Option<u32> {
     let (length, rest) = read_varint(rest)?;
     let spec = rest.get(usize::try_from(length).ok()?..)?.strip_prefix(&[2 << 3 | 2])?;
     let (_, spec) = read_varint(spec)?;
-    let (value, rest) = read_varint(spec.strip_prefix(&[(VALUE << 3) as u8])?)?;
+    let (value, rest) = read_varint(spec.strip_prefix(&[VALUE_TAG])?)?;
     (*tag == 1 << 3 | 2 && rest.is_empty()).then(|| value.try_into().ok())?
 }
 

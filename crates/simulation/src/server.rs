@@ -348,10 +348,8 @@ fn send(link: &mut Link, record: &Record, spoil: &mut Option<Spoil>) {
     let spoil = spoil.take();
     let line = render::event(record, spoil);
     watch.last_line.clone_from(&line);
-    if let Some(spoil) = spoil {
-        if let Some(cause) = skipped(record.change, spoil) {
-            link.doubts.push((record.key, Doubt { until: version, cause, is_held, lists: 0 }));
-        }
+    if let Some(cause) = spoil.and_then(|spoil| skipped(record.change, spoil)) {
+        link.doubts.push((record.key, Doubt { until: version, cause, is_held, lists: 0 }));
     }
     link.push(&line);
 }
