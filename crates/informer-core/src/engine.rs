@@ -240,7 +240,7 @@ impl Engine {
             scopes: Scopes::default(),
             desk: Desk::Here(Box::new(Writer::new(store, shelf.clone(), quarantine.clone()))),
             queue: Queue::of(queue::OPERATIONS),
-            dispatch: Dispatch::default(),
+            dispatch: Dispatch::of(dispatch::SLICE),
             commands: VecDeque::new(),
             requests: 0,
             status: Status::NotStarted,

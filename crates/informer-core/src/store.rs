@@ -289,6 +289,7 @@ impl Store {
                 (Some((slot, known)), false) => {
                     kept.set(slot);
                     Replace::is_change(is_restored, object, known)
+                        || Replace::goes_back(object, known) && version.is_at_least(known.resource_version())
                 }
             };
             if is_write {

@@ -10,11 +10,13 @@ use informer_core::{ResourceVersion, Time};
 use crate::content::Content;
 use crate::invariant::{Invariant, Violation};
 use crate::network::{Cause, Doubt, LinkId};
+use crate::plan::Transform;
+use crate::render::{self, number};
 use crate::saving::Beginning;
 use crate::served::Served;
 use crate::server::Server;
 use crate::trace::Trace;
-use crate::truth::{Key, namespace};
+use crate::truth::{Key, State, namespace};
 
 /// How many requests one moment may have: a list that expires at each of its forms, a refused stream, and the watch.
 const REQUESTS_AT_ONCE: u32 = 8;
@@ -27,6 +29,7 @@ pub(crate) struct Around<'a> {
     pub(crate) server: &'a mut Server,
     pub(crate) content: &'a mut Content,
     pub(crate) trace: &'a mut Trace,
+    pub(crate) transform: Transform,
 }
 
 pub(crate) struct Client {
@@ -52,6 +55,8 @@ pub(crate) struct Client {
     pub(crate) epoch: usize,
     /// It has a content.
     is_synced: bool,
+    /// A server has said what its content is.
+    pub(crate) is_confirmed: bool,
     /// The version that its content was loaded with.
     loaded_at: u64,
     /// States of different pasts are mixed, and it cannot know.
@@ -63,8 +68,12 @@ pub(crate) struct Client {
     /// Keys whose state is in doubt, until a good version of at least this; for each cause by itself, since a cause that is none
     /// any more takes no other with it.
     pub(crate) doubts: BTreeMap<(Key, Cause), Doubt>,
+    /// Keys that have another content at each list, of the list that is being applied.
+    unsteady: Vec<Key>,
     /// Lists so far; pages of one list share a number.
     lists: u64,
+    /// The last that is in the cache.
+    listed: u64,
     /// Whether the list under way believes equal versions.
     trusts: bool,
 }
@@ -75,8 +84,9 @@ struct Asked {
     epoch: usize,
     /// The list that it is a part of.
     list: Option<u64>,
-    /// Doubts that came with it, and keys that could not be read and are kept.
-    doubts: Vec<(Key, Doubt)>,
+    /// How many lists had begun by then, this one included.
+    lists: u64,
+    /// Keys that could not be read and are kept.
     kept_unread: Vec<Key>,
 }
 
@@ -87,6 +97,7 @@ impl Client {
         Self {
             namespace,
             is_synced: loaded_at > 0,
+            is_confirmed: false,
             loaded_at,
             link: None,
             request: None,
@@ -103,7 +114,9 @@ impl Client {
             has_caught_up: false,
             checked: None,
             doubts: past.map(|past| past.doubts).unwrap_or_default(),
+            unsteady: Vec::new(),
             lists: 0,
+            listed: 0,
             trusts: true,
         }
     }
@@ -145,18 +158,63 @@ impl Client {
         let doubts = std::mem::take(&mut link.doubts);
         let kept_unread = link.kept_unread.clone();
         if let Some(asked) = self.request.and_then(|request| self.asked_for.get_mut(&request)) {
-            asked.doubts.extend(doubts.iter().copied());
             asked.kept_unread = kept_unread;
         }
+        let is_one = doubts.len() == 1;
         for (key, doubt) in doubts {
-            self.doubt(around.content, key, doubt);
+            let truth = around.server.truth.at(around.server.truth.epoch(), key, around.server.version);
+            let cached = around.content.cache().get_str(key.text()).and_then(|object| render::read(&object));
+            let is_known = |told: u64| {
+                let is_newer = |(_, cached): (Key, State)| {
+                    cached.version >= told && truth.is_some_and(|truth| truth.uid == cached.uid)
+                };
+                is_one && cached.is_some_and(is_newer)
+            };
+            match doubt.cause {
+                Cause::Excuse(told) if is_known(told) => {}
+                Cause::Excuse(_) => self.doubt(around.content, key, Doubt { cause: Cause::Lie, ..doubt }),
+                _ => self.doubt(around.content, key, doubt),
+            }
         }
     }
 
     fn doubt(&mut self, content: &mut Content, key: Key, doubt: Doubt) {
-        content.doubts.of(key);
+        content.doubt(key);
+        let doubt = Doubt { lists: self.lists, ..doubt };
         let known = self.doubts.entry((key, doubt.cause)).or_insert(doubt);
-        known.until = known.until.max(doubt.until);
+        *known = Doubt { until: known.until.max(doubt.until), ..doubt };
+    }
+
+    /// An object is another one at the version that it had.
+    pub(crate) fn revised(&mut self, content: &mut Content, key: Key, version: u64) {
+        if self.covers(key) {
+            let doubt = Doubt { until: version + 1, cause: Cause::Revision, is_held: false, lists: 0 };
+            self.doubt(content, key, doubt);
+        }
+    }
+
+    /// Whether a version of the key could not be read, and was passed by.
+    pub(crate) fn has_held(&self, key: Key, version: u64) -> bool {
+        let doubt = self.doubts.get(&(key, Cause::Damage));
+        let is_lied_about = self.doubts.contains_key(&(key, Cause::Lie));
+        !is_lied_about && doubt.is_some_and(|doubt| doubt.is_held && doubt.until <= version)
+    }
+
+    /// Whether there was a list that is not in the cache: what could not be read of it is known.
+    pub(crate) fn has_other_lists(&self) -> bool {
+        self.lists != self.listed
+    }
+
+    /// Whether what is told of a key may not be what follows upon what was told before: now, or as soon as a list is applied
+    /// that is of another past.
+    pub(crate) fn doubts_story(&self, key: Key) -> bool {
+        let is_mixed = || self.asked_for.values().any(|asked| asked.epoch != self.epoch);
+        self.doubts(key) || self.covers(key) && is_mixed()
+    }
+
+    /// Whether the state of a key may be another one than the server's.
+    pub(crate) fn doubts(&self, key: Key) -> bool {
+        self.covers(key) && (self.is_deceived || self.doubts.keys().any(|(doubted, _)| *doubted == key))
     }
 
     pub(crate) fn send(
@@ -166,7 +224,7 @@ impl Client {
         request: &Request,
     ) -> Result<(), Violation> {
         around.trace.line(|| format!("       {} -> {request}", self.name()));
-        if !around.content.is_lent() {
+        if !around.content.is_ahead() {
             self.check_request(&around.content.source_version(self.namespace), request)?;
         }
         Invariant::Pace.holds(around.now >= self.not_before, || {
@@ -196,7 +254,7 @@ impl Client {
         let link = around.server.request(around.now, self.namespace, request);
         let epoch = around.server.link(link).map_or(self.epoch, |link| link.epoch);
         let list = is_list.then_some(self.lists);
-        self.asked_for.insert(id, Asked { epoch, list, doubts: Vec::new(), kept_unread: Vec::new() });
+        self.asked_for.insert(id, Asked { epoch, list, lists: self.lists, kept_unread: Vec::new() });
         (self.link, self.request) = (Some(link), Some(id));
         Ok(())
     }
@@ -240,10 +298,6 @@ impl Client {
                 };
                 Invariant::Connection.holds(is_right, || format!("denied by {status}"))?;
             }
-            Status::Live { .. } => {
-                let has_content = around.content.is_lent() || around.content.has_content(self.namespace);
-                Invariant::Connection.holds(has_content, || "live without content".to_owned())?;
-            }
             Status::Stalled => {
                 Invariant::Connection.holds(around.content.is_lent(), || "stalled by nobody".to_owned())?;
             }
@@ -255,9 +309,13 @@ impl Client {
 
     pub(crate) fn report(&mut self, around: &mut Around<'_>, report: &Report) {
         around.trace.line(|| format!("       {} reports {report:?}", self.name()));
-        if let Report::ServerRestored { .. } = report {
-            around.content.restored = true;
-            around.content.doubts.everything();
+        match report {
+            Report::ServerRestored { .. } => {
+                around.content.restored = true;
+                around.content.doubt_everything();
+            }
+            Report::Unsteady { key } => self.unsteady.extend(Key::of(key.as_str())),
+            _ => {}
         }
     }
 
@@ -276,11 +334,18 @@ impl Client {
                 self.follows(around, request);
                 if let Some(key) = Key::of(key.as_str()) {
                     let version = number(&version);
-                    self.doubts.retain(|(doubted, _), doubt| *doubted != key || doubt.until > version);
+                    let lists = self.asked_for.get(&request).map_or(self.lists, |asked| asked.lists);
+                    let now = around.server.truth.at(self.epoch_of(request), key, version);
+                    let fails = now.is_some_and(|now| around.transform.fails(now.value));
+                    // What came later, and is in the way before this was applied, is no better for it.
+                    self.doubts.retain(|(doubted, _), doubt| {
+                        fails || *doubted != key || doubt.until > version || doubt.lists > lists
+                    });
                 }
             }
             Applied::Bookmark(_) => self.follows(around, request),
             Applied::Confirmed => {
+                self.is_confirmed = true;
                 // Of a server that was restored since nobody has heard yet.
                 let is_unheard = self.epoch_of(request) != around.server.truth.epoch();
                 Invariant::Saved.holds(is_unheard || around.server.version >= self.loaded_at, || {
@@ -302,36 +367,51 @@ impl Client {
         version: &ResourceVersion,
     ) -> Result<(), Violation> {
         let epoch = self.epoch_of(request);
-        if !self.trusts {
-            self.is_deceived = false;
-            // A version may be told once more, for another state.
-            around.content.doubts.everything();
-        } else if self.is_synced && epoch != self.epoch {
-            self.deceived(around);
+        // A version may be told once more, for another state. Whatever was mixed of two pasts before is not any more.
+        let is_mixed = self.is_deceived || self.is_synced && epoch != self.epoch;
+        if !self.trusts || is_mixed {
+            around.content.doubt_everything();
         }
+        self.is_deceived = false;
         let reached = number(version);
         // What came as a stream goes on as the watch.
         if self.request == Some(request) {
             self.watch = Some(Served::accepted(around.now));
         }
-        // Versions of another past say nothing about this one.
-        self.doubts.retain(|_, doubt| doubt.until > reached && epoch == self.epoch);
-        (self.epoch, self.is_synced) = (epoch, true);
+        let list = self.asked_for.get(&request).and_then(|asked| asked.list);
+        // A complete list ends every doubt that is older than it, but one.
+        let truth = &around.server.truth;
+        self.doubts.retain(|(key, cause), doubt| match cause {
+            Cause::Unsteady => truth.at(epoch, *key, reached).is_some_and(|now| now.version < doubt.until),
+            _ => Some(doubt.lists) >= list,
+        });
+        for key in std::mem::take(&mut self.unsteady) {
+            let until = around.server.truth.at(epoch, key, reached).map_or(0, |now| now.version + 1);
+            let doubt = Doubt { until, cause: Cause::Unsteady, is_held: false, lists: 0 };
+            self.doubt(around.content, key, doubt);
+        }
+        (self.epoch, self.is_synced, self.is_confirmed) = (epoch, true, true);
+        self.listed = list.unwrap_or(self.listed);
         // Namespaces may come and go across a restore that nobody was there to notice.
         if around.content.epoch.replace(epoch).is_some_and(|before| before != epoch) {
-            around.content.doubts.everything();
+            around.content.doubt_everything();
         }
-        let list = self.asked_for.get(&request).and_then(|asked| asked.list);
+        // What of the other past could not be replaced goes on to be what it was.
+        let covered: Vec<_> = Key::all().filter(|key| is_mixed && self.covers(*key)).collect();
+        for key in covered {
+            let now = around.server.truth.at(epoch, key, reached);
+            if let Some(now) = now.filter(|now| around.transform.fails(now.value)) {
+                let doubt = Doubt { until: now.version + 1, cause: Cause::Lie, is_held: false, lists: 0 };
+                self.doubt(around.content, key, doubt);
+            }
+        }
         let parts = self.asked_for.values().filter(|asked| asked.list.is_some() && asked.list == list);
-        let (mut doubts, mut unread) = (Vec::new(), Vec::new());
-        for part in parts {
-            doubts.extend(part.doubts.iter().copied());
-            unread.extend(part.kept_unread.iter().copied());
-        }
-        // The watch may have brought more while user code held the list up.
-        doubts.extend(self.asked_for.range(request..).flat_map(|(_, asked)| asked.doubts.iter().copied()));
-        for (key, doubt) in doubts {
-            self.doubt(around.content, key, doubt);
+        let unread: Vec<_> = parts.flat_map(|part| part.kept_unread.iter().copied()).collect();
+        for key in &unread {
+            let doubt = self.doubts.get_mut(&(*key, Cause::Damage));
+            if let Some(doubt) = doubt.filter(|doubt| Some(doubt.lists) == list) {
+                doubt.is_held = true;
+            }
         }
         let kept = unread.into_iter().filter(|key| self.trusts && around.content.had(*key));
         let lost: Vec<_> = kept.filter(|key| around.content.cache().get_str(key.text()).is_none()).collect();
@@ -349,15 +429,10 @@ impl Client {
         if !std::mem::replace(&mut self.is_deceived, true) {
             around.trace.line(|| format!("       {} cannot know that the server was restored", self.name()));
         }
-        around.content.doubts.everything();
+        around.content.doubt_everything();
     }
 
     fn epoch_of(&self, request: RequestId) -> usize {
         self.asked_for.get(&request).map_or(self.epoch, |asked| asked.epoch)
     }
-}
-
-/// The number of a version; zero if it has none.
-pub(crate) fn number(version: &ResourceVersion) -> u64 {
-    version.to_string().parse().unwrap_or_default()
 }

@@ -1,9 +1,9 @@
 //! The informer that is tested: an engine, who listens to it, and checks of both.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use informer_core::engine::{Compute, Computed, Engine, Start, Subscriber};
+use informer_core::engine::{self, Compute, Computed, Engine, Start, Subscriber};
 use informer_core::mailbox::{self, Delivery, Notice, WhenFull};
 use informer_core::reader::Expected;
 use informer_core::store::Snapshot;
@@ -11,9 +11,9 @@ use informer_core::{
     Cache, Delta, HotSet, Index, Keeping, Object, ObjectKey, ResourceVersion, Scope, Selector, Shelf, Storage,
 };
 
+use crate::guest::Guest;
 use crate::invariant::{Invariant, Violation};
-use crate::plan::Reading;
-use crate::render;
+use crate::plan::{self, Reading};
 use crate::saving::scope;
 use crate::subscription::{PLENTY, Subscription};
 use crate::trace::Trace;
@@ -31,7 +31,9 @@ pub(crate) struct Content {
     witness: Arc<Subscriber>,
     witnessed: BTreeMap<ObjectKey, Arc<Object>>,
     synced: bool,
+    /// What is in doubt at present. A subscription is told of it later.
     pub(crate) doubts: Doubts,
+    guest: Guest,
     /// The past of the last list that was committed.
     pub(crate) epoch: Option<usize>,
     /// A restored backup was reported since this was last asked.
@@ -39,12 +41,16 @@ pub(crate) struct Content {
     last_version: ResourceVersion,
     /// A source was removed since this was last asked.
     pub(crate) removed: bool,
+    /// The versions that were loaded, of sources that may not have begun.
+    pub(crate) loaded: HashMap<Scope, ResourceVersion>,
     held: Vec<Held>,
     index: Option<Index<&'static str>>,
     odd: Selector,
     checked: Option<u64>,
     /// The keys that the cache had before the engine was last told something.
     before: Vec<Key>,
+    /// A list is under way: resyncs wait.
+    pub(crate) is_listing: bool,
 }
 
 pub(crate) enum Code {
@@ -52,7 +58,7 @@ pub(crate) enum Code {
     Run(Box<Computed>),
 }
 
-/// Whose story may be told in another order than it happened: once in doubt, for the rest of the informer's life.
+/// Whose story may be told in another order than it happened.
 #[derive(Clone, Default)]
 pub(crate) struct Doubts {
     everything: bool,
@@ -79,8 +85,21 @@ impl Doubts {
         }
     }
 
+    fn join(&mut self, other: &Self) {
+        self.everything |= other.everything;
+        self.keys.iter_mut().zip(other.keys).for_each(|(doubt, other)| *doubt |= other);
+    }
+
     pub(crate) fn has(&self, key: Key) -> bool {
         self.everything || self.keys.get(usize::from(key.0)).copied().unwrap_or_default()
+    }
+}
+
+impl FromIterator<Key> for Doubts {
+    fn from_iter<I: IntoIterator<Item = Key>>(keys: I) -> Self {
+        let mut doubts = Self::default();
+        keys.into_iter().for_each(|key| doubts.of(key));
+        doubts
     }
 }
 
@@ -103,15 +122,18 @@ impl Content {
             witnessed: BTreeMap::new(),
             synced: false,
             doubts: Doubts::default(),
+            guest: Guest::default(),
             epoch: None,
             restored: false,
             last_version: ResourceVersion::UNSET,
             removed: false,
+            loaded: HashMap::new(),
             held: Vec::new(),
             index: None,
             odd: "app=odd".parse().unwrap_or_default(),
             checked: None,
             before: Vec::new(),
+            is_listing: false,
         }
     }
 
@@ -125,8 +147,19 @@ impl Content {
     }
 
     /// Whether user code has the writer: then the cache may be ahead of what was told.
+    /// Whether the key's newest version is said to be undecodable.
+    pub(crate) fn is_quarantined(&self, key: Key) -> bool {
+        let quarantine = self.engine.quarantine();
+        !quarantine.is_empty() && quarantine.all().iter().any(|held| held.key.as_str() == key.text())
+    }
+
     pub(crate) fn is_lent(&self) -> bool {
-        self.code.is_some() || self.engine.checkpoint().is_err()
+        self.code.is_some() || self.engine.reach(&Scope::All).is_err()
+    }
+
+    /// Whether the cache may be ahead of what was told.
+    pub(crate) fn is_ahead(&self) -> bool {
+        self.is_lent() || self.engine.has_work()
     }
 
     pub(crate) fn lend(&mut self, compute: Box<Compute>) {
@@ -137,7 +170,7 @@ impl Content {
     pub(crate) fn run_code(&mut self) -> Option<Box<Computed>> {
         match self.code.take()? {
             Code::Asked(compute) => {
-                self.code = Some(Code::Run(Box::new(compute.run())));
+                self.code = Some(Code::Run(Box::new(self.guest.allowed(|| compute.run()))));
                 None
             }
             Code::Run(computed) => Some(computed),
@@ -146,16 +179,12 @@ impl Content {
 
     /// How far the source of a namespace has come; unset while nobody knows.
     pub(crate) fn source_version(&self, namespace: Option<u8>) -> ResourceVersion {
-        let Ok(checkpoint) = self.engine.checkpoint() else { return ResourceVersion::UNSET };
-        let mut sources = checkpoint.sources.into_iter();
-        let found = sources.find(|source| source.scope == scope(namespace));
-        found.map(|source| source.resource_version).unwrap_or_default()
-    }
-
-    pub(crate) fn has_content(&self, namespace: Option<u8>) -> bool {
-        self.engine
-            .checkpoint()
-            .is_ok_and(|checkpoint| checkpoint.sources.iter().any(|source| source.scope == scope(namespace)))
+        match self.engine.reach(&scope(namespace)) {
+            Ok(Some(reach)) => reach.resource_version,
+            // It was loaded, and has not begun.
+            Ok(None) => self.loaded.get(&scope(namespace)).cloned().unwrap_or_default(),
+            Err(_) => ResourceVersion::UNSET,
+        }
     }
 
     /// Remembers what is there, before the engine is told something.
@@ -170,6 +199,30 @@ impl Content {
     /// Whether the cache had an object of the key before the engine was last told something.
     pub(crate) fn had(&self, key: Key) -> bool {
         !self.is_lent() && self.before.contains(&key)
+    }
+
+    /// A key's state may be another one than the server's, and whoever hears of it may hear of that.
+    pub(crate) fn doubt(&mut self, key: Key) {
+        self.doubts.of(key);
+        self.subscriptions.iter_mut().for_each(|subscription| subscription.doubts.of(key));
+    }
+
+    /// These keys are in doubt at present, and no others.
+    pub(crate) fn are_in_doubt(&mut self, doubts: Doubts) {
+        for subscription in &mut self.subscriptions {
+            subscription.doubts.join(&doubts);
+        }
+        self.doubts = doubts;
+    }
+
+    pub(crate) fn doubt_everything(&mut self) {
+        self.doubts.everything();
+        self.subscriptions.iter_mut().for_each(|subscription| subscription.doubts.everything());
+    }
+
+    /// The user's code of a plan.
+    pub(crate) fn transform(&self, transform: plan::Transform) -> Option<engine::Transform> {
+        self.guest.transform(transform)
     }
 
     /// Learns from the witness what all subscriptions have to hear.
@@ -213,7 +266,10 @@ impl Content {
     }
 
     pub(crate) fn subscribe(&mut self, reading: Reading) {
-        let Some(mut subscription) = Subscription::new(reading, &self.engine, self.synced) else { return };
+        let doubts = self.doubts.clone();
+        let Some(mut subscription) = Subscription::new(reading, &self.engine, self.synced, doubts) else {
+            return;
+        };
         if self.is_lent() {
             subscription.joins_beside_user_code();
         }
@@ -239,9 +295,9 @@ impl Content {
         truth: &Truth,
         trace: &mut Trace,
     ) -> Result<(), Violation> {
-        let is_lent = self.is_lent();
+        let is_ahead = self.is_ahead();
         let Some(subscription) = self.subscriptions.get_mut(which) else { return Ok(()) };
-        if is_lent {
+        if is_ahead {
             subscription.joins_beside_user_code();
         }
         if !subscription.is_joined() {
@@ -249,13 +305,34 @@ impl Content {
             return Ok(());
         }
         for _ in 0..notices {
-            let Some(notice) = subscription.take() else { break };
+            let Some(notice) = subscription.take() else {
+                // Whatever was in doubt was told, or is in doubt still.
+                subscription.doubts = self.doubts.clone();
+                if !is_ahead {
+                    let cache = self.engine.cache();
+                    subscription.is_up_to_date(cache, self.is_listing).map_err(|what| {
+                        Invariant::Lost.violated(format!("reader {which}, which has read all: {what}"))
+                    })?;
+                }
+                break;
+            };
             trace.line(|| format!("       reader {which}: {}", shown(&notice)));
-            subscription.told(&notice, self.engine.cache(), self.synced, &self.doubts, truth).map_err(
-                |violation| Violation { what: format!("reader {which}: {}", violation.what), ..violation },
-            )?;
+            subscription.told(&notice, self.engine.cache(), self.synced, truth).map_err(|violation| {
+                Violation { what: format!("reader {which}: {}", violation.what), ..violation }
+            })?;
         }
         Ok(())
+    }
+
+    pub(crate) fn resync(&mut self, which: usize) {
+        if let Some(subscription) = self.subscriptions.get_mut(which) {
+            subscription.resync(self.engine.cache());
+        }
+    }
+
+    pub(crate) fn check_resyncs(&self) -> Result<(), Violation> {
+        let waiting = self.subscriptions.iter().position(Subscription::waits_for_resync);
+        Invariant::Lost.holds(waiting.is_none(), || format!("the resync of reader {waiting:?} never comes"))
     }
 
     pub(crate) fn read_all(&mut self, truth: &Truth, trace: &mut Trace) -> Result<(), Violation> {
@@ -289,8 +366,9 @@ impl Content {
     pub(crate) fn toggle_index(&mut self) {
         self.index = match self.index.take() {
             Some(_) => None,
-            None => Some(self.cache().add_index(|object: &Arc<Object>| {
-                Ok(render::read(object).map(|(_, state)| render::label(state.value)).into_iter().collect())
+            None => Some(self.guest.allowed(|| {
+                let index = self.guest.index();
+                self.cache().add_index(move |object: &Arc<Object>| Ok(index(object)))
             })),
         };
         self.checked = None;
@@ -299,6 +377,13 @@ impl Content {
     /// What has to hold after each step, whatever happened.
     pub(crate) fn check(&mut self) -> Result<(), Violation> {
         self.check_progress()?;
+        // Those that are listed, and the witness.
+        let count = self.engine.fanout().len();
+        let is_stopped = self.witness.is_closed();
+        Invariant::Bound.holds(is_stopped || count == self.subscriptions.len() + 1, || {
+            format!("there are {count} subscriptions instead of {}", self.subscriptions.len() + 1)
+        })?;
+        Invariant::Guest.holds(!self.guest.was_elsewhere(), || "not by a compute".to_owned())?;
         for (which, subscription) in self.subscriptions.iter().enumerate() {
             subscription
                 .check_bound()

@@ -8,10 +8,11 @@ pub enum Invariant {
     /// The cache has what the server had at the version that the cache claims (L3, L11, L13, W1, W10, S2, S3, S8, D7).
     ///
     /// Two exceptions. An object whose event or item was damaged on the way, or repeated out of order by the server, may
-    /// be missing or of any state that was true once, until its next good version or list (W8). A cache that is loaded
-    /// without a word of something unread has nothing that was damaged. And a server that was
+    /// be missing or of any state that was true once, until its next good version or list (W8); so may one that is another
+    /// one at the same version (L14). A damaged event that has to be followed by a list (W17) is no excuse, nor is anything
+    /// damaged in a cache that is loaded without a word of something unread. And a server that was
     /// restored from a backup, and has come as far as before by the time that the informer is back, cannot be told
-    /// from one that was not: nothing is said of contents that were mixed like that until a list finds out.
+    /// from one that was not: nothing is said of contents that were mixed like that until the next list.
     Content,
     /// The cache's version never goes back, unless a restored backup was reported in the same moment or a source was
     /// removed, and is not ahead of any source (C5, L12).
@@ -40,6 +41,11 @@ pub enum Invariant {
     Bound,
     /// A snapshot never changes and agrees with its indexes (C2, C3, C4).
     Snapshot,
+    /// The user's code runs where the engine has asked for that, and nowhere else (F9).
+    Guest,
+    /// The list of undecodable objects has those whose newest version could not be read, or not be transformed, and no
+    /// others (W8, D6).
+    Quarantine,
     /// What was saved is loaded, and is not taken for current before a server has said so (P1, P2). That everything
     /// since is told once is a matter of the others: the cache is what the server had at the saved version
     /// ([`Invariant::Content`]), its objects are told in full before anything else, and the story goes on from there.

@@ -14,6 +14,7 @@
 
 mod client;
 mod content;
+mod guest;
 mod invariant;
 mod network;
 pub mod plan;

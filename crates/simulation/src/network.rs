@@ -14,14 +14,24 @@ pub(crate) struct LinkId(pub(crate) u64);
 pub(crate) struct Doubt {
     pub(crate) until: u64,
     pub(crate) cause: Cause,
+    /// What it is about is known, and that it could not be read is said for as long as that is so.
+    pub(crate) is_held: bool,
+    /// How many lists had begun when it came about: one that begins later ends it.
+    pub(crate) lists: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Cause {
-    /// It could not be read, and who reads knows that.
+    /// It could not be read but for its key, and who reads knows that.
     Damage,
-    /// Its deletion could be read but for the version: it is known to be gone, and not since when.
-    Deletion,
+    /// It could not be read, perhaps not even which one it is, and who reads knows that.
+    Half,
+    /// It is another one at the same version.
+    Revision,
+    /// The same, more than once, so that it is followed no more before its next version.
+    Unsteady,
+    /// As [`Cause::Lie`], for who has the object at an older version, or not at all.
+    Excuse(u64),
     /// It was so once, and nobody can know that it is not so any more.
     Lie,
 }
@@ -61,6 +71,8 @@ pub(crate) struct Watch {
     /// When the end of the initial events is told, if they have one and it was not yet.
     pub(crate) initial_end_at: Option<Time>,
     pub(crate) last_line: String,
+    /// It began as a list, which may come to nothing.
+    pub(crate) is_list: bool,
 }
 
 /// How an answer begins.

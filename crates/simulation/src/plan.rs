@@ -41,10 +41,27 @@ pub struct Setup {
     pub code_by_hand: bool,
     /// So many operations wait for user code at most.
     pub queued_operations: u16,
+    /// So many changes go into mailboxes in a row, counted once for each.
+    pub changes_at_once: u16,
+    /// What the user's code makes of each object before it is kept.
+    pub transform: Transform,
+    /// An informer that stops does not wait for user code that runs.
+    pub stops_at_once: bool,
     /// The server.
     pub server: ServerSetup,
     /// Subscriptions from before the start.
     pub readers: Vec<Reading>,
+}
+
+/// What a transform does: to which objects, their content decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Transform {
+    /// It drops some.
+    pub drops_some: bool,
+    /// It fails for some.
+    pub fails_for_some: bool,
+    /// It changes the others.
+    pub changes: bool,
 }
 
 /// What kind of server it is.
@@ -72,6 +89,10 @@ pub struct ServerSetup {
     pub custom: bool,
     /// It answers in protobuf. What it refuses with is in JSON all the same.
     pub protobuf: bool,
+    /// Only objects with a label are asked for: others come and go as that changes.
+    pub selects: bool,
+    /// Its versions are no numbers. A server like that does not know versions that it has not given.
+    pub opaque: bool,
 }
 
 /// How a subscription reads.
@@ -151,8 +172,14 @@ pub enum Step {
     Leave(u8),
     /// A subscription takes notices, or goes on joining.
     Read(u8, u8),
+    /// A subscription wants to be told once more of all that there is.
+    Resync(u8),
     /// Somebody asks to try again at once.
     Wake,
+    /// The content of an object changes though nobody writes it, as by another version of its definition.
+    Revise(Key),
+    /// The informer is told that contents may have changed like that.
+    SchemaChanged,
     /// User code runs; or, the next time, its result is returned.
     Code,
     /// The cache is saved as it is now.

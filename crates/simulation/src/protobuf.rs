@@ -3,7 +3,8 @@
 use informer_core::{Encoding, Object};
 use serde_json::Value;
 
-use crate::truth::{Key, State};
+use crate::render;
+use crate::truth::{Key, State, namespace};
 
 /// One answer, or one event of a watch. What is no JSON is damage, and stays what it is.
 pub(crate) fn translated(text: &str) -> Vec<u8> {
@@ -79,6 +80,8 @@ fn message(said: &Value, is_damaged: bool) -> Vec<u8> {
 
 /// Where a value stands in a pod's spec: its `terminationGracePeriodSeconds`.
 const VALUE: u64 = 4;
+/// Its tag, as a number.
+const VALUE_TAG: u8 = 4 << 3;
 
 fn status(said: &Value) -> Vec<u8> {
     let details = &said["details"];
@@ -100,14 +103,37 @@ pub(crate) fn object(said: &str) -> Option<Vec<u8>> {
 /// The state that an object of the cache is in; `None` where it is not as any server's.
 pub(crate) fn read(object: &Object) -> Option<(Key, State)> {
     let key = Key::of(object.key().as_str())?;
-    let spec: Value = serde_json::from_slice(&object.json().ok()?).ok()?;
-    let value = spec["spec"]["terminationGracePeriodSeconds"].as_u64()?.try_into().ok()?;
     let uid = object.uid().to_string().parse().ok()?;
-    let version = object.resource_version().to_string().parse().ok()?;
-    let state = State { uid, version, value };
-    let said = crate::render::object(key, state, true);
+    let version = render::number(object.resource_version());
+    let said = object.bytes().ok()?;
+    let state = State { uid, version, value: value(&said)? };
     // To the byte, whichever way it came (L13).
-    (*object.bytes().ok()? == self::object(&said)?).then_some((key, state))
+    (*said == kept(key, state)).then_some((key, state))
+}
+
+/// What a pod's spec says: nothing else comes behind its metadata.
+fn value(message: &[u8]) -> Option<u32> {
+    let (tag, rest) = message.split_first()?;
+    let (length, rest) = read_varint(rest)?;
+    let spec = rest.get(usize::try_from(length).ok()?..)?.strip_prefix(&[2 << 3 | 2])?;
+    let (_, spec) = read_varint(spec)?;
+    let (value, rest) = read_varint(spec.strip_prefix(&[VALUE_TAG])?)?;
+    (*tag == 1 << 3 | 2 && rest.is_empty()).then(|| value.try_into().ok())?
+}
+
+/// An object as a cache has it: what [`object`] makes of its JSON, without the JSON.
+fn kept(key: Key, state: State) -> Vec<u8> {
+    let State { uid, version, value } = state;
+    let pair = |key: &str, value: &str| [bytes(1, key.as_bytes()), bytes(2, value.as_bytes())].concat();
+    let metadata = [
+        bytes(1, key.name().as_bytes()),
+        bytes(3, namespace(key.namespace()).as_bytes()),
+        bytes(5, uid.to_string().as_bytes()),
+        bytes(6, render::version(version).as_bytes()),
+        bytes(11, &pair("app", render::label(value))),
+        bytes(12, &pair("note", render::NOTE)),
+    ];
+    [bytes(1, &metadata.concat()), bytes(2, &number(VALUE, value.into()))].concat()
 }
 
 pub(crate) fn is_of(object: &Object) -> bool {
@@ -126,6 +152,13 @@ fn number(of: u64, value: u64) -> Vec<u8> {
     [varint(of << 3), varint(value)].concat()
 }
 
+fn read_varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let end = bytes.iter().position(|byte| byte & 0x80 == 0)?;
+    let (varint, rest) = bytes.split_at_checked(end + 1)?;
+    let number = varint.iter().rev().fold(0, |number, byte| number << 7 | u64::from(byte & 0x7f));
+    Some((number, rest))
+}
+
 fn varint(mut number: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     loop {
@@ -136,5 +169,20 @@ fn varint(mut number: u64) -> Vec<u8> {
             return bytes;
         }
         bytes.push(low | 0x80);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_is_written_the_same_with_and_without_its_json() {
+        for (number, version) in (0..).zip([1, 300, render::OPAQUE + 7]) {
+            let (key, state) = (Key(number), State { uid: 4, version, value: 200 });
+            let said = object(&render::object(key, state, true)).expect("JSON");
+            assert_eq!(kept(key, state), said);
+            assert_eq!(value(&said), Some(200));
+        }
     }
 }

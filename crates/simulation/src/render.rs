@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use informer_core::Object;
+use informer_core::{Object, ResourceVersion};
 
 use crate::plan::{Error, Spoil};
 use crate::protobuf;
@@ -10,8 +10,34 @@ use crate::truth::{Change, Key, Record, State, namespace};
 
 const KIND: &str = r#""kind":"Pod","apiVersion":"v1","#;
 
+/// From here on versions are told as no number: whoever reads them can only say whether two are equal.
+pub(crate) const OPAQUE: u64 = 1 << 40;
+
 /// What all objects have in common, so that packing them is worth it.
-const NOTE: &str = "kept by the simulation, in which every object says the same";
+pub(crate) const NOTE: &str = "kept by the simulation, in which every object says the same";
+/// What the user's code makes of it.
+const SHORT_NOTE: &str = "cut short";
+
+/// A version as it is told.
+pub(crate) fn version(number: u64) -> String {
+    match number.checked_sub(OPAQUE) {
+        Some(opaque) => format!("x{opaque}"),
+        None => number.to_string(),
+    }
+}
+
+/// The number of a version; zero if it has none.
+pub(crate) fn number(version: &ResourceVersion) -> u64 {
+    parsed(&version.to_string()).unwrap_or_default()
+}
+
+/// The number of a version that was told.
+pub(crate) fn parsed(version: &str) -> Option<u64> {
+    match version.strip_prefix('x') {
+        Some(opaque) => Some(OPAQUE + opaque.parse::<u64>().ok()?),
+        None => version.parse().ok(),
+    }
+}
 
 /// An object; `typed` as watches and custom resources have it.
 pub(crate) fn object(key: Key, state: State, typed: bool) -> String {
@@ -20,6 +46,7 @@ pub(crate) fn object(key: Key, state: State, typed: bool) -> String {
 
 fn damaged(key: Key, state: State, typed: bool, spoil: Option<Spoil>) -> String {
     let State { uid, version, value } = state;
+    let version = self::version(version);
     let kind = match spoil {
         Some(Spoil::Kind) => r#""kind":"Secret","apiVersion":"v1","#,
         _ if typed => KIND,
@@ -27,12 +54,22 @@ fn damaged(key: Key, state: State, typed: bool, spoil: Option<Spoil>) -> String 
     };
     let name =
         if spoil == Some(Spoil::Nameless) { String::new() } else { format!(r#""name":"p{}","#, key.0) };
-    let quote = if spoil == Some(Spoil::Version) { "" } else { "\"" };
+    let (quote, version) = if spoil == Some(Spoil::Version) { ("", "7") } else { ("\"", &*version) };
     let app = label(value);
     let space = namespace(key.namespace());
     format!(
         r#"{{{kind}"metadata":{{{name}"namespace":"{space}","uid":"{uid}","resourceVersion":{quote}{version}{quote},"labels":{{"app":"{app}"}},"annotations":{{"note":"{NOTE}"}}}},"spec":{{"v":{value}}}}}"#
     )
+}
+
+/// As a transform keeps it.
+pub(crate) fn shortened(key: Key, state: State) -> String {
+    object(key, state, true).replace(NOTE, SHORT_NOTE)
+}
+
+/// Whether a transform has changed it.
+pub(crate) fn is_shortened(object: &Object) -> bool {
+    object.json().is_ok_and(|json| String::from_utf8_lossy(&json).contains(SHORT_NOTE))
 }
 
 /// A list's item. Only what concerns one item alone can be damaged about it.
@@ -62,7 +99,10 @@ pub(crate) fn event(record: &Record, spoil: Option<Spoil>) -> String {
 
 pub(crate) fn bookmark(version: u64, initial_events_end: bool) -> String {
     let end = if initial_events_end { r#","annotations":{"k8s.io/initial-events-end":"true"}"# } else { "" };
-    frame("BOOKMARK", &format!(r#"{{{KIND}"metadata":{{"resourceVersion":"{version}"{end}}}}}"#))
+    frame(
+        "BOOKMARK",
+        &format!(r#"{{{KIND}"metadata":{{"resourceVersion":"{}"{end}}}}}"#, self::version(version)),
+    )
 }
 
 fn frame(kind: &str, object: &str) -> String {
@@ -71,7 +111,7 @@ fn frame(kind: &str, object: &str) -> String {
 
 /// A list, or a page of one.
 pub(crate) fn list(version: u64, next: Option<&str>, items: &[String], custom: bool) -> String {
-    let mut metadata = format!(r#""metadata":{{"resourceVersion":"{version}""#);
+    let mut metadata = format!(r#""metadata":{{"resourceVersion":"{}""#, self::version(version));
     if let Some(next) = next {
         let _ = write!(metadata, r#","continue":"{next}","remainingItemCount":1"#);
     }
@@ -130,6 +170,9 @@ pub(crate) fn nonsense(which: u8) -> String {
     }
 }
 
+/// What is selected where not everything is.
+pub(crate) const SELECTED: &str = "odd";
+
 pub(crate) fn label(value: u32) -> &'static str {
     if value.is_multiple_of(2) { "even" } else { "odd" }
 }
@@ -144,8 +187,8 @@ pub(crate) fn read(object: &Object) -> Option<(Key, State)> {
     let text = std::str::from_utf8(&json).ok()?;
     let value = text.rsplit_once(r#""v":"#)?.1.trim_end_matches('}').parse().ok()?;
     let uid = object.uid().to_string().parse().ok()?;
-    let version = object.resource_version().to_string().parse().ok()?;
+    let version = number(object.resource_version());
     let state = State { uid, version, value };
     // To the byte, whichever way it came (L13).
-    (self::object(key, state, true) == text).then_some((key, state))
+    (self::object(key, state, true) == text || shortened(key, state) == text).then_some((key, state))
 }

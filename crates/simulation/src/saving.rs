@@ -7,10 +7,11 @@ use informer_core::reflector::Resume;
 use informer_core::saved;
 use informer_core::store::SourcePoint;
 
-use crate::client::{Client, number};
+use crate::client::Client;
 use crate::content::{Content, Doubts};
 use crate::invariant::{Invariant, Violation};
 use crate::network::{Cause, Doubt};
+use crate::render::number;
 use crate::truth::{Key, namespace};
 
 /// The file, and what is known of its content that is not in it.
@@ -41,7 +42,15 @@ pub(crate) struct Beginning {
 impl Past {
     /// Where nothing is said to be unread, what was damaged is no excuse.
     fn read_in_full(mut self) -> Self {
-        self.doubts.retain(|(_, cause), _| *cause != Cause::Damage);
+        self.doubts.retain(|(_, cause), _| !matches!(cause, Cause::Damage | Cause::Half));
+        self
+    }
+
+    /// What the next informer begins with: it has not listed yet.
+    fn before_any_list(mut self) -> Self {
+        for doubt in self.doubts.values_mut() {
+            *doubt = Doubt { lists: 0, is_held: false, ..*doubt };
+        }
         self
     }
 }
@@ -69,10 +78,27 @@ impl File {
             let Client { epoch, is_deceived, .. } = *client;
             pasts.push(Past { scope, epoch, is_deceived, doubts: client.doubts.clone() });
         }
+        // A source that was removed may still have its content, and nobody knows any more what it is worth.
+        for source in &checkpoint.sources {
+            if !pasts.iter().any(|past| past.scope == source.scope) {
+                let doubts = BTreeMap::new();
+                pasts.push(Past { scope: source.scope.clone(), epoch: 0, is_deceived: true, doubts });
+            }
+        }
         let mut bytes = Vec::new();
         saved::save(&mut bytes, &[], &checkpoint)
             .map_err(|error| Invariant::Saved.violated(error.to_string()))?;
         Ok(Some(Self { bytes, pasts, doubts: content.doubts.clone(), epoch: content.epoch }))
+    }
+
+    /// An object is another one at the version that it had.
+    pub(crate) fn revised(&mut self, key: Key, version: u64) {
+        let doubt = Doubt { until: version + 1, cause: Cause::Revision, is_held: false, lists: 0 };
+        let of_key = |past: &&mut Past| [None, Some(key.namespace())].map(scope).contains(&past.scope);
+        for past in self.pasts.iter_mut().filter(of_key) {
+            past.doubts.insert((key, Cause::Revision), doubt);
+        }
+        self.doubts.of(key);
     }
 
     /// Loads it for these namespaces.
@@ -92,14 +118,20 @@ impl File {
             })
             .collect();
         content.doubts = self.doubts.clone();
+        for subscription in &mut content.subscriptions {
+            subscription.doubts = self.doubts.clone();
+        }
         content.epoch = self.epoch;
         let scopes: Vec<_> = points.iter().map(|point| point.scope.clone()).collect();
+        let versions = points.iter().map(|point| (point.scope.clone(), point.resource_version.clone()));
+        content.loaded = versions.collect();
         content.engine.load(saved, &scopes);
         content.loaded();
         Invariant::Saved
             .holds(!content.cache().is_synced(), || "synced before a server was asked".to_owned())?;
         let beginnings = points.into_iter().map(|point| {
             let past = self.pasts.iter().find(|past| past.scope == point.scope).cloned();
+            let past = past.map(Past::before_any_list);
             let resume = Resume::from_saved(&point.resource_version, point.has_unread);
             let past = match resume {
                 Some(Resume::Watch(_)) => past.map(Past::read_in_full),

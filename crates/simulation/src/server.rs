@@ -13,11 +13,14 @@ use informer_core::Time;
 use crate::network::{Arrival, Cause, Doubt, Link, LinkId};
 use crate::plan::{Denial, Error, Fault, Lie, ServerSetup, Spoil};
 use crate::render;
-use crate::truth::{Change, KEYS, Key, Record, State, Truth};
+use crate::truth::{Change, Epoch, KEYS, Key, Record, State, Truth};
 
 const BOOKMARKS_EVERY: Duration = Duration::from_secs(60);
 /// How many versions a backup is older than what is seen of the server afterwards, at least.
 const AFTER_BACKUP: u64 = 30;
+
+/// No state that may be wanted is further away.
+const LONGEST_WISH: u8 = 8;
 
 pub(crate) struct Server {
     setup: ServerSetup,
@@ -40,7 +43,7 @@ pub(crate) struct Server {
 }
 
 struct Backup {
-    epoch: usize,
+    past: Epoch,
     version: u64,
     compacted: u64,
     objects: [Option<State>; KEYS as usize],
@@ -48,8 +51,10 @@ struct Backup {
 
 impl Server {
     pub(crate) fn new(setup: ServerSetup, flows: bool) -> Self {
+        let base = if setup.opaque { render::OPAQUE } else { 0 };
         let mut server = Self {
-            version: u64::from(setup.first_version),
+            version: base + u64::from(setup.first_version),
+
             truth: Truth::new(),
             objects: [None; KEYS as usize],
             compacted: 0,
@@ -78,15 +83,56 @@ impl Server {
         self.version += 1;
         let uid = before.map_or(self.uids, |before| before.uid);
         let state = State { uid, version: self.version, value: self.values };
-        let change = if before.is_some() { Change::Modified } else { Change::Added };
         self.set(key, Some(state));
+        let before = before.filter(|before| self.shows(before));
+        let (state, change) = match before {
+            None if !self.shows(&state) => return,
+            None => (state, Change::Added),
+            Some(_) if self.shows(&state) => (state, Change::Modified),
+            // It is selected no more: its last state that was, at the version since which it is not.
+            Some(before) => (State { version: self.version, ..before }, Change::Deleted),
+        };
         self.happened(Record { key, state, change });
+    }
+
+    /// As [`Server::put`], until it is seen and is as wanted.
+    pub(crate) fn show(&mut self, key: Key, is_wanted: impl Fn(&State) -> bool) {
+        for _ in 0..LONGEST_WISH {
+            self.put(key);
+            if self.get(key).is_some_and(|state| self.shows(&state) && is_wanted(&state)) {
+                return;
+            }
+        }
+    }
+
+    /// Whether an object in this state is asked for.
+    fn shows(&self, state: &State) -> bool {
+        !self.setup.selects || render::label(state.value) == render::SELECTED
+    }
+
+    /// Changes what an object is, and not its version: nobody is told. Whether there was one.
+    pub(crate) fn revise(&mut self, key: Key) -> bool {
+        let Some(before) = self.get(key).filter(|before| self.shows(before)) else { return false };
+        // Its labels stay.
+        self.values += 2;
+        let value = self.values + (self.values + before.value) % 2;
+        self.values = value;
+        self.set(key, Some(State { value, ..before }));
+        self.truth.revise(key, value)
+    }
+
+    /// The first version that there may be.
+    fn oldest(&self) -> u64 {
+        if self.setup.opaque { render::OPAQUE + 1 } else { 1 }
     }
 
     pub(crate) fn delete(&mut self, key: Key) {
         let Some(before) = self.get(key) else { return };
         self.version += 1;
         self.set(key, None);
+        if !self.shows(&before) {
+            return;
+        }
         self.happened(Record {
             key,
             state: State { version: self.version, ..before },
@@ -118,24 +164,28 @@ impl Server {
         self.version += u64::from(versions);
     }
 
+    /// Comes further than this.
+    pub(crate) fn pass(&mut self, version: u64) {
+        self.version = self.version.max(version) + 1;
+    }
+
     pub(crate) fn compact(&mut self) {
         self.compacted = self.version;
     }
 
     pub(crate) fn back_up(&mut self) {
-        let (epoch, version) = (self.truth.epoch(), self.version);
-        self.backup = Some(Backup { epoch, version, compacted: self.compacted, objects: self.objects });
+        let (past, version) = (self.truth.present(), self.version);
+        self.backup = Some(Backup { past, version, compacted: self.compacted, objects: self.objects });
         self.version += AFTER_BACKUP;
         self.bookmark();
     }
 
     pub(crate) fn restore(&mut self) {
         let Some(backup) = &self.backup else { return };
-        let (epoch, version) = (backup.epoch, backup.version);
-        self.version = version;
+        self.version = backup.version;
         self.compacted = backup.compacted;
         self.objects = backup.objects;
-        self.truth.restore(epoch, version);
+        self.truth.restore(backup.past.clone());
         self.restart();
     }
 
@@ -188,6 +238,10 @@ impl Server {
 
     /// Brings something that is not so.
     pub(crate) fn lie(&mut self, id: LinkId, lie: Lie) {
+        // Where no order is known, the past cannot be told from the present.
+        if self.setup.opaque {
+            return;
+        }
         let (version, epoch) = (self.version, self.truth.epoch());
         let old = match lie {
             Lie::Old(key, back) => {
@@ -209,10 +263,10 @@ impl Server {
                 let is_asked = link.namespace.is_none_or(|namespace| namespace == key.namespace());
                 if let Some(old) = old.filter(|_| is_asked) {
                     link.push(&render::event(&old, None));
-                    // An object that is gone comes back with it. Whatever is told of it from here on ends that.
-                    if !is_there {
-                        link.doubts.push((key, Doubt { until: version + 1, cause: Cause::Lie }));
-                    }
+                    // An object that is gone comes back with it, and one of which no version could be read seems to be
+                    // read. Whatever is told of it from here on ends that.
+                    let cause = if is_there { Cause::Excuse(old.state.version) } else { Cause::Lie };
+                    link.doubts.push((key, Doubt { until: version + 1, cause, is_held: false, lists: 0 }));
                 }
             }
             Lie::OldBookmark(back) => {
@@ -290,15 +344,24 @@ fn send(link: &mut Link, record: &Record, spoil: &mut Option<Spoil>) {
         return;
     }
     watch.sent = version;
+    let is_held = !watch.is_list;
     let spoil = spoil.take();
     let line = render::event(record, spoil);
     watch.last_line.clone_from(&line);
-    if let Some(spoil) = spoil {
-        let cause = match (spoil, record.change) {
-            (Spoil::Version, Change::Deleted) => Cause::Deletion,
-            _ => Cause::Damage,
-        };
-        link.doubts.push((record.key, Doubt { until: version, cause }));
+    if let Some(cause) = spoil.and_then(|spoil| skipped(record.change, spoil)) {
+        link.doubts.push((record.key, Doubt { until: version, cause, is_held, lists: 0 }));
     }
     link.push(&line);
+}
+
+/// What is in doubt once a damaged event is read; nothing where it leads to a list, which it has to where it is unknown what
+/// it was about, and after each deletion (W17).
+fn skipped(change: Change, spoil: Spoil) -> Option<Cause> {
+    match (spoil, change) {
+        // Of another kind, it is none of ours (W8).
+        (Spoil::Kind, _) => Some(Cause::Damage),
+        (_, Change::Deleted) | (Spoil::Nameless | Spoil::Type, _) => None,
+        (Spoil::Version, _) => Some(Cause::Damage),
+        (Spoil::Half, _) => Some(Cause::Half),
+    }
 }

@@ -1,7 +1,7 @@
 //! Makes a failing plan small: the fewest, mildest steps that still break the same invariant.
 
 use crate::invariant::Violation;
-use crate::plan::{Plan, Start, Step};
+use crate::plan::{Plan, Start, Step, Transform};
 
 /// Runs that a shrink may take.
 const TRIES: u32 = 20_000;
@@ -80,7 +80,7 @@ impl Shrinking<'_> {
 
     /// Each unusual setting back to what is usual.
     fn simplify_setup(&mut self) {
-        let simpler: [fn(&mut Plan); 16] = [
+        let simpler: [fn(&mut Plan); 21] = [
             |plan| plan.setup.readers.clear(),
             |plan| plan.setup.readers.truncate(1),
             |plan| plan.setup.by_namespace = false,
@@ -90,6 +90,11 @@ impl Shrinking<'_> {
             |plan| plan.setup.by_hand = false,
             |plan| plan.setup.chunk = 4096,
             |plan| plan.setup.packed = false,
+            |plan| plan.setup.changes_at_once = 4096,
+            |plan| plan.setup.transform = Transform::default(),
+            |plan| plan.setup.stops_at_once = false,
+            |plan| plan.setup.server.selects = false,
+            |plan| plan.setup.server.opaque = false,
             |plan| plan.setup.server.objects = 0,
             |plan| plan.setup.server.lag = 0,
             |plan| plan.setup.server.late_end = false,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use informer_core::engine::{Engine, Subscriber};
+use informer_core::engine::{Engine, Fanout, Subscriber};
 use informer_core::mailbox::{self, Delivery, Notice, WhenFull};
 use informer_core::store::Snapshot;
 use informer_core::{Cache, Change, Delta, Object};
@@ -33,6 +33,11 @@ pub(crate) struct Subscription {
     /// Exactly what is to be told or dropped, where nothing may be merged.
     exact: Option<VecDeque<(u64, Change)>>,
     cache_synced: bool,
+    /// What may be told of in another order than it happened.
+    pub(crate) doubts: Doubts,
+    fanout: Arc<Fanout>,
+    /// What it wants to be told once more.
+    resync: Option<Snapshot>,
 }
 
 enum Phase {
@@ -48,7 +53,7 @@ pub(crate) const PLENTY: u16 = 10_000;
 
 impl Subscription {
     /// `None` after a stop.
-    pub(crate) fn new(reading: Reading, engine: &Engine, cache_synced: bool) -> Option<Self> {
+    pub(crate) fn new(reading: Reading, engine: &Engine, cache_synced: bool, doubts: Doubts) -> Option<Self> {
         let every = |capacity: u16, when_full| mailbox::Mode::Every { capacity: capacity.into(), when_full };
         let mode = match reading.mode {
             Mode::Latest => mailbox::Mode::Latest,
@@ -69,6 +74,9 @@ impl Subscription {
             first: None,
             exact: exact.then(VecDeque::new),
             cache_synced,
+            doubts,
+            fanout: engine.fanout().clone(),
+            resync: None,
         })
     }
 
@@ -145,7 +153,6 @@ impl Subscription {
         notice: &Notice,
         cache: &Cache,
         cache_synced: bool,
-        doubts: &Doubts,
         truth: &Truth,
     ) -> Result<(), Violation> {
         match notice {
@@ -154,7 +161,7 @@ impl Subscription {
                     format!("{change:?} is initial, after the first content")
                 })?;
                 self.told_in_order(change, *initial)?;
-                self.told_change(change, cache, doubts, truth)
+                self.told_change(change, cache, truth)
             }
             Notice::Synced => {
                 Invariant::Story.holds(cache_synced && !self.told_synced, || {
@@ -196,13 +203,8 @@ impl Subscription {
         })
     }
 
-    fn told_change(
-        &mut self,
-        change: &Change,
-        cache: &Cache,
-        doubts: &Doubts,
-        truth: &Truth,
-    ) -> Result<(), Violation> {
+    fn told_change(&mut self, change: &Change, cache: &Cache, truth: &Truth) -> Result<(), Violation> {
+        let doubts = self.doubts.clone();
         let illegal = |what: &str| Invariant::Story.violated(format!("{change:?}: {what}"));
         let Some(key) = Key::of(change.key().as_str()) else { return Err(illegal("no such key")) };
         let believed = self.believed.get(&key);
@@ -280,6 +282,49 @@ impl Subscription {
         if backlog <= bound { Ok(()) } else { Err(format!("a backlog of {backlog} is more than {bound}")) }
     }
 
+    /// Wants to be told of everything once more.
+    pub(crate) fn resync(&mut self, cache: &Cache) {
+        if self.is_joined() && self.resync.is_none() {
+            self.resync = Some(cache.snapshot());
+        }
+    }
+
+    pub(crate) fn waits_for_resync(&self) -> bool {
+        self.resync.is_some()
+    }
+
+    /// Of one that has read all that there is, whether that is what the cache has; then a resync tells nothing that is older,
+    /// or was not told (D4, R2).
+    pub(crate) fn is_up_to_date(&mut self, cache: &Cache, is_listing: bool) -> Result<(), String> {
+        let told = self.subscriber.with_mailbox(|mailbox| mailbox.revision()).unwrap_or_default();
+        let revision = cache.snapshot().revision();
+        if told < revision {
+            return Err(format!("it is at revision {told}, the cache at {revision}"));
+        }
+        self.believes(cache)?;
+        if is_listing {
+            return Ok(());
+        }
+        let Some(snapshot) = self.resync.take().filter(|snapshot| snapshot.revision() <= told) else {
+            return Ok(());
+        };
+        let current = |object: &&Arc<Object>| {
+            cache.get(object.key()).is_some_and(|current| Arc::ptr_eq(&current, object))
+        };
+        for object in snapshot.iter().filter(current) {
+            let Some(key) = Key::of(object.key().as_str()) else { continue };
+            let is_known = self.believed.get(&key).is_some_and(|known| is_same_object(known, object));
+            if !is_known && !self.is_unsure(key) {
+                return Err(format!("a resync tells {object:?}, of which it has not heard"));
+            }
+        }
+        Ok(())
+    }
+
+    fn is_unsure(&self, key: Key) -> bool {
+        self.unsure.get(usize::from(key.0)).copied().unwrap_or_default()
+    }
+
     /// Whether everything was told, and adds up to what the cache has.
     pub(crate) fn knows_all_of(&self, cache: &Cache, cache_synced: bool) -> Result<(), String> {
         if self.subscriber.backlog() > 0 {
@@ -291,8 +336,12 @@ impl Subscription {
         if self.told_synced != cache_synced {
             return Err(format!("told to be synced: {}, synced: {cache_synced}", self.told_synced));
         }
-        for key in Key::all().filter(|key| !self.unsure.get(usize::from(key.0)).copied().unwrap_or_default())
-        {
+        self.believes(cache)
+    }
+
+    /// Whether what was told adds up to what the cache has.
+    fn believes(&self, cache: &Cache) -> Result<(), String> {
+        for key in Key::all().filter(|key| !self.is_unsure(*key)) {
             let (believed, cached) = (self.believed.get(&key), cache.get_str(key.text()));
             let same = match (believed, &cached) {
                 (None, None) => true,
@@ -330,6 +379,7 @@ fn is_same(a: &Change, b: &Change) -> bool {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
+        self.fanout.unsubscribe(&self.subscriber);
         self.subscriber.remove();
     }
 }

@@ -51,7 +51,7 @@ pub(crate) struct Truth {
 
 /// Per key, in the order of their versions.
 #[derive(Clone, Default)]
-struct Epoch([Vec<Record>; KEYS as usize]);
+pub(crate) struct Epoch([Vec<Record>; KEYS as usize]);
 
 impl Key {
     pub(crate) fn all() -> impl Iterator<Item = Self> {
@@ -64,6 +64,10 @@ impl Key {
 
     pub(crate) fn text(self) -> &'static str {
         TEXTS.get(usize::from(self.0)).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        self.text().rsplit('/').next().unwrap_or_default()
     }
 
     /// The key that is told from its text.
@@ -104,13 +108,24 @@ impl Truth {
         }
     }
 
-    /// Begins an epoch that continues `epoch` as it was at `version`.
-    pub(crate) fn restore(&mut self, epoch: usize, version: u64) {
-        let mut restored = self.epochs.get(epoch).cloned().unwrap_or_default();
-        for records in &mut restored.0 {
-            records.retain(|record| record.state.version <= version);
-        }
-        self.epochs.push(restored);
+    /// The state of a key is another one at the same version from here on. Whether there is one.
+    pub(crate) fn revise(&mut self, key: Key, value: u32) -> bool {
+        let Some(records) = self.epochs.last_mut().map(|epoch| epoch.of_mut(key)) else { return false };
+        let Some(last) = records.last().copied().filter(|last| last.change != Change::Deleted) else {
+            return false;
+        };
+        records.push(Record { state: State { value, ..last.state }, change: Change::Modified, key });
+        true
+    }
+
+    /// The present epoch as it is now.
+    pub(crate) fn present(&self) -> Epoch {
+        self.epochs.last().cloned().unwrap_or_default()
+    }
+
+    /// Begins an epoch that continues another one as it was once.
+    pub(crate) fn restore(&mut self, past: Epoch) {
+        self.epochs.push(past);
     }
 
     /// What the object was at a version, if it was there.
@@ -135,6 +150,14 @@ impl Truth {
         });
         let mut records: Vec<_> = records.collect();
         records.sort_by_key(|record| record.state.version);
+        // Of one that was revised since, what it is now.
+        records.dedup_by(|later, earlier| {
+            let is_revision = later.state.version == earlier.state.version;
+            if is_revision {
+                earlier.state = later.state;
+            }
+            is_revision
+        });
         records
     }
 
@@ -142,9 +165,11 @@ impl Truth {
     pub(crate) fn was_ever(&self, key: Key, state: State) -> bool {
         (0..self.epochs.len()).rev().any(|epoch| {
             let records = self.of(epoch, key);
-            records
-                .binary_search_by_key(&state.version, |record| record.state.version)
-                .is_ok_and(|at| records.get(at).is_some_and(|record| record.state == state))
+            let at = records.partition_point(|record| record.state.version < state.version);
+            let of_version = records.get(at..).unwrap_or_default().iter();
+            of_version
+                .take_while(|record| record.state.version == state.version)
+                .any(|record| record.state == state)
         })
     }
 }

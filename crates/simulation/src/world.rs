@@ -8,19 +8,19 @@ use std::time::Duration;
 use informer_core::engine::{Applied, Command, Input, RequestId, Response};
 use informer_core::reflector::{FirstList, ReflectorConfig, Status, StreamingList};
 use informer_core::wire::ApiStatus;
-use informer_core::{PlainStorage, Scope, Time};
+use informer_core::{PlainStorage, Scope, Storage, Time};
 
-use crate::client::{Around, Client, number};
+use crate::client::{Around, Client};
 use crate::content::Content;
 use crate::invariant::{Invariant, Violation};
 use crate::network::{Arrival, Head};
 use crate::plan::{Plan, Setup, Start, Step};
-use crate::render;
+use crate::render::{self, number};
 use crate::saving::{File, scope};
 use crate::server::Server;
 use crate::storage;
 use crate::trace::Trace;
-use crate::truth::{Key, NAMESPACES};
+use crate::truth::{Key, NAMESPACES, State};
 
 /// More than any run has of them at once.
 const SUBSCRIPTIONS: usize = 8;
@@ -36,6 +36,9 @@ pub struct World<'a> {
     pub(crate) content: Content,
     pub(crate) clients: Vec<Client>,
     trace: &'a mut Trace,
+    storage: Arc<dyn Storage>,
+    /// Namespaces that are on their way out.
+    removing: Vec<u8>,
     /// Informers so far: each has a seed of its own.
     informers: u64,
     /// The cache that was saved last.
@@ -51,6 +54,8 @@ impl<'a> World<'a> {
             now: Time::ZERO,
             server,
             content: Content::new(Arc::new(PlainStorage)),
+            storage: storage::of(&setup),
+            removing: Vec::new(),
             clients: Vec::new(),
             trace,
             informers: 0,
@@ -69,7 +74,7 @@ impl<'a> World<'a> {
 
     /// A new informer.
     fn start(&mut self, start: Start) -> Result<(), Violation> {
-        self.content = Content::new(storage::of(&self.setup));
+        self.content = Content::new(self.storage.clone());
         self.clients.clear();
         for reading in self.setup.readers.clone() {
             self.content.subscribe(reading);
@@ -98,6 +103,8 @@ impl<'a> World<'a> {
         let setup = &self.setup;
         let mut start = Content::start(namespaces.into_iter().map(scope));
         start.seed = self.seed.wrapping_mul(1_000_003).wrapping_add(self.informers);
+        start.transform = self.content.transform(setup.transform);
+        start.changes_at_once = setup.changes_at_once.into();
         start.queued_operations = setup.queued_operations.into();
         start.reflector = ReflectorConfig {
             first_list: if setup.first_list_any { FirstList::Any } else { FirstList::Consistent },
@@ -118,12 +125,36 @@ impl<'a> World<'a> {
             while let Some(command) = self.content.engine.poll_command() {
                 self.command(command)?;
             }
+            let doubts = self.doubted_stories().collect();
+            self.content.are_in_doubt(doubts);
             if !self.content.engine.has_work() {
-                return Ok(());
+                return self.check_statuses();
             }
+            // Readers have their turn.
+            self.content.listen();
+            self.read_by_themselves()?;
             self.content.engine.handle(self.now, Input::Tick);
         }
         Err(Invariant::Pace.violated("there is always more to do at once"))
+    }
+
+    /// The keys whose state may be another one than the server's.
+    fn doubted(&self) -> impl Iterator<Item = Key> {
+        Key::all().filter(|key| self.clients.iter().any(|client| client.doubts(*key)))
+    }
+
+    /// Those of which something may be told that does not follow upon what was told before.
+    fn doubted_stories(&self) -> impl Iterator<Item = Key> {
+        // Of a namespace that is on its way out there may be more to come.
+        let is_leaving = |key: &Key| self.removing.contains(&key.namespace());
+        let is_in_doubt = move |key: &Key| self.clients.iter().any(|client| client.doubts_story(*key));
+        Key::all().filter(move |key| is_leaving(key) || is_in_doubt(key))
+    }
+
+    /// Nobody is said to be live before the cache has its content.
+    fn check_statuses(&self) -> Result<(), Violation> {
+        let early = self.clients.iter().find(|client| Self::is_live(client) && !client.is_confirmed);
+        Invariant::Connection.holds(early.is_none(), || "live without content".to_owned())
     }
 
     fn command(&mut self, command: Command) -> Result<(), Violation> {
@@ -156,6 +187,11 @@ impl<'a> World<'a> {
                 })
             }
             Command::Applied { source: _, request, applied } => self.applied(request, applied),
+            Command::Listing(is_listing) => {
+                self.content.is_listing = is_listing;
+                Ok(())
+            }
+            Command::ScopeRemoved(scope) => self.scope_removed(&scope),
             Command::Synced => {
                 self.content.listen();
                 Ok(())
@@ -172,6 +208,23 @@ impl<'a> World<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Nothing is left of it, and who waits for that is told once.
+    fn scope_removed(&mut self, removed: &Scope) -> Result<(), Violation> {
+        let asked = self.removing.iter().position(|namespace| scope(Some(*namespace)) == *removed);
+        let Some(asked) = asked else {
+            return Err(
+                Invariant::Stop.violated(format!("{removed:?} is removed, and nobody has asked for that"))
+            );
+        };
+        let namespace = self.removing.swap_remove(asked);
+        let mut keys = Key::all().filter(|key| key.namespace() == namespace);
+        let left = keys.find(|key| {
+            self.content.cache().get_str(key.text()).is_some() || self.content.is_quarantined(*key)
+        });
+        Invariant::Content
+            .holds(left.is_none(), || format!("{left:?} is left of a namespace that was removed"))
     }
 
     fn of_scope(&self, of: &Scope) -> usize {
@@ -262,9 +315,10 @@ impl<'a> World<'a> {
         which: usize,
         act: impl FnOnce(&mut Client, &mut Around<'_>) -> Result<(), Violation>,
     ) -> Result<(), Violation> {
-        let Self { clients, server, content, trace, now, .. } = self;
+        let Self { clients, server, content, trace, now, setup, .. } = self;
         let Some(client) = clients.get_mut(which) else { return Ok(()) };
-        act(client, &mut Around { now: *now, server, content, trace })
+        let transform = setup.transform;
+        act(client, &mut Around { now: *now, server, content, trace, transform })
     }
 
     /// Does one step and whatever follows from it at once.
@@ -334,7 +388,23 @@ impl<'a> World<'a> {
                 let which = usize::from(which) % count;
                 return self.content.read(which, notices.into(), &self.server.truth, self.trace);
             }
+            Step::Resync(which) => {
+                let count = self.content.subscriptions.len().max(1);
+                self.content.resync(usize::from(which) % count);
+            }
             Step::Wake => return self.wake(),
+            Step::SchemaChanged => return self.input(Input::SchemaChanged),
+            Step::Revise(key) => {
+                if self.server.revise(key) {
+                    let version = self.server.version;
+                    for client in &mut self.clients {
+                        client.revised(&mut self.content, key, version);
+                    }
+                    if let Some(file) = &mut self.saved {
+                        file.revised(key, version);
+                    }
+                }
+            }
             Step::Code => drop(self.run_code()?),
             Step::Save => {
                 if let Some(file) = File::of(&self.content, &self.clients)? {
@@ -389,25 +459,31 @@ impl<'a> World<'a> {
             return Ok(());
         };
         self.content.removed = true;
+        self.removing.push(namespace);
         self.input(Input::RemoveScope(scope(Some(namespace))))?;
         let mut client = self.clients.remove(which);
         Invariant::Stop.holds(client.link.is_none(), || {
             "the connection of a namespace is left that was removed".to_owned()
         })?;
         client.hang_up(&mut self.server);
-        if self.content.is_lent() {
-            return Ok(());
-        }
-        let left = Key::all()
-            .find(|key| key.namespace() == namespace && self.content.cache().get_str(key.text()).is_some());
-        Invariant::Content
-            .holds(left.is_none(), || format!("{left:?} is left of a namespace that was removed"))
+        let is_done = self.content.is_lent() || self.removing.is_empty();
+        Invariant::Stop.holds(is_done, || "a namespace is still there, and nothing holds it up".to_owned())
     }
 
     /// Ends all that runs. Everybody still hears what was pending.
     pub(crate) fn stop(&mut self) -> Result<(), Violation> {
-        while self.run_code()? {}
+        while !self.setup.stops_at_once && self.run_code()? {}
+        // What code that runs has done by its end is in the cache, and is told to nobody.
+        let was_lent = self.content.is_lent();
         self.input(Input::Stop)?;
+        while self.run_code()? {}
+        // What clients know of another past is not what the code has done.
+        if self.setup.stops_at_once && (!was_lent || self.server.truth.epoch() == 0) {
+            let file = File::of(&self.content, &self.clients)?;
+            self.saved = file.or_else(|| self.saved.take());
+        }
+        let is_back = self.content.engine.checkpoint().is_ok();
+        Invariant::Saved.holds(is_back, || "there is nothing to save after the stop".to_owned())?;
         let later = self.now + Duration::from_secs(3600);
         for input in [Input::Wake, Input::Tick] {
             self.content.engine.handle(later, input);
@@ -418,11 +494,16 @@ impl<'a> World<'a> {
             format!("after the stop it wants {more:?} and waits for {deadline:?}")
         })?;
         for client in &self.clients {
-            Invariant::Stop
-                .holds(client.status == Status::Stopped, || format!("the status is {}", client.status))?;
+            Invariant::Stop.holds(client.asked == 0 || client.status == Status::Stopped, || {
+                format!("the status is {}", client.status)
+            })?;
         }
         Invariant::Stop
             .holds(!self.server.has_links(), || "connections are left after the stop".to_owned())?;
+        self.removing.clear();
+        if was_lent {
+            return Ok(());
+        }
         self.content.read_all(&self.server.truth, self.trace)?;
         self.content.check_nothing_lost()
     }
@@ -442,6 +523,10 @@ impl<'a> World<'a> {
             self.server.tick(self.now);
             if self.content.engine.deadline().is_some_and(|deadline| deadline <= self.now) {
                 self.input(Input::Tick)?;
+                // What is confirmed by this may be due itself.
+                if self.content.engine.deadline().is_some_and(|deadline| deadline <= self.now) {
+                    self.input(Input::Tick)?;
+                }
                 let next = self.content.engine.deadline();
                 Invariant::Pace.holds(next.is_none_or(|next| next > self.now), || {
                     format!("after its time had come, the next deadline is {next:?} at {:?}", self.now)
@@ -466,6 +551,11 @@ impl<'a> World<'a> {
     /// Whatever happens without anybody's doing: bytes arrive, readers read. Then everything has to be right.
     fn settle(&mut self) -> Result<(), Violation> {
         self.flow()?;
+        self.read_by_themselves()?;
+        self.check()
+    }
+
+    fn read_by_themselves(&mut self) -> Result<(), Violation> {
         for which in 0..self.content.subscriptions.len() {
             let pace =
                 self.content.subscriptions.get(which).map_or(0, |subscription| subscription.reading.pace);
@@ -473,7 +563,7 @@ impl<'a> World<'a> {
                 self.content.read(which, pace.into(), &self.server.truth, self.trace)?;
             }
         }
-        self.check()
+        Ok(())
     }
 
     fn flow(&mut self) -> Result<(), Violation> {
@@ -536,20 +626,56 @@ impl<'a> World<'a> {
             let cached = match cached {
                 None => None,
                 Some(object) => {
-                    Some(render::read(&object).filter(|(read, _)| *read == key).ok_or_else(|| {
+                    let changes = self.setup.transform.changes;
+                    let is_whole = |(read, _): &(Key, State)| {
+                        *read == key && (!changes || render::is_shortened(&object))
+                    };
+                    Some(render::read(&object).filter(is_whole).ok_or_else(|| {
                         Invariant::Content.violated(format!("{object:?} is not as the server wrote it"))
                     })?)
                 }
             };
             let state = cached.map(|(_, state)| state);
-            let doubted = client.is_deceived || client.doubts.keys().any(|(doubted, _)| *doubted == key);
-            let right =
-                state == truth || doubted && state.is_none_or(|state| self.server.truth.was_ever(key, state));
+            let transform = self.setup.transform;
+            let fails = truth.is_some_and(|truth| transform.fails(truth.value));
+            let expected = truth.filter(|truth| !transform.drops(truth.value) && !fails);
+            let may_be = |state: State| {
+                let is_kept = !transform.drops(state.value) && !transform.fails(state.value);
+                is_kept && self.server.truth.was_ever(key, state)
+            };
+            // Of what cannot be transformed the former state stays, if there is one.
+            let right = state == expected || (fails || client.doubts(key)) && state.is_none_or(may_be);
             Invariant::Content.holds(right, || {
                 format!("at {version} the cache has {state:?} of {key}, and the server had {truth:?}")
             })?;
+            self.check_quarantine(client, key, version, fails)?;
         }
         Ok(())
+    }
+
+    /// A key is held as undecodable for as long as its newest version is, as far as that is known, and no longer.
+    fn check_quarantine(
+        &self,
+        client: &Client,
+        key: Key,
+        version: u64,
+        fails: bool,
+    ) -> Result<(), Violation> {
+        let is_held = self.content.is_quarantined(key);
+        let may_be = fails || client.doubts(key) || self.has_failed(client, key);
+        Invariant::Quarantine.holds(!is_held || may_be, || format!("{key} is said to be unreadable"))?;
+        let must_be = client.is_confirmed
+            && !client.is_deceived
+            && (fails && !client.doubts(key) || client.has_held(key, version));
+        Invariant::Quarantine
+            .holds(is_held || !must_be, || format!("{key} could not be read, and that is not said"))
+    }
+
+    /// Whether a list that was not completed may have had a version of the key for which the transform fails.
+    fn has_failed(&self, client: &Client, key: Key) -> bool {
+        let (truth, transform) = (&self.server.truth, self.setup.transform);
+        let mut records = (0..=truth.epoch()).flat_map(|epoch| truth.of(epoch, key));
+        client.has_other_lists() && records.any(|record| transform.fails(record.state.value))
     }
 
     fn is_live(client: &Client) -> bool {

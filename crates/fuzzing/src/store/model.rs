@@ -168,7 +168,11 @@ impl Model {
         for (key, said) in &list.said {
             if let Said::Stage(object) = said
                 && scope.contains(key)
-                && self.get(key).is_none_or(|known| list.is_change(object, known))
+                && self.get(key).is_none_or(|known| {
+                    // The list is as new as what is known, and has it older: the server went back.
+                    let goes_back = number(object) < number(known) && number(known) <= at;
+                    list.is_change(object, known) || goes_back
+                })
             {
                 writes.push(object.clone());
             }
@@ -289,7 +293,9 @@ impl ModelList {
             Some((_, Said::Keep)) if model.get(&key).is_some_and(|known| number(&object) < number(known)) => {
             }
             None | Some((_, Said::Keep)) => {
-                let is_known = model.get(&key).is_some_and(|known| !self.is_change(&object, known));
+                let is_known = model
+                    .get(&key)
+                    .is_some_and(|known| !self.is_change(&object, known) && number(&object) >= number(known));
                 self.say(&key, if is_known { Said::Keep } else { Said::Stage(object) });
             }
         }

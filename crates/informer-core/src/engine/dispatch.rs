@@ -10,18 +10,22 @@ use super::writer::{Applied, Outcome};
 use super::{Command, Engine};
 
 /// Outcomes whose changes are not in all mailboxes yet.
-#[derive(Default)]
 pub(super) struct Dispatch {
     outcomes: VecDeque<Outcome>,
     /// How many changes of the first one are.
     offered: usize,
+    /// How many changes go into mailboxes before others have their turn.
+    slice: usize,
 }
 
-/// So many changes go into mailboxes before other informers of the thread have their turn, counted once for each mailbox:
-/// about a millisecond.
-const SLICE: usize = 4096;
+/// Counted once for each mailbox, about a millisecond.
+pub(super) const SLICE: usize = 4096;
 
 impl Dispatch {
+    pub(super) fn of(slice: usize) -> Self {
+        Self { outcomes: VecDeque::new(), offered: 0, slice }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.outcomes.is_empty()
     }
@@ -50,7 +54,7 @@ impl Engine {
 
     /// Puts the next changes into the mailboxes, and says what else is to be said of outcomes that are through.
     pub(super) fn dispatch_slice(&mut self, now: Time) {
-        let mut room = (SLICE / self.fanout.len().max(1)).max(1);
+        let mut room = (self.dispatch.slice / self.fanout.len().max(1)).max(1);
         let mut wakers = Vec::new();
         while let Some(outcome) = self.dispatch.outcomes.front() {
             let offered = self.dispatch.offered;
@@ -83,6 +87,11 @@ impl Engine {
         let report = |key| Command::Report(scope.clone(), Report::Unsteady { key });
         self.commands.extend(unsteady.into_iter().map(report));
         let Some(applied) = applied else { return };
+        if applied.is_change()
+            && let Some(source) = self.scopes.position(source).and_then(|at| self.scopes.get_mut(at))
+        {
+            source.has_applied_change();
+        }
         match &applied {
             Applied::SourceAdded => self.source_added(now, source, scope),
             Applied::SourceRemoved => self.commands.push_back(Command::ScopeRemoved(scope)),

@@ -72,9 +72,9 @@ impl Quarantine {
         }
     }
 
-    /// A good version has come, or the object is gone.
-    pub(super) fn release(&self, key: &ObjectKey) {
-        if self.is_used.load(Ordering::Acquire) {
+    /// A good version has come, or the object is gone, unless that is of the past.
+    pub(super) fn release(&self, key: &ObjectKey, is_past: impl FnOnce() -> bool) {
+        if self.is_used.load(Ordering::Acquire) && !is_past() {
             let mut held = lock(&self.held);
             held.remove(key);
             self.is_used.store(!held.is_empty(), Ordering::Release);
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(put(MOST_HELD), Put::Lost);
         assert_eq!(put(1), Put::Further);
         for key in (0..=MOST_HELD).filter_map(key) {
-            quarantine.release(&key);
+            quarantine.release(&key, || false);
         }
         // The last of them may have been good before the others.
         assert_eq!(quarantine.len(), 0);

@@ -35,6 +35,8 @@ pub(super) struct Source {
     awaits_other_past: bool,
     /// Lists, and confirmations, that are not in the cache yet.
     unapplied_contents: usize,
+    /// Changes that are not in the cache yet.
+    unapplied_changes: usize,
 }
 
 impl Source {
@@ -55,6 +57,7 @@ impl Source {
             status: Status::Connecting,
             awaits_other_past: false,
             unapplied_contents: 0,
+            unapplied_changes: 0,
         }
     }
 
@@ -85,9 +88,14 @@ impl Source {
     }
 
     /// What an equal resourceVersion says of an object. Nothing while the cache is of a past that a restored server has not
-    /// had, even if what follows its list is being read already.
+    /// had, even if what follows its list is being read already. Nor does it say that a listed object may stay while the
+    /// cache is about to change: by the time that the list is applied it may be another one.
     fn trusts_versions(&self) -> Trust {
-        if self.awaits_other_past { Trust::Nothing } else { self.reflector.trusts_versions() }
+        match self.reflector.trusts_versions() {
+            _ if self.awaits_other_past => Trust::Nothing,
+            Trust::Content if self.unapplied_changes > 0 => Trust::Nothing,
+            trust => trust,
+        }
     }
 
     /// The next part of the response that can be read.
@@ -114,6 +122,7 @@ impl Source {
 
     pub(super) fn will_apply(&mut self, step: &Step) {
         self.unapplied_contents += usize::from(is_content(step));
+        self.unapplied_changes += usize::from(is_change(step));
         if let Step::Store(StoreOperation::BeginReplace { trust_versions }) = step {
             self.begins_list = true;
             self.awaits_other_past |= !trust_versions;
@@ -125,6 +134,10 @@ impl Source {
         self.awaits_other_past &= self.unapplied_contents > 0;
     }
 
+    pub(super) fn has_applied_change(&mut self) {
+        self.unapplied_changes = self.unapplied_changes.saturating_sub(1);
+    }
+
     /// Whether its status may be published: it is live once the cache has its content.
     pub(super) fn is_status_due(&self) -> bool {
         self.unapplied_contents == 0 || !matches!(self.status, Status::Live { .. })
@@ -133,6 +146,18 @@ impl Source {
     pub(super) fn is_listing(&self) -> bool {
         matches!(self.status, Status::Connecting | Status::Syncing { .. }) || !self.is_status_due()
     }
+}
+
+/// Whether the step may change objects of the cache.
+fn is_change(step: &Step) -> bool {
+    let Step::Store(operation) = step else { return false };
+    matches!(
+        operation,
+        StoreOperation::Commit { .. }
+            | StoreOperation::Upsert(_)
+            | StoreOperation::Delete(_)
+            | StoreOperation::DeleteKey(..)
+    )
 }
 
 /// Whether the step makes a source synced.

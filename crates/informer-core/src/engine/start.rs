@@ -5,6 +5,7 @@ use crate::reflector::ReflectorConfig;
 use crate::wire::Limits;
 use crate::{PlainStorage, Scope, Shelf};
 
+use super::dispatch::{Dispatch, SLICE};
 use super::queue::{OPERATIONS, Queue};
 use super::writer::Transform;
 use super::{Engine, Time};
@@ -27,6 +28,8 @@ pub struct Start {
     pub skips_managed_fields: bool,
     /// How many operations wait for user code before the engine takes no more bytes; 4 MiB of objects at most in any case.
     pub queued_operations: usize,
+    /// How many changes go into mailboxes before other informers of the thread have their turn, counted once for each mailbox.
+    pub changes_at_once: usize,
     /// For random waits and timeouts.
     pub seed: u64,
 }
@@ -50,6 +53,7 @@ impl Start {
             transform: None,
             skips_managed_fields: false,
             queued_operations: OPERATIONS,
+            changes_at_once: SLICE,
             seed: 0,
         }
     }
@@ -64,6 +68,7 @@ impl Engine {
         let Start { expected, scopes, reflector, limits, transform, skips_managed_fields, .. } = start;
         let (seed, queued) = (start.seed, start.queued_operations);
         self.queue = Queue::of(queued);
+        self.dispatch = Dispatch::of(start.changes_at_once);
         // The transform sees an object before it is packed.
         let shelf = match transform {
             None => self.shelf.clone(),

@@ -90,6 +90,13 @@ pub enum Applied {
     Confirmed,
 }
 
+impl Applied {
+    /// Whether objects of the cache may have changed.
+    pub(super) fn is_change(&self) -> bool {
+        matches!(self, Self::Listed(_) | Self::ListRefused(_) | Self::Upserted(..) | Self::Deleted(..))
+    }
+}
+
 /// A list of more objects than this is applied on another thread, whether user code runs or not: it would hold up the other
 /// informers of the connection thread for milliseconds.
 const LARGE_LIST: usize = 4096;
@@ -256,7 +263,7 @@ impl Writer {
                 staging.list.delete_key(&key, &version);
             }),
             StoreOperation::DeleteKey(key, version) => {
-                self.quarantine.release(&key);
+                self.release(&key, &version);
                 outcome.changes.extend(self.store.delete_key(source, &key, &version));
                 outcome.applied = Some(Applied::Deleted(key, version));
             }
@@ -318,17 +325,19 @@ impl Writer {
         let (key, version) = (object.key().clone(), object.resource_version().clone());
         let change = match self.transformed(object) {
             Transformed::Kept(object) => {
-                self.quarantine.release(&key);
+                self.release(&key, &version);
                 let change = self.store.upsert(outcome.source, object.clone());
                 self.shelf.admit(&object);
                 change
             }
             Transformed::LeftOut => {
-                self.quarantine.release(&key);
+                self.release(&key, &version);
                 self.store.delete_key(outcome.source, &key, &version)
             }
             Transformed::Failed(reason) => {
-                self.failed(outcome, key.clone(), reason);
+                if !self.is_past(&key, &version) {
+                    self.failed(outcome, key.clone(), reason);
+                }
                 self.store.bookmark(outcome.source, &version);
                 None
             }
@@ -339,7 +348,7 @@ impl Writer {
 
     fn delete(&mut self, outcome: &mut Outcome, object: Arc<Object>) {
         let (key, version) = (object.key().clone(), object.resource_version().clone());
-        self.quarantine.release(&key);
+        self.release(&key, &version);
         let change = match self.transformed(object) {
             Transformed::Kept(object) => {
                 let change = self.store.delete(outcome.source, object.clone());
@@ -355,6 +364,17 @@ impl Writer {
         };
         outcome.changes.extend(change);
         outcome.applied = Some(Applied::Deleted(key, version));
+    }
+
+    /// An event has a good version of the object, or its end.
+    fn release(&self, key: &ObjectKey, version: &ResourceVersion) {
+        self.quarantine.release(key, || self.is_past(key, version));
+    }
+
+    /// Whether the cache has a newer version: then this one says nothing of the newest, good or bad.
+    fn is_past(&self, key: &ObjectKey, version: &ResourceVersion) -> bool {
+        let is_older = |known: &Arc<Object>| version.is_older_than(known.resource_version());
+        self.store.cache().with(key.as_str(), is_older).unwrap_or_default()
     }
 
     fn transformed(&mut self, object: Arc<Object>) -> Transformed {

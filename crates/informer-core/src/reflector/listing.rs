@@ -80,6 +80,7 @@ impl Reflector {
                 self.store(StoreOperation::Keep(key));
             }
             Input::Unreadable { key, reason } => {
+                self.item_received();
                 // The cached version is the best available.
                 if let Some(key) = key.clone() {
                     self.store(StoreOperation::Keep(key));

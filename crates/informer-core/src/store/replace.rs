@@ -79,11 +79,20 @@ impl Replace {
     /// The list has this key at an undecodable version: the cached object stays. Not so after a restored backup: the
     /// cached object may be of a past that the server has not had, and no later version would be newer. O(1).
     pub fn keep_cached(&mut self, key: &ObjectKey) {
-        if !self.is_restored
-            && self.place(key.as_str()).is_none()
-            && let Some((slot, _)) = self.known(key)
-        {
-            self.kept.set(slot);
+        if self.is_restored {
+            return;
+        }
+        let Some((slot, known)) = self.known(key) else { return };
+        match self.place(key.as_str()).and_then(|place| self.staged.get_mut(place)) {
+            None => self.kept.set(slot),
+            // Of several versions of a key the newest counts.
+            Some(Some(staged))
+                if !staged.is_deleted
+                    && staged.object.resource_version().is_older_than(known.resource_version()) =>
+            {
+                staged.object = known;
+            }
+            Some(_) => {}
         }
     }
 
@@ -95,6 +104,7 @@ impl Replace {
             if let Some((slot, known)) = known
                 && (self.is_behind_kept(slot, &object, &known)
                     || !(Self::is_change(self.is_restored, &object, &known)
+                        || Self::goes_back(&object, &known)
                         || self.is_revision(&object, &known)))
             {
                 self.kept.set(slot);
@@ -205,6 +215,12 @@ impl Replace {
         } else {
             is_news(listed, known) || listed.revises(known)
         }
+    }
+
+    /// Whether the listed object is older than the cached one. Unless the whole list is, the server was restored from a
+    /// backup, and nobody has noticed (contract L12).
+    pub(super) fn goes_back(listed: &Object, known: &Object) -> bool {
+        listed.resource_version().is_older_than(known.resource_version())
     }
 
     /// The list has kept the cached object, and this one is older.

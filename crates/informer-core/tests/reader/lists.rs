@@ -138,3 +138,33 @@ fn l14_p2_content_that_changed_while_no_process_ran_is_an_update() {
     // The other one was not even looked at: the hashes that were saved have their key.
     assert_eq!(read.load(Ordering::Relaxed), 1);
 }
+
+#[test]
+fn w8_l12_what_cannot_be_read_of_a_restored_server_is_held_wherever_the_version_stands() {
+    let mut rig = Rig::watching(&[&item("a", 5, "")], None);
+    rig.expired();
+    rig.expired();
+    assert_eq!(rig.take_record(), [r#"LIST rv="10""#, r#"LIST rv="""#]);
+    // It shows itself to be of an older server behind its only item, so that the list has to come once more.
+    let garbled = item("a", 3, "").replace("\"3\"", "3");
+    rig.custom_list(4, &[&garbled]);
+    assert_eq!(rig.take_record(), ["quarantined a", r#"LIST rv="""#]);
+    rig.custom_list(4, &[&garbled]);
+    assert_eq!(rig.take_record(), ["quarantined a", "- a@5", r#"WATCH rv="4""#]);
+    assert_eq!(rig.quarantined(), ["a"]);
+}
+
+#[test]
+fn l12_f9_a_listed_object_stays_only_if_the_cache_is_to_have_it_when_the_list_is_applied() {
+    let transform: Transform = Arc::new(|object| Ok(Some(object.without_managed_fields().unwrap())));
+    let (a, b) = (item("a", 5, ""), item("b", 6, ""));
+    let mut rig = Rig::watching(&[&a, &b], Some(transform));
+    rig.hold_computes();
+    // While the user's code runs, the server is restored from a backup. By the time that it lists it has come further than
+    // before, and it still has the object.
+    rig.event("DELETED", &pod("b", 11));
+    rig.event("ERROR", r#"{"kind":"Status","apiVersion":"v1","reason":"Expired","code":410}"#);
+    rig.list(12, &[&a, &b]);
+    rig.compute();
+    assert!(rig.cache().get_str("b").is_some(), "{:?}", rig.take_record());
+}

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use informer_core::engine::{Command, Engine, Input, RequestId, Response, Start, Subscriber, Transform};
+use informer_core::engine::{
+    Command, Compute, Engine, Input, RequestId, Response, Start, Subscriber, Transform,
+};
 use informer_core::mailbox::{Delivery, Mode, Notice, WhenFull};
 use informer_core::reader::Expected;
 use informer_core::reflector::{Cause, ReflectorConfig, Report, Status};
 use informer_core::saved::{self, Saved};
-use informer_core::wire::Limits;
+use informer_core::wire::{ApiStatus, Limits};
 use informer_core::{Cache, Delta, PlainStorage, Scope, Shelf, Time};
 
 pub(crate) struct Rig {
@@ -17,6 +19,8 @@ pub(crate) struct Rig {
     record: Vec<String>,
     request: Option<RequestId>,
     now: Time,
+    /// User code that waits, where it does.
+    held: Option<Vec<Compute>>,
 }
 
 impl Rig {
@@ -37,7 +41,8 @@ impl Rig {
         let mode = Mode::Every { capacity: 1_000, when_full: WhenFull::Coalesce };
         let subscriber = engine.fanout().subscribe(Delivery { mode, split_recreated: false }).unwrap();
         subscriber.with_mailbox(|mailbox| mailbox.join(Vec::new(), 0));
-        let mut rig = Self { engine, subscriber, record: Vec::new(), request: None, now: Time::ZERO };
+        let mut rig =
+            Self { engine, subscriber, record: Vec::new(), request: None, now: Time::ZERO, held: None };
         let expected = Expected { api_version: "v1".to_owned(), kind: "Pod".to_owned(), or_kind: None };
         let mut start = Start::new(expected, [Scope::All]);
         start.reflector = config;
@@ -67,6 +72,23 @@ impl Rig {
         self.accepted();
         self.bytes(format!(r#"{head}"{version}"}},"items":[{}]}}"#, items.join(",")).as_bytes());
         self.response(Response::End);
+    }
+
+    /// Answers a list of a custom resource, whose version comes behind its items.
+    pub(crate) fn custom_list(&mut self, version: u64, items: &[&str]) {
+        let items = items.join(",");
+        self.accepted();
+        let body = format!(
+            r#"{{"kind":"PodList","apiVersion":"v1","items":[{items}],"metadata":{{"resourceVersion":"{version}"}}}}"#
+        );
+        self.bytes(body.as_bytes());
+        self.response(Response::End);
+    }
+
+    /// Refuses the request: its version is gone.
+    pub(crate) fn expired(&mut self) {
+        let body = br#"{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}"#;
+        self.response(Response::Refused(ApiStatus::from_body(410, body)));
     }
 
     /// Brings one line of a watch.
@@ -109,6 +131,23 @@ impl Rig {
         self.input(Input::Tick);
     }
 
+    /// The keys of the undecodable objects.
+    pub(crate) fn quarantined(&self) -> Vec<String> {
+        self.engine.quarantine().all().into_iter().map(|held| held.key.to_string()).collect()
+    }
+
+    /// Lets user code run only when asked to.
+    pub(crate) fn hold_computes(&mut self) {
+        self.held = Some(Vec::new());
+    }
+
+    /// Runs the user code that was held back.
+    pub(crate) fn compute(&mut self) {
+        while let Some(compute) = self.held.as_mut().and_then(Vec::pop) {
+            self.input(Input::Computed(Box::new(compute.run())));
+        }
+    }
+
     pub(crate) fn now(&self) -> Time {
         self.now
     }
@@ -130,7 +169,12 @@ impl Rig {
                 self.request.take_if(|request| *request == id);
                 return;
             }
-            Command::Compute(compute) => return self.input(Input::Computed(Box::new(compute.run()))),
+            Command::Compute(compute) => {
+                return match &mut self.held {
+                    Some(held) => held.push(*compute),
+                    None => self.input(Input::Computed(Box::new(compute.run()))),
+                };
+            }
             Command::SourceStatus(_, Status::Retrying { .. }) => "retrying".to_owned(),
             Command::Report(_, Report::Quarantined { key, .. }) => {
                 format!("quarantined {}", key.map(|key| key.to_string()).unwrap_or_default())

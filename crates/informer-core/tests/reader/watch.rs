@@ -24,6 +24,30 @@ fn w8_a_new_state_that_cannot_be_read_is_skipped_where_its_key_can() {
 }
 
 #[test]
+fn w8_an_event_of_the_past_does_not_end_the_quarantine() {
+    let mut rig = watching();
+    rig.event("MODIFIED", &pod("a", 11).replace("\"11\"", "11"));
+    assert_eq!(rig.quarantined(), ["a"]);
+    // What a server repeats is no newer than what the cache has, and the version 11 is still not in it.
+    rig.event("MODIFIED", &pod("a", 4));
+    rig.event("DELETED", &pod("a", 3));
+    assert_eq!(rig.quarantined(), ["a"]);
+    rig.event("MODIFIED", &pod("a", 12));
+    assert_eq!(rig.quarantined(), [""; 0]);
+}
+
+#[test]
+fn d6_a_transform_that_fails_for_an_event_of_the_past_says_nothing_of_the_present() {
+    let transform: Transform = Arc::new(|object| match object.resource_version().to_string().as_str() {
+        "4" => Err("no".to_owned()),
+        _ => Ok(Some(object.without_managed_fields().unwrap())),
+    });
+    let mut rig = Rig::watching(&[&pod("a", 5)], Some(transform));
+    rig.event("MODIFIED", &pod("a", 4));
+    assert_eq!((rig.take_record(), rig.quarantined()), (Vec::new(), Vec::new()));
+}
+
+#[test]
 fn w17_an_event_whose_change_is_lost_leads_to_a_list() {
     let nameless = r#"{"metadata":{"uid":"a","resourceVersion":"11"}}"#;
     let cut = pod("a", 11).replace("\"spec\":{}}", "\"sp");

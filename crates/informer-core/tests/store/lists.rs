@@ -70,6 +70,42 @@ fn l12_a_restored_server_is_followed() {
 }
 
 #[test]
+fn l12_a_restored_server_that_nobody_has_noticed_is_followed_by_the_next_list() {
+    // It has come further than 10 by the time that it is asked again; what was written at 9 it has never had.
+    let (mut store, source) = synced([pod("a/x", 9), pod("a/y", 10), pod("a/z", 4)], 10);
+    let mut list = staged(store.begin_replace(source), [pod("a/x", 3), pod("a/y", 2)]);
+    list.keep_cached(&"a/z".parse().unwrap());
+    // Nothing says so of an object that is newer than the list.
+    store.upsert(source, pod("a/y", 12));
+    assert_eq!(
+        shorts(&store.commit(list, version(11)).unwrap_or_default()),
+        [""; 0],
+        "older than what was seen"
+    );
+    let list = staged(store.begin_replace(source), [pod("a/x", 3), pod("a/y", 12), pod("a/z", 4)]);
+    assert_eq!(shorts(&store.commit(list, version(12)).unwrap()), ["l~a/x@9>3"]);
+    store.validate();
+}
+
+#[test]
+fn l12_what_is_newer_than_the_list_stays() {
+    let (mut store, source) = synced([pod("a/x", 3)], 5);
+    let list = staged(store.begin_replace(source), [pod("a/x", 3), pod("a/y", 4)]);
+    let other = store.add_source(Scope::Namespace("a".into()));
+    store.upsert(other, pod("a/x", 9));
+    assert_eq!(shorts(&store.commit(list, version(8)).unwrap()), ["l+a/y@4"]);
+    let mut list = staged(store.begin_replace(source), [pod("a/x", 3)]);
+    list.keep_cached(&"a/x".parse().unwrap());
+    list.stage(pod("a/y", 4));
+    assert_eq!(
+        shorts(&store.commit(list, version(10)).unwrap()),
+        [""; 0],
+        "of two versions the newest counts"
+    );
+    store.validate();
+}
+
+#[test]
 fn l12_w8_of_a_restored_server_nothing_is_kept_unread() {
     // What the cache has of it is of a past that the server has not had: its next version, 51, would not be news.
     let (mut store, source) = synced([pod("a/x", 90)], 100);

@@ -1,6 +1,8 @@
 //! Draws plans from seeds.
 
-use super::{Denial, Error, Fault, Lie, Mode, Plan, Reading, ServerSetup, Setup, Spoil, Start, Step};
+use super::{
+    Denial, Error, Fault, Lie, Mode, Plan, Reading, ServerSetup, Setup, Spoil, Start, Step, Transform,
+};
 use crate::truth::{KEYS, Key, NAMESPACES};
 
 impl Plan {
@@ -51,15 +53,29 @@ impl Draw {
             internal_error_retry: self.one_in(3),
             by_hand: self.one_in(4),
             chunk: self.chunk(),
-            packed: self.random.bool(),
+            packed: self.one_in(6),
             code_by_hand: self.one_in(4),
+            changes_at_once: if self.one_in(4) { self.random.u16(1..12) } else { 4096 },
+            transform: self.transform(),
+            stops_at_once: self.random.bool(),
             queued_operations: if self.random.bool() { self.random.u16(1..12) } else { 4096 },
-            server: self.server(),
+            server: self.server(by_namespace),
             readers,
         }
     }
 
-    fn server(&mut self) -> ServerSetup {
+    fn transform(&mut self) -> Transform {
+        if !self.one_in(4) {
+            return Transform::default();
+        }
+        Transform {
+            drops_some: self.random.bool(),
+            fails_for_some: self.random.bool(),
+            changes: self.random.bool(),
+        }
+    }
+
+    fn server(&mut self, by_namespace: bool) -> ServerSetup {
         let versions = [1, 7, 96, 250];
         ServerSetup {
             first_version: versions[self.random.usize(..versions.len())],
@@ -73,6 +89,9 @@ impl Draw {
             too_large_form: self.random.u8(..3),
             custom: self.one_in(4),
             protobuf: self.one_in(3),
+            selects: self.one_in(6),
+            // Versions of several sources that are no numbers add up to none.
+            opaque: !by_namespace && self.one_in(8),
         }
     }
 
@@ -259,7 +278,15 @@ impl Draw {
     }
 
     fn history(&mut self, steps: &mut Vec<Step>) {
-        match self.random.u8(..6) {
+        match self.random.u8(..8) {
+            6 => {
+                steps.push(Step::Revise(self.key()));
+                if self.random.bool() {
+                    steps.push(Step::SchemaChanged);
+                    steps.push(self.time());
+                }
+            }
+            7 => steps.push(Step::Revise(self.key())),
             0 => {
                 // Expired by the time that the watch comes back.
                 let client = self.client();
@@ -303,11 +330,12 @@ impl Draw {
     }
 
     fn reader(&mut self) -> Step {
-        match self.random.u8(..8) {
+        match self.random.u8(..9) {
             0..=1 => Step::Join(self.reading()),
             2 => Step::Leave(self.random.u8(..6)),
             3 => Step::Snapshot,
             4 => Step::Index,
+            5 => Step::Resync(self.random.u8(..6)),
             _ => Step::Read(self.random.u8(..6), self.random.u8(1..12)),
         }
     }

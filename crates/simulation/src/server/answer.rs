@@ -64,7 +64,11 @@ impl Server {
         {
             return Err(denied(denial));
         }
-        let stale = if let Some(Fault::Stale(back)) = fault { u64::from(back) } else { 0 };
+        let stale = match fault {
+            // Where no order is known, nobody could notice.
+            Some(Fault::Stale(back)) if !self.setup.opaque => u64::from(back),
+            _ => 0,
+        };
         match request {
             Request::List(list) => self.list(link, list, stale),
             Request::Watch(watch) if watch.initial_events => {
@@ -75,7 +79,7 @@ impl Server {
     }
 
     fn list(&mut self, link: &mut Link, request: &ListRequest, stale: u64) -> Result<(), Head> {
-        let mut after = None;
+        let (mut after, oldest) = (None, self.oldest());
         let at = match &request.continue_token {
             Some(token) => {
                 let (version, last) = self.token(token)?;
@@ -84,7 +88,8 @@ impl Server {
             }
             None => match from(&request.resource_version)? {
                 From::Now => self.version,
-                From::Any => self.version.saturating_sub(u64::from(self.setup.lag)).max(1),
+                From::Any => self.version.saturating_sub(u64::from(self.setup.lag)).max(oldest),
+                From::Version(asked) if asked > self.version && self.setup.opaque => return Err(expired()),
                 From::Version(asked) if asked > self.version => {
                     return Err(too_large(self.setup.too_large_form));
                 }
@@ -106,7 +111,8 @@ impl Server {
         let items = objects.iter().map(|(key, state)| {
             let spoil = self.spoil.take();
             if let Some(spoil) = spoil {
-                link.doubts.push((*key, Doubt { until: at, cause: Cause::Damage }));
+                let cause = if spoil == Spoil::Nameless { Cause::Half } else { Cause::Damage };
+                link.doubts.push((*key, Doubt { until: at, cause, is_held: false, lists: 0 }));
                 link.kept_unread.extend((spoil != Spoil::Nameless).then_some(*key));
             }
             render::item(*key, *state, custom, spoil)
@@ -133,7 +139,7 @@ impl Server {
             self.initial_events(now, link, request, 0);
             return Ok(());
         };
-        if start < self.compacted {
+        if start < self.compacted || start > self.version && self.setup.opaque {
             return Err(expired());
         }
         link.watch = Some(open(now, start, request));
@@ -159,13 +165,16 @@ impl Server {
             From::Version(asked) => asked,
             From::Now | From::Any => 0,
         };
+        if asked > self.version && self.setup.opaque {
+            return Err(expired());
+        }
         if asked > self.version {
             return Err(too_large(self.setup.too_large_form));
         }
         // A consistent read is never stale.
         let stale = if asked > 0 { stale } else { 0 };
         self.initial_events(now, link, request, stale);
-        let version = self.version.saturating_sub(stale).max(1);
+        let version = self.version.saturating_sub(stale).max(self.oldest());
         if !never_ends {
             if self.setup.late_end && stale == 0 {
                 if let Some(watch) = &mut link.watch {
@@ -181,7 +190,7 @@ impl Server {
 
     /// The present objects, or those of some versions ago, as additions.
     fn initial_events(&mut self, now: Time, link: &mut Link, request: &WatchRequest, stale: u64) {
-        let (epoch, version) = (self.truth.epoch(), self.version.saturating_sub(stale).max(1));
+        let (epoch, version) = (self.truth.epoch(), self.version.saturating_sub(stale).max(self.oldest()));
         link.watch = Some(open(now, 0, request));
         for key in Key::all() {
             if let Some(state) = self.truth.at(epoch, key, version) {
@@ -189,14 +198,17 @@ impl Server {
                 if let Some(watch) = &mut link.watch {
                     watch.sent = 0;
                 }
-                send(link, &Record { key, state, change: Change::Added }, &mut self.spoil);
+                let record = Record { key, state, change: Change::Added };
+                send(link, &record, &mut self.spoil);
             }
         }
         if let Some(watch) = &mut link.watch {
             watch.sent = version;
         }
         // Whatever was damaged of it is known again when a later version is.
-        link.doubts.iter_mut().for_each(|(_, doubt)| doubt.until = version);
+        for (_, doubt) in &mut link.doubts {
+            *doubt = Doubt { until: version, is_held: false, ..*doubt };
+        }
     }
 
     fn send_since(&mut self, link: &mut Link, version: u64) {
@@ -213,6 +225,7 @@ fn open(now: Time, sent: u64, request: &WatchRequest) -> Watch {
         ends_at: now + Duration::from_secs(request.timeout_seconds),
         initial_end_at: None,
         last_line: String::new(),
+        is_list: request.initial_events,
     }
 }
 
@@ -220,10 +233,10 @@ fn from(version: &ResourceVersion) -> Result<From, Head> {
     if version.is_unset() {
         return Ok(From::Now);
     }
-    match version.to_string().parse() {
-        Ok(0) => Ok(From::Any),
-        Ok(version) => Ok(From::Version(version)),
-        Err(_) => Err(refused(400, 0)),
+    match render::parsed(&version.to_string()) {
+        Some(0) => Ok(From::Any),
+        Some(version) => Ok(From::Version(version)),
+        None => Err(refused(400, 0)),
     }
 }
 

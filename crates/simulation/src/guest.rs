@@ -1,0 +1,85 @@
+//! The user's code: what it does, and whether anybody runs it where it may hold others up (F9).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use informer_core::Object;
+use informer_core::engine;
+
+use crate::plan::Transform;
+use crate::render;
+
+/// Who knows where the user's code may run.
+#[derive(Clone, Default)]
+pub(crate) struct Guest(Arc<Place>);
+
+#[derive(Default)]
+struct Place {
+    is_allowed: AtomicBool,
+    was_elsewhere: AtomicBool,
+}
+
+impl Guest {
+    /// Does what may run the user's code.
+    pub(crate) fn allowed<R>(&self, act: impl FnOnce() -> R) -> R {
+        self.0.is_allowed.store(true, Ordering::Relaxed);
+        let result = act();
+        self.0.is_allowed.store(false, Ordering::Relaxed);
+        result
+    }
+
+    /// Whether it was run anywhere else.
+    pub(crate) fn was_elsewhere(&self) -> bool {
+        self.0.was_elsewhere.load(Ordering::Relaxed)
+    }
+
+    fn runs(&self) {
+        if !self.0.is_allowed.load(Ordering::Relaxed) {
+            self.0.was_elsewhere.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// An index function.
+    pub(crate) fn index(&self) -> impl Fn(&Object) -> Vec<&'static str> + Send + Sync + use<> {
+        let guest = self.clone();
+        move |object| {
+            guest.runs();
+            render::read(object).map(|(_, state)| render::label(state.value)).into_iter().collect()
+        }
+    }
+
+    /// A plan's transform.
+    pub(crate) fn transform(&self, transform: Transform) -> Option<engine::Transform> {
+        if transform == Transform::default() {
+            return None;
+        }
+        let guest = self.clone();
+        Some(Arc::new(move |object: &Object| {
+            guest.runs();
+            let (key, state) = render::read(object).ok_or("it is not as the server wrote it")?;
+            if transform.drops(state.value) {
+                return Ok(None);
+            }
+            if transform.fails(state.value) {
+                return Err("of the user's code".to_owned());
+            }
+            if !transform.changes {
+                return object.without_managed_fields().map(Some).map_err(|error| error.to_string());
+            }
+            let shortened = render::shortened(key, state);
+            Object::from_json(shortened.as_bytes()).map(Some).map_err(|error| error.to_string())
+        }))
+    }
+}
+
+impl Transform {
+    /// Whether it drops an object with this content.
+    pub(crate) fn drops(self, value: u32) -> bool {
+        self.drops_some && value % 5 == 3
+    }
+
+    /// Whether it fails for one.
+    pub(crate) fn fails(self, value: u32) -> bool {
+        self.fails_for_some && !self.drops(value) && value % 7 == 5
+    }
+}
