@@ -357,6 +357,11 @@ impl Engine {
         !self.queue.is_full()
     }
 
+    /// Whether the content of some scope is older than the last [`Input::SchemaChanged`]: a list is due or under way.
+    pub fn awaits_list(&self) -> bool {
+        !self.queue.is_empty() || self.scopes.iter().any(|source| source.reflector.awaits_list())
+    }
+
     /// Whether the resource can be decoded from protobuf. Known from the start on.
     pub fn reads_protobuf(&self) -> bool {
         self.running.as_ref().is_some_and(|running| running.reader.reads_protobuf())

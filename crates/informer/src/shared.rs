@@ -9,6 +9,7 @@ mod progress;
 mod recent;
 mod requests;
 mod roster;
+mod schema;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,6 +39,7 @@ use driver::{Message, Messages};
 use roster::Roster;
 
 pub(crate) use life::Life;
+pub(crate) use loading::Savable;
 pub(crate) use progress::Progress;
 pub(crate) use recent::{Reader, Recent, WINDOW};
 pub(crate) use roster::Subscription;
@@ -117,6 +119,9 @@ struct Setup {
     engine: Option<Box<Engine>>,
     /// For the driver.
     inbox: Option<Messages>,
+    /// The fingerprint of the schema that the content was read with, when the content was loaded, or when it was last to be
+    /// saved.
+    schema: Option<String>,
 }
 
 /// What may be chosen until the start.
@@ -169,6 +174,7 @@ impl Shared {
                 scopes: selection.scopes(),
                 engine: Some(engine),
                 inbox: Some(inbox),
+                schema: None,
             }),
             started: OnceLock::new(),
             resource,

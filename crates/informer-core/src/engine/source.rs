@@ -3,7 +3,7 @@
 use crate::reader::{Answer, Reader, Reading, To};
 use crate::reflector::{Input, Reflector, Request, Status, StoreOperation, Trust};
 use crate::wire::Limits;
-use crate::{Scope, SourceId};
+use crate::{Scope, SourceId, Time};
 
 use super::writer::Step;
 
@@ -35,6 +35,8 @@ pub(super) struct Source {
     awaits_other_past: bool,
     /// Lists, and confirmations, that are not in the cache yet.
     unapplied_contents: usize,
+    /// When a list last showed objects that had been revised by the list before.
+    pub(super) doubted_at: Option<Time>,
 }
 
 impl Source {
@@ -55,6 +57,7 @@ impl Source {
             status: Status::Connecting,
             awaits_other_past: false,
             unapplied_contents: 0,
+            doubted_at: None,
         }
     }
 

@@ -43,6 +43,7 @@ pub struct FactoryBuilder {
     saved_in: Option<PathBuf>,
     save_every: Duration,
     save_secrets: bool,
+    schema_pace: Duration,
 }
 
 /// How the server is reached.
@@ -55,6 +56,8 @@ pub(super) enum Connection {
 const ITEM_LIMIT: usize = 16 * 1024 * 1024;
 /// As often as etcd is compacted by default: a file that is older is likely to need a list.
 const SAVE_EVERY: Duration = Duration::from_secs(300);
+/// A changed schema is seldom urgent, and each informer's list has a price.
+const SCHEMA_PACE: Duration = Duration::from_secs(30);
 const USER_AGENT: &str = concat!("informer/", env!("CARGO_PKG_VERSION"));
 
 impl FactoryBuilder {
@@ -96,6 +99,7 @@ impl FactoryBuilder {
             saved_in: None,
             save_every: SAVE_EVERY,
             save_secrets: false,
+            schema_pace: SCHEMA_PACE,
         }
     }
 
@@ -378,6 +382,19 @@ impl FactoryBuilder {
         self
     }
 
+    /// How soon changed schemas are acted on: the server is asked at most that often whether its schemas have changed, and each
+    /// informer of one that has changed lists within this time, at a random moment. 30 s by default.
+    ///
+    /// Objects read differently at an unchanged resourceVersion when a definition gets other defaults, or when the server
+    /// is upgraded: the list finds that out, and dispatches the differences as updates (contract L14). One request for all
+    /// informers of the factory tells about the schemas: the index at `/openapi/v3`, some kilobytes. It is sent at the start, when a
+    /// watch ends before its time, at growing distances after that, and at least each ten minutes.
+    pub fn schema_pace(mut self, pace: Duration) -> Self {
+        self.schema_pace = pace;
+        self.options.settings.reflector.relist_spread = pace;
+        self
+    }
+
     /// How long internal errors inside of a watch are retried without a list. Zero, the default: not at all.
     pub fn internal_error_retry(mut self, limit: Duration) -> Self {
         self.options.settings.reflector.internal_error_retry = limit;
@@ -423,7 +440,7 @@ impl FactoryBuilder {
         };
         let inner = Inner {
             options: self.options,
-            server: Arc::new(Server::new(transport, server_name)),
+            server: Arc::new(Server::new(transport, server_name, self.schema_pace)),
             runtime,
             life: Life::new(self.stop),
             informers: Mutex::default(),

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use super::exchanges::Exchanges;
 use super::journal::Journal;
 use super::requests::Requests;
+use super::schema::Schema;
 use super::{Chosen, Content, Core};
 use crate::EncodingChoice;
 use crate::exchange::Progress;
@@ -58,11 +59,13 @@ pub(super) async fn run(
     let started = core.started();
     engine.handle(Time::from_start(started.elapsed()), Input::Start(Box::new(start)));
     let protobuf = core.settings.encoding == EncodingChoice::Auto && !wants_json;
+    let schema = Schema::new(core.server.clone(), core.resource.clone(), core.schema());
     let requests = Requests::new(core.clone(), chosen.content, protobuf && engine.reads_protobuf());
     let driver = Driver {
         engine,
         messages,
         requests,
+        schema,
         exchanges: Exchanges::default(),
         compute: None,
         journals: HashMap::new(),
@@ -81,6 +84,7 @@ struct Driver {
     engine: Box<Engine>,
     messages: Messages,
     requests: Requests,
+    schema: Schema,
     exchanges: Exchanges,
     /// User code that runs on another thread; `None` comes back if that panicked, which it does not.
     compute: Option<BoxFuture<'static, Option<Computed>>>,
@@ -102,6 +106,8 @@ enum Event {
     Progress(RequestId, Progress),
     Computed(Option<Computed>),
     Released,
+    /// The server has told a schema; whether it is another one than before.
+    Schema(bool),
     Deadline,
 }
 
@@ -131,12 +137,18 @@ impl Driver {
                 Some(computed) = OptionFuture::from(self.compute.as_mut()) => Event::Computed(computed),
                 (id, progress) = self.exchanges.next() => Event::Progress(id, progress),
                 () = self.requests.released() => Event::Released,
+                is_other = self.schema.told() => Event::Schema(is_other),
                 () = sleep_until(deadline) => Event::Deadline,
             };
             match event {
                 Event::Stop => break,
                 Event::Deadline => self.input(Input::Tick),
                 Event::Released => self.input(Input::Wake),
+                Event::Schema(is_other) => {
+                    if is_other {
+                        self.input(Input::SchemaChanged);
+                    }
+                }
                 Event::Message(message) => self.message(message),
                 Event::Progress(id, progress) => self.progress(id, progress),
                 Event::Computed(Some(computed)) => {
@@ -157,6 +169,7 @@ impl Driver {
 
     /// Ends everything; waits for user code that runs, unless the time for that is over.
     async fn stop(mut self) {
+        self.note_schema();
         self.input(Input::Stop);
         let Self { core, mut engine, messages, compute, exchanges, .. } = self;
         drop(exchanges);
@@ -207,6 +220,7 @@ impl Driver {
                 self.core.server.streaming_list_refused(&self.core.resource, status);
             }
             Command::ScopeRemoved(scope) => {
+                self.schema.scope_removed(&scope);
                 for removed in self.removals.remove(&scope).unwrap_or_default() {
                     // The caller may be gone.
                     let _ = removed.send(());
@@ -218,6 +232,9 @@ impl Driver {
     }
 
     fn send(&mut self, id: RequestId, request: &Request, scope: &Scope, refresh_credentials: bool) {
+        if let Request::Watch(watch) = request {
+            self.schema.watch_begins(scope, watch);
+        }
         if let Request::Watch(watch) = request
             && watch.initial_events
         {
@@ -249,10 +266,18 @@ impl Driver {
         }
     }
 
+    /// What is saved from here on was read with this schema, unless a list is to find that out.
+    fn note_schema(&self) {
+        if !self.engine.awaits_list() {
+            self.core.set_schema(self.schema.last().cloned());
+        }
+    }
+
     /// Answers what was asked, unless user code has the writer. Nobody may be waiting for an answer any more.
     fn answer(&mut self) {
         while !self.checkpoints.is_empty() {
             let Ok(checkpoint) = self.engine.checkpoint() else { return };
+            self.note_schema();
             if let Some(answer) = self.checkpoints.pop() {
                 let _ = answer.send(checkpoint);
             }

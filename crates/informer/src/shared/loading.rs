@@ -11,25 +11,47 @@ use super::driver::Message;
 use super::{Content, Core, Phase, Setup, lock};
 use crate::saving::{Description, Unnamed};
 
+/// What is saved.
+pub(crate) struct Savable {
+    pub(crate) checkpoint: Checkpoint,
+    /// The fingerprint of the schema that the content was read with; empty while it is unknown.
+    pub(crate) schema: String,
+}
+
 impl Core {
     /// The content to be saved now. `None` where the user's code does not return, not even for a stop.
-    pub(crate) async fn checkpoint(&self) -> Option<Checkpoint> {
-        if let Some(checkpoint) = self.resting_checkpoint() {
-            return Some(checkpoint);
+    pub(crate) async fn savable(&self) -> Option<Savable> {
+        if let Some(savable) = self.resting() {
+            return Some(savable);
         }
         let (answer, asked) = oneshot::channel();
         if self.messages.send(Message::Checkpoint(answer)).is_ok()
             && let Ok(checkpoint) = asked.await
         {
-            return Some(checkpoint);
+            return Some(self.with_schema(checkpoint));
         }
         // The driver has ended meanwhile, and left the engine.
-        self.resting_checkpoint()
+        self.resting()
     }
 
     /// Before the start, and after the stop.
-    fn resting_checkpoint(&self) -> Option<Checkpoint> {
-        lock(&self.setup).engine.as_ref()?.checkpoint().ok()
+    fn resting(&self) -> Option<Savable> {
+        let checkpoint = lock(&self.setup).engine.as_ref()?.checkpoint().ok()?;
+        Some(self.with_schema(checkpoint))
+    }
+
+    fn with_schema(&self, checkpoint: Checkpoint) -> Savable {
+        Savable { checkpoint, schema: lock(&self.setup).schema.clone().unwrap_or_default() }
+    }
+
+    /// Notes the schema that the whole content was read with.
+    pub(super) fn set_schema(&self, schema: Option<String>) {
+        lock(&self.setup).schema = schema;
+    }
+
+    /// The schema of a loaded content.
+    pub(super) fn schema(&self) -> Option<String> {
+        lock(&self.setup).schema.clone()
     }
 
     /// How far the scope is that feeds the cache from a namespace, or from where there is none: `None` if none does, or it was
@@ -113,8 +135,9 @@ impl Core {
     fn begin_with(&self, setup: &mut Setup, saved: Saved) -> usize {
         let saved =
             if self.settings.decodes_managed_fields { saved } else { saved.skipping_managed_fields() };
-        let Setup { engine, scopes, .. } = setup;
+        let Setup { engine, scopes, schema, .. } = setup;
         if let Some(engine) = engine {
+            *schema = Some(saved.note.clone());
             engine.load(saved, scopes);
             self.observe_all(engine);
         }
