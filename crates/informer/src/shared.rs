@@ -2,6 +2,7 @@
 
 mod driver;
 mod exchanges;
+mod following;
 mod journal;
 mod life;
 mod loading;
@@ -36,6 +37,7 @@ use crate::transform::Transform;
 use crate::undecodable::Undecodable;
 use crate::{EncodingChoice, Error, FirstListChoice, StreamingListChoice};
 use driver::{Message, Messages};
+use following::Served;
 use roster::Roster;
 
 pub(crate) use life::Life;
@@ -84,7 +86,9 @@ pub(crate) struct Shared {
 
 /// What handles and tasks share: what the engine publishes, and the way to its driver.
 pub(crate) struct Core {
+    /// The resource that it was made for; see [`Core::served`].
     pub(crate) resource: ResourceType,
+    served: Served,
     pub(crate) selection: Selection,
     pub(crate) settings: Settings,
     pub(crate) server: Arc<Server>,
@@ -177,6 +181,7 @@ impl Shared {
                 schema: None,
             }),
             started: OnceLock::new(),
+            served: Served::new(resource.clone()),
             resource,
             selection,
             settings,

@@ -60,8 +60,8 @@ impl Definition {
     /// Whether the same versions are served, and objects are the same in them.
     fn reads_like(&self, other: &Self) -> bool {
         let schemas = |definition: &Self| {
-            let of_version = |(name, version): (&Box<str>, &Version)| (name.clone(), version.given.clone());
-            definition.versions.iter().map(of_version).collect::<BTreeMap<_, _>>()
+            let versions = definition.versions.iter();
+            versions.map(|(name, version)| (name.clone(), version.given.clone())).collect::<Vec<_>>()
         };
         schemas(self) == schemas(other)
     }

@@ -98,6 +98,10 @@ impl Mark {
 impl Keeper<'_> {
     /// Saves the cache, unless the file has that state already.
     async fn save(&mut self, path: &Path, description: &Description) {
+        // The file is that of the resource as it was named at the start.
+        if self.core.has_followed() {
+            return;
+        }
         let Some(savable) = self.core.savable().await else { return };
         let mark = Mark::of(&savable);
         if self.saved.as_ref() == Some(&mark) || mark.sources.is_empty() {

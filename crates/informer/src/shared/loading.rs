@@ -96,8 +96,8 @@ impl Core {
         };
         Ok([
             ("server", self.server.name().ok_or(Unnamed::Server)?.to_owned()),
-            ("resource", self.resource.to_string()),
-            ("kind", self.resource.kind.clone()),
+            ("resource", self.served().to_string()),
+            ("kind", self.served().kind.clone()),
             ("label selector", self.selection.labels().to_string()),
             ("field selector", self.selection.fields().to_string()),
             ("content", content.to_owned()),
