@@ -26,6 +26,7 @@ pub(crate) use recovery::Link;
 pub(crate) struct Server {
     transport: Arc<dyn Transport>,
     /// The name that identifies it.
+    #[cfg_attr(not(feature = "save"), expect(dead_code, reason = "only files need it"))]
     name: Option<String>,
     release: KnownRelease,
     schemas: KnownSchemas,
@@ -64,6 +65,7 @@ impl Server {
         &self.transport
     }
 
+    #[cfg(feature = "save")]
     pub(crate) fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }

@@ -5,8 +5,10 @@ mod exchanges;
 mod following;
 mod journal;
 mod life;
+#[cfg(feature = "save")]
 mod loading;
 mod progress;
+mod reach;
 mod recent;
 mod requests;
 mod roster;
@@ -30,6 +32,7 @@ use tokio::time::Instant;
 use crate::metrics::{Counters, HandlerMetrics};
 use crate::resource::ResourceType;
 use crate::runtime::Runtime;
+#[cfg(feature = "save")]
 use crate::saving::{self, Saving};
 use crate::selection::Selection;
 use crate::server::Server;
@@ -41,6 +44,7 @@ use following::Served;
 use roster::Roster;
 
 pub(crate) use life::Life;
+#[cfg(feature = "save")]
 pub(crate) use loading::Savable;
 pub(crate) use progress::Progress;
 pub(crate) use recent::{Reader, Recent, WINDOW};
@@ -68,6 +72,7 @@ pub(crate) struct Settings {
     pub(crate) tweak: Option<ListOptionsTweak>,
     pub(crate) resync: Option<Duration>,
     pub(crate) keeping: Keeping,
+    #[cfg(feature = "save")]
     pub(crate) saving: Option<Saving>,
 }
 
@@ -138,6 +143,7 @@ pub(crate) struct Chosen {
 
 /// How far the beginning is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(feature = "save"), expect(dead_code, reason = "nothing is loaded"))]
 enum Phase {
     New,
     /// It has begun with what was saved.
@@ -283,27 +289,26 @@ impl Core {
     /// Starts listing and watching; once.
     pub(crate) fn start(self: &Arc<Self>) {
         let mut setup = lock(&self.setup);
-        let loads = match setup.phase {
-            Phase::New => true,
-            Phase::Loaded => false,
-            Phase::Loading | Phase::Running => return,
-        };
-        self.progress.started();
-        match self.settings.saving.clone() {
-            None => self.run(&mut setup),
-            Some(saving) => {
-                if loads {
-                    setup.phase = Phase::Loading;
-                } else {
-                    self.run(&mut setup);
-                }
-                let (running, core) = (self.life.running(), self.clone());
-                self.runtime.spawn(async move {
-                    saving::keep(core, saving, loads).await;
-                    drop(running);
-                });
-            }
+        if matches!(setup.phase, Phase::Loading | Phase::Running) {
+            return;
         }
+        self.progress.started();
+        #[cfg(feature = "save")]
+        if let Some(saving) = self.settings.saving.clone() {
+            let loads = setup.phase == Phase::New;
+            if loads {
+                setup.phase = Phase::Loading;
+            } else {
+                self.run(&mut setup);
+            }
+            let (running, core) = (self.life.running(), self.clone());
+            self.runtime.spawn(async move {
+                saving::keep(core, saving, loads).await;
+                drop(running);
+            });
+            return;
+        }
+        self.run(&mut setup);
     }
 
     /// Hands the engine to its driver.

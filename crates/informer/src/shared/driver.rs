@@ -29,6 +29,7 @@ pub(super) enum Message {
     /// Answered when the scope's objects and its connection are gone.
     RemoveScope(Scope, oneshot::Sender<()>),
     Wake,
+    #[cfg_attr(not(feature = "save"), expect(dead_code, reason = "nothing is saved"))]
     Checkpoint(oneshot::Sender<informer_core::Checkpoint>),
     /// How far a scope has come; `None` where it has not begun.
     Reach(Scope, oneshot::Sender<Option<Reach>>),

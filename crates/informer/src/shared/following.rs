@@ -48,6 +48,7 @@ impl Core {
     }
 
     /// Whether the content is of another resource than the informer was made for.
+    #[cfg(feature = "save")]
     pub(crate) fn has_followed(&self) -> bool {
         *self.served() != self.resource
     }

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use informer_core::engine::Reach;
+use informer_core::Checkpoint;
 use informer_core::saved::Saved;
-use informer_core::{Checkpoint, Scope};
 use tokio::sync::oneshot;
 
 use super::driver::Message;
@@ -42,45 +41,6 @@ impl Core {
 
     fn with_schema(&self, checkpoint: Checkpoint) -> Savable {
         Savable { checkpoint, schema: lock(&self.setup).schema.clone().unwrap_or_default() }
-    }
-
-    /// Notes the schema that the whole content was read with.
-    pub(super) fn set_schema(&self, schema: Option<String>) {
-        lock(&self.setup).schema = schema;
-    }
-
-    /// The schema of a loaded content.
-    pub(super) fn schema(&self) -> Option<String> {
-        lock(&self.setup).schema.clone()
-    }
-
-    /// How far the scope is that feeds the cache from a namespace, or from where there is none: `None` if none does, or it was
-    /// removed.
-    pub(crate) async fn reach(&self, namespace: Option<&str>) -> Option<Reach> {
-        let scope = self.covering(namespace)?;
-        if let Some(reach) = self.resting_reach(&scope) {
-            return Some(reach);
-        }
-        let (answer, asked) = oneshot::channel();
-        if self.messages.send(Message::Reach(scope.clone(), answer)).is_ok()
-            && let Ok(reach) = asked.await
-        {
-            return Some(reach.unwrap_or_default());
-        }
-        // The driver has ended meanwhile, and left the engine.
-        Some(self.resting_reach(&scope).unwrap_or_default())
-    }
-
-    fn covering(&self, namespace: Option<&str>) -> Option<Scope> {
-        let setup = lock(&self.setup);
-        let own = namespace.map(|namespace| Scope::Namespace(namespace.into()));
-        own.into_iter().chain([Scope::All]).find(|scope| setup.scopes.contains(scope))
-    }
-
-    /// Before the start, and after the stop.
-    fn resting_reach(&self, scope: &Scope) -> Option<Reach> {
-        let setup = lock(&self.setup);
-        Some(setup.engine.as_ref()?.reach(scope).ok().flatten().unwrap_or_default())
     }
 
     /// What the cache is of. Which namespaces is not part of it: each is saved with how far it was.

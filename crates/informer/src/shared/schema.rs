@@ -10,6 +10,7 @@ use informer_core::Scope;
 use informer_core::reflector::WatchRequest;
 use tokio::time::Instant;
 
+use super::{Core, lock};
 use crate::resource::ResourceType;
 use crate::server::Server;
 
@@ -59,5 +60,17 @@ impl Schema {
 
     pub(super) fn scope_removed(&mut self, scope: &Scope) {
         self.watched_until.remove(scope);
+    }
+}
+
+impl Core {
+    /// Notes the schema that the whole content was read with.
+    pub(super) fn set_schema(&self, schema: Option<String>) {
+        lock(&self.setup).schema = schema;
+    }
+
+    /// The schema of a loaded content.
+    pub(super) fn schema(&self) -> Option<String> {
+        lock(&self.setup).schema.clone()
     }
 }
