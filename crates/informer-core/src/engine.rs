@@ -52,6 +52,7 @@ pub use source::RequestId;
 pub use start::Start;
 pub use writer::{Applied, Transform};
 
+use crate::reader::Expected;
 use crate::reflector::{self, Report, Request, Status};
 use crate::saved::Saved;
 use crate::store::IndexReport;
@@ -142,6 +143,14 @@ pub enum Input<'a> {
     Wake,
     /// The server's version or the resource's schema changed: objects may differ at an unchanged resourceVersion.
     SchemaChanged,
+    /// The resource is served as something else: what its objects are from now on. Each scope lists; those that wait do it at
+    /// once.
+    ServedAs {
+        /// The kind of the objects.
+        expected: Expected,
+        /// All objects of before are deleted: with another scope it is another resource.
+        is_other: bool,
+    },
     /// The time is what the call says: a deadline may have passed, or the engine [has work](Engine::has_work).
     Tick,
     /// End for good.
@@ -316,6 +325,7 @@ impl Engine {
             Input::Computed(computed) => self.computed(now, *computed),
             Input::Wake => self.each_source(now, &reflector::Input::Wake),
             Input::SchemaChanged => self.each_source(now, &reflector::Input::SchemaChanged),
+            Input::ServedAs { expected, is_other } => self.served_as(now, expected, is_other),
             Input::Tick => self.tick(now),
             Input::Stop => return self.stop(now),
         }
@@ -355,6 +365,11 @@ impl Engine {
     /// that is the back-pressure.
     pub fn takes_bytes(&self) -> bool {
         !self.queue.is_full()
+    }
+
+    /// Whether the content of some scope is older than the last [`Input::SchemaChanged`]: a list is due or under way.
+    pub fn awaits_list(&self) -> bool {
+        !self.queue.is_empty() || self.scopes.iter().any(|source| source.reflector.awaits_list())
     }
 
     /// Whether the resource can be decoded from protobuf. Known from the start on.

@@ -2,6 +2,9 @@
 //!
 //! No I/O, no clock, no async runtime: bytes and the time go in, requests, cache changes and notifications come out.
 
+// A public handle is in the structs of other programs, which want to derive `Debug`.
+#![warn(missing_debug_implementations)]
+
 pub mod backoff;
 mod change;
 pub mod engine;

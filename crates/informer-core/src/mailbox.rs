@@ -44,6 +44,7 @@ pub enum Mode {
 
 /// What happens to a change for which a mailbox has no room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum WhenFull {
     /// It is coalesced with others of its key until there is room again: the net change is not lost. Memory: the
     /// capacity and O(distinct keys).

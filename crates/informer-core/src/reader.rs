@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use informer_protobuf::Kind;
 
+use crate::ContentKey;
 use crate::labels::RecentLabels;
 use crate::object::Keep;
 use crate::object::{Content, ContentHash, ContentHasher};
@@ -94,22 +95,24 @@ enum Read {
     Kept(Object),
 }
 
+fn type_meta(Expected { api_version, kind, .. }: &Expected) -> String {
+    format!(r#"{{"kind":"{kind}","apiVersion":"{api_version}","#)
+}
+
 impl Reader {
     /// A reader for the cache of one resource, which keeps new versions on `shelf`.
     pub fn new(cache: Cache, shelf: Arc<Shelf>, expected: Expected) -> Self {
         let protobuf = Kind::of(&expected.api_version, &expected.kind);
         let hasher = ContentHasher::new(cache.content_key());
-        let Expected { api_version, kind, .. } = &expected;
-        let type_meta = format!(r#"{{"kind":"{kind}","apiVersion":"{api_version}","#);
         Self {
             cache,
             shelf,
-            expected,
             protobuf,
             skips_managed_fields: false,
             labels: Mutex::default(),
             hasher,
-            type_meta,
+            type_meta: type_meta(&expected),
+            expected,
         }
     }
 
@@ -117,6 +120,15 @@ impl Reader {
     #[must_use]
     pub fn skipping_managed_fields(self) -> Self {
         Self { skips_managed_fields: true, ..self }
+    }
+
+    /// Expects other objects from now on. The hash of a content leaves the type out where it comes first, so the next list
+    /// compares whole trees: no hash of before fits the new key.
+    pub fn expect(&mut self, expected: Expected) {
+        self.hasher = ContentHasher::new(ContentKey::random());
+        self.protobuf = Kind::of(&expected.api_version, &expected.kind);
+        self.type_meta = type_meta(&expected);
+        self.expected = expected;
     }
 
     /// Whether the expected objects also decode from protobuf.

@@ -69,8 +69,8 @@ pub enum Input {
     /// Nobody reads the response, because the user's code does not return: drop it, and go on with [`Input::Wake`].
     Stalled,
     /// Content may have changed at unchanged versions: the server has another version, or a definition or a schema is a new one.
-    /// While watching, one list follows within 30 s, at random, so that a factory's informers do not list together. If it
-    /// fails, the watch goes on from where it was, and the list is tried again later.
+    /// While watching, one list follows within [`ReflectorConfig::relist_spread`], at random, so that a factory's informers do
+    /// not list together. If it fails, the watch goes on from where it was, and the list is tried again later.
     SchemaChanged,
     /// Stops for good.
     Stop,
@@ -224,9 +224,6 @@ enum State {
     Stopped,
 }
 
-/// Within this time after a schema has changed its objects are listed.
-const RELIST_SPREAD: Duration = Duration::from_secs(30);
-
 /// What follows a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
@@ -367,6 +364,16 @@ impl Reflector {
         }
     }
 
+    /// Whether a list is due or under way: the cache may have content from before a schema changed.
+    pub fn awaits_list(&self) -> bool {
+        let next = match &self.state {
+            State::Idle(next) | State::Waiting { next, .. } | State::Stalled(next) => *next,
+            State::Listing(_) | State::Streaming(_) => Next::Sync,
+            State::Watching(_) | State::Probing { .. } | State::Stopped => Next::Watch,
+        };
+        next == Next::Sync || self.known.relist_at.is_some()
+    }
+
     /// The newest version seen.
     pub fn last_version(&self) -> &ResourceVersion {
         &self.known.last_version
@@ -426,7 +433,7 @@ impl Reflector {
     }
 
     fn relist_soon(&mut self, now: Time) {
-        let wait = RELIST_SPREAD.mul_f64(self.known.random.f64());
+        let wait = self.known.config.relist_spread.mul_f64(self.known.random.f64());
         self.known.relist_at.get_or_insert(now + wait);
     }
 

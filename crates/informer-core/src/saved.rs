@@ -1,7 +1,7 @@
 //! A cache as bytes: what is kept of it while no process runs (design D10).
 //!
 //! ```text
-//!   magic  format  | one zstd frame: description, key, sources, objects, their number |  crc32 of all before
+//!   magic  format  | one zstd frame: description, note, key, sources, objects, their number |  crc32 of all before
 //! ```
 //!
 //! A file holds the objects' bytes as received; everything else is decoded from them again. Nothing is trusted before
@@ -25,7 +25,7 @@ use output::Output;
 /// The first bytes of each file.
 const MAGIC: &[u8; 8] = b"informer";
 /// Changes whenever a program of the former format would misread the new one.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 /// The compression window, as a power of two: 4 MiB, which the reader must hold as well.
 const WINDOW_LOG: u32 = 22;
 /// The maximum length of each string except objects.
@@ -41,6 +41,8 @@ pub struct Saved {
     pub sources: Vec<SourcePoint>,
     /// The objects, each once, each covered by a source.
     pub objects: Vec<Arc<Object>>,
+    /// What was noted of the content when it was saved ([`save_with_note`]).
+    pub note: String,
     /// The key of their hashes ([`Store::use_content_key`](crate::Store::use_content_key)).
     pub content_key: ContentKey,
 }
@@ -90,12 +92,27 @@ pub fn save(
     description: &Description,
     checkpoint: &Checkpoint,
 ) -> Result<usize, SaveError> {
+    save_with_note(output, description, "", checkpoint)
+}
+
+/// [`save`], with a note about the content: [`Saved::note`]. Unlike the description it is not compared.
+///
+/// # Errors
+///
+/// As [`save`].
+pub fn save_with_note(
+    output: impl Write,
+    description: &Description,
+    note: &str,
+    checkpoint: &Checkpoint,
+) -> Result<usize, SaveError> {
     let mut output = Output::begin(output)?;
     output.count(description.len())?;
     for (name, text) in description {
         output.text(name)?;
         output.text(text)?;
     }
+    output.text(note)?;
     output.number(checkpoint.content_key.0)?;
     output.count(checkpoint.sources.len())?;
     for source in &checkpoint.sources {
@@ -153,6 +170,7 @@ fn read<R: BufRead>(
             return Err(LoadError::of_another(name, saved, wanted));
         }
     }
+    let note = input.text()?;
     let content_key = ContentKey(input.number()?);
     let mut sources = Vec::new();
     for _ in 0..input.count()? {
@@ -168,5 +186,5 @@ fn read<R: BufRead>(
     if input.count()? != objects.len() {
         return Err(LoadError::damaged("objects are missing"));
     }
-    Ok(Saved { sources, objects, content_key })
+    Ok(Saved { sources, objects, note, content_key })
 }

@@ -41,6 +41,9 @@
 //! No input makes this crate panic, nest deeper than 127 levels of JSON, or allocate more than the input justifies:
 //! each length is checked against the bytes that are left. No error quotes the content.
 
+// A public handle is in the structs of other programs, which want to derive `Debug`.
+#![warn(missing_debug_implementations)]
+
 mod de;
 mod envelope;
 mod error;

@@ -1,7 +1,9 @@
 //! Options for lists, connections and memory.
 
+#[cfg(feature = "http2")]
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+#[cfg(feature = "http2")]
 use std::time::Duration;
 
 use informer_core::{Keeping, PackedStorage, PlainStorage, Storage};
@@ -60,10 +62,11 @@ pub enum HttpVersion {
     ///
     /// A server without HTTP/2 is an error: there is no fallback to HTTP/1.1. Over plain `http` the server must support
     /// prior knowledge (RFC 9113, section 3.3).
+    #[cfg(feature = "http2")]
     Http2(Http2),
 }
 
-/// Options of HTTP/2.
+/// Options of HTTP/2. Later releases may add some: begin with the default.
 ///
 /// ```
 /// use std::num::NonZeroUsize;
@@ -71,15 +74,16 @@ pub enum HttpVersion {
 /// use informer::Http2;
 ///
 /// // A dead connection is found out after 15 s.
-/// let impatient = Http2 {
-///     ping_interval: Duration::from_secs(10),
-///     ping_timeout: Duration::from_secs(5),
-///     ..Http2::default()
-/// };
+/// let mut impatient = Http2::default();
+/// impatient.ping_interval = Duration::from_secs(10);
+/// impatient.ping_timeout = Duration::from_secs(5);
 /// // A big list holds up half of the watches at most.
-/// let two = Http2 { connections: NonZeroUsize::MIN.saturating_add(1), ..Http2::default() };
+/// let mut two = Http2::default();
+/// two.connections = NonZeroUsize::MIN.saturating_add(1);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg(feature = "http2")]
+#[non_exhaustive]
 pub struct Http2 {
     /// The number of connections at the same time. One by default.
     ///
@@ -94,6 +98,7 @@ pub struct Http2 {
     pub ping_timeout: Duration,
 }
 
+#[cfg(feature = "http2")]
 impl Default for Http2 {
     fn default() -> Self {
         Self {

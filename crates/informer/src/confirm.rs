@@ -71,7 +71,7 @@ async fn ask(core: &Core, key: &ObjectKey, uid: &Uid) -> Result<Existence, Confi
 }
 
 async fn get(core: &Core, key: &ObjectKey) -> Result<Response, TransportError> {
-    let request = http::Request::get(core.resource.object_path(key))
+    let request = http::Request::get(core.served().object_path(key))
         .header(ACCEPT, METADATA)
         .header(ACCEPT_ENCODING, "identity")
         .header(USER_AGENT, core.settings.user_agent.clone())

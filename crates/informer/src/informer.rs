@@ -65,9 +65,10 @@ impl<T: View> Informer<T> {
         &self.shared
     }
 
-    /// The resource that is watched.
-    pub fn resource(&self) -> &ResourceType {
-        &self.core().resource
+    /// The resource that is watched: the one that the informer was made for, or another version of it that an
+    /// informer from [`informer_named`](crate::SharedInformerFactory::informer_named) has followed it to.
+    pub fn resource(&self) -> Arc<ResourceType> {
+        self.core().served()
     }
 
     /// Which of its objects the informer has, as it was asked for. Namespaces that are added later are not in it.
@@ -103,7 +104,7 @@ impl<T: View> Informer<T> {
 
     /// Refers to an object of this informer, and to its incarnation: its resource, key and uid.
     pub fn object_ref(&self, item: &Item<T>) -> ObjectRef<T> {
-        let reference = ObjectRef::new(self.resource().clone(), item.key().clone());
+        let reference = ObjectRef::new((*self.resource()).clone(), item.key().clone());
         if item.uid().is_unset() { reference } else { reference.with_uid(item.uid().clone()) }
     }
 

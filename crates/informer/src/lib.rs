@@ -43,6 +43,14 @@
 //! - Changes that were missed while disconnected are found: deletions come as [`DeleteReason::Missed`], once.
 //! - Dropping the last handle closes the watch and frees the memory.
 //!
+//! # Features
+//!
+//! | feature | without it there is no |
+//! |---|---|
+//! | `http2` (default) | [`HttpVersion::Http2`], nor the crates `h2` and `hyper-util` |
+//! | `save` (default) | [`FactoryBuilder::saved_in`], [`Informer::save`] and [`Informer::load`] |
+//! | `ring` (default), `aws-lc-rs`, `openssl` | TLS: [`transport`] compares them |
+//!
 //! # Versions
 //!
 //! A major release of kube is a major release of this crate: [`kube`] says why, and re-exports what programs need of it.
@@ -61,6 +69,9 @@
 //! | get notified of changes | [`Handler`], [`Changes`], [`Subscribe`] |
 //! | start from a saved cache | [`FactoryBuilder::saved_in`], [`Informer::load`] |
 //! | monitor an informer | [`Informer::status`], [`Informer::reports`], [`NotSynced`], [`metrics`] |
+
+// A public handle is in the structs of other programs, which want to derive `Debug`.
+#![warn(missing_debug_implementations)]
 
 mod change;
 mod changes;
@@ -86,6 +97,7 @@ mod reach;
 mod reports;
 mod resource;
 mod runtime;
+#[cfg(feature = "save")]
 mod saving;
 mod selection;
 mod server;
@@ -99,7 +111,9 @@ mod undecodable;
 
 pub use change::{Change, Previous};
 pub use changes::Changes;
-pub use choices::{EncodingChoice, FirstListChoice, Http2, HttpVersion, Layout, StreamingListChoice};
+#[cfg(feature = "http2")]
+pub use choices::Http2;
+pub use choices::{EncodingChoice, FirstListChoice, HttpVersion, Layout, StreamingListChoice};
 pub use deleted::{DeleteReason, Deleted};
 pub use discovery::{Catalog, DiscoveryError};
 pub use error::{Error, error_chain};
@@ -115,6 +129,7 @@ pub use object_ref::ObjectRef;
 pub use reach::NotReached;
 pub use reports::Reports;
 pub use resource::ResourceType;
+#[cfg(feature = "save")]
 pub use saving::{LoadError, LoadedCache, SaveError, SavedCache};
 pub use selection::Selection;
 pub use snapshot::Snapshot;

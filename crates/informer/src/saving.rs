@@ -13,12 +13,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use informer_core::saved::{self, Saved};
-use informer_core::{Checkpoint, Shelf, View};
+use informer_core::{Shelf, View};
 
 use crate::informer::Informer;
 use crate::resource::ResourceType;
 use crate::runtime::Runtime;
 use crate::selection::Selection;
+use crate::shared::Savable;
 
 pub(crate) use error::Unnamed;
 pub use error::{LoadError, SaveError};
@@ -96,8 +97,8 @@ impl<T: View> Informer<T> {
     pub async fn save(&self, path: impl AsRef<Path>) -> Result<SavedCache, SaveError> {
         let core = self.core();
         let description = core.description()?;
-        let checkpoint = core.checkpoint().await.ok_or_else(SaveError::given_up)?;
-        write(core.runtime(), path.as_ref().to_owned(), description, checkpoint).await
+        let savable = core.savable().await.ok_or_else(SaveError::given_up)?;
+        write(core.runtime(), path.as_ref().to_owned(), description, savable).await
     }
 
     /// Begins with a cache that was saved. Before the start.
@@ -158,12 +159,12 @@ async fn write(
     runtime: &Runtime,
     path: PathBuf,
     description: Description,
-    checkpoint: Checkpoint,
+    savable: Savable,
 ) -> Result<SavedCache, SaveError> {
-    if checkpoint.sources.is_empty() {
+    if savable.checkpoint.sources.is_empty() {
         return Err(SaveError::empty());
     }
-    let written = runtime.blocking(move || write_now(&path, &description, &checkpoint, &mut |_: Step| ()));
+    let written = runtime.blocking(move || write_now(&path, &description, &savable, &mut |_: Step| ()));
     written.await.unwrap_or_else(|| Err(SaveError::given_up()))
 }
 
@@ -171,11 +172,12 @@ async fn write(
 fn write_now(
     path: &Path,
     description: &Description,
-    checkpoint: &Checkpoint,
+    Savable { checkpoint, schema }: &Savable,
     reached: &mut dyn FnMut(Step),
 ) -> Result<SavedCache, SaveError> {
-    let (objects, bytes) =
-        replace::replace(path, reached, |file| Ok(saved::save(file, description, checkpoint)?))?;
+    let (objects, bytes) = replace::replace(path, reached, |file| {
+        Ok(saved::save_with_note(file, description, schema, checkpoint)?)
+    })?;
     Ok(SavedCache { objects, bytes })
 }
 

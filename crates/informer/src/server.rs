@@ -2,8 +2,6 @@
 
 mod recovery;
 mod schemas;
-#[cfg(test)]
-mod tests;
 mod version;
 
 use std::collections::HashMap;
@@ -13,7 +11,6 @@ use std::time::Duration;
 
 use informer_core::reflector::{FirstList, ReflectorConfig, StreamingList};
 use informer_core::wire::ApiStatus;
-use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
 use crate::resource::ResourceType;
@@ -29,6 +26,7 @@ pub(crate) use recovery::Link;
 pub(crate) struct Server {
     transport: Arc<dyn Transport>,
     /// The name that identifies it.
+    #[cfg_attr(not(feature = "save"), expect(dead_code, reason = "only files need it"))]
     name: Option<String>,
     release: KnownRelease,
     schemas: KnownSchemas,
@@ -51,12 +49,13 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Server {
-    pub(crate) fn new(transport: Arc<dyn Transport>, name: Option<String>) -> Self {
+    /// `pace`: how often the server is asked at most whether its schemas have changed.
+    pub(crate) fn new(transport: Arc<dyn Transport>, name: Option<String>, pace: Duration) -> Self {
         Self {
             transport,
             name,
             release: KnownRelease::default(),
-            schemas: KnownSchemas::default(),
+            schemas: KnownSchemas::new(pace),
             recovery: Recovery::new(seed()),
             refused: Mutex::default(),
         }
@@ -66,6 +65,7 @@ impl Server {
         &self.transport
     }
 
+    #[cfg(feature = "save")]
     pub(crate) fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
@@ -123,25 +123,9 @@ impl Server {
         Link::new(self.clone())
     }
 
-    /// Counts the changes of the server's version. A new value means that the server was upgraded or rolled back, so that
-    /// unchanged objects may read differently (L14). The server is asked when a watch or a list begins, and after an outage.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the engine is to list again when it changes"))]
-    pub(crate) fn version_changes(&self) -> watch::Receiver<u64> {
-        self.release.changes()
-    }
-
-    /// Asks which schemas the server has, unless that was done within a minute. Whether one has changed. To be called when a
-    /// watch has begun: a server ends the watches of a definition that changes.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the engine is to ask, and to list again"))]
-    pub(crate) async fn ask_for_schemas(&self) -> bool {
-        self.schemas.ask(&*self.transport).await
-    }
-
-    /// How often the schema of a resource's group and version has changed. As with the version, a new value means that unchanged
-    /// objects may read differently (L14).
-    #[cfg_attr(not(test), expect(dead_code, reason = "see `ask_for_schemas`"))]
-    pub(crate) fn schema_changes(&self, resource: &ResourceType) -> u64 {
-        self.schemas.changes(&resource.group, &resource.version)
+    /// A watch has ended before its time. One reason is a definition that has changed.
+    pub(crate) fn watch_ended_early(&self) {
+        self.schemas.ask_soon();
     }
 
     /// A number that no two reflectors share.

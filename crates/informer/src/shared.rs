@@ -2,12 +2,16 @@
 
 mod driver;
 mod exchanges;
+mod following;
 mod journal;
 mod life;
+#[cfg(feature = "save")]
 mod loading;
 mod progress;
+mod reach;
 mod requests;
 mod roster;
+mod schema;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,6 +32,7 @@ use crate::cooling::Hot;
 use crate::metrics::{Counters, HandlerMetrics};
 use crate::resource::ResourceType;
 use crate::runtime::Runtime;
+#[cfg(feature = "save")]
 use crate::saving::{self, Saving};
 use crate::selection::Selection;
 use crate::server::Server;
@@ -35,9 +40,12 @@ use crate::transform::Transform;
 use crate::undecodable::Undecodable;
 use crate::{EncodingChoice, Error, FirstListChoice, StreamingListChoice};
 use driver::{Message, Messages};
+use following::Served;
 use roster::Roster;
 
 pub(crate) use life::Life;
+#[cfg(feature = "save")]
+pub(crate) use loading::Savable;
 pub(crate) use progress::Progress;
 pub(crate) use roster::Subscription;
 
@@ -65,6 +73,7 @@ pub(crate) struct Settings {
     pub(crate) hot: Arc<Hot>,
     pub(crate) keeping: Keeping,
     pub(crate) storage: MakeStorage,
+    #[cfg(feature = "save")]
     pub(crate) saving: Option<Saving>,
 }
 
@@ -83,7 +92,9 @@ pub(crate) struct Shared {
 
 /// What handles and tasks share: what the engine publishes, and the way to its driver.
 pub(crate) struct Core {
+    /// The resource that it was made for; see [`Core::served`].
     pub(crate) resource: ResourceType,
+    served: Served,
     pub(crate) selection: Selection,
     pub(crate) settings: Settings,
     pub(crate) server: Arc<Server>,
@@ -117,6 +128,9 @@ struct Setup {
     engine: Option<Box<Engine>>,
     /// For the driver.
     inbox: Option<Messages>,
+    /// The fingerprint of the schema that the content was read with, when the content was loaded, or when it was last to be
+    /// saved.
+    schema: Option<String>,
 }
 
 /// What may be chosen until the start.
@@ -129,6 +143,7 @@ pub(crate) struct Chosen {
 
 /// How far the beginning is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(feature = "save"), expect(dead_code, reason = "nothing is loaded"))]
 enum Phase {
     New,
     /// It has begun with what was saved.
@@ -168,8 +183,10 @@ impl Shared {
                 scopes: selection.scopes(),
                 engine: Some(engine),
                 inbox: Some(inbox),
+                schema: None,
             }),
             started: OnceLock::new(),
+            served: Served::new(resource.clone()),
             resource,
             selection,
             settings,
@@ -264,27 +281,26 @@ impl Core {
     /// Starts listing and watching; once.
     pub(crate) fn start(self: &Arc<Self>) {
         let mut setup = lock(&self.setup);
-        let loads = match setup.phase {
-            Phase::New => true,
-            Phase::Loaded => false,
-            Phase::Loading | Phase::Running => return,
-        };
-        self.progress.started();
-        match self.settings.saving.clone() {
-            None => self.run(&mut setup),
-            Some(saving) => {
-                if loads {
-                    setup.phase = Phase::Loading;
-                } else {
-                    self.run(&mut setup);
-                }
-                let (running, core) = (self.life.running(), self.clone());
-                self.runtime.spawn(async move {
-                    saving::keep(core, saving, loads).await;
-                    drop(running);
-                });
-            }
+        if matches!(setup.phase, Phase::Loading | Phase::Running) {
+            return;
         }
+        self.progress.started();
+        #[cfg(feature = "save")]
+        if let Some(saving) = self.settings.saving.clone() {
+            let loads = setup.phase == Phase::New;
+            if loads {
+                setup.phase = Phase::Loading;
+            } else {
+                self.run(&mut setup);
+            }
+            let (running, core) = (self.life.running(), self.clone());
+            self.runtime.spawn(async move {
+                saving::keep(core, saving, loads).await;
+                drop(running);
+            });
+            return;
+        }
+        self.run(&mut setup);
     }
 
     /// Hands the engine to its driver.

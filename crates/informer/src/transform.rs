@@ -110,6 +110,7 @@ impl Transform {
     }
 
     /// Its name, if all its steps have one.
+    #[cfg(feature = "save")]
     pub(crate) fn name(&self) -> Option<String> {
         let names: Option<Vec<_>> = self.0.iter().map(Step::name).collect();
         names.map(|names| names.join(", "))
@@ -140,6 +141,7 @@ impl Transform {
 }
 
 impl Step {
+    #[cfg(feature = "save")]
     fn name(&self) -> Option<&str> {
         match self {
             Self::DropManagedFields => Some("without managed fields"),

@@ -20,6 +20,7 @@
 
 mod credentials;
 mod gzip;
+#[cfg(feature = "http2")]
 mod http2;
 mod kube;
 mod plugin;

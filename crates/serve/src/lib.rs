@@ -5,6 +5,9 @@
 //! understand: discovery, get, paged lists, watches, streaming lists, tables, metadata only, selectors, bookmarks and
 //! compression. Writes are not part of this crate.
 
+// A public handle is in the structs of other programs, which want to derive `Debug`.
+#![warn(missing_debug_implementations)]
+
 mod answer;
 mod body;
 mod catalog;

@@ -27,6 +27,13 @@ pub struct Serve {
     options: ServeOptions,
 }
 
+/// Of the catalog only its version is shown.
+impl std::fmt::Debug for Serve {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Serve({})", self.catalog.version().git_version)
+    }
+}
+
 impl Serve {
     /// Serves a catalog.
     pub fn new(catalog: Arc<dyn Catalog>, options: ServeOptions) -> Self {

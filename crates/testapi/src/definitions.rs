@@ -50,6 +50,22 @@ impl Definition {
         self.versions.get(version)?.scale.as_ref()
     }
 
+    /// The version in which objects are kept, or else the preferred one.
+    fn stored(&self) -> Option<&Arc<Resource>> {
+        let is_stored =
+            |resource: &&Arc<Resource>| resource.stored_version.as_ref() == Some(&resource.version);
+        self.resources.iter().find(is_stored).or_else(|| self.resources.first())
+    }
+
+    /// Whether the same versions are served, and objects are the same in them.
+    fn reads_like(&self, other: &Self) -> bool {
+        let schemas = |definition: &Self| {
+            let versions = definition.versions.iter();
+            versions.map(|(name, version)| (name.clone(), version.given.clone())).collect::<Vec<_>>()
+        };
+        schemas(self) == schemas(other)
+    }
+
     /// From the object that defines it.
     pub(crate) fn read(object: &Value) -> Self {
         let spec = &object["spec"];

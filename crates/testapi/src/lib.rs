@@ -36,6 +36,9 @@
 //! # Ok(()) }
 //! ```
 
+// A public handle is in the structs of other programs, which want to derive `Debug`.
+#![warn(missing_debug_implementations)]
+
 pub mod faults;
 mod go;
 pub mod managed;

@@ -120,6 +120,12 @@ impl Writer<'_> {
         objects.put(object);
     }
 
+    /// Puts other objects in the place of all, at their own revisions: history before the next revision is forgotten, and all
+    /// watches end.
+    pub(crate) fn replace(&self, objects: &Objects, all: Vec<Arc<Object>>) {
+        objects.replace(all, self.store.revision());
+    }
+
     /// Removes the object of this name; `last` is its last state with the next revision.
     pub(crate) fn remove(&self, objects: &Objects, last: Arc<Object>) {
         debug_assert_eq!(last.revision, self.next_revision());

@@ -21,6 +21,7 @@ pub(crate) fn run(tree: &Tree, fast: bool) -> Result<(), Error> {
         ("tidy", Box::new(|| tidy::run(tree, false))),
         ("dependencies", Box::new(|| deny::check(tree))),
         ("clippy", Box::new(|| clippy(tree))),
+        ("features", Box::new(|| features(tree))),
         ("docs", Box::new(|| docs(tree))),
     ];
     if real_server {
@@ -72,6 +73,15 @@ fn clippy(tree: &Tree) -> Result<(), Error> {
     component("clippy", "clippy")?;
     let arguments = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     process::run(process::cargo(tree.root()).args(arguments))
+}
+
+/// The features of `informer` that a program can leave out: none, and each alone. Clippy looks at all of them together.
+fn features(tree: &Tree) -> Result<(), Error> {
+    for features in ["", "http2", "save", "openssl"] {
+        let arguments = ["clippy", "-p", "informer", "--no-default-features", "--features", features];
+        process::run(process::cargo(tree.root()).args(arguments).args(["--", "-D", "warnings"]))?;
+    }
+    Ok(())
 }
 
 fn docs(tree: &Tree) -> Result<(), Error> {

@@ -27,6 +27,9 @@
 //! # Ok::<(), zstd_dictionary::Error>(())
 //! ```
 
+// A public handle is in the structs of other programs, which want to derive `Debug`.
+#![warn(missing_debug_implementations)]
+
 mod context;
 mod dictionary;
 

@@ -65,11 +65,9 @@ async fn f1_over_http2_many_watches_need_few_connections() {
 #[tokio::test]
 async fn w12_over_http2_a_ping_finds_the_connection_dead() {
     let Some(rig) = Rig::shared(SERVER, "w12_http2").await else { return };
-    let options = Http2 {
-        ping_interval: Duration::from_millis(500),
-        ping_timeout: Duration::from_secs(2),
-        ..Http2::default()
-    };
+    let mut options = Http2::default();
+    options.ping_interval = Duration::from_millis(500);
+    options.ping_timeout = Duration::from_secs(2);
     let informer = rig.synced(&over_http2(&rig, options).build().unwrap()).await;
     let mut told = Told::every(&informer);
     told.first_content().await;

@@ -4,6 +4,7 @@
 mod cache;
 mod chaos;
 mod compressed;
+mod definitions;
 mod denied;
 mod dictionary;
 mod factories;

@@ -1,10 +1,10 @@
 //! After operations were applied: subscribers and observers are notified.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use crate::Time;
-use crate::reflector::Report;
-use crate::reflector::Status;
+use crate::reflector::{self, Report, Status};
 
 use super::writer::{Applied, Outcome};
 use super::{Command, Engine};
@@ -18,8 +18,11 @@ pub(super) struct Dispatch {
     slice: usize,
 }
 
-/// Counted once for each mailbox, about a millisecond.
+/// So many changes go into mailboxes before other informers of the thread have their turn, counted once for each mailbox:
+/// about a millisecond.
 pub(super) const SLICE: usize = 4096;
+/// How often objects that differ lead to one list more.
+const DOUBT_PACE: Duration = Duration::from_secs(600);
 
 impl Dispatch {
     pub(super) fn of(slice: usize) -> Self {
@@ -84,6 +87,9 @@ impl Engine {
             self.commands.push_back(Command::Report(scope.clone(), report));
         }
         self.commands.extend(first_quarantined.map(Command::Quarantined));
+        if !unsteady.is_empty() {
+            self.list_once_more(now, source);
+        }
         let report = |key| Command::Report(scope.clone(), Report::Unsteady { key });
         self.commands.extend(unsteady.into_iter().map(report));
         let Some(applied) = applied else { return };
@@ -105,6 +111,18 @@ impl Engine {
             Applied::ListBegun { .. } => {}
         }
         self.commands.push_back(Command::Applied { source, request, applied });
+    }
+
+    /// Whether an object differs at every list, or its schema has just changed twice, only another list can tell. Not after
+    /// each list of a server whose objects always differ.
+    fn list_once_more(&mut self, now: Time, source: crate::SourceId) {
+        let Some(source) = self.scopes.position(source).and_then(|at| self.scopes.get_mut(at)) else {
+            return;
+        };
+        if source.doubted_at.is_none_or(|at| now.since(at) >= DOUBT_PACE) {
+            source.doubted_at = Some(now);
+            source.reflector.handle(now, reflector::Input::SchemaChanged);
+        }
     }
 
     /// The cache has the content by which a source is live.

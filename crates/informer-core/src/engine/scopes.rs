@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::reflector::{self, Reflector, Resume, Status};
+use crate::reader::Expected;
+use crate::reflector::{self, Reflector, Resume, Status, StoreOperation};
 use crate::saved::Saved;
 use crate::store::SourcePoint;
 use crate::{Scope, SourceId, Time};
@@ -138,6 +139,25 @@ impl Engine {
             self.scopes.adding.swap_remove(at);
         } else {
             self.commands.push_back(Command::ScopeRemoved(scope.clone()));
+        }
+    }
+
+    /// The objects are listed as another version or kind of the resource, or of a resource that took its place.
+    pub(super) fn served_as(&mut self, now: Time, expected: Expected, is_other: bool) {
+        let Some(running) = &mut self.running else { return };
+        running.reader.expect(expected);
+        if !is_other {
+            self.each_source(now, &reflector::Input::SchemaChanged);
+            return self.each_source(now, &reflector::Input::Wake);
+        }
+        for at in 0..self.scopes.len() {
+            let Some(source) = self.scopes.get(at).filter(|source| !source.is_listing()) else { continue };
+            let resource_version = source.reflector.last_version().clone();
+            if !resource_version.is_unset() {
+                let begin = StoreOperation::BeginReplace { trust_versions: true };
+                self.operation(now, at, Step::Store(begin));
+                self.operation(now, at, Step::Store(StoreOperation::Commit { resource_version }));
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::reader::{Answer, Reader, Reading, To};
 use crate::reflector::{Input, Reflector, Request, Status, StoreOperation, Trust};
 use crate::wire::Limits;
-use crate::{Scope, SourceId};
+use crate::{Scope, SourceId, Time};
 
 use super::writer::Step;
 
@@ -37,6 +37,8 @@ pub(super) struct Source {
     unapplied_contents: usize,
     /// Changes that are not in the cache yet.
     unapplied_changes: usize,
+    /// When a list last showed objects that had been revised by the list before.
+    pub(super) doubted_at: Option<Time>,
 }
 
 impl Source {
@@ -58,6 +60,7 @@ impl Source {
             awaits_other_past: false,
             unapplied_contents: 0,
             unapplied_changes: 0,
+            doubted_at: None,
         }
     }
 

@@ -28,6 +28,8 @@ pub struct ReflectorConfig {
     pub internal_error_retry: Duration,
     /// How often a denied request ([`Status::Denied`](super::Status::Denied)) is repeated.
     pub denied_retry: Duration,
+    /// Within this time after its schema changed a resource is listed, at a random moment.
+    pub relist_spread: Duration,
     /// How long no streaming list is requested after a refused one.
     pub streaming_list_retry: Duration,
     /// Waits after failures.
@@ -72,6 +74,7 @@ impl Default for ReflectorConfig {
             initial_events_timeout: Duration::from_secs(180),
             internal_error_retry: Duration::ZERO,
             denied_retry: Duration::from_secs(30),
+            relist_spread: Duration::from_secs(30),
             streaming_list_retry: Duration::from_secs(3600),
             backoff: BackoffConfig::default(),
         }

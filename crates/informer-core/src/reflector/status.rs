@@ -49,6 +49,7 @@ pub enum Status {
 
 /// Why a request or stream ended, or did not begin: every disconnect has a cause.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum Cause {
     /// The server could not be reached, or did not respond.
     Unreachable(String),

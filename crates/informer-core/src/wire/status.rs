@@ -16,6 +16,7 @@ use serde::Deserialize;
 /// assert!(ApiStatus::from_body(404, b"<html>no such page</html>").is_not_found());
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct ApiStatus {
     /// The HTTP code.
     pub code: u16,
@@ -31,6 +32,7 @@ pub struct ApiStatus {
 
 /// One cause within an [`ApiStatus`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct StatusCause {
     /// The machine-readable type, such as `FieldValueInvalid`.
     pub reason: String,

@@ -69,6 +69,23 @@ fn l14_content_that_changed_at_the_same_version_is_an_update_once() {
 }
 
 #[test]
+fn l14_a_schema_that_changes_twice_in_a_row_leads_to_the_last_content_by_itself() {
+    let at = |replicas: u64| item("a", 5, &format!(r#""replicas":{replicas}"#));
+    let mut rig = Rig::watching(&[&at(0)], None);
+    assert_eq!(relist(&mut rig, 11, &[&at(1)]), ["~ a@5 -> a@5"]);
+    assert_eq!(relist(&mut rig, 12, &[&at(2)]), ["unsteady a"]);
+    rig.deadline();
+    assert_eq!(rig.take_record(), [r#"LIST rv="12""#]);
+    rig.list(12, &[&at(2)]);
+    rig.accepted();
+    assert_eq!(rig.take_record(), ["~ a@5 -> a@5", r#"WATCH rv="12""#]);
+    // What differs at each list does not lead to a list after each list.
+    assert_eq!(relist(&mut rig, 13, &[&at(3)]), ["unsteady a"]);
+    rig.deadline();
+    assert!(rig.take_record().iter().all(|line| !line.starts_with("LIST rv=\"13\"")));
+}
+
+#[test]
 fn l14_a_difference_of_encoding_alone_is_none() {
     let mut rig = Rig::watching(&[&item("a", 5, r#""x":"1","y":[]"#)], None);
     let before = rig.cache().get_str("a").unwrap();

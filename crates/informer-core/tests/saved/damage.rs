@@ -86,7 +86,7 @@ fn p1_any_bytes_are_refused() {
 
 /// A file whose sum is right, whatever is in it.
 fn forged(frame: &[u8]) -> Vec<u8> {
-    let mut bytes = b"informer\x02\0\0\0".to_vec();
+    let mut bytes = b"informer\x03\0\0\0".to_vec();
     bytes.extend(zstd::encode_all(frame, 1).unwrap());
     let sum = crc32fast::hash(&bytes);
     bytes.extend(sum.to_le_bytes());
@@ -102,8 +102,8 @@ impl Frame {
         for (name, text) in description() {
             frame = frame.text(name).text(&text);
         }
-        // A key; one source: all, at 7, and all of it was read.
-        frame.number(9).number(1).byte(0).text("7").byte(0)
+        // A note; a key; one source: all, at 7, and all of it was read.
+        frame.text("").number(9).number(1).byte(0).text("7").byte(0)
     }
 
     fn number(mut self, number: u64) -> Self {
@@ -167,7 +167,7 @@ fn p1_no_length_is_believed() {
     for (name, text) in description() {
         frame = frame.text(name).text(&text);
     }
-    assert!(frame.number(9).number(u64::MAX).loaded().is_err_and(|error| error.is_damaged()));
+    assert!(frame.text("").number(9).number(u64::MAX).loaded().is_err_and(|error| error.is_damaged()));
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn p1_a_window_that_asks_for_more_memory_is_refused() {
         let json = padding.replace("cart", &format!("cart{number}"));
         encoder.write_all(&Frame(Vec::new()).object("json", &json).0).unwrap();
     }
-    let mut bytes = b"informer\x02\0\0\0".to_vec();
+    let mut bytes = b"informer\x03\0\0\0".to_vec();
     bytes.extend(encoder.finish().unwrap());
     bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
     let error = load(&bytes).unwrap_err();
@@ -190,10 +190,10 @@ fn p1_a_window_that_asks_for_more_memory_is_refused() {
 #[test]
 fn p1_another_format_is_refused_by_its_number() {
     let mut later = small();
-    later[8] = 3;
+    later[8] = 4;
     let error = load(&later).unwrap_err();
     assert!(error.is_foreign());
-    assert_eq!(error.to_string(), "the saved cache has format 3, which this program does not support");
+    assert_eq!(error.to_string(), "the saved cache has format 4, which this program does not support");
     assert_eq!(load(b"{\"kind\":\"PodList\"}").unwrap_err().to_string(), "this is no saved cache");
 }
 

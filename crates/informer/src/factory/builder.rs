@@ -1,15 +1,16 @@
 //! Chooses the options of a factory.
 
+#[cfg(feature = "save")]
+mod saved;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use http::{HeaderValue, Uri};
+use http::HeaderValue;
 use informer_core::backoff::BackoffConfig;
 use informer_core::reflector::ReflectorConfig;
 use informer_core::{FieldSelector, HotSet, InvalidSelector, Keeping, Selector, Storage};
@@ -20,7 +21,6 @@ use super::{Inner, Options, SharedInformerFactory};
 use crate::cooling::Hot;
 use crate::resource::ResourceType;
 use crate::runtime::Runtime;
-use crate::saving::Saving;
 use crate::selection::Selection;
 use crate::server::Server;
 use crate::shared::{Life, ListOptionsTweak, MakeStorage, Settings};
@@ -38,14 +38,13 @@ pub struct FactoryBuilder {
     stop: CancellationToken,
     /// Checked when the factory is made.
     user_agent: Option<String>,
-    server_name: Option<String>,
     /// Instead of where the layout keeps objects.
     storage: Option<MakeStorage>,
     hot_bytes: Option<usize>,
     weights: Vec<Weigh>,
-    saved_in: Option<PathBuf>,
-    save_every: Duration,
-    save_secrets: bool,
+    #[cfg(feature = "save")]
+    saves: saved::Saves,
+    schema_pace: Duration,
 }
 
 /// Tells a hot set what values of a type weigh.
@@ -59,8 +58,8 @@ pub(super) enum Connection {
 
 /// Objects of up to this size are accepted: etcd's limit is 1.5 MiB by default, aggregated servers have their own.
 const ITEM_LIMIT: usize = 16 * 1024 * 1024;
-/// As often as etcd is compacted by default: a file that is older is likely to need a list.
-const SAVE_EVERY: Duration = Duration::from_secs(300);
+/// A changed schema is seldom urgent, and each informer's list has a price.
+const SCHEMA_PACE: Duration = Duration::from_secs(30);
 const USER_AGENT: &str = concat!("informer/", env!("CARGO_PKG_VERSION"));
 
 impl FactoryBuilder {
@@ -83,6 +82,7 @@ impl FactoryBuilder {
             hot: Arc::new(Hot::new(HotSet::default())),
             keeping: Keeping::WhileHot,
             storage: Arc::new(|_| Layout::default().storage()),
+            #[cfg(feature = "save")]
             saving: None,
         };
         let options = Options {
@@ -99,13 +99,12 @@ impl FactoryBuilder {
             options,
             stop: CancellationToken::new(),
             user_agent: None,
-            server_name: None,
             storage: None,
             hot_bytes: None,
             weights: Vec::new(),
-            saved_in: None,
-            save_every: SAVE_EVERY,
-            save_secrets: false,
+            #[cfg(feature = "save")]
+            saves: saved::Saves::default(),
+            schema_pace: SCHEMA_PACE,
         }
     }
 
@@ -232,75 +231,6 @@ impl FactoryBuilder {
         self
     }
 
-    /// Keeps each informer's cache in a file of this directory: loads it at the start, and saves to it each five minutes
-    /// and at the stop, where something has changed. So a restart lists nothing that has not changed, and misses nothing
-    /// that has: see [`Informer::load`](crate::Informer::load), also for what makes a file unusable.
-    ///
-    /// The stop is when [`SharedInformerFactory::shutdown`] or [`Informer::stop`](crate::Informer::stop) is called, or the
-    /// last handle dropped; the former two wait for the save.
-    ///
-    /// Nothing is saved that has no name to be told from others by: see [`FactoryBuilder::server_name`] and
-    /// [`Transform::named`].
-    ///
-    /// What fails is a warning in the log and a number in the metrics, and stops nothing. A file that is
-    /// refused is overwritten by the next save.
-    ///
-    /// **The files have the objects as they are in the caches, unencrypted.** On Unix only their owner may read them (mode 0600, and
-    /// 0700 where the directory is made). Informers of Secrets are neither saved nor loaded unless
-    /// [`save_secrets`](Self::save_secrets) asks for it; what other resources hold of secrets is saved. Two processes at a time should not share a
-    /// directory: nothing breaks, but the file is that of whoever saved last.
-    ///
-    /// ```no_run
-    /// # async fn example(config: informer::kube::Config) -> Result<(), Box<dyn std::error::Error>> {
-    /// use informer::SharedInformerFactory;
-    /// use k8s_openapi::api::core::v1::Pod;
-    ///
-    /// let factory = SharedInformerFactory::builder(config).saved_in("/var/cache/shop").build()?;
-    /// let pods = factory.informer::<Pod>();
-    /// factory.start();
-    /// // ...
-    /// factory.shutdown().await;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn saved_in(mut self, directory: impl Into<PathBuf>) -> Self {
-        self.saved_in = Some(directory.into());
-        self
-    }
-
-    /// How often caches are saved in the directory of [`FactoryBuilder::saved_in`]. Zero: at the stop
-    /// only. Each save writes the whole cache, so a big one that changes all the time has its price in CPU; the older
-    /// the file, the likelier is a list at the next start, since servers remember some minutes only.
-    pub fn save_every(mut self, period: Duration) -> Self {
-        self.save_every = period;
-        self
-    }
-
-    /// Saves informers of Secrets as well, in clear text: see [`FactoryBuilder::saved_in`]. Off by default, so that they
-    /// list after each start. A file that was written before this was switched off stays where it is.
-    ///
-    /// ```
-    /// # fn example(config: informer::kube::Config) -> Result<(), informer::Error> {
-    /// use informer::SharedInformerFactory;
-    ///
-    /// let builder = SharedInformerFactory::builder(config);
-    /// let factory = builder.saved_in("/mnt/encrypted/shop").save_secrets().build()?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn save_secrets(mut self) -> Self {
-        self.save_secrets = true;
-        self
-    }
-
-    /// What tells the server's cluster from others, in caches that are saved: one that was saved under another name is
-    /// not loaded. By default its URL and certificate authority; there is no default with a client or transport of one's
-    /// own, nor where list options are [tweaked](FactoryBuilder::tweak_list_options): then name what is selected as well.
-    pub fn server_name(mut self, name: impl Into<String>) -> Self {
-        self.server_name = Some(name.into());
-        self
-    }
-
     /// Starts each informer when it is asked for, without [`SharedInformerFactory::start`].
     pub fn start_at_once(mut self) -> Self {
         self.options.start_at_once = true;
@@ -419,6 +349,19 @@ impl FactoryBuilder {
         self
     }
 
+    /// How soon changed schemas are acted on: the server is asked at most that often whether its schemas have changed, and each
+    /// informer of one that has changed lists within this time, at a random moment. 30 s by default.
+    ///
+    /// Objects read differently at an unchanged resourceVersion when a definition gets other defaults, or when the server
+    /// is upgraded: the list finds that out, and dispatches the differences as updates (contract L14). One request for all
+    /// informers of the factory tells about the schemas: the index at `/openapi/v3`, some kilobytes. It is sent at the start, when a
+    /// watch ends before its time, at growing distances after that, and at least each ten minutes.
+    pub fn schema_pace(mut self, pace: Duration) -> Self {
+        self.schema_pace = pace;
+        self.options.settings.reflector.relist_spread = pace;
+        self
+    }
+
     /// How long internal errors inside of a watch are retried without a list. Zero, the default: not at all.
     pub fn internal_error_retry(mut self, limit: Duration) -> Self {
         self.options.settings.reflector.internal_error_retry = limit;
@@ -449,13 +392,10 @@ impl FactoryBuilder {
         let set = self.hot_bytes.map_or_else(HotSet::default, HotSet::new);
         self.weights.into_iter().for_each(|weigh| weigh(&set));
         settings.hot = Arc::new(Hot::new(set));
-        let (period, secrets) = (self.save_every, self.save_secrets);
-        settings.saving = self.saved_in.map(|directory| Saving { directory, period, secrets });
-        // What a tweak selects is not known here.
-        let server_name = self.server_name.or_else(|| match settings.tweak {
-            None => self.connection.server_name(),
-            Some(_) => None,
-        });
+        #[cfg(feature = "save")]
+        let server_name = self.saves.apply(settings, &self.connection);
+        #[cfg(not(feature = "save"))]
+        let server_name = None;
         let (transport, runtime): (Arc<dyn Transport>, Runtime) = match self.connection {
             Connection::Transport(transport) => {
                 (transport, Runtime::current().map_err(|_| Error::no_runtime())?)
@@ -469,7 +409,7 @@ impl FactoryBuilder {
         };
         let inner = Inner {
             options: self.options,
-            server: Arc::new(Server::new(transport, server_name)),
+            server: Arc::new(Server::new(transport, server_name, self.schema_pace)),
             runtime,
             life: Life::new(self.stop),
             informers: Mutex::default(),
@@ -482,22 +422,4 @@ impl fmt::Debug for FactoryBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "FactoryBuilder({})", self.selection)
     }
-}
-
-impl Connection {
-    /// The URL alone would not do: within a cluster it is the same in all of them.
-    fn server_name(&self) -> Option<String> {
-        let Self::Config(config) = self else { return None };
-        let mut authorities = crc32fast::Hasher::new();
-        config.root_cert.iter().flatten().for_each(|certificate| authorities.update(certificate));
-        Some(format!("{} (authority {:08x})", address(&config.cluster_url), authorities.finalize()))
-    }
-}
-
-/// Without the name and password that a URL may have.
-fn address(url: &Uri) -> String {
-    let scheme = url.scheme_str().unwrap_or_default();
-    let host = url.host().unwrap_or_default();
-    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
-    format!("{scheme}://{host}{port}{}", url.path())
 }

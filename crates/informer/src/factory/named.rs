@@ -1,5 +1,6 @@
 //! Informers of resources that are named as kubectl takes them.
 
+use futures_util::FutureExt;
 use informer_core::View;
 use tokio::sync::oneshot;
 
@@ -25,6 +26,11 @@ impl SharedInformerFactory {
     /// # }
     /// ```
     ///
+    /// The informer follows the resource: when the server no longer finds it (404), discovery is asked what it is served as now, after each
+    /// [denied retry](crate::FactoryBuilder::denied_retry). Objects that are another version of what they were are updates; with another
+    /// scope (a definition that was deleted and made anew) the former objects are deletions. [`Informer::resource`] says what is
+    /// watched. Other informers stay with the version that they were made for.
+    ///
     /// Asks the server each time: for several names, take one [`catalog`](Self::catalog).
     ///
     /// # Errors
@@ -36,7 +42,14 @@ impl SharedInformerFactory {
     ///
     /// Safe: there is no informer then.
     pub async fn informer_named<T: View>(&self, name: &str) -> Result<Informer<T>, DiscoveryError> {
-        Ok(self.informer_of(self.resource(name).await?))
+        let informer = self.informer_of(self.resource(name).await?);
+        let questions = self.questions();
+        let discover = move |name: String| {
+            let questions = questions.clone();
+            async move { questions.catalog().await.ok()?.resource(&name).ok().cloned() }.boxed()
+        };
+        informer.core().follow(self.selection.clone(), Box::new(discover));
+        Ok(informer)
     }
 
     /// The resource that a name means to the server, as kubectl takes it ([`Catalog::resource`]).
@@ -71,12 +84,7 @@ impl SharedInformerFactory {
     ///
     /// Safe.
     pub async fn catalog(&self) -> Result<Catalog, DiscoveryError> {
-        let settings = &self.inner.options.settings;
-        let questions = Questions {
-            transport: self.inner.server.transport().clone(),
-            user_agent: settings.user_agent.clone(),
-            limit: settings.reflector.response_timeout,
-        };
+        let questions = self.questions();
         // Where the connections are driven, which may not be the caller's runtime.
         let (mut answer, answered) = oneshot::channel();
         self.inner.runtime.spawn(async move {
@@ -89,5 +97,14 @@ impl SharedInformerFactory {
             }
         });
         answered.await.unwrap_or_else(|_| Err(DiscoveryError::ended()))
+    }
+
+    fn questions(&self) -> Questions {
+        let settings = &self.inner.options.settings;
+        Questions {
+            transport: self.inner.server.transport().clone(),
+            user_agent: settings.user_agent.clone(),
+            limit: settings.reflector.response_timeout,
+        }
     }
 }

@@ -11,6 +11,7 @@ use super::{FactoryMetrics, HandlerMetrics, HotMetrics, InformerMetrics};
 
 /// A text format for metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum Format {
     /// OpenMetrics 1.0: complete, nothing may follow it.
     #[default]

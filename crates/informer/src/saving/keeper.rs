@@ -6,14 +6,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use informer_core::Checkpoint;
 use informer_core::saved::Saved;
 use informer_core::store::SourcePoint;
 use tokio::time::sleep;
 
 use super::{Description, LoadError, SaveError, SavedCache, Saving, read, replace, write};
 use crate::error_chain;
-use crate::shared::Core;
+use crate::shared::{Core, Savable};
 
 /// Runs from the start of an informer to its end. `loads`: the informer waits for its file before it starts.
 pub(crate) async fn keep(core: Arc<Core>, saving: Saving, loads: bool) {
@@ -40,7 +39,7 @@ pub(crate) async fn keep(core: Arc<Core>, saving: Saving, loads: bool) {
     }
     let mut keeper = Keeper { saved: None, fails: false, core: &core };
     if loads {
-        keeper.saved = core.checkpoint().await.as_ref().map(Mark::of);
+        keeper.saved = core.savable().await.as_ref().map(Mark::of);
     }
     loop {
         let stops = tokio::select! {
@@ -86,24 +85,30 @@ struct Keeper<'a> {
 struct Mark {
     revision: u64,
     sources: Vec<SourcePoint>,
+    schema: String,
 }
 
 impl Mark {
-    fn of(checkpoint: &Checkpoint) -> Self {
-        Self { revision: checkpoint.snapshot.revision(), sources: checkpoint.sources.clone() }
+    fn of(Savable { checkpoint, schema }: &Savable) -> Self {
+        let (revision, sources) = (checkpoint.snapshot.revision(), checkpoint.sources.clone());
+        Self { revision, sources, schema: schema.clone() }
     }
 }
 
 impl Keeper<'_> {
     /// Saves the cache, unless the file has that state already.
     async fn save(&mut self, path: &Path, description: &Description) {
-        let Some(checkpoint) = self.core.checkpoint().await else { return };
-        let mark = Mark::of(&checkpoint);
-        if self.saved.as_ref() == Some(&mark) || checkpoint.sources.is_empty() {
+        // The file is that of the resource as it was named at the start.
+        if self.core.has_followed() {
+            return;
+        }
+        let Some(savable) = self.core.savable().await else { return };
+        let mark = Mark::of(&savable);
+        if self.saved.as_ref() == Some(&mark) || mark.sources.is_empty() {
             return;
         }
         let resource = &self.core.resource;
-        match self.write(path, description, checkpoint).await {
+        match self.write(path, description, savable).await {
             Ok(SavedCache { objects, bytes }) => {
                 tracing::debug!(%resource, objects, bytes, "the informer was saved");
                 self.core.counters.saves.add(1);
@@ -123,7 +128,7 @@ impl Keeper<'_> {
         &self,
         path: &Path,
         description: &Description,
-        checkpoint: Checkpoint,
+        savable: Savable,
     ) -> Result<SavedCache, SaveError> {
         let runtime = self.core.runtime();
         let own = path.to_owned();
@@ -135,6 +140,6 @@ impl Keeper<'_> {
         if let Some(Err(error)) = prepared.await {
             return Err(SaveError::file("prepared for")(error));
         }
-        write(runtime, path.to_owned(), description.clone(), checkpoint).await
+        write(runtime, path.to_owned(), description.clone(), savable).await
     }
 }

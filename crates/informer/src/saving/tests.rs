@@ -10,14 +10,15 @@ use tempfile::TempDir;
 
 use super::replace::{Step, remove_abandoned, replace};
 use super::{Description, SaveError, write_now};
+use crate::shared::Savable;
 
 fn description() -> Description {
     ["server", "resource", "kind", "label selector", "field selector", "content", "transform"]
         .map(|name| (name, String::new()))
 }
 
-/// A store whose objects take more than one write.
-fn store(versions: u64) -> Store {
+/// A cache whose objects take more than one write.
+fn savable(versions: u64) -> Savable {
     let mut random = fastrand::Rng::with_seed(versions);
     let mut store = Store::new();
     let source = store.add_source(Scope::All);
@@ -30,7 +31,7 @@ fn store(versions: u64) -> Store {
         list.stage(Object::from_json(json.as_bytes()).unwrap().into());
     }
     store.commit(list, versions.to_string().as_str().into()).unwrap();
-    store
+    Savable { checkpoint: store.checkpoint(), schema: String::new() }
 }
 
 /// The version at which what is in the file was saved.
@@ -45,10 +46,10 @@ fn version(path: &Path) -> String {
 fn p1_whenever_a_save_breaks_off_the_old_file_is_there_or_the_new_one() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("pods");
-    write_now(&path, &description(), &store(1).checkpoint(), &mut |_| ()).unwrap();
+    write_now(&path, &description(), &savable(1), &mut |_| ()).unwrap();
     let mut steps = Vec::new();
     let mut seen = Vec::new();
-    write_now(&path, &description(), &store(2).checkpoint(), &mut |step| {
+    write_now(&path, &description(), &savable(2), &mut |step| {
         steps.push(step);
         // What a process finds that starts after this one ended here.
         seen.push(version(&path));

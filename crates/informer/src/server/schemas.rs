@@ -1,44 +1,55 @@
 //! Which schemas a server has, by the hashes in the index of its OpenAPI documents.
 //!
-//! A schema changes with a definition (defaults, pruning, conversion) and with an upgrade. Objects that nobody wrote may
-//! then read differently at the same resourceVersion (L14). The index is a few kilobytes; it is asked for when a watch has begun,
-//! since a server ends the watches of a definition that changes, and at most once a minute.
+//! A schema changes with a definition (defaults, pruning) and with an upgrade of the server. Objects that nobody wrote may
+//! then read differently at the same resourceVersion (L14). One small request tells this for all resources. It is sent
+//! when the first informer starts and when a watch has ended before its time, because a server ends the watches of a
+//! definition that changes; then at growing distances, because the index follows the definitions with a delay.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use http::header::{ACCEPT, ETAG, HeaderValue, IF_NONE_MATCH};
-use tokio::time::{Instant, timeout};
+use futures_util::stream::{self, BoxStream};
+use http::header::ACCEPT;
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep_until, timeout};
 
+use super::Server;
+use crate::resource::ResourceType;
 use crate::shared::lock;
 use crate::transport::Transport;
 
-/// What a server has said.
-#[derive(Default)]
-pub(super) struct KnownSchemas(Mutex<Known>);
+/// What a server has said, and when it is asked.
+pub(super) struct KnownSchemas {
+    pace: Duration,
+    known: Mutex<Known>,
+    /// Held by the informer that asks for all. When that is dropped, another one takes over: there is no task that could
+    /// outlive them.
+    asking: tokio::sync::Mutex<()>,
+    /// A question is due sooner than what the asking informer waits for.
+    sooner: Notify,
+    /// Counts the answers.
+    answers: watch::Sender<u64>,
+}
 
-#[derive(Default)]
 struct Known {
-    etag: Option<HeaderValue>,
-    /// By group and version, as in `apis/apps/v1`.
-    schemas: HashMap<String, Schema>,
-    /// Nobody has to ask before.
-    until: Option<Instant>,
+    /// The address of each document, which has its hash; by group and version, as in `apis/apps/v1`.
+    addresses: HashMap<String, String>,
+    asked: Option<Instant>,
+    due: Instant,
+    /// From a question to the next one.
+    distance: Duration,
 }
 
-struct Schema {
-    /// The address of its document, which has its hash.
-    address: String,
-    changes: u64,
-}
-
-/// How often the index is asked for at most.
-const PACE: Duration = Duration::from_secs(60);
+/// The server is asked that often even if no watch ends before its time.
+const LONGEST_DISTANCE: Duration = Duration::from_secs(600);
+const SHORTEST_PACE: Duration = Duration::from_millis(100);
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Sixty groups take 8 KB.
+/// Sixty groups take 10 KB.
 const LIMIT: usize = 4 * 1024 * 1024;
+/// The document of the core group has the minor version of the server in it, so its hash changes with each such upgrade.
+const CORE: &str = "api/v1";
 
 #[derive(serde::Deserialize)]
 struct Index {
@@ -52,63 +63,118 @@ struct Document {
 }
 
 impl KnownSchemas {
-    /// Asks for the index, unless that was done within a minute. Whether something has changed.
-    pub(super) async fn ask(&self, transport: &dyn Transport) -> bool {
-        let etag = {
-            let mut known = lock(&self.0);
-            let now = Instant::now();
-            if known.until.is_some_and(|until| now < until) {
-                return false;
+    pub(super) fn new(pace: Duration) -> Self {
+        let pace = pace.clamp(SHORTEST_PACE, LONGEST_DISTANCE);
+        Self {
+            pace,
+            known: Mutex::new(Known {
+                addresses: HashMap::new(),
+                asked: None,
+                due: Instant::now(),
+                distance: pace,
+            }),
+            asking: tokio::sync::Mutex::default(),
+            sooner: Notify::new(),
+            answers: watch::Sender::default(),
+        }
+    }
+
+    /// A watch has ended before its time. The index follows what was the reason after a second or so.
+    pub(super) fn ask_soon(&self) {
+        let mut known = lock(&self.known);
+        known.distance = self.pace;
+        let soon = Instant::now() + self.pace / 10;
+        let due = known.asked.map_or(soon, |asked| soon.max(asked + self.pace));
+        if due < known.due {
+            known.due = due;
+            self.sooner.notify_one();
+        }
+    }
+
+    /// Asks whenever that is due, for as long as the future is polled.
+    async fn run(&self, server: &Server) {
+        let _for_all = self.asking.lock().await;
+        loop {
+            let due = lock(&self.known).due;
+            tokio::select! {
+                () = self.sooner.notified() => continue,
+                () = sleep_until(due) => {}
             }
-            known.until = Some(now + PACE);
-            known.etag.clone()
+            // In an outage nothing is sent but its probes.
+            let index = if server.recovery.is_outage() {
+                None
+            } else {
+                timeout(TIMEOUT, index(&**server.transport())).await.ok().flatten()
+            };
+            self.note(index);
+        }
+    }
+
+    fn note(&self, index: Option<Index>) {
+        let mut known = lock(&self.known);
+        let now = Instant::now();
+        known.asked = Some(now);
+        known.due = now + known.distance;
+        known.distance = (known.distance * 2).min(LONGEST_DISTANCE);
+        let Some(index) = index else { return };
+        // A document that is missing now keeps its hash: a server that has just started does not have them all.
+        known.addresses.extend(index.paths.into_iter().map(|(path, document)| (path, document.address)));
+        drop(known);
+        self.answers.send_modify(|answers| *answers += 1);
+    }
+
+    /// What tells the schema of a resource from another one, and the server from another version of it. `None` while it
+    /// is unknown.
+    fn fingerprint(&self, resource: &ResourceType) -> Option<String> {
+        let root = if resource.group.is_empty() { "api" } else { "apis" };
+        let path = format!("{root}/{}", resource.api_version());
+        let known = lock(&self.known);
+        let own = known.addresses.get(&path)?;
+        let core = known.addresses.get(CORE).map(String::as_str).unwrap_or_default();
+        Some(format!("{core} {own}"))
+    }
+}
+
+impl Server {
+    /// The fingerprint of a resource's schema, now and whenever it changes, if it is not the `known` one. Unchanged objects may
+    /// read differently with another one.
+    pub(crate) fn schemas(
+        self: &Arc<Self>,
+        resource: ResourceType,
+        known: Option<String>,
+    ) -> BoxStream<'static, String> {
+        let answers = self.schemas.answers.subscribe();
+        let state = (self.clone(), resource, known, answers);
+        let next = async |(server, resource, known, mut answers): (
+            Arc<Self>,
+            _,
+            Option<String>,
+            watch::Receiver<u64>,
+        )| {
+            loop {
+                answers.mark_unchanged();
+                let now = server.schemas.fingerprint(&resource);
+                if let Some(now) = now.filter(|now| known.as_ref() != Some(now)) {
+                    return Some((now.clone(), (server, resource, Some(now), answers)));
+                }
+                tokio::select! {
+                    // The sender lives as long as the server, which this has.
+                    _ = answers.changed() => {}
+                    () = server.schemas.run(&server) => {}
+                }
+            }
         };
-        match timeout(TIMEOUT, index(transport, etag)).await {
-            Ok(Some((index, etag))) => lock(&self.0).note(index, etag),
-            _ => false,
-        }
-    }
-
-    /// How often the schema of a group and version has changed.
-    pub(super) fn changes(&self, group: &str, version: &str) -> u64 {
-        let path =
-            if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") };
-        lock(&self.0).schemas.get(&path).map_or(0, |schema| schema.changes)
+        stream::unfold(state, next).boxed()
     }
 }
 
-impl Known {
-    fn note(&mut self, index: Index, etag: Option<HeaderValue>) -> bool {
-        self.etag = etag;
-        let mut is_change = false;
-        for (path, Document { address }) in index.paths {
-            match self.schemas.get_mut(&path) {
-                Some(schema) if schema.address == address => {}
-                Some(schema) => {
-                    schema.address = address;
-                    schema.changes += 1;
-                    is_change = true;
-                }
-                None => {
-                    self.schemas.insert(path, Schema { address, changes: 0 });
-                }
-            }
-        }
-        is_change
-    }
-}
-
-/// The index, if there is one that differs from that of the entity tag.
-async fn index(transport: &dyn Transport, etag: Option<HeaderValue>) -> Option<(Index, Option<HeaderValue>)> {
-    let mut request = http::Request::get("/openapi/v3").header(ACCEPT, "application/json");
-    if let Some(etag) = etag {
-        request = request.header(IF_NONE_MATCH, etag);
-    }
+/// The index, if the server shows it. It has no entity tag that would spare its repetition.
+async fn index(transport: &dyn Transport) -> Option<Index> {
+    let request = http::Request::get("/openapi/v3").header(ACCEPT, "application/json");
     let response = transport.send(request.body(Vec::new()).ok()?).await.ok()?;
     if response.head.status != http::StatusCode::OK {
         return None;
     }
-    let etag = response.head.headers.get(ETAG).cloned();
     let mut content = response.into_content();
     let mut body = Vec::new();
     while let Some(chunk) = content.next().await {
@@ -117,5 +183,5 @@ async fn index(transport: &dyn Transport, etag: Option<HeaderValue>) -> Option<(
             return None;
         }
     }
-    Some((serde_json::from_slice(&body).ok()?, etag))
+    serde_json::from_slice(&body).ok()
 }

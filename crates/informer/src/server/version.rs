@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use http::StatusCode;
-use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
 use crate::shared::lock;
@@ -36,8 +35,6 @@ pub(super) struct KnownRelease {
     known: Mutex<Known>,
     /// Held by the task that asks: the others wait for its answer.
     asking: tokio::sync::Mutex<()>,
-    /// Counts the changes of what the server says.
-    changes: watch::Sender<u64>,
 }
 
 #[derive(Default)]
@@ -45,8 +42,6 @@ struct Known {
     release: Release,
     /// The last reported version.
     version: Option<Version>,
-    /// The build that was reported when a change was last counted, and when that was.
-    build: Option<(String, Instant)>,
     /// No request is needed before.
     until: Option<Instant>,
     /// Counts the completed requests.
@@ -60,9 +55,6 @@ const GOOD_FOR: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// After that, no request for some time.
 const SILENT_FOR: Duration = Duration::from_secs(60);
-/// During an upgrade old and new servers answer in turns behind one address: that is one change a minute, not one with each
-/// answer.
-const CHANGE_PACE: Duration = Duration::from_secs(60);
 /// A response is a few hundred bytes.
 const LIMIT: usize = 64 * 1024;
 
@@ -110,11 +102,6 @@ impl KnownRelease {
         is_answer
     }
 
-    /// Counts the changes of what the server says: a new value means that it was upgraded, or rolled back.
-    pub(super) fn changes(&self) -> watch::Receiver<u64> {
-        self.changes.subscribe()
-    }
-
     /// What need not be asked for.
     fn recent(&self) -> Option<Release> {
         let known = lock(&self.known);
@@ -129,15 +116,10 @@ impl KnownRelease {
             Reply::None | Reply::Undecided => return self.unanswered(None),
         };
         let mut known = lock(&self.known);
-        if let Some(said) = said {
-            let Version { major, minor } = said.version;
-            if known.version.replace(said.version) != Some(said.version) {
-                tracing::debug!(version.major = major, version.minor = minor, "the server's version");
-            }
-            if known.is_other_build(&said.build) {
-                known.build = Some((said.build, Instant::now()));
-                self.changes.send_modify(|changes| *changes += 1);
-            }
+        if let Some(version @ Version { major, minor }) = said
+            && known.version.replace(version) != Some(version)
+        {
+            tracing::debug!(version.major = major, version.minor = minor, "the server's version");
         }
         known.release = known.version.map_or(Release::Unsaid, Release::Said);
         known.until = Some(Instant::now() + GOOD_FOR);
@@ -151,19 +133,6 @@ impl KnownRelease {
         known.until = until;
         known.asked += 1;
         known.release
-    }
-}
-
-impl Known {
-    /// Whether this counts as a change. The first build is noted, and is none.
-    fn is_other_build(&mut self, build: &str) -> bool {
-        match &self.build {
-            Some((known, since)) => known != build && since.elapsed() >= CHANGE_PACE,
-            None => {
-                self.build = Some((build.to_owned(), Instant::now()));
-                false
-            }
-        }
     }
 }
 
@@ -182,13 +151,7 @@ enum Reply {
     /// It does not know the credentials yet, has too much to do, or is starting.
     Undecided,
     /// What it is; nothing, if it forbids to ask, or says something that is no version.
-    Said(Option<Said>),
-}
-
-struct Said {
-    version: Version,
-    /// Tells builds of one release apart: patch releases change defaults, too.
-    build: String,
+    Said(Option<Version>),
 }
 
 async fn ask(transport: &dyn Transport) -> Reply {
@@ -211,35 +174,30 @@ async fn ask(transport: &dyn Transport) -> Reply {
             return Reply::Said(None);
         }
     }
-    Reply::Said(Said::from_json(&body))
+    Reply::Said(Version::from_json(&body))
 }
 
-impl Said {
-    /// As in `{"major":"1","minor":"36+","gitVersion":"v1.36.2-provider.5"}`: providers append to the minor version.
+impl Version {
+    /// As in `{"major":"1","minor":"36+"}`: providers append to the minor version.
     fn from_json(json: &[u8]) -> Option<Self> {
         #[derive(serde::Deserialize)]
-        #[serde(rename_all = "camelCase")]
         struct Info {
             major: String,
             minor: String,
-            #[serde(default)]
-            git_version: String,
         }
         let info: Info = serde_json::from_slice(json).ok()?;
         let digits = |text: &str| text.split(|digit: char| !digit.is_ascii_digit()).next()?.parse().ok();
-        let version = Version { major: digits(&info.major)?, minor: digits(&info.minor)? };
-        let build = format!("{}.{} {}", info.major, info.minor, info.git_version);
-        Some(Self { version, build })
+        Some(Self { major: digits(&info.major)?, minor: digits(&info.minor)? })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Said, Version};
+    use super::Version;
 
     #[test]
     fn reads_the_versions_that_providers_give() {
-        let version = |json: &str| Some(Said::from_json(json.as_bytes())?.version);
+        let version = |json: &str| Version::from_json(json.as_bytes());
         assert_eq!(version(r#"{"major":"1","minor":"36"}"#), Some(Version { major: 1, minor: 36 }));
         assert_eq!(version(r#"{"major":"1","minor":"33+","x":0}"#), Some(Version { major: 1, minor: 33 }));
         assert_eq!(version(r#"{"major":"","minor":""}"#), None);

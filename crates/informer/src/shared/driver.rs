@@ -17,9 +17,11 @@ use tokio::time::Instant;
 use super::exchanges::Exchanges;
 use super::journal::Journal;
 use super::requests::Requests;
+use super::schema::Schema;
 use super::{Chosen, Content, Core};
 use crate::EncodingChoice;
 use crate::exchange::Progress;
+use crate::resource::ResourceType;
 use crate::transform::Transform;
 
 /// What the handles of an informer ask of its driver.
@@ -28,6 +30,7 @@ pub(super) enum Message {
     /// Answered when the scope's objects and its connection are gone.
     RemoveScope(Scope, oneshot::Sender<()>),
     Wake,
+    #[cfg_attr(not(feature = "save"), expect(dead_code, reason = "nothing is saved"))]
     Checkpoint(oneshot::Sender<informer_core::Checkpoint>),
     /// How far a scope has come; `None` where it has not begun.
     Reach(Scope, oneshot::Sender<Option<Reach>>),
@@ -59,13 +62,19 @@ pub(super) async fn run(
     let started = core.started();
     engine.handle(Time::from_start(started.elapsed()), Input::Start(Box::new(start)));
     let protobuf = core.settings.encoding == EncodingChoice::Auto && !wants_json;
+    let schema = Schema::new(core.server.clone(), (*core.served()).clone(), core.schema());
     let requests = Requests::new(core.clone(), chosen.content, protobuf && engine.reads_protobuf());
     let driver = Driver {
         engine,
         messages,
         requests,
+        schema,
         exchanges: Exchanges::default(),
         compute: None,
+        discovery: None,
+        lost: None,
+        content: chosen.content,
+        takes_protobuf: protobuf,
         journals: HashMap::new(),
         checkpoints: Vec::new(),
         reaches: Vec::new(),
@@ -82,9 +91,15 @@ struct Driver {
     engine: Box<Engine>,
     messages: Messages,
     requests: Requests,
+    schema: Schema,
     exchanges: Exchanges,
     /// User code that runs on another thread; `None` comes back if that panicked, which it does not.
     compute: Option<BoxFuture<'static, Option<Computed>>>,
+    /// Asks what the resource is served as, which was not found.
+    discovery: Option<BoxFuture<'static, Option<ResourceType>>>,
+    lost: Option<Lost>,
+    content: Content,
+    takes_protobuf: bool,
     journals: HashMap<Scope, Journal>,
     /// Who waits for what is to be saved, until the user's code is back.
     checkpoints: Vec<oneshot::Sender<informer_core::Checkpoint>>,
@@ -96,6 +111,13 @@ struct Driver {
     started: Instant,
 }
 
+/// A resource that is followed and was not found.
+struct Lost {
+    status: ApiStatus,
+    /// Discovery does not know it either.
+    is_unknown: bool,
+}
+
 /// Everything that can wake a driver.
 enum Event {
     Stop,
@@ -103,6 +125,9 @@ enum Event {
     Progress(RequestId, Progress),
     Computed(Option<Computed>),
     Released,
+    /// The server has told a schema; whether it is another one than before.
+    Schema(bool),
+    Discovered(Option<ResourceType>),
     Deadline,
 }
 
@@ -134,6 +159,8 @@ impl Driver {
                 Some(computed) = OptionFuture::from(self.compute.as_mut()) => Event::Computed(computed),
                 (id, progress) = self.exchanges.next() => Event::Progress(id, progress),
                 () = self.requests.released() => Event::Released,
+                Some(resource) = OptionFuture::from(self.discovery.as_mut()) => Event::Discovered(resource),
+                is_other = self.schema.told() => Event::Schema(is_other),
                 () = sleep_until(deadline) => Event::Deadline,
                 never = &mut cooling => match never {},
             };
@@ -141,6 +168,19 @@ impl Driver {
                 Event::Stop => break,
                 Event::Deadline => self.input(Input::Tick),
                 Event::Released => self.input(Input::Wake),
+                Event::Discovered(resource) => {
+                    self.discovery = None;
+                    self.discovered(resource);
+                }
+                Event::Schema(is_other) => {
+                    if is_other {
+                        self.input(Input::SchemaChanged);
+                        // A resource that returned at once was never missing, and may have another scope.
+                        if self.core.follows() {
+                            self.discover();
+                        }
+                    }
+                }
                 Event::Message(message) => self.message(message),
                 Event::Progress(id, progress) => self.progress(id, progress),
                 Event::Computed(Some(computed)) => {
@@ -161,6 +201,7 @@ impl Driver {
 
     /// Ends everything; waits for user code that runs, unless the time for that is over.
     async fn stop(mut self) {
+        self.note_schema();
         self.input(Input::Stop);
         let Self { core, mut engine, messages, compute, exchanges, .. } = self;
         drop(exchanges);
@@ -203,14 +244,22 @@ impl Driver {
                 let journal = || Journal::new(resource.clone(), selection.clone(), scope.clone());
                 let stopped = status == Status::Stopped;
                 self.journals.entry(scope.clone()).or_insert_with(journal).status(&status);
+                if let Status::Denied { status } = &status
+                    && status.is_not_found()
+                    && self.core.follows()
+                {
+                    self.lost.get_or_insert_with(|| Lost { status: status.clone(), is_unknown: false });
+                    self.discover();
+                }
                 if stopped {
                     self.journals.remove(&scope);
                 }
             }
             Command::StreamingListRefused(status) => {
-                self.core.server.streaming_list_refused(&self.core.resource, status);
+                self.core.server.streaming_list_refused(&self.core.served(), status);
             }
             Command::ScopeRemoved(scope) => {
+                self.schema.scope_removed(&scope);
                 for removed in self.removals.remove(&scope).unwrap_or_default() {
                     // The caller may be gone.
                     let _ = removed.send(());
@@ -221,14 +270,59 @@ impl Driver {
         }
     }
 
+    fn discover(&mut self) {
+        if self.discovery.is_none() {
+            self.discovery = Some(self.core.discover());
+        }
+    }
+
+    fn discovered(&mut self, resource: Option<ResourceType>) {
+        let Some(resource) = resource else {
+            if let Some(lost) = &mut self.lost {
+                lost.is_unknown = true;
+            }
+            return;
+        };
+        let lost = self.lost.take();
+        match self.core.serve_as(resource) {
+            Some(former) => self.served_as(&former),
+            // It has returned as it was.
+            None if lost.is_some_and(|lost| lost.is_unknown) => self.input(Input::Wake),
+            None => {}
+        }
+    }
+
+    /// Goes on with the resource as it is served now.
+    fn served_as(&mut self, former: &ResourceType) {
+        let served = self.core.served();
+        tracing::info!(resource = %former, %served, selection = %self.core.selection, "the resource is served as another one");
+        self.schema = Schema::new(self.core.server.clone(), (*served).clone(), None);
+        let is_other = former.namespaced != served.namespaced;
+        let input = Input::ServedAs { expected: self.core.expected(self.content), is_other };
+        self.engine.handle(now(self.started), input);
+        self.requests.take_protobuf(self.takes_protobuf && self.engine.reads_protobuf());
+        self.obey();
+        if is_other {
+            self.core.move_scopes(former);
+        }
+    }
+
     fn send(&mut self, id: RequestId, request: &Request, scope: &Scope, refresh_credentials: bool) {
+        if let Request::Watch(watch) = request {
+            self.schema.watch_begins(scope, watch);
+        }
         if let Request::Watch(watch) = request
             && watch.initial_events
         {
             let time = self.core.settings.reflector.streaming_list_retry;
-            if let Some(status) = self.core.server.refuses_streaming_list(&self.core.resource, time) {
+            if let Some(status) = self.core.server.refuses_streaming_list(&self.core.served(), time) {
                 return self.refused.push((id, status));
             }
+        }
+        // Its path may be that of another resource when it returns.
+        if let Some(lost) = &self.lost {
+            self.refused.push((id, lost.status.clone()));
+            return self.discover();
         }
         self.engine.sent(id);
         self.exchanges.start(id, self.requests.send(request, scope, refresh_credentials));
@@ -253,10 +347,18 @@ impl Driver {
         }
     }
 
+    /// What is saved from here on was read with this schema, unless a list is to find that out.
+    fn note_schema(&self) {
+        if !self.engine.awaits_list() {
+            self.core.set_schema(self.schema.last().cloned());
+        }
+    }
+
     /// Answers what was asked, unless user code has the writer. Nobody may be waiting for an answer any more.
     fn answer(&mut self) {
         while !self.checkpoints.is_empty() {
             let Ok(checkpoint) = self.engine.checkpoint() else { return };
+            self.note_schema();
             if let Some(answer) = self.checkpoints.pop() {
                 let _ = answer.send(checkpoint);
             }
@@ -298,9 +400,10 @@ async fn sleep_until(deadline: Option<Instant>) {
 
 impl Core {
     fn expected(&self, content: Content) -> Expected {
-        let kind = self.resource.kind.clone();
+        let resource = self.served();
+        let kind = resource.kind.clone();
         match content {
-            Content::Whole => Expected { api_version: self.resource.api_version(), kind, or_kind: None },
+            Content::Whole => Expected { api_version: resource.api_version(), kind, or_kind: None },
             Content::Metadata => Expected {
                 api_version: "meta.k8s.io/v1".to_owned(),
                 kind: "PartialObjectMetadata".to_owned(),

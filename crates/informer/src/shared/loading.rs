@@ -2,63 +2,45 @@
 
 use std::sync::Arc;
 
-use informer_core::engine::Reach;
+use informer_core::Checkpoint;
 use informer_core::saved::Saved;
-use informer_core::{Checkpoint, Scope};
 use tokio::sync::oneshot;
 
 use super::driver::Message;
 use super::{Content, Core, Phase, Setup, lock};
 use crate::saving::{Description, Unnamed};
 
+/// What is saved.
+pub(crate) struct Savable {
+    pub(crate) checkpoint: Checkpoint,
+    /// The fingerprint of the schema that the content was read with; empty while it is unknown.
+    pub(crate) schema: String,
+}
+
 impl Core {
     /// The content to be saved now. `None` where the user's code does not return, not even for a stop.
-    pub(crate) async fn checkpoint(&self) -> Option<Checkpoint> {
-        if let Some(checkpoint) = self.resting_checkpoint() {
-            return Some(checkpoint);
+    pub(crate) async fn savable(&self) -> Option<Savable> {
+        if let Some(savable) = self.resting() {
+            return Some(savable);
         }
         let (answer, asked) = oneshot::channel();
         if self.messages.send(Message::Checkpoint(answer)).is_ok()
             && let Ok(checkpoint) = asked.await
         {
-            return Some(checkpoint);
+            return Some(self.with_schema(checkpoint));
         }
         // The driver has ended meanwhile, and left the engine.
-        self.resting_checkpoint()
+        self.resting()
     }
 
     /// Before the start, and after the stop.
-    fn resting_checkpoint(&self) -> Option<Checkpoint> {
-        lock(&self.setup).engine.as_ref()?.checkpoint().ok()
+    fn resting(&self) -> Option<Savable> {
+        let checkpoint = lock(&self.setup).engine.as_ref()?.checkpoint().ok()?;
+        Some(self.with_schema(checkpoint))
     }
 
-    /// How far the scope is that feeds the cache from a namespace, or from where there is none: `None` if none does, or it was
-    /// removed.
-    pub(crate) async fn reach(&self, namespace: Option<&str>) -> Option<Reach> {
-        let scope = self.covering(namespace)?;
-        if let Some(reach) = self.resting_reach(&scope) {
-            return Some(reach);
-        }
-        let (answer, asked) = oneshot::channel();
-        if self.messages.send(Message::Reach(scope.clone(), answer)).is_ok()
-            && let Ok(reach) = asked.await
-        {
-            return Some(reach.unwrap_or_default());
-        }
-        // The driver has ended meanwhile, and left the engine.
-        Some(self.resting_reach(&scope).unwrap_or_default())
-    }
-
-    fn covering(&self, namespace: Option<&str>) -> Option<Scope> {
-        let setup = lock(&self.setup);
-        let own = namespace.map(|namespace| Scope::Namespace(namespace.into()));
-        own.into_iter().chain([Scope::All]).find(|scope| setup.scopes.contains(scope))
-    }
-
-    /// Before the start, and after the stop.
-    fn resting_reach(&self, scope: &Scope) -> Option<Reach> {
-        let setup = lock(&self.setup);
-        Some(setup.engine.as_ref()?.reach(scope).ok().flatten().unwrap_or_default())
+    fn with_schema(&self, checkpoint: Checkpoint) -> Savable {
+        Savable { checkpoint, schema: lock(&self.setup).schema.clone().unwrap_or_default() }
     }
 
     /// What the cache is of. Which namespaces is not part of it: each is saved with how far it was.
@@ -74,8 +56,8 @@ impl Core {
         };
         Ok([
             ("server", self.server.name().ok_or(Unnamed::Server)?.to_owned()),
-            ("resource", self.resource.to_string()),
-            ("kind", self.resource.kind.clone()),
+            ("resource", self.served().to_string()),
+            ("kind", self.served().kind.clone()),
             ("label selector", self.selection.labels().to_string()),
             ("field selector", self.selection.fields().to_string()),
             ("content", content.to_owned()),
@@ -113,8 +95,9 @@ impl Core {
     fn begin_with(&self, setup: &mut Setup, saved: Saved) -> usize {
         let saved =
             if self.settings.decodes_managed_fields { saved } else { saved.skipping_managed_fields() };
-        let Setup { engine, scopes, .. } = setup;
+        let Setup { engine, scopes, schema, .. } = setup;
         if let Some(engine) = engine {
+            *schema = Some(saved.note.clone());
             engine.load(saved, scopes);
             self.observe_all(engine);
         }

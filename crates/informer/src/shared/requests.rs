@@ -32,6 +32,11 @@ impl Requests {
         Self { core, link, content, takes_protobuf }
     }
 
+    /// Whether the objects can be had in protobuf from now on.
+    pub(super) fn take_protobuf(&mut self, takes_protobuf: bool) {
+        self.takes_protobuf = takes_protobuf;
+    }
+
     /// Resolves when an outage is over and it is this informer's turn.
     pub(super) async fn released(&self) {
         self.link.released().await;
@@ -40,7 +45,7 @@ impl Requests {
     pub(super) fn send(&self, request: &Request, scope: &Scope, refresh_credentials: bool) -> Exchange {
         // Each release gives fields to objects, and none to their metadata.
         let unless_newer = self.takes_protobuf && self.content == Content::Whole;
-        let (core, path) = (self.core.clone(), self.core.resource.path(scope));
+        let (core, path) = (self.core.clone(), self.core.served().path(scope));
         let link = self.link.clone();
         let (query, accept) = (self.query(request), self.accept(request));
         let response = async move {
@@ -99,7 +104,7 @@ async fn tweaked(
     tweak: ListOptionsTweak,
     mut query: Query,
 ) -> Result<Query, TransportError> {
-    let resource = core.resource.clone();
+    let resource = core.served();
     let before = selectors(&query);
     let tweaked = core.runtime().blocking(move || {
         catch_unwind(AssertUnwindSafe(|| tweak(&resource, &mut query))).ok()?;

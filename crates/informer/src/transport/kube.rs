@@ -1,6 +1,9 @@
 //! The transport over kube-client.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::fmt;
+use std::sync::Arc;
+#[cfg(feature = "http2")]
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -12,8 +15,11 @@ use tokio::time::timeout;
 use tower::BoxError;
 
 use super::credentials::{Credentials, Fresh};
+#[cfg(feature = "http2")]
 use super::http2::{self, Connections, Connector};
 use super::{Response, Transport, TransportError, plugin, tls};
+#[cfg(feature = "http2")]
+use crate::Http2;
 use crate::HttpVersion;
 
 /// Sends requests through a kube client.
@@ -32,16 +38,17 @@ enum Access {
     Client(Client),
 }
 
-/// How a [`KubeTransport`] connects.
+/// How a [`KubeTransport`] connects. Later releases may add options: begin with the default.
 ///
 /// ```
 /// use std::time::Duration;
 /// use informer::transport::ConnectionOptions;
 ///
-/// let options =
-///     ConnectionOptions { credential_timeout: Duration::from_secs(5), ..ConnectionOptions::default() };
+/// let mut options = ConnectionOptions::default();
+/// options.credential_timeout = Duration::from_secs(5);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ConnectionOptions {
     /// HTTP/1.1 by default.
     pub http_version: HttpVersion,
@@ -61,7 +68,19 @@ struct Source {
     config: Config,
     options: ConnectionOptions,
     /// HTTP/2's, which outlive a client. With HTTP/1.1 each client has its own.
+    #[cfg(feature = "http2")]
     connections: Mutex<Option<Connections>>,
+}
+
+impl fmt::Debug for KubeTransport {
+    /// Without credentials.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of = match self.access {
+            Access::Credentials(_) => "configuration",
+            Access::Client(_) => "client",
+        };
+        write!(f, "KubeTransport({of})")
+    }
 }
 
 impl KubeTransport {
@@ -93,7 +112,12 @@ impl KubeTransport {
         config.read_timeout = None;
         let runs_program =
             plugin::of(&config.auth_info).is_some() || config.auth_info.auth_provider.is_some();
-        let source = Arc::new(Source { config, options, connections: Mutex::default() });
+        let source = Arc::new(Source {
+            config,
+            options,
+            #[cfg(feature = "http2")]
+            connections: Mutex::default(),
+        });
         let present =
             if runs_program { None } else { Some(source.client(&source.config).map_err(unusable)?) };
         let read = Box::new(move || source.clone().read().boxed());
@@ -126,9 +150,15 @@ impl Source {
     }
 
     fn client(&self, config: &Config) -> Result<Client, BoxError> {
-        let HttpVersion::Http2(options) = self.options.http_version else {
-            return Ok(Client::try_from(config.clone())?);
-        };
+        match self.options.http_version {
+            HttpVersion::Http1 => Ok(Client::try_from(config.clone())?),
+            #[cfg(feature = "http2")]
+            HttpVersion::Http2(options) => self.http2_client(config, options),
+        }
+    }
+
+    #[cfg(feature = "http2")]
+    fn http2_client(&self, config: &Config, options: Http2) -> Result<Client, BoxError> {
         let connector = Connector::new(config)?;
         let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
         match &*connections {

@@ -24,6 +24,7 @@ mod outages;
 mod requests;
 mod resync;
 mod saving;
+mod schemas;
 mod selections;
 mod server;
 mod stopping;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::Definition;
-use crate::store::{GroupResource, decode};
+use crate::kinds;
+use crate::store::{GroupResource, decode, encode};
 use crate::write::{DeleteOptions, Meta, Target, Turn, WriteOptions, metadata_mut, set_pointer, typed};
 
 /// A definition waits with this until its objects are gone.
@@ -53,11 +54,30 @@ pub(crate) fn changed(turn: &Turn<'_>, target: &Target, object: &Value) {
     }
     let mut definitions = turn.core.definitions();
     turn.core.store.open(id.clone());
-    definitions.insert(id, Arc::new(definition));
+    let definition = Arc::new(definition);
+    let former = definitions.insert(id, definition.clone());
     turn.core.serve_definitions(definitions);
+    if former.is_some_and(|former| !former.reads_like(&definition)) {
+        read_again(turn, &definition);
+    }
     if is_new(object) || object["status"]["acceptedNames"] != object["spec"]["names"] {
         accept(turn, target, object);
     }
+}
+
+/// What is kept is read with the new schemas: fields may go and defaults come, at the versions that the objects have. Watches
+/// end, and none begins where it was.
+fn read_again(turn: &Turn<'_>, definition: &Definition) {
+    let Some(target) = definition.stored().and_then(|resource| Target::new(turn.core, resource, "", ""))
+    else {
+        return;
+    };
+    let read = |object: Arc<serve::Object>| {
+        let mut value = decode(&object);
+        kinds::complete(&target, &mut value);
+        Arc::new(encode(&mut value, object.revision, target.order()))
+    };
+    turn.writer.replace(&target.objects, target.objects.all(None).into_iter().map(read).collect());
 }
 
 /// Whether nothing has been said of a definition yet.

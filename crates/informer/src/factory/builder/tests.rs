@@ -48,7 +48,7 @@ fn how_often_is_saved_may_be_said_before_and_after_where() {
     let period = |builder| settings(builder).saving.map(|saving| saving.period);
     assert_eq!(period(builder("http://localhost").save_every(PERIOD).saved_in("a")), Some(PERIOD));
     assert_eq!(period(builder("http://localhost").saved_in("a").save_every(PERIOD)), Some(PERIOD));
-    assert_eq!(period(builder("http://localhost").saved_in("a")), Some(SAVE_EVERY));
+    assert_eq!(period(builder("http://localhost").saved_in("a")), Some(saved::SAVE_EVERY));
     assert_eq!(period(builder("http://localhost").save_every(PERIOD)), None);
 }
 

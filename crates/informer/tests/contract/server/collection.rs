@@ -69,6 +69,12 @@ impl Collection {
         self.publish(Event { version, kind, object });
     }
 
+    pub(crate) fn convert(&mut self, key: &str, mut fields: Value) {
+        let object = self.objects.get_mut(key).unwrap();
+        fields["metadata"] = object["metadata"].clone();
+        *object = fields;
+    }
+
     pub(crate) fn object(&self, key: &str) -> Option<&Value> {
         self.objects.get(key)
     }

@@ -39,6 +39,9 @@ struct State {
     chunks: fastrand::Rng,
     /// Nobody can connect.
     away: bool,
+    /// The hashes of schemas, by path as in `apis/apps/v1`, and how often they were asked for.
+    schemas: BTreeMap<String, String>,
+    schema_questions: usize,
 }
 
 /// A request, as far as the server looks at it.
@@ -67,6 +70,8 @@ impl Server {
                 accept: String::new(),
                 chunks: fastrand::Rng::with_seed(7),
                 away: false,
+                schemas: BTreeMap::new(),
+                schema_questions: 0,
             }),
             open: Arc::default(),
         }))
@@ -75,6 +80,21 @@ impl Server {
     /// Writes an object with these fields, and says at which version. The metadata is added.
     pub(crate) fn put(&self, plural: &str, key: &str, fields: Value) -> u64 {
         self.change(plural, |collection, version| collection.put(key, fields, version))
+    }
+
+    /// Objects look different from now on, though nobody has written them.
+    pub(crate) fn convert(&self, plural: &str, key: &str, fields: Value) {
+        self.with(plural, |collection| collection.convert(key, fields));
+    }
+
+    /// The schemas of a group and version, by its path as in `apis/apps/v1`, have this hash from now on.
+    pub(crate) fn set_schema(&self, path: &str, hash: &str) {
+        self.state().schemas.insert(path.to_owned(), hash.to_owned());
+    }
+
+    /// How often the server was asked for the hashes of its schemas. These requests are of no informer, and not in the log.
+    pub(crate) fn schema_questions(&self) -> usize {
+        self.state().schema_questions
     }
 
     pub(crate) fn delete(&self, plural: &str, key: &str) -> u64 {
@@ -232,6 +252,21 @@ impl Server {
         version
     }
 
+    fn schemas(&self) -> Result<Response, TransportError> {
+        let mut state = self.state();
+        state.schema_questions += 1;
+        if state.away {
+            return Err(TransportError::new("connection refused", None));
+        }
+        let document = |(path, hash): (&String, &String)| {
+            let url = format!("/openapi/v3/{path}?hash={hash}");
+            (path.clone(), json!({ "serverRelativeURL": url }))
+        };
+        let paths: serde_json::Map<_, _> = state.schemas.iter().map(document).collect();
+        let body = json!({ "paths": paths }).to_string();
+        Ok(response(200, stream::iter([Ok(body.into())]).boxed()))
+    }
+
     fn answer(&self, request: &Request, open: Open) -> Response {
         let mut state = self.state();
         if request.path == "/version" {
@@ -286,6 +321,9 @@ impl State {
 
 impl Transport for Server {
     fn send(&self, request: http::Request<Vec<u8>>) -> BoxFuture<'static, Result<Response, TransportError>> {
+        if request.uri().path() == "/openapi/v3" {
+            return std::future::ready(self.schemas()).boxed();
+        }
         if let Some(accept) = request.headers().get("accept") {
             self.state().accept = accept.to_str().unwrap().to_owned();
         }

@@ -1,0 +1,39 @@
+//! How far the list and watch of a scope have come.
+
+use informer_core::Scope;
+use informer_core::engine::Reach;
+use tokio::sync::oneshot;
+
+use super::driver::Message;
+use super::{Core, lock};
+
+impl Core {
+    /// How far the scope is that feeds the cache from a namespace, or from where there is none: `None` if none does, or it was
+    /// removed.
+    pub(crate) async fn reach(&self, namespace: Option<&str>) -> Option<Reach> {
+        let scope = self.covering(namespace)?;
+        if let Some(reach) = self.resting_reach(&scope) {
+            return Some(reach);
+        }
+        let (answer, asked) = oneshot::channel();
+        if self.messages.send(Message::Reach(scope.clone(), answer)).is_ok()
+            && let Ok(reach) = asked.await
+        {
+            return Some(reach.unwrap_or_default());
+        }
+        // The driver has ended meanwhile, and left the engine.
+        Some(self.resting_reach(&scope).unwrap_or_default())
+    }
+
+    fn covering(&self, namespace: Option<&str>) -> Option<Scope> {
+        let setup = lock(&self.setup);
+        let own = namespace.map(|namespace| Scope::Namespace(namespace.into()));
+        own.into_iter().chain([Scope::All]).find(|scope| setup.scopes.contains(scope))
+    }
+
+    /// Before the start, and after the stop.
+    fn resting_reach(&self, scope: &Scope) -> Option<Reach> {
+        let setup = lock(&self.setup);
+        Some(setup.engine.as_ref()?.reach(scope).ok().flatten().unwrap_or_default())
+    }
+}
