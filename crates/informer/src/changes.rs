@@ -18,6 +18,20 @@ use crate::subscribe::Subscribe;
 /// When the informer stops, the stream returns the pending changes and ends. Dropping it ends the subscription. `next`
 /// is cancel safe. While other subscriptions wait, the stream may return `Pending` although changes are queued
 /// (cooperative yielding); it is woken afterwards.
+///
+/// ```no_run
+/// # async fn example(pods: informer::Informer<k8s_openapi::api::core::v1::Pod>) -> Result<(), informer::Error> {
+/// use informer::Change;
+///
+/// let mut changes = pods.changes()?;
+/// while let Some(change) = changes.recv().await {
+///     if let Change::Added { new, initial: false, .. } = change {
+///         println!("{} is new", new.key());
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "streams do nothing unless polled"]
 pub struct Changes<T: View> {
     informer: Informer<T>,

@@ -94,6 +94,17 @@ pub trait Handler<T: View>: Send + 'static {
 /// The handle of a handler. Dropping it removes the handler; so does the end of the informer.
 ///
 /// Keeps the informer alive.
+///
+/// ```no_run
+/// # async fn example(pods: informer::Informer<k8s_openapi::api::core::v1::Pod>) -> Result<(), informer::Error> {
+/// let printing = pods.on_change(async |change| println!("{:?}", change.key()))?;
+/// // The existing pods were handled.
+/// printing.synced().await;
+/// // The last call has ended when this returns.
+/// printing.remove().await;
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "the handler is removed when this is dropped: keep it in a variable, or call `detach()`"]
 pub struct Registration {
     id: u64,

@@ -58,6 +58,8 @@
 //!
 //! # Where to go
 //!
+//! [`guide`] has the whole API on one page.
+//!
 //! | to | see |
 //! |---|---|
 //! | make informers, choose options | [`SharedInformerFactory`], [`FactoryBuilder`] |
@@ -85,6 +87,7 @@ mod exchange;
 mod existence;
 mod factory;
 mod feed;
+pub mod guide;
 mod handler;
 mod index;
 mod informer;

@@ -40,7 +40,39 @@ pub use plugin::PluginError;
 /// The media type of Kubernetes' protobuf.
 pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
-/// Carries requests to one server.
+/// Carries requests to one server: lists and watches, and what a factory asks besides (`/version`, `/openapi/v3`, discovery, single
+/// objects).
+///
+/// ```
+/// use std::sync::atomic::{AtomicU64, Ordering};
+/// use informer::SharedInformerFactory;
+/// use informer::crates::futures_core::future::BoxFuture;
+/// use informer::crates::http;
+/// use informer::transport::{KubeTransport, Response, Transport, TransportError};
+///
+/// /// Counts the requests that it passes on.
+/// struct Counting {
+///     to: KubeTransport,
+///     requests: AtomicU64,
+/// }
+///
+/// impl Transport for Counting {
+///     fn send(&self, request: http::Request<Vec<u8>>) -> BoxFuture<'static, Result<Response, TransportError>> {
+///         self.requests.fetch_add(1, Ordering::Relaxed);
+///         self.to.send(request)
+///     }
+///
+///     fn refresh_credentials(&self) -> BoxFuture<'static, Result<(), TransportError>> {
+///         self.to.refresh_credentials()
+///     }
+/// }
+///
+/// # fn example(config: informer::kube::Config) -> Result<(), Box<dyn std::error::Error>> {
+/// let transport = Counting { to: KubeTransport::new(config)?, requests: AtomicU64::new(0) };
+/// let factory = SharedInformerFactory::builder_with_transport(transport).build()?;
+/// # Ok(())
+/// # }
+/// ```
 pub trait Transport: Send + Sync + 'static {
     /// Sends a request and resolves with the head of the response, whatever its status.
     ///

@@ -28,7 +28,23 @@ use crate::transform::Transform;
 use crate::transport::{ConnectionOptions, KubeTransport, Transport};
 use crate::{EncodingChoice, Error, FirstListChoice, HttpVersion, Layout, StreamingListChoice};
 
-/// Builds a [`SharedInformerFactory`].
+/// Builds a [`SharedInformerFactory`]. Every option has a default.
+///
+/// ```
+/// use std::time::Duration;
+/// use informer::{Layout, SharedInformerFactory};
+///
+/// # fn example(config: informer::kube::Config) -> Result<(), Box<dyn std::error::Error>> {
+/// let factory = SharedInformerFactory::builder(config)
+///     .namespaces(["shop", "front"])
+///     .labels("app=cart")?
+///     .resync(Duration::from_secs(600))
+///     .layout(Layout::Packed)
+///     .user_agent("cart-controller/1.0")
+///     .build()?;
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "nothing happens before `build`"]
 pub struct FactoryBuilder {
     connection: Connection,

@@ -44,11 +44,11 @@ impl FactoryBuilder {
     /// and at the stop, where something has changed. So a restart lists nothing that has not changed, and misses nothing
     /// that has: see [`Informer::load`](crate::Informer::load), also for what makes a file unusable.
     ///
-    /// The stop is when [`SharedInformerFactory::shutdown`] or [`Informer::stop`](crate::Informer::stop) is called, or the
+    /// The stop is when [`SharedInformerFactory::shutdown`](crate::SharedInformerFactory::shutdown) or [`Informer::stop`](crate::Informer::stop) is called, or the
     /// last handle dropped; the former two wait for the save.
     ///
     /// Nothing is saved that has no name to be told from others by: see [`FactoryBuilder::server_name`] and
-    /// [`Transform::named`].
+    /// [`Transform::named`](crate::Transform::named).
     ///
     /// What fails is a warning in the log and a number in the metrics, and stops nothing. A file that is
     /// refused is overwritten by the next save.
