@@ -168,7 +168,8 @@ impl Client {
                 let is_newer = |(_, cached): (Key, State)| {
                     cached.version >= told && truth.is_some_and(|truth| truth.uid == cached.uid)
                 };
-                is_one && cached.is_some_and(is_newer)
+                // What is not kept may be told as if it were new.
+                is_one && around.transform == Transform::default() && cached.is_some_and(is_newer)
             };
             match doubt.cause {
                 Cause::Excuse(told) if is_known(told) => {}
@@ -379,11 +380,18 @@ impl Client {
             self.watch = Some(Served::accepted(around.now));
         }
         let list = self.asked_for.get(&request).and_then(|asked| asked.list);
-        // A complete list ends every doubt that is older than it, but one.
-        let truth = &around.server.truth;
-        self.doubts.retain(|(key, cause), doubt| match cause {
-            Cause::Unsteady => truth.at(epoch, *key, reached).is_some_and(|now| now.version < doubt.until),
-            _ => Some(doubt.lists) >= list,
+        // A complete list ends every doubt that is older than it, unless it cannot replace the object.
+        let (truth, transform) = (&around.server.truth, around.transform);
+        self.doubts.retain(|(key, cause), doubt| {
+            let now = truth.at(epoch, *key, reached);
+            let is_newer = match cause {
+                Cause::Unsteady => now.is_none_or(|now| now.version >= doubt.until),
+                _ => Some(doubt.lists) < list,
+            };
+            let kept = now.filter(|now| transform.fails(now.value));
+            // The next version that can be kept ends it.
+            doubt.until = kept.filter(|_| is_newer).map_or(doubt.until, |now| now.version + 1);
+            !is_newer || kept.is_some()
         });
         for key in std::mem::take(&mut self.unsteady) {
             let until = around.server.truth.at(epoch, key, reached).map_or(0, |now| now.version + 1);
@@ -401,8 +409,10 @@ impl Client {
         for key in covered {
             let now = around.server.truth.at(epoch, key, reached);
             if let Some(now) = now.filter(|now| around.transform.fails(now.value)) {
-                let doubt = Doubt { until: now.version + 1, cause: Cause::Lie, is_held: false, lists: 0 };
-                self.doubt(around.content, key, doubt);
+                let lists = list.unwrap_or(self.lists);
+                let doubt = Doubt { until: now.version + 1, cause: Cause::Lie, is_held: false, lists };
+                self.doubts.insert((key, Cause::Lie), doubt);
+                around.content.doubt(key);
             }
         }
         let parts = self.asked_for.values().filter(|asked| asked.list.is_some() && asked.list == list);

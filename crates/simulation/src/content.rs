@@ -6,6 +6,7 @@ use std::sync::Arc;
 use informer_core::engine::{self, Compute, Computed, Engine, Start, Subscriber};
 use informer_core::mailbox::{self, Delivery, Notice, WhenFull};
 use informer_core::reader::Expected;
+use informer_core::reflector::Status;
 use informer_core::store::Snapshot;
 use informer_core::{
     Cache, Delta, HotSet, Index, Keeping, Object, ObjectKey, ResourceVersion, Scope, Selector, Shelf, Storage,
@@ -51,6 +52,8 @@ pub(crate) struct Content {
     before: Vec<Key>,
     /// A list is under way: resyncs wait.
     pub(crate) is_listing: bool,
+    /// Of the informer as a whole.
+    pub(crate) status: Status,
 }
 
 pub(crate) enum Code {
@@ -134,6 +137,7 @@ impl Content {
             checked: None,
             before: Vec::new(),
             is_listing: false,
+            status: Status::NotStarted,
         }
     }
 

@@ -44,8 +44,7 @@ pub use world::World;
 pub struct Passed {
     /// How many steps it had.
     pub steps: usize,
-    /// Whether the whole cache could be compared with the server in the end. Not so where a restored backup could not be
-    /// noticed ([`Invariant::Content`]), or nothing was looked at.
+    /// Whether the whole cache could be compared with the server in the end.
     pub compared: bool,
 }
 

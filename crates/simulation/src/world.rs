@@ -1,5 +1,6 @@
 //! Everything in one place and one thread: a server, an informer, and the time.
 
+mod checks;
 mod rest;
 
 use std::sync::Arc;
@@ -15,12 +16,12 @@ use crate::content::Content;
 use crate::invariant::{Invariant, Violation};
 use crate::network::{Arrival, Head};
 use crate::plan::{Plan, Setup, Start, Step};
-use crate::render::{self, number};
+use crate::render::number;
 use crate::saving::{File, scope};
 use crate::server::Server;
 use crate::storage;
 use crate::trace::Trace;
-use crate::truth::{Key, NAMESPACES, State};
+use crate::truth::{Key, NAMESPACES};
 
 /// More than any run has of them at once.
 const SUBSCRIPTIONS: usize = 8;
@@ -138,25 +139,6 @@ impl<'a> World<'a> {
         Err(Invariant::Pace.violated("there is always more to do at once"))
     }
 
-    /// The keys whose state may be another one than the server's.
-    fn doubted(&self) -> impl Iterator<Item = Key> {
-        Key::all().filter(|key| self.clients.iter().any(|client| client.doubts(*key)))
-    }
-
-    /// Those of which something may be told that does not follow upon what was told before.
-    fn doubted_stories(&self) -> impl Iterator<Item = Key> {
-        // Of a namespace that is on its way out there may be more to come.
-        let is_leaving = |key: &Key| self.removing.contains(&key.namespace());
-        let is_in_doubt = move |key: &Key| self.clients.iter().any(|client| client.doubts_story(*key));
-        Key::all().filter(move |key| is_leaving(key) || is_in_doubt(key))
-    }
-
-    /// Nobody is said to be live before the cache has its content.
-    fn check_statuses(&self) -> Result<(), Violation> {
-        let early = self.clients.iter().find(|client| Self::is_live(client) && !client.is_confirmed);
-        Invariant::Connection.holds(early.is_none(), || "live without content".to_owned())
-    }
-
     fn command(&mut self, command: Command) -> Result<(), Violation> {
         match command {
             Command::Send { id, request, scope, .. } => {
@@ -189,6 +171,10 @@ impl<'a> World<'a> {
             Command::Applied { source: _, request, applied } => self.applied(request, applied),
             Command::Listing(is_listing) => {
                 self.content.is_listing = is_listing;
+                Ok(())
+            }
+            Command::Status(status) => {
+                self.content.status = status;
                 Ok(())
             }
             Command::ScopeRemoved(scope) => self.scope_removed(&scope),
@@ -584,98 +570,6 @@ impl<'a> World<'a> {
             }
         }
         Err(Invariant::Pace.violated("bytes never end"))
-    }
-
-    fn check(&mut self) -> Result<(), Violation> {
-        // What user code has done may be in the cache already, and no subscription was notified.
-        if self.content.is_lent() {
-            return Ok(());
-        }
-        self.content.check()?;
-        let reached = self.content.cache().resource_version();
-        let revision = self.content.cache().snapshot().revision();
-        let waits = self.content.engine.deadline().is_some() || self.clients.is_empty();
-        Invariant::Connection.holds(waits, || "it waits for ever".to_owned())?;
-        // As long as one source does not know yet that the server was restored, versions cannot be compared.
-        let mixed = self.clients.windows(2).any(|two| matches!(two, [a, b] if a.epoch != b.epoch));
-        for which in 0..self.clients.len() {
-            let Some(client) = self.clients.get_mut(which) else { break };
-            Invariant::Connection.holds(client.waits == client.link.is_none(), || {
-                format!("{} with a connection: {}", client.status, client.link.is_some())
-            })?;
-            let version = self.content.source_version(client.namespace);
-            client.has_caught_up |= version.is_at_least(&reached);
-            Invariant::Progress
-                .holds(mixed || !client.has_caught_up || !version.is_older_than(&reached), || {
-                    format!("the cache claims {reached:?}, and a source has only {version:?}")
-                })?;
-            let now = Some((revision, number(&version)));
-            if std::mem::replace(&mut client.checked, now) != now {
-                self.check_content(self.clients.get(which), number(&version))?;
-            }
-        }
-        let unset = !self.clients.is_empty() && self.content.cache().is_synced() && reached.is_unset();
-        Invariant::Progress.holds(!unset, || "the cache is synced and claims no version".to_owned())
-    }
-
-    fn check_content(&self, client: Option<&Client>, version: u64) -> Result<(), Violation> {
-        let Some(client) = client else { return Ok(()) };
-        for key in Key::all().filter(|key| client.covers(*key)) {
-            let cached = self.content.cache().get_str(key.text());
-            let truth = (version > 0).then(|| self.server.truth.at(client.epoch, key, version)).flatten();
-            let cached = match cached {
-                None => None,
-                Some(object) => {
-                    let changes = self.setup.transform.changes;
-                    let is_whole = |(read, _): &(Key, State)| {
-                        *read == key && (!changes || render::is_shortened(&object))
-                    };
-                    Some(render::read(&object).filter(is_whole).ok_or_else(|| {
-                        Invariant::Content.violated(format!("{object:?} is not as the server wrote it"))
-                    })?)
-                }
-            };
-            let state = cached.map(|(_, state)| state);
-            let transform = self.setup.transform;
-            let fails = truth.is_some_and(|truth| transform.fails(truth.value));
-            let expected = truth.filter(|truth| !transform.drops(truth.value) && !fails);
-            let may_be = |state: State| {
-                let is_kept = !transform.drops(state.value) && !transform.fails(state.value);
-                is_kept && self.server.truth.was_ever(key, state)
-            };
-            // Of what cannot be transformed the former state stays, if there is one.
-            let right = state == expected || (fails || client.doubts(key)) && state.is_none_or(may_be);
-            Invariant::Content.holds(right, || {
-                format!("at {version} the cache has {state:?} of {key}, and the server had {truth:?}")
-            })?;
-            self.check_quarantine(client, key, version, fails)?;
-        }
-        Ok(())
-    }
-
-    /// A key is held as undecodable for as long as its newest version is, as far as that is known, and no longer.
-    fn check_quarantine(
-        &self,
-        client: &Client,
-        key: Key,
-        version: u64,
-        fails: bool,
-    ) -> Result<(), Violation> {
-        let is_held = self.content.is_quarantined(key);
-        let may_be = fails || client.doubts(key) || self.has_failed(client, key);
-        Invariant::Quarantine.holds(!is_held || may_be, || format!("{key} is said to be unreadable"))?;
-        let must_be = client.is_confirmed
-            && !client.is_deceived
-            && (fails && !client.doubts(key) || client.has_held(key, version));
-        Invariant::Quarantine
-            .holds(is_held || !must_be, || format!("{key} could not be read, and that is not said"))
-    }
-
-    /// Whether a list that was not completed may have had a version of the key for which the transform fails.
-    fn has_failed(&self, client: &Client, key: Key) -> bool {
-        let (truth, transform) = (&self.server.truth, self.setup.transform);
-        let mut records = (0..=truth.epoch()).flat_map(|epoch| truth.of(epoch, key));
-        client.has_other_lists() && records.any(|record| transform.fails(record.state.value))
     }
 
     fn is_live(client: &Client) -> bool {

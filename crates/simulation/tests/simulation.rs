@@ -8,7 +8,7 @@
     reason = "a test may stop at a surprise"
 )]
 
-use simulation::plan::{Start, Step};
+use simulation::plan::{Start, Step, Transform};
 use simulation::{Invariant, Key, Plan, Trace, Violation, World, run, run_with, shrink};
 
 const SEEDS: u64 = 2_000;
@@ -26,8 +26,7 @@ fn everything_holds_in_each_run() {
             .collect();
         parts.into_iter().map(|part| part.join().expect("a seed fails")).sum()
     });
-    // The others ended with a backup restored unnoticeably, or with nothing that is looked at.
-    assert!(compared * 10 > SEEDS * 7, "seeds 0..{SEEDS}: only {compared} were compared");
+    assert!(compared * 100 > SEEDS * 97, "seeds 0..{SEEDS}: only {compared} were compared");
 }
 
 /// Whether the run could be compared as a whole.
@@ -58,6 +57,8 @@ fn a_seed_is_always_the_same_run() {
 fn forgetful(seed: u64) -> Plan {
     let mut plan = Plan::of_seed(seed);
     plan.setup.by_hand = false;
+    // A change that is not seen anyway proves nothing.
+    (plan.setup.server.selects, plan.setup.transform) = (false, Transform::default());
     // Whatever fails, and whoever cannot be told that a backup was restored, is gone by then.
     plan.steps.extend([Step::Allow, Step::Pass(900_000), Step::Restart(Start::Fresh), Step::Pass(200_000)]);
     plan.steps.extend([Step::Forget, Step::Put(Key(0)), Step::Put(Key(2)), Step::Put(Key(1))]);

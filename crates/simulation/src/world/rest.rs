@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use informer_core::reflector::Status;
+
 use super::World;
 use crate::client::Client;
 use crate::invariant::{Invariant, Violation};
@@ -95,11 +97,15 @@ impl World<'_> {
         if deceived || self.clients.is_empty() {
             return Ok(false);
         }
+        let (status, is_listing) = (&self.content.status, self.content.is_listing);
+        Invariant::Rest.holds(matches!(status, Status::Live { .. }) && !is_listing, || {
+            format!("as a whole it {status}, and a list is under way: {is_listing}")
+        })?;
         let version = number(&self.content.cache().resource_version());
         Invariant::Rest.holds(version == self.server.version, || {
             format!("the cache claims {version}, the server is at {}", self.server.version)
         })?;
-        let doubted = self.clients.iter().flat_map(|client| client.doubts.keys()).next();
+        let doubted = self.clients.iter().flat_map(|client| client.doubts.iter()).next();
         Invariant::Rest.holds(doubted.is_none(), || format!("{doubted:?} was told anew and is in doubt"))?;
         self.clients.iter().try_for_each(|client: &Client| self.check_content(Some(client), version))?;
         Ok(true)
