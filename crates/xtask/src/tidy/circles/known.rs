@@ -6,9 +6,6 @@ pub(super) const KNOTS: &[(&str, &[&str])] = &[
         "informer",
         &[
             "changes",
-            "choices",
-            "error",
-            "exchange",
             "feed",
             "handler",
             "index",
@@ -22,7 +19,6 @@ pub(super) const KNOTS: &[(&str, &[&str])] = &[
             "snapshot",
             "subscribe",
             "sync",
-            "transport",
         ],
     ),
     ("informer::transport::http2", &["connect", "tls"]),
