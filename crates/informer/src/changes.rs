@@ -9,9 +9,8 @@ use informer_core::View;
 
 use crate::Error;
 use crate::change::Change;
-use crate::feed::Feed;
-use crate::informer::Informer;
-use crate::subscribe::Subscribe;
+use crate::feed::{Feed, Terms};
+use crate::handle::Handle;
 
 /// A stream of changes: the existing objects, then [`Change::Synced`], then further changes. Keeps its informer alive.
 ///
@@ -34,19 +33,17 @@ use crate::subscribe::Subscribe;
 /// ```
 #[must_use = "streams do nothing unless polled"]
 pub struct Changes<T: View> {
-    informer: Informer<T>,
+    handle: Handle<T>,
     feed: Feed<T>,
 }
 
 impl<T: View> Changes<T> {
-    pub(crate) fn subscribe(options: Subscribe<T>) -> Result<Self, Error> {
-        let informer = options.informer.clone();
-        Ok(Self { feed: Feed::subscribe(options)?, informer })
+    pub(crate) fn subscribe(handle: Handle<T>, terms: Terms<T>) -> Result<Self, Error> {
+        Ok(Self { feed: Feed::subscribe(handle.core(), terms)?, handle })
     }
 
-    /// The informer whose changes these are.
-    pub fn informer(&self) -> &Informer<T> {
-        &self.informer
+    pub(crate) fn handle(&self) -> &Handle<T> {
+        &self.handle
     }
 
     /// Waits for the next change; `None` when the informer has stopped and every pending change was returned.
@@ -87,7 +84,7 @@ impl<T: View> Unpin for Changes<T> {}
 impl<T: View> fmt::Debug for Changes<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Changes")
-            .field("informer", &self.informer)
+            .field("informer", &self.handle)
             .field("backlog", &self.backlog())
             .finish_non_exhaustive()
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use informer_core::mailbox::Notice;
+use informer_core::mailbox::{Delivery, Notice};
 use informer_core::{Change as Raw, DecodeError, Delta, Object, ObjectKey, Room, Source, View};
 use tokio::task::coop::poll_proceed;
 use tokio::time::Sleep;
@@ -17,7 +17,16 @@ use crate::change::{Change, Previous};
 use crate::deleted::{DeleteReason, Deleted};
 use crate::item::Item;
 use crate::shared::{Core, Subscription};
-use crate::subscribe::{Filter, Subscribe};
+
+pub(crate) type Filter<T> = Arc<dyn Fn(&Item<T>) -> bool + Send + Sync>;
+
+/// What a subscription asks for.
+pub(crate) struct Terms<T> {
+    pub(crate) delivery: Delivery,
+    pub(crate) resync: Option<Duration>,
+    pub(crate) filter: Option<Filter<T>>,
+    pub(crate) name: Option<String>,
+}
 
 /// A subscription that does not keep its informer alive.
 pub(crate) struct Feed<T> {
@@ -43,9 +52,9 @@ struct Round {
 }
 
 impl<T: View> Feed<T> {
-    pub(crate) fn subscribe(options: Subscribe<T>) -> Result<Self, Error> {
-        let Subscribe { informer, delivery, resync, filter, name } = options;
-        let core = informer.core().clone();
+    pub(crate) fn subscribe(core: &Arc<Core>, terms: Terms<T>) -> Result<Self, Error> {
+        let Terms { delivery, resync, filter, name } = terms;
+        let core = core.clone();
         if resync.is_some() && tokio::runtime::Handle::try_current().is_err() {
             return Err(Error::no_runtime());
         }

@@ -13,10 +13,10 @@ use tokio::sync::watch;
 use crate::Error;
 use crate::change::{Change, Previous};
 use crate::deleted::Deleted;
-use crate::feed::Feed;
+use crate::feed::{Feed, Terms};
+use crate::handle::Handle;
 use crate::item::Item;
 use crate::shared::{Shared, Subscription};
-use crate::subscribe::Subscribe;
 
 /// Reacts to changes. Each method does nothing by default.
 ///
@@ -238,14 +238,15 @@ where
 }
 
 pub(crate) fn register<T: View>(
-    options: Subscribe<T>,
+    informer: &Handle<T>,
+    terms: Terms<T>,
     handler: impl Dispatch<T>,
 ) -> Result<Registration, Error> {
     let runtime = tokio::runtime::Handle::try_current().map_err(|_| Error::no_runtime())?;
-    let shared = options.informer.shared().clone();
+    let shared = informer.shared().clone();
     let life = &shared.core().life;
     let running = life.running();
-    let feed = Feed::subscribe(options)?;
+    let feed = Feed::subscribe(shared.core(), terms)?;
     let subscriber = feed.subscriber().clone();
     let (sender, progress) = watch::channel(HandlerProgress { synced: false, ended: false });
     let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);

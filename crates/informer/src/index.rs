@@ -8,7 +8,7 @@ use std::sync::Arc;
 use informer_core::{DecodeError, Object, Room, Shelf, View};
 
 use crate::Error;
-use crate::informer::Informer;
+use crate::handle::Handle;
 use crate::item::{Decoder, Item, Items};
 use crate::snapshot::Snapshot;
 
@@ -31,17 +31,17 @@ impl<K: Hash + Eq + Send + Sync + 'static> Key for K {}
 /// # }
 /// ```
 pub struct Index<T, K> {
-    informer: Informer<T>,
+    handle: Handle<T>,
     index: informer_core::Index<K>,
 }
 
 impl<T: View, K: Key> Index<T, K> {
     pub(crate) fn add<I: IntoIterator<Item = K>>(
-        informer: Informer<T>,
+        handle: Handle<T>,
         keys: impl Fn(&T) -> I + Send + Sync + 'static,
     ) -> Self {
-        let index = informer.core().cache.add_index(function(informer.core().shelf.clone(), keys));
-        Self { informer, index }
+        let index = handle.core().cache.add_index(function(handle.core().shelf.clone(), keys));
+        Self { handle, index }
     }
 
     /// The objects with a key now, in no order. O(number of hits).
@@ -53,7 +53,7 @@ impl<T: View, K: Key> Index<T, K> {
         K: Borrow<Q>,
     {
         self.index
-            .with(key, |object| self.informer.item_or_report(object, Room::Taken))
+            .with(key, |object| self.handle.item_or_report(object, Room::Taken))
             .into_iter()
             .flatten()
             .collect()
@@ -68,7 +68,7 @@ impl<T: View, K: Key> Index<T, K> {
     where
         K: Borrow<Q>,
     {
-        self.index.with(key, |object| self.informer.item(object)).into_iter().collect()
+        self.index.with(key, |object| self.handle.item(object)).into_iter().collect()
     }
 
     /// The objects with a key in a snapshot of the same informer. If the snapshot is older than the index, all its
@@ -77,7 +77,7 @@ impl<T: View, K: Key> Index<T, K> {
     where
         K: Borrow<Q>,
     {
-        Items::new(&self.informer, self.index.lookup(snapshot.raw(), key))
+        Items::new(&self.handle, self.index.lookup(snapshot.raw(), key))
     }
 
     /// The keys that have objects in a snapshot, in no order. O(number of keys).
@@ -88,33 +88,33 @@ impl<T: View, K: Key> Index<T, K> {
 
 impl<T: View> Index<T, String> {
     pub(crate) fn add_named<I: IntoIterator<Item = String>>(
-        informer: Informer<T>,
+        handle: Handle<T>,
         name: &str,
         keys: impl Fn(&T) -> I + Send + Sync + 'static,
     ) -> Result<Self, Error> {
-        let index = informer
+        let index = handle
             .core()
             .cache
-            .add_named_index(name, function(informer.core().shelf.clone(), keys))
+            .add_named_index(name, function(handle.core().shelf.clone(), keys))
             .map_err(|_| Error::index_exists(name))?;
-        Ok(Self { informer, index })
+        Ok(Self { handle, index })
     }
 
-    pub(crate) fn named(informer: Informer<T>, name: &str) -> Option<Self> {
-        let index = informer.core().cache.index_by_name(name)?;
-        Some(Self { informer, index })
+    pub(crate) fn named(handle: Handle<T>, name: &str) -> Option<Self> {
+        let index = handle.core().cache.index_by_name(name)?;
+        Some(Self { handle, index })
     }
 }
 
 impl<T, K> Clone for Index<T, K> {
     fn clone(&self) -> Self {
-        Self { informer: self.informer.clone(), index: self.index.clone() }
+        Self { handle: self.handle.clone(), index: self.index.clone() }
     }
 }
 
 impl<T, K> fmt::Debug for Index<T, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Index").field("informer", &self.informer).field("index", &self.index).finish()
+        f.debug_struct("Index").field("informer", &self.handle).field("index", &self.index).finish()
     }
 }
 

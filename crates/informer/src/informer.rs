@@ -1,20 +1,23 @@
 //! An informer: a typed view of a shared cache.
 
+#[cfg(feature = "save")]
+mod saving;
+
 use std::fmt;
-use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::{Stream, StreamExt};
 use informer_core::backoff::BackoffConfig;
 use informer_core::reflector::Status;
-use informer_core::{DecodeError, Object, ObjectKey, ResourceVersion, Room, Scope, Uid, View};
+use informer_core::{ObjectKey, ResourceVersion, Scope, Uid, View};
 
 use crate::change::Change;
 use crate::changes::Changes;
+use crate::handle::Handle;
 use crate::handler::{Handler, Registration};
 use crate::index::{Index, Key};
-use crate::item::{Decoder, Item};
+use crate::item::Item;
 use crate::lister::Lister;
 use crate::metrics::InformerMetrics;
 use crate::object_ref::ObjectRef;
@@ -48,21 +51,16 @@ use crate::{Error, Quarantined};
 /// # }
 /// ```
 pub struct Informer<T> {
-    shared: Arc<Shared>,
-    view: PhantomData<fn() -> T>,
+    handle: Handle<T>,
 }
 
 impl<T: View> Informer<T> {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, view: PhantomData }
+        Self { handle: Handle::new(shared) }
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {
-        self.shared.core()
-    }
-
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
-        &self.shared
+        self.handle.core()
     }
 
     /// The resource that is watched: the one that the informer was made for, or another version of it that an
@@ -110,12 +108,12 @@ impl<T: View> Informer<T> {
 
     /// Reads the cache: by key, namespace, label selector.
     pub fn lister(&self) -> Lister<T> {
-        Lister::new(self.clone())
+        Lister::new(self.handle.clone())
     }
 
     /// The cache as it is now. The snapshot never changes. O(1).
     pub fn snapshot(&self) -> Snapshot<T> {
-        Snapshot::new(self.clone())
+        Snapshot::new(self.handle.clone())
     }
 
     /// Adds an index, at any time: a function from an object to its keys.
@@ -137,7 +135,7 @@ impl<T: View> Informer<T> {
         &self,
         keys: impl Fn(&T) -> I + Send + Sync + 'static,
     ) -> Index<T, K> {
-        Index::add(self.clone(), keys)
+        Index::add(self.handle.clone(), keys)
     }
 
     /// Adds an index of strings with a name, under which [`Informer::index_named`] finds it.
@@ -150,17 +148,17 @@ impl<T: View> Informer<T> {
         name: &str,
         keys: impl Fn(&T) -> I + Send + Sync + 'static,
     ) -> Result<Index<T, String>, Error> {
-        Index::add_named(self.clone(), name, keys)
+        Index::add_named(self.handle.clone(), name, keys)
     }
 
     /// The index of that name, if it exists.
     pub fn index_named(&self, name: &str) -> Option<Index<T, String>> {
-        Index::named(self.clone(), name)
+        Index::named(self.handle.clone(), name)
     }
 
     /// Begins a subscription; choose its delivery.
     pub fn subscribe(&self) -> Subscribe<T> {
-        Subscribe::new(self.clone())
+        Subscribe::new(self.handle.clone())
     }
 
     /// The changes as a stream, with one pending change per object: first the existing objects, then further changes.
@@ -488,25 +486,21 @@ impl<T: View> Informer<T> {
     }
 }
 
-impl<T: View> Decoder<T> for Informer<T> {
-    fn item_in(&self, object: &Arc<Object>, room: Room) -> Result<Item<T>, DecodeError> {
-        Ok(Item::new(T::of(object, &self.core().shelf, room)?, object.clone()))
-    }
-
-    fn report(&self, error: &DecodeError) {
-        self.core().undecodable::<T>(error);
-    }
-}
-
 impl<T> Clone for Informer<T> {
     fn clone(&self) -> Self {
-        Self { shared: self.shared.clone(), view: PhantomData }
+        Self { handle: self.handle.clone() }
     }
 }
 
 impl<T> fmt::Debug for Informer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let core = self.shared.core();
-        write!(f, "Informer({}, {})", core.resource, core.selection)
+        fmt::Debug::fmt(&self.handle, f)
+    }
+}
+
+impl<T: View> Changes<T> {
+    /// The informer whose changes these are.
+    pub fn informer(&self) -> Informer<T> {
+        Informer { handle: self.handle().clone() }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use informer_core::{DecodeError, Object, ObjectKey, Selector, View};
 
 use crate::Error;
-use crate::informer::Informer;
+use crate::handle::Handle;
 use crate::item::{Decoder, Item};
 use crate::snapshot::Snapshot;
 
@@ -31,14 +31,14 @@ use crate::snapshot::Snapshot;
 /// so that one bad object does not stop a consumer; [`Lister::try_list`] is the strict form. [`Lister::get`] returns an
 /// error: a controller that took such an object for a missing one would clean up after a live object.
 pub struct Lister<T> {
-    informer: Informer<T>,
+    handle: Handle<T>,
     namespace: Option<Arc<str>>,
     selector: Selector,
 }
 
 impl<T: View> Lister<T> {
-    pub(crate) fn new(informer: Informer<T>) -> Self {
-        Self { informer, namespace: None, selector: Selector::default() }
+    pub(crate) fn new(handle: Handle<T>) -> Self {
+        Self { handle, namespace: None, selector: Selector::default() }
     }
 
     /// Only this namespace.
@@ -95,15 +95,15 @@ impl<T: View> Lister<T> {
 
     fn find(&self, key: &str) -> Result<Option<Item<T>>, DecodeError> {
         let item =
-            |object: &Arc<Object>| self.selector.matches(object.labels()).then(|| self.informer.item(object));
-        self.informer.core().cache.with(key, item).flatten().transpose()
+            |object: &Arc<Object>| self.selector.matches(object.labels()).then(|| self.handle.item(object));
+        self.handle.core().cache.with(key, item).flatten().transpose()
     }
 
     /// All objects that match, of one moment, in no order. O(matching objects).
     ///
     /// Objects that do not decode as a `T` are left out and reported.
     pub fn list(&self) -> Vec<Item<T>> {
-        self.informer.snapshot().select(self.namespace.as_deref(), &self.selector).collect()
+        self.snapshot().select(self.namespace.as_deref(), &self.selector).collect()
     }
 
     /// All objects that match, or the first error: the strict form of [`Lister::list`].
@@ -112,7 +112,7 @@ impl<T: View> Lister<T> {
     ///
     /// When one of them does not decode as a `T`.
     pub fn try_list(&self) -> Result<Vec<Item<T>>, DecodeError> {
-        self.informer.snapshot().select(self.namespace.as_deref(), &self.selector).strict().collect()
+        self.snapshot().select(self.namespace.as_deref(), &self.selector).strict().collect()
     }
 
     /// All objects that match and for which `predicate` is true. Decodes every matching object: an index is cheaper.
@@ -126,14 +126,14 @@ impl<T: View> Lister<T> {
 
     /// The cache as it is now: for pages, and for several reads of one state.
     pub fn snapshot(&self) -> Snapshot<T> {
-        self.informer.snapshot()
+        Snapshot::new(self.handle.clone())
     }
 }
 
 impl<T> Clone for Lister<T> {
     fn clone(&self) -> Self {
         Self {
-            informer: self.informer.clone(),
+            handle: self.handle.clone(),
             namespace: self.namespace.clone(),
             selector: self.selector.clone(),
         }
@@ -143,7 +143,7 @@ impl<T> Clone for Lister<T> {
 impl<T> fmt::Debug for Lister<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lister")
-            .field("informer", &self.informer)
+            .field("informer", &self.handle)
             .field("namespace", &self.namespace)
             .field("selector", &self.selector)
             .finish()

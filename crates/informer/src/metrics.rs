@@ -5,22 +5,23 @@
 //!
 //! Names and units: `docs/METRICS.md`.
 
-mod counters;
 mod exposition;
 mod labels;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use informer_core::reflector::Status;
 use informer_core::{HotSet, ResourceVersion, Time};
 
+use crate::counters::lowest_free;
 use crate::resource::ResourceType;
 use crate::selection::Selection;
-use crate::shared::{Content, Core, Shared};
+use crate::settings::Content;
+use crate::shared::{Core, Shared};
 
-pub(crate) use counters::{CallMeter, Counters};
+pub use crate::counters::HandlerMetrics;
 pub use exposition::Format;
 pub use informer_core::engine::{EventCounts, RequestCounts};
 
@@ -80,22 +81,6 @@ pub struct InformerMetrics {
     pub decode_time: Duration,
     /// The metrics of each handler and stream.
     pub handlers: Vec<HandlerMetrics>,
-}
-
-/// The metrics of one handler, or of one stream of changes: a stream has no calls, only a backlog.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct HandlerMetrics {
-    /// The name from [`Subscribe::named`](crate::Subscribe::named), else a number: the lowest free one.
-    pub name: String,
-    /// Pending changes.
-    pub backlog: usize,
-    /// Calls that have ended.
-    pub calls: u64,
-    /// The duration of these calls together, with what they awaited.
-    pub call_time: Duration,
-    /// How long the running call has taken.
-    pub call_under_way: Option<Duration>,
 }
 
 /// The metrics of all informers of a factory that have a handle.
@@ -254,24 +239,4 @@ pub(crate) fn free_number(
             && core.selection.has_selector() == selection.has_selector()
     };
     lowest_free(living.filter(|other| same_labels(other.core())).map(|other| other.core().number))
-}
-
-/// From 1.
-pub(crate) fn lowest_free(used: impl Iterator<Item = usize>) -> usize {
-    let used: HashSet<_> = used.collect();
-    (1..=used.len()).find(|number| !used.contains(number)).unwrap_or(used.len() + 1)
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn the_lowest_free_number_fills_gaps() {
-        let lowest_free = |used: &[usize]| super::lowest_free(used.iter().copied());
-        assert_eq!(lowest_free(&[]), 1);
-        assert_eq!(lowest_free(&[1, 2, 3]), 4);
-        assert_eq!(lowest_free(&[3, 1]), 2);
-        assert_eq!(lowest_free(&[7, 9]), 1);
-        // Named handlers have none.
-        assert_eq!(lowest_free(&[0, 0, 1]), 2);
-    }
 }

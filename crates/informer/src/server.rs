@@ -13,8 +13,9 @@ use informer_core::reflector::{FirstList, ReflectorConfig, StreamingList};
 use informer_core::wire::ApiStatus;
 use tokio::time::{Instant, timeout};
 
+use crate::lock::lock;
 use crate::resource::ResourceType;
-use crate::shared::{Settings, lock};
+use crate::settings::Settings;
 use crate::transport::Transport;
 use crate::{FirstListChoice, StreamingListChoice};
 use recovery::{Probe, Recovery};

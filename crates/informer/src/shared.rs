@@ -4,6 +4,8 @@ mod driver;
 mod exchanges;
 mod following;
 mod journal;
+#[cfg(feature = "save")]
+mod keeper;
 mod life;
 #[cfg(feature = "save")]
 mod loading;
@@ -15,73 +17,34 @@ mod schema;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use futures_util::FutureExt;
-use http::HeaderValue;
 use informer_core::backoff::BackoffConfig;
 use informer_core::engine::{Engine, Fanout, Input, Quarantine};
 use informer_core::mailbox::Delivery;
-use informer_core::reflector::{ReflectorConfig, Report};
-use informer_core::{Cache, DecodeError, Keeping, Scope, Shelf, Storage, Time};
+use informer_core::reflector::Report;
+use informer_core::{Cache, DecodeError, Scope, Shelf, Storage, Time};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use crate::cooling::Hot;
-use crate::metrics::{Counters, HandlerMetrics};
+use crate::Error;
+use crate::counters::{Counters, HandlerMetrics};
+use crate::lock::lock;
 use crate::resource::ResourceType;
 use crate::runtime::Runtime;
-#[cfg(feature = "save")]
-use crate::saving::{self, Saving};
 use crate::selection::Selection;
 use crate::server::Server;
+use crate::settings::{Content, Settings};
 use crate::transform::Transform;
 use crate::undecodable::Undecodable;
-use crate::{EncodingChoice, Error, FirstListChoice, StreamingListChoice};
 use driver::{Message, Messages};
 use following::Served;
 use roster::Roster;
 
 pub(crate) use life::Life;
-#[cfg(feature = "save")]
-pub(crate) use loading::Savable;
 pub(crate) use progress::Progress;
 pub(crate) use roster::Subscription;
-
-/// What of each object is fetched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Content {
-    Whole,
-    /// `PartialObjectMetadata`: no spec, no status.
-    Metadata,
-}
-
-/// How the objects are fetched and kept: everything about an informer that is not which objects.
-#[derive(Clone)]
-pub(crate) struct Settings {
-    pub(crate) reflector: ReflectorConfig,
-    pub(crate) first_list: FirstListChoice,
-    pub(crate) streaming_list: StreamingListChoice,
-    pub(crate) gzip: bool,
-    pub(crate) encoding: EncodingChoice,
-    pub(crate) decodes_managed_fields: bool,
-    pub(crate) item_limit: usize,
-    pub(crate) user_agent: HeaderValue,
-    pub(crate) tweak: Option<ListOptionsTweak>,
-    pub(crate) resync: Option<Duration>,
-    pub(crate) hot: Arc<Hot>,
-    pub(crate) keeping: Keeping,
-    pub(crate) storage: MakeStorage,
-    #[cfg(feature = "save")]
-    pub(crate) saving: Option<Saving>,
-}
-
-/// Where objects' bytes are kept: made for each cache.
-pub(crate) type MakeStorage = Arc<dyn Fn(&ResourceType) -> Arc<dyn Storage> + Send + Sync>;
-
-/// Changes the query parameters of each request of a resource.
-pub(crate) type ListOptionsTweak = Arc<dyn Fn(&ResourceType, &mut Vec<(String, String)>) + Send + Sync>;
 
 /// The shared part of all informers of one resource and selection.
 ///
@@ -295,7 +258,7 @@ impl Core {
             }
             let (running, core) = (self.life.running(), self.clone());
             self.runtime.spawn(async move {
-                saving::keep(core, saving, loads).await;
+                keeper::keep(core, saving, loads).await;
                 drop(running);
             });
             return;
@@ -431,9 +394,4 @@ impl Core {
             self.observe(command);
         }
     }
-}
-
-/// No user code runs while one of these is held.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

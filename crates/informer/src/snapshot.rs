@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use informer_core::{DecodeError, Object, ObjectKey, ResourceVersion, Room, Selector, View};
 
-use crate::informer::Informer;
+use crate::handle::Handle;
 use crate::item::{Decoder, Item, Items};
 
 /// All objects of an informer at one moment, with the version that they reflect. It never changes.
@@ -13,14 +13,14 @@ use crate::item::{Decoder, Item, Items};
 /// Taking one is O(1) and blocks on nothing; it agrees with the informer's indexes and keeps its objects in memory. A
 /// clone is the same moment and costs two reference counts.
 pub struct Snapshot<T> {
-    informer: Informer<T>,
+    handle: Handle<T>,
     snapshot: informer_core::Snapshot,
 }
 
 impl<T: View> Snapshot<T> {
-    pub(crate) fn new(informer: Informer<T>) -> Self {
-        let snapshot = informer.core().cache.snapshot();
-        Self { informer, snapshot }
+    pub(crate) fn new(handle: Handle<T>) -> Self {
+        let snapshot = handle.core().cache.snapshot();
+        Self { handle, snapshot }
     }
 
     pub(crate) fn raw(&self) -> &informer_core::Snapshot {
@@ -48,18 +48,18 @@ impl<T: View> Snapshot<T> {
     ///
     /// When the object exists and does not decode as a `T`.
     pub fn get(&self, key: impl AsRef<str>) -> Result<Option<Item<T>>, DecodeError> {
-        self.snapshot.get_str(key.as_ref()).map(|object| self.informer.item(object)).transpose()
+        self.snapshot.get_str(key.as_ref()).map(|object| self.handle.item(object)).transpose()
     }
 
     /// All objects, in no order. Those that do not decode as a `T` are left out and reported ([`Items`]).
     pub fn iter(&self) -> Items<'_, T> {
-        Items::new(&self.informer, self.snapshot.iter())
+        Items::new(&self.handle, self.snapshot.iter())
     }
 
     /// The objects of a namespace (all namespaces: `None`) with matching labels, in no order. Answered from an index:
     /// O(matching objects). Objects that do not decode as a `T` are left out and reported ([`Items`]).
     pub fn select(&self, namespace: Option<&str>, selector: &Selector) -> Items<'_, T> {
-        Items::new(&self.informer, self.snapshot.select_in(namespace, selector))
+        Items::new(&self.handle, self.snapshot.select_in(namespace, selector))
     }
 
     /// Up to `limit` objects in the order of their keys, from the first one after `after` on: pages of one state, which
@@ -83,7 +83,7 @@ impl<T: View> Snapshot<T> {
             let Some(last) = objects.last() else { break };
             after = Some(last.key().clone());
             page.extend(
-                objects.into_iter().filter_map(|object| self.informer.item_or_report(object, Room::Free)),
+                objects.into_iter().filter_map(|object| self.handle.item_or_report(object, Room::Free)),
             );
         }
         page
@@ -97,14 +97,14 @@ impl<T: View> Snapshot<T> {
 
 impl<T> Clone for Snapshot<T> {
     fn clone(&self) -> Self {
-        Self { informer: self.informer.clone(), snapshot: self.snapshot.clone() }
+        Self { handle: self.handle.clone(), snapshot: self.snapshot.clone() }
     }
 }
 
 impl<T> fmt::Debug for Snapshot<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Snapshot")
-            .field("informer", &self.informer)
+            .field("informer", &self.handle)
             .field("resource_version", self.snapshot.resource_version())
             .field("objects", &self.snapshot.len())
             .finish()

@@ -9,12 +9,11 @@ use informer_core::mailbox::{Delivery, Mode, WhenFull};
 
 use crate::change::Change;
 use crate::changes::Changes;
+use crate::feed::Terms;
+use crate::handle::Handle;
 use crate::handler::{Closure, Handler, Methods, Registration};
-use crate::informer::Informer;
 use crate::item::Item;
 use crate::{Error, handler};
-
-pub(crate) type Filter<T> = Arc<dyn Fn(&Item<T>) -> bool + Send + Sync>;
 
 /// A subscription in the making: choose the delivery, then take the changes as a stream or pass them to a handler.
 ///
@@ -38,42 +37,40 @@ pub(crate) type Filter<T> = Arc<dyn Fn(&Item<T>) -> bool + Send + Sync>;
 /// ```
 #[must_use = "nothing is delivered before `changes`, `handler` or `on_change` is called"]
 pub struct Subscribe<T: View> {
-    pub(crate) informer: Informer<T>,
-    pub(crate) delivery: Delivery,
-    pub(crate) resync: Option<Duration>,
-    pub(crate) filter: Option<Filter<T>>,
-    pub(crate) name: Option<String>,
+    handle: Handle<T>,
+    terms: Terms<T>,
 }
 
 impl<T: View> Subscribe<T> {
-    pub(crate) fn new(informer: Informer<T>) -> Self {
-        let resync = informer.core().settings.resync;
-        Self { informer, delivery: Delivery::default(), resync, filter: None, name: None }
+    pub(crate) fn new(handle: Handle<T>) -> Self {
+        let resync = handle.core().settings.resync;
+        let terms = Terms { delivery: Delivery::default(), resync, filter: None, name: None };
+        Self { handle, terms }
     }
 
     /// One pending change per object, from the last delivered state to the newest: the default. Memory: O(distinct
     /// keys), however slow the reader is.
     pub fn latest(mut self) -> Self {
-        self.delivery.mode = Mode::Latest;
+        self.terms.delivery.mode = Mode::Latest;
         self
     }
 
     /// Every change, of which up to `capacity` may wait; `when_full` decides about one more. Objects of the initial
     /// list are never dropped.
     pub fn every_change(mut self, capacity: usize, when_full: WhenFull) -> Self {
-        self.delivery.mode = Mode::Every { capacity, when_full };
+        self.terms.delivery.mode = Mode::Every { capacity, when_full };
         self
     }
 
     /// Delivers deletion and re-creation of an object as two changes, instead of as one update whose uids differ.
     pub fn split_recreated(mut self) -> Self {
-        self.delivery.split_recreated = true;
+        self.terms.delivery.split_recreated = true;
         self
     }
 
     /// Delivers each cached object again whenever this period has passed. Zero: never.
     pub fn resync(mut self, period: Duration) -> Self {
-        self.resync = (!period.is_zero()).then_some(period);
+        self.terms.resync = (!period.is_zero()).then_some(period);
         self
     }
 
@@ -83,13 +80,13 @@ impl<T: View> Subscribe<T> {
     /// The filter may be called for the same version more than once and must return the same then. An object for which it
     /// panics is left out.
     pub fn filter(mut self, filter: impl Fn(&Item<T>) -> bool + Send + Sync + 'static) -> Self {
-        self.filter = Some(Arc::new(filter));
+        self.terms.filter = Some(Arc::new(filter));
         self
     }
 
     /// A name for logs and metrics, where it is a label: choose one of few. The default is a number.
     pub fn named(mut self, name: impl Into<String>) -> Self {
-        self.name = Some(name.into());
+        self.terms.name = Some(name.into());
         self
     }
 
@@ -99,7 +96,7 @@ impl<T: View> Subscribe<T> {
     ///
     /// When the informer has stopped ([`Error::is_stopped`]), or, with a resync, outside of a tokio runtime.
     pub fn changes(self) -> Result<Changes<T>, Error> {
-        Changes::subscribe(self)
+        Changes::subscribe(self.handle, self.terms)
     }
 
     /// Calls a handler for each change, in a task of its own, one call at a time. Must be called within a tokio runtime.
@@ -108,7 +105,7 @@ impl<T: View> Subscribe<T> {
     ///
     /// When the informer has stopped ([`Error::is_stopped`]), or outside of a runtime.
     pub fn handler(self, handler: impl Handler<T>) -> Result<Registration, Error> {
-        handler::register(self, Methods(handler))
+        handler::register(&self.handle, self.terms, Methods(handler))
     }
 
     /// Calls a closure for each change, in a task of its own, one call at a time: a [`Handler`] of one function. Must be called
@@ -136,18 +133,18 @@ impl<T: View> Subscribe<T> {
         F: FnMut(Change<T>) -> R + Send + 'static,
         R: Future<Output = ()> + Send + 'static,
     {
-        handler::register(self, Closure(call))
+        handler::register(&self.handle, self.terms, Closure(call))
     }
 }
 
 impl<T: View> fmt::Debug for Subscribe<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Subscribe")
-            .field("informer", &self.informer)
-            .field("name", &self.name)
-            .field("delivery", &self.delivery)
-            .field("resync", &self.resync)
-            .field("is_filtered", &self.filter.is_some())
+            .field("informer", &self.handle)
+            .field("name", &self.terms.name)
+            .field("delivery", &self.terms.delivery)
+            .field("resync", &self.terms.resync)
+            .field("is_filtered", &self.terms.filter.is_some())
             .finish()
     }
 }

@@ -9,7 +9,7 @@ use crate::Error;
 use crate::factory::{FactoryBuilder, SharedInformerFactory};
 use crate::informer::Informer;
 use crate::resource::ResourceType;
-use crate::shared::Content;
+use crate::settings::Content;
 use crate::transport::KubeTransport;
 
 use super::resource::is_metadata;

@@ -45,15 +45,15 @@ impl SaveError {
         matches!(self.0, SaveErrorKind::Unnamed(_))
     }
 
-    pub(super) fn empty() -> Self {
+    pub(crate) fn empty() -> Self {
         Self(SaveErrorKind::Empty)
     }
 
-    pub(super) fn given_up() -> Self {
+    pub(crate) fn given_up() -> Self {
         Self(SaveErrorKind::GivenUp)
     }
 
-    pub(super) fn file(what: &'static str) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn file(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self(SaveErrorKind::File { what, source })
     }
 }
@@ -118,11 +118,11 @@ impl LoadError {
         matches!(self.0, LoadErrorKind::Unnamed(_))
     }
 
-    pub(super) fn already_started(resource: &ResourceType) -> Self {
+    pub(crate) fn already_started(resource: &ResourceType) -> Self {
         Self(LoadErrorKind::AlreadyStarted(resource.clone()))
     }
 
-    pub(super) fn given_up() -> Self {
+    pub(crate) fn given_up() -> Self {
         Self(LoadErrorKind::GivenUp)
     }
 }

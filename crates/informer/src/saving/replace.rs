@@ -102,7 +102,7 @@ fn prefix(name: &std::ffi::OsStr) -> std::ffi::OsString {
 }
 
 /// Removes the remains of crashes beside a file, best effort: other processes may be writing there.
-pub(super) fn remove_abandoned(path: &Path) {
+pub(crate) fn remove_abandoned(path: &Path) {
     let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { return };
     let prefix = prefix(name);
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
@@ -122,7 +122,7 @@ fn is_abandoned(modified: SystemTime) -> bool {
 }
 
 /// Creates a directory that only its owner can access, if missing.
-pub(super) fn make_directory(path: &Path) -> io::Result<()> {
+pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]

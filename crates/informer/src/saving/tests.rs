@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::replace::{Step, remove_abandoned, replace};
 use super::{Description, SaveError, write_now};
-use crate::shared::Savable;
+use crate::saving::Savable;
 
 fn description() -> Description {
     ["server", "resource", "kind", "label selector", "field selector", "content", "transform"]

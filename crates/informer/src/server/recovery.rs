@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::Server;
 use crate::error_chain;
-use crate::shared::lock;
+use crate::lock::lock;
 use crate::transport::{Response, TransportError};
 
 /// What all links to one server share.

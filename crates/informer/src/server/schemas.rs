@@ -16,8 +16,8 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::Server;
+use crate::lock::lock;
 use crate::resource::ResourceType;
-use crate::shared::lock;
 use crate::transport::Transport;
 
 /// What a server has said, and when it is asked.

@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use http::StatusCode;
 use tokio::time::{Instant, timeout};
 
-use crate::shared::lock;
+use crate::lock::lock;
 use crate::transport::Transport;
 
 /// A release of Kubernetes, as precise as decisions need it.

@@ -18,10 +18,11 @@ use super::exchanges::Exchanges;
 use super::journal::Journal;
 use super::requests::Requests;
 use super::schema::Schema;
-use super::{Chosen, Content, Core};
+use super::{Chosen, Core};
 use crate::EncodingChoice;
 use crate::exchange::Progress;
 use crate::resource::ResourceType;
+use crate::settings::Content;
 use crate::transform::Transform;
 
 /// What the handles of an informer ask of its driver.

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 
-use super::{Core, lock};
+use super::Core;
+use crate::lock::lock;
 use crate::resource::ResourceType;
 use crate::selection::Selection;
 

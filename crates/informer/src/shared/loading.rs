@@ -7,15 +7,10 @@ use informer_core::saved::Saved;
 use tokio::sync::oneshot;
 
 use super::driver::Message;
-use super::{Content, Core, Phase, Setup, lock};
-use crate::saving::{Description, Unnamed};
-
-/// What is saved.
-pub(crate) struct Savable {
-    pub(crate) checkpoint: Checkpoint,
-    /// The fingerprint of the schema that the content was read with; empty while it is unknown.
-    pub(crate) schema: String,
-}
+use super::{Core, Phase, Setup};
+use crate::lock::lock;
+use crate::saving::{Description, Savable, Unnamed};
+use crate::settings::Content;
 
 impl Core {
     /// The content to be saved now. `None` where the user's code does not return, not even for a stop.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use informer_core::reflector::{Report, Status};
 use tokio::sync::{broadcast, watch};
 
-use super::lock;
+use crate::lock::lock;
 
 /// The observable state of one informer.
 pub(crate) struct Progress {

@@ -4,8 +4,9 @@ use informer_core::Scope;
 use informer_core::engine::Reach;
 use tokio::sync::oneshot;
 
+use super::Core;
 use super::driver::Message;
-use super::{Core, lock};
+use crate::lock::lock;
 
 impl Core {
     /// How far the scope is that feeds the cache from a namespace, or from where there is none: `None` if none does, or it was

@@ -9,9 +9,10 @@ use http::header::{ACCEPT, ACCEPT_ENCODING, USER_AGENT};
 use informer_core::Scope;
 use informer_core::reflector::Request;
 
-use super::{Content, Core, ListOptionsTweak};
+use super::Core;
 use crate::exchange::Exchange;
 use crate::server::Link;
+use crate::settings::{Content, ListOptionsTweak};
 use crate::transport::{PROTOBUF, Response, TransportError};
 
 const JSON: &str = "application/json";

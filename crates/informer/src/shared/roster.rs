@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use informer_core::engine::Subscriber;
 
-use super::lock;
-use crate::metrics::{CallMeter, HandlerMetrics, lowest_free};
+use crate::counters::{CallMeter, HandlerMetrics, lowest_free};
+use crate::lock::lock;
 
 #[derive(Default)]
 pub(super) struct Roster(Mutex<Vec<Arc<Subscription>>>);

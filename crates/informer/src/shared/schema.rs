@@ -10,7 +10,8 @@ use informer_core::Scope;
 use informer_core::reflector::WatchRequest;
 use tokio::time::Instant;
 
-use super::{Core, lock};
+use super::Core;
+use crate::lock::lock;
 use crate::resource::ResourceType;
 use crate::server::Server;
 

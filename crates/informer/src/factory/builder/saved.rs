@@ -7,7 +7,7 @@ use http::Uri;
 
 use super::{Connection, FactoryBuilder};
 use crate::saving::Saving;
-use crate::shared::Settings;
+use crate::settings::Settings;
 
 /// What was chosen so far.
 pub(super) struct Saves {

@@ -2,25 +2,6 @@
 
 /// By their parent, modules that use each other.
 pub(super) const KNOTS: &[(&str, &[&str])] = &[
-    (
-        "informer",
-        &[
-            "changes",
-            "feed",
-            "handler",
-            "index",
-            "informer",
-            "lister",
-            "metrics",
-            "reach",
-            "saving",
-            "server",
-            "shared",
-            "snapshot",
-            "subscribe",
-            "sync",
-        ],
-    ),
     ("informer::transport::http2", &["connect", "tls"]),
     ("informer-core::engine", &["source", "writer"]),
     ("informer-core::object", &["packed", "storage"]),

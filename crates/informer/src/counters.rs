@@ -1,5 +1,6 @@
 //! What is counted beside the engine: relaxed atomics, read whenever somebody looks.
 
+use std::collections::HashSet;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
@@ -120,4 +121,40 @@ impl Moment {
 /// Enough for 584 years.
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The metrics of one handler, or of one stream of changes: a stream has no calls, only a backlog.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HandlerMetrics {
+    /// The name from [`Subscribe::named`](crate::Subscribe::named), else a number: the lowest free one.
+    pub name: String,
+    /// Pending changes.
+    pub backlog: usize,
+    /// Calls that have ended.
+    pub calls: u64,
+    /// The duration of these calls together, with what they awaited.
+    pub call_time: Duration,
+    /// How long the running call has taken.
+    pub call_under_way: Option<Duration>,
+}
+
+/// From 1.
+pub(crate) fn lowest_free(used: impl Iterator<Item = usize>) -> usize {
+    let used: HashSet<_> = used.collect();
+    (1..=used.len()).find(|number| !used.contains(number)).unwrap_or(used.len() + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_lowest_free_number_fills_gaps() {
+        let lowest_free = |used: &[usize]| super::lowest_free(used.iter().copied());
+        assert_eq!(lowest_free(&[]), 1);
+        assert_eq!(lowest_free(&[1, 2, 3]), 4);
+        assert_eq!(lowest_free(&[3, 1]), 2);
+        assert_eq!(lowest_free(&[7, 9]), 1);
+        // Named handlers have none.
+        assert_eq!(lowest_free(&[0, 0, 1]), 2);
+    }
 }

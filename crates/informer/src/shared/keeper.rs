@@ -10,9 +10,12 @@ use informer_core::saved::Saved;
 use informer_core::store::SourcePoint;
 use tokio::time::sleep;
 
-use super::{Description, LoadError, SaveError, SavedCache, Saving, read, replace, write};
+use super::Core;
 use crate::error_chain;
-use crate::shared::{Core, Savable};
+use crate::saving::{
+    Description, LoadError, Savable, SaveError, SavedCache, Saving, make_directory, read, remove_abandoned,
+    write,
+};
 
 /// Runs from the start of an informer to its end. `loads`: the informer waits for its file before it starts.
 pub(crate) async fn keep(core: Arc<Core>, saving: Saving, loads: bool) {
@@ -133,8 +136,8 @@ impl Keeper<'_> {
         let runtime = self.core.runtime();
         let own = path.to_owned();
         let prepared = runtime.blocking(move || {
-            replace::make_directory(own.parent().unwrap_or(&own))?;
-            replace::remove_abandoned(&own);
+            make_directory(own.parent().unwrap_or(&own))?;
+            remove_abandoned(&own);
             Ok(())
         });
         if let Some(Err(error)) = prepared.await {

@@ -1,0 +1,48 @@
+//! Everything about an informer that is not which objects.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::HeaderValue;
+use informer_core::reflector::ReflectorConfig;
+use informer_core::{Keeping, Storage};
+
+use crate::cooling::Hot;
+use crate::resource::ResourceType;
+#[cfg(feature = "save")]
+use crate::saving::Saving;
+use crate::{EncodingChoice, FirstListChoice, StreamingListChoice};
+
+/// What of each object is fetched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Content {
+    Whole,
+    /// `PartialObjectMetadata`: no spec, no status.
+    Metadata,
+}
+
+/// How the objects are fetched and kept: everything about an informer that is not which objects.
+#[derive(Clone)]
+pub(crate) struct Settings {
+    pub(crate) reflector: ReflectorConfig,
+    pub(crate) first_list: FirstListChoice,
+    pub(crate) streaming_list: StreamingListChoice,
+    pub(crate) gzip: bool,
+    pub(crate) encoding: EncodingChoice,
+    pub(crate) decodes_managed_fields: bool,
+    pub(crate) item_limit: usize,
+    pub(crate) user_agent: HeaderValue,
+    pub(crate) tweak: Option<ListOptionsTweak>,
+    pub(crate) resync: Option<Duration>,
+    pub(crate) hot: Arc<Hot>,
+    pub(crate) keeping: Keeping,
+    pub(crate) storage: MakeStorage,
+    #[cfg(feature = "save")]
+    pub(crate) saving: Option<Saving>,
+}
+
+/// Where objects' bytes are kept: made for each cache.
+pub(crate) type MakeStorage = Arc<dyn Fn(&ResourceType) -> Arc<dyn Storage> + Send + Sync>;
+
+/// Changes the query parameters of each request of a resource.
+pub(crate) type ListOptionsTweak = Arc<dyn Fn(&ResourceType, &mut Vec<(String, String)>) + Send + Sync>;
