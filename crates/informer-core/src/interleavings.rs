@@ -11,9 +11,9 @@ use std::sync::Arc;
 use loom::thread;
 use serde_json::Value;
 
-use crate::object::Keep;
+use crate::object::Arrival;
 use crate::{
-    Cache, HotSet, Index, Keeping, Object, PlainStorage, ResourceVersion, Room, Scope, Selector, Shelf,
+    Cache, HotSet, Index, Object, PlainStorage, ResourceVersion, Retention, Room, Scope, Selector, Shelf,
     SourceId, Storage, Store, Stored,
 };
 
@@ -94,7 +94,7 @@ impl Storage for Elsewhere {
 }
 
 fn shelf() -> Arc<Shelf> {
-    Shelf::new(&HotSet::new(1 << 20), Arc::new(Elsewhere), Keeping::WhileHot)
+    Shelf::new(&HotSet::new(1 << 20), Arc::new(Elsewhere), Retention::WhileHot)
 }
 
 #[test]
@@ -102,8 +102,8 @@ fn c12_two_who_decode_at_once_get_one_value() {
     loom::model(|| {
         let (object, shelf) = (object("a", 1), shelf());
         let (other, also) = (object.clone(), shelf.clone());
-        let thread = thread::spawn(move || also.decode::<Value>(&other, Room::Taken).unwrap());
-        let ours = shelf.decode::<Value>(&object, Room::Taken).unwrap();
+        let thread = thread::spawn(move || also.decode::<Value>(&other, Room::Evict).unwrap());
+        let ours = shelf.decode::<Value>(&object, Room::Evict).unwrap();
         let theirs = thread.join().unwrap();
         assert!(Arc::ptr_eq(&ours, &theirs));
         assert!(Arc::ptr_eq(&ours, &object.decode::<Value>().unwrap()));
@@ -115,7 +115,7 @@ fn c12_whoever_reads_while_it_cools_gets_bytes_and_value() {
     loom::model(|| {
         let (known, shelf) = (object("a", 1), shelf());
         let object = Object::from_json(&known.json().unwrap()).unwrap();
-        let object = Arc::new(object.moved(Keep::Hot(&shelf)).unwrap());
+        let object = Arc::new(object.moved(Arrival::Hot(&shelf)).unwrap());
         let (other, set) = (object.clone(), shelf.set().clone());
         shelf.admit(&object);
         let thread = thread::spawn(move || {
@@ -123,7 +123,7 @@ fn c12_whoever_reads_while_it_cools_gets_bytes_and_value() {
             set.sweep(1);
             set.sweep(1);
         });
-        let value = shelf.decode::<Value>(&other, Room::Taken).unwrap();
+        let value = shelf.decode::<Value>(&other, Room::Evict).unwrap();
         assert_eq!(value["metadata"]["name"], "a");
         assert!(other.json().unwrap().starts_with(b"{"));
         thread.join().unwrap();

@@ -32,7 +32,7 @@ pub use change::{Change, Delta, Source};
 pub use key::{InvalidKey, ObjectKey};
 pub use labels::Labels;
 pub use object::{
-    ContentKey, DecodeError, Encoding, HotSet, Keeping, Object, ObjectBytes, PackedStorage, PlainStorage,
+    ContentKey, DecodeError, Encoding, HotSet, Object, ObjectBytes, PackedStorage, PlainStorage, Retention,
     Room, Shelf, Storage, StorageError, Stored, StoredBytes,
 };
 pub use selector::{FieldSelector, InvalidSelector, Operator, Requirement, Selector};

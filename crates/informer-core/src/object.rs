@@ -17,6 +17,7 @@ mod weight;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -33,7 +34,7 @@ pub use bytes::ObjectBytes;
 pub use content::ContentKey;
 pub(crate) use content::{Comparison, Content, ContentHash, ContentHasher, Difference};
 pub use encoding::Encoding;
-pub use hot::{HotSet, Keeping, Room, Shelf};
+pub use hot::{HotSet, Retention, Room, Shelf};
 pub use packed::PackedStorage;
 pub use storage::{PlainStorage, Storage, StorageError, Stored, StoredBytes};
 
@@ -59,8 +60,9 @@ pub struct Object {
     /// Whoever decodes it does without its managed fields.
     skips_managed_fields: bool,
     encoding: Encoding,
-    /// The bytes of memory that its bytes take at rest: an estimate, if it was hot on arrival.
-    resting: u32,
+    /// The bytes of memory that its bytes take at rest: an estimate, if it was hot on arrival. It does not change while the
+    /// object is in a store, whose account would be wrong.
+    resting: AtomicU32,
     /// Its bytes at rest. A version that is hot on arrival has none before it cools.
     stored: OnceLock<Stored>,
     /// Its bytes as they came, before any transform.
@@ -70,7 +72,7 @@ pub struct Object {
 
 /// Where the bytes of a new version go.
 #[derive(Clone, Copy)]
-pub(crate) enum Keep<'a> {
+pub(crate) enum Arrival<'a> {
     /// They rest at once.
     AtRest(&'a dyn Storage),
     /// They rest at once, in the cache's storage.
@@ -121,10 +123,10 @@ impl Object {
         labels: Labels,
         encoding: Encoding,
         bytes: Cow<'_, [u8]>,
-        keep: Keep<'_>,
+        arrival: Arrival<'_>,
     ) -> Self {
         let (shares_labels, skips_managed_fields) = (false, false);
-        let (resting, stored, heat) = keep.keep(bytes);
+        let (resting, stored, heat) = arrival.place(bytes);
         Self {
             key,
             uid,
@@ -164,13 +166,21 @@ impl Object {
     ///
     /// When the bytes cannot be had from where they are.
     pub fn kept_in(self, storage: &dyn Storage) -> Result<Self, DecodeError> {
-        self.moved(Keep::AtRest(storage))
+        self.moved(Arrival::AtRest(storage))
     }
 
     /// The same version with its bytes kept elsewhere.
-    pub(crate) fn moved(self, keep: Keep<'_>) -> Result<Self, DecodeError> {
-        let (resting, stored, heat) = keep.keep(Cow::Borrowed(&self.bytes()?));
+    pub(crate) fn moved(self, arrival: Arrival<'_>) -> Result<Self, DecodeError> {
+        let (resting, stored, heat) = arrival.place(Cow::Borrowed(&self.bytes()?));
         Ok(Self { resting, stored, heat, ..self })
+    }
+
+    /// What it takes at rest is known by now. For a version that is in no store yet.
+    fn settle_account(&self) {
+        if let Some(stored) = self.stored.get() {
+            let resting = u32::try_from(stored.held_bytes()).unwrap_or(u32::MAX);
+            self.resting.store(resting, Ordering::Relaxed);
+        }
     }
 
     /// Its bytes are at rest from now on. Of two who say so the first one counts.
@@ -220,7 +230,7 @@ impl Object {
     pub fn without_managed_fields(&self) -> Result<Self, DecodeError> {
         let bytes = self.bytes()?;
         let without = self.encoding.without_managed_fields(&bytes);
-        let (resting, stored, heat) = Keep::AtRest(&PlainStorage).keep(without);
+        let (resting, stored, heat) = Arrival::AtRest(&PlainStorage).place(without);
         Ok(Self {
             key: self.key.clone(),
             uid: self.uid.clone(),
@@ -273,8 +283,8 @@ impl Object {
         self.encoding.json(self.bytes()?).map_err(|Unfit(reason)| self.unreadable("JSON", reason))
     }
 
-    /// The object as a `T`: what is hot, or a freshly decoded value. Of an object that is hot already the value is kept for
-    /// others; whatever is to be hot from here on is read by an informer of `T`, or by [`Shelf::decode`].
+    /// The object as a `T`: the value that is hot, or a freshly decoded one. This does not make a cold object hot. To share
+    /// values, read through an `Informer<T>`, which decodes by [`Shelf::decode`].
     ///
     /// # Errors
     ///
@@ -285,7 +295,7 @@ impl Object {
         }
         let (value, heap) = self.read_as::<T>()?;
         Ok(match self.heat.shelf() {
-            Some(shelf) => shelf.keep_value(self, None, Arc::new(value), heap, Room::OfHot),
+            Some(shelf) => shelf.keep_value(self, None, Arc::new(value), heap, Room::EvictIfHot),
             None => Arc::new(value),
         })
     }
@@ -320,7 +330,7 @@ impl Object {
             + self.key.held_bytes()
             + self.uid.held_bytes()
             + labels
-            + self.resting as usize
+            + self.resting.load(Ordering::Relaxed) as usize
     }
 
     /// The bytes of memory that a version takes that was not admitted to a cache yet.
@@ -346,8 +356,8 @@ impl Object {
     }
 }
 
-impl Keep<'_> {
-    fn keep(self, bytes: Cow<'_, [u8]>) -> (u32, OnceLock<Stored>, Heat) {
+impl Arrival<'_> {
+    fn place(self, bytes: Cow<'_, [u8]>) -> (AtomicU32, OnceLock<Stored>, Heat) {
         let stored = match self {
             Self::AtRest(storage) => storage.keep(bytes),
             Self::Hot(shelf) if shelf.takes_hot() => {
@@ -363,8 +373,8 @@ impl Keep<'_> {
     }
 }
 
-fn in_32_bits(bytes: usize) -> u32 {
-    u32::try_from(bytes).unwrap_or(u32::MAX)
+fn in_32_bits(bytes: usize) -> AtomicU32 {
+    AtomicU32::new(u32::try_from(bytes).unwrap_or(u32::MAX))
 }
 
 impl fmt::Debug for Object {

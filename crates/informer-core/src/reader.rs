@@ -10,7 +10,7 @@ use informer_protobuf::Kind;
 
 use crate::ContentKey;
 use crate::labels::RecentLabels;
-use crate::object::Keep;
+use crate::object::Arrival;
 use crate::object::{Content, ContentHash, ContentHasher};
 use crate::reflector::{EventKind, Input, Trust};
 use crate::wire::{
@@ -138,7 +138,7 @@ impl Reader {
 
     /// A list's item. `trust`: what it says that the cache has it in this version.
     fn item(&self, object: Wire<'_>, trust: Trust) -> Reading {
-        let input = match self.read(object, trust, Keep::Cold(&self.shelf)) {
+        let input = match self.read(object, trust, Arrival::Cold(&self.shelf)) {
             Ok(Read::Unchanged(key)) => Input::Unchanged(key),
             Ok(Read::Kept(object)) => Input::Item(Arc::new(object)),
             Err(Unreadable { key, reason, .. }) => Input::Unreadable { key, reason },
@@ -183,7 +183,7 @@ impl Reader {
     /// A deletion counts also at the version that the cache has: some servers send that one.
     fn event(&self, kind: EventKind, object: Wire<'_>, trust: Trust) -> Reading {
         let trust = if kind == EventKind::Deleted { Trust::Nothing } else { trust };
-        let reading = match self.read(object, trust, Keep::Hot(&self.shelf)) {
+        let reading = match self.read(object, trust, Arrival::Hot(&self.shelf)) {
             Ok(Read::Unchanged(key)) => Reading::of(Input::Unchanged(key)),
             Ok(Read::Kept(object)) => Reading::of(Input::Event(kind, Arc::new(object))),
             Err(unreadable) => Reading::unreadable_event(kind, unreadable),
@@ -191,7 +191,7 @@ impl Reader {
         Reading { part: Part::Event(kind.into()), ..reading }
     }
 
-    fn read(&self, object: Wire<'_>, trust: Trust, keep: Keep<'_>) -> Result<Read, Unreadable> {
+    fn read(&self, object: Wire<'_>, trust: Trust, keep: Arrival<'_>) -> Result<Read, Unreadable> {
         let hash = self.hash(object);
         let is_known = |key: &str, version: &ResourceVersion| match trust {
             Trust::Version => self.cache.is_unchanged(key, version),
@@ -227,7 +227,7 @@ impl Reader {
     fn read_json(
         &self,
         json: &[u8],
-        keep: Keep<'_>,
+        keep: Arrival<'_>,
         is_known: impl FnOnce(&str, &ResourceVersion) -> bool,
     ) -> Result<Read, Unreadable> {
         let scanned = scan_object(json)?;
@@ -249,7 +249,7 @@ impl Reader {
     fn read_protobuf(
         &self,
         message: &[u8],
-        keep: Keep<'_>,
+        keep: Arrival<'_>,
         is_known: impl FnOnce(&str, &ResourceVersion) -> bool,
     ) -> Result<Read, Unreadable> {
         let Some(kind) = self.protobuf else {

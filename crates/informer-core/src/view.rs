@@ -11,11 +11,13 @@ use crate::{DecodeError, Object, Room, Shelf};
 /// Every deserializable type is one: a `Pod`, a `serde_json::Value`, a struct of the three fields that matter.
 /// [`Object`] itself is one too: no decoding at all.
 pub trait View: Send + Sync + Sized + 'static {
-    /// The object as this type: what is hot, or a freshly decoded value, which is kept as `room` says.
+    /// The object as this type: what is hot, or a freshly decoded value, which is kept as `room` says. Informers call it;
+    /// programs read through a lister, a snapshot, an index or a subscription.
     ///
     /// # Errors
     ///
     /// When the object does not fit the type.
+    #[doc(hidden)]
     fn of(object: &Arc<Object>, shelf: &Arc<Shelf>, room: Room) -> Result<Arc<Self>, DecodeError>;
 }
 

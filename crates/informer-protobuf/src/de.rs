@@ -99,6 +99,8 @@ fn carried<'de, T>(
     read: impl FnOnce(&mut serde_json::Deserializer<serde_json::de::SliceRead<'de>>) -> serde_json::Result<T>,
 ) -> Result<T, Error> {
     check_depth(json, room)?;
+    // Not counted while it is read. A tree takes some times as much as its text.
+    weight::add(3 * json.bytes.len());
     let mut deserializer = serde_json::Deserializer::from_slice(json.bytes);
     let value = read(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
     value.map_err(|error| match json.text() {

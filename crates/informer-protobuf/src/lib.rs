@@ -108,10 +108,14 @@ pub const KUBERNETES: (u32, u32) = schema::KUBERNETES;
 ///
 /// The message is malformed, or does not fit the type.
 pub fn from_slice<'de, T: Deserialize<'de>>(kind: Kind, raw: &'de [u8]) -> Result<T, Error> {
+    let before = weight::count();
     let read = match T::deserialize(Node::whole(kind, raw, false)?) {
         // No server writes such a message, but protobuf allows it: a repeated value, of which the last counts and is
         // good.
-        Err(error) if !error.is_mismatch() => T::deserialize(Node::whole(kind, raw, true)?),
+        Err(error) if !error.is_mismatch() => {
+            weight::swap(before);
+            T::deserialize(Node::whole(kind, raw, true)?)
+        }
         read => read,
     };
     match read {
@@ -137,6 +141,7 @@ pub fn from_slice_weighed<'de, T: Deserialize<'de>>(kind: Kind, raw: &'de [u8]) 
 #[cold]
 fn from_its_json<'de, T: Deserialize<'de>>(kind: Kind, raw: &[u8]) -> Result<T, Error> {
     let json = to_json(kind, raw)?;
+    weight::add(3 * json.len());
     // What reads from a reader lends nothing, so that the JSON need not live as long as the message.
     let mut json = serde_json::Deserializer::from_reader(json.as_slice());
     T::deserialize(&mut json).map_err(|error| Error::refused(error.is_data()))

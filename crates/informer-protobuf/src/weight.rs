@@ -12,10 +12,15 @@ pub(crate) fn swap(count: usize) -> usize {
     WEIGHED.try_with(|weighed| weighed.replace(count)).unwrap_or_default()
 }
 
+/// So far.
+pub(crate) fn count() -> usize {
+    WEIGHED.try_with(Cell::get).unwrap_or_default()
+}
+
 #[inline]
 pub(crate) fn add(bytes: usize) {
     // A thread that ends counts nothing.
-    let _ = WEIGHED.try_with(|weighed| weighed.set(weighed.get() + bytes));
+    let _ = WEIGHED.try_with(|weighed| weighed.set(weighed.get().saturating_add(bytes)));
 }
 
 #[inline]

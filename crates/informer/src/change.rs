@@ -148,7 +148,7 @@ impl<T: View> Previous<T> {
     pub fn get(&self) -> Result<Item<T>, DecodeError> {
         let value = match &self.value {
             Value::Known(value) => value.clone(),
-            Value::On(shelf) => T::of(&self.object, shelf, Room::Free)?,
+            Value::On(shelf) => T::of(&self.object, shelf, Room::IfFree)?,
         };
         Ok(Item::new(value, self.object.clone()))
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 #[cfg(feature = "http2")]
 use std::time::Duration;
 
-use informer_core::{Keeping, PackedStorage, PlainStorage, Storage};
+use informer_core::{PackedStorage, PlainStorage, Retention, Storage};
 
 /// How consistent the initial list is. [`Auto`](Self::Auto) by default. (Re-lists never go back behind what was seen.)
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -160,10 +160,10 @@ impl Layout {
     }
 
     /// For how long decoded values are kept.
-    pub(crate) fn keeping(self) -> Keeping {
+    pub(crate) fn keeping(self) -> Retention {
         match self {
-            Self::Packed | Self::Bytes => Keeping::WhileHot,
-            Self::Decoded => Keeping::Always,
+            Self::Packed | Self::Bytes => Retention::WhileHot,
+            Self::Decoded => Retention::Always,
         }
     }
 }

@@ -8,7 +8,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 /// What was used stays hot until the second look after that: for five to ten seconds.
 const PERIOD: Duration = Duration::from_secs(5);
-/// Less than half a millisecond of packing in a row.
+/// So many objects are looked at in a row, fewer where packing them takes longer than half a millisecond.
 const SLICE: usize = 64;
 
 pub(crate) struct Hot {
@@ -32,9 +32,7 @@ impl Hot {
             ticks.tick().await;
             let mut ahead = self.set.len();
             while ahead > 0 {
-                let slice = ahead.min(SLICE);
-                self.set.sweep(slice);
-                ahead -= slice;
+                ahead -= self.set.sweep(ahead.min(SLICE)).min(ahead);
                 // Connections have their turn.
                 tokio::task::yield_now().await;
             }

@@ -177,7 +177,7 @@ impl<T: View> Feed<T> {
     }
 
     fn item(&self, object: &Arc<Object>) -> Result<Item<T>, DecodeError> {
-        self.item_in(object, Room::Taken)
+        self.item_in(object, Room::Evict)
     }
 
     fn item_in(&self, object: &Arc<Object>, room: Room) -> Result<Item<T>, DecodeError> {
@@ -201,7 +201,7 @@ impl<T: View> Feed<T> {
     }
 
     fn wants_object(&self, object: &Arc<Object>) -> bool {
-        self.filter.is_none() || self.item(object).is_ok_and(|item| self.wants(&item))
+        self.filter.is_none() || self.item_in(object, Room::EvictIfHot).is_ok_and(|item| self.wants(&item))
     }
 
     /// An object for which the filter panics is not wanted.
@@ -247,7 +247,7 @@ impl<T: View> Feed<T> {
             if !current.is_some_and(|current| Arc::ptr_eq(&current, &object)) {
                 continue;
             }
-            let Ok(item) = self.item_in(&object, Room::Free) else { continue };
+            let Ok(item) = self.item_in(&object, Room::IfFree) else { continue };
             if self.wants(&item) {
                 return Poll::Ready(Change::Resynced(item));
             }

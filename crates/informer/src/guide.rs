@@ -139,7 +139,7 @@
 //!
 //! # Extend
 //!
-//! - [`Storage`] keeps the bytes of objects: [`PackedStorage`] (compressed) and [`PlainStorage`] exist. It deals in [`Stored`] and
+//! - [`Storage`] keeps the bytes of objects: [`PackedStorage`] (compressed) and [`PlainStorage`] exist. It deals in [`ObjectBytes`], [`Stored`] and
 //!   [`StoredBytes`] of an [`Encoding`], and fails with a [`StorageError`]. [`InvalidKey`] is the error of a text that is no key.
 //! - [`Transport`](crate::transport::Transport) carries requests; [`KubeTransport`](crate::transport::KubeTransport) is the one over
 //!   kube-client.

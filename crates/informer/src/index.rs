@@ -53,7 +53,7 @@ impl<T: View, K: Key> Index<T, K> {
         K: Borrow<Q>,
     {
         self.index
-            .with(key, |object| self.handle.item_or_report(object, Room::Taken))
+            .with(key, |object| self.handle.item_or_report(object, Room::Evict))
             .into_iter()
             .flatten()
             .collect()
@@ -125,5 +125,5 @@ fn function<T: View, K, I: IntoIterator<Item = K>>(
     keys: impl Fn(&T) -> I + Send + Sync + 'static,
 ) -> impl Fn(&Arc<Object>) -> Result<Vec<K>, BoxError> + Send + Sync + 'static {
     // Of what a watch event brings, handlers want the value next; a list must not drive out what is hot.
-    move |object| Ok(keys(&*T::of(object, &shelf, Room::OfHot)?).into_iter().collect())
+    move |object| Ok(keys(&*T::of(object, &shelf, Room::EvictIfHot)?).into_iter().collect())
 }

@@ -141,7 +141,7 @@ pub(crate) trait Decoder<T>: Send + Sync {
     fn report(&self, error: &DecodeError);
 
     fn item(&self, object: &Arc<Object>) -> Result<Item<T>, DecodeError> {
-        self.item_in(object, Room::Taken)
+        self.item_in(object, Room::Evict)
     }
 
     fn item_or_report(&self, object: &Arc<Object>, room: Room) -> Option<Item<T>> {
@@ -157,7 +157,7 @@ impl<'a, T: View> Items<'a, T> {
     /// The same objects, with an error for each that does not decode as a `T`.
     pub fn strict(self) -> impl Iterator<Item = Result<Item<T>, DecodeError>> + use<'a, T> {
         let Self { decoder, objects } = self;
-        objects.map(|object| decoder.item_in(object, Room::Free))
+        objects.map(|object| decoder.item_in(object, Room::IfFree))
     }
 }
 
@@ -165,7 +165,7 @@ impl<T: View> Iterator for Items<'_, T> {
     type Item = Item<T>;
 
     fn next(&mut self) -> Option<Item<T>> {
-        self.objects.by_ref().find_map(|object| self.decoder.item_or_report(object, Room::Free))
+        self.objects.by_ref().find_map(|object| self.decoder.item_or_report(object, Room::IfFree))
     }
 }
 

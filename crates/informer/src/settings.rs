@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::HeaderValue;
 use informer_core::reflector::ReflectorConfig;
-use informer_core::{Keeping, Storage};
+use informer_core::{Retention, Storage};
 
 use crate::cooling::Hot;
 use crate::resource::ResourceType;
@@ -35,7 +35,7 @@ pub(crate) struct Settings {
     pub(crate) tweak: Option<ListOptionsTweak>,
     pub(crate) resync: Option<Duration>,
     pub(crate) hot: Arc<Hot>,
-    pub(crate) keeping: Keeping,
+    pub(crate) keeping: Retention,
     pub(crate) storage: MakeStorage,
     #[cfg(feature = "save")]
     pub(crate) saving: Option<Saving>,

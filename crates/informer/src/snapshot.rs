@@ -83,7 +83,7 @@ impl<T: View> Snapshot<T> {
             let Some(last) = objects.last() else { break };
             after = Some(last.key().clone());
             page.extend(
-                objects.into_iter().filter_map(|object| self.handle.item_or_report(object, Room::Free)),
+                objects.into_iter().filter_map(|object| self.handle.item_or_report(object, Room::IfFree)),
             );
         }
         page

@@ -9,7 +9,8 @@ use informer_core::reader::Expected;
 use informer_core::reflector::Status;
 use informer_core::store::Snapshot;
 use informer_core::{
-    Cache, Delta, HotSet, Index, Keeping, Object, ObjectKey, ResourceVersion, Scope, Selector, Shelf, Storage,
+    Cache, Delta, HotSet, Index, Object, ObjectKey, ResourceVersion, Retention, Scope, Selector, Shelf,
+    Storage,
 };
 
 use crate::guest::Guest;
@@ -110,7 +111,7 @@ impl Content {
     pub(crate) fn new(storage: Arc<dyn Storage>) -> Self {
         // Small, so that most versions cool in the midst of things.
         let hot = HotSet::new(8 << 10);
-        let engine = Engine::new(Shelf::new(&hot, storage.clone(), Keeping::WhileHot));
+        let engine = Engine::new(Shelf::new(&hot, storage.clone(), Retention::WhileHot));
         let mode = mailbox::Mode::Every { capacity: PLENTY.into(), when_full: WhenFull::Coalesce };
         let delivery = Delivery { mode, split_recreated: false };
         let witness = engine.fanout().subscribe(delivery);

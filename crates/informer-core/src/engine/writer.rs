@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::labels::RecentLabels;
-use crate::object::Keep;
+use crate::object::Arrival;
 use crate::reflector::{Report, StoreOperation};
 use crate::store::{CommitError, IndexReport, Replace, SourcePoint};
 use crate::{
@@ -247,11 +247,15 @@ impl Writer {
             StoreOperation::Stage(object) => self.stage_object(outcome, object),
             StoreOperation::Unstage(object) => {
                 let (key, version) = (object.key().clone(), object.resource_version().clone());
-                let last = self.transformed(object);
+                let shelf = self.shelf.clone();
+                let last = self.transformed(object, Arrival::Cold(&shelf));
                 self.stage(source, |staging| {
                     staging.undecodable.keys.remove(&key);
                     match last {
-                        Transformed::Kept(object) => staging.list.delete(object),
+                        Transformed::Kept(object) => {
+                            shelf.settle(&object);
+                            staging.list.delete(object);
+                        }
                         Transformed::LeftOut | Transformed::Failed(_) => {
                             staging.list.delete_key(&key, &version)
                         }
@@ -293,7 +297,7 @@ impl Writer {
         self.stage(source, |staging| {
             staging.undecodable.keys.remove(&key);
         });
-        match self.transformed(object) {
+        match self.transformed(object, Arrival::Cold(&self.shelf.clone())) {
             Transformed::Kept(object) => {
                 self.shelf.settle(&object);
                 self.stage(source, |staging| staging.list.stage(object));
@@ -323,12 +327,11 @@ impl Writer {
 
     fn upsert(&mut self, outcome: &mut Outcome, object: Arc<Object>) {
         let (key, version) = (object.key().clone(), object.resource_version().clone());
-        let change = match self.transformed(object) {
+        let change = match self.transformed(object, Arrival::Hot(&self.shelf.clone())) {
             Transformed::Kept(object) => {
                 self.release(&key, &version);
                 let change = self.store.upsert(outcome.source, object.clone());
-                self.shelf.admit(&object);
-                change
+                self.admit(change, &object)
             }
             Transformed::LeftOut => {
                 self.release(&key, &version);
@@ -349,11 +352,10 @@ impl Writer {
     fn delete(&mut self, outcome: &mut Outcome, object: Arc<Object>) {
         let (key, version) = (object.key().clone(), object.resource_version().clone());
         self.release(&key, &version);
-        let change = match self.transformed(object) {
+        let change = match self.transformed(object, Arrival::Hot(&self.shelf.clone())) {
             Transformed::Kept(object) => {
                 let change = self.store.delete(outcome.source, object.clone());
-                self.shelf.admit(&object);
-                change
+                self.admit(change, &object)
             }
             Transformed::LeftOut => self.store.delete_key(outcome.source, &key, &version),
             // The deletion counts whatever the last state looks like.
@@ -377,7 +379,15 @@ impl Writer {
         self.store.cache().with(key.as_str(), is_older).unwrap_or_default()
     }
 
-    fn transformed(&mut self, object: Arc<Object>) -> Transformed {
+    /// A version that the store refused is nobody's.
+    fn admit(&self, change: Option<Change>, object: &Arc<Object>) -> Option<Change> {
+        if change.is_some() {
+            self.shelf.admit(object);
+        }
+        change
+    }
+
+    fn transformed(&mut self, object: Arc<Object>, arrival: Arrival<'_>) -> Transformed {
         let Some(transform) = &self.transform else { return Transformed::Kept(object) };
         let transformed = match transform(&object) {
             Ok(Some(transformed)) => transformed,
@@ -385,7 +395,7 @@ impl Writer {
             Err(reason) => return Transformed::Failed(reason),
         };
         let transformed = transformed.with_content(object.content().clone());
-        let kept = match transformed.moved(Keep::Hot(&self.shelf)) {
+        let kept = match transformed.moved(arrival) {
             Ok(kept) => kept,
             Err(error) => return Transformed::Failed(error.to_string()),
         };

@@ -16,6 +16,7 @@ use std::any::{Any, TypeId};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -39,7 +40,7 @@ pub struct HotSet(Arc<Inner>);
 pub struct Shelf {
     set: HotSet,
     storage: Arc<dyn Storage>,
-    keeping: Keeping,
+    retention: Retention,
     /// What is hot of this cache's objects.
     bytes: AtomicUsize,
     ratio: Ratio,
@@ -47,22 +48,23 @@ pub struct Shelf {
 
 /// For how long decoded values are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keeping {
+pub enum Retention {
     /// As long as they are used and the bound has room for them.
     WhileHot,
     /// As long as the object version lives, without a bound.
     Always,
 }
 
-/// Whose place a decoded value may take.
+/// Whose place a decoded value may take in a set that is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Room {
     /// That of values which nobody has used for the longest time.
-    Taken,
-    /// None: a value is kept where there is room already. So a look at all objects leaves hot what is.
-    Free,
-    /// Any for an object that is hot already, else none. For whoever looks at objects one by one, on arrival or all.
-    OfHot,
+    Evict,
+    /// None: the value is kept where there is room already. So a look at all objects leaves hot what is.
+    IfFree,
+    /// As [`Evict`](Self::Evict) for an object that is hot already, as what an event brought is; else as
+    /// [`IfFree`](Self::IfFree). For whoever looks at objects one by one, on arrival or all.
+    EvictIfHot,
 }
 
 struct Inner {
@@ -86,7 +88,13 @@ struct Ratio {
 }
 
 /// A reader turns the ring so far at most for one value. If that frees too little, the value is not kept.
-const TURNS: usize = 64;
+const READER_TURNS: usize = 256;
+/// Whoever admits a version turns it so far at most. What is too much then is taken by the next one.
+const WRITER_TURNS: usize = 1024;
+/// No value is said to weigh more: a sum of a few must not overflow.
+const MOST: usize = usize::MAX / 1024;
+/// So many bytes are packed in a row at most: half a millisecond.
+const PACKED: usize = 512 << 10;
 
 impl HotSet {
     /// A set of so many bytes at most.
@@ -137,64 +145,65 @@ impl HotSet {
         self.len() == 0
     }
 
-    /// Looks at the next `most` objects: what nobody has used since the last look cools. Takes some microseconds for each that
-    /// does, because it is packed. There is no clock here: whoever calls this decides how long the unused stays hot.
-    pub fn sweep(&self, most: usize) {
-        let mut cooled = Vec::new();
-        let mut garbage = Vec::new();
-        {
-            let mut ring = self.lock();
-            for _ in 0..most.min(ring.len()) {
-                match ring.pass() {
-                    Passed::Marked(object) => {
-                        ring.push(&object);
-                        garbage.push(object);
-                    }
-                    Passed::Unmarked(object) => cooled.push(object),
-                    Passed::Cold(object) => garbage.push(object),
-                    Passed::Gone => {}
+    /// Looks at the next `most` objects: what nobody has used since the last look cools. Returns at how many it has looked: fewer,
+    /// where packing takes more than half a millisecond. There is no clock here: whoever calls this decides how long the unused
+    /// stays hot.
+    pub fn sweep(&self, most: usize) -> usize {
+        let (mut looked, mut packed) = (0, 0);
+        while looked < most && packed < PACKED {
+            looked += 1;
+            // One at a time: what is not packed yet is in the ring, where its owners find it.
+            let passed = {
+                let mut ring = self.lock();
+                let passed = ring.pass();
+                if let Passed::Marked(object) = &passed {
+                    ring.push(object);
                 }
+                passed
+            };
+            if let Passed::Unmarked(object) = passed {
+                packed += self.cool(&object);
             }
         }
-        cooled.iter().for_each(|object| self.cool(object));
+        looked
     }
 
-    /// Packs an object that is in the ring no more, and drops its values, unless they are kept always.
-    fn cool(&self, object: &Object) {
-        let Some(hot) = object.heat.get() else { return };
+    /// Packs an object that is in the ring no more, and drops its values, unless they are kept always or were used meanwhile.
+    /// Returns how many bytes were packed.
+    fn cool(&self, object: &Arc<Object>) -> usize {
+        let Some(hot) = object.heat.get() else { return 0 };
+        let packed = hot.bytes().map_or(0, <[u8]>::len);
         if let Some(bytes) = hot.bytes() {
             object.rest(|| hot.shelf().keep(Cow::Borrowed(bytes)));
         }
         let former = {
-            let _ring = self.lock();
-            let cooled = object.heat.get().and_then(|hot| match hot.shelf().keeping {
-                Keeping::WhileHot => None,
-                Keeping::Always => hot.without_bytes(),
+            let mut ring = self.lock();
+            let current = object.heat.get();
+            let cooled = current.and_then(|hot| match hot.shelf().retention {
+                Retention::WhileHot if !hot.is_marked() => None,
+                Retention::WhileHot => hot.without_bytes().inspect(|_| ring.push(object)),
+                Retention::Always => hot.without_bytes(),
             });
             object.heat.exchange(cooled)
         };
-        // Dropping values runs user code: not under the lock.
-        drop(former);
+        drop_guarded((hot, former));
+        packed
     }
 
     /// Makes room by what readers may do: dropping values. Returns what is to be dropped without the lock.
     fn evict_values(&self, ring: &mut Ring, needed: usize) -> Vec<Garbage> {
         let mut garbage = Vec::new();
-        for _ in 0..TURNS.min(ring.len()) {
+        for _ in 0..READER_TURNS.min(ring.len()) {
             if self.bytes() + needed <= self.0.bound {
                 break;
             }
-            match ring.pass() {
+            match ring.pass_values() {
                 Passed::Marked(object) => {
                     ring.push(&object);
                     garbage.push(Garbage::Object(object));
                 }
                 Passed::Unmarked(object) => {
-                    let hot = object.heat.get();
-                    let rest = hot.as_ref().and_then(|hot| match hot.shelf().keeping {
-                        Keeping::WhileHot => hot.without_values(),
-                        Keeping::Always => Some(hot.clone()),
-                    });
+                    let rest = object.heat.get().and_then(|hot| hot.without_values());
                     if rest.is_some() {
                         ring.push(&object);
                     }
@@ -208,11 +217,15 @@ impl HotSet {
         garbage
     }
 
-    /// Takes the coldest objects out of the ring until what is left fits.
+    /// Takes the coldest objects out of the ring until what is left fits, with a little room for readers.
     fn evict(&self, ring: &mut Ring) -> (Vec<Arc<Object>>, Vec<Garbage>) {
         let (mut cooled, mut garbage, mut freed) = (Vec::new(), Vec::new(), 0);
-        for _ in 0..2 * ring.len() {
-            if self.bytes() <= self.0.bound.saturating_add(freed) {
+        if self.bytes() <= self.0.bound {
+            return (cooled, garbage);
+        }
+        let enough = self.0.bound - self.0.bound / 16;
+        for _ in 0..WRITER_TURNS.min(2 * ring.len()) {
+            if self.bytes() <= enough.saturating_add(freed) {
                 break;
             }
             match ring.pass() {
@@ -237,6 +250,12 @@ impl HotSet {
     }
 }
 
+/// Drops what may run user code. A panic there is nobody's end.
+fn drop_guarded<T>(garbage: T) {
+    // What it said is on standard error.
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(garbage)));
+}
+
 /// What is dropped without the lock: it may be the last reference, and run user code.
 enum Garbage {
     Object(#[expect(dead_code, reason = "held until it is dropped")] Arc<Object>),
@@ -245,14 +264,14 @@ enum Garbage {
 
 impl Shelf {
     /// A cache's place in a set, with its objects at rest in `storage`.
-    pub fn new(set: &HotSet, storage: Arc<dyn Storage>, keeping: Keeping) -> Arc<Self> {
+    pub fn new(set: &HotSet, storage: Arc<dyn Storage>, retention: Retention) -> Arc<Self> {
         let (bytes, ratio) = (AtomicUsize::new(0), Ratio::default());
-        Arc::new(Self { set: set.clone(), storage, keeping, bytes, ratio })
+        Arc::new(Self { set: set.clone(), storage, retention, bytes, ratio })
     }
 
     /// A place where nothing is hot: versions are stored on arrival, and decoded for each who looks.
     pub fn cold(storage: Arc<dyn Storage>) -> Arc<Self> {
-        Self::new(&HotSet::new(0), storage, Keeping::WhileHot)
+        Self::new(&HotSet::new(0), storage, Retention::WhileHot)
     }
 
     /// The set that it is in.
@@ -267,7 +286,7 @@ impl Shelf {
 
     /// Whether what a watch event brings is hot on arrival. Bytes that rest as they came need not be.
     pub(super) fn takes_hot(&self) -> bool {
-        !self.storage.is_plain() && (self.set.bound() > 0 || self.keeping == Keeping::Always)
+        !self.storage.is_plain() && (self.set.bound() > 0 || self.retention == Retention::Always)
     }
 
     /// What bytes of this length will take at rest, as far as is known.
@@ -282,16 +301,25 @@ impl Shelf {
         }
         let (cooled, garbage) = {
             let mut ring = self.set.lock();
+            // Superseded versions leave holes, which take memory until the hand comes by.
+            ring.drop_gone();
+            object.heat.join();
             ring.push(object);
             self.set.evict(&mut ring)
         };
-        drop(garbage);
-        cooled.iter().for_each(|object| self.set.cool(object));
+        drop_guarded(garbage);
+        for object in cooled {
+            self.set.cool(&object);
+        }
     }
 
-    /// An event's version is one of a list: it rests at once.
-    pub(crate) fn settle(&self, object: &Object) {
-        self.set.cool(object);
+    /// An event's version is one of a list, and in no cache yet: it rests at once.
+    pub(crate) fn settle(&self, object: &Arc<Object>) {
+        if object.heat.is_taken() {
+            object.heat.unmark();
+            self.set.cool(object);
+            object.settle_account();
+        }
     }
 
     /// The object as a `T`: what is hot, or a freshly decoded value, which is kept as `room` says.
@@ -325,7 +353,7 @@ impl Shelf {
     ) -> Arc<T> {
         let weight = self.set.weight_of(&value, heap);
         let needed = weight + Hot::WEIGHT;
-        let is_bounded = self.keeping == Keeping::WhileHot;
+        let is_bounded = self.retention == Retention::WhileHot;
         if is_bounded && needed > self.set.bound() {
             return value;
         }
@@ -334,14 +362,14 @@ impl Shelf {
         if let Some(first) = was_hot.as_ref().and_then(|hot| hot.value()) {
             return first;
         }
-        let takes_room = room == Room::Taken || (room == Room::OfHot && was_hot.is_some());
+        let takes_room = room == Room::Evict || (room == Room::EvictIfHot && was_hot.is_some());
         let garbage = match is_bounded && takes_room {
             true => self.set.evict_values(&mut ring, needed),
             false => Vec::new(),
         };
         if is_bounded && self.set.bytes() + needed > self.set.bound() {
             drop(ring);
-            drop(garbage);
+            drop_guarded(garbage);
             return value;
         }
         // Its own values may have been evicted just now.
@@ -353,29 +381,32 @@ impl Shelf {
         if current.is_none() && is_bounded {
             let Some(entry) = entry else {
                 drop(ring);
-                drop(garbage);
+                drop_guarded(garbage);
                 return value;
             };
             ring.push(entry);
         }
         let former = object.heat.exchange(Some(next));
         drop(ring);
-        drop((garbage, former, current, was_hot));
+        drop_guarded((garbage, former, current, was_hot));
         value
     }
 
     fn charge(&self, bytes: usize) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        if self.keeping == Keeping::WhileHot {
-            self.set.0.bytes.fetch_add(bytes, Ordering::Relaxed);
-        }
     }
 
     fn release(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
-        if self.keeping == Keeping::WhileHot {
-            self.set.0.bytes.fetch_sub(bytes, Ordering::Relaxed);
-        }
+    }
+
+    /// Towards the bound, too.
+    fn charge_set(&self, bytes: usize) {
+        self.set.0.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn release_set(&self, bytes: usize) {
+        self.set.0.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
@@ -383,7 +414,9 @@ impl Shelf {
 impl Storage for Shelf {
     fn keep(&self, bytes: Cow<'_, [u8]>) -> Stored {
         let length = bytes.len();
-        let stored = self.storage.keep(bytes);
+        // A storage may be the user's. One that panics stores nothing, and concerns this version alone.
+        let kept = catch_unwind(AssertUnwindSafe(|| self.storage.keep(Cow::Borrowed(&bytes))));
+        let stored = kept.unwrap_or_else(|_| Stored::plain(bytes));
         self.ratio.note(length, stored.held_bytes());
         stored
     }
@@ -402,28 +435,37 @@ impl HotSet {
         let weights = self.0.weights.read().unwrap_or_else(PoisonError::into_inner);
         let own = weights.get(&TypeId::of::<T>()).cloned();
         drop(weights);
-        own.map_or_else(
-            || allocated(COUNTS + size_of::<T>()) + heap,
-            |weigh| allocated(COUNTS) + weigh(&**value),
-        )
+        let estimate = allocated(COUNTS + size_of::<T>()) + heap;
+        let Some(weigh) = own else { return estimate };
+        let said = catch_unwind(AssertUnwindSafe(|| weigh(&**value)));
+        said.map_or(estimate, |said| allocated(COUNTS) + said.min(MOST))
     }
 }
 
 impl Ratio {
     fn note(&self, came: usize, rests: usize) {
-        self.came.fetch_add(came as u64, Ordering::Relaxed);
+        let all = self.came.fetch_add(came as u64, Ordering::Relaxed);
         self.rests.fetch_add(rests as u64, Ordering::Relaxed);
+        if all > RATIO_OF {
+            // What was long ago counts less: objects pack better once there is a dictionary. Two who come at once halve twice.
+            self.came.fetch_sub(all / 2, Ordering::Relaxed);
+            let rests = self.rests.load(Ordering::Relaxed);
+            self.rests.fetch_sub(rests / 2, Ordering::Relaxed);
+        }
     }
 
     fn estimate(&self, length: usize) -> usize {
         let (came, rests) = (self.came.load(Ordering::Relaxed), self.rests.load(Ordering::Relaxed));
         if came == 0 {
-            return allocated(length);
+            return length / 8;
         }
         let estimate = u128::from(rests) * length as u128 / u128::from(came);
         usize::try_from(estimate).map_or(length, |estimate| estimate.min(length))
     }
 }
+
+/// The ratio is that of about so many bytes.
+const RATIO_OF: u64 = 4 << 20;
 
 impl Default for HotSet {
     /// 16 MiB.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use informer_protobuf::Kind;
 
-use super::{Encoding, Keep, Object, PlainStorage, Storage};
+use super::{Arrival, Encoding, Object, PlainStorage, Storage};
 use crate::wire::{ScanError, ScannedMessage, ScannedObject};
 
 impl ScannedObject<'_> {
@@ -14,7 +14,7 @@ impl ScannedObject<'_> {
     ///
     /// When the key or the labels are invalid.
     pub fn into_object(self, json: &[u8]) -> Result<Object, ScanError> {
-        self.into_object_with(Cow::Borrowed(json), Keep::AtRest(&PlainStorage))
+        self.into_object_with(Cow::Borrowed(json), Arrival::AtRest(&PlainStorage))
     }
 
     /// As [`ScannedObject::into_object`], for an item of a list: gives it the list's `kind` and `apiVersion` where it has
@@ -39,7 +39,7 @@ impl ScannedObject<'_> {
         kind: &str,
         storage: &dyn Storage,
     ) -> Result<Object, ScanError> {
-        self.into_object_in(json, api_version, kind, Keep::AtRest(storage))
+        self.into_object_in(json, api_version, kind, Arrival::AtRest(storage))
     }
 
     pub(crate) fn into_object_in(
@@ -47,7 +47,7 @@ impl ScannedObject<'_> {
         json: &[u8],
         api_version: &str,
         kind: &str,
-        keep: Keep<'_>,
+        keep: Arrival<'_>,
     ) -> Result<Object, ScanError> {
         let own = self.type_meta()?;
         let mut missing = Vec::new();
@@ -60,7 +60,7 @@ impl ScannedObject<'_> {
         self.into_object_with(with_members_first(json, &missing), keep)
     }
 
-    fn into_object_with(self, json: Cow<'_, [u8]>, keep: Keep<'_>) -> Result<Object, ScanError> {
+    fn into_object_with(self, json: Cow<'_, [u8]>, keep: Arrival<'_>) -> Result<Object, ScanError> {
         let key = self.key()?;
         let labels = self.labels()?;
         let (uid, version) = (self.uid(), self.resource_version());
@@ -75,14 +75,14 @@ impl ScannedMessage<'_> {
     ///
     /// When the labels are invalid.
     pub fn into_object(self, kind: Kind, message: &[u8], storage: &dyn Storage) -> Result<Object, ScanError> {
-        self.into_object_in(kind, message, Keep::AtRest(storage))
+        self.into_object_in(kind, message, Arrival::AtRest(storage))
     }
 
     pub(crate) fn into_object_in(
         self,
         kind: Kind,
         message: &[u8],
-        keep: Keep<'_>,
+        keep: Arrival<'_>,
     ) -> Result<Object, ScanError> {
         let (uid, version, labels) = (self.uid(), self.resource_version().clone(), self.labels()?);
         let (key, encoding) = (self.into_key(), Encoding::Protobuf(kind));

@@ -8,7 +8,7 @@ use informer_core::engine::{Command, Engine, Input, RequestId, Response, Start, 
 use informer_core::mailbox::{Delivery, Mode, WhenFull};
 use informer_core::reader::Expected;
 use informer_core::reflector::StreamingList;
-use informer_core::{Cache, HotSet, Keeping, Object, PackedStorage, Scope, Shelf, Storage, Stored, Time};
+use informer_core::{Cache, HotSet, Object, PackedStorage, Retention, Scope, Shelf, Storage, Stored, Time};
 
 pub(crate) struct Rig {
     engine: Engine,
@@ -20,18 +20,18 @@ pub(crate) struct Rig {
 
 impl Rig {
     /// A cache that is empty and about to list.
-    pub(crate) fn new(bound: usize, keeping: Keeping, storage: Arc<dyn Storage>) -> Self {
+    pub(crate) fn new(bound: usize, keeping: Retention, storage: Arc<dyn Storage>) -> Self {
         Self::with(bound, keeping, storage, false)
     }
 
     /// A cache that is empty and gets a streaming list.
     pub(crate) fn streaming(bound: usize, storage: Arc<dyn Storage>) -> Self {
-        let mut rig = Self::with(bound, Keeping::WhileHot, storage, true);
+        let mut rig = Self::with(bound, Retention::WhileHot, storage, true);
         rig.response(Response::Accepted { protobuf: false });
         rig
     }
 
-    fn with(bound: usize, keeping: Keeping, storage: Arc<dyn Storage>, streams: bool) -> Self {
+    fn with(bound: usize, keeping: Retention, storage: Arc<dyn Storage>, streams: bool) -> Self {
         let set = HotSet::new(bound);
         let shelf = Shelf::new(&set, storage, keeping);
         let engine = Engine::new(shelf.clone());

@@ -13,7 +13,7 @@ use std::time::Duration;
 use http::HeaderValue;
 use informer_core::backoff::BackoffConfig;
 use informer_core::reflector::ReflectorConfig;
-use informer_core::{FieldSelector, HotSet, InvalidSelector, Keeping, Selector, Storage};
+use informer_core::{FieldSelector, HotSet, InvalidSelector, Retention, Selector, Storage};
 use kube_client::Config;
 use tokio_util::sync::CancellationToken;
 
@@ -97,7 +97,7 @@ impl FactoryBuilder {
             tweak: None,
             resync: None,
             hot: Arc::new(Hot::new(HotSet::default())),
-            keeping: Keeping::WhileHot,
+            keeping: Retention::WhileHot,
             storage: Arc::new(|_| Layout::default().storage()),
             #[cfg(feature = "save")]
             saving: None,
@@ -212,8 +212,8 @@ impl FactoryBuilder {
     ///
     /// A version that a watch event brings is hot, and so is the decoded value of what somebody reads. All consumers share what is
     /// hot: handlers, filters, listers, indexes. What nobody has used for five to ten seconds cools, and what was not used for
-    /// the longest time makes room for others. A pod of 9 KB takes 20 to 40 KB. With 0 nothing is hot: each consumer
-    /// decodes for itself.
+    /// the longest time makes room for others. A pod of 9 KB takes 20 to 40 KB. With 0 nothing is hot, and each consumer
+    /// decodes for itself, unless the layout is [`Layout::Decoded`], which counts towards no bound.
     ///
     /// ```no_run
     /// # fn example(config: informer::kube::Config) -> Result<(), informer::Error> {
@@ -229,8 +229,9 @@ impl FactoryBuilder {
         self
     }
 
-    /// Says how many bytes of memory a value of a type takes, itself included: for types whose `Deserialize` does not make what
-    /// it reads, such as one that interns strings. Other values are weighed while they are decoded.
+    /// Says how many bytes of memory a value of a type takes, itself included. Values are weighed while they are
+    /// decoded, by the strings, lists and maps that serde makes; say it for a type of which that is far off: it keeps much in
+    /// `Box`es, or interns strings.
     pub fn weigh<T: Send + Sync + 'static>(
         mut self,
         weigh: impl Fn(&T) -> usize + Send + Sync + 'static,

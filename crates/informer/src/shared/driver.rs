@@ -2,8 +2,8 @@
 //! that waits.
 
 use std::collections::HashMap;
-use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use futures_util::future::{BoxFuture, OptionFuture};
 use informer_core::engine::{Command, Computed, Engine, Input, Reach, RequestId, Response, Start};
@@ -136,13 +136,17 @@ impl Driver {
     async fn run(mut self) {
         let stop = self.core.life.stop_token();
         let hot = self.core.settings.hot.clone();
-        let mut cooling = pin!(hot.cool());
+        // Dropped before this waits for the user's code to end: another informer goes on with it.
+        let mut cooling = Box::pin(async move { hot.cool().await });
         self.obey();
         while !stop.is_cancelled() {
             // A response that always has more must not keep this thread from everybody else.
             tokio::task::coop::consume_budget().await;
             if self.engine.has_work() {
                 tokio::task::yield_now().await;
+                if let Poll::Ready(never) = futures_util::poll!(&mut cooling) {
+                    match never {}
+                }
                 self.input(Input::Tick);
                 continue;
             }
@@ -158,12 +162,12 @@ impl Driver {
                 // The sender lives as long as the core, which this has.
                 Some(message) = self.messages.recv() => Event::Message(message),
                 Some(computed) = OptionFuture::from(self.compute.as_mut()) => Event::Computed(computed),
+                never = &mut cooling => match never {},
                 (id, progress) = self.exchanges.next() => Event::Progress(id, progress),
                 () = self.requests.released() => Event::Released,
                 Some(resource) = OptionFuture::from(self.discovery.as_mut()) => Event::Discovered(resource),
                 is_other = self.schema.told() => Event::Schema(is_other),
                 () = sleep_until(deadline) => Event::Deadline,
-                never = &mut cooling => match never {},
             };
             match event {
                 Event::Stop => break,
@@ -197,6 +201,7 @@ impl Driver {
                 }
             }
         }
+        drop(cooling);
         self.stop().await;
     }
 

@@ -4,12 +4,12 @@ use std::any::{Any, TypeId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{Keeping, Shelf};
+use super::{Retention, Shelf};
 use crate::memory::{COUNTS, allocated};
 use crate::sync::Vacant;
 
-/// An object's place for what is hot of it. A look takes no lock; every change is made under the lock of the set's ring, or
-/// before anybody else has the object.
+/// An object's place for what is hot of it. A look takes no lock. Every change is made under the lock of the set's ring, or
+/// where nobody else has the object: before it is in a cache, and when it is dropped.
 pub(in super::super) struct Heat(Vacant<Hot>);
 
 /// Does not change, but for the mark: another value is another `Hot`.
@@ -21,6 +21,8 @@ pub(in super::super) struct Hot {
     first: Option<Value>,
     others: Box<[Value]>,
     weight: usize,
+    /// It counts towards the set's bound: not before its object is in the ring, where it can be evicted.
+    counts: AtomicBool,
     /// Somebody used it since the hand passed.
     mark: AtomicBool,
     /// Values are kept always: a look at them says nothing of the bytes.
@@ -72,8 +74,28 @@ impl Heat {
 
     /// The bytes that it takes of the set's bound.
     pub(super) fn charged(&self) -> usize {
-        let is_bounded = |hot: &&Hot| hot.shelf.keeping == Keeping::WhileHot;
-        self.0.with(|hot| hot.filter(is_bounded).map_or(0, |hot| hot.weight))
+        let counts = |hot: &&Hot| hot.counts.load(Ordering::Relaxed);
+        self.0.with(|hot| hot.filter(counts).map_or(0, |hot| hot.weight))
+    }
+
+    /// Nobody can have used it.
+    pub(super) fn unmark(&self) {
+        self.take_mark();
+    }
+
+    /// It counts towards the bound from now on: its object is in the ring.
+    pub(super) fn join(&self) {
+        self.0.with(|hot| {
+            if let Some(hot) = hot {
+                hot.count();
+            }
+        });
+    }
+
+    /// Whether there is a value that may be dropped.
+    pub(super) fn has_evictable_values(&self) -> bool {
+        let may = |hot: &Hot| hot.first.is_some() && hot.shelf.retention == Retention::WhileHot;
+        self.0.with(|hot| hot.is_some_and(may))
     }
 
     pub(super) fn take_mark(&self) -> bool {
@@ -86,12 +108,20 @@ impl Heat {
 
     /// Returns what was there, to be dropped without a lock.
     pub(super) fn exchange(&self, next: Option<Arc<Hot>>) -> Option<Arc<Hot>> {
+        // One that is new where there was none has joined the ring; else it is as the one before.
+        let counted = self.0.with(|former| former.is_none_or(|former| former.counts.load(Ordering::Relaxed)));
         if let Some(next) = &next {
             next.shelf.charge(next.weight);
+            if counted {
+                next.count();
+            }
         }
         let former = self.0.exchange(next);
         if let Some(former) = &former {
             former.shelf.release(former.weight);
+            if former.counts.load(Ordering::Relaxed) {
+                former.shelf.release_set(former.weight);
+            }
         }
         former
     }
@@ -120,9 +150,10 @@ impl Hot {
         let of_values = first.iter().chain(&others).map(|value| value.weight).sum::<usize>();
         let more = bytes.as_ref().map_or(0, |(_, more)| *more) + allocated(size_of_val(&*others));
         // Whoever makes it uses it.
-        let (mark, ignores_looks) = (AtomicBool::new(true), shelf.keeping == Keeping::Always);
+        let (mark, ignores_looks) = (AtomicBool::new(true), shelf.retention == Retention::Always);
         let weight = Self::WEIGHT + more + of_values;
-        Self { shelf, bytes, first, others, weight, mark, ignores_looks }
+        let counts = AtomicBool::new(false);
+        Self { shelf, bytes, first, others, weight, counts, mark, ignores_looks }
     }
 
     /// The same with one value more.
@@ -149,6 +180,17 @@ impl Hot {
         let hot = Self::of(self.shelf.clone(), Some(bytes), None, [].into());
         hot.mark.store(false, Ordering::Relaxed);
         Some(Arc::new(hot))
+    }
+
+    fn count(&self) {
+        let is_bounded = self.shelf.retention == Retention::WhileHot;
+        if is_bounded && !self.counts.swap(true, Ordering::Relaxed) {
+            self.shelf.charge_set(self.weight);
+        }
+    }
+
+    pub(super) fn is_marked(&self) -> bool {
+        self.mark.load(Ordering::Relaxed)
     }
 
     pub(super) fn shelf(&self) -> &Arc<Shelf> {

@@ -43,4 +43,25 @@ impl Ring {
             Some(object) => Passed::Unmarked(object),
         }
     }
+
+    /// The same for who can only drop values: an object that has none, or keeps them always, is passed as if it were marked,
+    /// and stays as it is.
+    pub(super) fn pass_values(&mut self) -> Passed {
+        match self.0.pop_front().and_then(|object| object.upgrade()) {
+            None => Passed::Gone,
+            Some(object) if !object.heat.is_taken() => Passed::Cold(object),
+            Some(object) if !object.heat.has_evictable_values() => Passed::Marked(object),
+            Some(object) if object.heat.take_mark() => Passed::Marked(object),
+            Some(object) => Passed::Unmarked(object),
+        }
+    }
+
+    /// Takes out what is gone at the hand, twice as fast as objects come.
+    pub(super) fn drop_gone(&mut self) {
+        for _ in 0..2 {
+            if self.0.front().is_some_and(|object| object.strong_count() == 0) {
+                self.0.pop_front();
+            }
+        }
+    }
 }
