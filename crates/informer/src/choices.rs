@@ -27,8 +27,9 @@ pub enum FirstListChoice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum StreamingListChoice {
-    /// What costs less by our measurements. At present that is a LIST everywhere: as JSON a streaming list costs the server
-    /// twice the CPU, and as protobuf it was not faster. `docs/DESIGN.md` (D3a) has the figures.
+    /// What costs less by our measurements. At present that is a LIST everywhere, as with [`Never`](Self::Never): as JSON a streaming list
+    /// costs the server twice the CPU, and as protobuf a fifth more (0.46 s instead of 0.37 s for 10,000 pods) without being faster. A
+    /// later release may stream where it pays. client-go streams by default since Kubernetes 1.35.
     #[default]
     Auto,
     /// A streaming list; a LIST from servers that refuse it.

@@ -372,7 +372,7 @@ impl FactoryBuilder {
     ///
     /// Objects read differently at an unchanged resourceVersion when a definition gets other defaults, or when the server
     /// is upgraded: the list finds that out, and dispatches the differences as updates (contract L14). One request for all
-    /// informers of the factory tells about the schemas: the index at `/openapi/v3`, some kilobytes. It is sent at the start, when a
+    /// informers of the factory tells about the schemas: the index at `/openapi/v3`, some kilobytes. It is sent soon after the start, when a
     /// watch ends before its time, at growing distances after that, and at least each ten minutes.
     pub fn schema_pace(mut self, pace: Duration) -> Self {
         self.schema_pace = pace;

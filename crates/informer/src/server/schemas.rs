@@ -2,7 +2,7 @@
 //!
 //! A schema changes with a definition (defaults, pruning) and with an upgrade of the server. Objects that nobody wrote may
 //! then read differently at the same resourceVersion (L14). One small request tells this for all resources. It is sent
-//! when the first informer starts and when a watch has ended before its time, because a server ends the watches of a
+//! soon after the first informer has started and when a watch has ended before its time, because a server ends the watches of a
 //! definition that changes; then at growing distances, because the index follows the definitions with a delay.
 
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
-use http::header::ACCEPT;
+use http::header::{ACCEPT, CONNECTION};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -37,7 +37,8 @@ struct Known {
     /// The address of each document, which has its hash; by group and version, as in `apis/apps/v1`.
     addresses: HashMap<String, String>,
     asked: Option<Instant>,
-    due: Instant,
+    /// Not before somebody asks.
+    due: Option<Instant>,
     /// From a question to the next one.
     distance: Duration,
 }
@@ -67,12 +68,7 @@ impl KnownSchemas {
         let pace = pace.clamp(SHORTEST_PACE, LONGEST_DISTANCE);
         Self {
             pace,
-            known: Mutex::new(Known {
-                addresses: HashMap::new(),
-                asked: None,
-                due: Instant::now(),
-                distance: pace,
-            }),
+            known: Mutex::new(Known { addresses: HashMap::new(), asked: None, due: None, distance: pace }),
             asking: tokio::sync::Mutex::default(),
             sooner: Notify::new(),
             answers: watch::Sender::default(),
@@ -85,8 +81,8 @@ impl KnownSchemas {
         known.distance = self.pace;
         let soon = Instant::now() + self.pace / 10;
         let due = known.asked.map_or(soon, |asked| soon.max(asked + self.pace));
-        if due < known.due {
-            known.due = due;
+        if known.due.is_some_and(|later| due < later) {
+            known.due = Some(due);
             self.sooner.notify_one();
         }
     }
@@ -95,7 +91,8 @@ impl KnownSchemas {
     async fn run(&self, server: &Server) {
         let _for_all = self.asking.lock().await;
         loop {
-            let due = lock(&self.known).due;
+            // Beside the initial lists it would open connections of which some stay idle.
+            let due = *lock(&self.known).due.get_or_insert_with(|| Instant::now() + self.pace / 10);
             tokio::select! {
                 () = self.sooner.notified() => continue,
                 () = sleep_until(due) => {}
@@ -114,7 +111,7 @@ impl KnownSchemas {
         let mut known = lock(&self.known);
         let now = Instant::now();
         known.asked = Some(now);
-        known.due = now + known.distance;
+        known.due = Some(now + known.distance);
         known.distance = (known.distance * 2).min(LONGEST_DISTANCE);
         let Some(index) = index else { return };
         // A document that is missing now keeps its hash: a server that has just started does not have them all.
@@ -168,9 +165,11 @@ impl Server {
     }
 }
 
-/// The index, if the server shows it. It has no entity tag that would spare its repetition.
+/// The index, if the server shows it. It has no entity tag that would spare its repetition. Over HTTP/1.1 its connection is closed
+/// afterwards: one that lies idle may die unnoticed, and the next watch would be sent on it.
 async fn index(transport: &dyn Transport) -> Option<Index> {
-    let request = http::Request::get("/openapi/v3").header(ACCEPT, "application/json");
+    let request =
+        http::Request::get("/openapi/v3").header(ACCEPT, "application/json").header(CONNECTION, "close");
     let response = transport.send(request.body(Vec::new()).ok()?).await.ok()?;
     if response.head.status != http::StatusCode::OK {
         return None;

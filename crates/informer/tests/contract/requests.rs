@@ -363,9 +363,13 @@ impl Transport for Busy {
         let watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
         let busy = json!({ "type": "ERROR", "object": status(429, "TooManyRequests") });
         let line = if watch { format!("{busy}\n") } else { String::new() };
+        let (head, ()) = http::Response::new(()).into_parts();
+        if request.uri().path() == "/openapi/v3" {
+            // Of no informer.
+            return async move { Ok(Response { head, body: stream::empty().boxed() }) }.boxed();
+        }
         let body =
             stream::iter([Ok(line.into())]).chain(stream::pending()).inspect(move |_| _ = &open).boxed();
-        let (head, ()) = http::Response::new(()).into_parts();
         async move { Ok(Response { head, body }) }.boxed()
     }
 

@@ -37,8 +37,8 @@ async fn l14_a_schema_that_changes_while_an_informer_runs_starts_one_list() {
     let (_registration, told) = recorded(&informer);
     told.until("synced").await;
     let mut reports = informer.reports();
-    settle().await;
-    assert_eq!((server.count("LIST"), server.schema_questions()), (1, 1));
+    until("the schemas are known", || server.schema_questions() == 1).await;
+    assert_eq!(server.count("LIST"), 1);
 
     server.convert("pods", "shop/a", json!({ "spec": "a default" }));
     server.set_schema("api/v1", "B");
@@ -69,6 +69,7 @@ async fn l14_a_change_of_one_group_is_its_informers_business_and_an_upgrade_that
     let _pods = started(&factory).await;
     soon(deployments.wait_for_sync(LONG)).await.unwrap();
     let lists = || (full_lists(&server, "/api/v1/pods"), full_lists(&server, "/apis/apps/v1/deployments"));
+    until("the schemas are known", || server.schema_questions() == 1).await;
     server.set_schema("apis/apps/v1", "B");
     // No watch ends; the server is asked all the same.
     until("deployments are listed", || lists() == (1, 2)).await;
@@ -90,8 +91,7 @@ async fn l14_schemas_are_asked_for_once_by_all_and_at_most_at_the_pace() {
         .collect();
     factory.start();
     factory.wait_for_sync(LONG).await.unwrap();
-    settle().await;
-    assert_eq!(server.schema_questions(), 1);
+    until("the schemas are known", || server.schema_questions() == 1).await;
     // Whoever asked is gone, and somebody else asks.
     informers.truncate(1);
     let begin = tokio::time::Instant::now();

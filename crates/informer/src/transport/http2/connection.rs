@@ -221,6 +221,8 @@ impl Place {
         };
         let mut request = http::Request::from_parts(head, ());
         *request.version_mut() = http::Version::HTTP_2;
+        // Of HTTP/1.1 only (RFC 9113, section 8.2.2).
+        request.headers_mut().remove(http::header::CONNECTION);
         let answer = sender.send_request(request, body.is_empty()).and_then(|(answer, mut rest)| {
             if !body.is_empty() {
                 rest.send_data(body, true)?;
