@@ -33,6 +33,19 @@ fn c2_removing_the_last_object_of_a_value_removes_the_value() {
 }
 
 #[test]
+fn f9_a_change_runs_user_code_as_long_as_there_is_an_index_of_the_user_s() {
+    let (mut store, source) = synced([tagged("a/x", "3", &["red"])], 5);
+    assert!(!store.runs_user_code(), "the index by namespace is ours");
+    let index = store.cache().add_index(tags);
+    assert!(store.runs_user_code());
+    store.upsert(source, tagged("a/x", "6", &["blue"]));
+    assert!(store.runs_user_code());
+    drop(index);
+    store.upsert(source, tagged("a/x", "7", &["blue"]));
+    assert!(!store.runs_user_code());
+}
+
+#[test]
 fn c2_an_update_changes_exactly_the_differing_values() {
     let calls = Arc::new(AtomicUsize::new(0));
     let (mut store, source) =
