@@ -183,7 +183,10 @@ impl Client {
         content.doubt(key);
         let doubt = Doubt { lists: self.lists, ..doubt };
         let known = self.doubts.entry((key, doubt.cause)).or_insert(doubt);
-        *known = Doubt { until: known.until.max(doubt.until), ..doubt };
+        // What a list says may be of another past than what was in doubt before.
+        let is_same_list = known.lists == doubt.lists;
+        let until = if is_same_list { known.until.max(doubt.until) } else { doubt.until };
+        *known = Doubt { until, ..doubt };
     }
 
     /// An object is another one at the version that it had.

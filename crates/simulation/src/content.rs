@@ -171,6 +171,11 @@ impl Content {
         self.code = Some(Code::Asked(compute));
     }
 
+    /// Whether user code waits to be run, or to be handed back.
+    pub(crate) fn has_code(&self) -> bool {
+        self.code.is_some()
+    }
+
     /// Runs user code that waits; or, the next time, hands its result back.
     pub(crate) fn run_code(&mut self) -> Option<Box<Computed>> {
         match self.code.take()? {

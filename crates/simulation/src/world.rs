@@ -143,6 +143,9 @@ impl<'a> World<'a> {
         match command {
             Command::Send { id, request, scope, .. } => {
                 let which = self.of_scope(&scope);
+                Invariant::Stop.holds(which != usize::MAX, || {
+                    format!("{request} is sent for {scope:?}, which was removed")
+                })?;
                 self.content.engine.sent(id);
                 self.with_client(which, |client, around| client.send(around, id, &request))
             }
@@ -205,6 +208,10 @@ impl<'a> World<'a> {
             );
         };
         let namespace = self.removing.swap_remove(asked);
+        // It may be back already.
+        if self.clients.iter().any(|client| client.namespace == Some(namespace)) {
+            return Ok(());
+        }
         let mut keys = Key::all().filter(|key| key.namespace() == namespace);
         let left = keys.find(|key| {
             self.content.cache().get_str(key.text()).is_some() || self.content.is_quarantined(*key)
@@ -287,7 +294,7 @@ impl<'a> World<'a> {
 
     /// Runs user code that waits, and hands its result back, so far as it may be done by itself.
     fn run_code(&mut self) -> Result<bool, Violation> {
-        if !self.content.is_lent() {
+        if !self.content.has_code() {
             return Ok(false);
         }
         if let Some(computed) = self.content.run_code() {

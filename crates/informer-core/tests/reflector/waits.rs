@@ -55,6 +55,31 @@ fn w6_a_watch_that_expires_again_at_the_list_s_version_is_followed_by_a_consiste
 }
 
 #[test]
+fn w12_a_probe_that_is_answered_with_nonsense_is_asked_for_again() {
+    expect![[r#"
+        > deadline
+          cancel
+          disconnected: nothing came for 130 s
+          LIST rv="" limit=1
+        > accept
+        > garbage
+          disconnected: the response is undecodable: garbage
+          retrying 1: the response is undecodable: garbage
+        > deadline
+          WATCH rv="10"
+        > accept
+          live since resourceVersion 10
+    "#]]
+    .assert_eq(&watching(
+        "deadline
+         accept
+         garbage
+         deadline
+         accept",
+    ));
+}
+
+#[test]
 fn being_woken_gives_a_request_no_more_time() {
     let requests = [
         ("a list", "start"),

@@ -37,6 +37,19 @@ fn c2_removing_the_last_object_of_a_value_removes_the_value() {
 }
 
 #[test]
+fn f9_a_change_runs_user_code_as_long_as_there_is_an_index_of_the_user_s() {
+    let (mut store, source) = synced([tagged("a/x", "3", &["red"])], 5);
+    assert!(!store.runs_user_code(), "the index by namespace is ours");
+    let index = store.cache().add_index(tags);
+    assert!(store.runs_user_code());
+    store.upsert(source, tagged("a/x", "6", &["blue"]));
+    assert!(store.runs_user_code());
+    drop(index);
+    store.upsert(source, tagged("a/x", "7", &["blue"]));
+    assert!(!store.runs_user_code());
+}
+
+#[test]
 fn c2_an_update_changes_exactly_the_differing_values() {
     let calls = Arc::new(AtomicUsize::new(0));
     let (mut store, source) =
@@ -120,14 +133,14 @@ fn c3_a_function_that_fails_or_panics_leaves_one_object_out() {
     store.upsert(source, tagged("a/y", "6", &["panic"]));
     assert!(index.get("red").is_empty());
     assert_eq!(names(&cache.snapshot()), ["a/x@3", "a/y@6"], "the objects are there all the same");
-    let [failed, panicked] = &store.take_reports()[..] else { panic!("two reports") };
+    let [failed, panicked] = &cache.take_reports()[..] else { panic!("two reports") };
     assert_eq!(failed.fault, IndexFault::Failed("a tag asks for it".into()));
     assert_eq!(panicked.fault, IndexFault::Panicked("a tag asks for it".into()));
     assert_eq!(
         panicked.to_string(),
         "a/y at resourceVersion 6 is left out of index tags: its function panicked: a tag asks for it"
     );
-    assert!(cache.take_reports().is_empty());
+    assert!(store.take_reports().is_empty());
     store.upsert(source, tagged("a/y", "7", &["red"]));
     store.upsert(source, tagged("a/x", "8", &["red"]));
     assert_eq!((index.get("red").len(), store.take_reports().len()), (2, 0), "the next good version is in");

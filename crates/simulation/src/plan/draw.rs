@@ -354,12 +354,23 @@ impl Draw {
             0..=2 => Step::Wake,
             3 => Step::Restart(Start::Fresh),
             4..=5 if setup.by_namespace => Step::AddNamespace(self.random.u8(..NAMESPACES)),
-            6 if setup.by_namespace => Step::RemoveNamespace(self.random.u8(..NAMESPACES)),
+            6 if setup.by_namespace => return self.namespaces(steps),
             7 => Step::Save,
             8 => Step::Restart(Start::Saved),
             9..=10 => return self.absence(steps),
             _ => Step::Allow,
         });
+    }
+
+    /// A namespace goes, and perhaps comes back, and goes again, perhaps before anybody has noticed.
+    fn namespaces(&mut self, steps: &mut Vec<Step>) {
+        let namespace = self.random.u8(..NAMESPACES);
+        if self.random.bool() {
+            steps.push(self.change());
+        }
+        let turns = self.random.usize(1..=3);
+        let both = [Step::RemoveNamespace(namespace), Step::AddNamespace(namespace)];
+        steps.extend(both.into_iter().cycle().take(turns));
     }
 
     /// Something happens while no informer runs, as far as the next one is concerned.

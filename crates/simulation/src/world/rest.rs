@@ -97,6 +97,8 @@ impl World<'_> {
         if deceived || self.clients.is_empty() {
             return Ok(false);
         }
+        Invariant::Rest
+            .holds(self.removing.is_empty(), || "a namespace that was removed is still there".to_owned())?;
         let (status, is_listing) = (&self.content.status, self.content.is_listing);
         Invariant::Rest.holds(matches!(status, Status::Live { .. }) && !is_listing, || {
             format!("as a whole it {status}, and a list is under way: {is_listing}")
