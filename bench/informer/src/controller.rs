@@ -85,7 +85,7 @@ impl Controller {
         let kubeconfig = arguments.kubeconfig.as_ref().ok_or("there is no --kubeconfig")?;
         let factory = session::factory(arguments, Kubeconfig::read_from(kubeconfig)?).await?;
         let (pods, nodes) = (factory.informer::<Pod>(), factory.informer::<Node>());
-        let by_owner = pods.add_index(|pod: &Pod| owner(pod).map(str::to_owned));
+        let by_owner = pods.add_index(|pod| owner(pod).map(str::to_owned));
         let queue = Arc::new(Queue::default());
         let registration = pods.add_handler(Enqueue(queue.clone()))?;
         let reader = Arc::new(Reader { pods: pods.lister(), nodes: nodes.lister(), by_owner });

@@ -54,8 +54,8 @@ impl<T: Measured> Session<T> {
                 session.handlers.push(told);
             }
             if arguments.index {
-                session.by_node = Some(informer.add_index(|pod: &T| pod.node().map(str::to_owned)));
-                session.by_ip = Some(informer.add_index(|pod: &T| pod.ip().map(str::to_owned)));
+                session.by_node = Some(informer.add_index(|pod| pod.node().map(str::to_owned)));
+                session.by_ip = Some(informer.add_index(|pod| pod.ip().map(str::to_owned)));
             }
         }
         session.factory = Some(factory);
@@ -142,7 +142,7 @@ impl<T: Measured> Session<T> {
         let informer = self.informers.first().ok_or("nothing is watched")?;
         let start = Instant::now();
         // Returns when the index is complete.
-        let index = informer.add_index(|pod: &T| pod.node().map(str::to_owned));
+        let index = informer.add_index(|pod| pod.node().map(str::to_owned));
         let seconds = start.elapsed().as_secs_f64();
         let keys = index.keys(&informer.snapshot()).len();
         self.by_node = Some(index);

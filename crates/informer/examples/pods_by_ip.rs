@@ -21,7 +21,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let factory = SharedInformerFactory::new(config)?;
     let pods = factory.informer::<Pod>();
     // Added before the start, so it is complete as soon as the cache is. It could also be added at any later time.
-    let by_ip = pods.add_index(ip_of);
+    let by_ip = pods.add_index(|pod| ip_of(pod));
     factory.start();
     factory.wait_for_sync(Duration::from_secs(30)).await?;
 

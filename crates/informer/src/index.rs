@@ -24,7 +24,7 @@ impl<K: Hash + Eq + Send + Sync + 'static> Key for K {}
 /// # fn example(pods: informer::Informer<k8s_openapi::api::core::v1::Pod>) {
 /// use k8s_openapi::api::core::v1::Pod;
 ///
-/// let by_ip = pods.add_index(|pod: &Pod| pod.status.as_ref().and_then(|status| status.pod_ip.clone()));
+/// let by_ip = pods.add_index(|pod| pod.status.as_ref().and_then(|status| status.pod_ip.clone()));
 /// for pod in by_ip.get("10.0.0.7") {
 ///     println!("{}", pod.key());
 /// }
@@ -38,7 +38,7 @@ pub struct Index<T, K> {
 impl<T: View, K: Key> Index<T, K> {
     pub(crate) fn add<I: IntoIterator<Item = K>>(
         handle: Handle<T>,
-        keys: impl Fn(&T) -> I + Send + Sync + 'static,
+        keys: impl Fn(&Item<T>) -> I + Send + Sync + 'static,
     ) -> Self {
         let index = handle.core().cache.add_index(function(handle.core().shelf.clone(), keys));
         Self { handle, index }
@@ -90,7 +90,7 @@ impl<T: View> Index<T, String> {
     pub(crate) fn add_named<I: IntoIterator<Item = String>>(
         handle: Handle<T>,
         name: &str,
-        keys: impl Fn(&T) -> I + Send + Sync + 'static,
+        keys: impl Fn(&Item<T>) -> I + Send + Sync + 'static,
     ) -> Result<Self, Error> {
         let index = handle
             .core()
@@ -122,8 +122,11 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 fn function<T: View, K, I: IntoIterator<Item = K>>(
     shelf: Arc<Shelf>,
-    keys: impl Fn(&T) -> I + Send + Sync + 'static,
+    keys: impl Fn(&Item<T>) -> I + Send + Sync + 'static,
 ) -> impl Fn(&Arc<Object>) -> Result<Vec<K>, BoxError> + Send + Sync + 'static {
     // Of what a watch event brings, handlers want the value next; a list must not drive out what is hot.
-    move |object| Ok(keys(&*T::of(object, &shelf, Room::EvictIfHot)?).into_iter().collect())
+    move |object| {
+        let value = T::of(object, &shelf, Room::EvictIfHot)?;
+        Ok(keys(&Item::new(value, object.clone())).into_iter().collect())
+    }
 }

@@ -116,7 +116,8 @@ impl<T: View> Informer<T> {
         Snapshot::new(self.handle.clone())
     }
 
-    /// Adds an index, at any time: a function from an object to its keys.
+    /// Adds an index, at any time: a function from an object to its keys. The object comes with its identity, so a type without
+    /// metadata can be indexed by labels too.
     ///
     /// An object for which the function panics, or that does not decode as a `T`, is not in the index; the cache keeps
     /// it.
@@ -126,14 +127,14 @@ impl<T: View> Informer<T> {
     /// use k8s_openapi::api::core::v1::Pod;
     ///
     /// let pods = factory.informer::<Pod>();
-    /// let by_node = pods.add_index(|pod: &Pod| pod.spec.as_ref().and_then(|spec| spec.node_name.clone()));
+    /// let by_node = pods.add_index(|pod| pod.spec.as_ref().and_then(|spec| spec.node_name.clone()));
     /// let on_node_1 = by_node.get("node-1");
     /// # Ok(())
     /// # }
     /// ```
     pub fn add_index<K: Key, I: IntoIterator<Item = K>>(
         &self,
-        keys: impl Fn(&T) -> I + Send + Sync + 'static,
+        keys: impl Fn(&Item<T>) -> I + Send + Sync + 'static,
     ) -> Index<T, K> {
         Index::add(self.handle.clone(), keys)
     }
@@ -146,7 +147,7 @@ impl<T: View> Informer<T> {
     pub fn add_named_index<I: IntoIterator<Item = String>>(
         &self,
         name: &str,
-        keys: impl Fn(&T) -> I + Send + Sync + 'static,
+        keys: impl Fn(&Item<T>) -> I + Send + Sync + 'static,
     ) -> Result<Index<T, String>, Error> {
         Index::add_named(self.handle.clone(), name, keys)
     }

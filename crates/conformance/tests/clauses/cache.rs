@@ -28,11 +28,11 @@ async fn c2_c3_f8_indexes_hold_what_is_there_and_may_come_late() {
     rig.create_with(config_map("a", "red,green")).await;
     let factory = rig.factory();
     let informer: Informer<ConfigMap> = factory.informer();
-    let early = informer.add_named_index("words", words).unwrap();
+    let early = informer.add_named_index("words", |map| words(map)).unwrap();
     sync(&factory, &informer).await;
     assert_eq!((found(&early, "red"), found(&early, "green")), (vec!["a".into()], vec!["a".into()]));
 
-    let late = informer.add_index(words);
+    let late = informer.add_index(|map| words(map));
     let version = rig.create_with(config_map("b", "green,blue")).await;
     informer.at_least(&version, conformance::DEADLINE).await.unwrap();
     for index in [&early, &late] {
@@ -60,7 +60,7 @@ async fn c4_c2_a_snapshot_never_changes() {
     }
     let factory = rig.factory();
     let informer: Informer<ConfigMap> = factory.informer();
-    let index = informer.add_index(words);
+    let index = informer.add_index(|map| words(map));
     sync(&factory, &informer).await;
     let before = informer.snapshot();
     let version = before.resource_version();

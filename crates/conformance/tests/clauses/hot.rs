@@ -52,7 +52,7 @@ async fn c12_each_version_is_decoded_once_for_all_consumers_and_none_over_the_bo
             let all = informer.subscribe().filter(|map| !map.value.is_empty());
             all.changes().unwrap()
         });
-        let by_value = informer.add_index(|map: &Counted| [map.value.clone()]);
+        let by_value = informer.add_index(|map| [map.value.clone()]);
         factory.start();
         status(&informer, is_live).await;
         let value = format!("under {bound}");

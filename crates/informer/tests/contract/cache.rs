@@ -83,7 +83,7 @@ async fn c1_the_cache_is_ahead_of_every_notification() {
 #[tokio::test(start_paused = true)]
 async fn c2_an_index_has_what_is_there_and_no_more() {
     let (server, _factory, informer) = live(&[]).await;
-    let by_app = informer.add_index(|object: &Object| object.labels().value("app").map(str::to_owned));
+    let by_app = informer.add_index(|object| object.labels().value("app").map(str::to_owned));
     server.put("pods", "shop/a", labelled("app", "web"));
     server.put("pods", "shop/b", labelled("app", "web"));
     caught_up(&server, &informer).await;
@@ -99,10 +99,10 @@ async fn c2_an_index_has_what_is_there_and_no_more() {
 #[tokio::test(start_paused = true)]
 async fn c3_f8_an_index_can_come_late_and_a_name_only_once() {
     let (server, _factory, informer) = live(&["shop/a", "front/a", "front/b"]).await;
-    let namespace = |object: &Object| object.key().namespace().map(str::to_owned);
+    let namespace = |object: &Item<Object>| object.key().namespace().map(str::to_owned);
     let by_namespace = informer.add_named_index("namespace", namespace).unwrap();
     assert_eq!((by_namespace.get("front").len(), by_namespace.get("shop").len()), (2, 1));
-    let taken = informer.add_named_index("namespace", |_: &Object| ["other".to_owned()]);
+    let taken = informer.add_named_index("namespace", |_| ["other".to_owned()]);
     assert!(taken.err().unwrap().is_index_exists());
     assert_eq!(by_namespace.get("other").len(), 0);
     server.put("pods", "front/c", json!({}));
@@ -114,7 +114,7 @@ async fn c3_f8_an_index_can_come_late_and_a_name_only_once() {
 #[tokio::test(start_paused = true)]
 async fn c3_an_index_function_that_panics_spoils_nothing_else() {
     let (server, _factory, informer) = live(&["shop/a", "shop/bad"]).await;
-    let by_name = informer.add_index(|object: &Object| {
+    let by_name = informer.add_index(|object| {
         assert!(object.key().name() != "bad", "as the test wants it");
         [object.key().name().to_owned()]
     });
@@ -128,7 +128,7 @@ async fn c3_an_index_function_that_panics_spoils_nothing_else() {
 #[tokio::test(start_paused = true)]
 async fn c4_a_snapshot_stays_as_it_is_and_agrees_with_its_indexes() {
     let (server, _factory, informer) = live(&[]).await;
-    let by_turn = informer.add_index(|object: &Object| object.labels().value("turn").map(str::to_owned));
+    let by_turn = informer.add_index(|object| object.labels().value("turn").map(str::to_owned));
     type Seen = (Snapshot<Object>, Vec<String>, ResourceVersion, BTreeMap<String, usize>);
     let contents = |snapshot: &Snapshot<Object>| {
         let mut objects: Vec<_> = snapshot.objects().map(|object| format!("{object:?}")).collect();

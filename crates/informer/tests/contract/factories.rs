@@ -289,7 +289,7 @@ async fn f8_handlers_and_indexes_can_come_at_any_time() {
     let (recorder, log) = Recorder::new();
     let registration = informer.add_handler(recorder).unwrap();
     assert!(soon(registration.synced()).await);
-    let by_name = informer.add_index(|object: &Object| [object.key().name().to_owned()]);
+    let by_name = informer.add_index(|object| [object.key().name().to_owned()]);
     server.put("pods", "shop/b", json!({}));
     log.until("add shop/b@102").await;
     assert_eq!(by_name.get("b").len(), 1);

@@ -67,7 +67,7 @@ async fn f9_an_index_function_that_blocks_delays_its_own_informer_only() {
     let pods = factory.informer_of::<Object>(pods());
     let nodes = factory.informer_of::<Object>(nodes());
     let at = gate.clone();
-    let index = pods.add_index(move |pod: &Object| {
+    let index = pods.add_index(move |pod| {
         at.pass();
         Some(pod.key().to_string())
     });
@@ -126,7 +126,7 @@ async fn f9_user_code_may_call_what_does_not_wait_for_its_informer() {
     let pods = factory.informer_of::<Object>(pods());
     let (called, inside) = (Arc::new(AtomicBool::new(false)), pods.clone());
     let first = called.clone();
-    let index = pods.add_index(move |pod: &Object| {
+    let index = pods.add_index(move |pod| {
         if !first.swap(true, Ordering::SeqCst) {
             assert!(inside.add_namespace("front"));
             // Only its waiting would wait for this function.
@@ -135,7 +135,7 @@ async fn f9_user_code_may_call_what_does_not_wait_for_its_informer() {
             let _ =
                 (inside.len(), inside.status(), inside.metrics(), inside.snapshot(), inside.quarantined());
             drop(inside.changes().unwrap());
-            drop(inside.add_index(|pod: &Object| Some(pod.key().to_string())));
+            drop(inside.add_index(|pod| Some(pod.key().to_string())));
         }
         Some(pod.key().to_string())
     });
@@ -157,7 +157,7 @@ async fn f9_a_stalled_informer_gives_its_connection_back_and_resumes_without_a_g
     assert_eq!(server.open(), 1);
     let (at, armed) = (gate.clone(), Arc::new(AtomicBool::new(false)));
     let is_armed = armed.clone();
-    let index = informer.add_index(move |pod: &Object| {
+    let index = informer.add_index(move |pod| {
         if is_armed.load(Ordering::SeqCst) {
             at.pass();
         }

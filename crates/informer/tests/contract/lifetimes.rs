@@ -17,10 +17,8 @@ const HANDLES: [(&str, Take); 9] = [
     ("informer", |informer| Box::new(informer.clone())),
     ("lister", |informer| Box::new(informer.lister().namespace("shop"))),
     ("snapshot", |informer| Box::new(informer.snapshot())),
-    ("index", |informer| Box::new(informer.add_index(|object: &Object| [object.key().name().to_owned()]))),
-    ("named index", |informer| {
-        Box::new(informer.add_named_index("name", |_: &Object| ["x".to_owned()]).unwrap())
-    }),
+    ("index", |informer| Box::new(informer.add_index(|object| [object.key().name().to_owned()]))),
+    ("named index", |informer| Box::new(informer.add_named_index("name", |_| ["x".to_owned()]).unwrap())),
     ("changes", |informer| Box::new(informer.changes().unwrap())),
     ("subscribe", |informer| Box::new(informer.subscribe())),
     ("registration", |informer| Box::new(informer.add_handler(Recorder::new().0).unwrap())),
@@ -120,7 +118,7 @@ async fn f5_the_last_handle_may_be_dropped_inside_of_an_index_function() {
     let (server, _factory, informer) = live(&[]).await;
     let last = Arc::new(Mutex::new(None));
     let held: Weak<Mutex<Option<Informer<Object>>>> = Arc::downgrade(&last);
-    let index = informer.add_named_index("drops", move |_: &Object| {
+    let index = informer.add_named_index("drops", move |_| {
         let last = held.upgrade().and_then(|held| held.lock().unwrap().take());
         drop(last);
         ["x".to_owned()]

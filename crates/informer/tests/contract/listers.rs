@@ -142,7 +142,7 @@ async fn c11_an_undecodable_object_fails_no_typed_list_and_is_reported_once() {
     let factory = factory(&server);
     let raw = started(&factory).await;
     let informer: Informer<Numbered> = factory.informer_of(pods());
-    let by_name = raw.add_named_index("name", |object: &Object| [object.key().name().to_owned()]).unwrap();
+    let by_name = raw.add_named_index("name", |object| [object.key().name().to_owned()]).unwrap();
     let by_name_of_numbers = informer.index_named("name").unwrap();
     let mut reports = informer.reports();
     let unreadable = informer.metrics().unreadable;
@@ -194,7 +194,7 @@ async fn c6_h1_a_type_without_metadata_has_an_identity_everywhere() {
     let factory = factory(&server);
     let raw = started(&factory).await;
     let informer: Informer<Numbered> = factory.informer_of(pods());
-    let by_number = informer.add_index(|pod: &Numbered| [pod.number]);
+    let by_number = informer.add_index(|pod| [pod.number]);
     let only_shop = |pod: &Item<Numbered>| pod.key().namespace() == Some("shop");
     let mut changes = informer.subscribe().filter(only_shop).changes().unwrap();
     let first = until_synced(&mut changes).await;

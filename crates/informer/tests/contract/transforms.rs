@@ -49,7 +49,7 @@ async fn d6_a_transform_runs_once_per_version_and_before_anybody_sees_the_object
         let informer = factory.informer_of::<Object>(pods());
         let seen = Arc::new(AtomicUsize::new(0));
         let counted = seen.clone();
-        let index = informer.add_index(move |object: &Object| {
+        let index = informer.add_index(move |object| {
             assert_eq!((field(object, "seen"), field(object, "secret")), (json!(true), Value::Null));
             counted.fetch_add(1, Ordering::SeqCst);
             [0]
