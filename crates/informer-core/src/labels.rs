@@ -44,6 +44,7 @@ impl Labels {
     }
 
     /// The value of a label.
+    #[doc(alias = "get")]
     pub fn value(&self, key: &str) -> Option<&str> {
         self.iter().find_map(|(candidate, value)| (candidate == key).then_some(value))
     }

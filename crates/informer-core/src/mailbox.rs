@@ -50,7 +50,7 @@ pub enum WhenFull {
     /// capacity and O(distinct keys).
     #[default]
     Coalesce,
-    /// The oldest pending change is dropped, and the reader gets the number of dropped ones ([`Notice::Lagged`]).
+    /// The oldest pending change is dropped, and the reader gets the number of dropped ones (`Change::Lagged`).
     /// Objects of the initial list are never dropped. Memory: the capacity and O(distinct keys).
     Drop,
 }

@@ -284,7 +284,7 @@ impl Object {
     }
 
     /// The object as a `T`: the value that is hot, or a freshly decoded one. This does not make a cold object hot. To share
-    /// values, read through an `Informer<T>`, which decodes by [`Shelf::decode`].
+    /// values, read through an `Informer<T>`.
     ///
     /// # Errors
     ///
@@ -322,7 +322,7 @@ impl Object {
     }
 
     /// The bytes of memory that this version takes at rest. Labels that objects share count for one of them. What is hot is
-    /// not included ([`Shelf::hot_bytes`]); of a version that a watch event brought, the size at rest is estimated by that of
+    /// not included; of a version that a watch event brought, the size at rest is estimated by that of
     /// others.
     pub fn held_bytes(&self) -> usize {
         let labels = if self.shares_labels { 0 } else { self.labels.held_bytes() };

@@ -50,6 +50,8 @@ pub enum DeleteReason {
     /// The object was deleted, or does not match the selection any more. With a label selector, a field selector of mutable
     /// fields or list options that a tweak makes select, the server sends the same event for both; a transform that drops objects hides the
     /// difference too. [`Deleted::confirm`] asks the server.
+    ///
+    /// With a label selector every deletion has this reason, whether a watch or a list showed it.
     DeletedOrDeselected,
 }
 
@@ -84,7 +86,8 @@ impl<T> Deleted<T> {
         matches!(self.reason, DeleteReason::Observed | DeleteReason::Missed)
     }
 
-    /// Whether a list noticed the deletion and no watch event showed it.
+    /// Whether the reason is [`DeleteReason::Missed`]: a list noticed the deletion, and no watch event showed it.
+    /// [`Deleted::source`] says who noticed a deletion of any reason.
     pub fn is_missed(&self) -> bool {
         self.reason == DeleteReason::Missed
     }

@@ -120,11 +120,39 @@
 //! (`is_stopped`, `is_denied` ...); [`error_chain`] writes one with its causes. No error and no log line has the content of an object.
 //!
 //! A failure while an informer runs is not the error of a call. The informer retries with a backoff (W14) and says so by its
-//! [`Status`] (where it stands; [`ApiStatus`] is the server's answer) and its [`Report`]s (what happened, with a [`Cause`]). An object that cannot be decoded is
-//! [`Quarantined`] or a [`DecodeError`]; the others go on (W8). [`metrics`] has numbers for all of it.
+//! [`Status`] (where it stands; [`ApiStatus`] is the server's answer) and its [`Report`]s (what happened, with a [`Cause`]). Other objects
+//! go on when one cannot be decoded (W8). [`metrics`] has numbers for all of it. `is_synced` stays true while an informer retries:
+//! [`Informer::status`] says how things stand now. Tests with faults set a short [`FactoryBuilder::backoff`].
+//!
+//! | what cannot be decoded | the cache | you see |
+//! |---|---|---|
+//! | the object's metadata, or the transform fails | keeps the last good version | [`Report::Quarantined`]; [`Informer::quarantined`] has a [`Quarantined`] of it until a good version comes |
+//! | the object as a `T`, while its metadata is good | has it, and counts it | lists leave it out with [`Report::Undecodable`]; [`Lister::get`] and strict forms return a [`DecodeError`]; handlers get [`Change::Undecodable`] |
+//! | an event whose key or end is lost, or the stream | lists again | [`Cause::Undecodable`], and a re-list |
 //!
 //! User code (handlers, filters, index functions, transforms, `Deserialize`) may be slow or panic: it delays its own informer
 //! or subscription and nothing else (F9, H7).
+//!
+//! # How a change travels
+//!
+//! The transport brings bytes, on the factory's own thread. The informer reads the metadata of the object (key, uid, version, labels) and leaves the rest for
+//! later. A [`Transform`] may change or drop the object. Then the cache and its indexes change in one step, which every later snapshot shows (C4). The version
+//! is *hot*: its bytes are unpacked. Each subscription notes the change (see [`WhenFull`] for when it has too many) and is woken. Its own task takes the change,
+//! applies the filter, decodes the object unless another consumer has done so, and awaits the handler. Transforms and index functions
+//! run on threads for blocking work, filters and handlers in the subscription's task.
+//!
+//! # What takes memory
+//!
+//! | what | bound |
+//! |---|---|
+//! | objects at rest | as many as the server has, each compressed ([`Layout`]) and at most 16 MiB ([`FactoryBuilder::item_limit`]) |
+//! | decoded values, and bytes that events brought a moment ago | 16 MiB for all informers of a factory ([`FactoryBuilder::hot_bytes`]); with [`Layout::Decoded`] none (C12) |
+//! | changes that wait for a subscription | one per object, or the number that you choose and one per object (H8); each pins its object's version |
+//! | what arrives while user code runs | 4 MiB per informer, then the connection is given up until there is room ([`Status::Stalled`]) |
+//! | a list that arrives | the objects that are new, a window of bytes, and about 50 bytes for each object (L9) |
+//! | undecodable objects, reports that nobody reads | 4096, 256 |
+//!
+//! [`Informer::held_bytes`] says what an informer takes (C10). Snapshots and items that you hold keep their versions in memory beside that.
 //!
 //! # Restart
 //!

@@ -333,6 +333,9 @@ impl<T: View> Informer<T> {
     /// them, use [`Informer::at_least_in`]. A namespace that was added while the informer runs counts once it is synced and
     /// has come as far as the others.
     ///
+    /// Handlers and streams are notified after the cache has changed: a handler may not have been called when this returns
+    /// ([`Registration`](crate::Registration), and the backlog in [`Informer::metrics`]).
+    ///
     /// Of a server whose versions are no numbers none is known to be newer than another: there this waits for exactly
     /// that version, which the cache may have passed already. An unset version is reached with the initial list.
     ///
@@ -435,8 +438,9 @@ impl<T: View> Informer<T> {
             && self.core().add_scope(Scope::Namespace(namespace.into()))
     }
 
-    /// Looks at a namespace no longer: its objects leave, as deletions that were missed, and this waits until its
-    /// connection is closed. `false` if it was not looked at.
+    /// Looks at a namespace no longer: its objects leave, as deletions with the reason
+    /// [`DeleteReason::LeftView`](crate::DeleteReason::LeftView), and this waits until its connection is closed. `false` if it was
+    /// not looked at.
     ///
     /// # Deadlocks
     ///

@@ -40,7 +40,8 @@
 //! - A handler gets one call at a time, per object in the server's order.
 //! - A handler that joins late gets the existing objects first: no gap, no duplicate.
 //! - A slow handler delays no other, and its memory is bounded.
-//! - Changes that were missed while disconnected are found: deletions come as [`DeleteReason::Missed`], once.
+//! - Changes that were missed while disconnected are found: deletions come as [`DeleteReason::Missed`], once. With a label
+//!   selector every deletion comes as [`DeleteReason::DeletedOrDeselected`], because the server does not say which.
 //! - Dropping the last handle closes the watch and frees the memory.
 //!
 //! # Features

@@ -19,7 +19,8 @@ use crate::shared::Core;
 /// match pods.at_least(&version, Duration::from_secs(10)).await {
 ///     Ok(()) => println!("the cache has it"),
 ///     Err(error) if error.is_stopped() => println!("nothing comes any more"),
-///     // pods.v1 (all namespaces) has not come to resourceVersion 7 within 10 s: retrying in 3.2 s ...
+///     // pods.v1 (all namespaces) has not come to resourceVersion 7 within 10 s: the cache is at resourceVersion 5,
+///     // retrying in 3.2 s ...
 ///     Err(error) => println!("{error}"),
 /// }
 /// # }
@@ -31,6 +32,8 @@ pub struct NotReached {
     goal: Goal,
     why: Why,
     status: Status,
+    /// What the whole cache reflects.
+    reached: ResourceVersion,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,10 +91,16 @@ impl std::error::Error for NotReached {}
 
 impl fmt::Display for NotReached {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { resource, selection, goal, why, status } = self;
+        let Self { resource, selection, goal, why, status, reached } = self;
         write!(f, "{resource} ({selection}) has not come to {goal}")?;
         match why {
-            Why::Limit(limit) => write!(f, " within {} s: {status}", limit.as_secs_f64()),
+            Why::Limit(limit) if reached.is_unset() => {
+                write!(f, " within {} s: {status}", limit.as_secs_f64())
+            }
+            Why::Limit(limit) => {
+                let limit = limit.as_secs_f64();
+                write!(f, " within {limit} s: the cache is at resourceVersion {reached}, {status}")
+            }
             Why::Stopped => write!(f, ": it has stopped"),
             Why::NotSelected => write!(f, ": it does not look there"),
         }
@@ -190,6 +199,7 @@ pub(crate) async fn wait_for(core: &Core, goal: Goal, limit: Duration) -> Result
         resource: core.resource.clone(),
         selection: core.selection.clone(),
         status: status.unwrap_or_else(|| core.progress.status().borrow().clone()),
+        reached: core.cache.resource_version(),
         goal,
         why,
     })

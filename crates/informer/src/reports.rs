@@ -18,10 +18,9 @@ use tokio_util::sync::ReusableBoxFuture;
 /// them.
 ///
 /// ```no_run
-/// # use futures_util::StreamExt;
 /// # async fn example(pods: informer::Informer<k8s_openapi::api::core::v1::Pod>) {
 /// let mut reports = pods.reports();
-/// while let Some(report) = reports.next().await {
+/// while let Some(report) = reports.recv().await {
 ///     if let informer::Report::Disconnected(cause) = report {
 ///         println!("disconnected: {cause}");
 ///     }

@@ -169,7 +169,8 @@ impl Api {
         }
     }
 
-    /// Inserts objects unchanged, new or in the place of others, without the rules of writes: fast, for many objects.
+    /// Inserts objects unchanged, new or in the place of others, without the rules of writes: fast, for many objects. A client that
+    /// asks for protobuf gets of a built-in kind what its schema has: a field of a wrong type is sent in JSON only.
     /// Each gets a resourceVersion, and a uid and a creation time if it has none. Returns the number of objects.
     pub fn load(&self, resource: &Gvr, objects: impl IntoIterator<Item = Value>) -> Result<usize, Status> {
         let target = self.target(resource, "", "")?;

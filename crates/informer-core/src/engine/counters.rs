@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::reader::{Part, Reading};
-use crate::reflector::{Cause, Request};
+use crate::reflector::{self, Cause, Request};
 use crate::wire::EventType;
 use crate::{SourceId, Time};
 
@@ -128,7 +128,8 @@ impl Counters {
             Part::Event(EventType::Error) => self.errors.add(1),
             Part::Other => {}
         }
-        if reading.unreadable.is_some() {
+        // With an unreadable key, or as a garbled deletion, it is not quarantined but listed again.
+        if reading.unreadable.is_some() || matches!(reading.input, reflector::Input::Undecodable(_)) {
             self.unreadable.add(1);
         }
     }

@@ -38,8 +38,8 @@ use crate::memory::{COUNTS, allocated};
 /// ```
 pub trait Storage: Send + Sync + 'static {
     /// Takes the bytes of one version of an object, by one thread or by several at once. Versions of a list are stored on
-    /// arrival. A version that a watch event brings stays in memory as it came while it is hot
-    /// ([`HotSet`](super::HotSet)), and is stored when it cools: never, if another one takes its place before.
+    /// arrival. A version that a watch event brings stays in memory as it came while it is hot,
+    /// and is stored when it cools: never, if another one takes its place before.
     ///
     /// This does not fail: bytes that cannot be kept elsewhere are kept in memory.
     fn keep(&self, bytes: Cow<'_, [u8]>) -> Stored;

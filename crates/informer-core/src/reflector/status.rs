@@ -14,14 +14,14 @@ pub enum Status {
     NotStarted,
     /// A request was sent, no response has come.
     Connecting,
-    /// The initial list is arriving.
+    /// A list is arriving: the first one, or a re-list.
     Syncing {
         /// Objects received so far.
         received: usize,
     },
     /// The cache is synced and a watch keeps it current.
     Live {
-        /// The version at which the watch started.
+        /// The version at which the watch started. The cache is usually further on.
         resource_version: ResourceVersion,
     },
     /// Something failed and will be retried.

@@ -212,7 +212,8 @@ impl FactoryBuilder {
     ///
     /// A version that a watch event brings is hot, and so is the decoded value of what somebody reads. All consumers share what is
     /// hot: handlers, filters, listers, indexes. What nobody has used for five to ten seconds cools, and what was not used for
-    /// the longest time makes room for others. A pod of 9 KB takes 20 to 40 KB. With 0 nothing is hot, and each consumer
+    /// the longest time makes room for others. A pod of 9 KB takes 20 to 40 KB, a
+    /// tiny one some KB: a `Pod` is large in itself. With 0 nothing is hot, and each consumer
     /// decodes for itself, unless the layout is [`Layout::Decoded`], which counts towards no bound.
     ///
     /// ```no_run

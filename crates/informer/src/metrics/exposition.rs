@@ -83,13 +83,13 @@ const FAMILIES: &[Family<InformerMetrics>] = &[
     Family {
         name: "informer_held_bytes",
         kind: Kind::Gauge,
-        help: "Bytes that the cached objects hold.",
+        help: "Bytes of memory that the cache takes.",
         samples: |informer| one(informer.held_bytes as u64),
     },
     Family {
         name: "informer_hot_bytes",
         kind: Kind::Gauge,
-        help: "Those of them that are hot: bytes of events, and decoded values.",
+        help: "Bytes of informer_held_bytes that are hot: bytes of events, and decoded values.",
         samples: |informer| one(informer.hot_bytes as u64),
     },
     Family {
