@@ -112,8 +112,12 @@ impl Replace {
             }
             return self.push(Staged { object, is_deleted: false }, None);
         };
+        let known = if self.is_restored { self.known(object.key()) } else { None };
         let Some(Some(staged)) = self.staged.get_mut(place) else { return };
-        if object.resource_version().is_older_than(staged.object.resource_version()) {
+        // What was deleted by its key is the cached object: after a restored backup its version is one of another past, and the
+        // list says what it says in order.
+        let is_of_another_past = known.is_some_and(|(_, known)| Arc::ptr_eq(&known, &staged.object));
+        if !is_of_another_past && object.resource_version().is_older_than(staged.object.resource_version()) {
             return;
         }
         if staged.is_deleted {

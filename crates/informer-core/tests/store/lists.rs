@@ -48,6 +48,18 @@ fn l12_an_older_list_is_refused() {
     assert_eq!(store.resource_version(), version(9));
 }
 
+/// As a transform leaves it out at one version, and keeps it at the next.
+#[test]
+fn l12_d6_what_left_a_restored_list_comes_back_at_a_version_before_the_cached_one() {
+    let (mut store, source) = synced([pod("a/x", 40)], 40);
+    let mut list = store.begin_restored_replace(source);
+    list.delete_key(pod("a/x", 8).key(), &version(8));
+    list.stage(pod("a/x", 14));
+    store.commit(list, version(14)).unwrap();
+    assert_eq!(names(&store.cache().snapshot()), ["a/x@14"]);
+    store.validate();
+}
+
 #[test]
 fn l12_a_restored_server_is_followed() {
     let of = |key, version, uid| Pod { key, version, uid, ..Pod::default() }.object();
