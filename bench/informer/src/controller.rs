@@ -69,14 +69,24 @@ struct Sum {
     delays: Delays,
     /// The first content is done: from now on delays count.
     is_running: bool,
+    /// Until then.
+    before: Looks,
     versions: HashMap<String, u64>,
+}
+
+/// At decoded values, and what these take.
+#[derive(Default)]
+struct Looks {
+    hits: u64,
+    misses: u64,
+    bytes: usize,
 }
 
 impl Sum {
     /// What was there first is done: from now on counts.
-    fn begin(&mut self) {
+    fn begin(&mut self, before: Looks) {
         let versions = std::mem::take(&mut self.versions);
-        *self = Self { is_running: true, versions, ..Self::default() };
+        *self = Self { is_running: true, versions, before, ..Self::default() };
     }
 }
 
@@ -110,18 +120,32 @@ impl Controller {
         // All but the sentinel count.
         self.done.until(|sum| sum.count + 1 >= pods && self.queue.is_empty()).await;
         let wall = start.elapsed().as_secs_f64();
-        self.done.sum().begin();
+        let looks = self.looks();
+        self.done.sum().begin(looks);
         Ok(json!({ "event": "synced", "objects": pods, "wallSeconds": wall }))
+    }
+
+    fn looks(&self) -> Looks {
+        let metrics = self.factory.metrics().hot;
+        metrics.iter().fold(Looks::default(), |sum, set| Looks {
+            hits: sum.hits + set.hits,
+            misses: sum.misses + set.misses,
+            bytes: sum.bytes + set.bytes,
+        })
     }
 
     async fn until(&self, key: &str, version: u64) -> Value {
         self.done.until(|sum| sum.versions.get(key).is_some_and(|done| *done >= version)).await;
+        let Looks { hits, misses, bytes } = self.looks();
         let sum = self.done.sum();
         let mut reached = json!({
             "event": "reached",
             "updates": sum.count,
             "incomplete": sum.incomplete,
             "ready": sum.ready,
+            "hits": hits - sum.before.hits,
+            "misses": misses - sum.before.misses,
+            "hotBytes": bytes,
         });
         sum.delays.say_in(&mut reached);
         reached

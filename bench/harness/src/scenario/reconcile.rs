@@ -37,6 +37,17 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
             let client = client.name();
             return Err(Error::Found(format!("{client} found {incomplete} pods without node or siblings")));
         }
+        if client == Library::Informer {
+            bench.figures.record(
+                NAME,
+                &setup,
+                &[
+                    ("looks that found a value", Unit::Count, answer("hits")),
+                    ("looks that decoded one", Unit::Count, answer("misses")),
+                    ("bytes that are hot", Unit::Bytes, answer("hotBytes")),
+                ],
+            );
+        }
         bench.figures.record(
             NAME,
             &setup,
