@@ -31,9 +31,11 @@ pub mod wire;
 pub use change::{Change, Delta, Source};
 pub use key::{InvalidKey, ObjectKey};
 pub use labels::Labels;
+#[cfg(feature = "packed")]
+pub use object::PackedStorage;
 pub use object::{
-    ContentKey, DecodeError, Encoding, HotSet, Object, ObjectBytes, PackedStorage, PlainStorage, Retention,
-    Room, Shelf, Storage, StorageError, Stored, StoredBytes,
+    ContentKey, DecodeError, Encoding, HotSet, Object, ObjectBytes, PlainStorage, Retention, Room, Shelf,
+    Storage, StorageError, Stored, StoredBytes,
 };
 pub use selector::{FieldSelector, InvalidSelector, Operator, Requirement, Selector};
 pub use store::{Cache, Checkpoint, Index, Scope, Snapshot, SourceId, Store};

@@ -7,7 +7,10 @@
 mod bytes;
 mod content;
 mod encoding;
+#[cfg(feature = "packed")]
+mod frames;
 mod hot;
+#[cfg(feature = "packed")]
 mod packed;
 mod scanned;
 mod storage;
@@ -35,6 +38,7 @@ pub use content::ContentKey;
 pub(crate) use content::{Comparison, Content, ContentHash, ContentHasher, Difference};
 pub use encoding::Encoding;
 pub use hot::{HotSet, Retention, Room, Shelf};
+#[cfg(feature = "packed")]
 pub use packed::PackedStorage;
 pub use storage::{PlainStorage, Storage, StorageError, Stored, StoredBytes};
 

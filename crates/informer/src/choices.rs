@@ -6,7 +6,9 @@ use std::sync::Arc;
 #[cfg(feature = "http2")]
 use std::time::Duration;
 
-use informer_core::{PackedStorage, PlainStorage, Retention, Storage};
+#[cfg(feature = "packed")]
+use informer_core::PackedStorage;
+use informer_core::{PlainStorage, Retention, Storage};
 
 /// How consistent the initial list is. [`Auto`](Self::Auto) by default. (Re-lists never go back behind what was seen.)
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -129,7 +131,7 @@ pub enum EncodingChoice {
     Json,
 }
 
-/// How objects are kept in memory. [`Packed`](Self::Packed) by default.
+/// How objects are kept in memory. [`Packed`](Self::Packed) by default, [`Bytes`](Self::Bytes) without the feature `packed`.
 ///
 /// | | memory of a pod of 9 KB | a typed read that is not hot | choose it |
 /// |---|---|---|---|
@@ -143,11 +145,14 @@ pub enum EncodingChoice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Layout {
     /// Bytes, compressed against a dictionary of the cache's own ([`PackedStorage`]).
+    #[cfg(feature = "packed")]
     #[default]
     Packed,
     /// Bytes as received.
+    #[cfg_attr(not(feature = "packed"), default)]
     Bytes,
-    /// Packed, and what was decoded once stays so for as long as the version lives: the hot set without a bound.
+    /// A value that was decoded once stays for as long as its version lives: the hot set without a bound. The bytes are packed, or
+    /// without the feature `packed` as received.
     Decoded,
 }
 
@@ -155,7 +160,10 @@ impl Layout {
     /// What keeps the bytes at rest.
     pub(crate) fn storage(self) -> Arc<dyn Storage> {
         match self {
+            #[cfg(feature = "packed")]
             Self::Packed | Self::Decoded => Arc::new(PackedStorage::new()),
+            #[cfg(not(feature = "packed"))]
+            Self::Decoded => Arc::new(PlainStorage),
             Self::Bytes => Arc::new(PlainStorage),
         }
     }
@@ -163,7 +171,9 @@ impl Layout {
     /// For how long decoded values are kept.
     pub(crate) fn keeping(self) -> Retention {
         match self {
-            Self::Packed | Self::Bytes => Retention::WhileHot,
+            #[cfg(feature = "packed")]
+            Self::Packed => Retention::WhileHot,
+            Self::Bytes => Retention::WhileHot,
             Self::Decoded => Retention::Always,
         }
     }

@@ -49,8 +49,11 @@
 //! | feature | without it there is no |
 //! |---|---|
 //! | `http2` (default) | [`HttpVersion::Http2`], nor the crates `h2` and `hyper-util` |
+//! | `packed` (default) | [`Layout::Packed`]: objects are kept as received, in ten times the memory |
 //! | `save` (default) | [`FactoryBuilder::saved_in`], [`Informer::save`] and [`Informer::load`] |
 //! | `ring` (default), `aws-lc-rs`, `openssl` | TLS: [`transport`] compares them |
+//!
+//! Without `packed` and `save` there is no zstd, whose C code takes a compiler.
 //!
 //! # Versions
 //!
@@ -145,6 +148,8 @@ pub use subscribe::Subscribe;
 pub use sync::{Missing, NotSynced};
 pub use transform::{Keep, Transform};
 
+#[cfg(feature = "packed")]
+pub use informer_core::PackedStorage;
 pub use informer_core::backoff::BackoffConfig;
 pub use informer_core::engine::Quarantined;
 pub use informer_core::mailbox::WhenFull;
@@ -152,8 +157,8 @@ pub use informer_core::reflector::{Cause, Report, Status};
 pub use informer_core::wire::ApiStatus;
 pub use informer_core::{
     DecodeError, Encoding, FieldSelector, InvalidKey, InvalidSelector, Labels, Object, ObjectBytes,
-    ObjectKey, Operator, PackedStorage, PlainStorage, Requirement, ResourceVersion, Selector, Source,
-    Storage, StorageError, Stored, StoredBytes, Uid, View,
+    ObjectKey, Operator, PlainStorage, Requirement, ResourceVersion, Selector, Source, Storage, StorageError,
+    Stored, StoredBytes, Uid, View,
 };
 
 /// Crates whose types are part of this one's API, in the versions that it uses. [`kube`] has kube's.

@@ -77,7 +77,7 @@ fn clippy(tree: &Tree) -> Result<(), Error> {
 
 /// The features of `informer` that a program can leave out: none, and each alone. Clippy looks at all of them together.
 fn features(tree: &Tree) -> Result<(), Error> {
-    for features in ["", "http2", "save", "openssl"] {
+    for features in ["", "http2", "packed", "save", "openssl"] {
         let arguments = ["clippy", "-p", "informer", "--no-default-features", "--features", features];
         process::run(process::cargo(tree.root()).args(arguments).args(["--", "-D", "warnings"]))?;
     }

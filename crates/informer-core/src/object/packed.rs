@@ -1,22 +1,20 @@
 //! The packed layout: each version's bytes are compressed against a dictionary that follows the objects of its cache
 //! (design D2).
 //!
-//! [`contexts`] has the working memory, shared by all caches of the process; [`dictionaries`] the dictionaries of one
-//! cache; [`choice`] decides when one is worth its memory, and what goes into it.
+//! [`choice`] decides when a dictionary is worth its memory, and what goes into it; [`attempt`] tries one on the objects that
+//! stand out.
 
 mod attempt;
 mod choice;
-mod contexts;
-mod dictionaries;
+mod standing_out;
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-use super::storage::{Storage, StorageError, Stored};
+use super::frames::pack;
+use super::storage::{Storage, Stored};
 use choice::Choice;
-use contexts::{pack, unpack};
-pub(super) use dictionaries::Family;
 
 /// Keeps bytes compressed with zstd, against a dictionary made of the first objects that repeat each other, which grows
 /// by those that turn out to be different. Use one per cache.
@@ -90,13 +88,6 @@ impl fmt::Debug for PackedStorage {
         let choice = self.choice();
         write!(f, "PackedStorage({} dictionaries, {} bytes)", choice.dictionaries(), choice.held_bytes())
     }
-}
-
-/// The bytes of a frame.
-pub(super) fn read(frame: &[u8], length: u32, family: Option<&Arc<Family>>) -> Result<Vec<u8>, StorageError> {
-    unpack(frame, length as usize, family).map_err(|error| {
-        StorageError::new("the packed bytes cannot be unpacked", Some(Box::new(error).into()))
-    })
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::bytes::ObjectBytes;
-use super::packed::{self, Family};
+#[cfg(feature = "packed")]
+use super::frames::{Family, unpack};
 use crate::memory::{COUNTS, allocated};
 
 /// Keeps the bytes of objects, whatever their encoding.
@@ -60,8 +61,16 @@ pub struct Stored(Form);
 
 enum Form {
     Plain(Arc<[u8]>),
-    Packed { frame: Box<[u8]>, length: u32, family: Option<Arc<Family>> },
-    Other { bytes: Box<dyn StoredBytes>, length: usize },
+    #[cfg(feature = "packed")]
+    Packed {
+        frame: Box<[u8]>,
+        length: u32,
+        family: Option<Arc<Family>>,
+    },
+    Other {
+        bytes: Box<dyn StoredBytes>,
+        length: usize,
+    },
 }
 
 /// Returns bytes that a [`Storage`] keeps.
@@ -106,6 +115,7 @@ impl Stored {
     }
 
     /// Bytes that were packed.
+    #[cfg(feature = "packed")]
     pub(super) fn packed(frame: Box<[u8]>, length: u32, family: Option<Arc<Family>>) -> Self {
         Self(Form::Packed { frame, length, family })
     }
@@ -123,8 +133,11 @@ impl Stored {
     pub fn read(&self) -> Result<ObjectBytes, StorageError> {
         match &self.0 {
             Form::Plain(bytes) => Ok(bytes.clone().into()),
+            #[cfg(feature = "packed")]
             Form::Packed { frame, length, family } => {
-                packed::read(frame, *length, family.as_ref()).map(Into::into)
+                unpack(frame, *length as usize, family.as_ref()).map(Into::into).map_err(|error| {
+                    StorageError::new("the packed bytes cannot be unpacked", Some(Box::new(error).into()))
+                })
             }
             Form::Other { bytes, .. } => bytes.read(),
         }
@@ -134,6 +147,7 @@ impl Stored {
     pub(super) fn length(&self) -> usize {
         match &self.0 {
             Form::Plain(bytes) => bytes.len(),
+            #[cfg(feature = "packed")]
             Form::Packed { length, .. } => *length as usize,
             Form::Other { length, .. } => *length,
         }
@@ -143,6 +157,7 @@ impl Stored {
     pub fn held_bytes(&self) -> usize {
         match &self.0 {
             Form::Plain(bytes) => allocated(COUNTS + bytes.len()),
+            #[cfg(feature = "packed")]
             Form::Packed { frame, .. } => allocated(frame.len()),
             Form::Other { bytes, .. } => bytes.held_bytes(),
         }

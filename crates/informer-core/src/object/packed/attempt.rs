@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use zstd_dictionary::{Packing, Unpacking};
 
-use super::choice::{Ratio, Sample, StandingOut};
-use super::contexts::{pack, unpack};
-use super::dictionaries::{Current, Draft};
+use super::standing_out::{Ratio, Sample, StandingOut};
+use crate::object::frames::{Current, Draft, pack, unpack};
 
 /// How many bytes are added before the uncovered samples are determined again.
 const ADDED_AT_ONCE: u64 = 4 << 10;

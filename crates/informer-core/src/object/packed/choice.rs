@@ -7,7 +7,8 @@
 use std::sync::{Arc, Weak};
 
 use super::attempt::{Attempt, Outcome};
-use super::dictionaries::{Current, Draft, Family};
+use super::standing_out::{Ratio, SAMPLES_LEAST, Sample, StandingOut};
+use crate::object::frames::{Current, Draft, Family};
 
 /// What a dictionary takes besides its content, approximately.
 const DICTIONARY_COST: u64 = 48 << 10;
@@ -17,10 +18,6 @@ const OWN_BYTES: u64 = 64;
 const FIRST_GUESS: Ratio = Ratio::new(1, 16);
 /// Larger objects do not go into dictionaries: they repeat themselves.
 const LONGEST_SAMPLE: u32 = 64 << 10;
-/// Samples of objects that stand out: in bytes, and in number.
-const SAMPLE_BYTES: u64 = 64 << 10;
-const SAMPLES_LEAST: usize = 8;
-const SAMPLES_MOST: usize = 64;
 /// The content of dictionaries is at most one part in this many of the objects' unpacked size, between these bounds.
 const CONTENT_SHARE: u64 = 8;
 const CONTENT_LEAST: u64 = 64 << 10;
@@ -45,29 +42,6 @@ pub(super) struct Choice {
     standing_out: StandingOut,
     failures: u32,
     random: fastrand::Rng,
-}
-
-/// Packed bytes by unpacked ones.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Ratio(u64);
-
-/// The objects that stood out since a dictionary was last tried.
-#[derive(Default)]
-pub(super) struct StandingOut {
-    /// Out of this many objects.
-    seen: u64,
-    pub(super) count: u64,
-    /// By how many bytes they exceeded the expectation.
-    excess: u64,
-    /// Some of them, drawn evenly.
-    pub(super) samples: Vec<Sample>,
-    sample_bytes: u64,
-}
-
-pub(super) struct Sample {
-    pub(super) frame: Box<[u8]>,
-    pub(super) length: u32,
-    pub(super) family: Option<Arc<Family>>,
 }
 
 impl Default for Choice {
@@ -204,58 +178,5 @@ impl Choice {
         let samples = self.standing_out.samples.iter();
         let samples: usize = samples.map(|sample| size_of::<Sample>() + sample.frame.len()).sum();
         former + current + samples
-    }
-}
-
-impl Ratio {
-    const SCALE: u64 = 1 << 20;
-
-    pub(super) const fn new(packed: u64, unpacked: u64) -> Self {
-        Self(packed * Self::SCALE / if unpacked == 0 { 1 } else { unpacked })
-    }
-
-    fn of(self, unpacked: u64) -> u64 {
-        self.0 * unpacked / Self::SCALE
-    }
-
-    /// Whether this ratio is much worse.
-    pub(super) fn stands_out(self, from: Self) -> bool {
-        self.0 > from.0 + from.0 / 2
-    }
-
-    fn moved(self, towards: Self, weight: u64) -> Self {
-        Self((self.0 * (weight - 1) + towards.0) / weight)
-    }
-}
-
-impl StandingOut {
-    fn add(
-        &mut self,
-        frame: &[u8],
-        length: u32,
-        family: Option<&Arc<Family>>,
-        excess: u64,
-        random: &mut fastrand::Rng,
-    ) {
-        self.count += 1;
-        self.excess += excess;
-        let sample = || Sample { frame: frame.into(), length, family: family.cloned() };
-        let has_room = self.sample_bytes < SAMPLE_BYTES && self.samples.len() < SAMPLES_MOST;
-        if has_room || self.samples.len() < SAMPLES_LEAST {
-            self.sample_bytes += u64::from(length);
-            self.samples.push(sample());
-            return;
-        }
-        // With the same probability as each object before it.
-        let place = usize::try_from(random.u64(..self.count)).unwrap_or(usize::MAX);
-        if let Some(place) = self.samples.get_mut(place) {
-            let sample = sample();
-            self.sample_bytes = self.sample_bytes + u64::from(length) - u64::from(place.length);
-            *place = sample;
-        }
-    }
-
-    fn mean_length(&self) -> u64 {
-        self.sample_bytes / (self.samples.len() as u64).max(1)
     }
 }

@@ -1,6 +1,7 @@
 //! What packing owes: bytes as they were, a dictionary when it pays, and bounds.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::*;
 
@@ -215,7 +216,8 @@ fn a_damaged_frame_is_an_error_or_other_bytes_of_the_same_length() {
             _ => damaged.insert(at, random.u8(..)),
         }
         let length = u32::try_from(whole.len()).unwrap() - u32::from(round % 7 == 0);
-        match read(&damaged, length, Some(&current.family)) {
+        let stored = Stored::packed(damaged.into(), length, Some(current.family.clone()));
+        match stored.read() {
             Ok(bytes) => assert_eq!(bytes.len(), length as usize, "round {round}"),
             Err(error) => assert!(!error.to_string().is_empty(), "round {round}"),
         }

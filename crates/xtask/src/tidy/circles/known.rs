@@ -4,8 +4,6 @@
 pub(super) const KNOTS: &[(&str, &[&str])] = &[
     ("informer::transport::http2", &["connect", "tls"]),
     ("informer-core::engine", &["source", "writer"]),
-    ("informer-core::object", &["packed", "storage"]),
-    ("informer-core::object::packed", &["attempt", "choice"]),
     ("informer-core::store", &["build", "cache", "snapshot"]),
     ("informer-core::store", &["builtin", "index", "report"]),
     ("informer-core::wire", &["list", "scan", "watch"]),

@@ -1,10 +1,14 @@
-//! The working memory of packing and unpacking, as much as runs at once, for all caches of the process.
+//! Bytes in compressed form, each version's a frame of its own, which refers to a dictionary of its cache.
+//!
+//! The working memory of packing and unpacking is shared by all caches of the process: as much as runs at once.
+
+mod dictionaries;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use zstd_dictionary::{Error, Packer, Packing, Unpacker};
 
-use super::dictionaries::Family;
+pub(super) use dictionaries::{Current, Draft, Family};
 
 /// How many are kept for later, of 130 to 360 KB each; caches of one connection thread pack on that thread.
 const PACKERS: usize = 2;

@@ -8,43 +8,43 @@ use std::sync::{Arc, PoisonError, RwLock};
 use zstd_dictionary::{Dictionary, Form, Packing, Unpacking, finalize};
 
 /// A dictionary in its newest form, held by each object that was packed with any of its forms.
-pub(in crate::object) struct Family {
+pub(in super::super) struct Family {
     /// The lock is held only to clone or swap the `Arc`.
     unpacking: RwLock<Arc<Unpacking>>,
 }
 
 /// What new objects are packed with.
 #[derive(Clone)]
-pub(super) struct Current {
-    pub(super) family: Arc<Family>,
-    pub(super) packing: Arc<Packing>,
+pub(in super::super) struct Current {
+    pub(in super::super) family: Arc<Family>,
+    pub(in super::super) packing: Arc<Packing>,
 }
 
 /// A dictionary in the making: the statistics and the content of a former one, if any, with more content before it.
 #[derive(Clone)]
-pub(super) struct Draft {
+pub(in super::super) struct Draft {
     /// The statistics that a finalized dictionary begins with.
     header: usize,
     dictionary: Option<Dictionary>,
 }
 
 impl Family {
-    pub(super) fn new(unpacking: Unpacking) -> Self {
+    pub(in super::super) fn new(unpacking: Unpacking) -> Self {
         Self { unpacking: RwLock::new(Arc::new(unpacking)) }
     }
 
-    pub(super) fn unpacking(&self) -> Arc<Unpacking> {
+    pub(in super::super) fn unpacking(&self) -> Arc<Unpacking> {
         self.unpacking.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// What the dictionary takes.
-    pub(super) fn held_bytes(&self) -> usize {
+    pub(in super::super) fn held_bytes(&self) -> usize {
         let unpacking = self.unpacking();
         unpacking.held_bytes() + unpacking.bytes().len()
     }
 
     /// Replaces the newest form by one that has grown.
-    pub(super) fn grow(&self, unpacking: Unpacking) {
+    pub(in super::super) fn grow(&self, unpacking: Unpacking) {
         let unpacking = Arc::new(unpacking);
         let mut place = self.unpacking.write().unwrap_or_else(PoisonError::into_inner);
         let former = std::mem::replace(&mut *place, unpacking);
@@ -54,14 +54,14 @@ impl Family {
 }
 
 impl Draft {
-    pub(super) const EMPTY: Self = Self { header: 0, dictionary: None };
+    pub(in super::super) const EMPTY: Self = Self { header: 0, dictionary: None };
 
-    pub(super) fn len(&self) -> u64 {
+    pub(in super::super) fn len(&self) -> u64 {
         self.dictionary.as_ref().map_or(0, |dictionary| dictionary.bytes().len() as u64)
     }
 
     /// The same with `content` before its own.
-    pub(super) fn with(&self, content: &[Vec<u8>]) -> Option<Self> {
+    pub(in super::super) fn with(&self, content: &[Vec<u8>]) -> Option<Self> {
         let (bytes, form) = match &self.dictionary {
             Some(dictionary) => (dictionary.bytes(), dictionary.form()),
             None => (&[][..], Form::Raw),
@@ -77,7 +77,7 @@ impl Draft {
 
     /// Gives a new dictionary the statistics of these samples. One that has grown keeps those of its first form,
     /// because its older frames were made with them.
-    pub(super) fn finalized(self, samples: &[Vec<u8>]) -> Self {
+    pub(in super::super) fn finalized(self, samples: &[Vec<u8>]) -> Self {
         match &self.dictionary {
             Some(dictionary) if dictionary.form() == Form::Raw => {
                 let content = dictionary.bytes();
@@ -93,11 +93,11 @@ impl Draft {
         }
     }
 
-    pub(super) fn packing(&self) -> Option<Packing> {
+    pub(in super::super) fn packing(&self) -> Option<Packing> {
         self.dictionary.as_ref()?.packing().ok()
     }
 
-    pub(super) fn unpacking(&self) -> Option<Unpacking> {
+    pub(in super::super) fn unpacking(&self) -> Option<Unpacking> {
         self.dictionary.as_ref()?.unpacking().ok()
     }
 }
