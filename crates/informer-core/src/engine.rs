@@ -33,6 +33,7 @@ mod interleavings;
 mod quarantine;
 mod queue;
 mod reach;
+mod request;
 mod scopes;
 mod source;
 mod start;
@@ -48,7 +49,7 @@ pub use counters::{Counter, Counters, EventCounts, RequestCounts};
 pub use fanout::{Fanout, Subscriber};
 pub use quarantine::{Quarantine, Quarantined};
 pub use reach::Reach;
-pub use source::RequestId;
+pub use request::RequestId;
 pub use start::Start;
 pub use writer::{Applied, Transform};
 

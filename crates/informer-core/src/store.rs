@@ -13,12 +13,14 @@ mod checkpoint;
 mod cow_table;
 mod cow_vec;
 mod handle;
+mod inbox;
 mod index;
 mod objects;
 mod posting;
 mod published;
 mod replace;
 mod report;
+mod shared;
 mod snapshot;
 mod sources;
 mod state;
@@ -38,9 +40,9 @@ pub use sources::SourceId;
 pub use state::Scope;
 
 use crate::{Change, Delta, Object, ObjectKey, ResourceVersion, Source};
-use cache::Shared;
 use index::IndexEntry;
 use replace::Bits;
+use shared::Shared;
 use sources::{Feed, Sources};
 use state::{Filing, Indexes, SlotChange, Slots, State, is_news};
 

@@ -5,6 +5,7 @@
 
 mod cursor;
 mod error;
+mod event_type;
 mod list;
 mod nesting;
 mod protobuf;
@@ -17,6 +18,7 @@ mod window;
 use fuzzing::json as testing;
 
 pub use error::WireError;
+pub use event_type::EventType;
 pub use list::{Limits, ListDecoder, ListMeta, ListPart};
 pub use protobuf::{
     ProtobufListDecoder, ProtobufWatchDecoder, ScannedMessage, scan_protobuf, scan_protobuf_bookmark,
@@ -27,4 +29,4 @@ pub use scan::{
     without_managed_fields,
 };
 pub use status::{ApiStatus, StatusCause};
-pub use watch::{EventType, WatchDecoder, WatchFrame};
+pub use watch::{WatchDecoder, WatchFrame};

@@ -8,7 +8,8 @@ use crate::saved::Saved;
 use crate::store::SourcePoint;
 use crate::{Scope, SourceId, Time};
 
-use super::source::{RequestId, Source};
+use super::request::RequestId;
+use super::source::Source;
 use super::writer::{Operation, Step, Writer};
 use super::{Command, Engine};
 

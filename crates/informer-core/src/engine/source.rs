@@ -5,11 +5,8 @@ use crate::reflector::{Input, Reflector, Request, Status, StoreOperation, Trust}
 use crate::wire::Limits;
 use crate::{Scope, SourceId, Time};
 
+use super::request::RequestId;
 use super::writer::Step;
-
-/// One request that an engine asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RequestId(pub(super) u64);
 
 pub(super) struct Source {
     pub(super) id: SourceId,

@@ -12,7 +12,7 @@ use crate::{
 };
 
 use super::quarantine::{Put, Quarantine, Undecodable};
-use super::source::RequestId;
+use super::request::RequestId;
 
 /// Changes an object before it is kept, or leaves it out (`Ok(None)`). The error says why the object cannot be transformed,
 /// without any of its content.

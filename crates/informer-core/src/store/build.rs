@@ -6,57 +6,21 @@
 
 use std::sync::{Arc, PoisonError};
 
-use super::cache::Shared;
-use super::index::{IndexCore, IndexEntry};
-use super::report::Reports;
-use super::state::{Slots, State};
-use crate::sync::{AtomicBool, Condvar, Mutex, MutexGuard, Ordering, yield_now};
+use super::builtin::ByLabel;
+use super::inbox::Build;
+use super::index::IndexCore;
+use super::shared::Shared;
+use super::state::BY_LABEL;
+use crate::sync::{Ordering, yield_now};
 
 /// Attempts to put the index in before the writer is asked to. With loom one, so that it gets to what follows.
 const ATTEMPTS: usize = if cfg!(loom) { 1 } else { 8 };
 /// Looks at whether the writer took the index, before it is tried again without it.
 const LOOKS: usize = if cfg!(loom) { 1 } else { 256 };
 
-/// An index that reflects `base`, on its way in.
-pub(super) struct Build {
-    entry: IndexEntry,
-    /// Its place, where that matters.
-    position: Option<usize>,
-    /// Held so that a change of the store shows: what is in memory at another place is not this.
-    base: Slots,
-}
-
-impl Build {
-    pub(super) fn new(core: Arc<IndexCore>, position: Option<usize>, base: State, reports: &Reports) -> Self {
-        let mut build = Self { entry: IndexEntry::new(core), position, base: Slots::default() };
-        build.catch_up(base.slots, reports);
-        build
-    }
-
-    fn catch_up(&mut self, slots: Slots, reports: &Reports) {
-        self.entry.catch_up(&self.base, &slots, reports);
-        self.base = slots;
-    }
-}
-
-/// Indexes that wait for the writer.
-#[derive(Default)]
-pub(super) struct Inbox {
-    is_waited_for: AtomicBool,
-    builds: Mutex<Vec<Build>>,
-    installed: Condvar,
-}
-
-impl Inbox {
-    pub(super) fn is_waited_for(&self) -> bool {
-        self.is_waited_for.load(Ordering::Relaxed)
-    }
-
-    /// No user code runs under this lock, so a poisoned one holds nothing half-done.
-    fn builds(&self) -> MutexGuard<'_, Vec<Build>> {
-        self.builds.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+/// Label queries were answered by scanning; the index is being built, or exists.
+const SCANNED_ONCE: u8 = 1;
+const INDEXED: u8 = 2;
 
 impl Shared {
     /// Returns when the index is in.
@@ -133,5 +97,23 @@ impl Shared {
         // Taking the lock makes sure that who looks at an index and then waits does not miss this.
         drop(self.inbox.builds());
         self.inbox.installed.notify_all();
+    }
+
+    /// Builds the label index unless it exists or is being built.
+    pub(super) fn index_labels(&self) {
+        if self.label_queries.swap(INDEXED, Ordering::AcqRel) == INDEXED {
+            return;
+        }
+        let base = self.read().clone();
+        let core = IndexCore::new(None, ByLabel(base.hasher.clone()));
+        self.build(Build::new(core, Some(BY_LABEL), base, &self.reports));
+    }
+
+    /// Called for each query that the label index would have answered. One is a single question; two are a habit.
+    pub(super) fn note_label_query(&self) {
+        let first = self.label_queries.compare_exchange(0, SCANNED_ONCE, Ordering::AcqRel, Ordering::Acquire);
+        if first.is_err() {
+            self.index_labels();
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hashbrown::DefaultHashBuilder;
 
-use super::index::{Indexer, ValueRef, Values};
+use super::index::{Indexer, ValueRef, Values, text_of};
 use super::posting::Posting;
 use super::report::IndexFault;
 use crate::Object;
@@ -124,11 +124,6 @@ impl Term<'_> {
             Some(value) => format!("{}{KEY_END}{value}", self.key).into(),
         }
     }
-}
-
-/// The text that a value of these indexes is.
-pub(super) fn text_of(value: &(dyn std::any::Any + Send + Sync)) -> Option<&str> {
-    value.downcast_ref::<Box<str>>().map(|text| &**text)
 }
 
 fn known_or_new(

@@ -1,18 +1,11 @@
 //! The reading side.
 
-use std::any::Any;
-use std::collections::HashMap;
-use std::sync::{Arc, OnceLock, PoisonError};
+use std::sync::Arc;
 
-use super::build::{Build, Inbox};
-use super::builtin::ByLabel;
-use super::index::IndexCore;
-use super::published::{Draft, Published};
-use super::report::{IndexReport, Reports};
+use super::report::IndexReport;
+use super::shared::Shared;
 use super::snapshot::Snapshot;
-use super::state::{BY_LABEL, State};
 use crate::object::{Comparison, ContentHash};
-use crate::sync::{AtomicU8, Mutex, MutexGuard, Ordering, Reading};
 use crate::{ContentKey, Object, ObjectKey, ResourceVersion};
 
 /// The objects of a [`Store`](super::Store), for any number of readers. A clone reads the same store.
@@ -43,74 +36,6 @@ use crate::{ContentKey, Object, ObjectKey, ResourceVersion};
 #[derive(Clone)]
 pub struct Cache {
     pub(super) shared: Arc<Shared>,
-}
-
-/// What the writing and the reading side share.
-pub(super) struct Shared {
-    state: Published,
-    names: Mutex<HashMap<Arc<str>, Name>>,
-    label_queries: AtomicU8,
-    pub(super) inbox: Inbox,
-    pub(super) reports: Reports,
-    content_key: OnceLock<ContentKey>,
-}
-
-/// A named index while it is being built, and its parts afterwards.
-pub(super) type Name = Option<Box<dyn Any + Send + Sync>>;
-
-/// Label queries were answered by scanning; the index is being built, or exists.
-const SCANNED_ONCE: u8 = 1;
-const INDEXED: u8 = 2;
-
-impl Shared {
-    pub(super) fn new() -> Self {
-        Self {
-            state: Published::new(State::new()),
-            names: Mutex::default(),
-            label_queries: AtomicU8::new(0),
-            inbox: Inbox::default(),
-            reports: Reports::default(),
-            content_key: OnceLock::new(),
-        }
-    }
-
-    /// Held for one lookup, or for cloning the state.
-    #[inline]
-    pub(super) fn read(&self) -> Reading<State> {
-        self.state.read()
-    }
-
-    /// Held for one change, or for swapping in a prepared state.
-    pub(super) fn draft(&self) -> Draft<'_> {
-        self.state.draft()
-    }
-
-    pub(super) fn use_content_key(&self, key: ContentKey) {
-        // Where hashes were made with another one already, those that were saved differ, which costs a look at each.
-        let _ = self.content_key.set(key);
-    }
-
-    pub(super) fn names(&self) -> MutexGuard<'_, HashMap<Arc<str>, Name>> {
-        self.names.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Builds the label index unless it exists or is being built.
-    pub(super) fn index_labels(&self) {
-        if self.label_queries.swap(INDEXED, Ordering::AcqRel) == INDEXED {
-            return;
-        }
-        let base = self.read().clone();
-        let core = IndexCore::new(None, ByLabel(base.hasher.clone()));
-        self.build(Build::new(core, Some(BY_LABEL), base, &self.reports));
-    }
-
-    /// Called for each query that the label index would have answered. One is a single question; two are a habit.
-    pub(super) fn note_label_query(&self) {
-        let first = self.label_queries.compare_exchange(0, SCANNED_ONCE, Ordering::AcqRel, Ordering::Acquire);
-        if first.is_err() {
-            self.index_labels();
-        }
-    }
 }
 
 impl Cache {

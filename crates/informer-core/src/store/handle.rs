@@ -7,12 +7,13 @@ use std::sync::{Arc, Weak};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use super::build::Build;
-use super::cache::{Cache, Shared};
+use super::cache::Cache;
+use super::inbox::Build;
 use super::index::{Filed, IndexCore, IndexEntry, Indexer, ValueRef, Values};
 use super::objects::Objects;
 use super::posting::Posting;
 use super::report::IndexFault;
+use super::shared::Shared;
 use super::snapshot::Snapshot;
 use super::state::State;
 use crate::Object;

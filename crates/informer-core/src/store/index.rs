@@ -7,7 +7,6 @@
 use std::any::Any;
 use std::sync::{Arc, PoisonError};
 
-use super::builtin::text_of;
 use super::cow_table::CowTable;
 use super::cow_vec::CowVec;
 use super::posting::Posting;
@@ -99,6 +98,11 @@ pub(super) struct Refiling {
     slot: u32,
     old: Numbers,
     new: Vec<ValueRef>,
+}
+
+/// The text that a value of the indexes by namespace and label is.
+pub(super) fn text_of(value: &(dyn std::any::Any + Send + Sync)) -> Option<&str> {
+    value.downcast_ref::<Box<str>>().map(|text| &**text)
 }
 
 impl Values {
@@ -216,7 +220,7 @@ impl IndexEntry {
         }
         let values_of = |object: &Arc<Object>, before: &[u32]| {
             indexer.values_of(object, &self.values, before).unwrap_or_else(|fault| {
-                reports.add(&self.core, object, fault);
+                reports.add(self.core.name.clone(), object, fault);
                 Vec::new()
             })
         };

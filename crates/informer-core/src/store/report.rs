@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, PoisonError};
 
-use super::index::IndexCore;
 use crate::sync::Mutex;
 use crate::{Object, ObjectKey, ResourceVersion};
 
@@ -69,9 +68,9 @@ impl fmt::Display for IndexReport {
 pub(super) struct Reports(Mutex<VecDeque<IndexReport>>);
 
 impl Reports {
-    pub(super) fn add(&self, index: &IndexCore, object: &Object, fault: IndexFault) {
+    pub(super) fn add(&self, index: Option<Arc<str>>, object: &Object, fault: IndexFault) {
         let report = IndexReport {
-            index: index.name.clone(),
+            index,
             key: object.key().clone(),
             resource_version: object.resource_version().clone(),
             fault,

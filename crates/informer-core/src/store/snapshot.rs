@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, OnceLock, Weak};
 
-use super::builtin::{posting_of_label, text_of};
-use super::cache::Shared;
+use super::builtin::posting_of_label;
+use super::index::text_of;
 use super::objects::{Objects, Without};
 use super::posting::Posting;
+use super::shared::Shared;
 use super::state::{BY_LABEL, BY_NAMESPACE, State};
 use crate::selector::Operator;
 use crate::{Object, ObjectKey, Requirement, ResourceVersion, Selector};

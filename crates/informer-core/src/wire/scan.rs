@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::{ControlFlow, Range};
 
-use super::EventType;
 use super::cursor::{Cursor, Fault, Members};
+use super::event_type::EventType;
 use crate::{Labels, ObjectKey, ResourceVersion, Uid};
 
 /// An object with undecodable metadata. Never holds any of the object's content.

@@ -4,24 +4,10 @@ use std::fmt;
 
 use super::cursor::{Cursor, Fault};
 use super::error::Cause;
+use super::event_type::EventType;
 use super::window::Window;
 use super::{Limits, ScanError, WireError, key_of_part, scan_object};
 use crate::ObjectKey;
-
-/// The type of a watch event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum EventType {
-    /// It came into being, or into what is watched.
-    Added,
-    /// It changed.
-    Modified,
-    /// It was deleted, or left what is watched; the object is its last state.
-    Deleted,
-    /// Nothing changed up to this version.
-    Bookmark,
-    /// The watch failed; the object is a Status.
-    Error,
-}
 
 /// One event of a watch.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -155,34 +141,6 @@ impl fmt::Debug for WatchFrame<'_> {
     /// Leaves out the object, which may be a Secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} ({} bytes)", self.kind, self.object.len())
-    }
-}
-
-impl EventType {
-    pub(super) fn named(name: &[u8]) -> Option<Self> {
-        Some(match name {
-            b"ADDED" => Self::Added,
-            b"MODIFIED" => Self::Modified,
-            b"DELETED" => Self::Deleted,
-            b"BOOKMARK" => Self::Bookmark,
-            b"ERROR" => Self::Error,
-            _ => return None,
-        })
-    }
-
-    /// As it stands in an event.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Added => "ADDED",
-            Self::Modified => "MODIFIED",
-            Self::Deleted => "DELETED",
-            Self::Bookmark => "BOOKMARK",
-            Self::Error => "ERROR",
-        }
-    }
-
-    pub(super) fn is_new_state(self) -> bool {
-        matches!(self, Self::Added | Self::Modified)
     }
 }
 

@@ -13,11 +13,10 @@ use hyper_util::rt::TokioIo;
 use kube_client::Config;
 #[cfg(feature = "rustls")]
 use kube_client::client::ConfigExt;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tower::{BoxError, Service, ServiceExt};
 
 use super::Failure;
-use super::tls::Tls;
+use super::tls::{Bytes, Tls};
 
 /// Opens connections to one server.
 pub(in crate::transport) struct Connector {
@@ -27,10 +26,6 @@ pub(in crate::transport) struct Connector {
     tls: Option<Tls>,
     timeout: Option<Duration>,
 }
-
-/// Bytes to and from a server.
-pub(super) trait Bytes: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<B: AsyncRead + AsyncWrite + Send + Unpin> Bytes for B {}
 
 type Dial = Box<dyn Fn(Uri) -> BoxFuture<'static, Result<Box<dyn Bytes>, BoxError>> + Send + Sync>;
 

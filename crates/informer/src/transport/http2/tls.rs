@@ -1,13 +1,17 @@
 //! TLS below HTTP/2. It needs rustls: OpenSSL carries HTTP/1.1 only.
 
 use kube_client::Config;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tower::BoxError;
 
 use super::Failure;
-use super::connect::Bytes;
 
 #[cfg(feature = "rustls")]
 pub(super) use with_rustls::Tls;
+
+/// Bytes to and from a server.
+pub(super) trait Bytes: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<B: AsyncRead + AsyncWrite + Send + Unpin> Bytes for B {}
 
 /// What encrypts the connections to one server: nothing without rustls.
 #[cfg(not(feature = "rustls"))]

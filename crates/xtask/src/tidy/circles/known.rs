@@ -2,11 +2,6 @@
 
 /// By their parent, modules that use each other.
 pub(super) const KNOTS: &[(&str, &[&str])] = &[
-    ("informer::transport::http2", &["connect", "tls"]),
-    ("informer-core::engine", &["source", "writer"]),
-    ("informer-core::store", &["build", "cache", "snapshot"]),
-    ("informer-core::store", &["builtin", "index", "report"]),
-    ("informer-core::wire", &["list", "scan", "watch"]),
     ("informer-protobuf", &["members", "node", "walk"]),
     ("serve", &["answer", "discovery", "openapi"]),
     ("serve", &["negotiate", "protobuf", "render"]),

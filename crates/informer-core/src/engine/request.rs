@@ -1,0 +1,5 @@
+//! What an answer belongs to.
+
+/// One request that an engine asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RequestId(pub(super) u64);
