@@ -30,6 +30,12 @@ pub struct Arguments {
     /// In JSON, where the library would choose protobuf
     #[arg(long)]
     pub json: bool,
+    /// Streaming lists, where the library would choose a LIST
+    #[arg(long)]
+    pub streaming: bool,
+    /// The bound of the hot set; the library's default if absent
+    #[arg(long)]
+    pub hot_bytes: Option<usize>,
     /// Start from a saved cache
     #[arg(long)]
     pub load: Option<PathBuf>,

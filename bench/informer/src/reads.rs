@@ -99,10 +99,8 @@ impl Pods {
         let factory = builder.build()?;
         let informer = factory.informer::<Pod>();
         let by_namespace = informer.add_index(|pod| pod.metadata.namespace.clone());
-        let by_node =
-            informer.add_index(|pod| pod.spec.as_ref().and_then(|spec| spec.node_name.clone()));
-        let by_ip =
-            informer.add_index(|pod| pod.status.as_ref().and_then(|status| status.pod_ip.clone()));
+        let by_node = informer.add_index(|pod| pod.spec.as_ref().and_then(|spec| spec.node_name.clone()));
+        let by_ip = informer.add_index(|pod| pod.status.as_ref().and_then(|status| status.pod_ip.clone()));
         factory.start();
         factory.wait_for_sync(LIMIT).await?;
         let version = AtomicUsize::new(count);

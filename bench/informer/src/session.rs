@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use informer::{EncodingChoice, Index, Informer, Registration, SharedInformerFactory, Transform};
+use informer::{
+    EncodingChoice, Index, Informer, Registration, SharedInformerFactory, StreamingListChoice, Transform,
+};
 use kube_client::Config;
 use kube_client::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
@@ -164,6 +166,12 @@ pub async fn factory(
     }
     if arguments.json {
         builder = builder.encoding(EncodingChoice::Json);
+    }
+    if arguments.streaming {
+        builder = builder.streaming_list(StreamingListChoice::Always);
+    }
+    if let Some(bytes) = arguments.hot_bytes {
+        builder = builder.hot_bytes(bytes);
     }
     Ok(builder.build()?)
 }

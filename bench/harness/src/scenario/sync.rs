@@ -29,7 +29,10 @@ fn setups() -> Vec<Setup> {
     all.extend(Library::ALL.map(|client| client.view("typed").dropping_managed_fields()));
     all.push(Library::ClientGo.view("dynamic").dropping_managed_fields());
     all.push(Library::KubeRs.view("dynamic").dropping_managed_fields());
-    all.push(Library::KubeRs.view("typed").named("streaming list", &["--streaming"]));
+    all.extend(
+        [Library::Informer, Library::KubeRs]
+            .map(|client| client.view("typed").named("streaming list", &["--streaming"])),
+    );
     all.push(Library::Informer.view("typed").named("bytes", &["--layout", "bytes"]));
     all.extend([Library::Informer, Library::ClientGo].map(|client| {
         let name = ONE_HANDLER.to_owned();
