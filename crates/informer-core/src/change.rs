@@ -10,7 +10,7 @@ pub struct Change {
     /// What happened.
     pub delta: Delta,
     /// How it became known.
-    pub source: Source,
+    pub origin: Origin,
 }
 
 /// The difference that a change makes to its key.
@@ -37,7 +37,7 @@ pub enum Delta {
 
 /// How a change became known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Source {
+pub enum Origin {
     /// An event of a watch.
     Watch,
     /// A list, compared with the cache: states in between may have been missed. A deletion from here is a tombstone

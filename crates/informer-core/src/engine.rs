@@ -51,7 +51,7 @@ pub use quarantine::{Quarantine, Quarantined};
 pub use reach::Reach;
 pub use request::RequestId;
 pub use start::Start;
-pub use writer::{Applied, Transform};
+pub use writer::{Applied, TransformFn};
 
 use crate::reader::Expected;
 use crate::reflector::{self, Report, Request, Status};

@@ -28,7 +28,7 @@ mod version;
 mod view;
 pub mod wire;
 
-pub use change::{Change, Delta, Source};
+pub use change::{Change, Delta, Origin};
 pub use key::{InvalidKey, ObjectKey};
 pub use labels::Labels;
 #[cfg(feature = "packed")]

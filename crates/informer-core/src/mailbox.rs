@@ -14,7 +14,7 @@ mod coalesced;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::{Change, Delta, Object, Source};
+use crate::{Change, Delta, Object, Origin};
 use coalesced::Coalesced;
 
 /// How changes reach a subscription.
@@ -188,7 +188,7 @@ impl Mailbox {
             return None;
         }
         if let Some(object) = self.present.next() {
-            let change = Change { delta: Delta::Added(object), source: Source::List };
+            let change = Change { delta: Delta::Added(object), origin: Origin::List };
             return Some(Notice::Change { change, initial: true });
         }
         self.present = Vec::new().into_iter();
@@ -269,9 +269,9 @@ fn split(change: &Change) -> Option<[Change; 2]> {
     if old.uid() == new.uid() {
         return None;
     }
-    let source = change.source;
+    let origin = change.origin;
     Some([
-        Change { delta: Delta::Deleted { old: old.clone(), last: old.clone() }, source },
-        Change { delta: Delta::Added(new.clone()), source },
+        Change { delta: Delta::Deleted { old: old.clone(), last: old.clone() }, origin },
+        Change { delta: Delta::Added(new.clone()), origin },
     ])
 }

@@ -35,7 +35,7 @@ use hot::Heat;
 
 pub use bytes::ObjectBytes;
 pub use content::ContentKey;
-pub(crate) use content::{Comparison, Content, ContentHash, ContentHasher, Difference};
+pub(crate) use content::{Comparison, ContentHash, ContentHasher, ContentRecord, Difference};
 pub use encoding::Encoding;
 pub use hot::{HotSet, Retention, Room, Shelf};
 #[cfg(feature = "packed")]
@@ -70,7 +70,7 @@ pub struct Object {
     /// Its bytes at rest. A version that is hot on arrival has none before it cools.
     stored: OnceLock<Stored>,
     /// Its bytes as they came, before any transform.
-    content: Content,
+    content: ContentRecord,
     heat: Heat,
 }
 
@@ -141,7 +141,7 @@ impl Object {
             encoding,
             resting,
             stored,
-            content: Content::default(),
+            content: ContentRecord::default(),
             heat,
         }
     }
@@ -193,11 +193,11 @@ impl Object {
     }
 
     /// The same version, of which the bytes as they came are known.
-    pub(crate) fn with_content(self, content: Content) -> Self {
+    pub(crate) fn with_content(self, content: ContentRecord) -> Self {
         Self { content, ..self }
     }
 
-    pub(crate) fn content(&self) -> &Content {
+    pub(crate) fn content(&self) -> &ContentRecord {
         &self.content
     }
 

@@ -11,7 +11,7 @@ use informer_protobuf::Kind;
 use crate::ContentKey;
 use crate::labels::RecentLabels;
 use crate::object::Arrival;
-use crate::object::{Content, ContentHash, ContentHasher};
+use crate::object::{ContentHash, ContentHasher, ContentRecord};
 use crate::reflector::{EventKind, Input, Trust};
 use crate::wire::{
     ApiStatus, Bookmark, EventType, ScanError, ScannedMessage, WatchFrame, scan_bookmark, scan_object,
@@ -22,7 +22,7 @@ use crate::{Cache, Object, ObjectKey, ResourceVersion, Shelf};
 pub use answer::{Answer, To};
 
 /// Decodes the responses about one resource.
-pub struct Reader {
+pub struct ResponseReader {
     cache: Cache,
     shelf: Arc<Shelf>,
     expected: Expected,
@@ -99,7 +99,7 @@ fn type_meta(Expected { api_version, kind, .. }: &Expected) -> String {
     format!(r#"{{"kind":"{kind}","apiVersion":"{api_version}","#)
 }
 
-impl Reader {
+impl ResponseReader {
     /// A reader for the cache of one resource, which keeps new versions on `shelf`.
     pub fn new(cache: Cache, shelf: Arc<Shelf>, expected: Expected) -> Self {
         let protobuf = Kind::of(&expected.api_version, &expected.kind);
@@ -203,7 +203,7 @@ impl Reader {
             Wire::Protobuf(message) => self.read_protobuf(message, keep, is_known),
         };
         let object = match read? {
-            Read::Kept(object) => object.with_content(Content::settled(hash)),
+            Read::Kept(object) => object.with_content(ContentRecord::settled(hash)),
             unchanged @ Read::Unchanged(_) => return Ok(unchanged),
         };
         let former = self.cache.get(object.key());
@@ -340,8 +340,8 @@ fn lost(event: Option<EventType>, key: Option<&ObjectKey>, reason: &str) -> Inpu
     Input::Undecodable(format!("{event}{of} is lost: {reason}"))
 }
 
-impl fmt::Debug for Reader {
+impl fmt::Debug for ResponseReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Reader({} {})", self.expected.api_version, self.expected.kind)
+        write!(f, "ResponseReader({} {})", self.expected.api_version, self.expected.kind)
     }
 }

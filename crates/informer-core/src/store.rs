@@ -39,7 +39,7 @@ pub use snapshot::Snapshot;
 pub use sources::SourceId;
 pub use state::Scope;
 
-use crate::{Change, Delta, Object, ObjectKey, ResourceVersion, Source};
+use crate::{Change, Delta, Object, ObjectKey, Origin, ResourceVersion};
 use index::IndexEntry;
 use replace::Bits;
 use shared::Shared;
@@ -147,7 +147,7 @@ impl Store {
             .filter(|(_, object)| !self.sources.covers(object.key()))
             .map(|(slot, object)| Gone { slot, known: object.clone(), last: object.clone() })
             .collect();
-        self.apply_all(state, Steps { gone, writes: [], count: 0 }, Source::Scope)
+        self.apply_all(state, Steps { gone, writes: [], count: 0 }, Origin::Scope)
     }
 
     /// Applies an ADDED or MODIFIED event.
@@ -178,7 +178,7 @@ impl Store {
                 Delta::Added(object)
             }
         };
-        Some(Change { delta, source: Source::Watch })
+        Some(Change { delta, origin: Origin::Watch })
     }
 
     /// Applies a DELETED event, which has the object's last state.
@@ -219,7 +219,7 @@ impl Store {
         self.apply_one(slot, Some(&known), None, indexes);
         self.vacated_slots.push(slot);
         let last = last(&known);
-        Some(Change { delta: Delta::Deleted { old: known, last }, source: Source::Watch })
+        Some(Change { delta: Delta::Deleted { old: known, last }, origin: Origin::Watch })
     }
 
     /// Whether changes run code of the user's: an index function of theirs.
@@ -312,7 +312,7 @@ impl Store {
         self.sources.synced(source, version, is_restored);
         let written = (0..).zip(staged).filter(|(place, _)| writes.contains(*place));
         let writes = written.filter_map(|(_, staged)| Some(staged?.object));
-        Ok(self.apply_all(state, Steps { gone, writes, count }, Source::List))
+        Ok(self.apply_all(state, Steps { gone, writes, count }, Origin::List))
     }
 
     /// Whether a source's initial list was committed.
@@ -394,7 +394,7 @@ impl Store {
         &mut self,
         mut state: State,
         steps: Steps<impl IntoIterator<Item = Arc<Object>>>,
-        source: Source,
+        origin: Origin,
     ) -> Vec<Change> {
         let Steps { gone, writes, count } = steps;
         if gone.is_empty() && count == 0 {
@@ -410,7 +410,7 @@ impl Store {
             let filing = Filing::plan(&state.indexes, slot, Some(&known), None, reports);
             state.apply(slot, SlotChange::Remove, filing, &mut displaced);
             self.vacated_slots.push(slot);
-            changes.push(Change { delta: Delta::Deleted { old: known, last }, source });
+            changes.push(Change { delta: Delta::Deleted { old: known, last }, origin });
         }
         for new in writes {
             let known = state.locate(new.key().as_str()).map(|(slot, known)| (slot, known.clone()));
@@ -427,7 +427,7 @@ impl Store {
                     Delta::Added(new)
                 }
             };
-            changes.push(Change { delta, source });
+            changes.push(Change { delta, origin });
         }
         self.publish(state, &published);
         changes

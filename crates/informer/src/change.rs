@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use informer_core::{DecodeError, Object, ObjectKey, ResourceVersion, Room, Shelf, Source, Uid, View};
+use informer_core::{DecodeError, Object, ObjectKey, Origin, ResourceVersion, Room, Shelf, Uid, View};
 
 use crate::deleted::Deleted;
 use crate::item::Item;
@@ -35,7 +35,7 @@ pub enum Change<T> {
         /// Whether it belongs to the initial list of this subscription.
         initial: bool,
         /// How it became known.
-        source: Source,
+        origin: Origin,
     },
     /// The object has another version. If it was deleted and created again in between, the uids differ.
     Updated {
@@ -44,7 +44,7 @@ pub enum Change<T> {
         /// The version now.
         new: Item<T>,
         /// How it became known.
-        source: Source,
+        origin: Origin,
     },
     /// The object is gone from this subscription. [`Deleted::reason`] says whether it was deleted.
     Deleted(Deleted<T>),
@@ -91,11 +91,11 @@ impl<T> Change<T> {
 impl<T> Clone for Change<T> {
     fn clone(&self) -> Self {
         match self {
-            Self::Added { new, initial, source } => {
-                Self::Added { new: new.clone(), initial: *initial, source: *source }
+            Self::Added { new, initial, origin } => {
+                Self::Added { new: new.clone(), initial: *initial, origin: *origin }
             }
-            Self::Updated { old, new, source } => {
-                Self::Updated { old: old.clone(), new: new.clone(), source: *source }
+            Self::Updated { old, new, origin } => {
+                Self::Updated { old: old.clone(), new: new.clone(), origin: *origin }
             }
             Self::Deleted(deleted) => Self::Deleted(deleted.clone()),
             Self::Resynced(item) => Self::Resynced(item.clone()),
@@ -110,13 +110,13 @@ impl<T> fmt::Debug for Change<T> {
     /// Names objects and versions. Content is never printed: it may be a Secret's.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Added { new, initial, source } => {
+            Self::Added { new, initial, origin } => {
                 let mut added = f.debug_struct("Added");
-                added.field("new", new).field("initial", initial).field("source", source).finish()
+                added.field("new", new).field("initial", initial).field("origin", origin).finish()
             }
-            Self::Updated { old, new, source } => {
+            Self::Updated { old, new, origin } => {
                 let mut updated = f.debug_struct("Updated");
-                updated.field("old", old).field("new", new).field("source", source).finish()
+                updated.field("old", old).field("new", new).field("origin", origin).finish()
             }
             Self::Deleted(deleted) => fmt::Debug::fmt(deleted, f),
             Self::Resynced(item) => f.debug_tuple("Resynced").field(item).finish(),

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Weak;
 
-use informer_core::{ObjectKey, Source};
+use informer_core::{ObjectKey, Origin};
 
 use crate::existence::{Ask, ConfirmError, Existence};
 use crate::item::Item;
@@ -29,7 +29,7 @@ use crate::item::Item;
 pub struct Deleted<T> {
     last: Item<T>,
     reason: DeleteReason,
-    source: Source,
+    origin: Origin,
     informer: Weak<dyn Ask>,
 }
 
@@ -56,8 +56,8 @@ pub enum DeleteReason {
 }
 
 impl<T> Deleted<T> {
-    pub(crate) fn new(last: Item<T>, reason: DeleteReason, source: Source, informer: Weak<dyn Ask>) -> Self {
-        Self { last, reason, source, informer }
+    pub(crate) fn new(last: Item<T>, reason: DeleteReason, origin: Origin, informer: Weak<dyn Ask>) -> Self {
+        Self { last, reason, origin, informer }
     }
 
     /// The key of the object.
@@ -77,8 +77,8 @@ impl<T> Deleted<T> {
     }
 
     /// How it became known that the object is gone.
-    pub fn source(&self) -> Source {
-        self.source
+    pub fn origin(&self) -> Origin {
+        self.origin
     }
 
     /// Whether the object was deleted for certain: observed by a watch, or missed and noticed by a list.
@@ -87,7 +87,7 @@ impl<T> Deleted<T> {
     }
 
     /// Whether the reason is [`DeleteReason::Missed`]: a list noticed the deletion, and no watch event showed it.
-    /// [`Deleted::source`] says who noticed a deletion of any reason.
+    /// [`Deleted::origin`] says who noticed a deletion of any reason.
     pub fn is_missed(&self) -> bool {
         self.reason == DeleteReason::Missed
     }
@@ -120,8 +120,8 @@ impl<T> Deleted<T> {
 
 impl<T> Clone for Deleted<T> {
     fn clone(&self) -> Self {
-        let Self { last, reason, source, informer } = self;
-        Self { last: last.clone(), reason: *reason, source: *source, informer: informer.clone() }
+        let Self { last, reason, origin, informer } = self;
+        Self { last: last.clone(), reason: *reason, origin: *origin, informer: informer.clone() }
     }
 }
 

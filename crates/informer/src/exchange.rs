@@ -29,7 +29,7 @@ pub(crate) enum Exchange {
 }
 
 /// The result of waiting for an exchange.
-pub(crate) enum Progress {
+pub(crate) enum ExchangeEvent {
     Accepted { protobuf: bool },
     Refused(ApiStatus),
     Unreachable(String),
@@ -47,16 +47,16 @@ impl Exchange {
     /// # Cancel safety
     ///
     /// Safe: what has arrived is kept in the exchange.
-    pub(crate) async fn progress(&mut self) -> Progress {
+    pub(crate) async fn progress(&mut self) -> ExchangeEvent {
         loop {
             match self {
-                Self::Ended => return Progress::End,
+                Self::Ended => return ExchangeEvent::End,
                 Self::Sent(response) => match response.await {
-                    Err(error) => return self.end(Progress::Unreachable(error_chain(&error))),
+                    Err(error) => return self.end(ExchangeEvent::Unreachable(error_chain(&error))),
                     Ok(response) if response.head.status.is_success() => {
                         let protobuf = response.is_protobuf();
                         *self = Self::Receiving(response.into_content());
-                        return Progress::Accepted { protobuf };
+                        return ExchangeEvent::Accepted { protobuf };
                     }
                     Ok(response) => *self = refused(response),
                 },
@@ -67,22 +67,22 @@ impl Exchange {
                     _ => {
                         let mut status = ApiStatus::from_body(*code, reason);
                         status.retry_after = status.retry_after.max(*retry_after);
-                        return self.end(Progress::Refused(status));
+                        return self.end(ExchangeEvent::Refused(status));
                     }
                 },
                 Self::Receiving(body) => match body.next().await {
-                    Some(Ok(chunk)) => return Progress::Bytes(chunk),
+                    Some(Ok(chunk)) => return ExchangeEvent::Bytes(chunk),
                     Some(Err(error)) => {
                         let reason = error_chain(&error);
-                        return self.end(Progress::Broken(reason));
+                        return self.end(ExchangeEvent::Broken(reason));
                     }
-                    None => return self.end(Progress::End),
+                    None => return self.end(ExchangeEvent::End),
                 },
             }
         }
     }
 
-    fn end(&mut self, with: Progress) -> Progress {
+    fn end(&mut self, with: ExchangeEvent) -> ExchangeEvent {
         *self = Self::Ended;
         with
     }

@@ -17,7 +17,7 @@ use crate::resource::ResourceType;
 use crate::runtime::Runtime;
 use crate::selection::Selection;
 use crate::server::Server;
-use crate::settings::{Content, Settings};
+use crate::settings::{Representation, Settings};
 use crate::shared::{Core, Life, Shared};
 use crate::sync::NotSynced;
 use crate::transform::Transform;
@@ -69,7 +69,7 @@ struct Inner {
 struct Identity {
     resource: ResourceType,
     selection: Selection,
-    content: Content,
+    representation: Representation,
 }
 
 struct Options {
@@ -171,8 +171,12 @@ impl SharedInformerFactory {
         &self.selection
     }
 
-    pub(crate) fn view<T: View>(&self, resource: ResourceType, content: Content) -> Informer<T> {
-        let shared = self.inner.shared(resource, &self.selection, content);
+    pub(crate) fn view<T: View>(
+        &self,
+        resource: ResourceType,
+        representation: Representation,
+    ) -> Informer<T> {
+        let shared = self.inner.shared(resource, &self.selection, representation);
         if self.inner.options.start_at_once {
             shared.core().start();
         }
@@ -251,25 +255,33 @@ impl fmt::Debug for SharedInformerFactory {
 
 impl Inner {
     /// The existing informer, or a new one.
-    fn shared(&self, resource: ResourceType, selection: &Selection, content: Content) -> Arc<Shared> {
+    fn shared(
+        &self,
+        resource: ResourceType,
+        selection: &Selection,
+        representation: Representation,
+    ) -> Arc<Shared> {
         let selection = &selection.of(&resource);
         let mut informers = self.informers.lock().unwrap_or_else(PoisonError::into_inner);
         informers.retain(|_, informer| informer.strong_count() > 0);
-        let identity =
-            |content| Identity { resource: resource.clone(), selection: selection.clone(), content };
-        let living = |content| informers.get(&identity(content)).and_then(Weak::upgrade);
-        if let Some(whole) = living(Content::Whole).filter(|whole| !whole.core().life.is_stopped()) {
+        let identity = |representation| Identity {
+            resource: resource.clone(),
+            selection: selection.clone(),
+            representation,
+        };
+        let living = |representation| informers.get(&identity(representation)).and_then(Weak::upgrade);
+        if let Some(whole) = living(Representation::Whole).filter(|whole| !whole.core().life.is_stopped()) {
             return whole;
         }
         if let Some(metadata) =
-            living(Content::Metadata).filter(|metadata| !metadata.core().life.is_stopped())
+            living(Representation::Metadata).filter(|metadata| !metadata.core().life.is_stopped())
         {
-            if content == Content::Metadata {
+            if representation == Representation::Metadata {
                 return metadata;
             }
             if metadata.core().want_whole() {
-                informers.remove(&identity(Content::Metadata));
-                informers.insert(identity(Content::Whole), Arc::downgrade(&metadata));
+                informers.remove(&identity(Representation::Metadata));
+                informers.insert(identity(Representation::Whole), Arc::downgrade(&metadata));
                 return metadata;
             }
         }
@@ -279,7 +291,7 @@ impl Inner {
             settings.resync = (!resync.is_zero()).then_some(*resync);
         }
         let shared = Arc::new(Shared::new(
-            (resource.clone(), selection.clone(), content),
+            (resource.clone(), selection.clone(), representation),
             settings,
             options.transform.clone(),
             self.server.clone(),
@@ -287,7 +299,7 @@ impl Inner {
             self.life.part(),
             free_number(&resource, selection, informers.values().filter_map(Weak::upgrade)),
         ));
-        informers.insert(identity(content), Arc::downgrade(&shared));
+        informers.insert(identity(representation), Arc::downgrade(&shared));
         shared
     }
 

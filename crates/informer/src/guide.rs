@@ -93,7 +93,7 @@
 //!   you choose, and [`WhenFull`] says what follows (H8). A slow subscription delays no other one.
 //! - A deletion says why ([`Deleted`], [`DeleteReason`]): observed, missed while disconnected (once) (H10), or no deletion at all, because the object left the view
 //!   (H14). Where a selector hides which, [`Deleted::confirm`] asks the server: [`Existence`], [`ConfirmError`].
-//! - [`Source`] says whether a watch or a list brought a change.
+//! - [`Origin`] says whether a watch or a list brought a change.
 //!
 //! A [`Registration`] is the handle of a handler: dropping it removes the handler.
 //!

@@ -13,9 +13,9 @@ use tokio::sync::watch;
 use crate::Error;
 use crate::change::{Change, Previous};
 use crate::deleted::Deleted;
-use crate::feed::{Feed, Terms};
 use crate::handle::Handle;
 use crate::item::Item;
+use crate::notifications::{Notifications, Terms};
 use crate::shared::{Shared, Subscription};
 
 /// Reacts to changes. Each method does nothing by default.
@@ -246,14 +246,14 @@ pub(crate) fn register<T: View>(
     let shared = informer.shared().clone();
     let life = &shared.core().life;
     let running = life.running();
-    let feed = Feed::subscribe(shared.core(), terms)?;
-    let subscriber = feed.subscriber().clone();
+    let notifications = Notifications::subscribe(shared.core(), terms)?;
+    let subscriber = notifications.subscriber().clone();
     let (sender, progress) = watch::channel(HandlerProgress { synced: false, ended: false });
     let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
     let cut = life.cut_token();
     let informer = Arc::new(KeepAlive(Mutex::new(Some(shared))));
     let kept = informer.clone();
-    let calls = CURRENT.scope(id, run(feed, handler, sender));
+    let calls = CURRENT.scope(id, run(notifications, handler, sender));
     runtime.spawn(async move {
         // No caller is left who needs to know that it was cut off.
         let _ = cut.run_until_cancelled_owned(calls).await;
@@ -264,33 +264,43 @@ pub(crate) fn register<T: View>(
 }
 
 /// Calls the handler until it is removed or the informer stops.
-async fn run<T: View>(feed: Feed<T>, handler: impl Dispatch<T>, progress: watch::Sender<HandlerProgress>) {
+async fn run<T: View>(
+    notifications: Notifications<T>,
+    handler: impl Dispatch<T>,
+    progress: watch::Sender<HandlerProgress>,
+) {
     // Dropped in reverse order, also when the task is cut off: when the waiter for the end wakes, the handler is
     // dropped.
     let ended = Ended(progress);
-    let mut feed = feed;
+    let mut notifications = notifications;
     let mut handler = handler;
     loop {
         // Decoding an object as the user's type may panic too.
-        let change = match AssertUnwindSafe(feed.next()).catch_unwind().await {
+        let change = match AssertUnwindSafe(notifications.next()).catch_unwind().await {
             Ok(Some(change)) => change,
             Ok(None) => break,
             Err(_) => {
-                tracing::error!(handler = feed.name(), "decoding an object panicked; it is left out");
+                tracing::error!(
+                    handler = notifications.name(),
+                    "decoding an object panicked; it is left out"
+                );
                 continue;
             }
         };
-        if feed.subscriber().is_closed() {
+        if notifications.subscriber().is_closed() {
             break;
         }
         let synced = matches!(change, Change::Synced);
-        let meter = &feed.subscriber().meter;
+        let meter = &notifications.subscriber().meter;
         meter.begin();
         let panicked =
             AssertUnwindSafe(async { handler.dispatch(change).await }).catch_unwind().await.is_err();
         meter.end();
         if panicked {
-            tracing::error!(handler = feed.name(), "the handler panicked; the next change is handled");
+            tracing::error!(
+                handler = notifications.name(),
+                "the handler panicked; the next change is handled"
+            );
         }
         if synced {
             ended.0.send_modify(|progress| progress.synced = true);

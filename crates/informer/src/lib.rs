@@ -91,7 +91,6 @@ mod error;
 mod exchange;
 mod existence;
 mod factory;
-mod feed;
 pub mod guide;
 mod handle;
 mod handler;
@@ -102,6 +101,7 @@ pub mod kube;
 mod lister;
 mod lock;
 pub mod metrics;
+mod notifications;
 mod object_ref;
 mod reach;
 mod reports;
@@ -157,7 +157,7 @@ pub use informer_core::reflector::{Cause, Report, Status};
 pub use informer_core::wire::ApiStatus;
 pub use informer_core::{
     DecodeError, Encoding, FieldSelector, InvalidKey, InvalidSelector, Labels, Object, ObjectBytes,
-    ObjectKey, Operator, PlainStorage, Requirement, ResourceVersion, Selector, Source, Storage, StorageError,
+    ObjectKey, Operator, Origin, PlainStorage, Requirement, ResourceVersion, Selector, Storage, StorageError,
     Stored, StoredBytes, Uid, View,
 };
 

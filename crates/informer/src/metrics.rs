@@ -18,7 +18,7 @@ use informer_core::{HotSet, ResourceVersion, Time};
 use crate::counters::lowest_free;
 use crate::resource::ResourceType;
 use crate::selection::Selection;
-use crate::settings::Content;
+use crate::settings::Representation;
 use crate::shared::{Core, Shared};
 
 pub use crate::counters::HandlerMetrics;
@@ -209,7 +209,7 @@ fn labels(core: &Core) -> Vec<(String, String)> {
         ("resource", &core.resource.plural),
         ("namespace", namespace(selection)),
         ("selector", yes_or_no(selection.has_selector())),
-        ("metadata_only", yes_or_no(core.chosen().content == Content::Metadata)),
+        ("metadata_only", yes_or_no(core.chosen().representation == Representation::Metadata)),
         ("informer", &core.number.to_string()),
     ];
     labels.map(|(name, value)| (name.to_owned(), value.to_owned())).into()

@@ -15,7 +15,7 @@ use crate::{EncodingChoice, FirstListChoice, StreamingListChoice};
 
 /// What of each object is fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Content {
+pub(crate) enum Representation {
     Whole,
     /// `PartialObjectMetadata`: no spec, no status.
     Metadata,

@@ -35,7 +35,7 @@ use crate::resource::ResourceType;
 use crate::runtime::Runtime;
 use crate::selection::Selection;
 use crate::server::Server;
-use crate::settings::{Content, Settings};
+use crate::settings::{Representation, Settings};
 use crate::transform::Transform;
 use crate::undecodable::Undecodable;
 use driver::{Message, Messages};
@@ -99,7 +99,7 @@ struct Setup {
 /// What may be chosen until the start.
 #[derive(Clone)]
 pub(crate) struct Chosen {
-    pub(crate) content: Content,
+    pub(crate) representation: Representation,
     pub(crate) transform: Option<Transform>,
     backoff: BackoffConfig,
 }
@@ -119,7 +119,7 @@ enum Phase {
 
 impl Shared {
     pub(crate) fn new(
-        (resource, selection, content): (ResourceType, Selection, Content),
+        (resource, selection, representation): (ResourceType, Selection, Representation),
         settings: Settings,
         transform: Option<Transform>,
         server: Arc<Server>,
@@ -130,7 +130,7 @@ impl Shared {
         let shelf = Shelf::new(&settings.hot.set, (settings.storage)(&resource), settings.keeping);
         let engine = Box::new(Engine::new(shelf.clone()));
         let (messages, inbox) = mpsc::unbounded_channel();
-        let chosen = Chosen { content, transform, backoff: settings.reflector.backoff.clone() };
+        let chosen = Chosen { representation, transform, backoff: settings.reflector.backoff.clone() };
         let core = Core {
             cache: engine.cache().clone(),
             fanout: engine.fanout().clone(),
@@ -228,7 +228,7 @@ impl Core {
     }
 
     /// The transform for the engine, which notes whether it ever drops an object.
-    fn noting_drops(self: &Arc<Self>, transform: Transform) -> informer_core::engine::Transform {
+    fn noting_drops(self: &Arc<Self>, transform: Transform) -> informer_core::engine::TransformFn {
         let (core, transform) = (Arc::downgrade(self), transform.into_core());
         Arc::new(move |object| {
             let kept = transform(object)?;
@@ -319,10 +319,10 @@ impl Core {
     /// Fetches whole objects from the start on, where so far only metadata was wanted.
     pub(crate) fn want_whole(&self) -> bool {
         let mut setup = lock(&self.setup);
-        if setup.chosen.content == Content::Metadata && setup.phase == Phase::New {
-            setup.chosen.content = Content::Whole;
+        if setup.chosen.representation == Representation::Metadata && setup.phase == Phase::New {
+            setup.chosen.representation = Representation::Whole;
         }
-        setup.chosen.content == Content::Whole
+        setup.chosen.representation == Representation::Whole
     }
 
     pub(crate) fn set_transform(&self, transform: Transform) -> Result<(), Error> {

@@ -9,10 +9,10 @@ use informer_core::mailbox::{Delivery, Mode, WhenFull};
 
 use crate::change::Change;
 use crate::changes::Changes;
-use crate::feed::Terms;
 use crate::handle::Handle;
 use crate::handler::{Closure, Handler, Methods, Registration};
 use crate::item::Item;
+use crate::notifications::Terms;
 use crate::{Error, handler};
 
 /// A subscription in the making: choose the delivery, then take the changes as a stream or pass them to a handler.

@@ -121,7 +121,7 @@ impl Transform {
         self.0.iter().any(|step| matches!(step, Step::Json { .. }))
     }
 
-    pub(crate) fn into_core(self) -> informer_core::engine::Transform {
+    pub(crate) fn into_core(self) -> informer_core::engine::TransformFn {
         Arc::new(move |object| self.apply(object).map_err(|error| error.to_string()))
     }
 

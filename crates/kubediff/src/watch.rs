@@ -10,8 +10,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use informer::{
-    Change as Told, DecodeError, EncodingChoice, Object, ResourceType, SharedInformerFactory, Source as Seen,
-    Status,
+    Change as Told, DecodeError, EncodingChoice, Object, Origin, ResourceType, SharedInformerFactory, Status,
 };
 use jiff::Timestamp;
 use tokio::signal::unix::{SignalKind, signal};
@@ -295,9 +294,9 @@ impl<'a> Watch<'a> {
     ) -> Option<Change> {
         let (old, new, seen) = match &told {
             Told::Added { initial: true, .. } if !announce_first => return None,
-            Told::Added { new: object, source, .. } => (None, Some(object.object()), *source),
-            Told::Updated { old, new, source } => (Some(old.object()), Some(new.object()), *source),
-            Told::Deleted(deleted) => (Some(deleted.last().object()), None, deleted.source()),
+            Told::Added { new: object, origin, .. } => (None, Some(object.object()), *origin),
+            Told::Updated { old, new, origin } => (Some(old.object()), Some(new.object()), *origin),
+            Told::Deleted(deleted) => (Some(deleted.last().object()), None, deleted.origin()),
             _ => return None,
         };
         let left_out = |error: &dyn std::fmt::Display| {
@@ -314,10 +313,10 @@ impl<'a> Watch<'a> {
             resource: &resource.plural,
             observed_at: Timestamp::now(),
             source: match seen {
-                Seen::Watch => Source::Watch,
-                Seen::List => Source::List,
+                Origin::Watch => Source::Watch,
+                Origin::List => Source::List,
                 // We do not look there any more: nothing has happened to it.
-                Seen::Scope => return None,
+                Origin::Scope => return None,
             },
         };
         Change::between_json(

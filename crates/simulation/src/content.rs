@@ -231,7 +231,7 @@ impl Content {
     }
 
     /// The user's code of a plan.
-    pub(crate) fn transform(&self, transform: plan::Transform) -> Option<engine::Transform> {
+    pub(crate) fn transform(&self, transform: plan::Transform) -> Option<engine::TransformFn> {
         self.guest.transform(transform)
     }
 

@@ -49,7 +49,7 @@ impl Guest {
     }
 
     /// A plan's transform.
-    pub(crate) fn transform(&self, transform: Transform) -> Option<engine::Transform> {
+    pub(crate) fn transform(&self, transform: Transform) -> Option<engine::TransformFn> {
         if transform == Transform::default() {
             return None;
         }

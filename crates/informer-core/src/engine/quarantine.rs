@@ -21,7 +21,7 @@ pub struct Quarantined {
 pub struct Quarantine {
     /// Whether there are any: what each event asks.
     is_used: AtomicBool,
-    held: Mutex<HashMap<ObjectKey, Held>>,
+    held: Mutex<HashMap<ObjectKey, Entry>>,
     /// Scopes with an undecodable object of unknown key since their last list.
     lost: Mutex<HashSet<Scope>>,
 }
@@ -46,7 +46,7 @@ pub(super) struct Undecodable {
 }
 
 #[derive(Debug)]
-struct Held {
+struct Entry {
     source: SourceId,
     reason: String,
 }
@@ -61,7 +61,7 @@ impl Quarantine {
         match key {
             Some(key) if held.len() < MOST_HELD || held.contains_key(&key) => {
                 let put = if held.is_empty() { Put::First } else { Put::Further };
-                held.insert(key, Held { source, reason });
+                held.insert(key, Entry { source, reason });
                 self.is_used.store(true, Ordering::Release);
                 put
             }

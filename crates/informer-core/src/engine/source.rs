@@ -1,6 +1,6 @@
 //! One scope's list and watch: its reflector, and the response that is being received for it.
 
-use crate::reader::{Answer, Reader, Reading, To};
+use crate::reader::{Answer, Reading, ResponseReader, To};
 use crate::reflector::{Input, Reflector, Request, Status, StoreOperation, Trust};
 use crate::wire::Limits;
 use crate::{Scope, SourceId, Time};
@@ -99,12 +99,12 @@ impl Source {
     }
 
     /// The next part of the response that can be read.
-    pub(super) fn next(&mut self, reader: &Reader) -> Option<Reading> {
+    pub(super) fn next(&mut self, reader: &ResponseReader) -> Option<Reading> {
         let trust = self.trusts_versions();
         reader.next(self.answer.as_mut()?, trust)
     }
 
-    pub(super) fn finish(&mut self, reader: &Reader) -> Option<(Option<Reading>, Input)> {
+    pub(super) fn finish(&mut self, reader: &ResponseReader) -> Option<(Option<Reading>, Input)> {
         let trust = self.trusts_versions();
         Some(reader.finish(&mut self.answer.take()?, trust))
     }

@@ -1,13 +1,13 @@
 //! The settings of an engine.
 
-use crate::reader::{Expected, Reader};
+use crate::reader::{Expected, ResponseReader};
 use crate::reflector::ReflectorConfig;
 use crate::wire::Limits;
 use crate::{PlainStorage, Scope, Shelf};
 
 use super::dispatch::{Dispatch, SLICE};
 use super::queue::{OPERATIONS, Queue};
-use super::writer::Transform;
+use super::writer::TransformFn;
 use super::{Engine, Time};
 
 /// Everything about an informer that is set before it runs.
@@ -23,7 +23,7 @@ pub struct Start {
     /// How large an object may be.
     pub limits: Limits,
     /// Changes each object before it is kept.
-    pub transform: Option<Transform>,
+    pub transform: Option<TransformFn>,
     /// Objects are decoded without their managed fields.
     pub skips_managed_fields: bool,
     /// How many operations wait for user code before the engine takes no more bytes; 4 MiB of objects at most in any case.
@@ -36,7 +36,7 @@ pub struct Start {
 
 /// What the start sets.
 pub(super) struct Running {
-    pub(super) reader: Reader,
+    pub(super) reader: ResponseReader,
     pub(super) reflector: ReflectorConfig,
     pub(super) limits: Limits,
     pub(super) seed: u64,
@@ -74,7 +74,7 @@ impl Engine {
             None => self.shelf.clone(),
             Some(_) => Shelf::cold(std::sync::Arc::new(PlainStorage)),
         };
-        let reader = Reader::new(self.cache.clone(), shelf, expected);
+        let reader = ResponseReader::new(self.cache.clone(), shelf, expected);
         let reader = if skips_managed_fields { reader.skipping_managed_fields() } else { reader };
         if let super::Desk::Here(writer) = &mut self.desk {
             writer.transform_with(transform, skips_managed_fields);

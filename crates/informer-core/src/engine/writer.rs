@@ -16,13 +16,13 @@ use super::request::RequestId;
 
 /// Changes an object before it is kept, or leaves it out (`Ok(None)`). The error says why the object cannot be transformed,
 /// without any of its content.
-pub type Transform = Arc<dyn Fn(&Object) -> Result<Option<Object>, String> + Send + Sync>;
+pub type TransformFn = Arc<dyn Fn(&Object) -> Result<Option<Object>, String> + Send + Sync>;
 
 /// The store, what is being staged for it, and the user code on the way.
 pub(super) struct Writer {
     store: Store,
     staging: HashMap<SourceId, Staging>,
-    transform: Option<Transform>,
+    transform: Option<TransformFn>,
     skips_managed_fields: bool,
     shelf: Arc<Shelf>,
     quarantine: Arc<Quarantine>,
@@ -121,7 +121,7 @@ impl Writer {
         }
     }
 
-    pub(super) fn transform_with(&mut self, transform: Option<Transform>, skips_managed_fields: bool) {
+    pub(super) fn transform_with(&mut self, transform: Option<TransformFn>, skips_managed_fields: bool) {
         (self.transform, self.skips_managed_fields) = (transform, skips_managed_fields);
     }
 

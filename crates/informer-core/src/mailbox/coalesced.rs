@@ -123,14 +123,14 @@ impl Coalesced {
 /// From the last delivered state to the newest, in one step; `None` when nothing is left to deliver. `split_initial`:
 /// where re-creations are split, whether the change belongs to the initial list.
 fn merge(pending: Net, change: Change, split_initial: Option<bool>) -> Option<Net> {
-    let source = change.source;
-    let net = |delta| Some(Net::One(Change { delta, source }));
-    let (pending, pending_source) = match pending {
-        Net::One(Change { delta, source }) => (delta, source),
+    let origin = change.origin;
+    let net = |delta| Some(Net::One(Change { delta, origin }));
+    let (pending, pending_origin) = match pending {
+        Net::One(Change { delta, origin }) => (delta, origin),
         Net::Recreated { deleted, initial, .. } => {
             return Some(match change.delta {
                 Delta::Added(new) | Delta::Updated { new, .. } => {
-                    Net::Recreated { deleted, added: Change { delta: Delta::Added(new), source }, initial }
+                    Net::Recreated { deleted, added: Change { delta: Delta::Added(new), origin }, initial }
                 }
                 // The second incarnation came and went unheard of.
                 Delta::Deleted { .. } => Net::One(deleted),
@@ -147,8 +147,8 @@ fn merge(pending: Net, change: Change, split_initial: Option<bool>) -> Option<Ne
         (Delta::Updated { old, .. }, Delta::Deleted { last, .. }) => net(gone(old, last)),
         (Delta::Deleted { old, last }, Delta::Added(new)) if split_initial.is_some() => {
             Some(Net::Recreated {
-                deleted: Change { delta: Delta::Deleted { old, last }, source: pending_source },
-                added: Change { delta: Delta::Added(new), source },
+                deleted: Change { delta: Delta::Deleted { old, last }, origin: pending_origin },
+                added: Change { delta: Delta::Added(new), origin },
                 initial: split_initial == Some(true),
             })
         }
@@ -175,7 +175,7 @@ fn gone(old: Arc<Object>, last: Arc<Object>) -> Delta {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Source;
+    use crate::Origin;
 
     fn object(number: u32) -> Arc<Object> {
         let json = format!(r#"{{"metadata":{{"name":"a-{number}","resourceVersion":"{number}"}}}}"#);
@@ -183,7 +183,7 @@ mod tests {
     }
 
     fn change(delta: Delta) -> Change {
-        Change { delta, source: Source::Watch }
+        Change { delta, origin: Origin::Watch }
     }
 
     #[test]

@@ -60,7 +60,7 @@ impl ContentHash {
     }
 }
 
-/// The lower two bits of a [`Content`].
+/// The lower two bits of a [`ContentRecord`].
 const STANDING: u64 = 0b11;
 /// The object is what these bytes say, as far as is known.
 const SETTLED: u64 = 0;
@@ -73,7 +73,7 @@ const UNSTEADY: u64 = 2;
 ///
 /// It changes in place: an object that others hold learns that an equal content has come in other bytes.
 #[derive(Default)]
-pub(crate) struct Content(AtomicU64);
+pub(crate) struct ContentRecord(AtomicU64);
 
 /// What a list's item at the version that the cache has means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,7 +97,7 @@ pub(crate) enum Difference {
     StillUnsteady,
 }
 
-impl Content {
+impl ContentRecord {
     pub(crate) fn settled(ContentHash(hash): ContentHash) -> Self {
         Self(AtomicU64::new(hash | SETTLED))
     }
@@ -160,7 +160,7 @@ impl Content {
     }
 }
 
-impl Clone for Content {
+impl Clone for ContentRecord {
     fn clone(&self) -> Self {
         Self::from_saved(self.to_saved())
     }

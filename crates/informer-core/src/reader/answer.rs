@@ -1,6 +1,6 @@
 //! The body of a response as it arrives.
 
-use super::{Reader, Reading, Wire, lost};
+use super::{Reading, ResponseReader, Wire, lost};
 use crate::reflector::{Input, Trust};
 use crate::wire::{
     EventType, Limits, ListDecoder, ListMeta, ListPart, ProtobufListDecoder, ProtobufWatchDecoder, ScanError,
@@ -67,7 +67,7 @@ impl Answer {
     }
 }
 
-impl Reader {
+impl ResponseReader {
     /// The next part of a response, or `None` if another chunk is needed. After [`Input::Undecodable`] no part follows.
     ///
     /// `trust`: what it says that the cache has an object in the same version

@@ -6,7 +6,7 @@ use super::snapshot::Snapshot;
 use super::sources::SourceId;
 use super::state::Scope;
 use super::{Steps, Store};
-use crate::{ContentKey, Object, ResourceVersion, Source};
+use crate::{ContentKey, Object, Origin, ResourceVersion};
 
 /// A store at one moment, and where each of its sources would resume.
 #[derive(Debug, Clone)]
@@ -93,7 +93,7 @@ impl Store {
         };
         let writes: Vec<_> = objects.into_iter().filter(is_new).collect();
         let count = writes.len();
-        self.apply_all(state.clone(), Steps { gone: Vec::new(), writes, count }, Source::List);
+        self.apply_all(state.clone(), Steps { gone: Vec::new(), writes, count }, Origin::List);
         ids
     }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde::Deserialize;
 
 use super::cursor::Cursor;
-use super::error::Cause;
+use super::error::WireErrorKind;
 use super::window::Window;
 use super::{ApiStatus, WireError, key_of_part};
 use crate::ResourceVersion;
@@ -170,7 +170,7 @@ impl ListDecoder {
                 self.window.relax();
                 Ok(None)
             }
-            Err(cause @ Cause::Skipped { .. }) => Err(cause.into()),
+            Err(cause @ WireErrorKind::Skipped { .. }) => Err(cause.into()),
             Err(cause) => Err(self.failed.insert(cause.into()).clone()),
         }
     }
@@ -193,7 +193,7 @@ impl ListDecoder {
     /// As [`ListDecoder::next`], and when the list is not complete.
     pub fn finish(&mut self) -> Result<ListMeta, WireError> {
         if self.failed.is_none() && self.state != State::Nothing {
-            self.failed = Some(Cause::Truncated { at: self.window.received() }.into());
+            self.failed = Some(WireErrorKind::Truncated { at: self.window.received() }.into());
         }
         self.next()?;
         self.window.clear();
@@ -204,7 +204,7 @@ impl ListDecoder {
         Ok(std::mem::take(&mut self.meta))
     }
 
-    fn advance(&mut self) -> Result<Option<Found>, Cause> {
+    fn advance(&mut self) -> Result<Option<Found>, WireErrorKind> {
         if self.skipping {
             if !self.window.skip_value()? {
                 return Ok(None);
@@ -258,26 +258,26 @@ impl ListDecoder {
         self.state = state;
     }
 
-    fn next_value(&mut self) -> Result<Option<Range<usize>>, Cause> {
+    fn next_value(&mut self) -> Result<Option<Range<usize>>, WireErrorKind> {
         self.window.next_value(self.limits.item_bytes)
     }
 
     /// An item that is too long is left out, if it can be said which one.
-    fn skip(&mut self, cause: Cause) -> Cause {
-        let Cause::TooLong { limit, .. } = cause else { return cause };
+    fn skip(&mut self, cause: WireErrorKind) -> WireErrorKind {
+        let WireErrorKind::TooLong { limit, .. } = cause else { return cause };
         if !self.skips_long_items {
             return cause;
         }
         let Some(key) = key_of_part(self.window.allowed_part(limit)) else { return cause };
         self.skipping = true;
-        Cause::Skipped { key, limit }
+        WireErrorKind::Skipped { key, limit }
     }
 
-    fn malformed(&self, what: &'static str) -> Cause {
-        Cause::Malformed { what, at: self.window.at() }
+    fn malformed(&self, what: &'static str) -> WireErrorKind {
+        WireErrorKind::Malformed { what, at: self.window.at() }
     }
 
-    fn member_named(&mut self, name: Range<usize>) -> Result<Member, Cause> {
+    fn member_named(&mut self, name: Range<usize>) -> Result<Member, WireErrorKind> {
         let raw = self.window.get(name);
         let text = Cursor::new(raw).text().map_err(|_| self.malformed("a member's name is expected"))?;
         Ok(match &*text.bytes() {
@@ -290,13 +290,13 @@ impl ListDecoder {
                 Member::Items
             }
             // No list of objects has rows; a Table's may be long, so this does not wait for its kind.
-            b"rows" if !self.seen_items => return Err(Cause::Table),
+            b"rows" if !self.seen_items => return Err(WireErrorKind::Table),
             _ => Member::Other(raw.into()),
         })
     }
 
     /// Reads the value of a member, other than an array of items.
-    fn read(&mut self, value: Range<usize>) -> Result<(), Cause> {
+    fn read(&mut self, value: Range<usize>) -> Result<(), WireErrorKind> {
         let malformed = self.malformed("a member of the list has another type than expected");
         let value = self.window.get(value);
         let text = || serde_json::from_slice::<String>(value).map_err(|_| malformed.clone());
@@ -322,19 +322,23 @@ impl ListDecoder {
         }
         let of_meta_group =
             self.meta.api_version.as_deref().is_some_and(|version| version.starts_with("meta.k8s.io/"));
-        if of_meta_group && self.meta.kind.as_deref() == Some("Table") { Err(Cause::Table) } else { Ok(()) }
+        if of_meta_group && self.meta.kind.as_deref() == Some("Table") {
+            Err(WireErrorKind::Table)
+        } else {
+            Ok(())
+        }
     }
 
     /// At the end, whether it was a list. Any object without items would pass for an empty one otherwise.
-    fn check_kind(&mut self) -> Result<(), Cause> {
+    fn check_kind(&mut self) -> Result<(), WireErrorKind> {
         match self.meta.kind.as_deref() {
             _ if self.seen_items => Ok(()),
             Some("Status") => {
                 self.status.push(b'}');
-                Err(Cause::Status(ApiStatus::from_body(200, &self.status).into()))
+                Err(WireErrorKind::Status(ApiStatus::from_body(200, &self.status).into()))
             }
             Some(kind) if kind.ends_with("List") => Ok(()),
-            _ => Err(Cause::NotAList),
+            _ => Err(WireErrorKind::NotAList),
         }
     }
 }

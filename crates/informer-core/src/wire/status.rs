@@ -195,11 +195,11 @@ struct Body {
 struct Details {
     #[serde(rename = "retryAfterSeconds")]
     retry_after_seconds: Option<i64>,
-    causes: Option<Vec<Cause>>,
+    causes: Option<Vec<RawCause>>,
 }
 
 #[derive(Deserialize)]
-struct Cause {
+struct RawCause {
     reason: Option<String>,
     message: Option<String>,
 }

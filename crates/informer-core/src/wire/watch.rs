@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::cursor::{Cursor, Fault};
-use super::error::Cause;
+use super::error::WireErrorKind;
 use super::event_type::EventType;
 use super::window::Window;
 use super::{Limits, ScanError, WireError, key_of_part, scan_object};
@@ -125,7 +125,7 @@ impl WatchDecoder {
         if let Some(error) = &self.failed {
             return Err(error.clone());
         }
-        let truncated = Cause::Truncated { at: self.window.received() };
+        let truncated = WireErrorKind::Truncated { at: self.window.received() };
         if self.skipping {
             return Err(truncated.into());
         }

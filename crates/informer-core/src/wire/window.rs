@@ -6,7 +6,7 @@ use std::ops::Range;
 use memchr::{memchr, memchr2};
 
 use super::cursor::{ends_scalar, is_space};
-use super::error::Cause;
+use super::error::WireErrorKind;
 use super::nesting::{Nesting, TooDeep};
 
 /// Above this the buffer shrinks again when what made it grow has gone.
@@ -112,7 +112,7 @@ impl Window {
     }
 
     /// Finds the end of the value that starts here, and gives it out.
-    pub(super) fn next_value(&mut self, limit: usize) -> Result<Option<Range<usize>>, Cause> {
+    pub(super) fn next_value(&mut self, limit: usize) -> Result<Option<Range<usize>>, WireErrorKind> {
         let mut search = match self.search {
             Some(search) => search,
             None => match self.bytes.get(self.start) {
@@ -124,13 +124,14 @@ impl Window {
                 _ => Search::Scalar,
             },
         };
-        let found = search.advance(self.unsearched()).map_err(|TooDeep| Cause::TooDeep { at: self.at() })?;
+        let found =
+            search.advance(self.unsearched()).map_err(|TooDeep| WireErrorKind::TooDeep { at: self.at() })?;
         self.search = found.is_none().then_some(search);
         self.give_out(found, limit)
     }
 
     /// Finds the end of the line that starts here, and gives it out without its end.
-    pub(super) fn next_line(&mut self, limit: usize) -> Result<Option<Range<usize>>, Cause> {
+    pub(super) fn next_line(&mut self, limit: usize) -> Result<Option<Range<usize>>, WireErrorKind> {
         let found = memchr(b'\n', self.unsearched());
         let line = self.give_out(found, limit)?;
         if line.is_some() {
@@ -146,11 +147,11 @@ impl Window {
     }
 
     /// Forgets what came of a value that turned out to be too long; whether that was all of it.
-    pub(super) fn skip_value(&mut self) -> Result<bool, Cause> {
+    pub(super) fn skip_value(&mut self) -> Result<bool, WireErrorKind> {
         // Without a search the end was found already.
         if let Some(mut search) = self.search.take() {
             let rest = self.unsearched();
-            let found = search.advance(rest).map_err(|TooDeep| Cause::TooDeep { at: self.at() })?;
+            let found = search.advance(rest).map_err(|TooDeep| WireErrorKind::TooDeep { at: self.at() })?;
             self.searched += found.unwrap_or(rest.len());
             self.search = found.is_none().then_some(search);
         }
@@ -175,7 +176,11 @@ impl Window {
         self.take(usize::MAX)
     }
 
-    fn give_out(&mut self, found: Option<usize>, limit: usize) -> Result<Option<Range<usize>>, Cause> {
+    fn give_out(
+        &mut self,
+        found: Option<usize>,
+        limit: usize,
+    ) -> Result<Option<Range<usize>>, WireErrorKind> {
         let searched = found.unwrap_or(self.bytes.len() - self.searched);
         self.searched += searched;
         #[cfg(test)]
@@ -183,7 +188,7 @@ impl Window {
             self.looked_at += searched;
         }
         if self.searched - self.start > limit {
-            return Err(Cause::TooLong { limit, at: self.at() });
+            return Err(WireErrorKind::TooLong { limit, at: self.at() });
         }
         Ok(found.map(|_| {
             let item = self.start..self.searched;

@@ -9,7 +9,7 @@ use crate::Error;
 use crate::factory::{FactoryBuilder, SharedInformerFactory};
 use crate::informer::Informer;
 use crate::resource::ResourceType;
-use crate::settings::Content;
+use crate::settings::Representation;
 use crate::transport::KubeTransport;
 
 use super::resource::is_metadata;
@@ -80,7 +80,7 @@ impl SharedInformerFactory {
     /// # }
     /// ```
     pub fn informer_of<T: View>(&self, resource: ResourceType) -> Informer<T> {
-        self.view(resource, if is_metadata::<T>() { Content::Metadata } else { Content::Whole })
+        self.view(resource, if is_metadata::<T>() { Representation::Metadata } else { Representation::Whole })
     }
 
     /// The informer of any resource, with objects without a schema.

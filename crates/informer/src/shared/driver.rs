@@ -20,9 +20,9 @@ use super::requests::Requests;
 use super::schema::Schema;
 use super::{Chosen, Core};
 use crate::EncodingChoice;
-use crate::exchange::Progress;
+use crate::exchange::ExchangeEvent;
 use crate::resource::ResourceType;
-use crate::settings::Content;
+use crate::settings::Representation;
 use crate::transform::Transform;
 
 /// What the handles of an informer ask of its driver.
@@ -54,7 +54,7 @@ pub(super) async fn run(
         config = core.server.reflector_config(&core.settings, !scopes.is_empty()) => config,
     };
     let wants_json = chosen.transform.as_ref().is_some_and(Transform::wants_json);
-    let mut start = Start::new(core.expected(chosen.content), scopes);
+    let mut start = Start::new(core.expected(chosen.representation), scopes);
     start.reflector = informer_core::reflector::ReflectorConfig { backoff: chosen.backoff, ..reflector };
     start.limits = Limits { item_bytes: core.settings.item_limit };
     start.transform = chosen.transform.map(|transform| core.noting_drops(transform));
@@ -64,7 +64,7 @@ pub(super) async fn run(
     engine.handle(Time::from_start(started.elapsed()), Input::Start(Box::new(start)));
     let protobuf = core.settings.encoding == EncodingChoice::Auto && !wants_json;
     let schema = Schema::new(core.server.clone(), (*core.served()).clone(), core.schema());
-    let requests = Requests::new(core.clone(), chosen.content, protobuf && engine.reads_protobuf());
+    let requests = Requests::new(core.clone(), chosen.representation, protobuf && engine.reads_protobuf());
     let driver = Driver {
         engine,
         messages,
@@ -74,7 +74,7 @@ pub(super) async fn run(
         compute: None,
         discovery: None,
         lost: None,
-        content: chosen.content,
+        representation: chosen.representation,
         takes_protobuf: protobuf,
         journals: HashMap::new(),
         checkpoints: Vec::new(),
@@ -99,7 +99,7 @@ struct Driver {
     /// Asks what the resource is served as, which was not found.
     discovery: Option<BoxFuture<'static, Option<ResourceType>>>,
     lost: Option<Lost>,
-    content: Content,
+    representation: Representation,
     takes_protobuf: bool,
     journals: HashMap<Scope, Journal>,
     /// Who waits for what is to be saved, until the user's code is back.
@@ -123,7 +123,7 @@ struct Lost {
 enum Event {
     Stop,
     Message(Message),
-    Progress(RequestId, Progress),
+    Exchange(RequestId, ExchangeEvent),
     Computed(Option<Computed>),
     Released,
     /// The server has told a schema; whether it is another one than before.
@@ -163,7 +163,7 @@ impl Driver {
                 Some(message) = self.messages.recv() => Event::Message(message),
                 Some(computed) = OptionFuture::from(self.compute.as_mut()) => Event::Computed(computed),
                 never = &mut cooling => match never {},
-                (id, progress) = self.exchanges.next() => Event::Progress(id, progress),
+                (id, progress) = self.exchanges.next() => Event::Exchange(id, progress),
                 () = self.requests.released() => Event::Released,
                 Some(resource) = OptionFuture::from(self.discovery.as_mut()) => Event::Discovered(resource),
                 is_other = self.schema.told() => Event::Schema(is_other),
@@ -187,7 +187,7 @@ impl Driver {
                     }
                 }
                 Event::Message(message) => self.message(message),
-                Event::Progress(id, progress) => self.progress(id, progress),
+                Event::Exchange(id, progress) => self.progress(id, progress),
                 Event::Computed(Some(computed)) => {
                     self.compute = None;
                     self.input(Input::Computed(Box::new(computed)));
@@ -304,7 +304,7 @@ impl Driver {
         tracing::info!(resource = %former, %served, selection = %self.core.selection, "the resource is served as another one");
         self.schema = Schema::new(self.core.server.clone(), (*served).clone(), None);
         let is_other = former.namespaced != served.namespaced;
-        let input = Input::ServedAs { expected: self.core.expected(self.content), is_other };
+        let input = Input::ServedAs { expected: self.core.expected(self.representation), is_other };
         self.engine.handle(now(self.started), input);
         self.requests.take_protobuf(self.takes_protobuf && self.engine.reads_protobuf());
         self.obey();
@@ -375,19 +375,19 @@ impl Driver {
         }
     }
 
-    fn progress(&mut self, id: RequestId, progress: Progress) {
+    fn progress(&mut self, id: RequestId, progress: ExchangeEvent) {
         let response = match &progress {
-            Progress::Accepted { protobuf } => Response::Accepted { protobuf: *protobuf },
-            Progress::Bytes(bytes) => {
+            ExchangeEvent::Accepted { protobuf } => Response::Accepted { protobuf: *protobuf },
+            ExchangeEvent::Bytes(bytes) => {
                 let begun = std::time::Instant::now();
                 self.engine.handle(now(self.started), Input::Response(id, Response::Bytes(bytes)));
                 self.core.counters.decode_nanos.add_nanos(begun.elapsed());
                 return self.obey();
             }
-            Progress::End => Response::End,
-            Progress::Refused(status) => Response::Refused(status.clone()),
-            Progress::Unreachable(reason) => Response::Unreachable(reason.clone()),
-            Progress::Broken(reason) => Response::Broken(reason.clone()),
+            ExchangeEvent::End => Response::End,
+            ExchangeEvent::Refused(status) => Response::Refused(status.clone()),
+            ExchangeEvent::Unreachable(reason) => Response::Unreachable(reason.clone()),
+            ExchangeEvent::Broken(reason) => Response::Broken(reason.clone()),
         };
         self.input(Input::Response(id, response));
     }
@@ -405,12 +405,12 @@ async fn sleep_until(deadline: Option<Instant>) {
 }
 
 impl Core {
-    fn expected(&self, content: Content) -> Expected {
+    fn expected(&self, representation: Representation) -> Expected {
         let resource = self.served();
         let kind = resource.kind.clone();
-        match content {
-            Content::Whole => Expected { api_version: resource.api_version(), kind, or_kind: None },
-            Content::Metadata => Expected {
+        match representation {
+            Representation::Whole => Expected { api_version: resource.api_version(), kind, or_kind: None },
+            Representation::Metadata => Expected {
                 api_version: "meta.k8s.io/v1".to_owned(),
                 kind: "PartialObjectMetadata".to_owned(),
                 or_kind: Some(kind),

@@ -7,7 +7,7 @@ use futures_util::future::{AbortHandle, Abortable, BoxFuture};
 use futures_util::stream::FuturesUnordered;
 use informer_core::engine::RequestId;
 
-use crate::exchange::{Exchange, Progress};
+use crate::exchange::{Exchange, ExchangeEvent};
 
 #[derive(Default)]
 pub(super) struct Exchanges {
@@ -18,7 +18,7 @@ pub(super) struct Exchanges {
     resting: Vec<(RequestId, Exchange)>,
 }
 
-type Step = (RequestId, Exchange, Progress);
+type Step = (RequestId, Exchange, ExchangeEvent);
 
 impl Exchanges {
     pub(super) fn start(&mut self, id: RequestId, exchange: Exchange) {
@@ -47,7 +47,7 @@ impl Exchanges {
     /// # Cancel safety
     ///
     /// Safe: what has arrived is kept in its exchange.
-    pub(super) async fn next(&mut self) -> (RequestId, Progress) {
+    pub(super) async fn next(&mut self) -> (RequestId, ExchangeEvent) {
         loop {
             match self.running.next().await {
                 None => std::future::pending().await,
@@ -57,7 +57,7 @@ impl Exchanges {
                     if !self.handles.contains_key(&id) {
                         continue;
                     }
-                    if matches!(progress, Progress::Accepted { .. } | Progress::Bytes(_)) {
+                    if matches!(progress, ExchangeEvent::Accepted { .. } | ExchangeEvent::Bytes(_)) {
                         self.resting.push((id, exchange));
                     } else {
                         self.handles.remove(&id);

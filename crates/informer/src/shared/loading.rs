@@ -10,7 +10,7 @@ use super::driver::Message;
 use super::{Core, Phase, Setup};
 use crate::lock::lock;
 use crate::saving::{Description, Savable, Unnamed};
-use crate::settings::Content;
+use crate::settings::Representation;
 
 impl Core {
     /// The content to be saved now. `None` where the user's code does not return, not even for a stop.
@@ -45,9 +45,9 @@ impl Core {
             None => String::new(),
             Some(transform) => transform.name().ok_or(Unnamed::Transform)?,
         };
-        let content = match chosen.content {
-            Content::Whole => "whole",
-            Content::Metadata => "metadata",
+        let content = match chosen.representation {
+            Representation::Whole => "whole",
+            Representation::Metadata => "metadata",
         };
         Ok([
             ("server", self.server.name().ok_or(Unnamed::Server)?.to_owned()),

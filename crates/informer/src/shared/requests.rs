@@ -12,7 +12,7 @@ use informer_core::reflector::Request;
 use super::Core;
 use crate::exchange::Exchange;
 use crate::server::Link;
-use crate::settings::{Content, ListOptionsTweak};
+use crate::settings::{ListOptionsTweak, Representation};
 use crate::transport::{PROTOBUF, Response, TransportError};
 
 const JSON: &str = "application/json";
@@ -23,14 +23,14 @@ type Query = Vec<(String, String)>;
 pub(super) struct Requests {
     core: Arc<Core>,
     link: Arc<Link>,
-    content: Content,
+    representation: Representation,
     takes_protobuf: bool,
 }
 
 impl Requests {
-    pub(super) fn new(core: Arc<Core>, content: Content, takes_protobuf: bool) -> Self {
+    pub(super) fn new(core: Arc<Core>, representation: Representation, takes_protobuf: bool) -> Self {
         let link = Arc::new(core.server.link());
-        Self { core, link, content, takes_protobuf }
+        Self { core, link, representation, takes_protobuf }
     }
 
     /// Whether the objects can be had in protobuf from now on.
@@ -45,7 +45,7 @@ impl Requests {
 
     pub(super) fn send(&self, request: &Request, scope: &Scope, refresh_credentials: bool) -> Exchange {
         // Each release gives fields to objects, and none to their metadata.
-        let unless_newer = self.takes_protobuf && self.content == Content::Whole;
+        let unless_newer = self.takes_protobuf && self.representation == Representation::Whole;
         let (core, path) = (self.core.clone(), self.core.served().path(scope));
         let link = self.link.clone();
         let (query, accept) = (self.query(request), self.accept(request));
@@ -81,10 +81,12 @@ impl Requests {
     /// Protobuf where the objects have such a form, as those of custom resources have not but for their metadata. Of a server
     /// that turns out to be newer, whole objects are asked for in JSON all the same.
     fn accept(&self, request: &Request) -> String {
-        let form = match (self.content, request) {
-            (Content::Whole, _) => "",
-            (Content::Metadata, Request::List(_)) => ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
-            (Content::Metadata, Request::Watch(_)) => ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+        let form = match (self.representation, request) {
+            (Representation::Whole, _) => "",
+            (Representation::Metadata, Request::List(_)) => {
+                ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+            }
+            (Representation::Metadata, Request::Watch(_)) => ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
         };
         let mut accept = String::new();
         if self.takes_protobuf {

@@ -64,7 +64,7 @@ impl Default for ConnectionOptions {
 }
 
 /// What clients are built from.
-struct Source {
+struct Blueprint {
     config: Config,
     options: ConnectionOptions,
     /// HTTP/2's, which outlive a client. With HTTP/1.1 each client has its own.
@@ -112,15 +112,15 @@ impl KubeTransport {
         config.read_timeout = None;
         let runs_program =
             plugin::of(&config.auth_info).is_some() || config.auth_info.auth_provider.is_some();
-        let source = Arc::new(Source {
+        let blueprint = Arc::new(Blueprint {
             config,
             options,
             #[cfg(feature = "http2")]
             connections: Mutex::default(),
         });
         let present =
-            if runs_program { None } else { Some(source.client(&source.config).map_err(unusable)?) };
-        let read = Box::new(move || source.clone().read().boxed());
+            if runs_program { None } else { Some(blueprint.client(&blueprint.config).map_err(unusable)?) };
+        let read = Box::new(move || blueprint.clone().read().boxed());
         Ok(Self { access: Access::Credentials(Credentials::new(read, present)) })
     }
 
@@ -131,7 +131,7 @@ impl KubeTransport {
     }
 }
 
-impl Source {
+impl Blueprint {
     /// Reads tokens and certificates, and makes a client of them. Does not block.
     async fn read(self: Arc<Self>) -> Result<Fresh, BoxError> {
         let limit = self.options.credential_timeout;

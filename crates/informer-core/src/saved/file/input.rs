@@ -10,7 +10,7 @@ use zstd::stream::read::Decoder;
 use super::output::{ALL, END, NAMESPACE, OBJECT};
 use super::{FORMAT, LONGEST_TEXT, LoadError, MAGIC, WINDOW_LOG};
 use crate::labels::RecentLabels;
-use crate::object::Content;
+use crate::object::ContentRecord;
 use crate::store::SourcePoint;
 use crate::wire::scan_protobuf;
 use crate::{Object, ObjectKey, ResourceVersion, Scope, Storage};
@@ -92,7 +92,7 @@ impl<R: BufRead> Input<R> {
             _ => return Err(LoadError::damaged("there is something between its objects")),
         }
         let encoding = self.text()?;
-        let content = Content::from_saved(self.number()?);
+        let content = ContentRecord::from_saved(self.number()?);
         let bytes = self.bytes(longest)?;
         Ok(Some(object_of(&encoding, &bytes, storage)?.with_content(content)))
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use informer_protobuf::wire::{Fields, Value};
 
-use super::super::error::Cause;
+use super::super::error::WireErrorKind;
 use super::super::window::Window;
 use super::super::{ApiStatus, Limits, ListMeta, ListPart, WireError};
 use super::{Header, MAGIC, NoField, fields, key_of_part, text};
@@ -91,7 +91,7 @@ impl ProtobufListDecoder {
                 self.window.relax();
                 Ok(None)
             }
-            Err(cause @ Cause::Skipped { .. }) => Err(cause.into()),
+            Err(cause @ WireErrorKind::Skipped { .. }) => Err(cause.into()),
             Err(cause) => Err(self.failed.insert(cause.into()).clone()),
         }
     }
@@ -116,7 +116,7 @@ impl ProtobufListDecoder {
         let is_complete =
             self.state == State::Behind && self.skipping == 0 && self.window.unread().is_empty();
         if self.failed.is_none() && !is_complete {
-            self.failed = Some(Cause::Truncated { at: self.window.received() }.into());
+            self.failed = Some(WireErrorKind::Truncated { at: self.window.received() }.into());
         }
         self.next()?;
         self.window.clear();
@@ -124,7 +124,7 @@ impl ProtobufListDecoder {
         Ok(std::mem::take(&mut self.meta))
     }
 
-    fn advance(&mut self) -> Result<Option<Found>, Cause> {
+    fn advance(&mut self) -> Result<Option<Found>, WireErrorKind> {
         loop {
             if !self.skip_rest() {
                 return Ok(None);
@@ -172,15 +172,15 @@ impl ProtobufListDecoder {
         }
     }
 
-    fn no_magic(&self) -> Cause {
+    fn no_magic(&self) -> WireErrorKind {
         self.malformed("it does not begin as Kubernetes' protobuf does")
     }
 
-    fn malformed(&self, what: &'static str) -> Cause {
-        Cause::Malformed { what, at: self.window.at() }
+    fn malformed(&self, what: &'static str) -> WireErrorKind {
+        WireErrorKind::Malformed { what, at: self.window.at() }
     }
 
-    fn header(&self) -> Result<Option<Header>, Cause> {
+    fn header(&self) -> Result<Option<Header>, WireErrorKind> {
         Header::read(self.window.unread()).map_err(|NoField| self.malformed("a field is expected"))
     }
 
@@ -192,7 +192,7 @@ impl ProtobufListDecoder {
     }
 
     /// Takes a field's value, if all of it has come.
-    fn whole(&mut self, header: Header) -> Result<Option<Range<usize>>, Cause> {
+    fn whole(&mut self, header: Header) -> Result<Option<Range<usize>>, WireErrorKind> {
         if header.following > MAX_HEAD {
             return Err(self.malformed("a field is longer than any of its kind"));
         }
@@ -207,7 +207,7 @@ impl ProtobufListDecoder {
     }
 
     /// Whether the field was passed.
-    fn envelope_field(&mut self, header: Header) -> Result<bool, Cause> {
+    fn envelope_field(&mut self, header: Header) -> Result<bool, WireErrorKind> {
         match (self.state, header.number) {
             (State::Envelope, 1) => {
                 let Some(types) = self.whole(header)? else { return Ok(false) };
@@ -224,14 +224,14 @@ impl ProtobufListDecoder {
                 Some("Status") => {
                     let Some(status) = self.whole(header)? else { return Ok(false) };
                     let status = ApiStatus::from_protobuf(200, self.window.get(status));
-                    return Err(Cause::Status(status.into()));
+                    return Err(WireErrorKind::Status(status.into()));
                 }
-                Some("Table") => return Err(Cause::Table),
+                Some("Table") => return Err(WireErrorKind::Table),
                 Some(kind) if kind.ends_with("List") => {
                     self.window.take(header.bytes);
                     self.state = State::List(header.following);
                 }
-                _ => return Err(Cause::NotAList),
+                _ => return Err(WireErrorKind::NotAList),
             },
             // How the content is encoded within: not at all.
             (_, 3) => {
@@ -250,7 +250,7 @@ impl ProtobufListDecoder {
     }
 
     /// Takes a field of the list. Unless all of it has come, the state stays as it was.
-    fn list_field(&mut self, header: Header, left: u64) -> Result<Option<Found>, Cause> {
+    fn list_field(&mut self, header: Header, left: u64) -> Result<Option<Found>, WireErrorKind> {
         match header.number {
             1 => {
                 let Some(metadata) = self.whole(header)? else { return Ok(None) };
@@ -274,9 +274,9 @@ impl ProtobufListDecoder {
     }
 
     /// An item that is too long is left out, if it can be said which one.
-    fn skip_item(&mut self, header: Header, left: u64) -> Result<Option<Found>, Cause> {
+    fn skip_item(&mut self, header: Header, left: u64) -> Result<Option<Found>, WireErrorKind> {
         let limit = self.limits.item_bytes;
-        let too_long = Cause::TooLong { limit, at: self.window.at() };
+        let too_long = WireErrorKind::TooLong { limit, at: self.window.at() };
         if !self.skips_long_items {
             return Err(too_long);
         }
@@ -288,7 +288,7 @@ impl ProtobufListDecoder {
         self.window.take(header.bytes);
         self.skipping = header.following;
         self.state = State::List(left);
-        Err(Cause::Skipped { key, limit })
+        Err(WireErrorKind::Skipped { key, limit })
     }
 
     fn read_metadata(&mut self, metadata: Range<usize>) {

@@ -3,7 +3,7 @@
 use informer_protobuf::wire::Fields;
 
 use super::super::cursor::Fault;
-use super::super::error::Cause;
+use super::super::error::WireErrorKind;
 use super::super::window::Window;
 use super::super::{EventType, Limits, ScanError, WatchFrame, WireError};
 use super::{MAGIC, field_of_part, key_of_part, text};
@@ -65,7 +65,7 @@ impl ProtobufWatchDecoder {
             let Some(part) = self.window.unread().get(LENGTH..LENGTH + limit) else { return Ok(None) };
             let new = if self.skips_long_events { new_state(part) } else { None };
             let Some((kind, key)) = new else {
-                let cause = Cause::TooLong { limit, at: self.window.at() };
+                let cause = WireErrorKind::TooLong { limit, at: self.window.at() };
                 return Err(self.failed.insert(cause.into()).clone());
             };
             self.window.take(LENGTH);
@@ -102,7 +102,7 @@ impl ProtobufWatchDecoder {
             return Err(error.clone());
         }
         let is_complete = self.skipping == 0 && self.window.unread().is_empty();
-        if is_complete { Ok(()) } else { Err(Cause::Truncated { at: self.window.received() }.into()) }
+        if is_complete { Ok(()) } else { Err(WireErrorKind::Truncated { at: self.window.received() }.into()) }
     }
 }
 

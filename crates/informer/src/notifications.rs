@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use informer_core::mailbox::{Delivery, Notice};
-use informer_core::{Change as Raw, DecodeError, Delta, Object, ObjectKey, Room, Source, View};
+use informer_core::{Change as Raw, DecodeError, Delta, Object, ObjectKey, Origin, Room, View};
 use tokio::task::coop::poll_proceed;
 use tokio::time::Sleep;
 
@@ -29,7 +29,7 @@ pub(crate) struct Terms<T> {
 }
 
 /// A subscription that does not keep its informer alive.
-pub(crate) struct Feed<T> {
+pub(crate) struct Notifications<T> {
     core: Arc<Core>,
     subscriber: Arc<Subscription>,
     filter: Option<Filter<T>>,
@@ -51,7 +51,7 @@ struct Round {
     left: std::vec::IntoIter<Arc<Object>>,
 }
 
-impl<T: View> Feed<T> {
+impl<T: View> Notifications<T> {
     pub(crate) fn subscribe(core: &Arc<Core>, terms: Terms<T>) -> Result<Self, Error> {
         let Terms { delivery, resync, filter, name } = terms;
         let core = core.clone();
@@ -127,11 +127,11 @@ impl<T: View> Feed<T> {
     /// Continues a key's chain from its last delivered state, which is not always the cache's former one: undecodable
     /// versions are left out, and so are those that the filter rejects.
     fn story(&mut self, change: Raw, initial: bool) -> Result<Option<Change<T>>, DecodeError> {
-        let source = change.source;
+        let origin = change.origin;
         match change.delta {
             Delta::Added(new) => {
                 let new = self.read(&new, None)?;
-                Ok(self.wants(&new).then_some(Change::Added { new, initial, source }))
+                Ok(self.wants(&new).then_some(Change::Added { new, initial, origin }))
             }
             Delta::Updated { old, new } => {
                 let told = self.told(new.key(), old);
@@ -141,18 +141,18 @@ impl<T: View> Feed<T> {
                     Some(old) if wanted => Some(Change::Updated {
                         old: Previous::new(old, self.core.shelf.clone()),
                         new,
-                        source,
+                        origin,
                     }),
                     Some(old) => {
                         // Another incarnation has the key: this one was deleted, whatever the filter says of the other.
                         let reason = if old.uid() == new.uid() {
                             DeleteReason::LeftView
                         } else {
-                            deletion_noticed_by(source)
+                            deletion_noticed_by(origin)
                         };
-                        Some(self.deleted(self.item(&old)?, reason, source))
+                        Some(self.deleted(self.item(&old)?, reason, origin))
                     }
-                    None => wanted.then_some(Change::Added { new, initial: false, source }),
+                    None => wanted.then_some(Change::Added { new, initial: false, origin }),
                 })
             }
             Delta::Deleted { old, last } => {
@@ -161,19 +161,19 @@ impl<T: View> Feed<T> {
                 let Some(told) = told else { return Ok(None) };
                 // The deletion itself must not be lost.
                 let item = self.item(&last).or_else(|_| self.item(&told))?;
-                let reason = match source {
-                    Source::Scope => DeleteReason::LeftView,
+                let reason = match origin {
+                    Origin::Scope => DeleteReason::LeftView,
                     _ if self.core.may_deselect() => DeleteReason::DeletedOrDeselected,
-                    source => deletion_noticed_by(source),
+                    origin => deletion_noticed_by(origin),
                 };
-                Ok(Some(self.deleted(item, reason, source)))
+                Ok(Some(self.deleted(item, reason, origin)))
             }
         }
     }
 
-    fn deleted(&self, last: Item<T>, reason: DeleteReason, source: Source) -> Change<T> {
+    fn deleted(&self, last: Item<T>, reason: DeleteReason, origin: Origin) -> Change<T> {
         let core = Arc::downgrade(&self.core);
-        Change::Deleted(Deleted::new(last, reason, source, core))
+        Change::Deleted(Deleted::new(last, reason, origin, core))
     }
 
     fn item(&self, object: &Arc<Object>) -> Result<Item<T>, DecodeError> {
@@ -256,14 +256,14 @@ impl<T: View> Feed<T> {
 }
 
 /// Why an object is gone that was deleted for certain.
-fn deletion_noticed_by(source: Source) -> DeleteReason {
-    match source {
-        Source::Watch => DeleteReason::Observed,
-        Source::List | Source::Scope => DeleteReason::Missed,
+fn deletion_noticed_by(origin: Origin) -> DeleteReason {
+    match origin {
+        Origin::Watch => DeleteReason::Observed,
+        Origin::List | Origin::Scope => DeleteReason::Missed,
     }
 }
 
-impl<T> Drop for Feed<T> {
+impl<T> Drop for Notifications<T> {
     fn drop(&mut self) {
         self.core.unsubscribe(&self.subscriber);
     }
