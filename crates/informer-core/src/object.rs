@@ -54,24 +54,26 @@ pub use storage::{PlainStorage, Storage, StorageError, Stored, StoredBytes};
 /// assert_eq!(value["kind"], "Pod");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+// In this order in memory: a get of a hot object touches the key and what is hot, which lie in one cache line.
+#[repr(C)]
 pub struct Object {
     key: ObjectKey,
-    uid: Uid,
-    resource_version: ResourceVersion,
+    heat: Heat,
     labels: Labels,
-    /// Another object's, which accounts for them.
-    shares_labels: bool,
-    /// Whoever decodes it does without its managed fields.
-    skips_managed_fields: bool,
-    encoding: Encoding,
-    /// The bytes of memory that its bytes take at rest: an estimate, if it was hot on arrival. It does not change while the
-    /// object is in a store, whose account would be wrong.
-    resting: AtomicU32,
+    resource_version: ResourceVersion,
+    uid: Uid,
     /// Its bytes at rest. A version that is hot on arrival has none before it cools.
     stored: OnceLock<Stored>,
     /// Its bytes as they came, before any transform.
     content: ContentRecord,
-    heat: Heat,
+    /// The bytes of memory that its bytes take at rest: an estimate, if it was hot on arrival. It does not change while the
+    /// object is in a store, whose account would be wrong.
+    resting: AtomicU32,
+    encoding: Encoding,
+    /// Another object's, which accounts for them.
+    shares_labels: bool,
+    /// Whoever decodes it does without its managed fields.
+    skips_managed_fields: bool,
 }
 
 /// Where the bytes of a new version go.

@@ -13,20 +13,22 @@ use crate::sync::Vacant;
 pub(in super::super) struct Heat(Vacant<Hot>);
 
 /// Does not change, but for the mark: another value is another `Hot`.
+// In this order in memory: a look touches what comes first.
+#[repr(C)]
 pub(in super::super) struct Hot {
-    shelf: Arc<Shelf>,
-    /// The bytes as they came, until they are stored at rest; and what of them the object does not take at rest.
-    bytes: Option<(Arc<[u8]>, usize)>,
     /// In a place of its own, because nearly all objects are decoded into one type.
     first: Option<Value>,
-    others: Box<[Value]>,
-    weight: usize,
-    /// It counts towards the set's bound: not before its object is in the ring, where it can be evicted.
-    counts: AtomicBool,
     /// Somebody used it since the hand passed.
     mark: AtomicBool,
     /// Values are kept always: a look at them says nothing of the bytes.
     ignores_looks: bool,
+    /// It counts towards the set's bound: not before its object is in the ring, where it can be evicted.
+    counts: AtomicBool,
+    others: Box<[Value]>,
+    weight: usize,
+    shelf: Arc<Shelf>,
+    /// The bytes as they came, until they are stored at rest; and what of them the object does not take at rest.
+    bytes: Option<(Arc<[u8]>, usize)>,
 }
 
 #[derive(Clone)]
