@@ -76,6 +76,8 @@ pub(crate) struct Client {
     listed: u64,
     /// Whether the list under way believes equal versions.
     trusts: bool,
+    /// The past that the server had when it was last probed.
+    probed: Option<usize>,
 }
 
 /// What is known of a request.
@@ -88,6 +90,10 @@ struct Asked {
     lists: u64,
     /// Keys that could not be read and are kept.
     kept_unread: Vec<Key>,
+    /// The states that have come, as they were when the server sent them.
+    said: Vec<(Key, State)>,
+    /// It only finds out how far the server has come: nothing else of its answer is used.
+    is_probe: bool,
 }
 
 impl Client {
@@ -118,6 +124,7 @@ impl Client {
             lists: 0,
             listed: 0,
             trusts: true,
+            probed: None,
         }
     }
 
@@ -156,9 +163,13 @@ impl Client {
     pub(crate) fn note_damage(&mut self, around: &mut Around<'_>) {
         let Some(link) = self.link.and_then(|link| around.server.link(link)) else { return };
         let doubts = std::mem::take(&mut link.doubts);
-        let kept_unread = link.kept_unread.clone();
+        let (kept_unread, said) = (link.kept_unread.clone(), std::mem::take(&mut link.said));
         if let Some(asked) = self.request.and_then(|request| self.asked_for.get_mut(&request)) {
+            if asked.is_probe {
+                return;
+            }
             asked.kept_unread = kept_unread;
+            asked.said.extend(said);
         }
         let is_one = doubts.len() == 1;
         for (key, doubt) in doubts {
@@ -245,8 +256,9 @@ impl Client {
         }
         self.hang_up(around.server);
         self.waits = false;
+        let is_probe = matches!(request, Request::List(list) if list.limit == Some(1));
         let is_list = match request {
-            Request::List(_) => true,
+            Request::List(_) => !is_probe,
             Request::Watch(watch) => watch.initial_events,
         };
         self.lists += u64::from(is_list && !is_page);
@@ -254,11 +266,16 @@ impl Client {
             Request::List(list) => list.resource_version.is_unset(),
             Request::Watch(watch) => watch.resource_version.is_unset(),
         };
-        self.watch = (!is_list).then(Served::asked);
+        self.watch = (!is_list && !is_probe).then(Served::asked);
         let link = around.server.request(around.now, self.namespace, request);
         let epoch = around.server.link(link).map_or(self.epoch, |link| link.epoch);
         let list = is_list.then_some(self.lists);
-        self.asked_for.insert(id, Asked { epoch, list, lists: self.lists, kept_unread: Vec::new() });
+        if is_probe {
+            self.probed = Some(epoch);
+        }
+        let (kept_unread, said) = (Vec::new(), Vec::new());
+        let asked = Asked { epoch, list, lists: self.lists, kept_unread, said, is_probe };
+        self.asked_for.insert(id, asked);
         (self.link, self.request) = (Some(link), Some(id));
         Ok(())
     }
@@ -339,8 +356,9 @@ impl Client {
                 if let Some(key) = Key::of(key.as_str()) {
                     let version = number(&version);
                     let lists = self.asked_for.get(&request).map_or(self.lists, |asked| asked.lists);
+                    let said = self.asked_for.get(&request).map_or(&[][..], |asked| &asked.said);
                     let now = around.server.truth.at(self.epoch_of(request), key, version);
-                    let fails = now.is_some_and(|now| around.transform.fails(now.value));
+                    let fails = now.is_some_and(|now| around.transform.fails(value(said, key, now)));
                     // What came later, and is in the way before this was applied, is no better for it.
                     self.doubts.retain(|(doubted, _), doubt| {
                         fails || *doubted != key || doubt.until > version || doubt.lists > lists
@@ -350,8 +368,9 @@ impl Client {
             Applied::Bookmark(_) => self.follows(around, request),
             Applied::Confirmed => {
                 self.is_confirmed = true;
-                // Of a server that was restored since nobody has heard yet.
-                let is_unheard = self.epoch_of(request) != around.server.truth.epoch();
+                // Nobody can tell yet that the server was restored since it was probed (W12).
+                let probed = self.probed.unwrap_or(self.epoch_of(request));
+                let is_unheard = probed != around.server.truth.epoch();
                 Invariant::Saved.holds(is_unheard || around.server.version >= self.loaded_at, || {
                     format!("{} is confirmed by a server at {}", self.loaded_at, around.server.version)
                 })?;
@@ -385,13 +404,24 @@ impl Client {
         let list = self.asked_for.get(&request).and_then(|asked| asked.list);
         // A complete list ends every doubt that is older than it, unless it cannot replace the object.
         let (truth, transform) = (&around.server.truth, around.transform);
+        let parts = self.asked_for.values().filter(|asked| asked.list.is_some() && asked.list == list);
+        let (mut said, mut unread) = (Vec::new(), Vec::new());
+        for part in parts {
+            said.extend(part.said.iter().copied());
+            unread.extend(part.kept_unread.iter().copied());
+        }
+        let fails = |key: Key, now: &State| transform.fails(value(&said, key, *now));
+        let is_of_list = |doubt: &Doubt| Some(doubt.lists) == list;
+        let nameless = self.doubts.iter().filter(|((_, cause), doubt)| *cause == Cause::Half && is_of_list(doubt));
+        let nameless: Vec<Key> = nameless.map(|((key, _), _)| *key).collect();
         self.doubts.retain(|(key, cause), doubt| {
             let now = truth.at(epoch, *key, reached);
             let is_newer = match cause {
                 Cause::Unsteady => now.is_none_or(|now| now.version >= doubt.until),
                 _ => Some(doubt.lists) < list,
             };
-            let kept = now.filter(|now| transform.fails(now.value));
+            // An item without a name keeps nothing: the object counts as gone.
+            let kept = now.filter(|now| fails(*key, now) && !nameless.contains(key));
             // The next version that can be kept ends it.
             doubt.until = kept.filter(|_| is_newer).map_or(doubt.until, |now| now.version + 1);
             !is_newer || kept.is_some()
@@ -411,15 +441,13 @@ impl Client {
         let covered: Vec<_> = Key::all().filter(|key| is_mixed && self.covers(*key)).collect();
         for key in covered {
             let now = around.server.truth.at(epoch, key, reached);
-            if let Some(now) = now.filter(|now| around.transform.fails(now.value)) {
+            if let Some(now) = now.filter(|now| fails(key, now)) {
                 let lists = list.unwrap_or(self.lists);
                 let doubt = Doubt { until: now.version + 1, cause: Cause::Lie, is_held: false, lists };
                 self.doubts.insert((key, Cause::Lie), doubt);
                 around.content.doubt(key);
             }
         }
-        let parts = self.asked_for.values().filter(|asked| asked.list.is_some() && asked.list == list);
-        let unread: Vec<_> = parts.flat_map(|part| part.kept_unread.iter().copied()).collect();
         for key in &unread {
             let doubt = self.doubts.get_mut(&(*key, Cause::Damage));
             if let Some(doubt) = doubt.filter(|doubt| Some(doubt.lists) == list) {
@@ -448,4 +476,10 @@ impl Client {
     fn epoch_of(&self, request: RequestId) -> usize {
         self.asked_for.get(&request).map_or(self.epoch, |asked| asked.epoch)
     }
+}
+
+/// The value of a state as it came; a revision may have given the server another one since.
+fn value(said: &[(Key, State)], key: Key, now: State) -> u32 {
+    let came = said.iter().rev().find(|(of, came)| *of == key && came.version == now.version);
+    came.map_or(now.value, |(_, came)| came.value)
 }

@@ -3,7 +3,7 @@
 use informer_core::Time;
 
 use crate::protobuf;
-use crate::truth::Key;
+use crate::truth::{Key, State};
 
 /// Names one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +58,10 @@ pub(crate) struct Link {
     pub(crate) doubts: Vec<(Key, Doubt)>,
     /// Items of a list that cannot be read, though it can be told which they are.
     pub(crate) kept_unread: Vec<Key>,
+    /// The states that its objects have on the way: a revision may have given them other values since.
+    pub(crate) said: Vec<(Key, State)>,
+    /// Where the bytes of each event end after which a watch does not resume, but for the line break.
+    last_words: Vec<usize>,
     pub(crate) watch: Option<Watch>,
 }
 
@@ -113,6 +117,8 @@ impl Link {
             is_dead: false,
             doubts: Vec::new(),
             kept_unread: Vec::new(),
+            said: Vec::new(),
+            last_words: Vec::new(),
             watch: None,
         }
     }
@@ -125,6 +131,18 @@ impl Link {
                 self.bytes.extend_from_slice(text.as_bytes());
             }
         }
+    }
+
+    /// Sends an event after which a watch does not resume.
+    pub(crate) fn push_last_word(&mut self, text: &str) {
+        self.push(text);
+        self.last_words.push(self.bytes.len().saturating_sub(1));
+    }
+
+    /// Whether the end that arrives completes an event after which a watch does not resume: of such a line in JSON, all but
+    /// its line break has arrived. (A frame of protobuf is complete before any end.)
+    pub(crate) fn ends_with_last_word(&self) -> bool {
+        !self.protobuf && self.last_words.contains(&self.taken)
     }
 
     /// No more will be sent; what was sent arrives.

@@ -232,7 +232,7 @@ impl Server {
 
     pub(crate) fn error(&mut self, id: LinkId, error: Error) {
         if let Some(link) = self.link(id).filter(|link| link.watch.is_some()) {
-            link.push(&render::error_event(error));
+            link.push_last_word(&render::error_event(error));
         }
     }
 
@@ -263,6 +263,7 @@ impl Server {
                 let is_asked = link.namespace.is_none_or(|namespace| namespace == key.namespace());
                 if let Some(old) = old.filter(|_| is_asked) {
                     link.push(&render::event(&old, None));
+                    link.said.push((key, old.state));
                     // An object that is gone comes back with it, and one of which no version could be read seems to be
                     // read. Whatever is told of it from here on ends that.
                     let cause = if is_there { Cause::Excuse(old.state.version) } else { Cause::Lie };
@@ -348,10 +349,15 @@ fn send(link: &mut Link, record: &Record, spoil: &mut Option<Spoil>) {
     let spoil = spoil.take();
     let line = render::event(record, spoil);
     watch.last_line.clone_from(&line);
-    if let Some(cause) = spoil.and_then(|spoil| skipped(record.change, spoil)) {
-        link.doubts.push((record.key, Doubt { until: version, cause, is_held, lists: 0 }));
+    link.said.push((record.key, record.state));
+    match spoil.map(|spoil| skipped(record.change, spoil)) {
+        None => link.push(&line),
+        Some(Some(cause)) => {
+            link.doubts.push((record.key, Doubt { until: version, cause, is_held, lists: 0 }));
+            link.push(&line);
+        }
+        Some(None) => link.push_last_word(&line),
     }
-    link.push(&line);
 }
 
 /// What is in doubt once a damaged event is read; nothing where it leads to a list, which it has to where it is unknown what

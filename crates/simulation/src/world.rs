@@ -251,6 +251,11 @@ impl<'a> World<'a> {
             Arrival::End => Response::End,
             Arrival::Broken => Response::Broken("reset".into()),
         };
+        let is_bad_end = self.server.link(link).is_some_and(|link| link.ends_with_last_word());
+        let goes_on = matches!(arrival, Arrival::End)
+            && self.was_served(which)
+            && !self.content.is_lent()
+            && !is_bad_end;
         let is_over = !matches!(arrival, Arrival::Head(Head::Accepted) | Arrival::Bytes(_));
         if is_over {
             self.server.close(link);
@@ -259,7 +264,6 @@ impl<'a> World<'a> {
                 .filter(|client| client.link == Some(link))
                 .for_each(|client| client.link = None);
         }
-        let goes_on = matches!(arrival, Arrival::End) && self.was_served(which) && !self.content.is_lent();
         let events = self.events();
         self.input(Input::Response(id, response))?;
         let heard = self.events().saturating_sub(events);

@@ -115,6 +115,7 @@ impl Server {
                 link.doubts.push((*key, Doubt { until: at, cause, is_held: false, lists: 0 }));
                 link.kept_unread.extend((spoil != Spoil::Nameless).then_some(*key));
             }
+            link.said.push((*key, *state));
             render::item(*key, *state, custom, spoil)
         });
         let items: Vec<_> = items.collect();
