@@ -8,13 +8,15 @@ use informer_core::reflector::{ReflectorConfig, Report, Request, Status};
 use informer_core::{ResourceVersion, Time};
 
 use crate::content::Content;
+use crate::doubt::{Cause, Doubt};
 use crate::invariant::{Invariant, Violation};
-use crate::network::{Cause, Doubt, LinkId};
+use crate::network::LinkId;
+use crate::past::Beginning;
 use crate::plan::Transform;
-use crate::render::{self, number};
-use crate::saving::Beginning;
+use crate::render::number;
 use crate::served::Served;
 use crate::server::Server;
+use crate::stored;
 use crate::trace::Trace;
 use crate::truth::{Key, State, namespace};
 
@@ -174,7 +176,7 @@ impl Client {
         let is_one = doubts.len() == 1;
         for (key, doubt) in doubts {
             let truth = around.server.truth.at(around.server.truth.epoch(), key, around.server.version);
-            let cached = around.content.cache().get_str(key.text()).and_then(|object| render::read(&object));
+            let cached = around.content.cache().get_str(key.text()).and_then(|object| stored::read(&object));
             let is_known = |told: u64| {
                 let is_newer = |(_, cached): (Key, State)| {
                     cached.version >= told && truth.is_some_and(|truth| truth.uid == cached.uid)
@@ -412,7 +414,8 @@ impl Client {
         }
         let fails = |key: Key, now: &State| transform.fails(value(&said, key, *now));
         let is_of_list = |doubt: &Doubt| Some(doubt.lists) == list;
-        let nameless = self.doubts.iter().filter(|((_, cause), doubt)| *cause == Cause::Half && is_of_list(doubt));
+        let nameless =
+            self.doubts.iter().filter(|((_, cause), doubt)| *cause == Cause::Half && is_of_list(doubt));
         let nameless: Vec<Key> = nameless.map(|((key, _), _)| *key).collect();
         self.doubts.retain(|(key, cause), doubt| {
             let now = truth.at(epoch, *key, reached);

@@ -13,13 +13,13 @@ use informer_core::{
     Storage,
 };
 
+use crate::doubt::Doubts;
 use crate::guest::Guest;
 use crate::invariant::{Invariant, Violation};
 use crate::plan::{self, Reading};
-use crate::saving::scope;
 use crate::subscription::{PLENTY, Subscription};
 use crate::trace::Trace;
-use crate::truth::{KEYS, Key, NAMESPACES, Truth, namespace};
+use crate::truth::{Key, NAMESPACES, Truth, namespace, scope};
 
 /// The engine and its subscriptions.
 pub(crate) struct Content {
@@ -62,13 +62,6 @@ pub(crate) enum Code {
     Run(Box<Computed>),
 }
 
-/// Whose story may be told in another order than it happened.
-#[derive(Clone, Default)]
-pub(crate) struct Doubts {
-    everything: bool,
-    keys: [bool; KEYS as usize],
-}
-
 /// A snapshot that somebody keeps, and what it had.
 struct Held {
     snapshot: Snapshot,
@@ -77,35 +70,6 @@ struct Held {
 }
 
 const HELD: usize = 3;
-
-impl Doubts {
-    pub(crate) fn everything(&mut self) {
-        self.everything = true;
-    }
-
-    pub(crate) fn of(&mut self, key: Key) {
-        if let Some(doubt) = self.keys.get_mut(usize::from(key.0)) {
-            *doubt = true;
-        }
-    }
-
-    fn join(&mut self, other: &Self) {
-        self.everything |= other.everything;
-        self.keys.iter_mut().zip(other.keys).for_each(|(doubt, other)| *doubt |= other);
-    }
-
-    pub(crate) fn has(&self, key: Key) -> bool {
-        self.everything || self.keys.get(usize::from(key.0)).copied().unwrap_or_default()
-    }
-}
-
-impl FromIterator<Key> for Doubts {
-    fn from_iter<I: IntoIterator<Item = Key>>(keys: I) -> Self {
-        let mut doubts = Self::default();
-        keys.into_iter().for_each(|key| doubts.of(key));
-        doubts
-    }
-}
 
 impl Content {
     pub(crate) fn new(storage: Arc<dyn Storage>) -> Self {
@@ -151,13 +115,13 @@ impl Content {
         self.engine.cache()
     }
 
-    /// Whether user code has the writer: then the cache may be ahead of what was told.
     /// Whether the key's newest version is said to be undecodable.
     pub(crate) fn is_quarantined(&self, key: Key) -> bool {
         let quarantine = self.engine.quarantine();
         !quarantine.is_empty() && quarantine.all().iter().any(|held| held.key.as_str() == key.text())
     }
 
+    /// Whether user code has the writer: then the cache may be ahead of what was told.
     pub(crate) fn is_lent(&self) -> bool {
         self.code.is_some() || self.engine.reach(&Scope::All).is_err()
     }

@@ -8,6 +8,7 @@ use informer_core::engine;
 
 use crate::plan::Transform;
 use crate::render;
+use crate::stored;
 
 /// Who knows where the user's code may run.
 #[derive(Clone, Default)]
@@ -44,7 +45,7 @@ impl Guest {
         let guest = self.clone();
         move |object| {
             guest.runs();
-            render::read(object).map(|(_, state)| render::label(state.value)).into_iter().collect()
+            stored::read(object).map(|(_, state)| render::label(state.value)).into_iter().collect()
         }
     }
 
@@ -56,7 +57,7 @@ impl Guest {
         let guest = self.clone();
         Some(Arc::new(move |object: &Object| {
             guest.runs();
-            let (key, state) = render::read(object).ok_or("it is not as the server wrote it")?;
+            let (key, state) = stored::read(object).ok_or("it is not as the server wrote it")?;
             if transform.drops(state.value) {
                 return Ok(None);
             }

@@ -14,9 +14,11 @@
 
 mod client;
 mod content;
+mod doubt;
 mod guest;
 mod invariant;
 mod network;
+mod past;
 pub mod plan;
 mod protobuf;
 mod render;
@@ -25,6 +27,7 @@ mod served;
 mod server;
 mod shrink;
 mod storage;
+mod stored;
 mod subscription;
 mod trace;
 mod truth;

@@ -2,39 +2,13 @@
 
 use informer_core::Time;
 
+use crate::doubt::Doubt;
 use crate::protobuf;
 use crate::truth::{Key, State};
 
 /// Names one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LinkId(pub(crate) u64);
-
-/// A state that is not as the server had it, until a good version of at least `until`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Doubt {
-    pub(crate) until: u64,
-    pub(crate) cause: Cause,
-    /// What it is about is known, and that it could not be read is said for as long as that is so.
-    pub(crate) is_held: bool,
-    /// How many lists had begun when it came about: one that begins later ends it.
-    pub(crate) lists: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Cause {
-    /// It could not be read but for its key, and who reads knows that.
-    Damage,
-    /// It could not be read, perhaps not even which one it is, and who reads knows that.
-    Half,
-    /// It is another one at the same version.
-    Revision,
-    /// The same, more than once, so that it is followed no more before its next version.
-    Unsteady,
-    /// As [`Cause::Lie`], for who has the object at an older version, or not at all.
-    Excuse(u64),
-    /// It was so once, and nobody can know that it is not so any more.
-    Lie,
-}
 
 /// One request's connection, seen from the network.
 #[derive(Debug)]

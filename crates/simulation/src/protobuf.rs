@@ -1,6 +1,6 @@
 //! What a server says in JSON, said in protobuf.
 
-use informer_core::{Encoding, Object};
+use informer_core::Object;
 use serde_json::Value;
 
 use crate::render;
@@ -134,10 +134,6 @@ fn kept(key: Key, state: State) -> Vec<u8> {
         bytes(12, &pair("note", render::NOTE)),
     ];
     [bytes(1, &metadata.concat()), bytes(2, &number(VALUE, value.into()))].concat()
-}
-
-pub(crate) fn is_of(object: &Object) -> bool {
-    object.encoding() != Encoding::Json
 }
 
 fn text_of(value: &Value) -> &[u8] {

@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
-use informer_core::{Object, ResourceVersion};
+use informer_core::ResourceVersion;
 
 use crate::plan::{Error, Spoil};
-use crate::protobuf;
 use crate::truth::{Change, Key, Record, State, namespace};
 
 const KIND: &str = r#""kind":"Pod","apiVersion":"v1","#;
@@ -16,7 +15,7 @@ pub(crate) const OPAQUE: u64 = 1 << 40;
 /// What all objects have in common, so that packing them is worth it.
 pub(crate) const NOTE: &str = "kept by the simulation, in which every object says the same";
 /// What the user's code makes of it.
-const SHORT_NOTE: &str = "cut short";
+pub(crate) const SHORT_NOTE: &str = "cut short";
 
 /// A version as it is told.
 pub(crate) fn version(number: u64) -> String {
@@ -65,11 +64,6 @@ fn damaged(key: Key, state: State, typed: bool, spoil: Option<Spoil>) -> String 
 /// As a transform keeps it.
 pub(crate) fn shortened(key: Key, state: State) -> String {
     object(key, state, true).replace(NOTE, SHORT_NOTE)
-}
-
-/// Whether a transform has changed it.
-pub(crate) fn is_shortened(object: &Object) -> bool {
-    object.json().is_ok_and(|json| String::from_utf8_lossy(&json).contains(SHORT_NOTE))
 }
 
 /// A list's item. Only what concerns one item alone can be damaged about it.
@@ -175,20 +169,4 @@ pub(crate) const SELECTED: &str = "odd";
 
 pub(crate) fn label(value: u32) -> &'static str {
     if value.is_multiple_of(2) { "even" } else { "odd" }
-}
-
-/// The state that an object of the cache is in; `None` where it is not as any server's.
-pub(crate) fn read(object: &Object) -> Option<(Key, State)> {
-    if protobuf::is_of(object) {
-        return protobuf::read(object);
-    }
-    let key = Key::of(object.key().as_str())?;
-    let json = object.json().ok()?;
-    let text = std::str::from_utf8(&json).ok()?;
-    let value = text.rsplit_once(r#""v":"#)?.1.trim_end_matches('}').parse().ok()?;
-    let uid = object.uid().to_string().parse().ok()?;
-    let version = number(object.resource_version());
-    let state = State { uid, version, value };
-    // To the byte, whichever way it came (L13).
-    (self::object(key, state, true) == text || shortened(key, state) == text).then_some((key, state))
 }

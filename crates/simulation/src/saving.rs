@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use informer_core::Scope;
 use informer_core::reflector::Resume;
 use informer_core::saved;
 use informer_core::store::SourcePoint;
 
 use crate::client::Client;
-use crate::content::{Content, Doubts};
+use crate::content::Content;
+use crate::doubt::{Cause, Doubt, Doubts};
 use crate::invariant::{Invariant, Violation};
-use crate::network::{Cause, Doubt};
+use crate::past::{Beginning, Past};
 use crate::render::number;
-use crate::truth::{Key, namespace};
+use crate::truth::{Key, scope};
 
 /// The file, and what is known of its content that is not in it.
 pub(crate) struct File {
@@ -22,44 +22,7 @@ pub(crate) struct File {
     epoch: Option<usize>,
 }
 
-/// What is known of one source's part.
-#[derive(Clone)]
-pub(crate) struct Past {
-    scope: Scope,
-    pub(crate) epoch: usize,
-    pub(crate) is_deceived: bool,
-    pub(crate) doubts: BTreeMap<(Key, Cause), Doubt>,
-}
-
-/// What a client begins with.
-#[derive(Default)]
-pub(crate) struct Beginning {
-    /// The version of what was loaded; 0 if nothing was.
-    pub(crate) loaded_at: u64,
-    pub(crate) past: Option<Past>,
-}
-
-impl Past {
-    /// Where nothing is said to be unread, what was damaged is no excuse.
-    fn read_in_full(mut self) -> Self {
-        self.doubts.retain(|(_, cause), _| !matches!(cause, Cause::Damage | Cause::Half));
-        self
-    }
-
-    /// What the next informer begins with: it has not listed yet.
-    fn before_any_list(mut self) -> Self {
-        for doubt in self.doubts.values_mut() {
-            *doubt = Doubt { lists: 0, is_held: false, ..*doubt };
-        }
-        self
-    }
-}
-
 const LONGEST: usize = 1 << 20;
-
-pub(crate) fn scope(number: Option<u8>) -> Scope {
-    number.map_or(Scope::All, |number| Scope::Namespace(namespace(number).into()))
-}
 
 impl File {
     /// Saves what there is, if there is something.

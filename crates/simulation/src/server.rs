@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use informer_core::Time;
 
-use crate::network::{Arrival, Cause, Doubt, Link, LinkId};
+use crate::doubt::{Cause, Doubt};
+use crate::network::{Arrival, Link, LinkId};
 use crate::plan::{Denial, Error, Fault, Lie, ServerSetup, Spoil};
 use crate::render;
 use crate::truth::{Change, Epoch, KEYS, Key, Record, State, Truth};

@@ -8,10 +8,10 @@ use informer_core::mailbox::{self, Delivery, Notice, WhenFull};
 use informer_core::store::Snapshot;
 use informer_core::{Cache, Change, Delta, Object};
 
-use crate::content::Doubts;
+use crate::doubt::Doubts;
 use crate::invariant::{Invariant, Violation};
 use crate::plan::{Mode, Reading};
-use crate::render;
+use crate::stored;
 use crate::truth::{KEYS, Key, State, Truth};
 
 pub(crate) struct Subscription {
@@ -211,7 +211,7 @@ impl Subscription {
         let unsure = self.unsure.get_mut(usize::from(key.0)).is_none_or(std::mem::take);
         let follows = |old: &Arc<Object>| unsure || believed.is_some_and(|known| is_same_object(known, old));
         let state = |object: &Object| {
-            let read = render::read(object).filter(|(_, state)| truth.was_ever(key, *state));
+            let read = stored::read(object).filter(|(_, state)| truth.was_ever(key, *state));
             read.map(|(_, state)| state).ok_or_else(|| illegal("that was never true"))
         };
         let forwards = |old: State, new: State| doubts.has(key) || old.version < new.version;
@@ -223,7 +223,7 @@ impl Subscription {
                 }
                 if !doubts.has(key)
                     && cache.get(new.key()).is_some_and(|cached| {
-                        render::read(&cached).is_none_or(|(_, cached)| cached.version < state.version)
+                        stored::read(&cached).is_none_or(|(_, cached)| cached.version < state.version)
                     })
                 {
                     return Err(illegal("the cache is behind it"));
@@ -362,7 +362,7 @@ fn is_dropped(mode: Mode) -> bool {
 
 /// The same version, if perhaps fetched again.
 fn is_same_object(a: &Arc<Object>, b: &Arc<Object>) -> bool {
-    Arc::ptr_eq(a, b) || render::read(a) == render::read(b)
+    Arc::ptr_eq(a, b) || stored::read(a) == stored::read(b)
 }
 
 fn is_same(a: &Change, b: &Change) -> bool {

@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use informer_core::Scope;
+
 /// How many namespaces there are, each with as many objects at most.
 pub(crate) const NAMESPACES: u8 = 2;
 /// How many objects there can be.
@@ -78,6 +80,10 @@ impl Key {
 
 pub(crate) fn namespace(number: u8) -> &'static str {
     if number.is_multiple_of(NAMESPACES) { "a" } else { "b" }
+}
+
+pub(crate) fn scope(number: Option<u8>) -> Scope {
+    number.map_or(Scope::All, |number| Scope::Namespace(namespace(number).into()))
 }
 
 impl fmt::Display for Key {

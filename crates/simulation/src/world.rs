@@ -17,11 +17,11 @@ use crate::invariant::{Invariant, Violation};
 use crate::network::{Arrival, Head};
 use crate::plan::{Plan, Setup, Start, Step};
 use crate::render::number;
-use crate::saving::{File, scope};
+use crate::saving::File;
 use crate::server::Server;
 use crate::storage;
 use crate::trace::Trace;
-use crate::truth::{Key, NAMESPACES};
+use crate::truth::{Key, NAMESPACES, scope};
 
 /// More than any run has of them at once.
 const SUBSCRIPTIONS: usize = 8;

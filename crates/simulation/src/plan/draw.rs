@@ -59,7 +59,7 @@ impl Draw {
             transform: self.transform(),
             stops_at_once: self.random.bool(),
             queued_operations: if self.random.bool() { self.random.u16(1..12) } else { 4096 },
-            server: self.server(by_namespace),
+            server: self.server(),
             readers,
         }
     }
@@ -75,7 +75,7 @@ impl Draw {
         }
     }
 
-    fn server(&mut self, by_namespace: bool) -> ServerSetup {
+    fn server(&mut self) -> ServerSetup {
         let versions = [1, 7, 96, 250];
         ServerSetup {
             first_version: versions[self.random.usize(..versions.len())],
@@ -90,8 +90,7 @@ impl Draw {
             custom: self.one_in(4),
             protobuf: self.one_in(3),
             selects: self.one_in(6),
-            // Versions of several sources that are no numbers add up to none.
-            opaque: !by_namespace && self.one_in(8),
+            opaque: self.one_in(8),
         }
     }
 

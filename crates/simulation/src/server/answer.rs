@@ -6,7 +6,8 @@ use informer_core::reflector::{ListRequest, Request, WatchRequest};
 use informer_core::{ResourceVersion, Time};
 
 use super::{BOOKMARKS_EVERY, Server, send};
-use crate::network::{Cause, Doubt, Head, Link, LinkId, Watch};
+use crate::doubt::{Cause, Doubt};
+use crate::network::{Head, Link, LinkId, Watch};
 use crate::plan::{Denial, Fault, Spoil};
 use crate::render;
 use crate::truth::{Change, Key, Record};
