@@ -1,35 +1,36 @@
-//! States that may differ from the server's, and why.
+//! Where the oracle accepts another state than the server's, and why.
 
 use crate::truth::{KEYS, Key};
 
-/// A state that is not as the server had it, until a good version of at least `until`.
+/// One key may have another state than the server's. A good version of at least `until` ends that.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Doubt {
     pub(crate) until: u64,
     pub(crate) cause: Cause,
-    /// What it is about is known, and that it could not be read is said for as long as that is so.
+    /// The engine knows the key, so the key must be in quarantine as long as the doubt lasts.
     pub(crate) is_held: bool,
-    /// How many lists had begun when it came about: one that begins later ends it.
+    /// The number of lists that had begun when the doubt arose. A list that begins later ends it.
     pub(crate) lists: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Cause {
-    /// It could not be read but for its key, and who reads knows that.
+    /// The version was damaged, and the engine could decode its key.
     Damage,
-    /// It could not be read, perhaps not even which one it is, and who reads knows that.
+    /// The version was damaged, perhaps its key, too.
     Half,
-    /// It is another one at the same version.
+    /// The object changed at an unchanged version.
     Revision,
-    /// The same, more than once, so that it is followed no more before its next version.
+    /// The object changed at an unchanged version in each of several lists. The engine ignores such changes until the
+    /// next version.
     Unsteady,
-    /// As [`Cause::Lie`], for who has the object at an older version, or not at all.
+    /// As [`Cause::Lie`], unless the cache has the object at this version or a newer one.
     Excuse(u64),
-    /// It was so once, and nobody can know that it is not so any more.
+    /// The server sent an old state as if it were new.
     Lie,
 }
 
-/// Whose story may be told in another order than it happened.
+/// The keys whose changes a subscription may receive in another order than they happened.
 #[derive(Clone, Default)]
 pub(crate) struct Doubts {
     everything: bool,

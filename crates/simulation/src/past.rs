@@ -1,4 +1,4 @@
-//! What is known of a client's content that the content does not say, so that a later client can go on with it.
+//! What the oracle knows of a saved source beyond the saved bytes. The client that loads it needs that.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use informer_core::Scope;
 use crate::doubt::{Cause, Doubt};
 use crate::truth::Key;
 
-/// What is known of one source's part.
+/// What the oracle knows of one saved source.
 #[derive(Clone)]
 pub(crate) struct Past {
     pub(crate) scope: Scope,
@@ -16,22 +16,22 @@ pub(crate) struct Past {
     pub(crate) doubts: BTreeMap<(Key, Cause), Doubt>,
 }
 
-/// What a client begins with.
+/// What a client starts with.
 #[derive(Default)]
 pub(crate) struct Beginning {
-    /// The version of what was loaded; 0 if nothing was.
+    /// The version of the loaded content; 0 if nothing was loaded.
     pub(crate) loaded_at: u64,
     pub(crate) past: Option<Past>,
 }
 
 impl Past {
-    /// Where nothing is said to be unread, what was damaged is no excuse.
+    /// The file claims that nothing was undecodable. So damage is no doubt any more.
     pub(crate) fn read_in_full(mut self) -> Self {
         self.doubts.retain(|(_, cause), _| !matches!(cause, Cause::Damage | Cause::Half));
         self
     }
 
-    /// What the next informer begins with: it has not listed yet.
+    /// The same for the next informer, which has not listed yet.
     pub(crate) fn before_any_list(mut self) -> Self {
         for doubt in self.doubts.values_mut() {
             *doubt = Doubt { lists: 0, is_held: false, ..*doubt };

@@ -1,4 +1,4 @@
-//! A cache that is saved, and an informer that begins with it, as that is in a later process.
+//! A saved cache, and an informer that loads it, as in a later process.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::past::{Beginning, Past};
 use crate::render::number;
 use crate::truth::{Key, scope};
 
-/// The file, and what is known of its content that is not in it.
+/// The file, and what the oracle knows of its content.
 pub(crate) struct File {
     bytes: Vec<u8>,
     pasts: Vec<Past>,
@@ -25,9 +25,9 @@ pub(crate) struct File {
 const LONGEST: usize = 1 << 20;
 
 impl File {
-    /// Saves what there is, if there is something.
+    /// Saves the cache; `None` if there is nothing to save.
     pub(crate) fn of(content: &Content, clients: &[Client]) -> Result<Option<Self>, Violation> {
-        // While user code runs there is nothing to save yet.
+        // While user code runs, no checkpoint exists.
         let Ok(checkpoint) = content.engine.checkpoint() else { return Ok(None) };
         if checkpoint.sources.is_empty() {
             return Ok(None);
@@ -41,7 +41,7 @@ impl File {
             let Client { epoch, is_deceived, .. } = *client;
             pasts.push(Past { scope, epoch, is_deceived, doubts: client.doubts.clone() });
         }
-        // A source that was removed may still have its content, and nobody knows any more what it is worth.
+        // A removed source may still have objects in the cache. No client vouches for them any more.
         for source in &checkpoint.sources {
             if !pasts.iter().any(|past| past.scope == source.scope) {
                 let doubts = BTreeMap::new();
@@ -54,7 +54,7 @@ impl File {
         Ok(Some(Self { bytes, pasts, doubts: content.doubts.clone(), epoch: content.epoch }))
     }
 
-    /// An object is another one at the version that it had.
+    /// An object changed at an unchanged version.
     pub(crate) fn revised(&mut self, key: Key, version: u64) {
         let doubt = Doubt { until: version + 1, cause: Cause::Revision, is_held: false, lists: 0 };
         let of_key = |past: &&mut Past| [None, Some(key.namespace())].map(scope).contains(&past.scope);
@@ -64,7 +64,7 @@ impl File {
         self.doubts.of(key);
     }
 
-    /// Loads it for these namespaces.
+    /// Loads the file for these namespaces.
     pub(crate) fn load(
         &self,
         content: &mut Content,

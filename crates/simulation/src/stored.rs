@@ -1,4 +1,4 @@
-//! The state that an object of the cache is in.
+//! Reads the state back from an object of the cache.
 
 use informer_core::{Encoding, Object};
 
@@ -6,7 +6,7 @@ use crate::protobuf;
 use crate::render;
 use crate::truth::{Key, State};
 
-/// The state that an object of the cache is in; `None` where it is not as any server's.
+/// The key and state of an object; `None` unless its bytes are what a server sent, or what the transform made of that.
 pub(crate) fn read(object: &Object) -> Option<(Key, State)> {
     if object.encoding() != Encoding::Json {
         return protobuf::read(object);
@@ -18,12 +18,12 @@ pub(crate) fn read(object: &Object) -> Option<(Key, State)> {
     let uid = object.uid().to_string().parse().ok()?;
     let version = render::number(object.resource_version());
     let state = State { uid, version, value };
-    // To the byte, whichever way it came (L13).
+    // Listed and watched objects are equal to the byte (L13).
     (render::object(key, state, true) == text || render::shortened(key, state) == text)
         .then_some((key, state))
 }
 
-/// Whether a transform has changed it.
+/// Whether the transform has changed the object.
 pub(crate) fn is_shortened(object: &Object) -> bool {
     object.json().is_ok_and(|json| String::from_utf8_lossy(&json).contains(render::SHORT_NOTE))
 }
