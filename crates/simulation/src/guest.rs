@@ -62,7 +62,7 @@ impl Guest {
                 return Ok(None);
             }
             if transform.fails(state.value) {
-                return Err("of the user's code".to_owned());
+                return Err("the transform fails".to_owned());
             }
             if !transform.changes {
                 return object.without_managed_fields().map(Some).map_err(|error| error.to_string());

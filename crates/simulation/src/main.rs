@@ -105,11 +105,11 @@ fn play_all(seeds: Range<u64>) -> ExitCode {
             });
         }
         // The other threads play. This one prints the progress.
-        let mut told = started;
+        let mut printed_at = started;
         while next.load(Ordering::Relaxed) < seeds.end && !tally.enough.load(Ordering::Relaxed) {
             std::thread::park_timeout(Duration::from_millis(100));
-            if told.elapsed() >= PROGRESS_EVERY {
-                told = Instant::now();
+            if printed_at.elapsed() >= PROGRESS_EVERY {
+                printed_at = Instant::now();
                 eprintln!("{}", tally.progress(started));
             }
         }

@@ -91,7 +91,7 @@ impl File {
         content.engine.load(saved, &scopes);
         content.loaded();
         Invariant::Saved
-            .holds(!content.cache().is_synced(), || "synced before a server was asked".to_owned())?;
+            .holds(!content.cache().is_synced(), || "synced before a server confirmed the load".to_owned())?;
         let beginnings = points.into_iter().map(|point| {
             let past = self.pasts.iter().find(|past| past.scope == point.scope).cloned();
             let past = past.map(Past::before_any_list);
