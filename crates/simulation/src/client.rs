@@ -1,4 +1,5 @@
-//! One scope's list and watch as the simulation sees it: what the engine asks for, and when, and what its cache may have by then.
+//! One source as the oracle sees it: which requests the engine may send, when, and which content the cache may have by
+//! then.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,22 +9,24 @@ use informer_core::reflector::{ReflectorConfig, Report, Request, Status};
 use informer_core::{ResourceVersion, Time};
 
 use crate::content::Content;
+use crate::doubt::{Cause, Doubt};
 use crate::invariant::{Invariant, Violation};
-use crate::network::{Cause, Doubt, LinkId};
+use crate::network::LinkId;
+use crate::past::Beginning;
 use crate::plan::Transform;
-use crate::render::{self, number};
-use crate::saving::Beginning;
+use crate::render::number;
 use crate::served::Served;
 use crate::server::Server;
+use crate::stored;
 use crate::trace::Trace;
 use crate::truth::{Key, State, namespace};
 
-/// How many requests one moment may have: a list that expires at each of its forms, a refused stream, and the watch.
+/// The most requests in one moment: each form of an expired list, a refused streaming list, and the watch.
 const REQUESTS_AT_ONCE: u32 = 8;
 const LONGEST_WAIT: Duration = Duration::from_secs(660);
 const SHORTEST_WAIT: Duration = Duration::from_millis(800);
 
-/// What a client acts upon.
+/// What a client reads and changes beside itself.
 pub(crate) struct Around<'a> {
     pub(crate) now: Time,
     pub(crate) server: &'a mut Server,
@@ -33,61 +36,67 @@ pub(crate) struct Around<'a> {
 }
 
 pub(crate) struct Client {
-    /// The namespace that is looked at; all if none.
+    /// The namespace of its scope; all namespaces if `None`.
     pub(crate) namespace: Option<u8>,
     pub(crate) link: Option<LinkId>,
     pub(crate) request: Option<RequestId>,
-    /// What is known of its requests, as long as something may come of them.
+    /// Its requests, as long as something of their responses may reach the cache.
     asked_for: BTreeMap<RequestId, Asked>,
     pub(crate) status: Status,
-    /// The last request has failed, and the next one waits for its time.
+    /// The last request failed, and the next one waits.
     pub(crate) waits: bool,
-    /// Nothing may be asked for before.
+    /// No request may be sent before this time.
     not_before: Time,
-    /// How many requests there were.
+    /// The number of its requests.
     pub(crate) asked: u32,
     asked_now: (Time, u32),
-    /// Whether the last request named a version.
+    /// Whether the last request had a version.
     names_version: bool,
-    /// The watch under way, if that is what was asked for last.
+    /// The running watch, if the last request is one.
     pub(crate) watch: Option<Served>,
-    /// The past that its content is of.
+    /// The epoch of its content.
     pub(crate) epoch: usize,
-    /// It has a content.
+    /// The cache has its content.
     is_synced: bool,
-    /// A server has said what its content is.
+    /// A server has sent or confirmed its content.
     pub(crate) is_confirmed: bool,
-    /// The version that its content was loaded with.
+    /// The version of its loaded content.
     loaded_at: u64,
-    /// States of different pasts are mixed, and it cannot know.
+    /// Its content mixes states of two epochs, and the engine cannot know.
     pub(crate) is_deceived: bool,
-    /// It has been as far as the cache: one that is added later may be behind at first (`Cache::resource_version`).
+    /// It has been as far as the cache once. A source that is added later may be behind until then
+    /// (`Cache::resource_version`).
     pub(crate) has_caught_up: bool,
-    /// The cache's revision and the source's version at the last check of its content.
+    /// The cache's revision and the source's version when its content was last checked.
     pub(crate) checked: Option<(u64, u64)>,
-    /// Keys whose state is in doubt, until a good version of at least this; for each cause by itself, since a cause that is none
-    /// any more takes no other with it.
+    /// The doubts of its keys. Each cause ends by itself.
     pub(crate) doubts: BTreeMap<(Key, Cause), Doubt>,
-    /// Keys that have another content at each list, of the list that is being applied.
+    /// The keys that the list being applied reported as unsteady.
     unsteady: Vec<Key>,
-    /// Lists so far; pages of one list share a number.
+    /// The number of its lists. The pages of a list count once.
     lists: u64,
-    /// The last that is in the cache.
+    /// The number of the last list in the cache.
     listed: u64,
-    /// Whether the list under way believes equal versions.
+    /// Whether an equal version means an equal state in the list under way.
     trusts: bool,
+    /// The epoch of the server when the source last probed it.
+    probed: Option<usize>,
 }
 
-/// What is known of a request.
+/// What the oracle knows of a request.
 struct Asked {
-    /// The past that the server had when it was asked.
+    /// The epoch of the server when it answered.
     epoch: usize,
-    /// The list that it is a part of.
+    /// The number of the list that it belongs to.
     list: Option<u64>,
-    /// How many lists had begun by then, this one included.
+    /// The number of lists that had begun by then, this one included.
     lists: u64,
-    /// Keys that could not be read and are kept.
+    /// The listed keys whose item was undecodable.
     kept_unread: Vec<Key>,
+    /// The states in its response, as the server sent them.
+    said: Vec<(Key, State)>,
+    /// It is a probe: the engine uses only the version of its response.
+    is_probe: bool,
 }
 
 impl Client {
@@ -118,6 +127,7 @@ impl Client {
             lists: 0,
             listed: 0,
             trusts: true,
+            probed: None,
         }
     }
 
@@ -133,14 +143,14 @@ impl Client {
         self.asked_for.contains_key(&request)
     }
 
-    /// Somebody asks to try again at once.
+    /// A caller asks for an immediate retry.
     pub(crate) fn woken(&mut self, now: Time) {
         if self.waits {
             self.not_before = now;
         }
     }
 
-    /// A step of its own: what comes now has another cause.
+    /// A new step begins. Requests are counted anew, because they have another cause.
     pub(crate) fn another_moment(&mut self) {
         self.asked_now.1 = 0;
     }
@@ -152,27 +162,31 @@ impl Client {
         }
     }
 
-    /// Whatever is damaged on this connection is in doubt from the first byte on.
+    /// Takes over the doubts and states of the connection, as soon as its first byte arrives.
     pub(crate) fn note_damage(&mut self, around: &mut Around<'_>) {
         let Some(link) = self.link.and_then(|link| around.server.link(link)) else { return };
         let doubts = std::mem::take(&mut link.doubts);
-        let kept_unread = link.kept_unread.clone();
+        let (kept_unread, said) = (link.kept_unread.clone(), std::mem::take(&mut link.said));
         if let Some(asked) = self.request.and_then(|request| self.asked_for.get_mut(&request)) {
+            if asked.is_probe {
+                return;
+            }
             asked.kept_unread = kept_unread;
+            asked.said.extend(said);
         }
         let is_one = doubts.len() == 1;
         for (key, doubt) in doubts {
             let truth = around.server.truth.at(around.server.truth.epoch(), key, around.server.version);
-            let cached = around.content.cache().get_str(key.text()).and_then(|object| render::read(&object));
-            let is_known = |told: u64| {
+            let cached = around.content.cache().get_str(key.text()).and_then(|object| stored::read(&object));
+            let is_known = |sent: u64| {
                 let is_newer = |(_, cached): (Key, State)| {
-                    cached.version >= told && truth.is_some_and(|truth| truth.uid == cached.uid)
+                    cached.version >= sent && truth.is_some_and(|truth| truth.uid == cached.uid)
                 };
-                // What is not kept may be told as if it were new.
+                // A key that the cache does not have may come back with an old state.
                 is_one && around.transform == Transform::default() && cached.is_some_and(is_newer)
             };
             match doubt.cause {
-                Cause::Excuse(told) if is_known(told) => {}
+                Cause::Excuse(sent) if is_known(sent) => {}
                 Cause::Excuse(_) => self.doubt(around.content, key, Doubt { cause: Cause::Lie, ..doubt }),
                 _ => self.doubt(around.content, key, doubt),
             }
@@ -183,13 +197,13 @@ impl Client {
         content.doubt(key);
         let doubt = Doubt { lists: self.lists, ..doubt };
         let known = self.doubts.entry((key, doubt.cause)).or_insert(doubt);
-        // What a list says may be of another past than what was in doubt before.
+        // A new list may be of another epoch, so an older `until` means nothing.
         let is_same_list = known.lists == doubt.lists;
         let until = if is_same_list { known.until.max(doubt.until) } else { doubt.until };
         *known = Doubt { until, ..doubt };
     }
 
-    /// An object is another one at the version that it had.
+    /// An object changed at an unchanged version.
     pub(crate) fn revised(&mut self, content: &mut Content, key: Key, version: u64) {
         if self.covers(key) {
             let doubt = Doubt { until: version + 1, cause: Cause::Revision, is_held: false, lists: 0 };
@@ -197,26 +211,26 @@ impl Client {
         }
     }
 
-    /// Whether a version of the key could not be read, and was passed by.
+    /// Whether an undecodable version of the key must be in quarantine.
     pub(crate) fn has_held(&self, key: Key, version: u64) -> bool {
         let doubt = self.doubts.get(&(key, Cause::Damage));
         let is_lied_about = self.doubts.contains_key(&(key, Cause::Lie));
         !is_lied_about && doubt.is_some_and(|doubt| doubt.is_held && doubt.until <= version)
     }
 
-    /// Whether there was a list that is not in the cache: what could not be read of it is known.
+    /// Whether a list was started after the last one in the cache. Its undecodable items may be in quarantine.
     pub(crate) fn has_other_lists(&self) -> bool {
         self.lists != self.listed
     }
 
-    /// Whether what is told of a key may not be what follows upon what was told before: now, or as soon as a list is applied
-    /// that is of another past.
+    /// Whether a subscription may receive changes of the key that do not follow from each other: now, or once a list
+    /// of another epoch is applied.
     pub(crate) fn doubts_story(&self, key: Key) -> bool {
         let is_mixed = || self.asked_for.values().any(|asked| asked.epoch != self.epoch);
         self.doubts(key) || self.covers(key) && is_mixed()
     }
 
-    /// Whether the state of a key may be another one than the server's.
+    /// Whether the key may have another state than the server's.
     pub(crate) fn doubts(&self, key: Key) -> bool {
         self.covers(key) && (self.is_deceived || self.doubts.keys().any(|(doubted, _)| *doubted == key))
     }
@@ -240,13 +254,14 @@ impl Client {
             let (at, count) = self.asked_now;
             self.asked_now = if at == around.now { (at, count + 1) } else { (around.now, 1) };
             Invariant::Pace.holds(self.asked_now.1 <= REQUESTS_AT_ONCE, || {
-                format!("{request} is the {}th request in one moment", self.asked_now.1)
+                format!("{request} is request number {} in one moment", self.asked_now.1)
             })?;
         }
         self.hang_up(around.server);
         self.waits = false;
+        let is_probe = matches!(request, Request::List(list) if list.limit == Some(1));
         let is_list = match request {
-            Request::List(_) => true,
+            Request::List(_) => !is_probe,
             Request::Watch(watch) => watch.initial_events,
         };
         self.lists += u64::from(is_list && !is_page);
@@ -254,11 +269,16 @@ impl Client {
             Request::List(list) => list.resource_version.is_unset(),
             Request::Watch(watch) => watch.resource_version.is_unset(),
         };
-        self.watch = (!is_list).then(Served::asked);
+        self.watch = (!is_list && !is_probe).then(Served::asked);
         let link = around.server.request(around.now, self.namespace, request);
         let epoch = around.server.link(link).map_or(self.epoch, |link| link.epoch);
         let list = is_list.then_some(self.lists);
-        self.asked_for.insert(id, Asked { epoch, list, lists: self.lists, kept_unread: Vec::new() });
+        if is_probe {
+            self.probed = Some(epoch);
+        }
+        let (kept_unread, said) = (Vec::new(), Vec::new());
+        let asked = Asked { epoch, list, lists: self.lists, kept_unread, said, is_probe };
+        self.asked_for.insert(id, asked);
         (self.link, self.request) = (Some(link), Some(id));
         Ok(())
     }
@@ -275,7 +295,7 @@ impl Client {
                 right && (300..=600).contains(&watch.timeout_seconds)
             }
         };
-        Invariant::Request.holds(right, || format!("{request} though {reached:?} was reached"))
+        Invariant::Request.holds(right, || format!("{request}, though the source has reached {reached:?}"))
     }
 
     fn may_list_at(&self, version: &ResourceVersion, reached: &ResourceVersion) -> bool {
@@ -294,7 +314,7 @@ impl Client {
             }
             Status::Denied { status } => {
                 self.not_before = around.now + ReflectorConfig::default().denied_retry;
-                // What is wrong with a request may be its version.
+                // A request with a version may be refused because of the version.
                 let is_right = match status.code {
                     401 | 403 | 404 => true,
                     400 | 405 | 406 | 415 | 422 => !self.names_version,
@@ -303,7 +323,8 @@ impl Client {
                 Invariant::Connection.holds(is_right, || format!("denied by {status}"))?;
             }
             Status::Stalled => {
-                Invariant::Connection.holds(around.content.is_lent(), || "stalled by nobody".to_owned())?;
+                Invariant::Connection
+                    .holds(around.content.is_lent(), || "stalled, though no user code runs".to_owned())?;
             }
             _ => {}
         }
@@ -323,7 +344,7 @@ impl Client {
         }
     }
 
-    /// The cache has what a response brought.
+    /// The cache applied a part of a response.
     pub(crate) fn applied(
         &mut self,
         around: &mut Around<'_>,
@@ -339,9 +360,10 @@ impl Client {
                 if let Some(key) = Key::of(key.as_str()) {
                     let version = number(&version);
                     let lists = self.asked_for.get(&request).map_or(self.lists, |asked| asked.lists);
+                    let said = self.asked_for.get(&request).map_or(&[][..], |asked| &asked.said);
                     let now = around.server.truth.at(self.epoch_of(request), key, version);
-                    let fails = now.is_some_and(|now| around.transform.fails(now.value));
-                    // What came later, and is in the way before this was applied, is no better for it.
+                    let fails = now.is_some_and(|now| around.transform.fails(value(said, key, now)));
+                    // A doubt that arose after this event was sent stays.
                     self.doubts.retain(|(doubted, _), doubt| {
                         fails || *doubted != key || doubt.until > version || doubt.lists > lists
                     });
@@ -350,15 +372,19 @@ impl Client {
             Applied::Bookmark(_) => self.follows(around, request),
             Applied::Confirmed => {
                 self.is_confirmed = true;
-                // Of a server that was restored since nobody has heard yet.
-                let is_unheard = self.epoch_of(request) != around.server.truth.epoch();
+                // The engine cannot know yet that the server was restored after the probe (W12).
+                let probed = self.probed.unwrap_or(self.epoch_of(request));
+                let is_unheard = probed != around.server.truth.epoch();
                 Invariant::Saved.holds(is_unheard || around.server.version >= self.loaded_at, || {
-                    format!("{} is confirmed by a server at {}", self.loaded_at, around.server.version)
+                    format!(
+                        "a load at {} is confirmed by a server at {}",
+                        self.loaded_at, around.server.version
+                    )
                 })?;
             }
             _ => {}
         }
-        // Operations are applied in their order: nothing comes of requests before this one any more.
+        // Operations are applied in order, so nothing of an earlier request follows.
         let current = self.asked_for.get(&request).and_then(|asked| asked.list);
         self.asked_for.retain(|id, asked| *id >= request || asked.list.is_some() && asked.list == current);
         Ok(())
@@ -371,28 +397,40 @@ impl Client {
         version: &ResourceVersion,
     ) -> Result<(), Violation> {
         let epoch = self.epoch_of(request);
-        // A version may be told once more, for another state. Whatever was mixed of two pasts before is not any more.
+        // The same version may now mean another state. A mixture of two epochs ends here.
         let is_mixed = self.is_deceived || self.is_synced && epoch != self.epoch;
         if !self.trusts || is_mixed {
             around.content.doubt_everything();
         }
         self.is_deceived = false;
         let reached = number(version);
-        // What came as a stream goes on as the watch.
+        // A streaming list goes on as the watch.
         if self.request == Some(request) {
             self.watch = Some(Served::accepted(around.now));
         }
         let list = self.asked_for.get(&request).and_then(|asked| asked.list);
-        // A complete list ends every doubt that is older than it, unless it cannot replace the object.
+        // A complete list ends every older doubt, except where the cache keeps the former object.
         let (truth, transform) = (&around.server.truth, around.transform);
+        let parts = self.asked_for.values().filter(|asked| asked.list.is_some() && asked.list == list);
+        let (mut said, mut unread) = (Vec::new(), Vec::new());
+        for part in parts {
+            said.extend(part.said.iter().copied());
+            unread.extend(part.kept_unread.iter().copied());
+        }
+        let fails = |key: Key, now: &State| transform.fails(value(&said, key, *now));
+        let is_of_list = |doubt: &Doubt| Some(doubt.lists) == list;
+        let nameless =
+            self.doubts.iter().filter(|((_, cause), doubt)| *cause == Cause::Half && is_of_list(doubt));
+        let nameless: Vec<Key> = nameless.map(|((key, _), _)| *key).collect();
         self.doubts.retain(|(key, cause), doubt| {
             let now = truth.at(epoch, *key, reached);
             let is_newer = match cause {
                 Cause::Unsteady => now.is_none_or(|now| now.version >= doubt.until),
                 _ => Some(doubt.lists) < list,
             };
-            let kept = now.filter(|now| transform.fails(now.value));
-            // The next version that can be kept ends it.
+            // An item without a name keeps no object: the cache deletes the former one.
+            let kept = now.filter(|now| fails(*key, now) && !nameless.contains(key));
+            // The next version that the transform accepts ends the doubt.
             doubt.until = kept.filter(|_| is_newer).map_or(doubt.until, |now| now.version + 1);
             !is_newer || kept.is_some()
         });
@@ -403,23 +441,21 @@ impl Client {
         }
         (self.epoch, self.is_synced, self.is_confirmed) = (epoch, true, true);
         self.listed = list.unwrap_or(self.listed);
-        // Namespaces may come and go across a restore that nobody was there to notice.
+        // A namespace may have been away while the server was restored, so no source noticed.
         if around.content.epoch.replace(epoch).is_some_and(|before| before != epoch) {
             around.content.doubt_everything();
         }
-        // What of the other past could not be replaced goes on to be what it was.
+        // Where the transform fails, the cache keeps the object of the other epoch.
         let covered: Vec<_> = Key::all().filter(|key| is_mixed && self.covers(*key)).collect();
         for key in covered {
             let now = around.server.truth.at(epoch, key, reached);
-            if let Some(now) = now.filter(|now| around.transform.fails(now.value)) {
+            if let Some(now) = now.filter(|now| fails(key, now)) {
                 let lists = list.unwrap_or(self.lists);
                 let doubt = Doubt { until: now.version + 1, cause: Cause::Lie, is_held: false, lists };
                 self.doubts.insert((key, Cause::Lie), doubt);
                 around.content.doubt(key);
             }
         }
-        let parts = self.asked_for.values().filter(|asked| asked.list.is_some() && asked.list == list);
-        let unread: Vec<_> = parts.flat_map(|part| part.kept_unread.iter().copied()).collect();
         for key in &unread {
             let doubt = self.doubts.get_mut(&(*key, Cause::Damage));
             if let Some(doubt) = doubt.filter(|doubt| Some(doubt.lists) == list) {
@@ -428,10 +464,11 @@ impl Client {
         }
         let kept = unread.into_iter().filter(|key| self.trusts && around.content.had(*key));
         let lost: Vec<_> = kept.filter(|key| around.content.cache().get_str(key.text()).is_none()).collect();
-        Invariant::Content.holds(lost.is_empty(), || format!("{lost:?} cannot be read, and is gone (W8)"))
+        Invariant::Content
+            .holds(lost.is_empty(), || format!("the cache lost {lost:?}, whose items are undecodable (W8)"))
     }
 
-    /// What a watch says is put upon what is there, whatever past that is of.
+    /// An event is applied to the present content, whatever epoch that is of.
     fn follows(&mut self, around: &mut Around<'_>, request: RequestId) {
         if self.epoch_of(request) != self.epoch {
             self.deceived(around);
@@ -448,4 +485,10 @@ impl Client {
     fn epoch_of(&self, request: RequestId) -> usize {
         self.asked_for.get(&request).map_or(self.epoch, |asked| asked.epoch)
     }
+}
+
+/// The value of a state as it was sent. The server's may be another one after a revision.
+fn value(said: &[(Key, State)], key: Key, now: State) -> u32 {
+    let came = said.iter().rev().find(|(of, came)| *of == key && came.version == now.version);
+    came.map_or(now.value, |(_, came)| came.value)
 }

@@ -1,4 +1,4 @@
-//! The informer that is tested: an engine, who listens to it, and checks of both.
+//! The tested informer: an engine with its subscriptions, and the checks of both.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -13,47 +13,47 @@ use informer_core::{
     Storage,
 };
 
+use crate::doubt::Doubts;
 use crate::guest::Guest;
 use crate::invariant::{Invariant, Violation};
 use crate::plan::{self, Reading};
-use crate::saving::scope;
 use crate::subscription::{PLENTY, Subscription};
 use crate::trace::Trace;
-use crate::truth::{KEYS, Key, NAMESPACES, Truth, namespace};
+use crate::truth::{Key, NAMESPACES, Truth, namespace, scope};
 
 /// The engine and its subscriptions.
 pub(crate) struct Content {
     pub(crate) engine: Engine,
-    /// Where its objects are kept.
+    /// The storage of its objects.
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) subscriptions: Vec<Subscription>,
-    /// User code that waits to be run, or whose result waits to be returned.
+    /// User code that has to run, or whose result has to be returned.
     code: Option<Code>,
-    /// A subscription that reads everything at once: by it the others are judged.
+    /// A subscription that reads everything at once. It says what the others have to receive.
     witness: Arc<Subscriber>,
     witnessed: BTreeMap<ObjectKey, Arc<Object>>,
     synced: bool,
-    /// What is in doubt at present. A subscription is told of it later.
+    /// The doubts of the present. A subscription may read what they concern much later.
     pub(crate) doubts: Doubts,
     guest: Guest,
-    /// The past of the last list that was committed.
+    /// The epoch of the last committed list.
     pub(crate) epoch: Option<usize>,
-    /// A restored backup was reported since this was last asked.
+    /// The engine reported a restored backup since the last check.
     pub(crate) restored: bool,
     last_version: ResourceVersion,
-    /// A source was removed since this was last asked.
+    /// A source was removed since the last check.
     pub(crate) removed: bool,
-    /// The versions that were loaded, of sources that may not have begun.
+    /// The loaded versions, also of sources that the engine has not started.
     pub(crate) loaded: HashMap<Scope, ResourceVersion>,
     held: Vec<Held>,
     index: Option<Index<&'static str>>,
     odd: Selector,
     checked: Option<u64>,
-    /// The keys that the cache had before the engine was last told something.
+    /// The keys that the cache had before the last input.
     before: Vec<Key>,
-    /// A list is under way: resyncs wait.
+    /// A list is under way, so resyncs wait.
     pub(crate) is_listing: bool,
-    /// Of the informer as a whole.
+    /// The status of the whole informer.
     pub(crate) status: Status,
 }
 
@@ -62,14 +62,7 @@ pub(crate) enum Code {
     Run(Box<Computed>),
 }
 
-/// Whose story may be told in another order than it happened.
-#[derive(Clone, Default)]
-pub(crate) struct Doubts {
-    everything: bool,
-    keys: [bool; KEYS as usize],
-}
-
-/// A snapshot that somebody keeps, and what it had.
+/// A snapshot that a caller keeps, and its objects when it was taken.
 struct Held {
     snapshot: Snapshot,
     version: ResourceVersion,
@@ -78,38 +71,9 @@ struct Held {
 
 const HELD: usize = 3;
 
-impl Doubts {
-    pub(crate) fn everything(&mut self) {
-        self.everything = true;
-    }
-
-    pub(crate) fn of(&mut self, key: Key) {
-        if let Some(doubt) = self.keys.get_mut(usize::from(key.0)) {
-            *doubt = true;
-        }
-    }
-
-    fn join(&mut self, other: &Self) {
-        self.everything |= other.everything;
-        self.keys.iter_mut().zip(other.keys).for_each(|(doubt, other)| *doubt |= other);
-    }
-
-    pub(crate) fn has(&self, key: Key) -> bool {
-        self.everything || self.keys.get(usize::from(key.0)).copied().unwrap_or_default()
-    }
-}
-
-impl FromIterator<Key> for Doubts {
-    fn from_iter<I: IntoIterator<Item = Key>>(keys: I) -> Self {
-        let mut doubts = Self::default();
-        keys.into_iter().for_each(|key| doubts.of(key));
-        doubts
-    }
-}
-
 impl Content {
     pub(crate) fn new(storage: Arc<dyn Storage>) -> Self {
-        // Small, so that most versions cool in the midst of things.
+        // So small that most versions cool during the run.
         let hot = HotSet::new(8 << 10);
         let engine = Engine::new(Shelf::new(&hot, storage.clone(), Retention::WhileHot));
         let mode = mailbox::Mode::Every { capacity: PLENTY.into(), when_full: WhenFull::Coalesce };
@@ -142,7 +106,7 @@ impl Content {
         }
     }
 
-    /// What the engine starts with, but for where it looks and how.
+    /// The start of an engine for these scopes.
     pub(crate) fn start(scopes: impl IntoIterator<Item = Scope>) -> Start {
         Start::new(Expected { api_version: "v1".into(), kind: "Pod".into(), or_kind: None }, scopes)
     }
@@ -151,18 +115,18 @@ impl Content {
         self.engine.cache()
     }
 
-    /// Whether user code has the writer: then the cache may be ahead of what was told.
-    /// Whether the key's newest version is said to be undecodable.
+    /// Whether the key is in quarantine.
     pub(crate) fn is_quarantined(&self, key: Key) -> bool {
         let quarantine = self.engine.quarantine();
         !quarantine.is_empty() && quarantine.all().iter().any(|held| held.key.as_str() == key.text())
     }
 
+    /// Whether user code has the writer. Then the cache may be ahead of the subscriptions.
     pub(crate) fn is_lent(&self) -> bool {
         self.code.is_some() || self.engine.reach(&Scope::All).is_err()
     }
 
-    /// Whether the cache may be ahead of what was told.
+    /// Whether the cache may be ahead of the subscriptions.
     pub(crate) fn is_ahead(&self) -> bool {
         self.is_lent() || self.engine.has_work()
     }
@@ -171,12 +135,12 @@ impl Content {
         self.code = Some(Code::Asked(compute));
     }
 
-    /// Whether user code waits to be run, or to be handed back.
+    /// Whether user code has to run, or its result has to be returned.
     pub(crate) fn has_code(&self) -> bool {
         self.code.is_some()
     }
 
-    /// Runs user code that waits; or, the next time, hands its result back.
+    /// Runs waiting user code. The next call returns its result.
     pub(crate) fn run_code(&mut self) -> Option<Box<Computed>> {
         match self.code.take()? {
             Code::Asked(compute) => {
@@ -187,37 +151,37 @@ impl Content {
         }
     }
 
-    /// How far the source of a namespace has come; unset while nobody knows.
+    /// The version that the source of a namespace has reached; unset while that is unknown.
     pub(crate) fn source_version(&self, namespace: Option<u8>) -> ResourceVersion {
         match self.engine.reach(&scope(namespace)) {
             Ok(Some(reach)) => reach.resource_version,
-            // It was loaded, and has not begun.
+            // The source was loaded, and the engine has not started it.
             Ok(None) => self.loaded.get(&scope(namespace)).cloned().unwrap_or_default(),
             Err(_) => ResourceVersion::UNSET,
         }
     }
 
-    /// Remembers what is there, before the engine is told something.
+    /// Remembers the cached keys before an input.
     pub(crate) fn look_before(&mut self) {
         self.before.clear();
-        // Of what user code does in one go nothing says what there was in between.
+        // A compute applies many operations, and nothing shows the states in between.
         if !self.is_lent() {
             self.before.extend(Key::all().filter(|key| self.engine.cache().get_str(key.text()).is_some()));
         }
     }
 
-    /// Whether the cache had an object of the key before the engine was last told something.
+    /// Whether the cache had an object of the key before the last input.
     pub(crate) fn had(&self, key: Key) -> bool {
         !self.is_lent() && self.before.contains(&key)
     }
 
-    /// A key's state may be another one than the server's, and whoever hears of it may hear of that.
+    /// The key is in doubt, for each subscription, too.
     pub(crate) fn doubt(&mut self, key: Key) {
         self.doubts.of(key);
         self.subscriptions.iter_mut().for_each(|subscription| subscription.doubts.of(key));
     }
 
-    /// These keys are in doubt at present, and no others.
+    /// From now on these keys are in doubt, and no others.
     pub(crate) fn are_in_doubt(&mut self, doubts: Doubts) {
         for subscription in &mut self.subscriptions {
             subscription.doubts.join(&doubts);
@@ -230,12 +194,12 @@ impl Content {
         self.subscriptions.iter_mut().for_each(|subscription| subscription.doubts.everything());
     }
 
-    /// The user's code of a plan.
+    /// The transform of a plan.
     pub(crate) fn transform(&self, transform: plan::Transform) -> Option<engine::TransformFn> {
         self.guest.transform(transform)
     }
 
-    /// Learns from the witness what all subscriptions have to hear.
+    /// Reads the witness, and expects the same of all subscriptions.
     pub(crate) fn listen(&mut self) {
         let revision = self.engine.cache().snapshot().revision();
         while let Some(notice) = self.witness.take() {
@@ -258,13 +222,13 @@ impl Content {
                         subscription.cache_synced(&first);
                     }
                 }
-                // There is room for all.
+                // The witness has room for every change.
                 Notice::Lagged(_) => {}
             }
         }
     }
 
-    /// The engine has begun with what was saved: the witness knows that already.
+    /// The engine loaded a cache. The witness starts with its objects.
     pub(crate) fn loaded(&mut self) {
         let snapshot = self.engine.cache().snapshot();
         let present: Vec<_> = snapshot.iter().map(Arc::clone).collect();
@@ -290,14 +254,14 @@ impl Content {
         self.subscriptions.push(subscription);
     }
 
-    /// Who is slow to join has a look at the cache before it is loaded.
+    /// Lets each subscription that is slow to join take its snapshot before the load.
     pub(crate) fn look_before_loading(&mut self) {
         for subscription in self.subscriptions.iter_mut().filter(|subscription| !subscription.is_joined()) {
             subscription.join(self.engine.cache());
         }
     }
 
-    /// Lets a subscription take so many notices.
+    /// Lets a subscription take this many notices.
     pub(crate) fn read(
         &mut self,
         which: usize,
@@ -316,18 +280,18 @@ impl Content {
         }
         for _ in 0..notices {
             let Some(notice) = subscription.take() else {
-                // Whatever was in doubt was told, or is in doubt still.
+                // The mailbox is empty, so only the doubts of the present are left.
                 subscription.doubts = self.doubts.clone();
                 if !is_ahead {
                     let cache = self.engine.cache();
                     subscription.is_up_to_date(cache, self.is_listing).map_err(|what| {
-                        Invariant::Lost.violated(format!("reader {which}, which has read all: {what}"))
+                        Invariant::Lost.violated(format!("reader {which}, which has read everything: {what}"))
                     })?;
                 }
                 break;
             };
             trace.line(|| format!("       reader {which}: {}", shown(&notice)));
-            subscription.told(&notice, self.engine.cache(), self.synced, truth).map_err(|violation| {
+            subscription.receive(&notice, self.engine.cache(), self.synced, truth).map_err(|violation| {
                 Violation { what: format!("reader {which}: {}", violation.what), ..violation }
             })?;
         }
@@ -347,7 +311,7 @@ impl Content {
 
     pub(crate) fn read_all(&mut self, truth: &Truth, trace: &mut Trace) -> Result<(), Violation> {
         for which in 0..self.subscriptions.len() {
-            // Twice to join, then everything.
+            // Two calls join it, the third one reads everything.
             for _ in 0..3 {
                 self.read(which, usize::MAX, truth, trace)?;
             }
@@ -384,16 +348,17 @@ impl Content {
         self.checked = None;
     }
 
-    /// What has to hold after each step, whatever happened.
+    /// Checks what must hold after each step.
     pub(crate) fn check(&mut self) -> Result<(), Violation> {
         self.check_progress()?;
-        // Those that are listed, and the witness.
+        // The subscriptions of the run, and the witness.
         let count = self.engine.fanout().len();
         let is_stopped = self.witness.is_closed();
         Invariant::Bound.holds(is_stopped || count == self.subscriptions.len() + 1, || {
             format!("there are {count} subscriptions instead of {}", self.subscriptions.len() + 1)
         })?;
-        Invariant::Guest.holds(!self.guest.was_elsewhere(), || "not by a compute".to_owned())?;
+        Invariant::Guest
+            .holds(!self.guest.was_elsewhere(), || "user code ran outside a compute".to_owned())?;
         for (which, subscription) in self.subscriptions.iter().enumerate() {
             subscription
                 .check_bound()
@@ -433,7 +398,7 @@ impl Content {
         let is_odd = |object: &&Arc<Object>| object.labels().value("app") == Some("odd");
         let odd = snapshot.iter().filter(is_odd).count();
         Invariant::Snapshot.holds(snapshot.select(&self.odd).filter(is_odd).count() == odd, || {
-            "a selector does not find what has its label".to_owned()
+            "a selector does not find the objects with its label".to_owned()
         })?;
         for number in 0..NAMESPACES {
             let name = namespace(number);
@@ -441,14 +406,14 @@ impl Content {
             let right = snapshot.namespace(name).filter(is_in).count();
             Invariant::Snapshot.holds(
                 right == snapshot.iter().filter(is_in).count() && right == snapshot.namespace(name).count(),
-                || format!("namespace {name} has other objects than the whole has of it"),
+                || format!("namespace {name} has other objects than a scan finds"),
             )?;
         }
         if let Some(index) = &self.index {
             let found = index.lookup(&snapshot, &"odd");
             Invariant::Snapshot.holds(
                 found.filter(is_odd).count() == odd && index.count(&snapshot, &"odd") == odd,
-                || "an index does not find what is filed under it".to_owned(),
+                || "an index does not find the objects of its value".to_owned(),
             )?;
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! The user's code: what it does, and whether anybody runs it where it may hold others up (F9).
+//! The user code of a run. It notices when the engine runs it outside a compute (F9).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,8 +8,9 @@ use informer_core::engine;
 
 use crate::plan::Transform;
 use crate::render;
+use crate::stored;
 
-/// Who knows where the user's code may run.
+/// Knows whether user code may run now.
 #[derive(Clone, Default)]
 pub(crate) struct Guest(Arc<Place>);
 
@@ -20,7 +21,7 @@ struct Place {
 }
 
 impl Guest {
-    /// Does what may run the user's code.
+    /// Calls `act`, during which user code may run.
     pub(crate) fn allowed<R>(&self, act: impl FnOnce() -> R) -> R {
         self.0.is_allowed.store(true, Ordering::Relaxed);
         let result = act();
@@ -28,7 +29,7 @@ impl Guest {
         result
     }
 
-    /// Whether it was run anywhere else.
+    /// Whether user code ran at any other time.
     pub(crate) fn was_elsewhere(&self) -> bool {
         self.0.was_elsewhere.load(Ordering::Relaxed)
     }
@@ -39,16 +40,16 @@ impl Guest {
         }
     }
 
-    /// An index function.
+    /// The index function of a run.
     pub(crate) fn index(&self) -> impl Fn(&Object) -> Vec<&'static str> + Send + Sync + use<> {
         let guest = self.clone();
         move |object| {
             guest.runs();
-            render::read(object).map(|(_, state)| render::label(state.value)).into_iter().collect()
+            stored::read(object).map(|(_, state)| render::label(state.value)).into_iter().collect()
         }
     }
 
-    /// A plan's transform.
+    /// The transform of a plan; `None` if it does nothing.
     pub(crate) fn transform(&self, transform: Transform) -> Option<engine::TransformFn> {
         if transform == Transform::default() {
             return None;
@@ -56,12 +57,12 @@ impl Guest {
         let guest = self.clone();
         Some(Arc::new(move |object: &Object| {
             guest.runs();
-            let (key, state) = render::read(object).ok_or("it is not as the server wrote it")?;
+            let (key, state) = stored::read(object).ok_or("it is not as the server wrote it")?;
             if transform.drops(state.value) {
                 return Ok(None);
             }
             if transform.fails(state.value) {
-                return Err("of the user's code".to_owned());
+                return Err("the transform fails".to_owned());
             }
             if !transform.changes {
                 return object.without_managed_fields().map(Some).map_err(|error| error.to_string());
@@ -73,12 +74,12 @@ impl Guest {
 }
 
 impl Transform {
-    /// Whether it drops an object with this content.
+    /// Whether the transform drops an object with this value.
     pub(crate) fn drops(self, value: u32) -> bool {
         self.drops_some && value % 5 == 3
     }
 
-    /// Whether it fails for one.
+    /// Whether the transform fails for an object with this value.
     pub(crate) fn fails(self, value: u32) -> bool {
         self.fails_for_some && !self.drops(value) && value % 7 == 5
     }

@@ -1,76 +1,77 @@
-//! What must hold, by name: so that a failing run can be shrunk to one that fails for the same reason.
+//! The invariants, by name, so that a shrunk run fails for the same reason as the original.
 
 use std::fmt;
 
-/// Something that must hold in each run.
+/// What must hold in every run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Invariant {
     /// The cache has what the server had at the version that the cache claims (L3, L11, L13, W1, W10, S2, S3, S8, D7).
     ///
-    /// Two exceptions. An object whose event or item was damaged on the way, or repeated out of order by the server, may
-    /// be missing or of any state that was true once, until its next good version or list (W8); so may one that is another
-    /// one at the same version (L14). A damaged event that has to be followed by a list (W17) is no excuse, nor is anything
-    /// damaged in a cache that is loaded without a word of something unread. And a server that was
-    /// restored from a backup, and has come as far as before by the time that the informer is back, cannot be told
-    /// from one that was not: nothing is said of contents that were mixed like that until the next list.
+    /// Two exceptions. First, an object may be missing, or have any former state, until its next good version or the
+    /// next list, if its event or item was damaged or sent out of order (W8), or if it changed at an unchanged version
+    /// (L14). An event that must lead to a list (W17) is no such exception. Nor is damage from before a save that
+    /// claims to have decoded everything. Second, a restored server may have reached its former version again before
+    /// the informer returns. The engine cannot notice that, so the content may mix two epochs until the next list.
     Content,
-    /// The cache's version never goes back, unless a restored backup was reported in the same moment or a source was
-    /// removed, and is not ahead of any source (C5, L12).
+    /// The cache's version is not ahead of any source. It goes back only in the step in which the engine reports a
+    /// restored backup or removes a source (C5, L12).
     ///
-    /// Two exceptions: a source that is added later may be behind until it has been as far once, as
-    /// `Cache::resource_version` says; and while one source knows of a restored backup and another does not yet, their
-    /// versions cannot be compared.
+    /// Two exceptions. A source that is added later may be behind until it has caught up once, as
+    /// `Cache::resource_version` says. And the versions of two sources cannot be compared while only one of them knows
+    /// of a restored backup.
     Progress,
-    /// Requests are as the protocol wants them: none asks for something older than what was seen, a watch starts where
-    /// the last one ended, at once where that one was served and ended well, a page has no version (L2, L4, W1, W2, W3).
+    /// Requests follow the protocol: no request asks for an older state than one seen, a watch starts where the last
+    /// one ended, it does so at once if that one was served and ended cleanly, and a page has no version (L2, L4, W1,
+    /// W2, W3).
     Request,
-    /// Nothing is asked for before the wait after a failure is over, no wait is too long or too short, and no moment
-    /// has more than a handful of requests (W5, W14).
+    /// No request is sent before the wait after a failure ends, no wait is too long or too short, and no moment has
+    /// more than a handful of requests (W5, W14).
     Pace,
-    /// No connection is left open by somebody who waits or has stopped; there is always a next deadline.
+    /// A source that waits has no connection, a live source has its content, and the engine always has a next
+    /// deadline.
     Connection,
-    /// What a subscription is told of a key is a legal chain of states that were true, forwards only (H1, H2, H3, H4, H9,
-    /// H10, H11, W11), and every change where every change is wanted.
+    /// The changes that a subscription receives of a key form a legal chain of true states, forwards only (H1, H2, H3,
+    /// H4, H9, H10, H11, W11). A subscription to every change receives every change.
     ///
-    /// Where a damaged, repeated or restored state was in the cache, it may be told, too; after `Lagged` the chain of
-    /// each key begins anew.
+    /// A key in doubt may break its chain. After `Lagged` each chain restarts.
     Story,
-    /// When all is told, a subscription knows what the cache has (H2, D3).
+    /// A subscription that has read everything knows what the cache has (H2, D3).
     Lost,
     /// A mailbox holds no more than its delivery allows (H8, D7 of the design).
     Bound,
     /// A snapshot never changes and agrees with its indexes (C2, C3, C4).
     Snapshot,
-    /// The user's code runs where the engine has asked for that, and nowhere else (F9).
+    /// User code runs in computes, and nowhere else (F9).
     Guest,
-    /// The list of undecodable objects has those whose newest version could not be read, or not be transformed, and no
-    /// others (W8, D6).
+    /// The quarantine has the objects whose newest version is undecodable or fails the transform, and no others (W8,
+    /// D6).
     Quarantine,
-    /// What was saved is loaded, and is not taken for current before a server has said so (P1, P2). That everything
-    /// since is told once is a matter of the others: the cache is what the server had at the saved version
-    /// ([`Invariant::Content`]), its objects are told in full before anything else, and the story goes on from there.
+    /// A saved cache loads, and is not synced before a server has confirmed it (P1, P2). Other invariants show that
+    /// each change since the save is delivered once: a loaded cache obeys [`Invariant::Content`] and
+    /// [`Invariant::Story`].
     Saved,
-    /// Once nothing fails any more, an informer is live and current within a bounded time (W6, W12, W15, S6, S7, F3).
+    /// Once nothing fails any more, the informer becomes live and current within a bounded time (W6, W12, W15, S6, S7,
+    /// F3).
     Rest,
-    /// After a stop nothing is asked for and nothing is waited for (D5, W14).
+    /// After a stop the engine sends no request and has no deadline (D5, W14).
     Stop,
     /// Nothing panics.
     Panic,
-    /// Something that a test demands beyond these.
+    /// A demand of a test.
     Extra,
 }
 
-/// An invariant that did not hold.
+/// A broken invariant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
     /// Which one.
     pub invariant: Invariant,
-    /// What was seen instead.
+    /// What the oracle saw instead.
     pub what: String,
 }
 
 impl Invariant {
-    /// Refuses `what` unless it holds.
+    /// Returns a violation unless `holds`.
     pub(crate) fn holds(self, holds: bool, what: impl FnOnce() -> String) -> Result<(), Violation> {
         if holds { Ok(()) } else { Err(self.violated(what())) }
     }

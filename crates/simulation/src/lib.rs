@@ -1,9 +1,14 @@
-//! The engine of `informer` under a simulated server, network and clock: one thread, and one seed that decides everything.
+//! Runs the engine of `informer` under a simulated server, network and clock. One thread, and one seed decides
+//! everything.
 //!
-//! The engine is the real one, with all that it is made of: decoders, reflectors, staging, cache, fan-out, mailboxes. Around it
-//! is a naive server (`truth` is what it remembers), a network that brings bytes in any pieces, late or not at all, user code
-//! that takes its time, readers of any speed, and a clock that is a number. A [`Plan`] is drawn from a seed and played; after each step the [`Invariant`]s have to hold. At the end
-//! nothing fails any more and everything has to come right.
+//! The engine is the real one: decoders, reflectors, staging, cache, fan-out, mailboxes. The rest is simulated: a
+//! naive server with a complete history (`truth`), a network that delivers bytes in any pieces, late, or never, slow
+//! user code, readers of any speed, and a clock that is a number. A seed gives a [`Plan`]. A run plays the plan, and
+//! after each step every [`Invariant`] must hold. At the end nothing fails any more, and the informer must become live
+//! and current.
+//! The oracle consists of `client` (what one source may request, and what the cache may have of it), `subscription`
+//! (what one subscription may receive) and `world::checks` (which compares both with `truth`). `doubt` says where the
+//! oracle accepts more than one state.
 //!
 //! ```text
 //!   seed -> Plan -> steps ->  server -> network -> engine (reflectors, cache, mailboxes) -> readers
@@ -14,9 +19,11 @@
 
 mod client;
 mod content;
+mod doubt;
 mod guest;
 mod invariant;
 mod network;
+mod past;
 pub mod plan;
 mod protobuf;
 mod render;
@@ -25,6 +32,7 @@ mod served;
 mod server;
 mod shrink;
 mod storage;
+mod stored;
 mod subscription;
 mod trace;
 mod truth;
@@ -39,16 +47,16 @@ pub use trace::Trace;
 pub use truth::{KEYS, Key};
 pub use world::World;
 
-/// What came of a run in which everything held.
+/// The result of a run in which every invariant held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Passed {
-    /// How many steps it had.
+    /// The number of its steps.
     pub steps: usize,
-    /// Whether the whole cache could be compared with the server in the end.
+    /// Whether the whole cache could be compared with the server at the end.
     pub compared: bool,
 }
 
-/// Plays a plan. A line for each step, and for what follows from it, goes to `trace`.
+/// Plays a plan. `trace` gets a line for each step and for each of its effects.
 ///
 /// # Errors
 ///
@@ -57,7 +65,7 @@ pub fn run(plan: &Plan, trace: &mut Trace) -> Result<Passed, Violation> {
     run_with(plan, trace, |_| Ok(()))
 }
 
-/// Plays a plan, with one more thing that has to hold after each step.
+/// Plays a plan. After each step `demand` must hold, too.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Plays seeds: a range of them on all cores, or one, readably. `cargo xtask simulate` builds and calls this.
+//! Plays a range of seeds on all cores, or one seed with a trace. `cargo xtask simulate` builds and calls this.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a tool talks to its terminal")]
 
 use std::ops::Range;
@@ -10,16 +10,16 @@ use std::time::{Duration, Instant};
 use simulation::{Plan, Trace, Violation, run, shrink};
 
 const USAGE: &str = "usage: simulation --seeds A..B | --seed S [--trace], where A < B";
-/// Failures after which the rest is of no interest.
+/// After this many failures the run ends.
 const ENOUGH_FAILURES: u64 = 10;
 const PROGRESS_EVERY: Duration = Duration::from_secs(10);
-/// Seeds that a thread takes at a time.
+/// A thread takes this many seeds at a time.
 const BATCH: u64 = 64;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    // A panic inside a run is one of its violations, and told as such.
+    // A run reports a panic as a violation. The default hook would print it a second time.
     std::panic::set_hook(Box::new(|_| {}));
     match *arguments {
         ["--seeds", range] => match seeds(range) {
@@ -37,7 +37,7 @@ fn usage() -> ExitCode {
     ExitCode::from(2)
 }
 
-/// Reads `A..B`. An empty range is none: playing nothing would look like success.
+/// Parses `A..B`. It refuses an empty range, because playing nothing would look like success.
 fn seeds(text: &str) -> Option<Range<u64>> {
     let (start, end) = text.split_once("..")?;
     let seeds = start.parse().ok()?..end.parse().ok()?;
@@ -64,7 +64,7 @@ fn play_one(seed: u64, with_trace: bool) -> ExitCode {
     }
 }
 
-/// What is known of a failure, and the smallest plan that has it.
+/// Prints a failure, and the smallest plan that has it.
 fn tell_failure(plan: &Plan, violation: &Violation) {
     println!("seed {} failed. {violation}", plan.seed);
     if let Some((small, violation)) = shrink(plan, |plan| run(plan, &mut Trace::off()).map(|_| ())) {
@@ -83,7 +83,7 @@ struct Tally {
     steps: AtomicU64,
     compared: AtomicU64,
     enough: AtomicBool,
-    /// One failure is told at a time.
+    /// Held while a failure is printed.
     telling: Mutex<()>,
 }
 
@@ -104,12 +104,12 @@ fn play_all(seeds: Range<u64>) -> ExitCode {
                 }
             });
         }
-        // The tally is told by whoever passes by: this thread has nothing else to do.
-        let mut told = started;
+        // The other threads play. This one prints the progress.
+        let mut printed_at = started;
         while next.load(Ordering::Relaxed) < seeds.end && !tally.enough.load(Ordering::Relaxed) {
             std::thread::park_timeout(Duration::from_millis(100));
-            if told.elapsed() >= PROGRESS_EVERY {
-                told = Instant::now();
+            if printed_at.elapsed() >= PROGRESS_EVERY {
+                printed_at = Instant::now();
                 eprintln!("{}", tally.progress(started));
             }
         }
@@ -146,7 +146,7 @@ impl Tally {
 
     fn progress(&self, started: Instant) -> String {
         let seconds = started.elapsed().as_secs_f64();
-        // In this order, since others go on: no more is compared than has passed.
+        // Other threads count meanwhile. `compared` is loaded before `passed`, so it is never the larger one.
         let (steps, compared) = (self.steps.load(Ordering::Relaxed), self.compared.load(Ordering::Acquire));
         let passed = self.passed.load(Ordering::Relaxed);
         let played = passed + self.failed.load(Ordering::Relaxed);

@@ -1,81 +1,59 @@
-//! Connections: bytes on their way, which may come in any pieces, late, in part, or never.
+//! Connections. Their bytes arrive in any pieces, late, in part, or never.
 
 use informer_core::Time;
 
+use crate::doubt::Doubt;
 use crate::protobuf;
-use crate::truth::Key;
+use crate::truth::{Key, State};
 
 /// Names one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LinkId(pub(crate) u64);
 
-/// A state that is not as the server had it, until a good version of at least `until`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Doubt {
-    pub(crate) until: u64,
-    pub(crate) cause: Cause,
-    /// What it is about is known, and that it could not be read is said for as long as that is so.
-    pub(crate) is_held: bool,
-    /// How many lists had begun when it came about: one that begins later ends it.
-    pub(crate) lists: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Cause {
-    /// It could not be read but for its key, and who reads knows that.
-    Damage,
-    /// It could not be read, perhaps not even which one it is, and who reads knows that.
-    Half,
-    /// It is another one at the same version.
-    Revision,
-    /// The same, more than once, so that it is followed no more before its next version.
-    Unsteady,
-    /// As [`Cause::Lie`], for who has the object at an older version, or not at all.
-    Excuse(u64),
-    /// It was so once, and nobody can know that it is not so any more.
-    Lie,
-}
-
-/// One request's connection, seen from the network.
+/// The connection of one request.
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) id: LinkId,
-    /// The namespace that was asked for; all if none.
+    /// The requested namespace; all namespaces if `None`.
     pub(crate) namespace: Option<u8>,
-    /// The past that the server had when it answered.
+    /// The epoch of the server when it answered.
     pub(crate) epoch: usize,
     head: Option<Head>,
-    /// Whether what is said is said in protobuf.
+    /// Whether the response is encoded in protobuf.
     pub(crate) protobuf: bool,
     bytes: Vec<u8>,
     taken: usize,
     end: Option<End>,
-    /// Passes bytes by itself.
+    /// Bytes arrive without a step.
     pub(crate) flows: bool,
-    /// Passes nothing ever again, the end included.
+    /// Nothing arrives any more, not even the end.
     pub(crate) is_dead: bool,
-    /// Whose states were damaged on this connection, or lies.
+    /// The keys with a damaged or wrong state in the response.
     pub(crate) doubts: Vec<(Key, Doubt)>,
-    /// Items of a list that cannot be read, though it can be told which they are.
+    /// The listed keys whose item is undecodable except for the key.
     pub(crate) kept_unread: Vec<Key>,
+    /// The states in the response. The server's may be other ones after a revision.
+    pub(crate) said: Vec<(Key, State)>,
+    /// The offset of the line break behind each event after which a watch does not resume.
+    last_words: Vec<usize>,
     pub(crate) watch: Option<Watch>,
 }
 
-/// What a server knows of a watch that it serves.
+/// What the server knows of a watch.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    /// Events up to here were sent, or are of the past.
+    /// The version up to which the watch has all events.
     pub(crate) sent: u64,
     pub(crate) bookmark_at: Time,
     pub(crate) ends_at: Time,
-    /// When the end of the initial events is told, if they have one and it was not yet.
+    /// When the bookmark at the end of the initial events is due, if it is not sent yet.
     pub(crate) initial_end_at: Option<Time>,
     pub(crate) last_line: String,
-    /// It began as a list, which may come to nothing.
+    /// It is a streaming list, which may break before its end.
     pub(crate) is_list: bool,
 }
 
-/// How an answer begins.
+/// The head of a response.
 #[derive(Debug)]
 pub(crate) enum Head {
     Unreachable,
@@ -89,7 +67,7 @@ enum End {
     Broken,
 }
 
-/// What arrives.
+/// What arrives at once.
 #[derive(Debug)]
 pub(crate) enum Arrival {
     Head(Head),
@@ -113,6 +91,8 @@ impl Link {
             is_dead: false,
             doubts: Vec::new(),
             kept_unread: Vec::new(),
+            said: Vec::new(),
+            last_words: Vec::new(),
             watch: None,
         }
     }
@@ -127,18 +107,30 @@ impl Link {
         }
     }
 
-    /// No more will be sent; what was sent arrives.
+    /// Sends an event after which the watch does not resume.
+    pub(crate) fn push_last_word(&mut self, text: &str) {
+        self.push(text);
+        self.last_words.push(self.bytes.len().saturating_sub(1));
+    }
+
+    /// Whether the response ends just before the line break of such an event. The engine decodes a JSON event at the
+    /// end of a response without its line break. A protobuf frame has none.
+    pub(crate) fn ends_with_last_word(&self) -> bool {
+        !self.protobuf && self.last_words.contains(&self.taken)
+    }
+
+    /// The server sends no more. What it sent still arrives.
     pub(crate) fn finish(&mut self) {
         self.end.get_or_insert(End::Clean);
         self.watch = None;
     }
 
-    /// What was sent and has not arrived is lost, and then the response ends as responses do.
+    /// The bytes on their way are lost, and the response ends like a complete one.
     pub(crate) fn cut_short(&mut self) {
         self.lose(End::Clean);
     }
 
-    /// The same, and it can be seen.
+    /// The bytes on their way are lost, and the response ends with an error.
     pub(crate) fn break_off(&mut self) {
         self.lose(End::Broken);
     }
@@ -156,7 +148,7 @@ impl Link {
         !self.is_dead && self.end.is_none()
     }
 
-    /// What arrives next, of at most so many bytes.
+    /// Takes what arrives next, at most this many bytes.
     pub(crate) fn take(&mut self, most: usize) -> Option<Arrival> {
         if self.is_dead {
             return None;

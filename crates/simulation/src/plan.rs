@@ -1,7 +1,7 @@
-//! A run as data: how everything is set up, and what happens, step by step.
+//! A run as data: its setup, and its steps.
 //!
-//! A plan is all that a run depends on, and every step means something in any situation. So a plan stays a plan when steps
-//! are taken out, which is how a failing one is shrunk.
+//! A run depends on its plan alone. Every step has a meaning in any situation, so a plan without some of its steps is
+//! a plan. That is how a failing plan is shrunk.
 
 mod draw;
 
@@ -9,160 +9,160 @@ use std::fmt;
 
 use crate::truth::Key;
 
-/// One run.
+/// The plan of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// Where it was drawn from.
+    /// The seed of the plan.
     pub seed: u64,
-    /// What holds from the start.
+    /// The setup.
     pub setup: Setup,
-    /// What happens, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
 }
 
-/// What holds from the start of a run.
+/// The setup of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setup {
-    /// One list and watch per namespace instead of one for all.
+    /// The informer has a source for each namespace instead of one for all.
     pub by_namespace: bool,
-    /// The first list may read any state (`resourceVersion=0`).
+    /// The initial list may read any state (`resourceVersion=0`).
     pub first_list_any: bool,
     /// The informer prefers streaming lists.
     pub streaming: bool,
-    /// Internal errors inside a watch are retried without a list for a while.
+    /// After an internal error inside a watch, the informer retries the watch for a while before it lists.
     pub internal_error_retry: bool,
-    /// Connections pass bytes only when a step says so.
+    /// Bytes arrive only when a step says so.
     pub by_hand: bool,
-    /// How many bytes arrive at once where they flow by themselves.
+    /// The most bytes that arrive at once without a step.
     pub chunk: u16,
-    /// The cache keeps its objects packed, with a dictionary; otherwise as they came.
+    /// The storage packs objects with a dictionary. Otherwise it keeps their bytes.
     pub packed: bool,
-    /// User code runs, and returns, only when a step says so.
+    /// User code runs and returns only when a step says so.
     pub code_by_hand: bool,
-    /// So many operations wait for user code at most.
+    /// The most operations that wait for user code.
     pub queued_operations: u16,
-    /// So many changes go into mailboxes in a row, counted once for each.
+    /// The most changes that a slice of a dispatch puts into mailboxes, counted once for each mailbox.
     pub changes_at_once: u16,
-    /// What the user's code makes of each object before it is kept.
+    /// The transform.
     pub transform: Transform,
-    /// An informer that stops does not wait for user code that runs.
+    /// An informer that stops does not wait for user code.
     pub stops_at_once: bool,
     /// The server.
     pub server: ServerSetup,
-    /// Subscriptions from before the start.
+    /// The subscriptions that exist before the start.
     pub readers: Vec<Reading>,
 }
 
-/// What a transform does: to which objects, their content decides.
+/// A transform. The value of an object decides what it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Transform {
-    /// It drops some.
+    /// It drops some objects.
     pub drops_some: bool,
-    /// It fails for some.
+    /// It fails for some objects.
     pub fails_for_some: bool,
-    /// It changes the others.
+    /// It changes the other objects.
     pub changes: bool,
 }
 
-/// What kind of server it is.
+/// The server of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerSetup {
     /// The version before the first change.
     pub first_version: u8,
-    /// How many objects there are when the informer starts.
+    /// The number of objects when the informer starts.
     pub objects: u8,
-    /// It knows streaming lists; others refuse them (422).
+    /// It supports streaming lists. Otherwise it refuses them (422).
     pub streams_lists: bool,
-    /// It is so old that it takes a streaming list for a plain watch.
+    /// It is so old that it answers a streaming list with a plain watch.
     pub ignores_initial_events: bool,
-    /// It heeds `limit` at `resourceVersion=0`, as one without a watch cache does.
+    /// It applies `limit` at `resourceVersion=0`, like a server without a watch cache.
     pub pages: bool,
-    /// It sends bookmarks though nothing has changed.
+    /// It sends bookmarks even at an unchanged version.
     pub idle_bookmarks: bool,
-    /// The end of the initial events comes later than they do, with changes in between.
+    /// The bookmark at the end of the initial events comes late, after further changes.
     pub late_end: bool,
-    /// How many versions its cache is behind where a list does not ask for the most recent state.
+    /// A list that does not request the most recent state is this many versions old.
     pub lag: u8,
-    /// Which of the three forms "Too large resource version" has.
+    /// Which of the three forms of "Too large resource version" it uses.
     pub too_large_form: u8,
-    /// The items of its lists have their kind, and the list's own metadata comes behind them: a custom resource.
+    /// Its lists are those of a custom resource: each item has its kind, and the list's metadata follows the items.
     pub custom: bool,
-    /// It answers in protobuf. What it refuses with is in JSON all the same.
+    /// It answers in protobuf. Its refusals are JSON.
     pub protobuf: bool,
-    /// Only objects with a label are asked for: others come and go as that changes.
+    /// The informer selects by a label. An object enters or leaves the selection when its label changes.
     pub selects: bool,
-    /// Its versions are no numbers. A server like that does not know versions that it has not given.
+    /// Its versions are not numbers. It answers a version that it never gave with 410.
     pub opaque: bool,
 }
 
-/// How a subscription reads.
+/// How a subscription joins and reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
-    /// One pending change per key, or every change.
+    /// The delivery.
     pub mode: Mode,
-    /// Re-creations are told in two.
+    /// It receives a re-creation as a deletion and an addition.
     pub split: bool,
-    /// How many notices it takes after each step by itself. Zero: only when a step says so.
+    /// It takes this many notices after each step. Zero: it reads only when a step says so.
     pub pace: u8,
-    /// Its snapshot and its joining are steps of their own, with changes in between.
+    /// It takes its snapshot and joins in two steps, with changes in between.
     pub slow_to_join: bool,
 }
 
-/// What a subscription wants to be told.
+/// The delivery of a subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// The latest state of each key.
     Latest,
-    /// Every change; those that find no room are merged.
+    /// Every change. A full mailbox coalesces.
     Merged(u16),
-    /// Every change; those that find no room push out the oldest.
+    /// Every change. A full mailbox drops the oldest.
     Dropped(u16),
 }
 
-/// One thing that happens.
+/// One step of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// An object is created or changed.
     Put(Key),
-    /// An object is deleted, if it is there.
+    /// An object is deleted, if it exists.
     Delete(Key),
     /// An object is deleted and created again.
     Recreate(Key),
-    /// Another resource changes: the version moves.
+    /// Another resource changes, so the server's version grows.
     Elsewhere(u8),
     /// The server forgets its history up to now.
     Compact,
-    /// The state of now can be restored later; the version moves on.
+    /// The server makes a backup, and its version grows.
     Backup,
-    /// The server comes back with the state of the last backup. All connections break.
+    /// The server restarts with the state of the last backup. All connections break.
     Restore,
-    /// The server comes back as it was. All connections break.
+    /// The server restarts. All connections break.
     ServerRestart,
     /// Open watches get a bookmark.
     Bookmark,
-    /// The next so many requests are answered like this.
+    /// The next requests, this many, meet a fault.
     Fault(Fault, u8),
-    /// Requests are denied until further notice, those of one namespace or all.
+    /// The server denies requests from now on: those of one namespace, or all.
     Deny(Denial, Option<u8>),
-    /// Whatever was denied is allowed.
+    /// The server denies no request any more.
     Allow,
     /// The next event, or list item, is damaged.
     Spoil(Spoil),
-    /// A watch brings something that it should not.
+    /// A watch sends something wrong.
     Lie(u8, Lie),
-    /// A watch brings an error event.
+    /// A watch sends an error event.
     Error(u8, Error),
-    /// A response ends as responses do, whatever has arrived of it.
+    /// A response ends cleanly, wherever it is.
     End(u8),
-    /// A response breaks off.
+    /// A connection breaks.
     Cut(u8),
-    /// A connection is dead, and neither end knows.
+    /// A connection is dead, and neither side notices.
     Mute(u8),
-    /// A connection passes no bytes by itself any more.
+    /// Bytes of a connection arrive only when a step says so.
     Stall(u8),
-    /// Up to so many bytes of a response arrive.
+    /// Up to this many bytes of a response arrive.
     Deliver(u8, u16),
-    /// Connections pass what they have.
+    /// Bytes of a connection arrive without a step.
     Flow(u8),
     /// Time passes, in milliseconds.
     Pass(u32),
@@ -170,71 +170,71 @@ pub enum Step {
     Join(Reading),
     /// A subscription leaves.
     Leave(u8),
-    /// A subscription takes notices, or goes on joining.
+    /// A subscription takes notices, or takes its next step to join.
     Read(u8, u8),
-    /// A subscription wants to be told once more of all that there is.
+    /// A subscription asks for a resync.
     Resync(u8),
-    /// Somebody asks to try again at once.
+    /// A caller asks for an immediate retry.
     Wake,
-    /// The content of an object changes though nobody writes it, as by another version of its definition.
+    /// An object changes at an unchanged version, as after a change of its definition.
     Revise(Key),
-    /// The informer is told that contents may have changed like that.
+    /// The informer learns that objects may have changed at unchanged versions.
     SchemaChanged,
-    /// User code runs; or, the next time, its result is returned.
+    /// User code runs. The next such step returns its result.
     Code,
-    /// The cache is saved as it is now.
+    /// The cache is saved.
     Save,
     /// The informer stops, and another one starts.
     Restart(Start),
-    /// A namespace is looked at, too.
+    /// A namespace is added.
     AddNamespace(u8),
-    /// A namespace is looked at no more.
+    /// A namespace is removed.
     RemoveNamespace(u8),
-    /// Somebody takes a snapshot and keeps it.
+    /// A caller takes a snapshot and keeps it.
     Snapshot,
-    /// Somebody adds an index, or drops it.
+    /// A caller adds an index, or drops it.
     Index,
-    /// The next change is told to nobody. No plan that is drawn has this: no informer could notice it. It is there to
-    /// show that a wrong cache is found.
+    /// No watch sends the next change. No informer could notice that, so no drawn plan has this step. Tests use it to
+    /// show that the oracle finds a wrong cache.
     Forget,
 }
 
-/// From what an informer starts.
+/// What an informer starts with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// From nothing.
+    /// Nothing.
     Fresh,
-    /// From the cache that was saved last, if one was (contract P).
+    /// The cache that was saved last, if any (contract P).
     Saved,
 }
 
-/// What a request meets instead of an answer.
+/// What a request meets instead of a right answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// The connection is refused.
     Unreachable,
-    /// Nothing comes back.
+    /// No answer comes.
     Silent,
-    /// A Status of this code; 429 and 503 may ask to wait for so many seconds, in the header or in the body.
+    /// A refusal with this code. It may ask for a wait, in the header or in the body.
     Refused {
         /// The HTTP code.
         code: u16,
-        /// What the server asks for.
+        /// The requested wait in seconds; 0 for none.
         retry_after: u8,
     },
-    /// The asked version is not there yet, says the server, in one of three forms.
+    /// "Too large resource version", in one of three forms.
     TooLarge,
-    /// An error page of some proxy.
+    /// An error page of a proxy.
     Page,
-    /// Success, with a body that is no list: a Status, a Table, or text.
+    /// A success whose body is no list, such as a Status, a Table or text.
     Nonsense(u8),
-    /// A list is of a state so many versions older than was asked for.
+    /// A list that is this many versions older than requested.
     Stale(u8),
-    /// A streaming list never says where its initial events end.
+    /// A streaming list without the bookmark at the end of its initial events.
     NoEnd,
 }
 
-/// Why requests are denied, or lead nowhere.
+/// How the server denies requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Denial {
     /// 401
@@ -245,14 +245,14 @@ pub enum Denial {
     NotFound,
     /// 503
     Unavailable,
-    /// Nobody listens.
+    /// The connection is refused.
     Down,
 }
 
-/// How an event, or a list item, is damaged.
+/// How an event or a list item is damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spoil {
-    /// Its resourceVersion is a number. The key can be read.
+    /// Its resourceVersion is a number instead of a text. Its key is decodable.
     Version,
     /// It is of another kind.
     Kind,
@@ -264,14 +264,14 @@ pub enum Spoil {
     Half,
 }
 
-/// What a watch brings though it should not.
+/// Something wrong that a watch sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lie {
     /// The last event once more.
     Twice,
-    /// A former event of this key, so many before its last.
+    /// A former event of this key, counted back from the last one.
     Old(Key, u8),
-    /// A bookmark so many versions back.
+    /// A bookmark this many versions back.
     OldBookmark(u8),
 }
 

@@ -1,15 +1,15 @@
-//! What a server says in JSON, said in protobuf.
+//! Translates the server's JSON to protobuf, and reads objects back.
 
-use informer_core::{Encoding, Object};
+use informer_core::Object;
 use serde_json::Value;
 
 use crate::render;
 use crate::truth::{Key, State, namespace};
 
-/// One answer, or one event of a watch. What is no JSON is damage, and stays what it is.
+/// Translates a response, or an event of a watch. Text that is no JSON is damage, and stays as it is.
 pub(crate) fn translated(text: &str) -> Vec<u8> {
     let Ok(said) = serde_json::from_str::<Value>(text) else {
-        // Half of an event comes as a whole frame: what is wrong is inside.
+        // Half of an event is sent as a whole frame with damage inside.
         return if text.starts_with("{\"type\"") {
             framed(text.as_bytes())
         } else {
@@ -45,7 +45,7 @@ fn list(said: &Value) -> Vec<u8> {
         metadata.extend([bytes(3, next.as_bytes()), number(4, 1)].concat());
     }
     let items = said["items"].as_array().into_iter().flatten();
-    // That an item is of another kind cannot be said here: its version is damaged instead.
+    // A protobuf item has no kind. An item of another kind has a damaged version instead.
     let items = items.flat_map(|item| bytes(2, &message(item, item["kind"] == "Secret")));
     bytes(1, &metadata).into_iter().chain(items).collect()
 }
@@ -78,9 +78,9 @@ fn message(said: &Value, is_damaged: bool) -> Vec<u8> {
     message
 }
 
-/// Where a value stands in a pod's spec: its `terminationGracePeriodSeconds`.
+/// The field of a pod's spec that has the value: `terminationGracePeriodSeconds`.
 const VALUE: u64 = 4;
-/// Its tag, as a number.
+/// The tag of that field.
 const VALUE_TAG: u8 = 4 << 3;
 
 fn status(said: &Value) -> Vec<u8> {
@@ -95,23 +95,23 @@ fn status(said: &Value) -> Vec<u8> {
     [texts.concat(), number(6, said["code"].as_u64().unwrap_or_default())].concat()
 }
 
-/// An object as a cache has it.
+/// An object of the server's JSON, as a cache has it.
 pub(crate) fn object(said: &str) -> Option<Vec<u8>> {
     Some(pod(&serde_json::from_str(said).ok()?))
 }
 
-/// The state that an object of the cache is in; `None` where it is not as any server's.
+/// The key and state of a cached object; `None` unless its bytes are what a server sent.
 pub(crate) fn read(object: &Object) -> Option<(Key, State)> {
     let key = Key::of(object.key().as_str())?;
     let uid = object.uid().to_string().parse().ok()?;
     let version = render::number(object.resource_version());
     let said = object.bytes().ok()?;
     let state = State { uid, version, value: value(&said)? };
-    // To the byte, whichever way it came (L13).
+    // Listed and watched objects are equal to the byte (L13).
     (*said == kept(key, state)).then_some((key, state))
 }
 
-/// What a pod's spec says: nothing else comes behind its metadata.
+/// The value in a pod's spec, which is the last field of the message.
 fn value(message: &[u8]) -> Option<u32> {
     let (tag, rest) = message.split_first()?;
     let (length, rest) = read_varint(rest)?;
@@ -121,7 +121,7 @@ fn value(message: &[u8]) -> Option<u32> {
     (*tag == 1 << 3 | 2 && rest.is_empty()).then(|| value.try_into().ok())?
 }
 
-/// An object as a cache has it: what [`object`] makes of its JSON, without the JSON.
+/// An object as a cache has it. [`object`] returns the same bytes, but takes JSON and more time.
 fn kept(key: Key, state: State) -> Vec<u8> {
     let State { uid, version, value } = state;
     let pair = |key: &str, value: &str| [bytes(1, key.as_bytes()), bytes(2, value.as_bytes())].concat();
@@ -134,10 +134,6 @@ fn kept(key: Key, state: State) -> Vec<u8> {
         bytes(12, &pair("note", render::NOTE)),
     ];
     [bytes(1, &metadata.concat()), bytes(2, &number(VALUE, value.into()))].concat()
-}
-
-pub(crate) fn is_of(object: &Object) -> bool {
-    object.encoding() != Encoding::Json
 }
 
 fn text_of(value: &Value) -> &[u8] {

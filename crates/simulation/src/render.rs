@@ -1,24 +1,23 @@
-//! States as the bytes that a server sends, and back.
+//! Writes what a server sends, in JSON.
 
 use std::fmt::Write as _;
 
-use informer_core::{Object, ResourceVersion};
+use informer_core::ResourceVersion;
 
 use crate::plan::{Error, Spoil};
-use crate::protobuf;
 use crate::truth::{Change, Key, Record, State, namespace};
 
 const KIND: &str = r#""kind":"Pod","apiVersion":"v1","#;
 
-/// From here on versions are told as no number: whoever reads them can only say whether two are equal.
+/// Versions from here on are written as text, not as numbers. A reader can only compare them for equality.
 pub(crate) const OPAQUE: u64 = 1 << 40;
 
-/// What all objects have in common, so that packing them is worth it.
+/// A text that all objects share, so that packing saves memory.
 pub(crate) const NOTE: &str = "kept by the simulation, in which every object says the same";
-/// What the user's code makes of it.
-const SHORT_NOTE: &str = "cut short";
+/// The text that a transform puts in its place.
+pub(crate) const SHORT_NOTE: &str = "cut short";
 
-/// A version as it is told.
+/// A version as the server writes it.
 pub(crate) fn version(number: u64) -> String {
     match number.checked_sub(OPAQUE) {
         Some(opaque) => format!("x{opaque}"),
@@ -26,12 +25,12 @@ pub(crate) fn version(number: u64) -> String {
     }
 }
 
-/// The number of a version; zero if it has none.
+/// The number behind a version; 0 if the version is unset.
 pub(crate) fn number(version: &ResourceVersion) -> u64 {
     parsed(&version.to_string()).unwrap_or_default()
 }
 
-/// The number of a version that was told.
+/// The number behind a version that the server wrote.
 pub(crate) fn parsed(version: &str) -> Option<u64> {
     match version.strip_prefix('x') {
         Some(opaque) => Some(OPAQUE + opaque.parse::<u64>().ok()?),
@@ -39,7 +38,7 @@ pub(crate) fn parsed(version: &str) -> Option<u64> {
     }
 }
 
-/// An object; `typed` as watches and custom resources have it.
+/// An object. Watches and lists of custom resources send it with its type (`typed`).
 pub(crate) fn object(key: Key, state: State, typed: bool) -> String {
     damaged(key, state, typed, None)
 }
@@ -62,17 +61,12 @@ fn damaged(key: Key, state: State, typed: bool, spoil: Option<Spoil>) -> String 
     )
 }
 
-/// As a transform keeps it.
+/// The object that a transform makes of it.
 pub(crate) fn shortened(key: Key, state: State) -> String {
     object(key, state, true).replace(NOTE, SHORT_NOTE)
 }
 
-/// Whether a transform has changed it.
-pub(crate) fn is_shortened(object: &Object) -> bool {
-    object.json().is_ok_and(|json| String::from_utf8_lossy(&json).contains(SHORT_NOTE))
-}
-
-/// A list's item. Only what concerns one item alone can be damaged about it.
+/// An item of a list. Damage that only an event can have becomes a damaged version.
 pub(crate) fn item(key: Key, state: State, typed: bool, spoil: Option<Spoil>) -> String {
     let spoil = spoil.map(|spoil| match spoil {
         Spoil::Kind | Spoil::Nameless => spoil,
@@ -81,7 +75,7 @@ pub(crate) fn item(key: Key, state: State, typed: bool, spoil: Option<Spoil>) ->
     damaged(key, state, typed, spoil)
 }
 
-/// One line of a watch.
+/// An event of a watch, as one line.
 pub(crate) fn event(record: &Record, spoil: Option<Spoil>) -> String {
     let kind = match record.change {
         _ if spoil == Some(Spoil::Type) => "MOVED",
@@ -109,7 +103,7 @@ fn frame(kind: &str, object: &str) -> String {
     format!("{{\"type\":\"{kind}\",\"object\":{object}}}\n")
 }
 
-/// A list, or a page of one.
+/// A list, or a page of a list.
 pub(crate) fn list(version: u64, next: Option<&str>, items: &[String], custom: bool) -> String {
     let mut metadata = format!(r#""metadata":{{"resourceVersion":"{}""#, self::version(version));
     if let Some(next) = next {
@@ -128,7 +122,7 @@ pub(crate) fn status(code: u16, reason: &str, message: &str, details: &str) -> S
     )
 }
 
-/// The version is not there yet, in the forms of the ages.
+/// "Too large resource version", in the forms of different Kubernetes versions.
 pub(crate) fn too_large(form: u8) -> String {
     let (message, details) = match form % 3 {
         0 => (
@@ -158,7 +152,7 @@ pub(crate) fn error_event(error: Error) -> String {
     frame("ERROR", &object)
 }
 
-/// Bodies that are no list.
+/// A body that is no list.
 pub(crate) fn nonsense(which: u8) -> String {
     match which % 5 {
         0 => status(500, "InternalError", "not today", ""),
@@ -170,25 +164,9 @@ pub(crate) fn nonsense(which: u8) -> String {
     }
 }
 
-/// What is selected where not everything is.
+/// The label value that an informer with a selector selects.
 pub(crate) const SELECTED: &str = "odd";
 
 pub(crate) fn label(value: u32) -> &'static str {
     if value.is_multiple_of(2) { "even" } else { "odd" }
-}
-
-/// The state that an object of the cache is in; `None` where it is not as any server's.
-pub(crate) fn read(object: &Object) -> Option<(Key, State)> {
-    if protobuf::is_of(object) {
-        return protobuf::read(object);
-    }
-    let key = Key::of(object.key().as_str())?;
-    let json = object.json().ok()?;
-    let text = std::str::from_utf8(&json).ok()?;
-    let value = text.rsplit_once(r#""v":"#)?.1.trim_end_matches('}').parse().ok()?;
-    let uid = object.uid().to_string().parse().ok()?;
-    let version = number(object.resource_version());
-    let state = State { uid, version, value };
-    // To the byte, whichever way it came (L13).
-    (self::object(key, state, true) == text || shortened(key, state) == text).then_some((key, state))
 }

@@ -1,20 +1,20 @@
-//! A cache that is saved, and an informer that begins with it, as that is in a later process.
+//! A saved cache, and an informer that loads it, as in a later process.
 
 use std::collections::BTreeMap;
 
-use informer_core::Scope;
 use informer_core::reflector::Resume;
 use informer_core::saved;
 use informer_core::store::SourcePoint;
 
 use crate::client::Client;
-use crate::content::{Content, Doubts};
+use crate::content::Content;
+use crate::doubt::{Cause, Doubt, Doubts};
 use crate::invariant::{Invariant, Violation};
-use crate::network::{Cause, Doubt};
+use crate::past::{Beginning, Past};
 use crate::render::number;
-use crate::truth::{Key, namespace};
+use crate::truth::{Key, scope};
 
-/// The file, and what is known of its content that is not in it.
+/// The file, and what the oracle knows of its content.
 pub(crate) struct File {
     bytes: Vec<u8>,
     pasts: Vec<Past>,
@@ -22,49 +22,12 @@ pub(crate) struct File {
     epoch: Option<usize>,
 }
 
-/// What is known of one source's part.
-#[derive(Clone)]
-pub(crate) struct Past {
-    scope: Scope,
-    pub(crate) epoch: usize,
-    pub(crate) is_deceived: bool,
-    pub(crate) doubts: BTreeMap<(Key, Cause), Doubt>,
-}
-
-/// What a client begins with.
-#[derive(Default)]
-pub(crate) struct Beginning {
-    /// The version of what was loaded; 0 if nothing was.
-    pub(crate) loaded_at: u64,
-    pub(crate) past: Option<Past>,
-}
-
-impl Past {
-    /// Where nothing is said to be unread, what was damaged is no excuse.
-    fn read_in_full(mut self) -> Self {
-        self.doubts.retain(|(_, cause), _| !matches!(cause, Cause::Damage | Cause::Half));
-        self
-    }
-
-    /// What the next informer begins with: it has not listed yet.
-    fn before_any_list(mut self) -> Self {
-        for doubt in self.doubts.values_mut() {
-            *doubt = Doubt { lists: 0, is_held: false, ..*doubt };
-        }
-        self
-    }
-}
-
 const LONGEST: usize = 1 << 20;
 
-pub(crate) fn scope(number: Option<u8>) -> Scope {
-    number.map_or(Scope::All, |number| Scope::Namespace(namespace(number).into()))
-}
-
 impl File {
-    /// Saves what there is, if there is something.
+    /// Saves the cache; `None` if there is nothing to save.
     pub(crate) fn of(content: &Content, clients: &[Client]) -> Result<Option<Self>, Violation> {
-        // While user code runs there is nothing to save yet.
+        // While user code runs, no checkpoint exists.
         let Ok(checkpoint) = content.engine.checkpoint() else { return Ok(None) };
         if checkpoint.sources.is_empty() {
             return Ok(None);
@@ -78,7 +41,7 @@ impl File {
             let Client { epoch, is_deceived, .. } = *client;
             pasts.push(Past { scope, epoch, is_deceived, doubts: client.doubts.clone() });
         }
-        // A source that was removed may still have its content, and nobody knows any more what it is worth.
+        // A removed source may still have objects in the cache. No client vouches for them any more.
         for source in &checkpoint.sources {
             if !pasts.iter().any(|past| past.scope == source.scope) {
                 let doubts = BTreeMap::new();
@@ -91,7 +54,7 @@ impl File {
         Ok(Some(Self { bytes, pasts, doubts: content.doubts.clone(), epoch: content.epoch }))
     }
 
-    /// An object is another one at the version that it had.
+    /// An object changed at an unchanged version.
     pub(crate) fn revised(&mut self, key: Key, version: u64) {
         let doubt = Doubt { until: version + 1, cause: Cause::Revision, is_held: false, lists: 0 };
         let of_key = |past: &&mut Past| [None, Some(key.namespace())].map(scope).contains(&past.scope);
@@ -101,7 +64,7 @@ impl File {
         self.doubts.of(key);
     }
 
-    /// Loads it for these namespaces.
+    /// Loads the file for these namespaces.
     pub(crate) fn load(
         &self,
         content: &mut Content,
@@ -128,7 +91,7 @@ impl File {
         content.engine.load(saved, &scopes);
         content.loaded();
         Invariant::Saved
-            .holds(!content.cache().is_synced(), || "synced before a server was asked".to_owned())?;
+            .holds(!content.cache().is_synced(), || "synced before a server confirmed the load".to_owned())?;
         let beginnings = points.into_iter().map(|point| {
             let past = self.pasts.iter().find(|past| past.scope == point.scope).cloned();
             let past = past.map(Past::before_any_list);

@@ -1,15 +1,15 @@
-//! What a watch has served so far: by it, a clean end is no trouble (W3), or may be (W4).
+//! Whether a watch was served, so that its clean end is no failure (W3, W4).
 
 use std::time::Duration;
 
 use informer_core::Time;
 
-/// A watch that lives this long has been served, whatever it brought.
+/// A watch that lasts this long was served, even without an event.
 const LONG_ENOUGH: Duration = Duration::from_secs(1);
-/// So many events in a shorter time are enough, too: one may be chance.
+/// A shorter watch was served if it brought this many events. A single one may be chance.
 const ENOUGH_EVENTS: u32 = 2;
 
-/// One watch, from its request on; a streaming list, from the end of its initial events on.
+/// A watch since its request, or a streaming list since the end of its initial events.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Served {
     since: Option<Time>,
@@ -33,12 +33,12 @@ impl Served {
         self.events += events;
     }
 
-    /// Nothing has come back yet.
+    /// Whether the server has not answered yet.
     pub(crate) fn is_new(self) -> bool {
         self.since.is_none()
     }
 
-    /// Whether it has been served, so that its end says nothing bad.
+    /// Whether the watch was served by now.
     pub(crate) fn is_enough(self, now: Time) -> bool {
         self.since.is_some_and(|since| now.since(since) >= LONG_ENOUGH || self.events >= ENOUGH_EVENTS)
     }

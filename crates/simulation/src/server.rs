@@ -1,7 +1,7 @@
-//! The simulated API server: one collection of few objects, with a version, a history that can be forgotten, and backups.
+//! The simulated API server: a collection of few objects with a version, a history that can be compacted, and backups.
 //!
-//! It answers as kube-apiserver does (`resourceVersion`, `limit`, `continue`, `sendInitialEvents`, bookmarks, 410), and
-//! can be told to answer badly.
+//! It answers like kube-apiserver (`resourceVersion`, `limit`, `continue`, `sendInitialEvents`, bookmarks, 410),
+//! unless a step makes it answer wrongly.
 
 mod answer;
 
@@ -10,16 +10,17 @@ use std::time::Duration;
 
 use informer_core::Time;
 
-use crate::network::{Arrival, Cause, Doubt, Link, LinkId};
+use crate::doubt::{Cause, Doubt};
+use crate::network::{Arrival, Link, LinkId};
 use crate::plan::{Denial, Error, Fault, Lie, ServerSetup, Spoil};
 use crate::render;
 use crate::truth::{Change, Epoch, KEYS, Key, Record, State, Truth};
 
 const BOOKMARKS_EVERY: Duration = Duration::from_secs(60);
-/// How many versions a backup is older than what is seen of the server afterwards, at least.
+/// The version grows by this much after a backup, so that a restored server is clearly behind.
 const AFTER_BACKUP: u64 = 30;
 
-/// No state that may be wanted is further away.
+/// After this many changes an object was in every state that a caller may want.
 const LONGEST_WISH: u8 = 8;
 
 pub(crate) struct Server {
@@ -27,7 +28,7 @@ pub(crate) struct Server {
     pub(crate) truth: Truth,
     pub(crate) version: u64,
     objects: [Option<State>; KEYS as usize],
-    /// Nothing up to here is kept.
+    /// The history up to this version is compacted.
     compacted: u64,
     backup: Option<Backup>,
     uids: u32,
@@ -38,7 +39,7 @@ pub(crate) struct Server {
     forgets: bool,
     links: Vec<Link>,
     links_made: u64,
-    /// New connections pass bytes by themselves.
+    /// Bytes of new connections arrive without a step.
     flows: bool,
 }
 
@@ -89,13 +90,13 @@ impl Server {
             None if !self.shows(&state) => return,
             None => (state, Change::Added),
             Some(_) if self.shows(&state) => (state, Change::Modified),
-            // It is selected no more: its last state that was, at the version since which it is not.
+            // The object leaves the selection. The event has its last selected state, and the version of the change.
             Some(before) => (State { version: self.version, ..before }, Change::Deleted),
         };
         self.happened(Record { key, state, change });
     }
 
-    /// As [`Server::put`], until it is seen and is as wanted.
+    /// Changes an object until it is selected and in a wanted state.
     pub(crate) fn show(&mut self, key: Key, is_wanted: impl Fn(&State) -> bool) {
         for _ in 0..LONGEST_WISH {
             self.put(key);
@@ -105,15 +106,15 @@ impl Server {
         }
     }
 
-    /// Whether an object in this state is asked for.
+    /// Whether the informer selects an object in this state.
     fn shows(&self, state: &State) -> bool {
         !self.setup.selects || render::label(state.value) == render::SELECTED
     }
 
-    /// Changes what an object is, and not its version: nobody is told. Whether there was one.
+    /// Changes an object at its version, without an event. Returns whether the object exists.
     pub(crate) fn revise(&mut self, key: Key) -> bool {
         let Some(before) = self.get(key).filter(|before| self.shows(before)) else { return false };
-        // Its labels stay.
+        // An even difference keeps the label.
         self.values += 2;
         let value = self.values + (self.values + before.value) % 2;
         self.values = value;
@@ -121,7 +122,7 @@ impl Server {
         self.truth.revise(key, value)
     }
 
-    /// The first version that there may be.
+    /// The smallest version.
     fn oldest(&self) -> u64 {
         if self.setup.opaque { render::OPAQUE + 1 } else { 1 }
     }
@@ -164,7 +165,7 @@ impl Server {
         self.version += u64::from(versions);
     }
 
-    /// Comes further than this.
+    /// Raises the version above this one.
     pub(crate) fn pass(&mut self, version: u64) {
         self.version = self.version.max(version) + 1;
     }
@@ -220,7 +221,7 @@ impl Server {
         self.forgets = true;
     }
 
-    /// Nothing fails any more, and connections that work do so by themselves.
+    /// Ends every fault. From now on bytes arrive without a step.
     pub(crate) fn heal(&mut self) {
         self.faults.clear();
         self.denial = None;
@@ -232,13 +233,13 @@ impl Server {
 
     pub(crate) fn error(&mut self, id: LinkId, error: Error) {
         if let Some(link) = self.link(id).filter(|link| link.watch.is_some()) {
-            link.push(&render::error_event(error));
+            link.push_last_word(&render::error_event(error));
         }
     }
 
-    /// Brings something that is not so.
+    /// Sends something wrong on a watch.
     pub(crate) fn lie(&mut self, id: LinkId, lie: Lie) {
-        // Where no order is known, the past cannot be told from the present.
+        // An informer cannot know which of two opaque versions is older.
         if self.setup.opaque {
             return;
         }
@@ -263,8 +264,9 @@ impl Server {
                 let is_asked = link.namespace.is_none_or(|namespace| namespace == key.namespace());
                 if let Some(old) = old.filter(|_| is_asked) {
                     link.push(&render::event(&old, None));
-                    // An object that is gone comes back with it, and one of which no version could be read seems to be
-                    // read. Whatever is told of it from here on ends that.
+                    link.said.push((key, old.state));
+                    // A deleted object comes back, and an undecodable one seems decodable. The next change of the
+                    // object ends that.
                     let cause = if is_there { Cause::Excuse(old.state.version) } else { Cause::Lie };
                     link.doubts.push((key, Doubt { until: version + 1, cause, is_held: false, lists: 0 }));
                 }
@@ -296,7 +298,7 @@ impl Server {
         self.link(id)?.take(most)
     }
 
-    /// When a watch has something to say without a change.
+    /// When a watch next sends something although no object changes.
     pub(crate) fn deadline(&self) -> Option<Time> {
         let watches = self.links.iter().filter_map(|link| link.watch.as_ref());
         watches
@@ -329,14 +331,14 @@ impl Server {
 
 fn bookmark(link: &mut Link, version: u64, idle: bool) {
     let Some(watch) = link.watch.as_mut().filter(|watch| watch.initial_end_at.is_none()) else { return };
-    // Of a version that it has not reached, a server says nothing.
+    // A server that is behind the watch sends no bookmark.
     if version > watch.sent || idle && version == watch.sent {
         watch.sent = version;
         link.push(&render::bookmark(version, false));
     }
 }
 
-/// Puts an event on a watch that is to have it.
+/// Sends an event on the watch, if the watch covers it and does not have it yet.
 fn send(link: &mut Link, record: &Record, spoil: &mut Option<Spoil>) {
     let Some(watch) = &mut link.watch else { return };
     let version = record.state.version;
@@ -348,17 +350,22 @@ fn send(link: &mut Link, record: &Record, spoil: &mut Option<Spoil>) {
     let spoil = spoil.take();
     let line = render::event(record, spoil);
     watch.last_line.clone_from(&line);
-    if let Some(cause) = spoil.and_then(|spoil| skipped(record.change, spoil)) {
-        link.doubts.push((record.key, Doubt { until: version, cause, is_held, lists: 0 }));
+    link.said.push((record.key, record.state));
+    match spoil.map(|spoil| skipped(record.change, spoil)) {
+        None => link.push(&line),
+        Some(Some(cause)) => {
+            link.doubts.push((record.key, Doubt { until: version, cause, is_held, lists: 0 }));
+            link.push(&line);
+        }
+        Some(None) => link.push_last_word(&line),
     }
-    link.push(&line);
 }
 
-/// What is in doubt once a damaged event is read; nothing where it leads to a list, which it has to where it is unknown what
-/// it was about, and after each deletion (W17).
+/// The doubt that a damaged event leaves. `None` if the event must lead to a list: a deletion, or an event without a
+/// key (W17).
 fn skipped(change: Change, spoil: Spoil) -> Option<Cause> {
     match (spoil, change) {
-        // Of another kind, it is none of ours (W8).
+        // An object of another kind is skipped, even its deletion (W8).
         (Spoil::Kind, _) => Some(Cause::Damage),
         (_, Change::Deleted) | (Spoil::Nameless | Spoil::Type, _) => None,
         (Spoil::Version, _) => Some(Cause::Damage),

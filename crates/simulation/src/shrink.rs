@@ -1,13 +1,13 @@
-//! Makes a failing plan small: the fewest, mildest steps that still break the same invariant.
+//! Shrinks a failing plan to the fewest and mildest steps that break the same invariant.
 
 use crate::invariant::Violation;
 use crate::plan::{Plan, Start, Step, Transform};
 
-/// Runs that a shrink may take.
+/// A shrink makes at most this many runs.
 const TRIES: u32 = 20_000;
 
-/// Takes out whatever a plan can do without, as long as `run` still gives a violation of the same invariant. Returns the
-/// plan and its violation; `None` if the plan does not fail.
+/// Removes steps and simplifies what is left, as long as `run` returns a violation of the same invariant. Returns the
+/// smallest plan with its violation; `None` if the plan does not fail.
 pub fn shrink(plan: &Plan, mut run: impl FnMut(&Plan) -> Result<(), Violation>) -> Option<(Plan, Violation)> {
     let violation = run(plan).err()?;
     let mut shrinking = Shrinking { plan: plan.clone(), violation, run: &mut run, tries: 0 };
@@ -30,7 +30,7 @@ struct Shrinking<'a> {
 }
 
 impl Shrinking<'_> {
-    /// Takes a smaller plan if it fails for the same reason.
+    /// Continues with a smaller plan if it breaks the same invariant.
     fn take(&mut self, plan: Plan) -> bool {
         if plan == self.plan || self.tries >= TRIES {
             return false;
@@ -45,7 +45,7 @@ impl Shrinking<'_> {
         }
     }
 
-    /// Halves first, then quarters, down to single steps.
+    /// Tries halves first, then quarters, down to single steps.
     fn drop_steps(&mut self) {
         let mut size = self.plan.steps.len().max(1);
         loop {
@@ -78,7 +78,7 @@ impl Shrinking<'_> {
         }
     }
 
-    /// Each unusual setting back to what is usual.
+    /// Tries the usual value of each setting.
     fn simplify_setup(&mut self) {
         let simpler: [fn(&mut Plan); 21] = [
             |plan| plan.setup.readers.clear(),
@@ -111,7 +111,7 @@ impl Shrinking<'_> {
     }
 }
 
-/// The same step with less of it.
+/// A milder form of the step.
 fn softer(step: &Step) -> Option<Step> {
     Some(match *step {
         Step::Fault(fault, times) if times > 1 => Step::Fault(fault, times - 1),

@@ -1,4 +1,4 @@
-//! How the cache keeps its objects.
+//! The storage of a run's cache.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use crate::protobuf;
 use crate::render;
 use crate::truth::{KEYS, Key, State};
 
-/// As the plan says. Packed, it has seen so much already that it has a dictionary, which no cache of a few small objects would
-/// get.
+/// The storage that the setup asks for. A packed one gets a dictionary beforehand, because a few small objects would
+/// never produce one.
 pub(crate) fn of(setup: &Setup) -> Arc<dyn Storage> {
     if !setup.packed {
         return Arc::new(PlainStorage);
@@ -26,10 +26,10 @@ pub(crate) fn of(setup: &Setup) -> Arc<dyn Storage> {
     Arc::new(storage)
 }
 
-/// So many objects pay for a dictionary.
+/// With this many objects a dictionary saves memory.
 const SEEN: u8 = 48;
 
-/// What hardly shrinks by itself, and would be nothing with a dictionary: the digits of a counter's squares.
+/// Bytes that compress badly alone, and to almost nothing with a dictionary that has them.
 fn costly() -> Vec<u8> {
     (0..250_u64)
         .flat_map(|number| {

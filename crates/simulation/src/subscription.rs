@@ -1,4 +1,4 @@
-//! One subscription of the engine's, and a reader that believes what it is told and checks that it can be true.
+//! A subscription whose reader builds a view from the changes, and checks that each change can be true.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use informer_core::mailbox::{self, Delivery, Notice, WhenFull};
 use informer_core::store::Snapshot;
 use informer_core::{Cache, Change, Delta, Object};
 
-use crate::content::Doubts;
+use crate::doubt::Doubts;
 use crate::invariant::{Invariant, Violation};
 use crate::plan::{Mode, Reading};
-use crate::render;
+use crate::stored;
 use crate::truth::{KEYS, Key, State, Truth};
 
 pub(crate) struct Subscription {
@@ -20,35 +20,35 @@ pub(crate) struct Subscription {
     phase: Phase,
     /// The revision of the snapshot that it joined with.
     joined_at: u64,
-    /// Of the snapshot that it joined with, what was not told yet.
-    present_left: usize,
-    /// What the cache was loaded with, and at which revision.
+    /// The number of objects of that snapshot that it has not received.
+    snapshot_left: usize,
+    /// The loaded objects, with the revision of the load.
     loaded: Option<(u64, Vec<Arc<Object>>)>,
     believed: BTreeMap<Key, Arc<Object>>,
-    /// Keys of which changes were dropped.
+    /// The keys whose changes may have been dropped.
     unsure: [bool; KEYS as usize],
-    told_synced: bool,
-    /// What belongs to the first content, once that is known.
-    first: Option<Vec<Arc<Object>>>,
-    /// Exactly what is to be told or dropped, where nothing may be merged.
+    is_synced: bool,
+    /// The objects of the initial list, once it is complete.
+    initial_list: Option<Vec<Arc<Object>>>,
+    /// Every change that it must receive, or that `Lagged` must count; `None` if the mailbox may coalesce.
     exact: Option<VecDeque<(u64, Change)>>,
     cache_synced: bool,
-    /// What may be told of in another order than it happened.
+    /// The keys whose changes may come in another order than they happened.
     pub(crate) doubts: Doubts,
     fanout: Arc<Fanout>,
-    /// What it wants to be told once more.
+    /// The snapshot that a requested resync repeats.
     resync: Option<Snapshot>,
 }
 
 enum Phase {
-    /// Changes are collected.
+    /// The mailbox collects changes.
     Registered,
     /// The snapshot is taken.
     Looked(Snapshot),
     Joined,
 }
 
-/// Room for whatever a run can change.
+/// A capacity that no run exhausts.
 pub(crate) const PLENTY: u16 = 10_000;
 
 impl Subscription {
@@ -66,12 +66,12 @@ impl Subscription {
             subscriber: engine.fanout().subscribe(Delivery { mode, split_recreated: reading.split })?,
             phase: Phase::Registered,
             joined_at: 0,
-            present_left: 0,
+            snapshot_left: 0,
             loaded: None,
             believed: BTreeMap::new(),
             unsure: [false; KEYS as usize],
-            told_synced: false,
-            first: None,
+            is_synced: false,
+            initial_list: None,
             exact: exact.then(VecDeque::new),
             cache_synced,
             doubts,
@@ -80,7 +80,8 @@ impl Subscription {
         })
     }
 
-    /// Its snapshot may have changes of which no subscription was notified yet: which ones it hears of is not known here.
+    /// It joins while user code has the writer. Its snapshot may have changes that no subscription has received, so
+    /// the oracle cannot say which changes it will receive.
     pub(crate) fn joins_beside_user_code(&mut self) {
         if !self.is_joined() {
             self.exact = None;
@@ -91,7 +92,7 @@ impl Subscription {
         matches!(self.phase, Phase::Joined)
     }
 
-    /// Takes the next of the two steps from being registered to being joined.
+    /// Takes the next of the two steps to join: the snapshot, then the mailbox.
     pub(crate) fn join(&mut self, cache: &Cache) {
         match std::mem::replace(&mut self.phase, Phase::Joined) {
             Phase::Registered => self.phase = Phase::Looked(cache.snapshot()),
@@ -99,12 +100,12 @@ impl Subscription {
                 let present: Vec<_> = snapshot.iter().cloned().collect();
                 self.joined_at = snapshot.revision();
                 let loaded = self.loaded.take().filter(|(revision, _)| *revision > snapshot.revision());
-                self.present_left = loaded.map_or(present.len(), |(_, content)| content.len());
+                self.snapshot_left = loaded.map_or(present.len(), |(_, content)| content.len());
                 if let Some(exact) = &mut self.exact {
                     exact.retain(|(revision, _)| *revision > snapshot.revision());
                 }
-                if snapshot.is_synced() && self.first.is_none() {
-                    self.first = Some(present.clone());
+                if snapshot.is_synced() && self.initial_list.is_none() {
+                    self.initial_list = Some(present.clone());
                 }
                 self.subscriber.with_mailbox(|mailbox| mailbox.join(present, snapshot.revision()));
             }
@@ -112,35 +113,35 @@ impl Subscription {
         }
     }
 
-    /// A change was made, and the cache has this revision by now.
+    /// The cache changed, and has this revision by now.
     pub(crate) fn offered(&mut self, revision: u64, change: &Change, initial: bool) {
         let is_in_snapshot = match &self.phase {
             Phase::Registered => false,
             Phase::Looked(snapshot) => snapshot.revision() >= revision,
             Phase::Joined => self.joined_at >= revision,
         };
-        let may_merge = self.may_merge(initial);
-        if let Some(exact) = self.exact.as_mut().filter(|_| !may_merge && !is_in_snapshot) {
+        let may_coalesce = self.may_coalesce(initial);
+        if let Some(exact) = self.exact.as_mut().filter(|_| !may_coalesce && !is_in_snapshot) {
             exact.push_back((revision, change.clone()));
         }
     }
 
-    /// The cache has begun with what was saved.
+    /// The cache loaded these objects.
     pub(crate) fn load(&mut self, revision: u64, content: &[Arc<Object>]) {
         if self.is_joined() {
-            self.present_left = content.len();
+            self.snapshot_left = content.len();
         } else {
             self.loaded = Some((revision, content.to_vec()));
         }
     }
 
-    pub(crate) fn cache_synced(&mut self, first: &[Arc<Object>]) {
+    pub(crate) fn cache_synced(&mut self, initial_list: &[Arc<Object>]) {
         self.cache_synced = true;
-        self.first = Some(first.to_vec());
+        self.initial_list = Some(initial_list.to_vec());
     }
 
-    /// Where changes are dropped the first content is kept, but merged.
-    fn may_merge(&self, initial: bool) -> bool {
+    /// A mailbox that drops changes keeps the initial list, but coalesces it.
+    fn may_coalesce(&self, initial: bool) -> bool {
         initial && is_dropped(self.reading.mode)
     }
 
@@ -148,7 +149,7 @@ impl Subscription {
         self.subscriber.take()
     }
 
-    pub(crate) fn told(
+    pub(crate) fn receive(
         &mut self,
         notice: &Notice,
         cache: &Cache,
@@ -157,18 +158,18 @@ impl Subscription {
     ) -> Result<(), Violation> {
         match notice {
             Notice::Change { change, initial } => {
-                Invariant::Story.holds(!initial || !self.told_synced, || {
-                    format!("{change:?} is initial, after the first content")
+                Invariant::Story.holds(!initial || !self.is_synced, || {
+                    format!("{change:?} belongs to the initial list, which was complete")
                 })?;
-                self.told_in_order(change, *initial)?;
-                self.told_change(change, cache, truth)
+                self.check_order(change, *initial)?;
+                self.check_change(change, cache, truth)
             }
             Notice::Synced => {
-                Invariant::Story.holds(cache_synced && !self.told_synced, || {
-                    "synced twice, or before the cache".to_owned()
+                Invariant::Story.holds(cache_synced && !self.is_synced, || {
+                    "synced twice, or before the cache is".to_owned()
                 })?;
-                self.told_synced = true;
-                self.check_first_content(cache)
+                self.is_synced = true;
+                self.check_initial_list(cache)
             }
             Notice::Lagged(count) => {
                 let drops = matches!(self.reading.mode, Mode::Dropped(capacity) if capacity < PLENTY);
@@ -176,7 +177,7 @@ impl Subscription {
                 if let Some(exact) = &mut self.exact {
                     let count = usize::try_from(*count).unwrap_or(usize::MAX);
                     Invariant::Story.holds(count <= exact.len(), || {
-                        format!("lagged by {count}, and only {} were left to tell", exact.len())
+                        format!("lagged by {count}, and only {} changes were pending", exact.len())
                     })?;
                     exact.drain(..count);
                 }
@@ -186,24 +187,25 @@ impl Subscription {
         }
     }
 
-    /// Each change as it was made, and none left out but those that were counted, where none may be merged.
-    fn told_in_order(&mut self, change: &Change, initial: bool) -> Result<(), Violation> {
-        if self.present_left > 0 {
-            self.present_left -= 1;
+    /// Where the mailbox may not coalesce, the reader receives each change exactly as it was made.
+    fn check_order(&mut self, change: &Change, initial: bool) -> Result<(), Violation> {
+        if self.snapshot_left > 0 {
+            self.snapshot_left -= 1;
             let is_addition = initial && matches!(change.delta, Delta::Added(_));
-            return Invariant::Story.holds(is_addition, || format!("{change:?} instead of what was there"));
+            return Invariant::Story
+                .holds(is_addition, || format!("{change:?} instead of an addition from the snapshot"));
         }
-        if self.may_merge(initial) {
+        if self.may_coalesce(initial) {
             return Ok(());
         }
         let Some(exact) = &mut self.exact else { return Ok(()) };
         let made = exact.pop_front().map(|(_, made)| made);
         Invariant::Story.holds(made.as_ref().is_some_and(|made| is_same(made, change)), || {
-            format!("{change:?} where {made:?} was made")
+            format!("{change:?}, and the next change is {made:?}")
         })
     }
 
-    fn told_change(&mut self, change: &Change, cache: &Cache, truth: &Truth) -> Result<(), Violation> {
+    fn check_change(&mut self, change: &Change, cache: &Cache, truth: &Truth) -> Result<(), Violation> {
         let doubts = self.doubts.clone();
         let illegal = |what: &str| Invariant::Story.violated(format!("{change:?}: {what}"));
         let Some(key) = Key::of(change.key().as_str()) else { return Err(illegal("no such key")) };
@@ -211,48 +213,48 @@ impl Subscription {
         let unsure = self.unsure.get_mut(usize::from(key.0)).is_none_or(std::mem::take);
         let follows = |old: &Arc<Object>| unsure || believed.is_some_and(|known| is_same_object(known, old));
         let state = |object: &Object| {
-            let read = render::read(object).filter(|(_, state)| truth.was_ever(key, *state));
-            read.map(|(_, state)| state).ok_or_else(|| illegal("that was never true"))
+            let read = stored::read(object).filter(|(_, state)| truth.was_ever(key, *state));
+            read.map(|(_, state)| state).ok_or_else(|| illegal("the object never had that state"))
         };
         let forwards = |old: State, new: State| doubts.has(key) || old.version < new.version;
         match &change.delta {
             Delta::Added(new) => {
                 let state = state(new)?;
                 if !unsure && believed.is_some() {
-                    return Err(illegal("it was there already"));
+                    return Err(illegal("the view has the object"));
                 }
                 if !doubts.has(key)
                     && cache.get(new.key()).is_some_and(|cached| {
-                        render::read(&cached).is_none_or(|(_, cached)| cached.version < state.version)
+                        stored::read(&cached).is_none_or(|(_, cached)| cached.version < state.version)
                     })
                 {
-                    return Err(illegal("the cache is behind it"));
+                    return Err(illegal("the cache has an older state"));
                 }
                 self.believed.insert(key, new.clone());
             }
             Delta::Updated { old, new } => {
                 let (before, after) = (state(old)?, state(new)?);
                 if !follows(old) {
-                    return Err(illegal("something else was told before"));
+                    return Err(illegal("the view has another state"));
                 }
                 if !forwards(before, after) {
                     return Err(illegal("time goes back"));
                 }
                 if self.reading.split && before.uid != after.uid {
-                    return Err(illegal("a re-creation in one, where it was to be two"));
+                    return Err(illegal("a re-creation as an update, though it has to be split"));
                 }
                 self.believed.insert(key, new.clone());
             }
             Delta::Deleted { old, last } => {
                 let (before, after) = (state(old)?, state(last)?);
                 if !follows(old) {
-                    return Err(illegal("something else was told before"));
+                    return Err(illegal("the view has another state"));
                 }
                 if !forwards(before, after) && before != after {
                     return Err(illegal("time goes back"));
                 }
                 if !doubts.has(key) && before.uid != after.uid {
-                    return Err(illegal("it ends an incarnation that was never told of"));
+                    return Err(illegal("it deletes an incarnation that the view does not have"));
                 }
                 self.believed.remove(&key);
             }
@@ -260,12 +262,14 @@ impl Subscription {
         Ok(())
     }
 
-    /// All of the first content was told, but for what is gone or different by now.
-    fn check_first_content(&self, cache: &Cache) -> Result<(), Violation> {
-        for object in self.first.iter().flatten() {
+    /// Every object of the initial list was received, unless it changed or was deleted meanwhile.
+    fn check_initial_list(&self, cache: &Cache) -> Result<(), Violation> {
+        for object in self.initial_list.iter().flatten() {
             let is_current = cache.get(object.key()).is_some_and(|now| Arc::ptr_eq(&now, object));
-            let told = Key::of(object.key().as_str()).is_some_and(|key| self.believed.contains_key(&key));
-            Invariant::Story.holds(told || !is_current, || format!("synced before {object:?} was told"))?;
+            let is_received =
+                Key::of(object.key().as_str()).is_some_and(|key| self.believed.contains_key(&key));
+            Invariant::Story
+                .holds(is_received || !is_current, || format!("synced before {object:?} was received"))?;
         }
         Ok(())
     }
@@ -278,11 +282,11 @@ impl Subscription {
             Mode::Latest => 0,
             Mode::Merged(capacity) | Mode::Dropped(capacity) => usize::from(capacity.max(1)),
         };
-        let (backlog, bound) = (self.subscriber.backlog(), bound + usize::from(KEYS) + self.present_left);
+        let (backlog, bound) = (self.subscriber.backlog(), bound + usize::from(KEYS) + self.snapshot_left);
         if backlog <= bound { Ok(()) } else { Err(format!("a backlog of {backlog} is more than {bound}")) }
     }
 
-    /// Wants to be told of everything once more.
+    /// Asks for a resync.
     pub(crate) fn resync(&mut self, cache: &Cache) {
         if self.is_joined() && self.resync.is_none() {
             self.resync = Some(cache.snapshot());
@@ -293,19 +297,19 @@ impl Subscription {
         self.resync.is_some()
     }
 
-    /// Of one that has read all that there is, whether that is what the cache has; then a resync tells nothing that is older,
-    /// or was not told (D4, R2).
+    /// Checks a subscription that has read everything: it knows what the cache has, and a resync repeats only what it
+    /// received (D4, R2).
     pub(crate) fn is_up_to_date(&mut self, cache: &Cache, is_listing: bool) -> Result<(), String> {
-        let told = self.subscriber.with_mailbox(|mailbox| mailbox.revision()).unwrap_or_default();
+        let received = self.subscriber.with_mailbox(|mailbox| mailbox.revision()).unwrap_or_default();
         let revision = cache.snapshot().revision();
-        if told < revision {
-            return Err(format!("it is at revision {told}, the cache at {revision}"));
+        if received < revision {
+            return Err(format!("it is at revision {received}, the cache at {revision}"));
         }
         self.believes(cache)?;
         if is_listing {
             return Ok(());
         }
-        let Some(snapshot) = self.resync.take().filter(|snapshot| snapshot.revision() <= told) else {
+        let Some(snapshot) = self.resync.take().filter(|snapshot| snapshot.revision() <= received) else {
             return Ok(());
         };
         let current = |object: &&Arc<Object>| {
@@ -315,7 +319,7 @@ impl Subscription {
             let Some(key) = Key::of(object.key().as_str()) else { continue };
             let is_known = self.believed.get(&key).is_some_and(|known| is_same_object(known, object));
             if !is_known && !self.is_unsure(key) {
-                return Err(format!("a resync tells {object:?}, of which it has not heard"));
+                return Err(format!("a resync repeats {object:?}, which was never received"));
             }
         }
         Ok(())
@@ -325,21 +329,24 @@ impl Subscription {
         self.unsure.get(usize::from(key.0)).copied().unwrap_or_default()
     }
 
-    /// Whether everything was told, and adds up to what the cache has.
+    /// Checks that nothing is pending, and that the view equals the cache.
     pub(crate) fn knows_all_of(&self, cache: &Cache, cache_synced: bool) -> Result<(), String> {
         if self.subscriber.backlog() > 0 {
-            return Err(format!("{} are left though there is no more", self.subscriber.backlog()));
+            return Err(format!(
+                "{} changes are pending after all were read",
+                self.subscriber.backlog()
+            ));
         }
         if let Some((_, made)) = self.exact.iter().flatten().next() {
-            return Err(format!("{made:?} was neither told nor counted"));
+            return Err(format!("{made:?} was neither received nor counted as lag"));
         }
-        if self.told_synced != cache_synced {
-            return Err(format!("told to be synced: {}, synced: {cache_synced}", self.told_synced));
+        if self.is_synced != cache_synced {
+            return Err(format!("synced: {}, the cache: {cache_synced}", self.is_synced));
         }
         self.believes(cache)
     }
 
-    /// Whether what was told adds up to what the cache has.
+    /// Checks that the view equals the cache.
     fn believes(&self, cache: &Cache) -> Result<(), String> {
         for key in Key::all().filter(|key| !self.is_unsure(*key)) {
             let (believed, cached) = (self.believed.get(&key), cache.get_str(key.text()));
@@ -349,7 +356,7 @@ impl Subscription {
                 _ => false,
             };
             if !same {
-                return Err(format!("it believes {believed:?} where the cache has {cached:?}"));
+                return Err(format!("the view has {believed:?}, the cache {cached:?}"));
             }
         }
         Ok(())
@@ -360,9 +367,9 @@ fn is_dropped(mode: Mode) -> bool {
     matches!(mode, Mode::Dropped(_))
 }
 
-/// The same version, if perhaps fetched again.
+/// Whether both are the same version, perhaps fetched twice.
 fn is_same_object(a: &Arc<Object>, b: &Arc<Object>) -> bool {
-    Arc::ptr_eq(a, b) || render::read(a) == render::read(b)
+    Arc::ptr_eq(a, b) || stored::read(a) == stored::read(b)
 }
 
 fn is_same(a: &Change, b: &Change) -> bool {

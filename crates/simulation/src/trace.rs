@@ -1,23 +1,23 @@
-//! A readable record of a run, if somebody wants one.
+//! A readable record of a run.
 
 use std::fmt::Write as _;
 
-/// Where the lines of a run go.
+/// Keeps the lines of a run, or drops them.
 #[derive(Debug, Default)]
 pub struct Trace(Option<String>);
 
 impl Trace {
-    /// Keeps every line.
+    /// A trace that keeps every line.
     pub fn kept() -> Self {
         Self(Some(String::new()))
     }
 
-    /// Keeps none, and makes none.
+    /// A trace that keeps no line. It does not even build them.
     pub fn off() -> Self {
         Self(None)
     }
 
-    /// What was kept.
+    /// The lines that were kept.
     pub fn text(&self) -> &str {
         self.0.as_deref().unwrap_or_default()
     }

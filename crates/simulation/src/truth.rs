@@ -1,38 +1,40 @@
-//! What was true when: every state of every object, in every past that the server has had.
+//! The complete history: every state of every object, in every epoch.
 //!
-//! The slow and plain half of the simulation. A restored backup begins another past, an epoch, that shares the former one
-//! up to the backup and gives later versions anew.
+//! It is naive, slow, and plainly right. A restored backup begins a new epoch: it has the history of the former one up
+//! to the backup, and uses the later versions again for other changes.
 
 use std::fmt;
 
-/// How many namespaces there are, each with as many objects at most.
+use informer_core::Scope;
+
+/// The number of namespaces.
 pub(crate) const NAMESPACES: u8 = 2;
-/// How many objects there can be.
+/// The number of keys.
 pub const KEYS: u8 = 8;
 
 /// The keys, as `namespace/name`.
 const TEXTS: [&str; KEYS as usize] = ["a/p0", "b/p1", "a/p2", "b/p3", "a/p4", "b/p5", "a/p6", "b/p7"];
 
-/// One object's identity: small, so that a plan is readable.
+/// A key as a small number, so that plans are readable.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(pub u8);
 
-/// One state of one object.
+/// A state of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct State {
-    /// Which incarnation.
+    /// The incarnation.
     pub(crate) uid: u32,
     /// Its resourceVersion.
     pub(crate) version: u64,
-    /// Its content.
+    /// The content.
     pub(crate) value: u32,
 }
 
-/// One change of one object.
+/// A change of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(crate) key: Key,
-    /// With the version of the change; that of a deletion, too.
+    /// The state, with the version of the change. A deletion has a version of its own, too.
     pub(crate) state: State,
     pub(crate) change: Change,
 }
@@ -49,7 +51,7 @@ pub(crate) struct Truth {
     epochs: Vec<Epoch>,
 }
 
-/// Per key, in the order of their versions.
+/// The changes of each key, in the order of their versions.
 #[derive(Clone, Default)]
 pub(crate) struct Epoch([Vec<Record>; KEYS as usize]);
 
@@ -70,7 +72,7 @@ impl Key {
         self.text().rsplit('/').next().unwrap_or_default()
     }
 
-    /// The key that is told from its text.
+    /// The key with this text.
     pub(crate) fn of(text: &str) -> Option<Self> {
         Self::all().find(|key| key.text() == text)
     }
@@ -78,6 +80,10 @@ impl Key {
 
 pub(crate) fn namespace(number: u8) -> &'static str {
     if number.is_multiple_of(NAMESPACES) { "a" } else { "b" }
+}
+
+pub(crate) fn scope(number: Option<u8>) -> Scope {
+    number.map_or(Scope::All, |number| Scope::Namespace(namespace(number).into()))
 }
 
 impl fmt::Display for Key {
@@ -108,7 +114,7 @@ impl Truth {
         }
     }
 
-    /// The state of a key is another one at the same version from here on. Whether there is one.
+    /// From now on the key has another value at the same version. Returns whether the object exists.
     pub(crate) fn revise(&mut self, key: Key, value: u32) -> bool {
         let Some(records) = self.epochs.last_mut().map(|epoch| epoch.of_mut(key)) else { return false };
         let Some(last) = records.last().copied().filter(|last| last.change != Change::Deleted) else {
@@ -118,17 +124,17 @@ impl Truth {
         true
     }
 
-    /// The present epoch as it is now.
+    /// A copy of the present epoch.
     pub(crate) fn present(&self) -> Epoch {
         self.epochs.last().cloned().unwrap_or_default()
     }
 
-    /// Begins an epoch that continues another one as it was once.
+    /// Begins an epoch with this history.
     pub(crate) fn restore(&mut self, past: Epoch) {
         self.epochs.push(past);
     }
 
-    /// What the object was at a version, if it was there.
+    /// The state of the object at a version, if it existed.
     pub(crate) fn at(&self, epoch: usize, key: Key, version: u64) -> Option<State> {
         let records = self.of(epoch, key);
         let last = records.iter().rev().find(|record| record.state.version <= version)?;
@@ -140,7 +146,7 @@ impl Truth {
         self.epochs.get(epoch).and_then(|epoch| epoch.0.get(usize::from(key.0))).map_or(&[], Vec::as_slice)
     }
 
-    /// All changes after a version, in their order.
+    /// All changes after a version, in order.
     pub(crate) fn since(&self, version: u64) -> Vec<Record> {
         let epoch = self.epoch();
         let records = Key::all().flat_map(|key| {
@@ -150,7 +156,7 @@ impl Truth {
         });
         let mut records: Vec<_> = records.collect();
         records.sort_by_key(|record| record.state.version);
-        // Of one that was revised since, what it is now.
+        // A revised object is sent as it is now.
         records.dedup_by(|later, earlier| {
             let is_revision = later.state.version == earlier.state.version;
             if is_revision {
@@ -161,7 +167,7 @@ impl Truth {
         records
     }
 
-    /// Whether the object was ever in this state, in whatever epoch.
+    /// Whether the object was ever in this state, in any epoch.
     pub(crate) fn was_ever(&self, key: Key, state: State) -> bool {
         (0..self.epochs.len()).rev().any(|epoch| {
             let records = self.of(epoch, key);

@@ -1,4 +1,4 @@
-//! Everything in one place and one thread: a server, an informer, and the time.
+//! The world of a run: a server, an informer, and the time.
 
 mod checks;
 mod rest;
@@ -17,15 +17,15 @@ use crate::invariant::{Invariant, Violation};
 use crate::network::{Arrival, Head};
 use crate::plan::{Plan, Setup, Start, Step};
 use crate::render::number;
-use crate::saving::{File, scope};
+use crate::saving::File;
 use crate::server::Server;
 use crate::storage;
 use crate::trace::Trace;
-use crate::truth::{Key, NAMESPACES};
+use crate::truth::{Key, NAMESPACES, scope};
 
-/// More than any run has of them at once.
+/// The most subscriptions at a time.
 const SUBSCRIPTIONS: usize = 8;
-/// How often something may happen within one moment before it is taken for endless.
+/// Something that repeats this often within one moment counts as endless.
 const TURNS: u32 = 10_000;
 
 /// The state of a run.
@@ -38,9 +38,9 @@ pub struct World<'a> {
     pub(crate) clients: Vec<Client>,
     trace: &'a mut Trace,
     storage: Arc<dyn Storage>,
-    /// Namespaces that are on their way out.
+    /// The namespaces whose removal is under way.
     removing: Vec<u8>,
-    /// Informers so far: each has a seed of its own.
+    /// The number of informers so far. Each has a seed of its own.
     informers: u64,
     /// The cache that was saved last.
     saved: Option<File>,
@@ -68,12 +68,12 @@ impl<'a> World<'a> {
         Ok(world)
     }
 
-    /// Objects that the cache has.
+    /// The number of cached objects.
     pub fn cached(&self) -> usize {
         self.content.cache().len()
     }
 
-    /// A new informer.
+    /// Starts a new informer.
     fn start(&mut self, start: Start) -> Result<(), Violation> {
         self.content = Content::new(self.storage.clone());
         self.clients.clear();
@@ -117,7 +117,7 @@ impl<'a> World<'a> {
         self.input(Input::Start(Box::new(start)))
     }
 
-    /// Tells the engine something, and does what it asks for.
+    /// Gives the engine an input, and does what it commands.
     fn input(&mut self, input: Input<'_>) -> Result<(), Violation> {
         self.trace.line(|| format!("       <- {}", shown(&input)));
         self.content.look_before();
@@ -131,12 +131,12 @@ impl<'a> World<'a> {
             if !self.content.engine.has_work() {
                 return self.check_statuses();
             }
-            // Readers have their turn.
+            // The readers have their turn.
             self.content.listen();
             self.read_by_themselves()?;
             self.content.engine.handle(self.now, Input::Tick);
         }
-        Err(Invariant::Pace.violated("there is always more to do at once"))
+        Err(Invariant::Pace.violated("the engine always has work"))
     }
 
     fn command(&mut self, command: Command) -> Result<(), Violation> {
@@ -144,7 +144,7 @@ impl<'a> World<'a> {
             Command::Send { id, request, scope, .. } => {
                 let which = self.of_scope(&scope);
                 Invariant::Stop.holds(which != usize::MAX, || {
-                    format!("{request} is sent for {scope:?}, which was removed")
+                    format!("{request} is sent for {scope:?}, which is removed")
                 })?;
                 self.content.engine.sent(id);
                 self.with_client(which, |client, around| client.send(around, id, &request))
@@ -199,16 +199,16 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Nothing is left of it, and who waits for that is told once.
+    /// The engine says once that a removed namespace has no object any more.
     fn scope_removed(&mut self, removed: &Scope) -> Result<(), Violation> {
         let asked = self.removing.iter().position(|namespace| scope(Some(*namespace)) == *removed);
         let Some(asked) = asked else {
             return Err(
-                Invariant::Stop.violated(format!("{removed:?} is removed, and nobody has asked for that"))
+                Invariant::Stop.violated(format!("{removed:?} is removed, though no step asked for that"))
             );
         };
         let namespace = self.removing.swap_remove(asked);
-        // It may be back already.
+        // The namespace may have been added again.
         if self.clients.iter().any(|client| client.namespace == Some(namespace)) {
             return Ok(());
         }
@@ -216,15 +216,14 @@ impl<'a> World<'a> {
         let left = keys.find(|key| {
             self.content.cache().get_str(key.text()).is_some() || self.content.is_quarantined(*key)
         });
-        Invariant::Content
-            .holds(left.is_none(), || format!("{left:?} is left of a namespace that was removed"))
+        Invariant::Content.holds(left.is_none(), || format!("{left:?} is left of a removed namespace"))
     }
 
     fn of_scope(&self, of: &Scope) -> usize {
         self.clients.iter().position(|client| scope(client.namespace) == *of).unwrap_or(usize::MAX)
     }
 
-    /// Takes what arrives, in pieces of so many bytes. Whether there was anything.
+    /// Gives the engine what arrives next, at most this many bytes. Returns whether something arrived.
     fn receive(&mut self, which: usize, most: usize) -> Result<bool, Violation> {
         let Some(client) = self.clients.get(which) else { return Ok(false) };
         let (Some(link), Some(id)) = (client.link, client.request) else { return Ok(false) };
@@ -251,6 +250,11 @@ impl<'a> World<'a> {
             Arrival::End => Response::End,
             Arrival::Broken => Response::Broken("reset".into()),
         };
+        let is_bad_end = self.server.link(link).is_some_and(|link| link.ends_with_last_word());
+        let goes_on = matches!(arrival, Arrival::End)
+            && self.was_served(which)
+            && !self.content.is_lent()
+            && !is_bad_end;
         let is_over = !matches!(arrival, Arrival::Head(Head::Accepted) | Arrival::Bytes(_));
         if is_over {
             self.server.close(link);
@@ -259,7 +263,6 @@ impl<'a> World<'a> {
                 .filter(|client| client.link == Some(link))
                 .for_each(|client| client.link = None);
         }
-        let goes_on = matches!(arrival, Arrival::End) && self.was_served(which) && !self.content.is_lent();
         let events = self.events();
         self.input(Input::Response(id, response))?;
         let heard = self.events().saturating_sub(events);
@@ -274,7 +277,7 @@ impl<'a> World<'a> {
                 }
             }
             Invariant::Request.holds(!goes_on || client.watch.is_some_and(|watch| watch.is_new()), || {
-                format!("a watch that was served has ended, and no watch follows: {}", client.status)
+                format!("a served watch ended, and no watch follows: {}", client.status)
             })?;
         }
         Ok(true)
@@ -285,14 +288,14 @@ impl<'a> World<'a> {
         watch.is_some_and(|watch| watch.is_enough(self.now))
     }
 
-    /// How many events the engine has heard.
+    /// The number of events that the engine has decoded.
     fn events(&self) -> u32 {
         let counts = self.content.engine.counters().events();
         let count = counts.added + counts.modified + counts.deleted + counts.bookmarks;
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 
-    /// Runs user code that waits, and hands its result back, so far as it may be done by itself.
+    /// Runs waiting user code, or returns its result. Returns whether there was any.
     fn run_code(&mut self) -> Result<bool, Violation> {
         if !self.content.has_code() {
             return Ok(false);
@@ -314,7 +317,7 @@ impl<'a> World<'a> {
         act(client, &mut Around { now: *now, server, content, trace, transform })
     }
 
-    /// Does one step and whatever follows from it at once.
+    /// Does one step, and everything that follows from it at once.
     pub(crate) fn step(&mut self, number: usize, step: Step) -> Result<(), Violation> {
         let now = self.now.since(Time::ZERO).as_secs_f64();
         self.trace.line(|| format!("{number:4} {now:9.3}s  {step:?}"));
@@ -361,7 +364,7 @@ impl<'a> World<'a> {
             Step::Deliver(client, bytes) => {
                 let which = self.which(client);
                 self.receive(which, bytes.into())?;
-                // With the answer's head comes what follows it.
+                // Twice, so that bytes follow the head of a response.
                 self.receive(which, bytes.into())?;
             }
             Step::Pass(millis) => return self.pass(Duration::from_millis(millis.into())),
@@ -432,7 +435,7 @@ impl<'a> World<'a> {
         if !self.setup.by_namespace || is_there {
             return Ok(());
         }
-        // One that was removed a moment ago is not in the way: the engine takes both in turn.
+        // The engine may still be removing the namespace. It does both in turn.
         self.clients.push(Client::new(Some(namespace), None));
         self.input(Input::AddScope(scope(Some(namespace))))
     }
@@ -443,7 +446,7 @@ impl<'a> World<'a> {
         self.clients.iter_mut().for_each(|client| client.woken(self.now));
         self.input(Input::Wake)?;
         Invariant::Connection.holds(waits || self.content.engine.deadline() == before, || {
-            "being woken has given a request more time".to_owned()
+            "a wake gave a request more time".to_owned()
         })
     }
 
@@ -455,28 +458,28 @@ impl<'a> World<'a> {
         self.removing.push(namespace);
         self.input(Input::RemoveScope(scope(Some(namespace))))?;
         let mut client = self.clients.remove(which);
-        Invariant::Stop.holds(client.link.is_none(), || {
-            "the connection of a namespace is left that was removed".to_owned()
-        })?;
+        Invariant::Stop.holds(client.link.is_none(), || "a removed namespace has a connection".to_owned())?;
         client.hang_up(&mut self.server);
         let is_done = self.content.is_lent() || self.removing.is_empty();
-        Invariant::Stop.holds(is_done, || "a namespace is still there, and nothing holds it up".to_owned())
+        Invariant::Stop.holds(is_done, || {
+            "the engine does not finish the removal of a namespace, though no user code runs".to_owned()
+        })
     }
 
-    /// Ends all that runs. Everybody still hears what was pending.
+    /// Stops the informer. Subscriptions still receive their backlog.
     pub(crate) fn stop(&mut self) -> Result<(), Violation> {
         while !self.setup.stops_at_once && self.run_code()? {}
-        // What code that runs has done by its end is in the cache, and is told to nobody.
+        // The changes of user code that runs at the stop reach the cache, but no subscription.
         let was_lent = self.content.is_lent();
         self.input(Input::Stop)?;
         while self.run_code()? {}
-        // What clients know of another past is not what the code has done.
+        // The clients do not know what the user code applied. Across a restore the oracle cannot judge such a file.
         if self.setup.stops_at_once && (!was_lent || self.server.truth.epoch() == 0) {
             let file = File::of(&self.content, &self.clients)?;
             self.saved = file.or_else(|| self.saved.take());
         }
         let is_back = self.content.engine.checkpoint().is_ok();
-        Invariant::Saved.holds(is_back, || "there is nothing to save after the stop".to_owned())?;
+        Invariant::Saved.holds(is_back, || "after the stop there is no checkpoint".to_owned())?;
         let later = self.now + Duration::from_secs(3600);
         for input in [Input::Wake, Input::Tick] {
             self.content.engine.handle(later, input);
@@ -484,15 +487,15 @@ impl<'a> World<'a> {
         let more = self.content.engine.poll_command();
         let deadline = self.content.engine.deadline();
         Invariant::Stop.holds(more.is_none() && deadline.is_none(), || {
-            format!("after the stop it wants {more:?} and waits for {deadline:?}")
+            format!("after the stop the engine commands {more:?} and has the deadline {deadline:?}")
         })?;
         for client in &self.clients {
             Invariant::Stop.holds(client.asked == 0 || client.status == Status::Stopped, || {
-                format!("the status is {}", client.status)
+                format!("after the stop a source is {}", client.status)
             })?;
         }
         Invariant::Stop
-            .holds(!self.server.has_links(), || "connections are left after the stop".to_owned())?;
+            .holds(!self.server.has_links(), || "after the stop a connection is open".to_owned())?;
         self.removing.clear();
         if was_lent {
             return Ok(());
@@ -501,7 +504,7 @@ impl<'a> World<'a> {
         self.content.check_nothing_lost()
     }
 
-    /// Lets time pass, stopping wherever somebody waits for.
+    /// Lets time pass, and stops at each deadline.
     pub(crate) fn pass(&mut self, duration: Duration) -> Result<(), Violation> {
         let until = self.now + duration;
         let asked: Vec<_> = self.clients.iter().map(|client| client.asked).collect();
@@ -516,13 +519,13 @@ impl<'a> World<'a> {
             self.server.tick(self.now);
             if self.content.engine.deadline().is_some_and(|deadline| deadline <= self.now) {
                 self.input(Input::Tick)?;
-                // What is confirmed by this may be due itself.
+                // The first tick may confirm a load, whose next deadline may be due, too.
                 if self.content.engine.deadline().is_some_and(|deadline| deadline <= self.now) {
                     self.input(Input::Tick)?;
                 }
                 let next = self.content.engine.deadline();
                 Invariant::Pace.holds(next.is_none_or(|next| next > self.now), || {
-                    format!("after its time had come, the next deadline is {next:?} at {:?}", self.now)
+                    format!("after its tick the next deadline is {next:?}, at {:?}", self.now)
                 })?;
             }
             self.flow()?;
@@ -531,7 +534,7 @@ impl<'a> World<'a> {
         Err(Invariant::Pace.violated("time does not pass"))
     }
 
-    /// A wait that doubles lets few requests through.
+    /// The backoff allows few requests in a given time.
     fn check_requests(&self, before: &[u32], duration: Duration) -> Result<(), Violation> {
         let most = 16 + u32::try_from(duration.as_secs() / 10).unwrap_or(u32::MAX);
         for (client, before) in self.clients.iter().zip(before) {
@@ -541,7 +544,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Whatever happens without anybody's doing: bytes arrive, readers read. Then everything has to be right.
+    /// Lets bytes arrive and readers read, and checks the invariants.
     fn settle(&mut self) -> Result<(), Violation> {
         self.flow()?;
         self.read_by_themselves()?;
@@ -576,7 +579,7 @@ impl<'a> World<'a> {
                 return Ok(());
             }
         }
-        Err(Invariant::Pace.violated("bytes never end"))
+        Err(Invariant::Pace.violated("there are always more bytes"))
     }
 
     fn is_live(client: &Client) -> bool {

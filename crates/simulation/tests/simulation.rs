@@ -1,5 +1,5 @@
-//! Some seeds on each run of the tests, and what a simulation needs to be believed: it finds what is wrong, says the same each
-//! time, and says it in few words. `cargo xtask simulate` plays as many seeds as somebody has time for.
+//! Plays some seeds, and shows that the simulation itself can be trusted: it finds a wrong cache, a seed is always the
+//! same run, and a failing plan shrinks. `cargo xtask simulate` plays more seeds.
 
 #![allow(
     clippy::expect_used,
@@ -53,13 +53,13 @@ fn a_seed_is_always_the_same_run() {
     }
 }
 
-/// A plan that ends with a change of which nobody is told, and others of which everybody is.
+/// A plan whose end loses the event of one change, and sends those of others.
 fn forgetful(seed: u64) -> Plan {
     let mut plan = Plan::of_seed(seed);
     plan.setup.by_hand = false;
-    // A change that is not seen anyway proves nothing.
+    // A change that the cache would not have anyway proves nothing.
     (plan.setup.server.selects, plan.setup.transform) = (false, Transform::default());
-    // Whatever fails, and whoever cannot be told that a backup was restored, is gone by then.
+    // These steps end all faults and doubts first.
     plan.steps.extend([Step::Allow, Step::Pass(900_000), Step::Restart(Start::Fresh), Step::Pass(200_000)]);
     plan.steps.extend([Step::Forget, Step::Put(Key(0)), Step::Put(Key(2)), Step::Put(Key(1))]);
     plan
@@ -71,7 +71,7 @@ fn a_cache_that_is_wrong_is_found() {
         let outcome = played(&forgetful(*seed));
         matches!(outcome, Err(Violation { invariant: Invariant::Content, .. }))
     });
-    // Not where the informer is still in the middle of something.
+    // The loss shows nothing where the informer lists again anyway.
     let found = found.count();
     assert!(found > 80, "seeds 0..100: a lost event was found in {found} runs only");
 }
@@ -84,7 +84,7 @@ fn a_failing_plan_shrinks_to_what_it_takes() {
         let (small, shrunk) = shrink(&plan, played).expect("it fails");
         assert_eq!(shrunk.invariant, violation.invariant, "seed {seed}");
         assert!(small.steps.contains(&Step::Forget), "seed {seed}: {small}");
-        // The change that is lost, and one more that shows it.
+        // A shrunk plan has the lost change, and one more that shows the loss.
         assert!(small.steps.len() <= 4, "seed {seed}: {small}");
         assert_eq!(played(&small), Err(shrunk), "seed {seed}");
         for at in 0..small.steps.len() {
@@ -108,7 +108,7 @@ fn a_demand_of_a_test_s_own_is_shrunk_for_too() {
     for seed in 0..10 {
         let Some((small, violation)) = shrink(&Plan::of_seed(seed), demanding) else { continue };
         assert_eq!(violation.invariant, Invariant::Extra, "seed {seed}: {violation}");
-        // Those that the server begins with and those that come make three.
+        // The objects at the start and the added ones make three.
         let steps = 3_usize.saturating_sub(small.setup.server.objects.into());
         assert!(small.steps.len() <= steps.max(1), "seed {seed}: {small}");
     }

@@ -99,8 +99,8 @@ impl Replace {
     /// The list has this object, or an event brought it before the list was complete. Of several versions of a key the
     /// newest counts.
     pub fn stage(&mut self, object: Arc<Object>) {
+        let known = self.known(object.key());
         let Some(place) = self.place(object.key().as_str()) else {
-            let known = self.known(object.key());
             if let Some((slot, known)) = known
                 && (self.is_behind_kept(slot, &object, &known)
                     || !(Self::is_change(self.is_restored, &object, &known)
@@ -112,11 +112,15 @@ impl Replace {
             }
             return self.push(Staged { object, is_deleted: false }, None);
         };
-        let known = if self.is_restored { self.known(object.key()) } else { None };
+        // The commit goes by the mark of a revision, and each event of a key has an object of its own to mark.
+        if let Some((_, known)) = &known {
+            self.is_revision(&object, known);
+        }
         let Some(Some(staged)) = self.staged.get_mut(place) else { return };
         // What was deleted by its key is the cached object: after a restored backup its version is one of another past, and the
         // list says what it says in order.
-        let is_of_another_past = known.is_some_and(|(_, known)| Arc::ptr_eq(&known, &staged.object));
+        let is_of_another_past =
+            self.is_restored && known.is_some_and(|(_, known)| Arc::ptr_eq(&known, &staged.object));
         if !is_of_another_past && object.resource_version().is_older_than(staged.object.resource_version()) {
             return;
         }

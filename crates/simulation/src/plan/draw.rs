@@ -6,7 +6,7 @@ use super::{
 use crate::truth::{KEYS, Key, NAMESPACES};
 
 impl Plan {
-    /// The run of a seed: always the same one.
+    /// The plan of a seed, always the same one.
     pub fn of_seed(seed: u64) -> Self {
         let mut draw = Draw { random: fastrand::Rng::with_seed(seed) };
         let setup = draw.setup();
@@ -24,7 +24,7 @@ struct Draw {
     random: fastrand::Rng,
 }
 
-/// How often what happens: each run is about something else.
+/// How often each kind of scene happens. Each run stresses something else.
 struct Mood {
     changes: u32,
     network: u32,
@@ -47,7 +47,7 @@ impl Draw {
         let readers = (0..self.random.u8(0..=3)).map(|_| self.reading()).collect();
         Setup {
             by_namespace,
-            // A source that is added later has to begin with a consistent list (`Store::add_source`).
+            // A source that is added later must start with a consistent list (`Store::add_source`).
             first_list_any: !by_namespace && self.one_in(3),
             streaming,
             internal_error_retry: self.one_in(3),
@@ -59,7 +59,7 @@ impl Draw {
             transform: self.transform(),
             stops_at_once: self.random.bool(),
             queued_operations: if self.random.bool() { self.random.u16(1..12) } else { 4096 },
-            server: self.server(by_namespace),
+            server: self.server(),
             readers,
         }
     }
@@ -75,7 +75,7 @@ impl Draw {
         }
     }
 
-    fn server(&mut self, by_namespace: bool) -> ServerSetup {
+    fn server(&mut self) -> ServerSetup {
         let versions = [1, 7, 96, 250];
         ServerSetup {
             first_version: versions[self.random.usize(..versions.len())],
@@ -90,8 +90,7 @@ impl Draw {
             custom: self.one_in(4),
             protobuf: self.one_in(3),
             selects: self.one_in(6),
-            // Versions of several sources that are no numbers add up to none.
-            opaque: !by_namespace && self.one_in(8),
+            opaque: self.one_in(8),
         }
     }
 
@@ -117,7 +116,7 @@ impl Draw {
         }
     }
 
-    /// One step, or a few that belong together.
+    /// Draws a step, or a few steps that belong together.
     fn scene(&mut self, mood: &Mood, setup: &Setup, steps: &mut Vec<Step>) {
         let weights = [
             mood.changes,
@@ -191,14 +190,14 @@ impl Draw {
             6 => Step::Mute(client),
             _ => Step::ServerRestart,
         };
-        // In the middle of something, more often than not.
+        // Half of the time in the middle of a response.
         if self.random.bool() {
             steps.push(Step::Stall(client));
             for _ in 0..self.random.u8(0..4) {
                 steps.push(self.change());
             }
             if self.random.bool() {
-                // Whatever comes next is cut in the middle, too.
+                // The next response ends in the middle, too.
                 steps.push(Step::Cut(client));
                 steps.push(self.time());
             }
@@ -288,7 +287,7 @@ impl Draw {
             }
             7 => steps.push(Step::Revise(self.key())),
             0 => {
-                // Expired by the time that the watch comes back.
+                // The watch's version expires before it resumes.
                 let client = self.client();
                 steps.push(Step::Stall(client));
                 steps.push(self.change());
@@ -362,7 +361,7 @@ impl Draw {
         });
     }
 
-    /// A namespace goes, and perhaps comes back, and goes again, perhaps before anybody has noticed.
+    /// Removes a namespace, perhaps adds and removes it again, perhaps before the engine has removed it.
     fn namespaces(&mut self, steps: &mut Vec<Step>) {
         let namespace = self.random.u8(..NAMESPACES);
         if self.random.bool() {
@@ -373,7 +372,8 @@ impl Draw {
         steps.extend(both.into_iter().cycle().take(turns));
     }
 
-    /// Something happens while no informer runs, as far as the next one is concerned.
+    /// Saves, changes the server, and restarts from the save. For the next informer the changes happened while none
+    /// ran.
     fn absence(&mut self, steps: &mut Vec<Step>) {
         steps.push(Step::Save);
         for _ in 0..self.random.u8(0..8) {

@@ -1,4 +1,4 @@
-//! How requests are answered.
+//! Answers requests.
 
 use std::time::Duration;
 
@@ -6,15 +6,16 @@ use informer_core::reflector::{ListRequest, Request, WatchRequest};
 use informer_core::{ResourceVersion, Time};
 
 use super::{BOOKMARKS_EVERY, Server, send};
-use crate::network::{Cause, Doubt, Head, Link, LinkId, Watch};
+use crate::doubt::{Cause, Doubt};
+use crate::network::{Head, Link, LinkId, Watch};
 use crate::plan::{Denial, Fault, Spoil};
 use crate::render;
 use crate::truth::{Change, Key, Record};
 
-/// How much later the end of the initial events is told, where it is.
+/// How late a late end of the initial events is.
 const LATE_END: Duration = Duration::from_secs(5);
 
-/// Where a request asks to start.
+/// The version that a request asks for.
 enum From {
     /// The most recent state.
     Now,
@@ -24,7 +25,7 @@ enum From {
 }
 
 impl Server {
-    /// Answers a request for a namespace, or for all.
+    /// Answers a request for one namespace, or for all.
     pub(crate) fn request(&mut self, now: Time, namespace: Option<u8>, request: &Request) -> LinkId {
         self.links_made += 1;
         let id = LinkId(self.links_made);
@@ -65,7 +66,7 @@ impl Server {
             return Err(denied(denial));
         }
         let stale = match fault {
-            // Where no order is known, nobody could notice.
+            // An informer cannot notice that an opaque version is old.
             Some(Fault::Stale(back)) if !self.setup.opaque => u64::from(back),
             _ => 0,
         };
@@ -115,6 +116,7 @@ impl Server {
                 link.doubts.push((*key, Doubt { until: at, cause, is_held: false, lists: 0 }));
                 link.kept_unread.extend((spoil != Spoil::Nameless).then_some(*key));
             }
+            link.said.push((*key, *state));
             render::item(*key, *state, custom, spoil)
         });
         let items: Vec<_> = items.collect();
@@ -124,7 +126,7 @@ impl Server {
         Ok(())
     }
 
-    /// Reads a continue token, as long as what it needs is kept.
+    /// Reads a continue token, unless its version is compacted.
     fn token(&self, token: &str) -> Result<(u64, Key), Head> {
         let parts: Vec<u64> = token.split('.').filter_map(|part| part.parse().ok()).collect();
         let [version, epoch, last] = parts[..] else { return Err(refused(400, 0)) };
@@ -188,13 +190,13 @@ impl Server {
         Ok(())
     }
 
-    /// The present objects, or those of some versions ago, as additions.
+    /// Sends the objects, of now or of some versions ago, as ADDED events.
     fn initial_events(&mut self, now: Time, link: &mut Link, request: &WatchRequest, stale: u64) {
         let (epoch, version) = (self.truth.epoch(), self.version.saturating_sub(stale).max(self.oldest()));
         link.watch = Some(open(now, 0, request));
         for key in Key::all() {
             if let Some(state) = self.truth.at(epoch, key, version) {
-                // In no order of versions.
+                // The initial events are not in the order of their versions.
                 if let Some(watch) = &mut link.watch {
                     watch.sent = 0;
                 }
@@ -205,7 +207,7 @@ impl Server {
         if let Some(watch) = &mut link.watch {
             watch.sent = version;
         }
-        // Whatever was damaged of it is known again when a later version is.
+        // A version of an object that is newer than the list ends its doubt.
         for (_, doubt) in &mut link.doubts {
             *doubt = Doubt { until: version, is_held: false, ..*doubt };
         }

@@ -1,33 +1,35 @@
-//! What has to hold of the cache whenever nothing is under way.
+//! The invariants that compare the cache with the history.
 
 use super::World;
 use crate::client::Client;
 use crate::invariant::{Invariant, Violation};
-use crate::render::{self, number};
+use crate::render::number;
+use crate::stored;
 use crate::truth::{Key, State};
 
 impl World<'_> {
-    /// The keys whose state may be another one than the server's.
+    /// The keys that may have another state than the server's.
     pub(super) fn doubted(&self) -> impl Iterator<Item = Key> {
         Key::all().filter(|key| self.clients.iter().any(|client| client.doubts(*key)))
     }
 
-    /// Those of which something may be told that does not follow upon what was told before.
+    /// The keys of which a subscription may receive changes that do not follow from each other.
     pub(super) fn doubted_stories(&self) -> impl Iterator<Item = Key> {
-        // Of a namespace that is on its way out there may be more to come.
+        // A namespace that is being removed may still cause changes.
         let is_leaving = |key: &Key| self.removing.contains(&key.namespace());
         let is_in_doubt = move |key: &Key| self.clients.iter().any(|client| client.doubts_story(*key));
         Key::all().filter(move |key| is_leaving(key) || is_in_doubt(key))
     }
 
-    /// Nobody is said to be live before the cache has its content.
+    /// A source is live only once the cache has its content.
     pub(super) fn check_statuses(&self) -> Result<(), Violation> {
         let early = self.clients.iter().find(|client| Self::is_live(client) && !client.is_confirmed);
-        Invariant::Connection.holds(early.is_none(), || "live without content".to_owned())
+        Invariant::Connection
+            .holds(early.is_none(), || "a source is live, and the cache does not have its content".to_owned())
     }
 
     pub(super) fn check(&mut self) -> Result<(), Violation> {
-        // What user code has done may be in the cache already, and no subscription was notified.
+        // Changes of running user code may be in the cache before any subscription receives them.
         if self.content.is_lent() {
             return Ok(());
         }
@@ -35,27 +37,29 @@ impl World<'_> {
         let reached = self.content.cache().resource_version();
         let revision = self.content.cache().snapshot().revision();
         let waits = self.content.engine.deadline().is_some() || self.clients.is_empty();
-        Invariant::Connection.holds(waits, || "it waits for ever".to_owned())?;
-        // As long as one source does not know yet that the server was restored, versions cannot be compared.
+        Invariant::Connection.holds(waits, || "the engine has no deadline".to_owned())?;
+        // The versions of sources cannot be compared while only one of them knows of a restored backup.
         let mixed = self.clients.windows(2).any(|two| matches!(two, [a, b] if a.epoch != b.epoch));
         for which in 0..self.clients.len() {
             let Some(client) = self.clients.get_mut(which) else { break };
             Invariant::Connection.holds(client.waits == client.link.is_none(), || {
-                format!("{} with a connection: {}", client.status, client.link.is_some())
+                format!("a source is {}; it has a connection: {}", client.status, client.link.is_some())
             })?;
             let version = self.content.source_version(client.namespace);
             client.has_caught_up |= version.is_at_least(&reached);
             Invariant::Progress
                 .holds(mixed || !client.has_caught_up || !version.is_older_than(&reached), || {
-                    format!("the cache claims {reached:?}, and a source has only {version:?}")
+                    format!("the cache claims {reached:?}, and a source has reached only {version:?}")
                 })?;
             let now = Some((revision, number(&version)));
             if std::mem::replace(&mut client.checked, now) != now {
                 self.check_content(self.clients.get(which), number(&version))?;
             }
         }
-        let unset = !self.clients.is_empty() && self.content.cache().is_synced() && reached.is_unset();
-        Invariant::Progress.holds(!unset, || "the cache is synced and claims no version".to_owned())
+        // Several sources have a common opaque version only once theirs are equal.
+        let has_one = !self.clients.is_empty() && !(self.setup.server.opaque && self.clients.len() > 1);
+        let unset = has_one && self.content.cache().is_synced() && reached.is_unset();
+        Invariant::Progress.holds(!unset, || "the cache is synced and has no version".to_owned())
     }
 
     pub(super) fn check_content(&self, client: Option<&Client>, version: u64) -> Result<(), Violation> {
@@ -68,9 +72,9 @@ impl World<'_> {
                 Some(object) => {
                     let changes = self.setup.transform.changes;
                     let is_whole = |(read, _): &(Key, State)| {
-                        *read == key && (!changes || render::is_shortened(&object))
+                        *read == key && (!changes || stored::is_shortened(&object))
                     };
-                    Some(render::read(&object).filter(is_whole).ok_or_else(|| {
+                    Some(stored::read(&object).filter(is_whole).ok_or_else(|| {
                         Invariant::Content.violated(format!("{object:?} is not as the server wrote it"))
                     })?)
                 }
@@ -83,7 +87,7 @@ impl World<'_> {
                 let is_kept = !transform.drops(state.value) && !transform.fails(state.value);
                 is_kept && self.server.truth.was_ever(key, state)
             };
-            // Of what cannot be transformed the former state stays, if there is one.
+            // Where the transform fails, the cache keeps the former state, if any.
             let right = state == expected || (fails || client.doubts(key)) && state.is_none_or(may_be);
             Invariant::Content.holds(right, || {
                 format!("at {version} the cache has {state:?} of {key}, and the server had {truth:?}")
@@ -93,7 +97,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// A key is held as undecodable for as long as its newest version is, as far as that is known, and no longer.
+    /// A key is in quarantine exactly as long as its newest version is undecodable or fails the transform.
     fn check_quarantine(
         &self,
         client: &Client,
@@ -103,15 +107,16 @@ impl World<'_> {
     ) -> Result<(), Violation> {
         let is_held = self.content.is_quarantined(key);
         let may_be = fails || client.doubts(key) || self.has_failed(client, key);
-        Invariant::Quarantine.holds(!is_held || may_be, || format!("{key} is said to be unreadable"))?;
+        Invariant::Quarantine
+            .holds(!is_held || may_be, || format!("{key} is in quarantine without a reason"))?;
         let must_be = client.is_confirmed
             && !client.is_deceived
             && (fails && !client.doubts(key) || client.has_held(key, version));
         Invariant::Quarantine
-            .holds(is_held || !must_be, || format!("{key} could not be read, and that is not said"))
+            .holds(is_held || !must_be, || format!("{key} is undecodable, and not in quarantine"))
     }
 
-    /// Whether a list that was not completed may have had a version of the key for which the transform fails.
+    /// Whether an incomplete list may have had a version of the key for which the transform fails.
     fn has_failed(&self, client: &Client, key: Key) -> bool {
         let (truth, transform) = (&self.server.truth, self.setup.transform);
         let mut records = (0..=truth.epoch()).flat_map(|epoch| truth.of(epoch, key));

@@ -5,7 +5,5 @@ pub(super) const KNOTS: &[(&str, &[&str])] = &[
     ("informer-protobuf", &["members", "node", "walk"]),
     ("serve", &["answer", "discovery", "openapi"]),
     ("serve", &["negotiate", "protobuf", "render"]),
-    ("simulation", &["client", "content", "saving", "subscription"]),
-    ("simulation", &["protobuf", "render"]),
     ("testapi", &["core", "definitions", "garbage", "kinds", "namespaces", "write"]),
 ];
