@@ -1,6 +1,6 @@
 //! A hash table whose clones share memory.
 //!
-//! Linear hashing over small tables: the table grows by splitting one of them, never as a whole. So no single insert
+//! It uses linear hashing over small tables: the table grows by splitting one of them, never as a whole. So no single insert
 //! takes long, and a write beside a clone copies one small table.
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::memory::{COUNTS, allocated};
 /// Average entries per leaf. Leaves hold 0.7 to 1.4 times as many, which fits 128 buckets at hashbrown's load factor.
 const LOAD: usize = 75;
 
-/// A set of `T`; the caller knows how to hash and to compare them.
+/// A set of `T`. The caller supplies the hashes and the comparison.
 #[derive(Clone)]
 pub(super) struct CowTable<T> {
     leaves: CowVec<Option<Arc<HashTable<T>>>>,
@@ -49,7 +49,7 @@ impl<T: Clone> CowTable<T> {
         self.leaves.get(self.home(hash))?.as_ref()?.find(hash, is_it)
     }
 
-    /// Adds an entry that is not there yet. `rehash` gives the hash of an entry.
+    /// Adds an entry that the table does not contain yet. `rehash` returns the hash of an entry.
     pub(super) fn insert(&mut self, hash: u64, entry: T, rehash: impl Fn(&T) -> u64) {
         self.len += 1;
         if self.len > self.leaves.len() as usize * LOAD {
@@ -61,7 +61,7 @@ impl<T: Clone> CowTable<T> {
         }
     }
 
-    /// Removes an entry. Copies nothing if it is missing.
+    /// Removes an entry. Copies nothing if the table does not contain it.
     pub(super) fn remove(
         &mut self,
         hash: u64,
@@ -79,8 +79,9 @@ impl<T: Clone> CowTable<T> {
         Some(entry)
     }
 
-    /// The leaf of a hash. hashbrown uses the lowest and the seven highest bits inside a leaf, so this
-    /// uses those from the middle upwards.
+    /// The leaf of a hash. hashbrown uses the lowest bits and the seven highest ones inside a leaf, so this uses the bits
+    /// from the middle upwards. In a table whose number of leaves is not a power of two, the leaves that were not split yet
+    /// also hold the entries of their missing halves.
     #[inline]
     fn home(&self, hash: u64) -> u32 {
         let count = self.leaves.len();
@@ -89,7 +90,7 @@ impl<T: Clone> CowTable<T> {
         if home < count { home } else { home & (mask >> 1) }
     }
 
-    /// Adds a leaf with those entries of an older one that now belong to it.
+    /// Adds a leaf, and moves to it those entries of an older leaf that now belong to it.
     fn split(&mut self, rehash: &impl Fn(&T) -> u64) {
         let added = self.leaves.len();
         let Some(halved) = halved_by(added) else {

@@ -7,9 +7,9 @@ use crate::memory::{COUNTS, allocated};
 const BITS: u32 = 12;
 const WORDS: usize = 1 << (BITS - 6);
 
-/// A sorted array longer than this is larger than half a bitmap ...
+/// A sorted array longer than this takes more than half of a bitmap's memory, so it becomes one, ...
 const SPARSE: usize = 128;
-/// ... and a bitmap below this becomes an array again.
+/// ... and a bitmap with fewer slots than this becomes an array again.
 const VERY_SPARSE: usize = 64;
 
 /// The part of a set that lies in one range of slots.
@@ -45,7 +45,7 @@ impl Block {
         Self { number, len: 0, places: Places::Sparse(Arc::default()) }
     }
 
-    /// `number` is that of the slots' block.
+    /// Makes a block from a bitmap; `number` is the block's number.
     fn from_words(number: u32, words: [u64; WORDS]) -> Self {
         let len = words.iter().map(|word| word.count_ones()).sum();
         let mut block = Self { number, len, places: Places::Dense(Arc::new(words)) };
@@ -130,8 +130,7 @@ impl Block {
         Self::from_words(self.number, std::array::from_fn(|at| join(ours[at], theirs[at])))
     }
 
-    /// The first slot at or after `next`, which moves past it. The unit of `next` is private to the block; 0 is the
-    /// start.
+    /// The first slot at or after `next`, which then moves past it. Only the block interprets `next`; a caller starts with 0.
     pub(super) fn advance(&self, next: &mut usize) -> Option<u32> {
         let place = match &self.places {
             Places::Sparse(places) => {
