@@ -97,8 +97,8 @@ pub enum Input {
     ListEnd(ListMeta),
     /// An event of an object.
     Event(EventKind, Arc<Object>),
-    /// An object that does not exist at this version, according to an event of this kind without a last state: the event is a
-    /// deletion that is undecodable except for its key and version. In a list: an item that a transform drops.
+    /// An event after which the object does not exist at this version, without a last state: a deletion that is undecodable
+    /// except for its key and version.
     Gone(EventKind, ObjectKey, ResourceVersion),
     /// A bookmark event.
     Bookmark(Bookmark),
@@ -466,7 +466,7 @@ impl Reflector {
                 }
             }
             Input::Refused(status) => {
-                // If the server refuses the probe, a full list is made, which needs no more permissions than before.
+                // If the server refuses the probe, a full list follows, which is known to work.
                 let asks_again = self.known.synced || watching::is_passing(&status);
                 let next = if asks_again { Next::Watch } else { Next::Sync };
                 self.refused(now, status, next);

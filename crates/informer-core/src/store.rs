@@ -156,7 +156,7 @@ impl Store {
     pub fn upsert(&mut self, source: SourceId, object: Arc<Object>) -> Option<Change> {
         self.shared.install_waiting();
         let feed = self.sources.get(source).filter(|feed| feed.scope.contains(object.key()))?;
-        // Before the first list, ADDED events come in no order (contract W9).
+        // While the source has no version, ADDED events come in no order (contract W9).
         let moved =
             !feed.reached.is_unset_or_zero() && self.sources.advance(source, object.resource_version());
         let Seen { known, next_slot, indexes } = self.see(object.key());

@@ -128,8 +128,8 @@ impl Counters {
             Part::Event(EventType::Error) => self.errors.add(1),
             Part::Other => {}
         }
-        // A deletion, or an event whose key does not decode, is not quarantined: it leads to a re-list. It counts all the
-        // same.
+        // Undecodable deletions, and events without a decodable key, do not get into quarantine, where the others are
+        // counted. So they are counted here.
         if reading.unreadable.is_some() || matches!(reading.input, reflector::Input::Undecodable(_)) {
             self.unreadable.add(1);
         }

@@ -34,7 +34,7 @@ pub(super) struct Source {
     unapplied_contents: usize,
     /// The number of changes that are not in the cache yet.
     unapplied_changes: usize,
-    /// When a list last showed that objects differ at each list.
+    /// When a list last showed other content in objects that the list before had revised.
     pub(super) doubted_at: Option<Time>,
 }
 

@@ -1,8 +1,8 @@
 //! The hot set: decoded values, and the bytes of events, of all caches of a factory within one bound (design D16).
 //!
 //! The hot parts of an object lie in the object's own [`Heat`], so a hit only reads a field of the object and takes no lock.
-//! The [`Ring`] holds all objects with something hot, in CLOCK order: each use of a value sets its mark, and the clock hand
-//! clears a mark and passes the object, which stays hot for another turn.
+//! The [`Ring`] holds all objects with something hot, in CLOCK order. Each use of a value marks its object. When the clock
+//! hand comes to a marked object, it clears the mark, and the object stays hot for another turn.
 //!
 //! A version that a watch event brings is hot on arrival: its bytes stay as received, and the first consumer decodes it for
 //! all consumers. It is packed when it cools, by the thread that admits other versions or sweeps, never by a reader. Most

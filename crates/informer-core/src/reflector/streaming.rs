@@ -24,7 +24,7 @@ pub(super) struct Streaming {
     next_by: Time,
 }
 
-/// Initial events follow each other closely: a stream that pauses for longer counts as broken.
+/// Initial events follow each other closely: a stream that pauses for longer will send no more of them.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// After this many broken streams in a row the reflector uses a LIST.
 const ATTEMPTS: u32 = 3;

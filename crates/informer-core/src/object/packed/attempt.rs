@@ -26,7 +26,7 @@ pub(super) struct Outcome {
     pub(super) draft: Draft,
     pub(super) packing: Arc<Packing>,
     pub(super) unpacking: Unpacking,
-    /// The worst ratio of the samples that were not added: the dictionary covers objects that pack at least this well.
+    /// The ratio of the sample that packs best, which is the estimate for the objects that the dictionary covers.
     pub(super) ratio: Ratio,
 }
 

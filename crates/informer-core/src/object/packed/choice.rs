@@ -140,8 +140,8 @@ impl Choice {
         let Some(Outcome { base, draft, packing, unpacking, ratio }) = outcome else { return self.failed() };
         let family = match base {
             Some(base) => {
-                // The current dictionary has grown in the meantime. Frames made with its later form would find other content
-                // in a dictionary that grew from the former form.
+                // The current dictionary has changed in the meantime. Frames made with its later form would find other
+                // content in a dictionary that grew from the former form.
                 if !self.current.as_ref().is_some_and(|current| Arc::ptr_eq(&current.packing, &base.packing))
                 {
                     return self.failed();
