@@ -149,7 +149,8 @@ pub enum Input<'a> {
     ServedAs {
         /// The kind of the objects.
         expected: Expected,
-        /// Whether this is another resource, such as one with another scope. All former objects are then deleted.
+        /// Whether this is another resource, for example a cluster-wide one in place of a namespaced one. All former objects
+        /// are then deleted.
         is_other: bool,
     },
     /// The time of the call is new: a deadline may have passed, or the engine [has work](Engine::has_work).
@@ -180,7 +181,7 @@ pub enum Response<'a> {
     Broken(String),
 }
 
-/// What the owner has to do, in order.
+/// A command to the owner. The owner carries out commands in order.
 #[derive(Debug)]
 pub enum Command {
     /// Send a request. A scope has only one request at a time: its former one has been cancelled.
@@ -202,7 +203,7 @@ pub enum Command {
     Wake(Vec<Waker>),
     /// The status of the engine as a whole changed.
     Status(Status),
-    /// A list began or ended: resyncs pause meanwhile (contract R2).
+    /// A list began or ended. Resyncs pause during a list (contract R2).
     Listing(bool),
     /// The initial list of all scopes is in the cache.
     Synced,

@@ -265,7 +265,7 @@ impl Object {
             return Ok(bytes.into());
         }
         // The order matters: a version's bytes are stored at rest before they leave the hot set.
-        let stored = self.stored.get().ok_or_else(|| self.unreadable("bytes", "it has no bytes".to_owned()))?;
+        let stored = self.stored.get().ok_or_else(|| self.unreadable("bytes", "none stored".to_owned()))?;
         stored.read().map_err(|error| {
             let unreadable = self.unreadable("bytes", error.to_string());
             DecodeError { source: Some(Arc::new(error)), ..unreadable }

@@ -136,7 +136,7 @@ impl ResponseReader {
         self.protobuf.is_some()
     }
 
-    /// Reads a list item. `trust` says what it proves that the cache has the same version.
+    /// Reads a list item. `trust` says how far an equal resourceVersion can be trusted.
     fn item(&self, object: Wire<'_>, trust: Trust) -> Reading {
         let input = match self.read(object, trust, Arrival::Cold(&self.shelf)) {
             Ok(Read::Unchanged(key)) => Input::Unchanged(key),

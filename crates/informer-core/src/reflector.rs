@@ -134,7 +134,7 @@ pub enum EventKind {
     Deleted,
 }
 
-/// What the driver must do, in order.
+/// A command to the driver. The driver carries out outputs in order.
 #[derive(Debug)]
 pub enum Output {
     /// Send this request. It is the only one: cancel a running one.
@@ -154,7 +154,7 @@ pub enum Output {
 /// An operation on the cache.
 #[derive(Debug)]
 pub enum StoreOperation {
-    /// Begin to stage a list, and discard what was staged before.
+    /// Begin to stage a list, and discard the list that was staged before.
     BeginReplace {
         /// Whether an equal resourceVersion means an equal state. It does not after a backup was restored.
         trust_versions: bool,
@@ -172,7 +172,7 @@ pub enum StoreOperation {
         /// The version of the list.
         resource_version: ResourceVersion,
     },
-    /// Discard what was staged.
+    /// Discard the staged list.
     Discard,
     /// One object is new or changed.
     Upsert(Arc<Object>),
@@ -354,8 +354,8 @@ impl Reflector {
         }
     }
 
-    /// What it proves that the cache has an object with the same resourceVersion. It decides whether the object may be passed
-    /// as [`Input::Unchanged`].
+    /// How far an equal resourceVersion can be trusted now. It decides whether an object that the cache has at the same
+    /// version may be passed as [`Input::Unchanged`].
     pub fn trusts_versions(&self) -> Trust {
         match &self.state {
             State::Listing(Listing { trust_versions: false, .. })

@@ -1,4 +1,4 @@
-//! User code as a command: it carries the writer on loan, with the operations for it.
+//! User code as a command: it carries the writer on loan, and the operations for it.
 
 use std::collections::VecDeque;
 

@@ -66,7 +66,7 @@ impl Scopes {
         self.adding.contains(scope) || self.sources.iter().any(|source| source.scope == *scope)
     }
 
-    /// Loads what was saved of these scopes into the store.
+    /// Loads the saved state of these scopes into the store.
     pub(super) fn load(&mut self, writer: &mut Writer, saved: Saved, scopes: &[Scope]) {
         let points: Vec<_> = scopes.iter().map(|scope| saved_of(&saved.sources, scope)).collect();
         let ids = writer.load(points.clone(), saved.objects, saved.content_key);
@@ -77,7 +77,7 @@ impl Scopes {
     }
 }
 
-/// What was saved of a scope: its own point, or that of all namespaces.
+/// The saved point of a scope: its own, or that of all namespaces.
 fn saved_of(sources: &[SourcePoint], scope: &Scope) -> SourcePoint {
     let of = |wanted: &Scope| sources.iter().find(|source| source.scope == *wanted);
     let found = of(scope).or_else(|| of(&Scope::All));

@@ -1,4 +1,5 @@
-//! Applies operations to the store, one after the other. Only this module runs the user's transforms and index functions.
+//! Applies operations to the store, one after the other. Within the engine, only this module runs the user's transforms and
+//! index functions.
 
 use std::collections::HashMap;
 use std::sync::Arc;

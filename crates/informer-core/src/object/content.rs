@@ -70,7 +70,7 @@ const REVISED: u64 = 1;
 /// The last list had these bytes at this version, and the object differs from them: each list had other content.
 const UNSTEADY: u64 = 2;
 
-/// What is remembered with each object: the hash that a list last had for this version, and how it relates to the object.
+/// The record of an object's content: the hash that a list last had for this version, and how it relates to the object.
 ///
 /// The record changes in place: an object that others hold is updated when a list brings equal content in other bytes.
 #[derive(Default)]

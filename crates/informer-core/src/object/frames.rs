@@ -1,6 +1,7 @@
 //! Bytes in compressed form: each version is one frame, which refers to a dictionary of its cache.
 //!
-//! All caches of the process share the working memory for packing and unpacking. There is as much of it as runs at once.
+//! All caches of the process share the working memory for packing and unpacking. Its size depends on how many threads pack at
+//! the same time.
 
 mod dictionaries;
 

@@ -7,10 +7,6 @@
 //! A version that a watch event brings is hot on arrival: its bytes stay as received, and the first consumer decodes it for
 //! all consumers. It is packed when it cools, by the thread that admits other versions or sweeps, never by a reader. Most
 //! versions of a frequently changing object are superseded before they cool, and are never packed.
-//!
-//! A version that a watch event brings is hot on arrival: its bytes stay as they came, and the first consumer decodes it for all.
-//! It is packed when it cools, by whoever admits other versions or sweeps, never by a reader. Most versions of an object that
-//! changes all the time are superseded before, and are never packed.
 
 mod heat;
 mod ring;

@@ -70,7 +70,7 @@ impl Answer {
 impl ResponseReader {
     /// The next part of a response, or `None` if another chunk is needed. After [`Input::Undecodable`] no part follows.
     ///
-    /// `trust` says what it proves that the cache has an object at the same version
+    /// `trust` says how far an equal resourceVersion can be trusted
     /// ([`Reflector::trusts_versions`](crate::reflector::Reflector::trusts_versions)).
     pub fn next(&self, answer: &mut Answer, trust: Trust) -> Option<Reading> {
         match answer {

@@ -33,9 +33,8 @@ pub enum Status {
         /// The wait between the failure and the retry.
         wait: Duration,
     },
-    /// The server denies access (401, 403), does not have the resource (404), or refuses the list as requested (400,
-    /// 405, 406, 415, 422), for example because of a field selector that the resource does not support. Retried at a
-    /// slow pace.
+    /// The server denies access (401, 403), does not have the resource (404), or refuses the list as requested (400, 405,
+    /// 406, 415, 422). A field selector that the resource does not support is one reason for that. Retried at a slow pace.
     Denied {
         /// The server's response.
         status: ApiStatus,

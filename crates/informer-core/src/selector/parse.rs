@@ -1,8 +1,9 @@
 //! Parses selectors.
 //!
-//! A selector is a list of requirements separated by `,`. Each is one of `key`, `!key`, `key = value` (or `==`), `key !=
-//! value`, `key > number`, `key < number`, `key in (value, ...)`, `key notin (value, ...)`. White space is ignored, a value
-//! may be empty, and `in` and `notin` are operators only in an operator's place.
+//! A selector is a list of requirements separated by `,`. Each requirement is one of these:
+//! `key`, `!key`, `key = value` (or `==`), `key != value`, `key > number`, `key < number`, `key in (value, ...)`,
+//! `key notin (value, ...)`. White space is ignored, a value may be empty, and `in` and `notin` are operators only in an
+//! operator's place.
 
 use std::str::FromStr;
 

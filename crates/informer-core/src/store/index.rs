@@ -310,7 +310,7 @@ impl IndexEntry {
 }
 
 impl Books {
-    /// O(1), because the writer waits for the lock meanwhile.
+    /// O(1), because the writer waits for the lock in the meantime.
     fn held_bytes(&self) -> usize {
         let lists =
             self.filed.capacity() * size_of::<Numbers>() + self.free_numbers.capacity() * size_of::<u32>();

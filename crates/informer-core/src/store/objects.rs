@@ -55,7 +55,7 @@ impl<'a> Iterator for Objects<'a> {
                 From::All { leaf, next_leaf } => match leaf.next() {
                     Some(None) => continue,
                     Some(Some(object)) => {
-                        // The iterator is behind the object, in the leaf before `next_leaf`.
+                        // The iterator has passed the object, in the leaf before `next_leaf`.
                         (*next_leaf - 1 - u32::try_from(leaf.len()).unwrap_or_default(), object)
                     }
                     None => {

@@ -126,7 +126,7 @@ impl Posting {
     pub(super) fn and(&self, other: &Self) -> Self {
         match (self, other) {
             (Self::Many(a), Self::Many(b)) => a.combine(b, |a, b| a & b, false, false),
-            // O(the smaller set): the intersection of a rare label and a common one costs what the rare one does.
+            // O(the smaller set): the intersection of a rare label and a common one costs as much as the rare one.
             (Self::Many(_), few) => few.iter().filter(|&slot| self.contains(slot)).collect(),
             (few, _) => few.iter().filter(|&slot| other.contains(slot)).collect(),
         }

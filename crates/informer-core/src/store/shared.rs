@@ -1,4 +1,4 @@
-//! What the writing and the reading side of a store share.
+//! The data that the writing and the reading side of a store share.
 
 use std::any::Any;
 use std::collections::HashMap;

@@ -142,7 +142,7 @@ impl Snapshot {
         }
     }
 
-    /// The objects that contain a requirement's hits (`true`), or that the requirement excludes (`false`).
+    /// The set that contains a requirement's hits (`true`), or the set that the requirement excludes (`false`).
     fn asks(&self, requirement: &Requirement) -> (Posting, bool) {
         let state = self.state();
         let of = |value: Option<&str>| {
@@ -165,8 +165,8 @@ impl Snapshot {
 
     /// The first `limit` objects whose keys come after `after`, ordered by namespace and name: for reading page by page.
     ///
-    /// The first page sorts the keys, O(n log n). All clones of the snapshot share the order, so a further page costs O(log n
-    /// + limit).
+    /// The first page sorts the keys, O(n log n). All clones of the snapshot share the order. A further page costs O(limit +
+    /// log n).
     pub fn page(
         &self,
         after: Option<&ObjectKey>,

@@ -93,7 +93,7 @@ impl Window {
         self.bytes.get(self.searched..).unwrap_or_default()
     }
 
-    /// Skips white space and returns the next byte.
+    /// Skips white space. Returns the next byte without skipping it.
     pub(super) fn peek(&mut self) -> Option<u8> {
         while let Some(&byte) = self.bytes.get(self.start) {
             // In an incomplete item, the first byte belongs to the item, so no white space is skipped.

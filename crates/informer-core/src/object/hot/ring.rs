@@ -14,7 +14,7 @@ pub(super) enum Passed {
     /// It was used since the last visit; its mark is cleared now.
     Marked(Arc<Object>),
     Unmarked(Arc<Object>),
-    /// Nothing of it is hot any more.
+    /// No part of it is hot any more.
     Cold(Arc<Object>),
     /// The object no longer exists.
     Gone,

@@ -10,9 +10,9 @@ use super::attempt::{Attempt, Outcome};
 use super::standing_out::{Ratio, SAMPLES_LEAST, Sample, StandingOut};
 use crate::object::frames::{Current, Draft, Family};
 
-/// What a dictionary takes besides its content, approximately.
+/// The approximate size of a dictionary without its content.
 const DICTIONARY_COST: u64 = 48 << 10;
-/// The expected packed size of what is unique to an object (uid, times), however short the object is.
+/// The expected packed size of the unique part of an object (uid, times), however short the object is.
 const OWN_BYTES: u64 = 64;
 /// The expected ratio for the rest before anything is known.
 const FIRST_GUESS: Ratio = Ratio::new(1, 16);
