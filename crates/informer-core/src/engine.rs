@@ -574,6 +574,7 @@ impl Engine {
     }
 
     fn apply(&mut self, now: Time, operation: Operation) {
+        // If nothing waits and no user code runs, the operation is applied at once.
         if self.queue.is_empty()
             && self.dispatch.is_empty()
             && let Desk::Here(writer) = &mut self.desk
@@ -601,6 +602,7 @@ impl Engine {
         while self.dispatch.is_empty() && !self.queue.is_empty() {
             match std::mem::replace(&mut self.desk, Desk::Lent) {
                 Desk::Here(mut writer) => {
+                    // One operation that needs a compute takes all queued ones with it, so that they keep their order.
                     if self.queue.iter().any(|operation| writer.needs_compute(operation)) {
                         let compute = Compute::new(writer, self.queue.take());
                         return self.commands.push_back(Command::Compute(Box::new(compute)));

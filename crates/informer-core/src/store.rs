@@ -161,6 +161,7 @@ impl Store {
             !feed.reached.is_unset_or_zero() && self.sources.advance(source, object.resource_version());
         let Seen { known, next_slot, indexes } = self.see(object.key());
         let delta = match known {
+            // The cached object stays, but the source has reached this version.
             Some((_, known)) if !is_news(&object, &known) => {
                 if moved {
                     self.publish_progress();
@@ -361,6 +362,7 @@ impl Store {
         let mut displaced = Vec::new();
         let (mut indexes, mut indexes_version) = seen;
         loop {
+            // Planning runs user code, so it comes before the draft, which is a lock.
             let filing = Filing::plan(&indexes, slot, old, new, &self.shared.reports);
             let change = match (old, new) {
                 (_, None) => SlotChange::Remove,
@@ -460,6 +462,7 @@ impl Store {
 
     /// A free slot, or the next new one.
     fn take_slot(&mut self, next: u32) -> u32 {
+        // A running list refers to kept objects by slot, so vacated slots are reused only when no list runs.
         if Arc::strong_count(&self.pins_slots) == 1 {
             self.free_slots.append(&mut self.vacated_slots);
         }

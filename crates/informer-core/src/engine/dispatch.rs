@@ -50,6 +50,7 @@ impl Engine {
             return;
         }
         self.dispatch.outcomes.push_back(outcome);
+        // Behind others it waits for its turn, so that changes keep their order.
         if self.dispatch.outcomes.len() == 1 {
             self.dispatch_slice(now);
         }
@@ -57,6 +58,7 @@ impl Engine {
 
     /// Puts the next slice of changes into the mailboxes, and issues the commands of outcomes that are dispatched completely.
     pub(super) fn dispatch_slice(&mut self, now: Time) {
+        // Each change goes into every mailbox, so the slice is divided by their number.
         let mut room = (self.dispatch.slice / self.fanout.len().max(1)).max(1);
         let mut wakers = Vec::new();
         while let Some(outcome) = self.dispatch.outcomes.front() {

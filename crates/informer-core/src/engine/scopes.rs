@@ -116,6 +116,7 @@ impl Engine {
     fn begin_source(&mut self, now: Time, id: SourceId, scope: Scope, resume: Option<Resume>) {
         let Some(running) = &self.running else { return };
         self.scopes.begun += 1;
+        // Each source has a seed of its own, so that their random waits differ.
         let seed = running.seed.wrapping_mul(1_000_003).wrapping_add(self.scopes.begun);
         let config = running.reflector.clone();
         self.counters.source_added(id, resume.is_some());
@@ -155,6 +156,7 @@ impl Engine {
             let Some(source) = self.scopes.get(at).filter(|source| !source.is_listing()) else { continue };
             let resource_version = source.reflector.last_version().clone();
             if !resource_version.is_unset() {
+                // An empty list deletes the objects of the former resource.
                 let begin = StoreOperation::BeginReplace { trust_versions: true };
                 self.operation(now, at, Step::Store(begin));
                 self.operation(now, at, Step::Store(StoreOperation::Commit { resource_version }));

@@ -305,6 +305,7 @@ impl Writer {
             }
             Transformed::LeftOut => self.stage(source, |staging| staging.list.delete_key(&key, &version)),
             Transformed::Failed(reason) => {
+                // The cached version is the newest good one.
                 self.stage(source, |staging| staging.list.keep_cached(&key));
                 self.failed(outcome, key, reason);
             }
@@ -342,6 +343,7 @@ impl Writer {
                 if !self.is_past(&key, &version) {
                     self.failed(outcome, key.clone(), reason);
                 }
+                // The object stays as it is, but the source has reached this version.
                 self.store.bookmark(outcome.source, &version);
                 None
             }
@@ -395,6 +397,7 @@ impl Writer {
             Ok(None) => return Transformed::LeftOut,
             Err(reason) => return Transformed::Failed(reason),
         };
+        // Lists compare contents as received, so the object keeps the hash from before the transform.
         let transformed = transformed.with_content(object.content().clone());
         let kept = match transformed.moved(arrival) {
             Ok(kept) => kept,

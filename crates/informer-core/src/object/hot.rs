@@ -181,6 +181,7 @@ impl HotSet {
         if let Some(bytes) = hot.bytes() {
             object.rest(|| hot.shelf().keep(Cow::Borrowed(bytes)));
         }
+        // Readers may have used or changed the heat while the bytes were packed, so it is read again under the lock.
         let former = {
             let mut ring = self.lock();
             let current = object.heat.get();
@@ -239,6 +240,7 @@ impl HotSet {
                     garbage.push(Garbage::Object(object));
                 }
                 Passed::Unmarked(object) => {
+                    // The caller cools it after the lock is released. Until then `freed` counts what that will free.
                     freed += object.heat.charged();
                     cooled.push(object);
                 }
@@ -366,6 +368,7 @@ impl Shelf {
         }
         let mut ring = self.set.lock();
         let was_hot = object.heat.get();
+        // Another thread may have decoded the object in the meantime.
         if let Some(first) = was_hot.as_ref().and_then(|hot| hot.value()) {
             return first;
         }

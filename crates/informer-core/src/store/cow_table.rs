@@ -52,6 +52,7 @@ impl<T: Clone> CowTable<T> {
     /// Adds an entry that the table does not contain yet. `rehash` returns the hash of an entry.
     pub(super) fn insert(&mut self, hash: u64, entry: T, rehash: impl Fn(&T) -> u64) {
         self.len += 1;
+        // Each insert above the average load splits one leaf, which spreads the cost of growing over the inserts.
         if self.len > self.leaves.len() as usize * LOAD {
             self.split(&rehash);
         }
@@ -73,6 +74,7 @@ impl<T: Clone> CowTable<T> {
         let leaf = Arc::make_mut(self.leaves.get_mut(home)?.as_mut()?);
         let (entry, _) = leaf.find_entry(hash, is_it).ok()?.remove();
         self.len -= 1;
+        // A table shrinks only at a third of the load, so that one at a limit is not split and merged in turns.
         if self.len * 3 < self.leaves.len() as usize * LOAD {
             self.merge(&rehash);
         }
@@ -93,12 +95,14 @@ impl<T: Clone> CowTable<T> {
     /// Adds a leaf, and moves to it those entries of an older leaf that now belong to it.
     fn split(&mut self, rehash: &impl Fn(&T) -> u64) {
         let added = self.leaves.len();
+        // The first leaf has no older one to take entries from.
         let Some(halved) = halved_by(added) else {
             self.leaves.push(None);
             return;
         };
         let bit = added - halved;
         let full = self.leaves.get_mut(halved).and_then(Option::take).unwrap_or_default();
+        // Both halves are new tables: a clone may still use the full one.
         let mut halves = [HashTable::with_capacity(LOAD), HashTable::with_capacity(LOAD)];
         for entry in full.iter() {
             let hash = rehash(entry);
@@ -114,6 +118,7 @@ impl<T: Clone> CowTable<T> {
     /// Undoes the latest split.
     fn merge(&mut self, rehash: &impl Fn(&T) -> u64) {
         let Some(halved) = self.leaves.len().checked_sub(1).and_then(halved_by) else { return };
+        // Leaves are removed in the reverse order of the splits, so `home` needs no further state.
         let last = self.leaves.pop().flatten().unwrap_or_default();
         if let Some(leaf) = self.leaves.get_mut(halved) {
             let leaf = Arc::make_mut(leaf.get_or_insert_default());

@@ -32,6 +32,7 @@ impl Ring {
 
     /// Moves the hand by one object.
     pub(super) fn pass(&mut self) -> Passed {
+        // A burst must not leave its capacity behind.
         if self.0.capacity() > 4 * self.0.len().max(64) {
             let enough = 2 * self.0.len();
             self.0.shrink_to(enough);

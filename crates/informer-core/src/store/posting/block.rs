@@ -37,6 +37,7 @@ fn place_of(slot: u32) -> u16 {
 }
 
 fn word_and_bit(place: u16) -> (usize, u64) {
+    // The remainder changes nothing, but saves the bounds checks of the callers.
     (usize::from(place >> 6) % WORDS, 1 << (place & 63))
 }
 
@@ -89,6 +90,7 @@ impl Block {
         match &mut self.places {
             Places::Sparse(places) => {
                 let Err(at) = places.binary_search(&place) else { return false };
+                // `make_mut` copies the places only if a snapshot shares them.
                 Arc::make_mut(places).insert(at, place);
                 if places.len() > SPARSE {
                     self.places = Places::Dense(Arc::new(self.words()));
@@ -126,6 +128,7 @@ impl Block {
     }
 
     pub(super) fn combine(&self, other: &Self, join: fn(u64, u64) -> u64) -> Self {
+        // Both sides become bitmaps on the stack, so that one loop over words serves every pair of forms.
         let (ours, theirs) = (self.words(), other.words());
         Self::from_words(self.number, std::array::from_fn(|at| join(ours[at], theirs[at])))
     }
@@ -145,6 +148,7 @@ impl Block {
                     *next += rest.trailing_zeros() as usize + 1;
                     break u32::try_from(*next - 1).unwrap_or_default();
                 }
+                // This word has no further slot: continue with the next word.
                 *next = (*next | 63) + 1;
             },
         };
