@@ -15,9 +15,11 @@
 //!
 //! Transforms and index functions belong to the user. They may be slow, block or panic, so the engine never calls them.
 //! Instead it lends the writer, with the operations that wait for it, to its owner as a [`Compute`]. The owner returns both
-//! as [`Input::Computed`]. Operations that arrive in the meantime wait in a queue. When the queue is full, the engine takes
-//! no more bytes. When the user's code does not return, the engine drops its responses and resumes them later, because an
-//! unread response would use up the window of a connection that other informers share.
+//! as [`Input::Computed`].
+//!
+//! Operations that arrive in the meantime wait in a queue. When the queue is full, the engine takes no more bytes. When the
+//! user's code does not return, the engine drops its responses and resumes them later: an unread response would use up the
+//! window of a connection that other informers share.
 //!
 //! # Ownership
 //!

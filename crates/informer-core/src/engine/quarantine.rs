@@ -82,9 +82,9 @@ impl Quarantine {
         }
     }
 
-    /// A list of this source was applied. Each object that the source had in quarantine is released, unless it is in
-    /// `unreadable`: the list had a good version of it, or did not have it. If nothing in the list was [lost](Put::Lost), its
-    /// scope is no longer remembered.
+    /// A list of this source was applied. It had a good version of each object that the source has in quarantine, or did not
+    /// have the object, so these objects are released. Objects in `unreadable` are not. If nothing in the list was
+    /// [lost](Put::Lost), its scope is no longer remembered.
     pub(super) fn listed(&self, source: SourceId, scope: &Scope, unreadable: &Undecodable) {
         if self.is_used.load(Ordering::Acquire) {
             let mut held = lock(&self.held);

@@ -305,7 +305,6 @@ impl Writer {
             }
             Transformed::LeftOut => self.stage(source, |staging| staging.list.delete_key(&key, &version)),
             Transformed::Failed(reason) => {
-                // The cached version is the newest good one.
                 self.stage(source, |staging| staging.list.keep_cached(&key));
                 self.failed(outcome, key, reason);
             }
