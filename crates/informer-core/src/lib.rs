@@ -1,8 +1,9 @@
 //! The logic of the `informer` crate.
 //!
-//! No I/O, no clock, no async runtime: bytes and the time go in, requests, cache changes and notifications come out.
+//! It has no I/O, no clock and no async runtime: bytes and the time go in; requests, cache changes and notifications come
+//! out.
 
-// A public handle is in the structs of other programs, which want to derive `Debug`.
+// Other programs put public handles into their own structs and derive `Debug` for them.
 #![warn(missing_debug_implementations)]
 
 pub mod backoff;

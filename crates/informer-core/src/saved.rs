@@ -1,4 +1,4 @@
-//! A cache while no process runs: what of it is in a file (design D10).
+//! A cache that was saved to a file (design D10).
 
 #[cfg(feature = "save")]
 mod file;
@@ -14,18 +14,18 @@ use crate::{ContentKey, Object};
 /// A loaded file.
 #[derive(Debug)]
 pub struct Saved {
-    /// Where each source resumes.
+    /// The points from which the sources resume.
     pub sources: Vec<SourcePoint>,
-    /// The objects, each once, each covered by a source.
+    /// The objects, each once. A source covers each of them.
     pub objects: Vec<Arc<Object>>,
-    /// What was noted of the content when it was saved ([`save_with_note`]).
+    /// The note that was saved with the content ([`save_with_note`]).
     pub note: String,
-    /// The key of their hashes ([`Store::use_content_key`](crate::Store::use_content_key)).
+    /// The key of the objects' content hashes ([`Store::use_content_key`](crate::Store::use_content_key)).
     pub content_key: ContentKey,
 }
 
 impl Saved {
-    /// The same, with objects that are decoded without their managed fields ([`Object::skipping_managed_fields`]).
+    /// The same, with objects that skip their managed fields when they are decoded ([`Object::skipping_managed_fields`]).
     #[must_use]
     pub fn skipping_managed_fields(self) -> Self {
         let skipping = |object: Arc<Object>| match Arc::try_unwrap(object) {

@@ -1,7 +1,7 @@
-//! From the bytes of a response to its items, without a tree and without holding a whole list.
+//! Cuts the bytes of a response into its items, without building a tree and without holding a whole list.
 //!
-//! [`ListDecoder`] and [`WatchDecoder`] cut an answer into objects as its chunks come in, [`scan_object`] reads an object's
-//! metadata, and [`ApiStatus`] is what a server says when it refuses. Nothing here panics, whatever the bytes.
+//! [`ListDecoder`] and [`WatchDecoder`] cut a response into objects as its chunks arrive, [`scan_object`] reads an object's
+//! metadata, and [`ApiStatus`] is the server's error. No input makes this module panic.
 
 mod cursor;
 mod error;

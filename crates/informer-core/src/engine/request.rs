@@ -1,4 +1,4 @@
-//! What an answer belongs to.
+//! The identity of a request, which its response carries.
 
 /// One request that an engine asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -38,9 +38,9 @@ use crate::memory::{COUNTS, allocated};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Storage: Send + Sync + 'static {
-    /// Takes the bytes of one version of an object, by one thread or by several at once. Versions of a list are stored on
-    /// arrival. A version that a watch event brings stays in memory as it came while it is hot,
-    /// and is stored when it cools: never, if another one takes its place before.
+    /// Takes the bytes of one version of an object; several threads may call it at once. Versions from a list are stored on
+    /// arrival. A version from a watch event stays in memory as received while it is hot, and is stored when it cools. If a
+    /// newer version replaces it before that, it is never stored.
     ///
     /// This does not fail: bytes that cannot be kept elsewhere are kept in memory.
     fn keep(&self, bytes: Cow<'_, [u8]>) -> Stored;
@@ -50,13 +50,13 @@ pub trait Storage: Send + Sync + 'static {
         0
     }
 
-    /// Whether it keeps bytes as they came, in memory. Then an event's version is stored on arrival too.
+    /// Whether it keeps bytes in memory as received. If so, versions from events are stored on arrival too.
     fn is_plain(&self) -> bool {
         false
     }
 }
 
-/// The bytes of one version of one object, kept somewhere.
+/// The bytes of one version of one object, as a [`Storage`] keeps them.
 pub struct Stored(Form);
 
 enum Form {

@@ -1,12 +1,12 @@
-//! A cache as bytes.
+//! The format of a saved cache.
 //!
 //! ```text
 //!   magic  format  | one zstd frame: description, note, key, sources, objects, their number |  crc32 of all before
 //! ```
 //!
-//! A file holds the objects' bytes as received; everything else is decoded from them again. Nothing is trusted before
-//! the end: a file that was truncated or changed anywhere is an error, never another cache. No length in it reserves
-//! memory.
+//! A file holds the objects' bytes as the cache has them; everything else is decoded from them again. Nothing is trusted
+//! before the end was read: a file that was truncated or changed anywhere is an error, never a different cache. No length in
+//! the file reserves memory.
 
 mod error;
 mod input;
@@ -24,17 +24,17 @@ use output::Output;
 
 /// The first bytes of each file.
 const MAGIC: &[u8; 8] = b"informer";
-/// Changes whenever a program of the former format would misread the new one.
+/// The format changes whenever a program that knows only the former one would misread the file.
 const FORMAT: u32 = 3;
-/// The compression window, as a power of two: 4 MiB, which the reader must hold as well.
+/// The compression window, as a power of two: 4 MiB. The reader needs as much memory for it.
 const WINDOW_LOG: u32 = 22;
 /// The maximum length of each string except objects.
 const LONGEST_TEXT: usize = 64 * 1024;
 
-/// What a cache belongs to, as names and texts: a cache of something else is not loaded.
+/// The description of a cache, as names and values. A cache with another description is not loaded.
 pub type Description = [(&'static str, String)];
 
-/// Writes a cache. O(bytes); takes a window of some MiB besides.
+/// Writes a cache. O(bytes), with a compression window of some MiB.
 ///
 /// Objects that no source of the checkpoint covers are left out. Returns the number written.
 ///
@@ -70,7 +70,7 @@ pub fn save(
     save_with_note(output, description, "", checkpoint)
 }
 
-/// [`save`], with a note about the content: [`Saved::note`]. Unlike the description it is not compared.
+/// Like [`save`], with a note about the content ([`Saved::note`]). Unlike the description, the note is not compared.
 ///
 /// # Errors
 ///
@@ -104,8 +104,8 @@ pub fn save_with_note(
     Ok(written)
 }
 
-/// Reads a cache of which `description` is true, keeping the objects in `storage`. `longest` is the bytes that an
-/// object of an answer may have ([`Limits`](crate::wire::Limits)). O(bytes), and holds the objects beside a window of some MiB.
+/// Reads a cache with this description, and keeps its objects in `storage`. `longest` is the maximum size of an object in a
+/// response, in bytes ([`Limits`](crate::wire::Limits)). O(bytes). It holds the objects, and a window of some MiB.
 ///
 /// # Errors
 ///
@@ -151,7 +151,7 @@ fn read<R: BufRead>(
     for _ in 0..input.count()? {
         sources.push(input.source()?);
     }
-    // Its list's item was as long as that at most, and did not say what it is.
+    // The item in the list was at most `longest` bytes, but without `kind` and `apiVersion`, which were added to it.
     let longest = longest.saturating_add(LONGEST_TEXT);
     let mut objects = input::Objects::new(&sources);
     while let Some(object) = input.object(longest, storage)? {

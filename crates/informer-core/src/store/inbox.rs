@@ -1,4 +1,4 @@
-//! Late indexes that wait for the writer to put them in.
+//! Late indexes that wait for the writer to install them.
 
 use std::sync::{Arc, PoisonError};
 
@@ -7,12 +7,12 @@ use super::report::Reports;
 use super::state::{Slots, State};
 use crate::sync::{AtomicBool, Condvar, Mutex, MutexGuard, Ordering};
 
-/// An index that reflects `base`, on its way in.
+/// An index that reflects `base` and is not installed yet.
 pub(super) struct Build {
     pub(super) entry: IndexEntry,
-    /// Its place, where that matters.
+    /// The position to install it at; `None` for any.
     pub(super) position: Option<usize>,
-    /// Held so that a change of the store shows: what is in memory at another place is not this.
+    /// The slots that the index reflects. Holding them makes a later change visible as a different pointer.
     pub(super) base: Slots,
 }
 
@@ -42,7 +42,7 @@ impl Inbox {
         self.is_waited_for.load(Ordering::Relaxed)
     }
 
-    /// No user code runs under this lock, so a poisoned one holds nothing half-done.
+    /// No user code runs under this lock, so a poisoned lock guards consistent data.
     pub(super) fn builds(&self) -> MutexGuard<'_, Vec<Build>> {
         self.builds.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -8,10 +8,10 @@ use std::sync::{Arc, PoisonError};
 use crate::sync::Mutex;
 use crate::{Object, ObjectKey, ResourceVersion};
 
-/// How many reports are kept; then the oldest are dropped.
+/// The number of reports that are kept. The oldest ones beyond it are dropped.
 const KEPT: usize = 1024;
 
-/// An index function that failed on an object. The cache has the object, but that index does not.
+/// An index function failed on an object. The cache has the object, but that index does not.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct IndexReport {

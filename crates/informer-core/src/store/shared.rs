@@ -1,4 +1,4 @@
-//! What the writing and the reading side of a store share.
+//! The data that the writing and the reading side of a store share.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -35,19 +35,20 @@ impl Shared {
         }
     }
 
-    /// Held for one lookup, or for cloning the state.
+    /// For one lookup, or for cloning the state.
     #[inline]
     pub(super) fn read(&self) -> Reading<State> {
         self.state.read()
     }
 
-    /// Held for one change, or for swapping in a prepared state.
+    /// For one change, or for publishing a prepared state.
     pub(super) fn draft(&self) -> Draft<'_> {
         self.state.draft()
     }
 
     pub(super) fn use_content_key(&self, key: ContentKey) {
-        // Where hashes were made with another one already, those that were saved differ, which costs a look at each.
+        // If hashes were already made with another key, saved ones differ from them, which costs one comparison of trees
+        // each.
         let _ = self.content_key.set(key);
     }
 

@@ -1,15 +1,15 @@
-//! What a watch event says has happened.
+//! The type of a watch event.
 
 /// The type of a watch event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EventType {
-    /// It came into being, or into what is watched.
+    /// The object was created, or began to match the selection.
     Added,
-    /// It changed.
+    /// The object changed.
     Modified,
-    /// It was deleted, or left what is watched; the object is its last state.
+    /// The object was deleted or deselected; the event has its last state.
     Deleted,
-    /// Nothing changed up to this version.
+    /// The watch has reached this version.
     Bookmark,
     /// The watch failed; the object is a Status.
     Error,
@@ -27,7 +27,7 @@ impl EventType {
         })
     }
 
-    /// As it stands in an event.
+    /// The name that an event has for it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Added => "ADDED",

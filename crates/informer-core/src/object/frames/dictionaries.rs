@@ -1,7 +1,8 @@
-//! A dictionary and how it grows.
+//! A dictionary, and how it grows.
 //!
-//! A frame refers to content by its distance from the dictionary's end. So content *before* the existing one leaves
-//! older frames decodable: a dictionary grows, and one form is in memory for all frames that were ever made with it.
+//! A frame refers to content by its distance from the dictionary's end. So content that is added *before* the existing
+//! content leaves older frames decodable. The dictionary grows, and memory holds one form of it for all frames that were ever
+//! made with it.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -13,7 +14,7 @@ pub(in super::super) struct Family {
     unpacking: RwLock<Arc<Unpacking>>,
 }
 
-/// What new objects are packed with.
+/// The dictionary that new objects are packed with.
 #[derive(Clone)]
 pub(in super::super) struct Current {
     pub(in super::super) family: Arc<Family>,
@@ -23,7 +24,7 @@ pub(in super::super) struct Current {
 /// A dictionary in the making: the statistics and the content of a former one, if any, with more content before it.
 #[derive(Clone)]
 pub(in super::super) struct Draft {
-    /// The statistics that a finalized dictionary begins with.
+    /// The length of the statistics that a finalized dictionary begins with.
     header: usize,
     dictionary: Option<Dictionary>,
 }
@@ -37,13 +38,13 @@ impl Family {
         self.unpacking.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What the dictionary takes.
+    /// The bytes of memory that the dictionary takes.
     pub(in super::super) fn held_bytes(&self) -> usize {
         let unpacking = self.unpacking();
         unpacking.held_bytes() + unpacking.bytes().len()
     }
 
-    /// Replaces the newest form by one that has grown.
+    /// Replaces the newest form by one that has grown from it.
     pub(in super::super) fn grow(&self, unpacking: Unpacking) {
         let unpacking = Arc::new(unpacking);
         let mut place = self.unpacking.write().unwrap_or_else(PoisonError::into_inner);
@@ -60,7 +61,7 @@ impl Draft {
         self.dictionary.as_ref().map_or(0, |dictionary| dictionary.bytes().len() as u64)
     }
 
-    /// The same with `content` before its own.
+    /// A draft with `content` before its own content.
     pub(in super::super) fn with(&self, content: &[Vec<u8>]) -> Option<Self> {
         let (bytes, form) = match &self.dictionary {
             Some(dictionary) => (dictionary.bytes(), dictionary.form()),
@@ -75,7 +76,7 @@ impl Draft {
         Some(Self { header: self.header, dictionary: Some(Dictionary::new(bytes.into(), form).ok()?) })
     }
 
-    /// Gives a new dictionary the statistics of these samples. One that has grown keeps those of its first form,
+    /// Gives a new dictionary the statistics of these samples. A dictionary that has grown keeps those of its first form,
     /// because its older frames were made with them.
     pub(in super::super) fn finalized(self, samples: &[Vec<u8>]) -> Self {
         match &self.dictionary {

@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use crate::object::frames::Family;
 
-/// Samples of objects that stand out: in bytes, and in number.
+/// The limits of the samples, in bytes and in number.
 const SAMPLE_BYTES: u64 = 64 << 10;
 pub(super) const SAMPLES_LEAST: usize = 8;
 const SAMPLES_MOST: usize = 64;
 
-/// Packed bytes by unpacked ones.
+/// The ratio of packed bytes to unpacked ones.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Ratio(u64);
 
 /// The objects that stood out since a dictionary was last tried.
 #[derive(Default)]
 pub(super) struct StandingOut {
-    /// Out of this many objects.
+    /// The number of objects that were packed since then.
     pub(super) seen: u64,
     pub(super) count: u64,
     /// By how many bytes they exceeded the expectation.
@@ -71,7 +71,7 @@ impl StandingOut {
             self.samples.push(sample());
             return;
         }
-        // With the same probability as each object before it.
+        // Each object ends up in the samples with the same probability.
         let place = usize::try_from(random.u64(..self.count)).unwrap_or(usize::MAX);
         if let Some(place) = self.samples.get_mut(place) {
             let sample = sample();
