@@ -10,8 +10,9 @@ use crate::item::Item;
 
 /// One notification of a subscription.
 ///
-/// Per key, in the server's order, the chain is always legal: added, updated any number of times, deleted, added again.
-/// States in between may be coalesced ([`Subscribe`](crate::Subscribe) says which). The last state never is.
+/// The changes of one key come in the server's order and form a legal chain: added, updated any number of times, deleted,
+/// added again. States in between may be coalesced ([`Subscribe`](crate::Subscribe) describes when), but the last state
+/// never is.
 ///
 /// ```
 /// use informer::Change;
@@ -28,7 +29,7 @@ use crate::item::Item;
 /// ```
 #[non_exhaustive]
 pub enum Change<T> {
-    /// The object exists, and the subscription did not know it.
+    /// The object exists, and was not part of this subscription before.
     Added {
         /// The object.
         new: Item<T>,
@@ -54,7 +55,7 @@ pub enum Change<T> {
     Synced,
     /// This many changes were dropped, because the reader was too slow for the delivery that it chose. Read a snapshot.
     Lagged(u64),
-    /// A version does not decode as a `T` and was left out. The chain goes on with the next version that does.
+    /// A version does not decode as a `T` and was left out. The chain continues with the next version that decodes.
     Undecodable(DecodeError),
 }
 
@@ -69,7 +70,8 @@ impl<T> Change<T> {
         }
     }
 
-    /// The state before, of an update or a deletion. A resync has none: nothing has changed.
+    /// The previous state, for an update or a deletion. `None` for all other changes; a resync has none because nothing has
+    /// changed.
     pub fn old(&self) -> Option<Previous<T>> {
         match self {
             Self::Updated { old, .. } => Some(old.clone()),
@@ -78,7 +80,7 @@ impl<T> Change<T> {
         }
     }
 
-    /// The state now, of an addition, an update or a resync.
+    /// The current state, for an addition, an update or a resync.
     #[expect(clippy::new_ret_no_self, reason = "the counterpart of `old`, not a constructor")]
     pub fn new(&self) -> Option<&Item<T>> {
         match self {
@@ -127,7 +129,7 @@ impl<T> fmt::Debug for Change<T> {
     }
 }
 
-/// The state before a change, decoded when [`Previous::get`] is called. Its identity costs nothing.
+/// The state before a change, decoded when [`Previous::get`] is called. Its key, uid and version need no decoding.
 pub struct Previous<T> {
     object: Arc<Object>,
     value: Value<T>,
@@ -140,7 +142,7 @@ enum Value<T> {
 }
 
 impl<T: View> Previous<T> {
-    /// The state as a `T`: what is hot, or a freshly decoded value.
+    /// The state as a `T`: the hot value, or else a freshly decoded one.
     ///
     /// # Errors
     ///

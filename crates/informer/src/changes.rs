@@ -14,9 +14,9 @@ use crate::notifications::{Notifications, Terms};
 
 /// A stream of changes: the existing objects, then [`Change::Synced`], then further changes. Keeps its informer alive.
 ///
-/// When the informer stops, the stream returns the pending changes and ends. Dropping it ends the subscription. `next`
-/// is cancel safe. While other subscriptions wait, the stream may return `Pending` although changes are queued
-/// (cooperative yielding); it is woken afterwards.
+/// When the informer stops, the stream returns the pending changes and ends. Dropping the stream ends the subscription.
+/// While other tasks wait for their turn, the stream may return `Pending` although changes are queued (cooperative
+/// yielding); it is woken afterwards.
 ///
 /// ```no_run
 /// # async fn example(pods: informer::Informer<k8s_openapi::api::core::v1::Pod>) -> Result<(), informer::Error> {

@@ -1,4 +1,4 @@
-//! One request and its response, as the bytes arrive.
+//! One request and its response, chunk by chunk.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use crate::transport::{Response, TransportError};
 
 type Body = Pin<Box<dyn Stream<Item = Result<Bytes, TransportError>> + Send>>;
 
-/// An exchange with the server under way.
+/// A request that was sent, with its response so far.
 pub(crate) enum Exchange {
     Sent(BoxFuture<'static, Result<Response, TransportError>>),
-    /// The status says no; the body says why.
+    /// The status is an error; the body tells the reason.
     Refused {
         code: u16,
         retry_after: Option<Duration>,
@@ -38,11 +38,11 @@ pub(crate) enum ExchangeEvent {
     Broken(String),
 }
 
-/// A Status is short; whatever is longer is not one.
+/// The limit for an error body: a Status is short.
 const REASON_LIMIT: usize = 64 * 1024;
 
 impl Exchange {
-    /// Waits for whatever comes next.
+    /// Waits for the next step of the exchange.
     ///
     /// # Cancel safety
     ///

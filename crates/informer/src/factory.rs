@@ -81,24 +81,25 @@ struct Options {
 }
 
 impl SharedInformerFactory {
-    /// A factory on the caller's transport, on the caller's runtime.
+    /// Builds a factory that sends its requests over this transport, on the caller's tokio runtime.
     pub fn builder_with_transport(transport: impl Transport) -> FactoryBuilder {
         FactoryBuilder::new(Connection::Transport(Arc::new(transport)))
     }
 
-    /// This factory, narrowed to one namespace. Resources without namespaces are looked at as before.
+    /// This factory, narrowed to one namespace. Informers of cluster-wide resources are not affected.
     ///
-    /// A namespace that this factory does not have leaves none: see [`in_namespaces`](Self::in_namespaces).
+    /// If this factory does not select the namespace, no namespace is left: see [`in_namespaces`](Self::in_namespaces).
     #[must_use]
     pub fn in_namespace(&self, namespace: impl Into<String>) -> Self {
         self.in_namespaces([namespace])
     }
 
-    /// This factory, narrowed to these namespaces, as far as it has them: one list and watch each, one cache together.
+    /// This factory, narrowed to those of these namespaces that it selects. Each namespace has its own list and watch; all
+    /// share one cache.
     ///
-    /// Where none is left, the informers of namespaced resources are empty and send no requests: they are synced as soon as
-    /// they are started, and get their objects from the namespaces that [`Informer::add_namespace`] adds.
-    /// [`everything`](Self::everything) leads back to all namespaces.
+    /// If no namespace is left, the informers of namespaced resources are empty and send no requests. They are synced as
+    /// soon as they are started, and [`Informer::add_namespace`] adds namespaces to them. [`everything`](Self::everything)
+    /// returns a factory for all namespaces.
     ///
     /// ```
     /// # fn example(factory: informer::SharedInformerFactory) {
@@ -128,7 +129,7 @@ impl SharedInformerFactory {
     ///
     /// # Errors
     ///
-    /// When `selector` is a text and not a selector: the error has the text and the place in it.
+    /// When the text of `selector` is malformed. The error has the text and the position of the fault.
     pub fn with_labels<S>(&self, selector: S) -> Result<Self, InvalidSelector>
     where
         S: TryInto<Selector, Error: Into<InvalidSelector>>,
@@ -137,7 +138,7 @@ impl SharedInformerFactory {
         Ok(Self { selection: self.selection.clone().with_labels(&selector), ..self.clone() })
     }
 
-    /// This factory, narrowed to objects with matching fields. The server filters, by the fields that it knows of the
+    /// This factory, narrowed to objects with matching fields. The server filters; it supports a few fields of each
     /// resource ([`FieldSelector`]).
     ///
     /// ```
@@ -151,7 +152,7 @@ impl SharedInformerFactory {
     ///
     /// # Errors
     ///
-    /// When `selector` is a text and not a selector: the error has the text and the place in it.
+    /// When the text of `selector` is malformed. The error has the text and the position of the fault.
     pub fn with_fields<S>(&self, selector: S) -> Result<Self, InvalidSelector>
     where
         S: TryInto<FieldSelector, Error: Into<InvalidSelector>>,
@@ -194,8 +195,8 @@ impl SharedInformerFactory {
     ///
     /// # Errors
     ///
-    /// When one is not synced within `limit`: the error says which, and why. At once when one was not started: call
-    /// [`start`](Self::start) before.
+    /// When an informer is not synced within `limit`: the error names it and the reason. The call fails at once if an
+    /// informer was not started: call [`start`](Self::start) first.
     ///
     /// # Deadlocks
     ///
@@ -208,12 +209,12 @@ impl SharedInformerFactory {
         crate::sync::wait_for_all_started(&self.inner.cores(), limit, false).await
     }
 
-    /// As [`SharedInformerFactory::wait_for_sync`], but gives up as soon as the server denies a resource
+    /// As [`SharedInformerFactory::wait_for_sync`], but fails as soon as the server denies a resource
     /// ([`Status::Denied`](crate::Status::Denied)).
     ///
     /// # Errors
     ///
-    /// When one is denied, not started, or not synced within `limit`.
+    /// When an informer is denied, not started, or not synced within `limit`.
     pub async fn wait_for_sync_or_denial(&self, limit: Duration) -> Result<(), NotSynced> {
         crate::sync::wait_for_all_started(&self.inner.cores(), limit, true).await
     }
@@ -223,22 +224,22 @@ impl SharedInformerFactory {
         FactoryMetrics::of(&self.inner.living(), &self.inner.options.settings.hot.set)
     }
 
-    /// Stops every informer and waits until nothing runs: no task, no request, no handler call. A handler must not
-    /// await this, because its call would have to end first.
+    /// Stops every informer and waits until nothing runs: no task, no request, no handler call. A handler must not await
+    /// this: its own call is among those awaited.
     ///
     /// Handlers get no further calls. A running call is awaited, however long it takes;
     /// [`SharedInformerFactory::shutdown_within`] limits that.
     ///
     /// # Cancel safety
     ///
-    /// Safe: everything stops nevertheless, only the waiting ends.
+    /// Safe: everything stops all the same; only the wait ends.
     pub async fn shutdown(&self) {
         self.inner.begin_stop();
         self.inner.life.ended().await;
     }
 
     /// As [`SharedInformerFactory::shutdown`], but handler calls that run longer than `limit` are dropped at their next
-    /// `await`. Returns whether all ended by themselves.
+    /// `await`. Returns whether all calls ended by themselves.
     ///
     /// A call that blocks its thread cannot be dropped, and is awaited.
     pub async fn shutdown_within(&self, limit: Duration) -> bool {
@@ -270,6 +271,7 @@ impl Inner {
             representation,
         };
         let living = |representation| informers.get(&identity(representation)).and_then(Weak::upgrade);
+        // An informer of whole objects serves views of metadata, too.
         if let Some(whole) = living(Representation::Whole).filter(|whole| !whole.core().life.is_stopped()) {
             return whole;
         }
@@ -279,6 +281,7 @@ impl Inner {
             if representation == Representation::Metadata {
                 return metadata;
             }
+            // Before its start, a metadata informer can become one of whole objects.
             if metadata.core().want_whole() {
                 informers.remove(&identity(Representation::Metadata));
                 informers.insert(identity(Representation::Whole), Arc::downgrade(&metadata));

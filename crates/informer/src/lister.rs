@@ -41,13 +41,13 @@ impl<T: View> Lister<T> {
         Self { handle, namespace: None, selector: Selector::default() }
     }
 
-    /// Only this namespace.
+    /// This lister, for one namespace only.
     #[must_use]
     pub fn namespace(&self, namespace: &str) -> Self {
         Self { namespace: Some(namespace.into()), ..self.clone() }
     }
 
-    /// Only objects with matching labels; the selector has kubectl's syntax.
+    /// This lister, for objects with matching labels only. The selector has kubectl's syntax.
     ///
     /// # Errors
     ///
@@ -57,7 +57,7 @@ impl<T: View> Lister<T> {
         Ok(self.selector(parsed))
     }
 
-    /// Only objects with matching labels.
+    /// This lister, for objects with matching labels only.
     #[must_use]
     pub fn selector(&self, selector: Selector) -> Self {
         Self { selector, ..self.clone() }
@@ -85,7 +85,7 @@ impl<T: View> Lister<T> {
         let key = key.as_ref();
         match &self.namespace {
             None => self.find(key),
-            // A text that cannot be a name is nobody's.
+            // No object has a malformed name.
             Some(namespace) => match ObjectKey::new(Some(namespace), key) {
                 Ok(key) => self.find(key.as_str()),
                 Err(_) => Ok(None),
@@ -99,14 +99,14 @@ impl<T: View> Lister<T> {
         self.handle.core().cache.with(key, item).flatten().transpose()
     }
 
-    /// All objects that match, of one moment, in no order. O(matching objects).
+    /// All matching objects at one moment, in no particular order. O(matching objects).
     ///
     /// Objects that do not decode as a `T` are left out and reported.
     pub fn list(&self) -> Vec<Item<T>> {
         self.snapshot().select(self.namespace.as_deref(), &self.selector).collect()
     }
 
-    /// All objects that match, or the first error: the strict form of [`Lister::list`].
+    /// All matching objects, or the first error: the strict form of [`Lister::list`].
     ///
     /// # Errors
     ///
@@ -115,7 +115,7 @@ impl<T: View> Lister<T> {
         self.snapshot().select(self.namespace.as_deref(), &self.selector).strict().collect()
     }
 
-    /// All objects that match and for which `predicate` is true. Decodes every matching object: an index is cheaper.
+    /// All matching objects for which `predicate` is true. Decodes every matching object: an index is cheaper.
     ///
     /// Objects that do not decode as a `T` are left out and reported.
     pub fn filter(&self, mut predicate: impl FnMut(&Item<T>) -> bool) -> Vec<Item<T>> {
@@ -124,7 +124,7 @@ impl<T: View> Lister<T> {
         list
     }
 
-    /// The cache as it is now: for pages, and for several reads of one state.
+    /// A snapshot of the whole cache, for pages and for several reads of one state.
     pub fn snapshot(&self) -> Snapshot<T> {
         Snapshot::new(self.handle.clone())
     }

@@ -1,4 +1,4 @@
-//! The requests under way for one informer: at most one per scope.
+//! The running requests of one informer: at most one per scope.
 
 use std::collections::HashMap;
 
@@ -12,9 +12,9 @@ use crate::exchange::{Exchange, ExchangeEvent};
 #[derive(Default)]
 pub(super) struct Exchanges {
     running: FuturesUnordered<Abortable<BoxFuture<'static, Step>>>,
-    /// Those that run or rest, with what ends those that run.
+    /// The handles of all exchanges, running or resting. A handle aborts a running one.
     handles: HashMap<RequestId, AbortHandle>,
-    /// Nobody reads these for now: the server sends no more than the connection's window.
+    /// Exchanges that nothing reads at present. Flow control limits what the server sends meanwhile.
     resting: Vec<(RequestId, Exchange)>,
 }
 
@@ -27,7 +27,7 @@ impl Exchanges {
         self.running.push(Abortable::new(step(id, exchange), registration));
     }
 
-    /// Drops a request, and with it its connection.
+    /// Drops a request, which closes its connection or stream.
     pub(super) fn cancel(&mut self, id: RequestId) {
         self.resting.retain(|(resting, _)| *resting != id);
         if let Some(handle) = self.handles.remove(&id) {
@@ -35,14 +35,14 @@ impl Exchanges {
         }
     }
 
-    /// Lets those go on that rest.
+    /// Resumes all resting exchanges.
     pub(super) fn go_on(&mut self) {
         for (id, exchange) in std::mem::take(&mut self.resting) {
             self.start(id, exchange);
         }
     }
 
-    /// Waits for the next thing that one of them brings. It rests then, until [`Exchanges::go_on`].
+    /// Waits for the next event of a running exchange. That exchange then rests until [`Exchanges::go_on`].
     ///
     /// # Cancel safety
     ///
@@ -51,7 +51,7 @@ impl Exchanges {
         loop {
             match self.running.next().await {
                 None => std::future::pending().await,
-                // It was cancelled, and is dropped by now.
+                // The exchange was cancelled, and is dropped by now.
                 Some(Err(_)) => {}
                 Some(Ok((id, exchange, progress))) => {
                     if !self.handles.contains_key(&id) {

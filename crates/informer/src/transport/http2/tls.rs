@@ -13,7 +13,7 @@ pub(super) use with_rustls::Tls;
 pub(super) trait Bytes: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<B: AsyncRead + AsyncWrite + Send + Unpin> Bytes for B {}
 
-/// What encrypts the connections to one server: nothing without rustls.
+/// TLS for the connections to one server. Without rustls this has no value.
 #[cfg(not(feature = "rustls"))]
 pub(super) enum Tls {}
 
@@ -41,7 +41,7 @@ mod with_rustls {
     /// How ALPN names HTTP/2 (RFC 9113, section 3.1).
     const H2: &[u8] = b"h2";
 
-    /// What encrypts the connections to one server.
+    /// TLS for the connections to one server.
     pub(in super::super) struct Tls {
         connector: TlsConnector,
         name: ServerName<'static>,
