@@ -3,9 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use informer_core::{DecodeError, Object, ObjectKey, Selector, View};
+use informer_core::{DecodeError, InvalidSelector, Object, ObjectKey, Selector, View};
 
-use crate::Error;
 use crate::handle::Handle;
 use crate::item::{Decoder, Item};
 use crate::snapshot::Snapshot;
@@ -13,7 +12,7 @@ use crate::snapshot::Snapshot;
 /// Reads an informer's cache, in all namespaces or in one.
 ///
 /// ```no_run
-/// # fn example(pods: informer::Informer<k8s_openapi::api::core::v1::Pod>) -> Result<(), informer::Error> {
+/// # fn example(pods: informer::Informer<k8s_openapi::api::core::v1::Pod>) -> Result<(), Box<dyn std::error::Error>> {
 /// let lister = pods.lister();
 /// if let Some(cart) = lister.get("shop/cart")? {
 ///     println!("{} has uid {}", cart.key(), cart.uid());
@@ -47,20 +46,30 @@ impl<T: View> Lister<T> {
         Self { namespace: Some(namespace.into()), ..self.clone() }
     }
 
-    /// This lister, for objects with matching labels only. The selector has kubectl's syntax.
+    /// This lister, narrowed to objects with matching labels: a text with kubectl's syntax, or a [`Selector`]. Calls narrow
+    /// further, as those of [`SharedInformerFactory::with_labels`](crate::SharedInformerFactory::with_labels) do.
+    ///
+    /// ```no_run
+    /// # fn example(pods: informer::Informer<k8s_openapi::api::core::v1::Pod>) -> Result<(), informer::InvalidSelector> {
+    /// use informer::Selector;
+    ///
+    /// let web = pods.lister().labels("app=web")?;
+    /// let live = web.labels(Selector::EVERYTHING.not_equals("stage", "test")?)?;
+    /// println!("{} of {} are live", live.list().len(), web.list().len());
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
     /// When the selector is malformed.
-    pub fn labels(&self, selector: &str) -> Result<Self, Error> {
-        let parsed = selector.parse().map_err(|error| Error::invalid("label selector", selector, error))?;
-        Ok(self.selector(parsed))
-    }
-
-    /// This lister, for objects with matching labels only.
-    #[must_use]
-    pub fn selector(&self, selector: Selector) -> Self {
-        Self { selector, ..self.clone() }
+    pub fn labels<S>(&self, selector: S) -> Result<Self, InvalidSelector>
+    where
+        S: TryInto<Selector, Error: Into<InvalidSelector>>,
+    {
+        let selector = selector.try_into().map_err(Into::into)?;
+        let both = self.selector.requirements().iter().chain(selector.requirements()).cloned().collect();
+        Ok(Self { selector: both, ..self.clone() })
     }
 
     /// The object of a key, or `None` if the cache has none that this lister selects. O(1).
