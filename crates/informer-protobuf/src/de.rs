@@ -173,11 +173,11 @@ impl<'de> Access<'de> {
     #[inline]
     fn object(object: Object<'de>) -> Result<Self, Error> {
         let from = if object.in_order {
-            let mut members = Box::new(object.members());
+            let mut members = Box::new(Members::new(&object));
             members.note()?;
             From::InOrder(members, None)
         } else {
-            From::Walk(object.walk())
+            From::Walk(Walk::new(&object))
         };
         Ok(Self { own: Own::new(object.kind), said: None, from })
     }
