@@ -27,6 +27,7 @@ mod options;
 mod parameters;
 mod protobuf;
 mod render;
+mod representation;
 mod resource;
 mod route;
 mod selector;

@@ -9,8 +9,6 @@ pub(super) const KNOTS: &[(&str, &[&str])] = &[
     ("informer-core::store", &["build", "cache", "snapshot"]),
     ("informer-core::store", &["builtin", "index", "report"]),
     ("informer-core::wire", &["list", "scan", "watch"]),
-    ("serve", &["answer", "discovery", "openapi"]),
-    ("serve", &["negotiate", "protobuf", "render"]),
     ("simulation", &["client", "content", "saving", "subscription"]),
     ("simulation", &["protobuf", "render"]),
     ("testapi", &["core", "definitions", "garbage", "kinds", "namespaces", "write"]),
