@@ -217,7 +217,7 @@ impl Builder {
     }
 }
 
-/// Creates an object of the kind that it says.
+/// Creates an object; its `kind` and `apiVersion` name the resource.
 fn create(api: &Api, object: Value) -> Result<(), Status> {
     let api_version = object["apiVersion"].as_str().unwrap_or_default();
     let kind = object["kind"].as_str().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The server that clients talk to: the API behind HTTP, tokens, the request log and the faults.
+//! The server: the API over HTTP, with tokens, the request log and faults.
 
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -41,14 +41,14 @@ pub enum History {
     Lost,
 }
 
-/// What a running server is made of, for the requests that it answers.
+/// The parts of a running server that requests need.
 #[derive(Debug)]
 pub(crate) struct Shared {
     api: Api,
     tokens: Tokens,
     requests: Requests,
     faults: Faults,
-    /// The way back from a request to the server, for faults that concern all connections.
+    /// The listener and the connections, for faults that concern all connections.
     serving: OnceLock<Weak<Serving>>,
 }
 
@@ -65,7 +65,7 @@ impl TestApi {
             let shared = answering.clone();
             async move { shared.answer(request, &connection).await }
         }));
-        // It is set once, here.
+        // Nothing else sets it.
         let _ = shared.serving.set(Arc::downgrade(&serving));
         Self { serving, shared, ca_pem, first_token }
     }
@@ -96,8 +96,8 @@ impl TestApi {
         kubeconfig(&self.url(), self.ca_pem(), token)
     }
 
-    /// The configuration of a client for it, with the first token of the builder: for `kube_client::Client::try_from`, or
-    /// for what else takes one. Needs the feature `kube`.
+    /// The configuration of a client for it, with the first token of the builder: for `kube_client::Client::try_from`
+    /// and other users of a `Config`. Needs the feature `kube`.
     #[cfg(feature = "kube")]
     pub fn config(&self) -> kube_client::Config {
         self.config_with(self.first_token.as_deref())
@@ -178,20 +178,20 @@ impl TestApi {
         self.shared.api.compact();
     }
 
-    /// Stops the server and returns when nothing of it is left.
+    /// Stops the server and returns when all its tasks have ended.
     pub async fn stop(self) {
         let Self { serving, .. } = self;
-        // Else a request that breaks all connections holds it for a moment, and drops it.
+        // Otherwise a request that breaks all connections still holds a reference, and drops it in a moment.
         if let Some(serving) = Arc::into_inner(serving) {
             serving.stop().await;
         }
     }
 
-    /// Does something while nobody can connect.
+    /// Runs something while the server accepts no connections.
     async fn down_for(&self, change: impl FnOnce(&Api)) -> std::io::Result<()> {
         self.serving.refuse();
         self.serving.disconnect_all();
-        // Else a watch could still tell that it ends, which one that breaks does not.
+        // A watch whose connection breaks must not end properly, so this waits until all connections are closed.
         while self.serving.connections() > 0 {
             tokio::task::yield_now().await;
         }
@@ -227,7 +227,7 @@ impl Shared {
                 Some(response) => self.api.encoded(&wanted, response),
                 None => self.api.handle(Request::from_parts(parts, body)).await,
             };
-            // It may be refused only now, because it has been hidden meanwhile.
+            // The resource may have been hidden meanwhile.
             self.api.encoded(&wanted, self.faults.apply(&plan, response).await)
         };
         self.requests.answer(call.number, response.status());
@@ -235,7 +235,7 @@ impl Shared {
     }
 }
 
-/// What a fault of one request can do.
+/// The operations on the server for the faults of one request.
 struct Controlled<'a> {
     shared: &'a Shared,
     connection: &'a ConnectionInfo,
