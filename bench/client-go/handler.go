@@ -10,13 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Has the time before the change was sent, as microseconds of Unix time.
+// The annotation holds the time just before the change was sent, in microseconds of Unix time.
 const sentAtAnnotation = "bench/sent-at"
 
 // The namespace of the objects that `until` asks for.
 const askedNamespace = "bench"
 
-// handler counts what it is told; for an object that may be asked for it remembers the last version.
+// handler counts notifications. It remembers the last version of each object that `until` may ask for.
 type handler struct {
 	lock    sync.Mutex
 	changed *sync.Cond
@@ -45,7 +45,7 @@ func (h *handler) OnAdd(object any, _ bool) {
 func (h *handler) OnUpdate(old, object any) {
 	h.lock.Lock()
 	defer h.lock.Unlock()
-	// A list again tells everything again.
+	// A re-list repeats versions that the handler has seen.
 	if new := object.(metav1.Object); new.GetResourceVersion() != old.(metav1.Object).GetResourceVersion() {
 		h.hear(new)
 		h.heard.updates++
@@ -72,7 +72,7 @@ func (h *handler) hear(object metav1.Object) {
 	}
 }
 
-// hang never returns from a handler that is to be stuck.
+// hang never returns if the handler is to be stuck.
 func (h *handler) hang() {
 	if h.stuck {
 		h.lock.Unlock()
@@ -86,7 +86,7 @@ func (h *handler) getStuck() {
 	h.stuck = true
 }
 
-// until waits for a version of an object, unless the handler is stuck, and returns what was heard by then.
+// until waits for a version of an object, unless the handler is stuck, and returns the counts at that moment.
 func (h *handler) until(key string, version uint64) (tally, bool) {
 	h.lock.Lock()
 	defer h.lock.Unlock()
@@ -106,7 +106,7 @@ func sentAt(object any) string {
 	return object.(metav1.Object).GetAnnotations()[sentAtAnnotation]
 }
 
-// So many delays are kept to find the 99th percentile; memory is measured too.
+// The number of delays kept for the 99th percentile. It is bounded because the benchmark measures memory too.
 const delaysKept = 10_000
 
 type delays struct {
@@ -135,7 +135,7 @@ func (d delays) mean() time.Duration {
 	return d.sum / time.Duration(max(d.count, 1))
 }
 
-// percentile99 is of those that are kept.
+// percentile99 returns the 99th percentile of the delays that were kept.
 func (d delays) percentile99() time.Duration {
 	if len(d.first) == 0 {
 		return 0

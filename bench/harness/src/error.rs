@@ -1,4 +1,4 @@
-//! Why the benchmarks did not succeed.
+//! Why a benchmark failed.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,15 +6,15 @@ use std::process::ExitCode;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// A program that takes part has failed, or has something else than the server.
+    /// A client has failed, or its cache differs from the server.
     #[error("{0}")]
     Found(String),
 
-    /// A tool that we call said no; its own output is printed already.
+    /// A tool has failed; its own output is printed already.
     #[error("`{command}` failed: {status}")]
     Command { command: String, status: String },
 
-    /// Something is not installed or not there.
+    /// A tool or a file is missing.
     #[error("{what} is missing; {remedy}")]
     Missing { what: String, remedy: String },
 
@@ -37,12 +37,12 @@ impl Error {
         Self::Format { what: what.into(), reason: reason.to_string() }
     }
 
-    /// For `map_err` on what touches `path`.
+    /// For `map_err` of operations on `path`.
     pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { path: path.to_owned(), source }
     }
 
-    /// The message, with those of its causes.
+    /// The message and those of its causes.
     pub(crate) fn with_causes(&self) -> String {
         let mut text = self.to_string();
         let mut cause = std::error::Error::source(self);
@@ -53,7 +53,7 @@ impl Error {
         text
     }
 
-    /// As those of `cargo xtask`.
+    /// The exit codes are those of `cargo xtask`.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::Found(_) | Self::Command { .. } => ExitCode::from(1),

@@ -1,16 +1,16 @@
-//! Calling the tools that build what takes part.
+//! Runs the tools that build the programs under measurement.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::error::Error;
 
-/// `cargo` of the toolchain that runs us.
+/// The `cargo` that started this program.
 pub(crate) fn cargo(directory: &Path) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(directory);
-    // `cargo run` describes this package to us. Build scripts that watch these variables would run again, and what
-    // depends on them be compiled again, each time that somebody calls cargo without us.
+    // `cargo run` sets variables that describe this package. Some build scripts watch them: with these variables set,
+    // such a script and everything that depends on it would be built again each time.
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy().into_owned();
         if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
@@ -20,7 +20,7 @@ pub(crate) fn cargo(directory: &Path) -> Command {
     command
 }
 
-/// Runs with our stdin, stdout and stderr.
+/// Runs a command with this program's stdin, stdout and stderr.
 pub(crate) fn run(command: &mut Command) -> Result<(), Error> {
     let describe = describe(command);
     match command.status() {
@@ -30,7 +30,7 @@ pub(crate) fn run(command: &mut Command) -> Result<(), Error> {
     }
 }
 
-/// What a person would type.
+/// The command as a person would type it.
 pub(crate) fn describe(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy();
     let arguments = command.get_args().map(|argument| argument.to_string_lossy());

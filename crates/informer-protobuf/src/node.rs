@@ -2,7 +2,7 @@
 //! writer of JSON only pass on its results.
 
 use crate::envelope::{self, MAGIC};
-use crate::error::{Cause, Error};
+use crate::error::{Error, ErrorKind};
 use crate::field::{Run, Scalars, WIRE_TYPE, field_at, in_32_bits};
 use crate::kind::Kind;
 use crate::part::Part;
@@ -44,13 +44,13 @@ impl<'a> Node<'a> {
 pub(crate) const DEPTH_MAX: u8 = 127;
 
 fn object(kind: Kind, part: Part<'_>, room: u8, in_order: bool) -> Result<Node<'_>, Error> {
-    let message = kind.message().ok_or_else(|| Error::new(Cause::UnknownKind, part.base))?;
+    let message = kind.message().ok_or_else(|| Error::new(ErrorKind::UnknownKind, part.base))?;
     let kind = Some(kind).filter(|kind| kind.is_said());
     Ok(Node::Object(Object { message, part, kind, room: below(room, part)?, in_order }))
 }
 
 fn below(room: u8, part: Part<'_>) -> Result<u8, Error> {
-    room.checked_sub(1).ok_or_else(|| Error::new(Cause::TooDeep, part.base))
+    room.checked_sub(1).ok_or_else(|| Error::new(ErrorKind::TooDeep, part.base))
 }
 
 /// A message that is an object.
@@ -189,7 +189,7 @@ impl Decoder {
         let opened = envelope::open_part(part)?;
         let kind = Kind::of(opened.api_version, opened.kind);
         object(
-            kind.ok_or_else(|| Error::new(Cause::UnknownKind, part.base))?,
+            kind.ok_or_else(|| Error::new(ErrorKind::UnknownKind, part.base))?,
             opened.raw,
             self.room,
             self.in_order,

@@ -1,9 +1,9 @@
 //! The members of a message in the order of its fields: one pass, for decoders that accept any order.
 //!
 //! Servers write each field once, and the elements of a list one after the other. [`Members`](crate::members::Members)
-//! handles all other messages: it scans all of a message before it returns anything ([`Cause::Unordered`]).
+//! handles all other messages: it scans all of a message before it returns anything ([`ErrorKind::Unordered`]).
 
-use crate::error::{Cause, Error};
+use crate::error::{Error, ErrorKind};
 use crate::field::{Run, WIRE_TYPE, is_empty};
 use crate::node::{Decoder, Node, Object};
 use crate::part::Part;
@@ -129,7 +129,7 @@ impl<'a> Walk<'a> {
         self.found_at = self.at;
         let bit = bit(rank);
         if self.seen & bit != 0 {
-            return Err(Error::new(Cause::Unordered, self.found_at()));
+            return Err(Error::new(ErrorKind::Unordered, self.found_at()));
         }
         self.seen |= bit;
         self.at = span.end;
@@ -177,7 +177,7 @@ impl<'a> Walk<'a> {
             return Err(self.part.inner(&[], span.start).malformed("too many messages are inlined"));
         };
         if *entered & bit(base) != 0 {
-            return Err(Error::new(Cause::Unordered, self.part.base + self.at));
+            return Err(Error::new(ErrorKind::Unordered, self.part.base + self.at));
         }
         *entered |= bit(base);
         *around = Some(self.frame);

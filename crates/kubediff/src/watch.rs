@@ -20,7 +20,7 @@ use tokio::time::Instant;
 use crate::args::WatchArgs;
 use crate::cluster::{self, NoCluster};
 use crate::exit::Exit;
-use crate::{Change, Gvk, InvalidNoise, NoRandomKey, Noise, Profile, Secrets, Session, Sighting, Source};
+use crate::{Change, Gvk, InvalidNoise, NoRandomKey, Noise, Origin, Profile, Secrets, Session, Sighting};
 use definitions::Definitions;
 use screen::Screen;
 use streams::{News, Streams};
@@ -313,9 +313,9 @@ impl<'a> Watch<'a> {
             gvk: &gvk,
             resource: &resource.plural,
             observed_at: Timestamp::now(),
-            source: match seen {
-                Seen::Watch => Source::Watch,
-                Seen::List => Source::List,
+            origin: match seen {
+                Seen::Watch => Origin::Watch,
+                Seen::List => Origin::List,
                 // We do not look there any more: nothing has happened to it.
                 Seen::Scope => return None,
             },

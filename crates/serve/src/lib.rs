@@ -47,4 +47,4 @@ pub use options::ServeOptions;
 pub use resource::{Column, Columns, Resource, SelectableField, Subresource};
 pub use route::{Query, ResourceRequest, Route, route};
 pub use service::Serve;
-pub use status::{About, Cause, Reason, Status};
+pub use status::{About, Reason, Status, StatusCause};

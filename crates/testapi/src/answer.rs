@@ -25,11 +25,11 @@ use duplicates::duplicate_fields;
 /// The response to a write, before it is encoded.
 struct Answer {
     code: StatusCode,
-    content: Content,
+    payload: Payload,
     warnings: Vec<String>,
 }
 
-enum Content {
+enum Payload {
     Object(Arc<Resource>, Arc<Object>),
     Json(Value),
     Made(Response<Body>),
@@ -37,11 +37,11 @@ enum Content {
 
 impl Answer {
     fn object(code: StatusCode, target: &Target, object: Arc<Object>) -> Self {
-        Self { code, content: Content::Object(Arc::clone(&target.resource), object), warnings: Vec::new() }
+        Self { code, payload: Payload::Object(Arc::clone(&target.resource), object), warnings: Vec::new() }
     }
 
     fn json(code: StatusCode, value: Value) -> Self {
-        Self { code, content: Content::Json(value), warnings: Vec::new() }
+        Self { code, payload: Payload::Json(value), warnings: Vec::new() }
     }
 
     fn warning(self, warnings: Vec<String>) -> Self {
@@ -103,13 +103,13 @@ fn kubelet(core: &Arc<Core>, asked: &ResourceRequest) -> Option<Result<Response<
 }
 
 fn render(serve: &Serve, resource: &Resource, answer: Answer, parts: &Parts) -> Response<Body> {
-    let mut response = match answer.content {
-        Content::Object(resource, object) => serve.object(&resource, &object, parts, answer.code),
-        Content::Json(value) if answer.code.is_success() => {
+    let mut response = match answer.payload {
+        Payload::Object(resource, object) => serve.object(&resource, &object, parts, answer.code),
+        Payload::Json(value) if answer.code.is_success() => {
             serve.document_for(resource, &parts.headers, answer.code, &value)
         }
-        Content::Json(value) => Serve::document(answer.code, &value),
-        Content::Made(response) => response,
+        Payload::Json(value) => Serve::document(answer.code, &value),
+        Payload::Made(response) => response,
     };
     for warning in answer.warnings {
         let quoted = Value::from(warning).to_string();
@@ -326,7 +326,7 @@ async fn delete_collection(
         }
         Ok(())
     })?;
-    Ok(Answer { code: shown.status(), content: Content::Made(shown), warnings: Vec::new() })
+    Ok(Answer { code: shown.status(), payload: Payload::Made(shown), warnings: Vec::new() })
 }
 
 fn no_resource() -> Status {

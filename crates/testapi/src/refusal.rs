@@ -1,6 +1,6 @@
 //! Refusals of writes, with the messages of the real server.
 
-use serve::{About, Cause, Reason, Resource, Status};
+use serve::{About, Reason, Resource, Status, StatusCause};
 
 /// An error in one field.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,8 +69,8 @@ pub(crate) fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]
 }
 
 impl FieldError {
-    fn cause(&self) -> Cause {
-        Cause { reason: self.reason.into(), message: self.message.clone(), field: self.field.clone() }
+    fn cause(&self) -> StatusCause {
+        StatusCause { reason: self.reason.into(), message: self.message.clone(), field: self.field.clone() }
     }
 }
 

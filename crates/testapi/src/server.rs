@@ -17,7 +17,7 @@ use crate::{Api, Backup};
 /// A running server. Dropping it ends it at once, with its port and all connections.
 pub struct TestApi {
     serving: Arc<Serving>,
-    shared: Arc<Shared>,
+    state: Arc<ServerState>,
     ca_pem: Option<String>,
     first_token: Option<String>,
 }
@@ -27,7 +27,7 @@ impl std::fmt::Debug for TestApi {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("TestApi")
             .field("serving", &self.serving)
-            .field("shared", &self.shared)
+            .field("state", &self.state)
             .finish_non_exhaustive()
     }
 }
@@ -43,7 +43,7 @@ pub enum History {
 
 /// The parts of a running server that requests need.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct ServerState {
     api: Api,
     tokens: Tokens,
     requests: Requests,
@@ -55,19 +55,19 @@ pub(crate) struct Shared {
 impl TestApi {
     pub(crate) fn new(
         server: Server,
-        shared: Shared,
+        state: ServerState,
         ca_pem: Option<String>,
         first_token: Option<String>,
     ) -> Self {
-        let shared = Arc::new(shared);
-        let answering = shared.clone();
+        let state = Arc::new(state);
+        let answering = state.clone();
         let serving = Arc::new(server.serve(move |request, connection| {
-            let shared = answering.clone();
-            async move { shared.answer(request, &connection).await }
+            let state = answering.clone();
+            async move { state.answer(request, &connection).await }
         }));
         // Nothing else sets it.
-        let _ = shared.serving.set(Arc::downgrade(&serving));
-        Self { serving, shared, ca_pem, first_token }
+        let _ = state.serving.set(Arc::downgrade(&serving));
+        Self { serving, state, ca_pem, first_token }
     }
 
     /// `http://127.0.0.1:40123`
@@ -111,22 +111,22 @@ impl TestApi {
 
     /// The server without the network: reads and writes in this process, bypassing tokens, log and faults.
     pub fn api(&self) -> &Api {
-        &self.shared.api
+        &self.state.api
     }
 
     /// The faults.
     pub fn faults(&self) -> &Faults {
-        &self.shared.faults
+        &self.state.faults
     }
 
     /// The request log.
     pub fn requests(&self) -> &Requests {
-        &self.shared.requests
+        &self.state.requests
     }
 
     /// The accepted tokens.
     pub fn tokens(&self) -> &Tokens {
-        &self.shared.tokens
+        &self.state.tokens
     }
 
     /// The number of open connections.
@@ -175,7 +175,7 @@ impl TestApi {
 
     /// Discards the history: requests for an older version get 410.
     pub fn compact(&self) {
-        self.shared.api.compact();
+        self.state.api.compact();
     }
 
     /// Stops the server and returns when all its tasks have ended.
@@ -195,12 +195,12 @@ impl TestApi {
         while self.serving.connections() > 0 {
             tokio::task::yield_now().await;
         }
-        change(&self.shared.api);
+        change(&self.state.api);
         self.serving.resume()
     }
 }
 
-impl Shared {
+impl ServerState {
     pub(crate) fn new(api: Api, tokens: Tokens) -> Self {
         Self { api, tokens, requests: Requests::new(), faults: Faults::new(), serving: OnceLock::new() }
     }
@@ -216,7 +216,7 @@ impl Shared {
         } else {
             let plan = self.faults.meet(&call);
             plan.prepare(&mut parts.headers);
-            let control = Controlled { shared: self, connection };
+            let control = Controlled { state: self, connection };
             let early = match plan.before(&control).await {
                 Some(response) => Some(response),
                 None => self.faults.hidden(&call, &mut parts.headers),
@@ -237,7 +237,7 @@ impl Shared {
 
 /// The operations on the server for the faults of one request.
 struct Controlled<'a> {
-    shared: &'a Shared,
+    state: &'a ServerState,
     connection: &'a ConnectionInfo,
 }
 
@@ -247,12 +247,12 @@ impl Control for Controlled<'_> {
     }
 
     fn disconnect_all(&self) {
-        if let Some(serving) = self.shared.serving.get().and_then(Weak::upgrade) {
+        if let Some(serving) = self.state.serving.get().and_then(Weak::upgrade) {
             serving.disconnect_all();
         }
     }
 
     fn compact(&self) {
-        self.shared.api.compact();
+        self.state.api.compact();
     }
 }

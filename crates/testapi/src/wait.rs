@@ -14,10 +14,10 @@ use crate::turn::Target;
 /// resource is not served.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
-pub struct WaitError(#[from] Cause);
+pub struct WaitError(#[from] ErrorKind);
 
 #[derive(Debug, thiserror::Error)]
-enum Cause {
+enum ErrorKind {
     #[error("the server does not know the resource")]
     Unknown(#[from] Status),
     #[error("{object} was not as awaited within {limit:?}: {seen}")]
@@ -27,7 +27,7 @@ enum Cause {
 impl WaitError {
     /// Whether the limit was reached; otherwise the resource is not served.
     pub fn is_timeout(&self) -> bool {
-        matches!(self.0, Cause::TimedOut { .. })
+        matches!(self.0, ErrorKind::TimedOut { .. })
     }
 }
 
@@ -116,10 +116,10 @@ impl Api {
         let mut seen = Seen::default();
         let waiting = self.versions(resource, namespace, name, &mut seen, met);
         let met = match tokio::time::timeout(limit, waiting).await {
-            Ok(met) => met.map_err(Cause::from),
+            Ok(met) => met.map_err(ErrorKind::from),
             Err(_) => {
                 let object = format!("{} {namespace}/{name}", resource.plural);
-                Err(Cause::TimedOut { object, limit, seen })
+                Err(ErrorKind::TimedOut { object, limit, seen })
             }
         };
         Ok(met?)

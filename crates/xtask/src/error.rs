@@ -1,21 +1,21 @@
-//! Why a command did not succeed.
+//! Why a command failed.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Each kind has its exit code, see the head of `main.rs`.
+/// Each variant has an exit code; see the top of `main.rs`.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// A check did its work and found something; the findings are printed already.
+    /// A check has found something; the findings are printed already.
     #[error("{0}")]
     Found(String),
 
-    /// A tool that we call said no; its own output is printed already.
+    /// A tool has failed; its own output is printed already.
     #[error("`{command}` failed: {status}")]
     Command { command: String, status: String },
 
-    /// Something is not installed or not there.
+    /// A tool or a file is missing.
     #[error("{what} is missing; {remedy}")]
     Missing { what: String, remedy: String },
 
@@ -38,12 +38,12 @@ impl Error {
         Self::Format { what: what.into(), reason: reason.to_string() }
     }
 
-    /// For `map_err` on what touches `path`.
+    /// For `map_err` of operations on `path`.
     pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { path: path.to_owned(), source }
     }
 
-    /// The message, with those of its causes.
+    /// The message and those of its causes.
     pub(crate) fn with_causes(&self) -> String {
         let mut text = self.to_string();
         let mut cause = std::error::Error::source(self);

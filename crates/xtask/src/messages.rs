@@ -1,8 +1,8 @@
-//! `cargo xtask messages`: writes down Kubernetes' protobuf messages for `informer-protobuf`.
+//! `cargo xtask messages`: writes the table of Kubernetes' protobuf messages for `informer-protobuf`.
 //!
-//! The numbers and types of fields are told twice, by `generated.proto` and by the tags of the structures in Go, and must
-//! agree; their names, order and presence in JSON are told by Go alone, so a small program in Go walks over all types
-//! of all kinds (`messages/walk.go`). What it says is laid out as tables of constants (`messages/layout.rs`).
+//! Two sources state the numbers and types of fields: `generated.proto` and the tags of the Go structures. They must
+//! agree. Only Go knows the names, order and presence of fields in JSON, so a small Go program walks over all types of
+//! all kinds (`messages/walk.go`). `messages/layout.rs` lays out its output as tables of constants.
 
 mod definition;
 mod layout;
@@ -17,9 +17,9 @@ use crate::process;
 use crate::tree::Tree;
 use definition::Definitions;
 
-/// Where `informer-protobuf` includes it.
+/// The file that `informer-protobuf` includes.
 const TABLE: &str = "crates/informer-protobuf/src/schema/table.inc";
-/// What publishes the types of a kube-apiserver.
+/// The Go modules with the types of a kube-apiserver.
 const MODULES: [&str; 4] =
     ["k8s.io/api", "k8s.io/apimachinery", "k8s.io/apiextensions-apiserver", "k8s.io/kube-aggregator"];
 const WALK: &str = include_str!("messages/walk.go");
@@ -61,7 +61,7 @@ fn kubernetes(versions: &[String]) -> Option<(u32, u32)> {
     }
 }
 
-/// What the walk says.
+/// The output of the walk.
 #[derive(Default)]
 struct Walked {
     kinds: Vec<Kind>,
@@ -72,19 +72,19 @@ struct Kind {
     api_version: String,
     kind: String,
     message: String,
-    /// In JSON.
+    /// The name in JSON.
     says_it: bool,
 }
 
 struct Message {
     form: String,
-    /// In the order in which JSON has them.
+    /// In the order of JSON.
     fields: Vec<Field>,
 }
 
 struct Field {
     number: u32,
-    /// `~` for all fields of a message that are those of this one in JSON.
+    /// `~` if JSON has the fields of the field's message in its place.
     name: String,
     many: Many,
     of: String,
@@ -167,7 +167,7 @@ fn package_of(definitions: &Path, directory: &Path, module: &str) -> Option<Stri
     let folder = definitions.parent()?;
     let registers = std::fs::read_to_string(folder.join("register.go")).ok()?.contains("AddToScheme");
     let path = folder.strip_prefix(directory).ok()?.to_str()?.replace('\\', "/");
-    // One of its own tests' groups.
+    // A group of apimachinery's own tests.
     (registers && !path.contains("testapigroup")).then(|| format!("{module}/{path}"))
 }
 
@@ -188,7 +188,7 @@ fn walk(tree: &Tree, packages: &[String]) -> Result<String, Error> {
     });
     let [program, list] = files;
     let walked = go(tree, &["run", &program?, &list?]);
-    // What is left behind there is the system's to clear.
+    // A failure leaves a file in the system's temporary directory, which the system clears.
     let _ = std::fs::remove_dir_all(&folder);
     walked
 }

@@ -1,10 +1,10 @@
-//! `cargo xtask protobuf`: writes down the numbers of fields in Kubernetes' protobuf messages for `testapi`, whose
-//! clients may send their objects that way.
+//! `cargo xtask protobuf`: writes the field numbers of Kubernetes' protobuf messages for `testapi`, which accepts and
+//! sends protobuf.
 //!
-//! The table has one line for a message, with the name that OpenAPI has for its type, and below it one line for each
-//! of its fields, set in by one space: `NUMBER NAME TYPE`. Types: `string` `bytes` `integer` `number` `boolean`,
-//! `@NAME` for a message, `[T]` if it is repeated, `{T}` for a map by strings, `~@NAME` for a message whose fields are
-//! those of the object around it in JSON. Names are those of JSON.
+//! The table has one line for each message, with the name of its type in OpenAPI. Below it is one line for each field,
+//! indented by a space: `NUMBER NAME TYPE`. Types: `string` `bytes` `integer` `number` `boolean`, `@NAME` for a
+//! message, `[T]` if it is repeated, `{T}` for a map with string keys, `~@NAME` for a message whose fields JSON has in
+//! the object around it. Names are those of JSON.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,11 +15,11 @@ use crate::error::Error;
 use crate::process;
 use crate::tree::Tree;
 
-/// Where `testapi` reads it.
+/// The file that `testapi` reads.
 const TABLE: &str = "crates/testapi/schema/protobuf.txt";
-/// The fields of the types in JSON, by `cargo xtask schema`.
+/// The fields of the types in JSON, written by `cargo xtask schema`.
 const TYPES: &str = "crates/testapi/schema/types.txt";
-/// What publishes the types of a kube-apiserver.
+/// The Go modules with the types of a kube-apiserver.
 const MODULES: [&str; 4] =
     ["k8s.io/api", "k8s.io/apimachinery", "k8s.io/apiextensions-apiserver", "k8s.io/kube-aggregator"];
 
@@ -44,7 +44,7 @@ pub(crate) fn run(tree: &Tree) -> Result<(), Error> {
     Ok(())
 }
 
-/// A field as its definition has it.
+/// A field of a message definition.
 struct Field {
     number: String,
     name: String,
@@ -134,7 +134,7 @@ fn fields_of_types(table: &str) -> BTreeMap<String, Vec<&str>> {
     types
 }
 
-/// The messages of those types, and those that they refer to.
+/// The messages of these types, and the messages that they refer to.
 fn table(messages: &Messages, types: &BTreeMap<String, Vec<&str>>) -> String {
     let mut wanted: Vec<&str> =
         types.keys().filter(|name| messages.contains_key(*name)).map(String::as_str).collect();
@@ -162,13 +162,13 @@ fn table(messages: &Messages, types: &BTreeMap<String, Vec<&str>>) -> String {
     written.into_values().fold(head, |all, one| all + &one)
 }
 
-/// Names of JSON may have characters that those of protobuf may not.
+/// Names in JSON may have characters that protobuf does not allow.
 fn json_name<'a>(name: &'a str, known: &[&'a str]) -> &'a str {
     let letters =
         |name: &str| name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "").to_lowercase();
     if known.contains(&name) {
         return name;
     }
-    // `schema` stands for `$schema`, too.
+    // `schema` also stands for `$schema`.
     known.iter().find(|known| letters(known) == letters(name)).copied().unwrap_or(name)
 }

@@ -1,4 +1,5 @@
-//! Changes at a pace that the server keeps up with, and the time from before each was sent until the handler had it.
+//! Changes at a pace that the server keeps up with. Measures the time from just before a change is sent until the
+//! handler gets it.
 
 use crate::Bench;
 use crate::error::Error;

@@ -1,5 +1,5 @@
-//! Reads of few objects among many, again and again, as programs read those that they work on. In the default layout, of which
-//! these stay decoded.
+//! Reads a few of many objects again and again, as programs do with the objects that they work on. In the default
+//! layout these objects stay decoded.
 
 use serde_json::json;
 

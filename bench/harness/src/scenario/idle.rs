@@ -1,4 +1,4 @@
-//! Nothing to do but now and then a bookmark.
+//! An idle informer: nothing changes, now and then a bookmark arrives.
 
 use std::time::Duration;
 

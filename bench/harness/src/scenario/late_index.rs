@@ -1,4 +1,4 @@
-//! An index for an informer that runs: how long until it answers.
+//! Adds an index to a running informer and measures how long it takes until the index answers.
 
 use crate::Bench;
 use crate::error::Error;

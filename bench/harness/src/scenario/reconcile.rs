@@ -1,5 +1,5 @@
-//! A controller at work. Pods are in ReplicaSets of ten; nine changes of ten concern the pods of a few sets. For each
-//! change the controller reads the pod, its node from another informer, and its siblings by an index.
+//! A controller at work. Pods are in ReplicaSets of ten, and nine of ten changes hit the pods of a few sets. For each
+//! change the controller reads the pod, its node from another informer, and its siblings through an index.
 
 use crate::Bench;
 use crate::error::Error;

@@ -1,4 +1,4 @@
-//! 1, 10 and 100 handlers on one informer: what the ninety-nine others cost.
+//! 1, 10 and 100 handlers on one informer: the cost of each further handler.
 
 use crate::Bench;
 use crate::error::Error;
@@ -11,7 +11,7 @@ pub(crate) const CPU: &str = "CPU per update";
 
 const MOST: usize = 4_000;
 
-/// How the setups are called in figures.
+/// The names of the setups in figures.
 pub(crate) fn setup_name(handlers: usize) -> String {
     format!("typed, {handlers} subscriptions")
 }

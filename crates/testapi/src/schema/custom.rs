@@ -21,20 +21,21 @@ use super::{Field, Object, Relation, Scalar, Type, TypeRef, Types, Use};
 /// assert_eq!(object, json!({"metadata": {"name": "corner"}, "spec": {"open": true}}));
 /// ```
 pub fn custom(openapi_v3_schema: &Value) -> TypeRef {
-    let mut reader = Reader { types: table::metadata() };
-    let mut root = reader.definition(openapi_v3_schema, false);
+    let mut converter = Converter { types: table::metadata() };
+    let mut root = converter.definition(openapi_v3_schema, false);
     if let Type::Object(object) = &mut root {
-        reader.add_own_fields(object);
+        converter.add_own_fields(object);
     }
-    let at = reader.types.add(root);
-    TypeRef::new(Arc::new(reader.types), at)
+    let at = converter.types.add(root);
+    TypeRef::new(Arc::new(converter.types), at)
 }
 
-struct Reader {
+/// Converts a schema, and collects the types in it.
+struct Converter {
     types: Types,
 }
 
-impl Reader {
+impl Converter {
     /// `preserving` says that a type around it keeps unknown fields, which may then be owned.
     fn definition(&mut self, schema: &Value, preserving: bool) -> Type {
         let says = |name: &str| schema[name] == true;

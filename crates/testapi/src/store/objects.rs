@@ -16,11 +16,11 @@ use super::log::Log;
 /// The objects of one resource. A handle: clones are the same collection.
 #[derive(Debug, Clone)]
 pub(crate) struct Objects {
-    shared: Arc<Shared>,
+    inner: Arc<Inner>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct Inner {
     /// The server's revision. It grows while the state is locked, so that a holder of the lock sees a consistent pair.
     revision: Arc<AtomicU64>,
     state: RwLock<State>,
@@ -40,7 +40,7 @@ impl Objects {
     pub(super) fn new(revision: Arc<AtomicU64>, history: usize) -> Self {
         let log = Log::new(revision.load(Ordering::Acquire), history);
         let state = RwLock::new(State { objects: BTreeMap::new(), log, age: 0 });
-        Self { shared: Arc::new(Shared { revision, state, news: watch::Sender::new(()) }) }
+        Self { inner: Arc::new(Inner { revision, state, news: watch::Sender::new(()) }) }
     }
 
     pub(crate) fn current(&self, namespace: &str, name: &str) -> Option<Arc<Object>> {
@@ -74,21 +74,21 @@ impl Objects {
     }
 
     fn log(&self, mut state: RwLockWriteGuard<'_, State>, event: Event) {
-        self.shared.revision.store(event.object.revision, Ordering::Release);
+        self.inner.revision.store(event.object.revision, Ordering::Release);
         state.log.push(event);
         drop(state);
-        self.shared.news.send_replace(());
+        self.inner.news.send_replace(());
     }
 
     pub(super) fn compact(&self) {
         let mut state = self.write();
-        let now = self.shared.revision.load(Ordering::Acquire);
+        let now = self.inner.revision.load(Ordering::Acquire);
         state.log.compact(now);
     }
 
     pub(super) fn end_watches(&self) {
         self.write().age += 1;
-        self.shared.news.send_replace(());
+        self.inner.news.send_replace(());
     }
 
     /// Replaces all objects, discards history, and ends the watches of the former objects.
@@ -101,11 +101,11 @@ impl Objects {
     }
 
     fn read(&self) -> RwLockReadGuard<'_, State> {
-        self.shared.state.read().unwrap_or_else(PoisonError::into_inner)
+        self.inner.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, State> {
-        self.shared.state.write().unwrap_or_else(PoisonError::into_inner)
+        self.inner.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Checks that the history reaches back to `at`.
@@ -181,7 +181,7 @@ fn contains(range: &Range, key: &Key) -> bool {
 
 impl Collection for Objects {
     fn revision(&self) -> u64 {
-        self.shared.revision.load(Ordering::Acquire)
+        self.inner.revision.load(Ordering::Acquire)
     }
 
     fn get<'a>(
@@ -206,7 +206,7 @@ impl Collection for Objects {
         let position = state.log.position(after)?;
         let age = state.age;
         drop(state);
-        let news = self.shared.news.subscribe();
+        let news = self.inner.news.subscribe();
         Ok(Box::new(Cursor { objects: self.clone(), position, age, revision: after, news }))
     }
 }

@@ -1,4 +1,4 @@
-//! `generated.proto`: the numbers and types of fields, to be compared with what Go says.
+//! `generated.proto`: the numbers and types of fields, which must agree with Go's.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ impl Definitions {
         }
     }
 
-    /// Says where Go disagrees.
+    /// Returns the differences from Go.
     pub(super) fn check(&self, walked: &Walked) -> Result<(), String> {
         for (name, message) in &walked.messages {
             let defined = self.messages.get(name).ok_or(format!("{name} is not defined"))?;

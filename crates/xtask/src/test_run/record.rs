@@ -1,4 +1,4 @@
-//! The file in which a run is kept: lines of fields between tabs, so that `grep` and `cut` can read it too.
+//! The file of a recorded run: lines of tab-separated fields, which `grep` and `cut` can read too.
 
 use std::fmt::Write;
 use std::time::{Duration, SystemTime};

@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use serve::wire::{close, message, text, varint};
 
 use super::MAGIC;
-use super::plan::{Content, Field, Of, Plan, Plans, Step};
+use super::plan::{Field, Of, Plan, Plans, Step, ValuePlan};
 use super::table::{Form, message_of};
 
 /// Encodes an object with its envelope, if its kind is known.
@@ -218,7 +218,7 @@ impl<'p> Visitor<'_> for Name<'p, '_> {
 /// Reads the value of a field and writes it with its tags. Values that do not fit are skipped.
 struct Values<'w, 'c> {
     writer: &'w mut Writer,
-    content: &'c Content,
+    content: &'c ValuePlan,
     form: Form,
     /// The step of the outer message that messages are parts of; otherwise they are written with tag and length.
     step: Option<usize>,
@@ -245,7 +245,7 @@ impl Values<'_, '_> {
     }
 
     /// For a value inside this one.
-    fn one<'s>(&'s mut self, content: &'s Content) -> Values<'s, 's> {
+    fn one<'s>(&'s mut self, content: &'s ValuePlan) -> Values<'s, 's> {
         Values { writer: self.writer, content, form: Form::One, step: self.step }
     }
 
@@ -290,7 +290,7 @@ impl Values<'_, '_> {
     }
 
     fn map<'de, A: MapAccess<'de>>(mut self, mut entries: A) -> Result<(), A::Error> {
-        let value = Content { tag: 2 << 3 | self.content.tag & 7, of: self.content.of.clone() };
+        let value = ValuePlan { tag: 2 << 3 | self.content.tag & 7, of: self.content.of.clone() };
         let tag = 2 | self.content.tag >> 3 << 3;
         while let Some(begin) = entries.next_key_seed(Key { tag, out: &mut self.writer.out })? {
             entries.next_value_seed(self.one(&value))?;

@@ -33,14 +33,14 @@ pub(super) struct Field {
     /// The index of its step.
     pub(super) step: usize,
     pub(super) form: Form,
-    pub(super) content: Content,
+    pub(super) content: ValuePlan,
     /// Whether it is written even if it is missing.
     always: bool,
 }
 
 /// The form of one value of a field.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Content {
+pub(super) struct ValuePlan {
     /// The number and the wire type.
     pub(super) tag: u64,
     pub(super) of: Of,
@@ -62,11 +62,11 @@ pub(super) enum Of {
     /// JSON text inside a message.
     Json,
     /// A list inside a message.
-    Items(Box<Content>),
+    Items(Box<ValuePlan>),
     /// One of `JSONSchemaPropsOr...`: an object is a schema, any other value is the alternative.
     Either {
-        schema: Box<Content>,
-        other: Box<Content>,
+        schema: Box<ValuePlan>,
+        other: Box<ValuePlan>,
     },
 }
 
@@ -101,7 +101,7 @@ impl Plans {
         always.map(|field| (field.step, self.zero(&field.content))).collect()
     }
 
-    fn zero(&self, content: &Content) -> Vec<u8> {
+    fn zero(&self, content: &ValuePlan) -> Vec<u8> {
         let mut out = Vec::new();
         varint(content.tag, &mut out);
         match content.of {
@@ -164,7 +164,7 @@ impl Plans {
         }
     }
 
-    fn content(&self, number: u64, of: table::Of) -> Content {
+    fn content(&self, number: u64, of: table::Of) -> ValuePlan {
         let (wire, of) = match of {
             table::Of::String => (2, Of::String),
             table::Of::Bytes => (2, Of::Bytes),
@@ -173,7 +173,7 @@ impl Plans {
             table::Of::Number => (1, Of::Number),
             table::Of::Message(name) => (2, self.message(name)),
         };
-        Content { tag: number << 3 | wire, of }
+        ValuePlan { tag: number << 3 | wire, of }
     }
 
     /// Some types have a special form in JSON.
