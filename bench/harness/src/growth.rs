@@ -10,7 +10,7 @@ use super::library::Library;
 use super::machine;
 use super::run::number;
 use super::server::Server;
-use crate::error::Error;
+use tooling::Error;
 
 const FACTORS: [usize; 3] = [1, 10, 100];
 /// A generous estimate of memory per object: of the server, and of each client at its peak.

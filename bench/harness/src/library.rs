@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::error::Error;
-use crate::{Built, process, root};
+use tooling::{Error, process};
+
+use crate::{Built, root};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Library {

@@ -8,14 +8,12 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a tool talks to its terminal")]
 
 mod chart;
-mod error;
 mod figures;
 mod growth;
 mod library;
 mod machine;
 mod markdown;
 mod meter;
-mod process;
 mod program;
 mod relay;
 mod report;
@@ -29,7 +27,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::error::Error;
+use tooling::{Error, process};
+
 use crate::figures::Figures;
 use crate::library::{Library, Peer};
 use crate::report::Report;

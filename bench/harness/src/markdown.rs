@@ -7,7 +7,8 @@ use super::figures::{Figure, show};
 use super::growth::Point;
 use super::report::Report;
 use super::targets;
-use crate::error::Error;
+use tooling::Error;
+
 use crate::root;
 
 const PAGE: &str = "docs/BENCHMARKS.md";

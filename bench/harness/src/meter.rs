@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::error::Error;
+use tooling::Error;
 
 /// A process under measurement.
 #[derive(Debug, Clone, Copy)]
@@ -75,7 +75,7 @@ mod system {
     use nix::time::clock_getcpuclockid;
     use nix::unistd::Pid;
 
-    use crate::error::Error;
+    use tooling::Error;
 
     pub(super) fn cpu(pid: u32) -> Result<Duration, Error> {
         let time = clock_getcpuclockid(process(pid)).and_then(|clock| clock.now());
@@ -103,7 +103,7 @@ mod system {
 mod system {
     use std::time::Duration;
 
-    use crate::error::Error;
+    use tooling::Error;
 
     pub(super) fn cpu(_pid: u32) -> Result<Duration, Error> {
         Err(missing())

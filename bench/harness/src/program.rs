@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::error::Error;
-use crate::process::describe;
+use tooling::Error;
+use tooling::process::describe;
 
 /// The limit for one answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1_200);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use crate::error::Error;
+use tooling::Error;
 
 /// Below the ports that systems use for outgoing connections. Otherwise a client that connects to the closed port could
 /// get this very port as its own, and be connected to itself.

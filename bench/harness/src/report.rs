@@ -10,7 +10,7 @@ use super::figures::{Figure, Figures};
 use super::growth::Point;
 use super::machine::Machine;
 use super::targets::{self, Ratio, Results};
-use crate::error::Error;
+use tooling::Error;
 
 /// The targets hold for at least this number of pods.
 const TARGETS_FROM: usize = 10_000;

@@ -11,7 +11,7 @@ use super::library::Setup;
 use super::meter::Meter;
 use super::program::Program;
 use super::server::{Digest, Pace, Sentinel, Server};
-use crate::error::Error;
+use tooling::Error;
 
 pub(crate) struct Run {
     setup: Setup,

@@ -17,7 +17,7 @@ pub(super) mod sync;
 pub(super) mod updates;
 
 use super::{Bench, growth};
-use crate::error::Error;
+use tooling::Error;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Scenario {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::meter::Meter;
 use super::program::Program;
 use super::run::number;
-use crate::error::Error;
+use tooling::Error;
 
 /// The kinds of server that the harness starts.
 static STARTED: AtomicUsize = AtomicUsize::new(0);

@@ -5,8 +5,7 @@ use std::process::Command;
 
 use serde::Deserialize;
 
-use crate::error::Error;
-use crate::process;
+use tooling::{Error, process};
 
 /// A message of cargo about a program that it built.
 #[derive(Deserialize)]

@@ -9,7 +9,8 @@ mod page;
 
 use std::time::{Duration, SystemTime};
 
-use crate::error::Error;
+use tooling::Error;
+
 use crate::test_run::{TestRun, real_server};
 use crate::tree::Tree;
 use coverage::{Coverage, Place};

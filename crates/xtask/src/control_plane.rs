@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::process::Command;
 
-use crate::error::Error;
-use crate::process;
+use tooling::{Error, process};
+
 use crate::tree::Tree;
 
 pub(crate) fn build() -> Result<(), Error> {

@@ -6,9 +6,9 @@
 
 mod policy;
 
-use crate::error::Error;
+use tooling::{Error, process};
+
 use crate::metadata::{Metadata, Package};
-use crate::process;
 use crate::tree::Tree;
 use policy::Policy;
 use spdx::{Expression, LicenseItem, ParseMode};

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::error::Error;
-use crate::process;
+use tooling::{Error, process};
+
 use crate::tree::Tree;
 
 /// The bounds of a run: bytes of an input, seconds for an input, and megabytes of memory.

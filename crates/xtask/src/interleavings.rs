@@ -5,9 +5,10 @@
 
 use std::process::Command;
 
-use crate::error::Error;
+use tooling::{Error, process};
+
+use crate::artifact;
 use crate::tree::Tree;
-use crate::{artifact, process};
 
 /// The crates with such data structures; their tests are in modules of the name below.
 const CRATES: &[&str] = &["informer-core"];

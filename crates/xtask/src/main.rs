@@ -9,14 +9,13 @@ mod artifact;
 mod bench;
 mod contract;
 mod control_plane;
+mod definitions;
 mod deny;
-mod error;
 mod fuzz;
 mod interleavings;
 mod messages;
 mod metadata;
 mod mutants;
-mod process;
 mod protobuf;
 mod schema;
 mod simulate;
@@ -32,7 +31,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::error::Error;
+use tooling::Error;
+
 use crate::mutants::Catcher;
 use crate::tree::Tree;
 

@@ -12,36 +12,34 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::error::Error;
-use crate::process;
+use tooling::{Error, process};
+
+use crate::definitions::{self, MODULES, Many, Messages};
 use crate::tree::Tree;
-use definition::Definitions;
 
 /// The file that `informer-protobuf` includes.
 const TABLE: &str = "crates/informer-protobuf/src/schema/table.inc";
-/// The Go modules with the types of a kube-apiserver.
-const MODULES: [&str; 4] =
-    ["k8s.io/api", "k8s.io/apimachinery", "k8s.io/apiextensions-apiserver", "k8s.io/kube-aggregator"];
 const WALK: &str = include_str!("messages/walk.go");
 
 pub(crate) fn run(tree: &Tree) -> Result<(), Error> {
     let mut packages = Vec::new();
-    let mut definitions = Definitions::default();
+    let mut defined = Messages::new();
     let mut versions = Vec::new();
     for module in MODULES {
         let listed = go(tree, &["list", "-m", "-f", "{{.Dir}} {{.Version}}", module])?;
         let (directory, version) = listed.trim().split_once(' ').unwrap_or((listed.trim(), ""));
         versions.push(format!("{module} {version}"));
         let directory = PathBuf::from(directory);
-        for path in definitions_below(&directory)? {
-            definitions.read(&std::fs::read_to_string(&path).map_err(Error::io(&path))?);
+        for path in definitions::below(&directory)? {
+            let text = std::fs::read_to_string(&path).map_err(Error::io(&path))?;
+            definitions::read(&text, &mut defined);
             packages.extend(package_of(&path, &directory, module));
         }
     }
     packages.sort();
     let walked = walk(tree, &packages)?;
     let walked = Walked::read(&walked).map_err(Error::Found)?;
-    definitions.check(&walked).map_err(Error::Found)?;
+    definition::check(&defined, &walked).map_err(Error::Found)?;
     let kubernetes = kubernetes(&versions).ok_or("no release of Kubernetes has these modules".to_owned());
     let kubernetes = kubernetes.map_err(Error::Found)?;
     let table = layout::table(&walked, &versions.join(", "), kubernetes).map_err(Error::Found)?;
@@ -72,7 +70,7 @@ struct Kind {
     api_version: String,
     kind: String,
     message: String,
-    /// The name in JSON.
+    /// Whether its JSON has `kind` and `apiVersion`.
     says_it: bool,
 }
 
@@ -89,13 +87,6 @@ struct Field {
     many: Many,
     of: String,
     presence: Vec<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Many {
-    One,
-    List,
-    Map,
 }
 
 impl Walked {
@@ -147,19 +138,6 @@ fn many(of: &str) -> (Many, &str) {
 
 fn go(tree: &Tree, arguments: &[&str]) -> Result<String, Error> {
     process::output(Command::new("go").current_dir(tree.root().join("control-plane")).args(arguments))
-}
-
-fn definitions_below(directory: &Path) -> Result<Vec<PathBuf>, Error> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(directory).map_err(Error::io(directory))? {
-        let path = entry.map_err(Error::io(directory))?.path();
-        if path.is_dir() {
-            found.extend(definitions_below(&path)?);
-        } else if path.file_name().is_some_and(|name| name == "generated.proto") {
-            found.push(path);
-        }
-    }
-    Ok(found)
 }
 
 /// The Go package of these definitions, if it has kinds.

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::error::Error;
-use crate::process;
+use tooling::{Error, process};
 
 /// The part of `cargo metadata` that xtask uses.
 #[derive(Debug, Deserialize)]

@@ -13,7 +13,8 @@ pub(crate) use catcher::Catcher;
 use mutant::Mutant;
 use scratch::Scratch;
 
-use crate::error::Error;
+use tooling::Error;
+
 use crate::tree::Tree;
 
 /// The mutants to run, and the catchers to run them against.

@@ -18,8 +18,8 @@ use std::process::Command;
 use control_plane::ControlPlane;
 use serde_json::{Map, Value};
 
-use crate::error::Error;
-use crate::process;
+use tooling::{Error, process};
+
 use crate::tree::Tree;
 use structures::Structures;
 

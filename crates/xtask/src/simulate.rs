@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use crate::error::Error;
-use crate::process;
+use tooling::{Error, process};
+
 use crate::tree::Tree;
 
 /// The seeds to run.

@@ -6,10 +6,11 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::error::Error;
+use tooling::{Error, process};
+
 use crate::test_run::{TestRun, real_server};
 use crate::tree::Tree;
-use crate::{bench, contract, control_plane, deny, interleavings, process, tidy};
+use crate::{bench, contract, control_plane, deny, interleavings, tidy};
 
 /// A step: its heading and its function.
 type Step<'a> = (&'static str, Box<dyn Fn() -> Result<(), Error> + 'a>);

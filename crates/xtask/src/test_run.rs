@@ -12,10 +12,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
+use tooling::{Error, process};
+
 use crate::artifact::{self, Artifact};
-use crate::error::Error;
 use crate::metadata::Metadata;
-use crate::process;
 use crate::tree::Tree;
 
 /// Set for the tests if there is no real server: tests that need one do nothing then.

@@ -14,7 +14,8 @@ mod text;
 
 use std::fmt;
 
-use crate::error::Error;
+use tooling::Error;
+
 use crate::metadata::Metadata;
 use crate::source::SourceCode;
 use crate::tree::{File, Tree};

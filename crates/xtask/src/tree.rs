@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::error::Error;
+use tooling::Error;
 
 /// The root of the repository.
 pub(crate) struct Tree {

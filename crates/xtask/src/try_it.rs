@@ -4,8 +4,8 @@ use std::process::Command;
 
 use control_plane::ControlPlane;
 
-use crate::error::Error;
-use crate::process;
+use tooling::{Error, process};
+
 use crate::tree::Tree;
 
 /// Runs until Ctrl-C ends kubediff; then the server ends too.

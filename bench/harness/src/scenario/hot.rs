@@ -4,8 +4,9 @@
 use serde_json::json;
 
 use super::reads;
+use tooling::Error;
+
 use crate::Bench;
-use crate::error::Error;
 use crate::library::{Library, Setup};
 
 pub(crate) const NAME: &str = "hot";

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use tooling::Error;
+
 use crate::Bench;
-use crate::error::Error;
 use crate::figures::Unit;
 use crate::library::Library;
 

@@ -1,7 +1,8 @@
 //! Informers of all kinds of a cluster at once: many small collections and a few large objects beside the pods.
 
+use tooling::Error;
+
 use crate::Bench;
-use crate::error::Error;
 use crate::figures::Unit;
 use crate::library::Library;
 use crate::server::Server;

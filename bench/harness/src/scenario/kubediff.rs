@@ -5,8 +5,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::kinds;
+use tooling::Error;
+
 use crate::Bench;
-use crate::error::Error;
 use crate::figures::Unit;
 use crate::library::{Library, Setup};
 use crate::meter::Meter;

@@ -8,8 +8,9 @@
 
 use std::time::{Duration, Instant};
 
+use tooling::Error;
+
 use crate::Bench;
-use crate::error::Error;
 use crate::figures::Unit;
 use crate::library::{Library, Setup};
 use crate::relay::{self, Relay};

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
+use tooling::Error;
+
 use crate::Bench;
-use crate::error::Error;
 use crate::figures::Unit;
 use crate::library::{Library, Setup};
 

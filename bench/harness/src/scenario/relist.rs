@@ -5,8 +5,9 @@
 //! history, so that no change is on its way when the client continues. Two changes of the sentinel show when the
 //! re-list is complete: the first may be part of the list, the second comes after it.
 
+use tooling::Error;
+
 use crate::Bench;
-use crate::error::Error;
 use crate::figures::Unit;
 use crate::library::{Library, Setup};
 

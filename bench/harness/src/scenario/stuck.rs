@@ -4,8 +4,9 @@
 //! client-go queues all changes for the stuck handler, so it gets only a twentieth of the changes. kube-rs stops the
 //! watch and is left out.
 
+use tooling::Error;
+
 use crate::Bench;
-use crate::error::Error;
 use crate::figures::Unit;
 use crate::library::{Library, Setup};
 use crate::server::Server;

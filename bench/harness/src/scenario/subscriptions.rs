@@ -1,7 +1,8 @@
 //! 1, 10 and 100 handlers on one informer: the cost of each further handler.
 
+use tooling::Error;
+
 use crate::Bench;
-use crate::error::Error;
 use crate::figures::Unit;
 use crate::library::Library;
 use crate::run::number;

@@ -1,7 +1,8 @@
 //! The initial list: how long it takes, how much CPU the client and the server need, and how much memory stays in use.
 
+use tooling::Error;
+
 use crate::Bench;
-use crate::error::Error;
 use crate::figures::Unit;
 use crate::library::{Library, Setup};
 

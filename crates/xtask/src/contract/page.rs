@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::error::Error;
+use tooling::Error;
 
 pub(super) const PATH: &str = "docs/CONTRACT.md";
 

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 
-use crate::error::Error;
+use tooling::Error;
 
 #[derive(Deserialize)]
 pub(super) struct Policy {

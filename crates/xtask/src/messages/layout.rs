@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::{Field, Kind, Many, Message, Walked};
+use super::{Field, Kind, Message, Walked};
+use crate::definitions::Many;
 
 /// `informer-protobuf` keeps members as a set of bits.
 const MEMBERS_MAX: usize = 64;

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 
 use super::scratch::Scratch;
+use tooling::{Error, process};
+
 use crate::artifact;
-use crate::error::Error;
-use crate::process;
 use crate::tree::Tree;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::error::Error;
-use crate::process;
+use tooling::{Error, process};
+
 use crate::tree::Tree;
 
 const FOLDER: &str = "crates/xtask/mutants";

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::error::Error;
+use tooling::{Error, process};
+
 use crate::metadata::Metadata;
-use crate::process;
 use crate::tree::Tree;
 
 pub(super) struct Scratch {

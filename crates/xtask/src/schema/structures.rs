@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::error::Error;
-use crate::process;
+use tooling::{Error, process};
+
 use crate::tree::Tree;
 
 /// The Go modules, with the prefixes of their schemas' names.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::{Duration, SystemTime};
 
 use super::{Binary, Outcome, TestResult, TestRun};
-use crate::error::Error;
+use tooling::Error;
 
 pub(super) fn format(run: &TestRun) -> String {
     let started = run.started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();

@@ -2,7 +2,8 @@
 //! off by more than a fifth, so that not every change has to update it.
 
 use super::Finding;
-use crate::error::Error;
+use tooling::Error;
+
 use crate::metadata::Package;
 use crate::tree::{File, Tree};
 

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use crate::error::Error;
 
 /// The `cargo` that started this program.
-pub(crate) fn cargo(root: &Path) -> Command {
+pub fn cargo(root: &Path) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root);
     // `cargo run` sets variables that describe this package. Some build scripts watch them: with these variables set,
@@ -22,19 +22,19 @@ pub(crate) fn cargo(root: &Path) -> Command {
 }
 
 /// Whether `program` is installed.
-pub(crate) fn is_installed(program: &str, argument: &str) -> bool {
+pub fn is_installed(program: &str, argument: &str) -> bool {
     let probe = Command::new(program).arg(argument).stdout(Stdio::null()).stderr(Stdio::null()).status();
     probe.is_ok_and(|status| status.success())
 }
 
 /// Runs a command with this program's stdin, stdout and stderr.
-pub(crate) fn run(command: &mut Command) -> Result<(), Error> {
+pub fn run(command: &mut Command) -> Result<(), Error> {
     let status = command.status().map_err(|source| cannot_start(command, &source))?;
     if status.success() { Ok(()) } else { Err(failed(command, status)) }
 }
 
 /// Runs a command and returns its stdout; its stderr is this program's.
-pub(crate) fn output(command: &mut Command) -> Result<String, Error> {
+pub fn output(command: &mut Command) -> Result<String, Error> {
     let Output { status, stdout, .. } =
         command.stderr(Stdio::inherit()).output().map_err(|source| cannot_start(command, &source))?;
     if !status.success() {
@@ -45,7 +45,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String, Error> {
 
 /// Runs a command, passes its stdout and stderr through to stdout in the order in which they were written, and calls
 /// `see` with each line. Returns whether the command was successful.
-pub(crate) fn tee(command: &mut Command, mut see: impl FnMut(&str)) -> Result<bool, Error> {
+pub fn tee(command: &mut Command, mut see: impl FnMut(&str)) -> Result<bool, Error> {
     // One pipe for both: with two, the names of test binaries (stderr) and their results (stdout) could arrive in any
     // order.
     let (reader, writer) = std::io::pipe().map_err(|source| cannot_start(command, &source))?;
@@ -76,7 +76,7 @@ fn cannot_start(command: &Command, source: &std::io::Error) -> Error {
 }
 
 /// The command as a person would type it.
-pub(crate) fn describe(command: &Command) -> String {
+pub fn describe(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy();
     let arguments = command.get_args().map(|argument| argument.to_string_lossy());
     std::iter::once(program).chain(arguments).collect::<Vec<_>>().join(" ")
