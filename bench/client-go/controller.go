@@ -33,7 +33,7 @@ type controller struct {
 	pending   map[string]struct{}
 	isRunning bool
 	done      reconciled
-	told      map[string]uint64
+	versions  map[string]uint64
 }
 
 // reconciled counts what the controller did after it had reconciled the initial list.
@@ -54,9 +54,9 @@ func newController(config *rest.Config) (*controller, error) {
 	c := &controller{
 		pods: pods.Informer(), podLister: pods.Lister(),
 		nodes: nodes.Informer(), nodeLister: nodes.Lister(),
-		queue:   workqueue.NewTyped[string](),
-		pending: map[string]struct{}{},
-		told:    map[string]uint64{},
+		queue:    workqueue.NewTyped[string](),
+		pending:  map[string]struct{}{},
+		versions: map[string]uint64{},
 	}
 	c.changed = sync.NewCond(&c.lock)
 	if err := c.pods.AddIndexers(cache.Indexers{"owner": indexBy(owner)}); err != nil {
@@ -122,7 +122,7 @@ func (c *controller) reconcile(key string) {
 	defer c.lock.Unlock()
 	defer c.changed.Broadcast()
 	if namespace == askedNamespace {
-		c.told[key], _ = strconv.ParseUint(pod.ResourceVersion, 10, 64)
+		c.versions[key], _ = strconv.ParseUint(pod.ResourceVersion, 10, 64)
 		return
 	}
 	c.done.count++
@@ -173,9 +173,9 @@ func (c *controller) waitForIdle() {
 func (c *controller) until(key string, version uint64) event {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	for c.told[key] < version {
+	for c.versions[key] < version {
 		c.changed.Wait()
 	}
 	answer := event{"updates": c.done.count, "incomplete": c.done.incomplete, "ready": c.done.ready}
-	return c.done.delays.tellIn(answer)
+	return c.done.delays.addTo(answer)
 }

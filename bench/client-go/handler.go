@@ -18,11 +18,11 @@ const askedNamespace = "bench"
 
 // handler counts notifications. It remembers the last version of each object that `until` may ask for.
 type handler struct {
-	lock    sync.Mutex
-	changed *sync.Cond
-	stuck   bool
-	heard   tally
-	told    map[string]uint64
+	lock     sync.Mutex
+	changed  *sync.Cond
+	stuck    bool
+	seen     tally
+	versions map[string]uint64
 }
 
 type tally struct {
@@ -31,7 +31,7 @@ type tally struct {
 }
 
 func newHandler() *handler {
-	h := &handler{told: map[string]uint64{}}
+	h := &handler{versions: map[string]uint64{}}
 	h.changed = sync.NewCond(&h.lock)
 	return h
 }
@@ -39,7 +39,7 @@ func newHandler() *handler {
 func (h *handler) OnAdd(object any, _ bool) {
 	h.lock.Lock()
 	defer h.lock.Unlock()
-	h.hear(object.(metav1.Object))
+	h.record(object.(metav1.Object))
 }
 
 func (h *handler) OnUpdate(old, object any) {
@@ -47,10 +47,10 @@ func (h *handler) OnUpdate(old, object any) {
 	defer h.lock.Unlock()
 	// A re-list repeats versions that the handler has seen.
 	if new := object.(metav1.Object); new.GetResourceVersion() != old.(metav1.Object).GetResourceVersion() {
-		h.hear(new)
-		h.heard.updates++
+		h.record(new)
+		h.seen.updates++
 		if sent, err := strconv.ParseInt(sentAt(object), 10, 64); err == nil {
-			h.heard.delays.add(time.Since(time.UnixMicro(sent)))
+			h.seen.delays.add(time.Since(time.UnixMicro(sent)))
 		}
 	}
 }
@@ -61,13 +61,13 @@ func (h *handler) OnDelete(any) {
 	h.hang()
 }
 
-func (h *handler) hear(object metav1.Object) {
+func (h *handler) record(object metav1.Object) {
 	h.hang()
 	if object.GetNamespace() != askedNamespace {
 		return
 	}
 	if version, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64); err == nil {
-		h.told[askedNamespace+"/"+object.GetName()] = version
+		h.versions[askedNamespace+"/"+object.GetName()] = version
 		h.changed.Broadcast()
 	}
 }
@@ -90,12 +90,12 @@ func (h *handler) getStuck() {
 func (h *handler) until(key string, version uint64) (tally, bool) {
 	h.lock.Lock()
 	defer h.lock.Unlock()
-	for !h.stuck && h.told[key] < version {
+	for !h.stuck && h.versions[key] < version {
 		h.changed.Wait()
 	}
-	heard := h.heard
-	heard.delays.first = slices.Clone(heard.delays.first)
-	return heard, h.stuck
+	seen := h.seen
+	seen.delays.first = slices.Clone(seen.delays.first)
+	return seen, h.stuck
 }
 
 func sentAt(object any) string {
@@ -144,7 +144,7 @@ func (d delays) percentile99() time.Duration {
 	return sorted[(len(sorted)-1)*99/100]
 }
 
-func (d delays) tellIn(answer event) event {
+func (d delays) addTo(answer event) event {
 	answer["delayMeanSeconds"] = d.mean().Seconds()
 	answer["delayP99Seconds"] = d.percentile99().Seconds()
 	answer["delayMaxSeconds"] = d.greatest.Seconds()

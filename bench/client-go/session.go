@@ -177,16 +177,16 @@ func (s *session) until(key, resourceVersion string) (event, error) {
 	}
 	updates, delays := -1, delays{}
 	for _, handler := range s.handlers {
-		heard, isStuck := handler.until(key, version)
+		seen, isStuck := handler.until(key, version)
 		if isStuck {
 			continue
 		}
-		if updates < 0 || heard.updates < updates {
-			updates = heard.updates
+		if updates < 0 || seen.updates < updates {
+			updates = seen.updates
 		}
-		delays.addAll(heard.delays)
+		delays.addAll(seen.delays)
 	}
-	return delays.tellIn(event{"updates": max(updates, 0)}), nil
+	return delays.addTo(event{"updates": max(updates, 0)}), nil
 }
 
 // The interval at which `current` looks at the caches.

@@ -47,11 +47,11 @@ impl Unit {
 impl Figures {
     /// Records the figures of one run of a client, and prints them in one line.
     pub(crate) fn record(&mut self, scenario: &str, setup: &Setup, values: &[(&str, Unit, f64)]) {
-        let told: Vec<String> = values
+        let shown: Vec<String> = values
             .iter()
             .map(|(figure, unit, value)| format!("{figure} {}", show(*value, unit.name())))
             .collect();
-        println!("  {:<9} {}: {}", setup.client.name(), setup.name, told.join(", "));
+        println!("  {:<9} {}: {}", setup.client.name(), setup.name, shown.join(", "));
         for (figure, unit, value) in values {
             let row = self.row(scenario, setup, figure, *unit);
             row.runs.push(*value);

@@ -20,7 +20,7 @@ pub struct WaitError(#[from] ErrorKind);
 enum ErrorKind {
     #[error("the server does not know the resource")]
     Unknown(#[from] Status),
-    #[error("{object} was not as awaited within {limit:?}: {seen}")]
+    #[error("{object} did not meet the condition within {limit:?}: {seen}")]
     TimedOut { object: String, limit: Duration, seen: Seen },
 }
 

@@ -80,7 +80,7 @@ fn judge(package: &Package, users: &[&str], policy: &Policy) -> Vec<String> {
     // Old crates write `MIT/Apache-2.0` for `MIT OR Apache-2.0`.
     match package.license.as_deref().map(|text| (text, Expression::parse_mode(text, ParseMode::LAX))) {
         None => refuse("names no licence".to_owned()),
-        Some((_, Err(error))) => refuse(format!("its licence cannot be read: {}", error.reason)),
+        Some((_, Err(error))) => refuse(format!("its licence is malformed: {}", error.reason)),
         Some((text, Ok(licence))) if !is_allowed(&licence, name, policy) => {
             refuse(format!("licence {text} is not on the list"));
         }

@@ -118,7 +118,7 @@ impl Walked {
                     };
                     walked.messages.entry(current.clone()).and_modify(|message| message.fields.push(field));
                 }
-                _ => return Err(format!("cannot be read: {line}")),
+                _ => return Err(format!("malformed line: {line}")),
             }
         }
         Ok(walked)

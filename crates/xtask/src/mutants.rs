@@ -70,7 +70,7 @@ pub(crate) fn run(tree: &Tree, options: &Options<'_>) -> Result<(), Error> {
     println!("{} passed, {} failed", mutants.len() - survivors.len(), survivors.len());
     match survivors.as_slice() {
         [] => Ok(()),
-        names => Err(Error::Found(format!("nobody caught {}", names.join(", ")))),
+        names => Err(Error::Found(format!("no test found {}", names.join(", ")))),
     }
 }
 

@@ -28,8 +28,8 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
             run.steady()?;
             let updates = run.updates(bench.server()?, count, count)?;
             run.check(bench.server()?)?;
-            let told = number(&updates.reached, "updates");
-            let figures = [(CPU, Unit::Seconds, updates.cpu_each()), ("updates handled", Unit::Count, told)];
+            let handled = number(&updates.reached, "updates");
+            let figures = [(CPU, Unit::Seconds, updates.cpu_each()), ("updates handled", Unit::Count, handled)];
             bench.figures.record(NAME, &setup, &figures);
         }
     }

@@ -69,8 +69,8 @@ impl Running {
     }
 
     fn order<const N: usize>(&self, orders: [Order; N]) -> usize {
-        let told = |live: &&Live| orders.iter().all(|order| live.orders.send(order.clone()).is_ok());
-        self.0.iter().filter(told).count()
+        let sent = |live: &&Live| orders.iter().all(|order| live.orders.send(order.clone()).is_ok());
+        self.0.iter().filter(sent).count()
     }
 }
 

@@ -87,7 +87,7 @@ const RULES: &[Rule] = &[
         of: "control-plane",
         on: &["informer*"],
         unless: Unless::Never,
-        because: "it starts the real thing and judges nobody",
+        because: "it starts real servers and knows no informer",
     },
     Rule {
         of: "*",
