@@ -1,5 +1,6 @@
 //! Reads of kube-rs' store without a server. It has no indexes.
 
+#[path = "../../informer/src/reads/slowest.rs"]
 mod slowest;
 
 use std::hint::black_box;
