@@ -10,7 +10,8 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use informer::{
-    Change as Told, DecodeError, EncodingChoice, Object, Origin, ResourceType, SharedInformerFactory, Status,
+    Change as Told, DecodeError, EncodingChoice, Object, Origin as Seen, ResourceType, SharedInformerFactory,
+    Status,
 };
 use jiff::Timestamp;
 use tokio::signal::unix::{SignalKind, signal};
@@ -19,7 +20,7 @@ use tokio::time::Instant;
 use crate::args::WatchArgs;
 use crate::cluster::{self, NoCluster};
 use crate::exit::Exit;
-use crate::{Change, Gvk, InvalidNoise, NoRandomKey, Noise, Profile, Secrets, Session, Sighting, Source};
+use crate::{Change, Gvk, InvalidNoise, NoRandomKey, Noise, Origin, Profile, Secrets, Session, Sighting};
 use definitions::Definitions;
 use screen::Screen;
 use streams::{News, Streams};
@@ -312,11 +313,11 @@ impl<'a> Watch<'a> {
             gvk: &gvk,
             resource: &resource.plural,
             observed_at: Timestamp::now(),
-            source: match seen {
-                Origin::Watch => Source::Watch,
-                Origin::List => Source::List,
+            origin: match seen {
+                Seen::Watch => Origin::Watch,
+                Seen::List => Origin::List,
                 // We do not look there any more: nothing has happened to it.
-                Origin::Scope => return None,
+                Seen::Scope => return None,
             },
         };
         Change::between_json(

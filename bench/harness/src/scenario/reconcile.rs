@@ -1,8 +1,9 @@
-//! A controller at work. Pods are in ReplicaSets of ten; nine changes of ten concern the pods of a few sets. For each
-//! change the controller reads the pod, its node from another informer, and its siblings by an index.
+//! A controller at work. Pods are in ReplicaSets of ten, and nine of ten changes hit the pods of a few sets. For each
+//! change the controller reads the pod, its node from another informer, and its siblings through an index.
+
+use tooling::Error;
 
 use crate::Bench;
-use crate::error::Error;
 use crate::figures::Unit;
 use crate::library::Library;
 use crate::run::number;
