@@ -3,7 +3,6 @@
 //!
 //! Test modules may use any module. A re-exported name counts as the module that defines it.
 
-mod known;
 mod paths;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,61 +12,29 @@ use crate::source::SourceCode;
 use crate::tree::File;
 use paths::Crate;
 
-/// Modules of one parent that use each other in a circle, by the parent: `informer-core::store`.
-type Knots = Vec<(String, BTreeSet<String>)>;
-
 /// The place where a module uses a sibling, by both names.
 type Uses = BTreeMap<(String, String), String>;
 
-const LIST: &str = "crates/xtask/src/tidy/circles/known.rs";
-
 pub(super) fn check(files: &[(&File, SourceCode)]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut found = Knots::new();
     for (name, modules) in Crate::all(files) {
         for (parent, uses) in modules.siblings() {
             let parent = [&[name.to_owned()], &*parent].concat().join("::");
-            for knot in knots(&uses) {
-                findings.extend(unknown(&parent, &knot, &uses, known::KNOTS));
-                found.push((parent.clone(), knot));
-            }
+            findings.extend(knots(&uses).iter().map(|knot| finding(&parent, knot, &uses)));
         }
     }
-    findings.extend(untied(&found, known::KNOTS));
     findings
 }
 
-/// Findings for modules that are in a circle and not listed, with the uses that close the circle.
-fn unknown(parent: &str, knot: &BTreeSet<String>, uses: &Uses, known: &[(&str, &[&str])]) -> Vec<Finding> {
-    let listed =
-        |module: &String| known.iter().any(|(of, knot)| *of == parent && knot.contains(&module.as_str()));
-    let new = |module: &&String| !listed(module);
-    let message = |module: &String| {
-        let inside = |((from, to), place): (&(String, String), &String)| {
-            let ours = (from == module || to == module) && knot.contains(from) && knot.contains(to);
-            ours.then(|| format!("{from} uses {to} ({place})"))
-        };
-        let uses: Vec<_> = uses.iter().filter_map(inside).collect();
-        format!("`{parent}::{module}` is in a circle: {}", uses.join(", "))
-    };
-    knot.iter().filter(new).map(|module| Finding::refused(LIST, 0, message(module))).collect()
-}
-
-/// Findings for listed modules that are in no circle any more.
-fn untied(found: &Knots, known: &[(&str, &[&str])]) -> Vec<Finding> {
-    let is_found =
-        |parent: &str, module: &str| found.iter().any(|(of, knot)| of == parent && knot.contains(module));
-    let listed = known.iter().flat_map(|&(parent, knot)| knot.iter().map(move |&module| (parent, module)));
-    listed
-        .filter(|(parent, module)| !is_found(parent, module))
-        .map(|(parent, module)| {
-            Finding::refused(
-                LIST,
-                0,
-                format!("`{parent}::{module}` is in no circle any more: take it off the list"),
-            )
-        })
-        .collect()
+/// The finding for a circle, with the uses that close it, at the place of the first of them.
+fn finding(parent: &str, knot: &BTreeSet<String>, uses: &Uses) -> Finding {
+    let inside = uses.iter().filter(|((from, to), _)| knot.contains(from) && knot.contains(to));
+    let closing: Vec<_> =
+        inside.clone().map(|((from, to), place)| format!("{from} uses {to} ({place})")).collect();
+    let (path, line) =
+        inside.map(|(_, place)| place).next().and_then(|place| place.split_once(':')).unwrap_or_default();
+    let message = format!("modules of `{parent}` use each other in a circle: {}", closing.join(", "));
+    Finding::refused(path, line.parse().unwrap_or(0), message)
 }
 
 /// The sets of modules in which each can be reached from each other one.
@@ -157,15 +124,14 @@ mod tests {
     }
 
     #[test]
-    fn the_list_only_shrinks() {
+    fn a_finding_names_the_uses_that_close_the_circle() {
         let knot = BTreeSet::from(["x".to_owned(), "y".to_owned()]);
-        let uses = Uses::from([(("x".to_owned(), "y".to_owned()), "x.rs:1".to_owned())]);
-        let known: &[(&str, &[&str])] = &[("a", &["x"])];
-        let new = unknown("a", &knot, &uses, known);
-        assert_eq!(new.len(), 1);
-        assert_eq!(new[0].message, "`a::y` is in a circle: x uses y (x.rs:1)");
-        let found = vec![("a".to_owned(), knot)];
-        assert_eq!(untied(&found, known), []);
-        assert_eq!(untied(&found, &[("a", &["x", "z"])]).len(), 1);
+        let use_of = |from: &str, to: &str, place: &str| ((from.to_owned(), to.to_owned()), place.to_owned());
+        let uses = [use_of("x", "y", "x.rs:1"), use_of("y", "x", "y.rs:2"), use_of("y", "z", "y.rs:3")];
+        let finding = finding("a", &knot, &uses.into());
+        assert_eq!(
+            finding.message,
+            "modules of `a` use each other in a circle: x uses y (x.rs:1), y uses x (y.rs:2)"
+        );
     }
 }
