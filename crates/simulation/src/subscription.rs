@@ -332,10 +332,7 @@ impl Subscription {
     /// Checks that nothing is pending, and that the view equals the cache.
     pub(crate) fn knows_all_of(&self, cache: &Cache, cache_synced: bool) -> Result<(), String> {
         if self.subscriber.backlog() > 0 {
-            return Err(format!(
-                "{} changes are pending after all were read",
-                self.subscriber.backlog()
-            ));
+            return Err(format!("{} changes are pending after all were read", self.subscriber.backlog()));
         }
         if let Some((_, made)) = self.exact.iter().flatten().next() {
             return Err(format!("{made:?} was neither received nor counted as lag"));
