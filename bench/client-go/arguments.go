@@ -29,7 +29,7 @@ type options struct {
 	reconcile         bool
 }
 
-// parseArguments ends the program with code 2 if it does not know one of them.
+// parseArguments exits with code 2 if it does not know an argument.
 func parseArguments(arguments []string) options {
 	options := options{view: viewTyped}
 	flags := flag.NewFlagSet("client-go", flag.ExitOnError)

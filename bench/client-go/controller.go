@@ -16,10 +16,10 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// Each loaded pod is one of so many of its ReplicaSet.
+// The number of pods in each ReplicaSet.
 const podsOfASet = 10
 
-// controller reconciles pods: for each that has changed it reads the pod, its node and the other pods of its owner.
+// controller reconciles pods: for each changed pod it reads the pod, its node and the other pods of its owner.
 type controller struct {
 	pods, nodes cache.SharedIndexInformer
 	podLister   corev1.PodLister
@@ -29,17 +29,17 @@ type controller struct {
 
 	lock    sync.Mutex
 	changed *sync.Cond
-	// Keys that were queued and are not done yet.
+	// The number of keys that were queued and are not done yet.
 	pending   map[string]struct{}
 	isRunning bool
 	done      reconciled
-	told      map[string]uint64
+	versions  map[string]uint64
 }
 
-// reconciled is what came of it since the first content was done.
+// reconciled counts what the controller did after it had reconciled the initial list.
 type reconciled struct {
 	count int
-	// Without a node, or with another number of siblings than there are.
+	// Reconciliations that found no ready node, or a wrong number of siblings.
 	incomplete int
 	ready      int
 	delays     delays
@@ -54,9 +54,9 @@ func newController(config *rest.Config) (*controller, error) {
 	c := &controller{
 		pods: pods.Informer(), podLister: pods.Lister(),
 		nodes: nodes.Informer(), nodeLister: nodes.Lister(),
-		queue:   workqueue.NewTyped[string](),
-		pending: map[string]struct{}{},
-		told:    map[string]uint64{},
+		queue:    workqueue.NewTyped[string](),
+		pending:  map[string]struct{}{},
+		versions: map[string]uint64{},
 	}
 	c.changed = sync.NewCond(&c.lock)
 	if err := c.pods.AddIndexers(cache.Indexers{"owner": indexBy(owner)}); err != nil {
@@ -94,7 +94,7 @@ func (c *controller) enqueue(pod any) {
 	c.queue.Add(key)
 }
 
-// run works through the queue when there is something to be read.
+// run works through the queue once the caches are synced.
 func (c *controller) run() {
 	go c.nodes.Run(context.Background().Done())
 	cache.WaitFor(context.Background(), "", c.synced...)
@@ -122,7 +122,7 @@ func (c *controller) reconcile(key string) {
 	defer c.lock.Unlock()
 	defer c.changed.Broadcast()
 	if namespace == askedNamespace {
-		c.told[key], _ = strconv.ParseUint(pod.ResourceVersion, 10, 64)
+		c.versions[key], _ = strconv.ParseUint(pod.ResourceVersion, 10, 64)
 		return
 	}
 	c.done.count++
@@ -135,7 +135,8 @@ func (c *controller) reconcile(key string) {
 	}
 }
 
-// look reads what a controller would decide by: whether the node is ready, and how many of the pods of this owner are.
+// look reads what a controller would base a decision on: whether the node is ready, and how many pods of this owner
+// are.
 func (c *controller) look(pod *v1.Pod) (ready int, isComplete bool) {
 	siblings, err := c.pods.GetIndexer().ByIndex("owner", owner(pod))
 	if err != nil {
@@ -159,7 +160,7 @@ func (c *controller) look(pod *v1.Pod) (ready int, isComplete bool) {
 	return ready, len(siblings) == podsOfASet && slices.ContainsFunc(node.Status.Conditions, isReady)
 }
 
-// waitForIdle returns when all that was there first is done. From then on counts.
+// waitForIdle returns when every pod of the initial list was reconciled, and starts to count.
 func (c *controller) waitForIdle() {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -172,9 +173,9 @@ func (c *controller) waitForIdle() {
 func (c *controller) until(key string, version uint64) event {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	for c.told[key] < version {
+	for c.versions[key] < version {
 		c.changed.Wait()
 	}
 	answer := event{"updates": c.done.count, "incomplete": c.done.incomplete, "ready": c.done.ready}
-	return c.done.delays.tellIn(answer)
+	return c.done.delays.addTo(answer)
 }

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// digest says what the caches hold, whatever the order.
+// digest sums up what the caches hold, independent of the order.
 func (s *session) digest() event {
 	var objects int
 	var checksum, content uint64

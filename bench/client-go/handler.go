@@ -10,19 +10,19 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Has the time before the change was sent, as microseconds of Unix time.
+// The annotation holds the time just before the change was sent, in microseconds of Unix time.
 const sentAtAnnotation = "bench/sent-at"
 
 // The namespace of the objects that `until` asks for.
 const askedNamespace = "bench"
 
-// handler counts what it is told; for an object that may be asked for it remembers the last version.
+// handler counts notifications. It remembers the last version of each object that `until` may ask for.
 type handler struct {
-	lock    sync.Mutex
-	changed *sync.Cond
-	stuck   bool
-	heard   tally
-	told    map[string]uint64
+	lock     sync.Mutex
+	changed  *sync.Cond
+	stuck    bool
+	seen     tally
+	versions map[string]uint64
 }
 
 type tally struct {
@@ -31,7 +31,7 @@ type tally struct {
 }
 
 func newHandler() *handler {
-	h := &handler{told: map[string]uint64{}}
+	h := &handler{versions: map[string]uint64{}}
 	h.changed = sync.NewCond(&h.lock)
 	return h
 }
@@ -39,18 +39,18 @@ func newHandler() *handler {
 func (h *handler) OnAdd(object any, _ bool) {
 	h.lock.Lock()
 	defer h.lock.Unlock()
-	h.hear(object.(metav1.Object))
+	h.record(object.(metav1.Object))
 }
 
 func (h *handler) OnUpdate(old, object any) {
 	h.lock.Lock()
 	defer h.lock.Unlock()
-	// A list again tells everything again.
+	// A re-list repeats versions that the handler has seen.
 	if new := object.(metav1.Object); new.GetResourceVersion() != old.(metav1.Object).GetResourceVersion() {
-		h.hear(new)
-		h.heard.updates++
+		h.record(new)
+		h.seen.updates++
 		if sent, err := strconv.ParseInt(sentAt(object), 10, 64); err == nil {
-			h.heard.delays.add(time.Since(time.UnixMicro(sent)))
+			h.seen.delays.add(time.Since(time.UnixMicro(sent)))
 		}
 	}
 }
@@ -61,18 +61,18 @@ func (h *handler) OnDelete(any) {
 	h.hang()
 }
 
-func (h *handler) hear(object metav1.Object) {
+func (h *handler) record(object metav1.Object) {
 	h.hang()
 	if object.GetNamespace() != askedNamespace {
 		return
 	}
 	if version, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64); err == nil {
-		h.told[askedNamespace+"/"+object.GetName()] = version
+		h.versions[askedNamespace+"/"+object.GetName()] = version
 		h.changed.Broadcast()
 	}
 }
 
-// hang never returns from a handler that is to be stuck.
+// hang never returns if the handler is to be stuck.
 func (h *handler) hang() {
 	if h.stuck {
 		h.lock.Unlock()
@@ -86,16 +86,16 @@ func (h *handler) getStuck() {
 	h.stuck = true
 }
 
-// until waits for a version of an object, unless the handler is stuck, and returns what was heard by then.
+// until waits for a version of an object, unless the handler is stuck, and returns the counts at that moment.
 func (h *handler) until(key string, version uint64) (tally, bool) {
 	h.lock.Lock()
 	defer h.lock.Unlock()
-	for !h.stuck && h.told[key] < version {
+	for !h.stuck && h.versions[key] < version {
 		h.changed.Wait()
 	}
-	heard := h.heard
-	heard.delays.first = slices.Clone(heard.delays.first)
-	return heard, h.stuck
+	seen := h.seen
+	seen.delays.first = slices.Clone(seen.delays.first)
+	return seen, h.stuck
 }
 
 func sentAt(object any) string {
@@ -106,7 +106,7 @@ func sentAt(object any) string {
 	return object.(metav1.Object).GetAnnotations()[sentAtAnnotation]
 }
 
-// So many delays are kept to find the 99th percentile; memory is measured too.
+// The number of delays kept for the 99th percentile. It is bounded because the benchmark measures memory too.
 const delaysKept = 10_000
 
 type delays struct {
@@ -135,7 +135,7 @@ func (d delays) mean() time.Duration {
 	return d.sum / time.Duration(max(d.count, 1))
 }
 
-// percentile99 is of those that are kept.
+// percentile99 returns the 99th percentile of the delays that were kept.
 func (d delays) percentile99() time.Duration {
 	if len(d.first) == 0 {
 		return 0
@@ -144,7 +144,7 @@ func (d delays) percentile99() time.Duration {
 	return sorted[(len(sorted)-1)*99/100]
 }
 
-func (d delays) tellIn(answer event) event {
+func (d delays) addTo(answer event) event {
 	answer["delayMeanSeconds"] = d.mean().Seconds()
 	answer["delayP99Seconds"] = d.percentile99().Seconds()
 	answer["delayMaxSeconds"] = d.greatest.Seconds()

@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// lookups times reads of the first informer while it runs.
+// lookups measures reads of the first informer while it runs.
 func (s *session) lookups(limit time.Duration) (event, error) {
 	if len(s.informers) == 0 {
 		return nil, errNoServer
@@ -37,7 +37,7 @@ func (s *session) lookups(limit time.Duration) (event, error) {
 	return event{"nanoseconds": means}, nil
 }
 
-// indexLate adds an index to an informer that runs.
+// indexLate adds an index to the running informer.
 func (s *session) indexLate() (event, error) {
 	if len(s.informers) == 0 || s.options.view == viewMetadata {
 		return nil, errors.New("there are no pods to index")
@@ -54,7 +54,7 @@ func (s *session) indexLate() (event, error) {
 	return event{"seconds": taken.Seconds(), "keys": len(indexer.ListIndexFuncValues("late"))}, nil
 }
 
-// meanOf repeats an operation for so long, or at least 10 times, and returns the nanoseconds that each took.
+// meanOf repeats an operation for that long, at least 10 times, and returns the mean time in nanoseconds.
 func meanOf(limit time.Duration, operation func()) float64 {
 	begin := time.Now()
 	batch, done := 10, 0
@@ -67,7 +67,7 @@ func meanOf(limit time.Duration, operation func()) float64 {
 		if elapsed >= limit {
 			return float64(elapsed.Nanoseconds()) / float64(done)
 		}
-		// About a hundredth of the time, so that the clock costs nothing.
+		// It reads the clock after a batch that takes about 1 % of the time, so that the clock costs next to nothing.
 		batch = max(1, int(float64(done)*limit.Seconds()/100/elapsed.Seconds()))
 	}
 }

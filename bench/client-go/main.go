@@ -1,5 +1,4 @@
-// Informers of client-go for the benchmarks: a program that does what its arguments and the lines on its stdin say,
-// as ../PROTOCOL.md has them.
+// The client-go side of the benchmarks. Arguments and lines on stdin control the program; ../PROTOCOL.md defines both.
 package main
 
 import (
@@ -31,17 +30,17 @@ func main() {
 	}
 }
 
-// silenceAllButErrors leaves stderr to what klog calls an error.
+// silenceAllButErrors lets klog write nothing but errors to stderr.
 func silenceAllButErrors() {
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 }
 
-// event is a line of the protocol, its field "event" aside.
+// event is a line of the protocol without its field "event".
 type event map[string]any
 
-// serve answers each line with one line, until there are no more.
+// serve answers each line of stdin with one line, until stdin ends.
 func (s *session) serve(commands io.Reader, answers io.Writer) error {
 	encoder := json.NewEncoder(answers)
 	tell := func(name string, event event) error {
@@ -142,7 +141,7 @@ func parseVersions(texts map[string]string) (map[string]uint64, error) {
 	return versions, nil
 }
 
-// clientVersion is the version of client-go that was built in.
+// clientVersion returns the version of client-go in this build.
 func clientVersion() string {
 	info, _ := debug.ReadBuildInfo()
 	if info != nil {

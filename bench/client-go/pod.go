@@ -6,7 +6,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// What the benchmarks read of a pod, in the views that have it.
+// The fields of a pod that the benchmarks read, in the views that have them.
 
 func nodeName(pod any) string {
 	switch pod := pod.(type) {
@@ -52,7 +52,7 @@ func textAt(object *unstructured.Unstructured, path ...string) string {
 	return text
 }
 
-// indexBy leaves out what has no value.
+// indexBy returns no index value for an empty field.
 func indexBy(value func(any) string) cache.IndexFunc {
 	return func(pod any) ([]string, error) {
 		if value := value(pod); value != "" {

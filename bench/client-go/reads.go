@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// reads times the operations of client-go's cache by itself. With hot only so many of the objects are read.
+// reads measures client-go's cache without a server. With hot it reads only that number of objects.
 func reads(limit time.Duration, objects, hot int) (event, error) {
 	if objects < 1 || hot > objects {
 		return nil, fmt.Errorf("reads of %d of %d objects", hot, objects)
@@ -30,13 +30,13 @@ func reads(limit time.Duration, objects, hot int) (event, error) {
 	random := rand.New(rand.NewPCG(1, 1))
 	draw := func() int { return random.IntN(objects) }
 	if hot > 0 {
-		// Spread over all, in the cache and in memory.
+		// They are spread evenly over all objects, and so over the memory.
 		step := objects / hot
 		return r.hot(limit, func() int { return random.IntN(hot) * step })
 	}
 
 	means := r.means(limit, draw)
-	// As far as it is filled; a full one makes room for the next.
+	// Adding to an empty cache, until it is full; then the next cache is filled.
 	filling, next := newPodIndexer(), 0
 	for name, mean := range map[string]float64{
 		"add": meanOf(limit, func() {
@@ -64,7 +64,7 @@ func reads(limit time.Duration, objects, hot int) (event, error) {
 	}, nil
 }
 
-// hot times what programs do all the time with the objects that they work on.
+// hot measures what programs do all the time with the objects that they work on.
 func (r *reading) hot(limit time.Duration, draw func() int) (event, error) {
 	measure := func() map[string]float64 {
 		return map[string]float64{"get": r.meanGet(limit, draw), "indexOne": r.meanIndexOne(limit, draw)}
@@ -82,7 +82,7 @@ func (r *reading) meanIndexOne(limit time.Duration, draw func() int) float64 {
 	return meanOf(limit, func() { _, _ = r.indexer.ByIndex("ip", r.addresses[draw()]) })
 }
 
-// means are of the operations that change nothing.
+// means measures the operations that change nothing.
 func (r *reading) means(limit time.Duration, draw func() int) map[string]float64 {
 	return map[string]float64{
 		"get":          r.meanGet(limit, draw),
@@ -93,7 +93,7 @@ func (r *reading) means(limit time.Duration, draw func() int) map[string]float64
 	}
 }
 
-// besideWriter measures while a goroutine updates random pods.
+// besideWriter measures the same operations while a goroutine updates random pods.
 func (r *reading) besideWriter(measure func() map[string]float64) map[string]float64 {
 	var isOver atomic.Bool
 	var writer sync.WaitGroup
@@ -111,10 +111,10 @@ func (r *reading) besideWriter(measure func() map[string]float64) map[string]flo
 
 var appSeven = labels.SelectorFromSet(labels.Set{"app": "app-7"})
 
-// reading is a cache full of pods, and what to ask it for.
+// reading is a cache full of pods, and the keys and values to look up in it.
 type reading struct {
 	pods []*v1.Pod
-	// Made for themselves, so that asking looks at no pod.
+	// They are copies, so that a lookup does not bring a pod into the processor's cache beforehand.
 	keys, addresses, nodes []string
 
 	indexer cache.Indexer
@@ -164,7 +164,7 @@ func smallPod(i int) *v1.Pod {
 	}
 }
 
-// newer is the pod as a server would send it next; what does not change is shared.
+// newer returns the pod's next version, which shares unchanged parts with the last.
 func (r *reading) newer(i int) *v1.Pod {
 	pod := *r.pods[i]
 	r.version++
@@ -172,7 +172,7 @@ func (r *reading) newer(i int) *v1.Pod {
 	return &pod
 }
 
-// check compares the answers that are timed with what was put in.
+// check compares the results of the measured operations with what was put into the cache.
 func (r *reading) check() error {
 	found := 0
 	for i, key := range r.keys {
@@ -194,7 +194,7 @@ func (r *reading) check() error {
 	return nil
 }
 
-// inGroup is how many pods are on node and in app of this number.
+// inGroup returns how many pods the node and the app of this number have.
 func (r *reading) inGroup(number int) int {
 	return min(max(len(r.pods)-number*100, 0), 100)
 }
@@ -215,7 +215,7 @@ func (r *reading) slowestGet(limit time.Duration) (slowest, int) {
 	for reader := range readers {
 		random := rand.New(rand.NewPCG(2, uint64(reader)))
 		tasks.Go(func() {
-			// Its thread is its own, so that what the system counts of the thread is the goroutine's.
+			// The goroutine has a thread to itself, so that the thread's CPU time is the goroutine's.
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
 			slowest := newSlowest()

@@ -7,11 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// slowest is the slowest get of a thread, by the clock and by what the library has to answer for: while a get was under
-// way the scheduler, or whoever runs this machine, may have given the core to somebody else.
+// slowest is the slowest get of a thread, by the clock and by the thread's own time. The clock includes time that the
+// library is not responsible for: the operating system, or the hypervisor, may take the core away in the middle of a
+// get.
 type slowest struct {
 	get time.Duration
-	// The thread's own CPU time, unless it has waited: then the clock's.
+	// The thread's CPU time; the clock's time if the thread has waited.
 	ownGet time.Duration
 }
 
@@ -36,7 +37,7 @@ func (s slowest) or(other slowest) slowest {
 	return slowest{get: max(s.get, other.get), ownGet: max(s.ownGet, other.ownGet)}
 }
 
-// waitsOfThisThread is how often it gave its core away by itself.
+// waitsOfThisThread returns how often this thread has given its core away voluntarily.
 func waitsOfThisThread() int64 {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_THREAD, &usage); err != nil {

@@ -20,14 +20,14 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// session has what the arguments asked for: an informer for each resource, and the handlers of the first.
+// session holds an informer for each resource that the arguments name, and the handlers of the first informer.
 type session struct {
 	options   options
 	informers []cache.SharedIndexInformer
 	handlers  []*handler
-	// Only with --reconcile.
+	// Set only with --reconcile.
 	controller *controller
-	// Done when the informers have, and the handlers were told, all that was there first.
+	// Done when the initial list is in the caches and was dispatched to the handlers.
 	synced []cache.DoneChecker
 }
 
@@ -97,7 +97,7 @@ func newInformers(config *rest.Config, options options) ([]cache.SharedIndexInfo
 			made = append(made, factory.ForResource(resource).Informer())
 		}
 	case viewMetadata:
-		// Asks for protobuf by itself.
+		// This client asks for protobuf by default.
 		client, err := metadata.NewForConfig(config)
 		if err != nil {
 			return nil, err
@@ -153,7 +153,7 @@ func (s *session) start() (event, error) {
 	return event{"objects": objects, "wallSeconds": wall.Seconds()}, nil
 }
 
-// collect gives back to the system what is not in use. What only finalizers hold goes the second time.
+// collect returns unused memory to the system. The second collection frees what only finalizers held during the first.
 func collect() event {
 	for range 2 {
 		runtime.GC()
@@ -177,22 +177,22 @@ func (s *session) until(key, resourceVersion string) (event, error) {
 	}
 	updates, delays := -1, delays{}
 	for _, handler := range s.handlers {
-		heard, isStuck := handler.until(key, version)
+		seen, isStuck := handler.until(key, version)
 		if isStuck {
 			continue
 		}
-		if updates < 0 || heard.updates < updates {
-			updates = heard.updates
+		if updates < 0 || seen.updates < updates {
+			updates = seen.updates
 		}
-		delays.addAll(heard.delays)
+		delays.addAll(seen.delays)
 	}
-	return delays.tellIn(event{"updates": max(updates, 0)}), nil
+	return delays.addTo(event{"updates": max(updates, 0)}), nil
 }
 
-// How often it is looked whether caches are current.
+// The interval at which `current` looks at the caches.
 const lookInterval = 2 * time.Millisecond
 
-// current waits until the informer of each resource has seen that version or a later one.
+// current waits until the informer of each resource has reached that version.
 func (s *session) current(versions map[string]uint64) (event, error) {
 	for i, resource := range s.options.resources {
 		version, isAsked := versions[resource.String()]

@@ -1,4 +1,4 @@
-//! Changing pods, with the time in an annotation, so that who is told knows how long that took.
+//! Changes pods. An annotation holds the time of the change, from which handlers compute their delay.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -12,7 +12,7 @@ use crate::server::{Failure, Server};
 
 const SENTINEL: &str = "/api/v1/namespaces/bench/pods/sentinel";
 
-/// So many changes, of the first pods in turn.
+/// Makes `count` changes, of the first `among` pods in turn.
 pub async fn pods(server: &Server, loaded: &Loaded, count: usize, among: usize) -> Result<Value, Failure> {
     let paths = loaded.first(among)?;
     let start = Instant::now();
@@ -30,11 +30,11 @@ pub async fn pods(server: &Server, loaded: &Loaded, count: usize, among: usize) 
 /// How changes are spread over time and pods.
 pub struct Pace {
     pub per_second: f64,
-    /// Nine changes of ten are of these first pods.
+    /// Nine of ten changes hit this number of the first pods.
     pub among: usize,
 }
 
-/// So many changes of random pods, evenly in time whatever the server takes for each.
+/// Makes `count` changes of random pods at an even pace, however long the server takes for each.
 pub async fn paced(server: &Server, loaded: &Loaded, count: usize, pace: &Pace) -> Result<Value, Failure> {
     let (often, all) = (loaded.first(pace.among)?, loaded.first(0)?);
     let mut random = fastrand::Rng::with_seed(7);
@@ -47,7 +47,7 @@ pub async fn paced(server: &Server, loaded: &Loaded, count: usize, pace: &Pace) 
     ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
     let mut running = FuturesUnordered::new();
     for _ in 0..count {
-        // What is under way goes on while the next one's time comes.
+        // Requests in flight make progress while the loop waits for the next tick.
         loop {
             tokio::select! {
                 biased;
@@ -63,7 +63,7 @@ pub async fn paced(server: &Server, loaded: &Loaded, count: usize, pace: &Pace) 
     Ok(json!({ "event": "changed", "count": count, "seconds": start.elapsed().as_secs_f64() }))
 }
 
-/// Changes one object of each resource that has any, and says the versions that this made, by resource.
+/// Changes one object of each resource that has any, and reports the new versions by resource.
 pub async fn one_of_each(server: &Server, resources: &[String]) -> Result<Value, Failure> {
     let mut versions = serde_json::Map::new();
     for resource in resources {
@@ -78,7 +78,7 @@ pub async fn one_of_each(server: &Server, resources: &[String]) -> Result<Value,
             }
             None => format!("{path}/{name}"),
         };
-        // Some kinds cannot be changed this way.
+        // Some kinds refuse such a patch.
         if let Ok(changed) = server.merge_patch(&object, &patch()).await {
             versions.insert(resource.clone(), changed["metadata"]["resourceVersion"].clone());
         }
@@ -86,7 +86,7 @@ pub async fn one_of_each(server: &Server, resources: &[String]) -> Result<Value,
     Ok(json!({ "event": "touched", "versions": versions }))
 }
 
-/// One more change, and the version that it made.
+/// Changes the sentinel, and reports its new version.
 pub async fn sentinel(server: &Server) -> Result<Value, Failure> {
     let object = server.merge_patch(SENTINEL, &patch()).await?;
     Ok(json!({

@@ -1,4 +1,4 @@
-//! What the server has, in a number: the checksums of `bench/PROTOCOL.md`, from lists in pages.
+//! The checksums of `bench/PROTOCOL.md` over the server's objects, from lists in pages.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::server::{Failure, Server};
 
 const PAGE: usize = 2_000;
-/// Whose content is summed up too.
+/// The resource whose content is summed up too.
 const PODS: &str = "core/v1/pods/Pod";
 
 #[derive(Deserialize)]
@@ -40,7 +40,7 @@ struct Metadata {
     resource_version: String,
 }
 
-/// Of resources given as `GROUP/VERSION/PLURAL/KIND`.
+/// The digest of resources given as `GROUP/VERSION/PLURAL/KIND`.
 pub async fn of(server: &Server, resources: &[String]) -> Result<Value, Failure> {
     let (mut objects, mut checksum, mut content) = (0, 0_u64, 0_u64);
     let mut nodes = BTreeSet::new();
@@ -49,7 +49,7 @@ pub async fn of(server: &Server, resources: &[String]) -> Result<Value, Failure>
         let path = path(resource).ok_or_else(|| format!("{resource:?} is no resource"))?;
         let mut token = String::new();
         loop {
-            // A token of the API has only letters, digits, `-` and `_`, and of testapi too.
+            // Continue tokens hold only letters, digits, `-` and `_`, those of testapi too.
             let list: List = server.get(&format!("{path}?limit={PAGE}&continue={token}")).await?;
             objects += list.items.len();
             for item in &list.items {
@@ -74,7 +74,7 @@ pub async fn of(server: &Server, resources: &[String]) -> Result<Value, Failure>
     }))
 }
 
-/// Of all objects of a resource.
+/// The digest of all objects of a resource.
 pub fn path(resource: &str) -> Option<String> {
     let mut parts = resource.split('/');
     let (group, version, plural) = (parts.next()?, parts.next()?, parts.next()?);

@@ -1,4 +1,4 @@
-//! Filling a cluster.
+//! Fills a cluster.
 
 use std::io::Write as _;
 
@@ -12,16 +12,16 @@ use testapi::Gvr;
 use crate::server::{Failure, Server};
 use crate::shapes::{NAMESPACES, Pods};
 
-/// What was loaded, so that it can be changed: the paths of the pods.
+/// The paths of the loaded pods, for changes.
 #[derive(Default)]
 pub struct Loaded {
     paths: Vec<String>,
 }
 
 impl Loaded {
-    /// Pods, in the namespaces `shop-0` and so on, and `bench/sentinel`.
+    /// Loads pods into the namespaces `shop-0` and so on, and `bench/sentinel`.
     ///
-    /// With `per_set` in ReplicaSets of so many, and with the nodes that they are on.
+    /// With `per_set` the pods are in ReplicaSets of this size, and their nodes are loaded too.
     pub async fn pods(
         &mut self,
         server: &Server,
@@ -58,7 +58,7 @@ impl Loaded {
         Ok(json!({ "event": "loaded", "pods": self.paths.len() + 1, "bytes": bytes }))
     }
 
-    /// The first of the pods; all of them: 0.
+    /// The first pods; all of them for 0.
     pub fn first(&self, count: usize) -> Result<&[String], Failure> {
         let count = if count == 0 { self.paths.len() } else { count.min(self.paths.len()) };
         if count == 0 { Err("nothing is loaded".into()) } else { Ok(&self.paths[..count]) }
@@ -75,7 +75,7 @@ fn path_in(text: &str) -> String {
     format!("/api/v1/namespaces/{namespace}/pods/{name}")
 }
 
-/// As a kubelet registers them, and says how they are.
+/// Creates nodes and writes their status, as kubelets do.
 async fn nodes(server: &Server, pods: &Pods) -> Result<(), Failure> {
     let nodes = pods.nodes().map(|text| serde_json::from_str(&text)).collect::<Result<Vec<Value>, _>>()?;
     server.for_each(0..nodes.len(), |index| create_node(server, &nodes[index])).await
@@ -88,7 +88,7 @@ async fn create_node(server: &Server, node: &Value) -> Result<(), Failure> {
     server.merge_patch(&format!("/api/v1/nodes/{name}/status?fieldManager=kubelet"), &status).await.map(drop)
 }
 
-/// As a controller creates it, and a kubelet says that it runs.
+/// Creates a pod and writes its status, as a controller and a kubelet do.
 async fn create(server: &Server, text: &str) -> Result<(), Failure> {
     let mut pod: Value = serde_json::from_str(text)?;
     let status = json!({ "status": pod["status"].take() });
@@ -107,7 +107,7 @@ async fn create(server: &Server, text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Objects of a few more kinds: small ones, and some Secrets and ConfigMaps that are not.
+/// Loads objects of a few more kinds: most are small, some Secrets and ConfigMaps are large.
 pub async fn others(server: &Server, seed: u64, objects: usize) -> Result<Value, Failure> {
     let mut random = fastrand::Rng::with_seed(seed ^ 0x5eed);
     server.post("/api/v1/namespaces", &json!({ "metadata": { "name": "bench" } })).await?;
@@ -148,7 +148,7 @@ pub async fn others(server: &Server, seed: u64, objects: usize) -> Result<Value,
     Ok(json!({ "event": "filled", "objects": bodies.len() }))
 }
 
-/// A Helm release is gzip in base64, and in base64 once more as a Secret.
+/// Helm stores a release as gzip in base64, and a Secret encodes that in base64 once more.
 fn base64(random: &mut fastrand::Rng, length: usize) -> String {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
     let chart = text(random, length);
@@ -158,7 +158,7 @@ fn base64(random: &mut fastrand::Rng, length: usize) -> String {
     STANDARD.encode(inner)
 }
 
-/// Lines of settings, about so many bytes.
+/// Lines of settings, of about this many bytes.
 fn text(random: &mut fastrand::Rng, length: usize) -> String {
     let mut out = String::with_capacity(length + 64);
     while out.len() < length {

@@ -1,7 +1,8 @@
-//! `bench-cluster`: the cluster's side of a benchmark. It loads objects into a real server or is one itself (testapi), changes
-//! them, and says what there is, so that it can be compared with what a cache has. It knows nothing of informers.
+//! `bench-cluster`: the cluster's side of a benchmark. It loads objects into a real server, or is a server itself
+//! (testapi), and changes them. It reports checksums of the objects, which the harness compares with those of a cache.
+//! It knows nothing of informers.
 //!
-//! Told by lines on stdin, answers with one line of JSON each, as `bench/PROTOCOL.md` says of the other programs:
+//! It reads commands from stdin and answers each with one line of JSON, like the other programs of `bench/PROTOCOL.md`:
 //!
 //!     load {"pods":10000,"seed":1}     pods, and what else a cluster has; a pod bench/sentinel; with "perSet" in
 //!                                      ReplicaSets of so many, and with nodes
@@ -35,13 +36,13 @@ use crate::server::{Failure, Server};
 
 #[derive(Parser)]
 struct Options {
-    /// A real server
+    /// Use a real server
     #[arg(long, required_unless_present = "testapi")]
     kubeconfig: Option<PathBuf>,
-    /// Be the server: testapi, with TLS; its kubeconfig goes to this file
+    /// Be the server: testapi with TLS; write its kubeconfig to this file
     #[arg(long, value_name = "KUBECONFIG")]
     testapi: Option<PathBuf>,
-    /// Requests at a time
+    /// The number of concurrent requests
     #[arg(long, default_value_t = 24)]
     parallel: usize,
 }

@@ -1,7 +1,7 @@
-//! What kube-apiserver says of itself in the text format of Prometheus.
+//! The metrics of kube-apiserver, in the text format of Prometheus.
 
-/// How many lists and watches it was asked for: a watch counts in `apiserver_request_total` when it has ended, and
-/// in `apiserver_longrunning_requests` before.
+/// The number of list and watch requests. A watch counts in `apiserver_request_total` once it has ended, and in
+/// `apiserver_longrunning_requests` before.
 pub fn lists_and_watches(text: &str) -> f64 {
     let counts = text.lines().filter_map(|line| {
         let (name, rest) = line.split_once('{')?;

@@ -1,5 +1,5 @@
-//! The server: a real one, reached by its kubeconfig, or testapi in this process. Either is spoken to over HTTP; testapi can
-//! be loaded without.
+//! The server: a real one, reached by its kubeconfig, or testapi in this process. The program talks to both over HTTP,
+//! and loads testapi directly.
 
 use std::path::{Path, PathBuf};
 
@@ -49,7 +49,7 @@ impl Server {
         Ok(self.client.request(Request::get(path).body(Vec::new())?).await?)
     }
 
-    /// Creates an object; one that is there already is left.
+    /// Creates an object; an existing one stays as it is.
     pub async fn post(&self, path: &str, body: &Value) -> Result<(), Failure> {
         match self.send(Method::POST, path, "application/json", body).await {
             Err(error) if is_conflict(&error) => Ok(()),
@@ -66,7 +66,7 @@ impl Server {
         Ok(self.client.request(request.body(serde_json::to_vec(body)?)?).await?)
     }
 
-    /// Does something for each number, several at a time.
+    /// Runs something for each number, several at a time.
     pub async fn for_each<F: Future<Output = Result<(), Failure>>>(
         &self,
         numbers: impl Iterator<Item = usize>,
@@ -87,7 +87,8 @@ impl Server {
         Ok(())
     }
 
-    /// What can be listed and watched, as `GROUP/VERSION/PLURAL/KIND`: of each group its preferred version.
+    /// The resources that can be listed and watched, as `GROUP/VERSION/PLURAL/KIND`, in the preferred version of each
+    /// group.
     pub async fn resources(&self) -> Result<Value, Failure> {
         let groups: Value = self.get("/apis").await?;
         let preferred = groups["groups"].as_array().into_iter().flatten();
@@ -106,7 +107,7 @@ impl Server {
                     resource["verbs"].as_array().is_some_and(|verbs| verbs.contains(&json!(verb)))
                 };
                 let name = resource["name"].as_str().unwrap_or_default();
-                // Events are kept in the core group too.
+                // Events also exist in the core group.
                 let repeated = group == "events.k8s.io";
                 if can("list") && can("watch") && !name.contains('/') && !repeated {
                     let kind = resource["kind"].as_str().unwrap_or_default();
@@ -117,7 +118,7 @@ impl Server {
         Ok(json!({ "event": "resources", "resources": found }))
     }
 
-    /// Lists and watches that the server was asked for until now, those of this program too.
+    /// The number of list and watch requests that the server has got until now, including those of this program.
     pub async fn requests(&self) -> Result<Value, Failure> {
         let requests = match &self.testapi {
             Some(testapi) => {
@@ -132,7 +133,7 @@ impl Server {
         Ok(json!({ "event": "requests", "count": requests }))
     }
 
-    /// Only testapi can; the real one is restarted by who started it.
+    /// Only testapi can do this; the harness restarts a real server.
     pub fn expire(&self) -> Result<Value, Failure> {
         let testapi = self.testapi.as_ref().ok_or("this is not the server")?;
         testapi.api().restart(false);

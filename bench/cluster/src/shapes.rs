@@ -1,7 +1,7 @@
-//! Pods as clusters have them: a few dozen workloads of different shape, and many pods of each, from a seed.
+//! Realistic pods, from a seed: a few dozen workloads of different shape, with many pods each.
 //!
-//! A workload is drawn once and becomes a text with holes; a pod fills them. What pods of one workload share and what
-//! is random in each (uids, digests, addresses, times) is as in a real cluster, for both decide how well objects pack.
+//! A workload is drawn once and becomes a text with holes; a pod fills them. As in a real cluster, pods of one workload
+//! share most of their text and differ in uids, digests, addresses and times. Both decide how well objects compress.
 
 mod managed;
 mod node;
@@ -13,35 +13,35 @@ use std::fmt::Write as _;
 
 use template::{Hole, Template};
 
-/// Different workloads.
+/// The number of workloads.
 const WORKLOADS: usize = 40;
-/// Namespaces, `shop-0` and so on.
+/// The number of namespaces: `shop-0` and so on.
 pub const NAMESPACES: usize = 20;
 /// Nodes per thousand pods, so that a node has about 30.
 const NODES_PER_THOUSAND: usize = 33;
 
-/// All pods of a load.
+/// All pods of a cluster.
 pub struct Pods {
     seed: u64,
     nodes: usize,
-    /// Pods of one ReplicaSet; 0 if each workload is one.
+    /// The number of pods in a ReplicaSet; 0 if each workload is one.
     per_set: usize,
     workloads: Vec<Workload>,
 }
 
 impl Pods {
-    /// Pods of a cluster that has about so many of them.
+    /// The pods of a cluster of about this size.
     pub fn new(seed: u64, count: usize) -> Self {
         let workloads = (0..WORKLOADS).map(|index| Workload::new(seed, index)).collect();
         Self { seed, nodes: (count * NODES_PER_THOUSAND / 1_000).max(3), per_set: 0, workloads }
     }
 
-    /// The same in ReplicaSets of so many pods: pods that follow each other have the same owner.
+    /// The same in ReplicaSets of this size: consecutive pods have the same owner.
     pub fn in_sets(self, per_set: usize) -> Self {
         Self { per_set, ..self }
     }
 
-    /// One of them as JSON, with everything that a server and a kubelet would have filled in, about 9 KB.
+    /// One pod as JSON, with everything that a server and a kubelet fill in: about 9 KB.
     pub fn json(&self, index: usize) -> String {
         let mut random = self.random(index);
         let set = index.checked_div(self.per_set);
@@ -55,7 +55,7 @@ impl Pods {
         }
     }
 
-    /// The nodes that they are on, as JSON, about 9 KB each.
+    /// The nodes of these pods as JSON, about 9 KB each.
     pub fn nodes(&self) -> impl Iterator<Item = String> {
         (0..self.nodes).map(|index| node::node(&mut self.random(index), index))
     }
@@ -65,7 +65,7 @@ impl Pods {
     }
 }
 
-/// What the pods of one deployment have in common.
+/// What the pods of one Deployment have in common.
 struct Workload {
     template: Template,
     owner_uid: String,
@@ -180,7 +180,7 @@ impl Draw {
         }
         let mut init_containers = Vec::new();
         if random.u8(..6) == 0 {
-            // Probes are for containers that stay.
+            // Only containers that keep running have probes.
             init_containers.push(Container { probes: 0, ..Container::new(random, "migrate", 2) });
         }
         Self {
@@ -247,7 +247,7 @@ impl Container {
     }
 }
 
-/// The whole pod, with holes.
+/// The text of a pod, with holes.
 fn pod(draw: &Draw) -> String {
     let labels = labels(draw);
     let annotations = annotations(draw);

@@ -1,10 +1,10 @@
-//! What was measured: for each scenario, client and setup, named figures with one value per round.
+//! Figures: named measurements of each scenario, client and setup, with one value per round.
 
 use serde::{Deserialize, Serialize};
 
 use super::library::{Library, Setup};
 
-/// All of it.
+/// All figures of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Figures {
     rows: Vec<Figure>,
@@ -45,13 +45,13 @@ impl Unit {
 }
 
 impl Figures {
-    /// Takes what one run of a client has shown, and tells of it in a line.
+    /// Records the figures of one run of a client, and prints them in one line.
     pub(crate) fn record(&mut self, scenario: &str, setup: &Setup, values: &[(&str, Unit, f64)]) {
-        let told: Vec<String> = values
+        let shown: Vec<String> = values
             .iter()
             .map(|(figure, unit, value)| format!("{figure} {}", show(*value, unit.name())))
             .collect();
-        println!("  {:<9} {}: {}", setup.client.name(), setup.name, told.join(", "));
+        println!("  {:<9} {}: {}", setup.client.name(), setup.name, shown.join(", "));
         for (figure, unit, value) in values {
             let row = self.row(scenario, setup, figure, *unit);
             row.runs.push(*value);
@@ -71,7 +71,7 @@ impl Figures {
         &mut self.rows[at]
     }
 
-    /// The values of a figure, one per round.
+    /// The values of a figure: one per round.
     pub(crate) fn runs(&self, scenario: &str, client: Library, setup: &str, figure: &str) -> Option<&[f64]> {
         let row = self.rows.iter().find(|row| row.is(scenario, client.name(), setup, figure))?;
         Some(&row.runs)
@@ -87,7 +87,7 @@ impl Figure {
         self.scenario == scenario && self.client == client && self.setup == setup && self.figure == figure
     }
 
-    /// Whether both are of the same thing.
+    /// Whether both are the same figure of the same scenario, client and setup.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.is(&other.scenario, &other.client, &other.setup, &other.figure)
     }
@@ -106,7 +106,7 @@ pub(crate) fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// A value as a person reads it.
+/// A value with its unit, for people.
 pub(crate) fn show(value: f64, unit: &str) -> String {
     let (value, unit) = match unit {
         "s" if value < 0.001 => (value * 1e6, "us"),

@@ -1,6 +1,6 @@
-//! Ten and a hundred times as many objects, on an embedded server: what grows with them, and how.
+//! Ten and a hundred times as many objects, on an embedded server: how memory and times grow.
 //!
-//! Who would need more memory than there is does not take part at that size; that is said.
+//! A client that would need more memory than the machine has is left out at that size, and the output says so.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -10,13 +10,13 @@ use super::library::Library;
 use super::machine;
 use super::run::number;
 use super::server::Server;
-use crate::error::Error;
+use tooling::Error;
 
 const FACTORS: [usize; 3] = [1, 10, 100];
-/// Memory per object, generously: of the server, and of each client with its peak.
+/// A generous estimate of memory per object: of the server, and of each client at its peak.
 const SERVER_BYTES: u64 = 12_000;
 
-/// One client with so many objects.
+/// One client with this number of objects.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Point {
@@ -26,14 +26,14 @@ pub(crate) struct Point {
     pub(crate) cpu_seconds: f64,
     /// Steady memory above base.
     pub(crate) bytes_per_object: f64,
-    /// Of one hit; the object is decoded.
+    /// The time of a lookup with one hit, whose object is decoded.
     pub(crate) index_nanoseconds: f64,
     pub(crate) snapshot_nanoseconds: f64,
 }
 
 pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
     let mut server = bench.embedded()?;
-    // Without optimization the most take minutes, and are no other answer.
+    // Without optimization the greatest size takes minutes and shows nothing new.
     let factors = FACTORS.into_iter().filter(|factor| *factor <= 10 || !bench.options.debug);
     for objects in factors.map(|factor| bench.options.objects * factor).collect::<Vec<_>>() {
         if !is_room(objects, SERVER_BYTES + client_bytes(Library::Informer))? {
@@ -66,7 +66,7 @@ fn measure(
     let nothing = || Error::Found("a program is missing".to_owned());
     let kubeconfig = server.kubeconfig().to_owned();
     let setup = client.view("typed");
-    // Nothing changes it.
+    // Nothing changes the objects of this server.
     let expected = server.digest(&[])?;
     let mut run = bench.start_at(&setup, Some(&kubeconfig))?.ok_or_else(nothing)?;
     let sync = run.sync(server)?;
@@ -74,10 +74,10 @@ fn measure(
     run.compare(&expected)?;
     let bytes_per_object = (steady - run.base()) / objects as f64;
     drop(run);
-    // Again, because an index costs time and memory of its own.
+    // A second run, because an index costs time and memory too.
     let mut run = bench.start_at(&setup.with(&["--index"]), Some(&kubeconfig))?.ok_or_else(nothing)?;
     run.sync(server)?;
-    // What has no index has no such figures.
+    // Clients without indexes do not have these figures.
     let lookups = run.ask(&format!("lookups {}", json!({ "seconds": 0.5 }))).unwrap_or_default();
     run.compare(&expected)?;
     let times = &lookups["nanoseconds"];
@@ -92,7 +92,7 @@ fn measure(
     })
 }
 
-/// What a client needs for an object, with room for its peak.
+/// The memory per object that a client needs at its peak.
 fn client_bytes(client: Library) -> u64 {
     match client {
         Library::Informer => 4_000,
@@ -101,7 +101,7 @@ fn client_bytes(client: Library) -> u64 {
     }
 }
 
-/// Whether so many objects of that size leave a quarter of the memory free.
+/// Whether this number of objects leaves a quarter of the memory free.
 fn is_room(objects: usize, bytes: u64) -> Result<bool, Error> {
     Ok(objects as u64 * bytes < machine::available_memory()? / 4 * 3)
 }

@@ -1,10 +1,11 @@
-//! The clients: ours and the peers', and how each can be set up.
+//! The clients, and the setups in which they run.
 
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::error::Error;
-use crate::{Built, process, root};
+use tooling::{Error, process};
+
+use crate::{Built, root};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Library {
@@ -13,14 +14,14 @@ pub(crate) enum Library {
     KubeRs,
 }
 
-/// Whom we compare with.
+/// The libraries that ours is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Peer {
     ClientGo,
     KubeRs,
 }
 
-/// One client in one of its ways to work.
+/// One client in one setup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Setup {
     pub(crate) client: Library,
@@ -63,25 +64,25 @@ impl Library {
         }
     }
 
-    /// This client, with a view: `typed`, `dynamic` or `metadata`; ours also `declared`.
+    /// This client with a view: `typed`, `dynamic` or `metadata`; ours also has `declared`.
     pub(crate) fn view(self, view: &str) -> Setup {
         Setup { client: self, name: view.to_owned(), arguments: vec!["--view".to_owned(), view.to_owned()] }
     }
 }
 
 impl Setup {
-    /// Whether its objects are more than their metadata.
+    /// Whether it gets whole objects, not only metadata.
     pub(crate) fn has_content(&self) -> bool {
         !self.arguments.iter().any(|argument| argument == "metadata")
     }
 
-    /// With more arguments, which the name says.
+    /// Adds arguments that the setup's name shows.
     pub(crate) fn named(mut self, addition: &str, arguments: &[&str]) -> Self {
         self.name = format!("{}, {addition}", self.name);
         self.with(arguments)
     }
 
-    /// With more arguments, which go without saying.
+    /// Adds arguments that the setup's name does not show.
     pub(crate) fn with<A: ToString>(mut self, arguments: &[A]) -> Self {
         self.arguments.extend(arguments.iter().map(ToString::to_string));
         self

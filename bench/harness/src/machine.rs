@@ -1,8 +1,8 @@
-//! The machine: as much of it as figures depend on.
+//! The properties of the machine that the figures depend on.
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
+use tooling::Error;
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -24,7 +24,7 @@ impl Machine {
     }
 }
 
-/// What processes could still get.
+/// The memory that processes can still allocate.
 pub(crate) fn available_memory() -> Result<u64, Error> {
     memory("MemAvailable:")
 }

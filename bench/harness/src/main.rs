@@ -1,20 +1,19 @@
-//! The harness of `cargo xtask bench`: our informer and the peers', doing the same work on the same server, measured from outside.
+//! The harness of `cargo xtask bench`: our informer and other libraries do the same work on the same server. The
+//! harness measures their processes from outside.
 //!
-//! Each client is a program of its own (`bench/PROTOCOL.md`), and so is the cluster's side (`bench/cluster`). The clients run
-//! in turn, one at a time, several rounds; what counts are ratios of one round, not the figures, which move with
-//! the machine. A program that ends with something else in its cache than the server has fails the whole run; how fast
-//! it was does not.
+//! Each client is a program of its own (`bench/PROTOCOL.md`), and so is the cluster's side (`bench/cluster`). The
+//! clients run in turn, one at a time, for several rounds. The targets compare figures of the same round, because
+//! absolute figures change with the machine. The run fails if a client's cache differs from the server; a slow client
+//! does not fail it.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a tool talks to its terminal")]
 
 mod chart;
-mod error;
 mod figures;
 mod growth;
 mod library;
 mod machine;
 mod markdown;
 mod meter;
-mod process;
 mod program;
 mod relay;
 mod report;
@@ -28,45 +27,46 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::error::Error;
+use tooling::{Error, process};
+
 use crate::figures::Figures;
 use crate::library::{Library, Peer};
 use crate::report::Report;
 use crate::scenario::Scenario;
 use crate::server::{Kind as ServerKind, Server};
 
-/// What informers cost, ours and the peers', on one server: memory, CPU, time.
+/// Measures the memory, CPU and time that our informer and other libraries need
 #[derive(Parser)]
 #[command(name = "cargo xtask bench", bin_name = "cargo xtask bench")]
 pub(crate) struct Options {
-    /// What to measure; everything without it
+    /// The scenarios to run [default: all]
     #[arg(value_enum)]
     pub(crate) scenarios: Vec<Scenario>,
     /// Pods in the cluster
     #[arg(long, default_value_t = 10_000)]
     pub(crate) objects: usize,
-    /// Whom to compare with
+    /// The libraries to compare with
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["client-go", "kube-rs"])]
     pub(crate) peers: Vec<Peer>,
-    /// Rounds; the result is their median
+    /// The number of rounds; results are medians
     #[arg(long, default_value_t = 5)]
     pub(crate) runs: usize,
-    /// The server; some scenarios have an embedded one of their own
+    /// The server; some scenarios always use the embedded one
     #[arg(long, value_enum, default_value = "real")]
     pub(crate) server: ServerKind,
-    /// Updates beside a handler that is stuck; a hundred for each object without it
+    /// The number of updates in the scenario `stuck` [default: 100 per object]
     #[arg(long)]
     pub(crate) stuck_updates: Option<usize>,
-    /// Seconds of nothing to do, and of each kind of read
+    /// The length of the scenario `idle`, and of each kind of read, in seconds
     #[arg(long, default_value_t = 5.0)]
     pub(crate) seconds: f64,
-    /// Write everything that was measured to this file, after each round; what it has of other scenarios stays
+    /// Write all figures to this file after each round; figures of other scenarios in the file stay
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Build without optimization, which is quick, to see whether the answers are right: there are no ratios then
+    /// Build without optimization, which is quick, and check the results only; no figures are compared
     #[arg(long, conflicts_with = "json")]
     pub(crate) debug: bool,
-    /// Measure nothing: write the tables and charts of docs/BENCHMARKS.md from such a file
+    /// Measure nothing; write the tables and charts of docs/BENCHMARKS.md from a file of --json
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     pub(crate) render: Option<PathBuf>,
 }
@@ -75,15 +75,15 @@ pub(crate) struct Options {
 pub(crate) struct Bench<'a> {
     options: &'a Options,
     programs: Vec<(Library, PathBuf)>,
-    /// The cluster's side.
+    /// The program `bench-cluster`.
     cluster: PathBuf,
-    /// For files that live as long as this.
+    /// A directory for the files of this run.
     scratch: PathBuf,
-    /// Started when a scenario asks for it, and loaded once.
+    /// Started and loaded when the first scenario needs it.
     server: Option<Server>,
-    /// The same with pods in ReplicaSets, for as long as one scenario needs it.
+    /// The same with pods in ReplicaSets; it lives as long as one scenario.
     sets_server: Option<Server>,
-    /// Built when it is asked for.
+    /// Built when a scenario needs it.
     kubediff: Option<PathBuf>,
     figures: Figures,
     report: Report,
@@ -99,7 +99,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The root of the repository that this program was built from.
+/// The root of the repository.
 pub(crate) fn root() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     root.canonicalize().unwrap_or(root)
@@ -117,7 +117,7 @@ fn run(options: &Options) -> Result<(), Error> {
             println!("\n=== {} {round}/{}", scenario.name(), scenario.rounds(options.runs));
             scenario.run(&mut bench)?;
             bench.report.finish(&bench.figures, options);
-            // Hours of work are not to be lost by what comes after them.
+            // Written after each round: a later failure must not lose hours of work.
             if let (Some(file), false) = (&options.json, options.debug) {
                 bench.report.clone().write(file)?;
             }
@@ -156,7 +156,7 @@ impl<'a> Bench<'a> {
         self.programs.iter().find(|(it, _)| *it == client).map(|(_, program)| program.as_path())
     }
 
-    /// The server that most scenarios share, with its pods.
+    /// The server, with pods, that most scenarios share.
     fn server(&mut self) -> Result<&mut Server, Error> {
         if self.server.is_none() {
             let mut server = Server::start(self.options.server, &self.cluster, &self.scratch)?;
@@ -183,7 +183,7 @@ impl<'a> Bench<'a> {
     fn kubediff(&mut self) -> Result<PathBuf, Error> {
         if self.kubediff.is_none() {
             println!("Building kubediff");
-            // Of the workspace: where its tests have built most of it already.
+            // The target directory of the workspace, where its tests have built most dependencies already.
             let output = root().join("target");
             let profile = profile(self.options);
             let mut cargo = process::cargo(&root());
@@ -204,7 +204,7 @@ impl<'a> Bench<'a> {
 
 impl Drop for Bench<'_> {
     fn drop(&mut self) {
-        // The servers first: their files are in it.
+        // Servers keep files in the directory, so they end first.
         (self.server, self.sets_server) = (None, None);
         let _ = std::fs::remove_dir_all(&self.scratch);
     }
@@ -214,15 +214,15 @@ fn profile(options: &Options) -> &'static str {
     if options.debug { "dev" } else { "release" }
 }
 
-/// Where cargo puts what it builds with a profile.
+/// The folder in which cargo puts the output of a profile.
 fn folder(profile: &str) -> &str {
     if profile == "dev" { "debug" } else { profile }
 }
 
-/// Where programs are built, and how.
+/// Where and how programs are built.
 struct Built<'a> {
     directory: &'a Path,
-    /// `release` for figures, `dev` for answers.
+    /// `release`; `dev` with `--debug`.
     profile: &'static str,
 }
 
@@ -231,7 +231,7 @@ impl Built<'_> {
     fn rust(&self, directory: &str, name: &str) -> Result<PathBuf, Error> {
         let mut cargo = process::cargo(&root().join(directory));
         cargo.args(["build", "--quiet", "--profile", self.profile]).env("CARGO_TARGET_DIR", self.directory);
-        // Nobody looks at these with a debugger, and it is a third of the work.
+        // Debug information takes a third of the time, and nobody debugs these programs.
         cargo.env("CARGO_PROFILE_DEV_DEBUG", "false");
         process::run(&mut cargo)?;
         Ok(self.directory.join(folder(self.profile)).join(name))

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::error::Error;
+use tooling::Error;
 
-/// A process that is looked at from outside.
+/// A process under measurement.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Meter {
     pid: u32,
@@ -20,7 +20,7 @@ impl Meter {
         self.status("VmRSS:")
     }
 
-    /// The most resident memory, since the start or the last [`forget_peak`](Self::forget_peak).
+    /// The peak of resident memory since the start or the last [`forget_peak`](Self::forget_peak).
     pub(crate) fn peak(self) -> Result<u64, Error> {
         self.status("VmHWM:")
     }
@@ -43,7 +43,7 @@ impl Meter {
         system::cpu(self.pid)
     }
 
-    /// The same of the process and its children.
+    /// The same for the process and its children.
     pub(crate) fn cpu_of_all(self) -> Result<Duration, Error> {
         let mut sum = self.cpu()?;
         let tasks = format!("/proc/{}/task", self.pid);
@@ -56,12 +56,12 @@ impl Meter {
         Ok(sum)
     }
 
-    /// Stops the process where it is.
+    /// Stops the process (SIGSTOP).
     pub(crate) fn freeze(self) -> Result<(), Error> {
         system::freeze(self.pid)
     }
 
-    /// Lets it go on.
+    /// Continues the process (SIGCONT).
     pub(crate) fn thaw(self) -> Result<(), Error> {
         system::thaw(self.pid)
     }
@@ -75,7 +75,7 @@ mod system {
     use nix::time::clock_getcpuclockid;
     use nix::unistd::Pid;
 
-    use crate::error::Error;
+    use tooling::Error;
 
     pub(super) fn cpu(pid: u32) -> Result<Duration, Error> {
         let time = clock_getcpuclockid(process(pid)).and_then(|clock| clock.now());
@@ -103,7 +103,7 @@ mod system {
 mod system {
     use std::time::Duration;
 
-    use crate::error::Error;
+    use tooling::Error;
 
     pub(super) fn cpu(_pid: u32) -> Result<Duration, Error> {
         Err(missing())

@@ -1,4 +1,4 @@
-//! A program of ours: told by lines on stdin, it answers with lines of JSON on stdout.
+//! A program of the benchmarks: it reads commands from stdin and answers with lines of JSON on stdout.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -7,23 +7,23 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::error::Error;
-use crate::process::describe;
+use tooling::Error;
+use tooling::process::describe;
 
-/// Nothing that is measured takes longer.
+/// The limit for one answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1_200);
 const END_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(crate) struct Program {
     name: String,
     child: Child,
-    /// `None` only while this is dropped: the program ends with its stdin.
+    /// `None` only during the drop: the program ends when its stdin is closed.
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
 }
 
 impl Program {
-    /// Starts it and waits for its first line.
+    /// Starts the program and waits for its first line.
     pub(crate) fn start(command: &mut Command) -> Result<(Self, Value), Error> {
         let name = describe(command).split_whitespace().next().unwrap_or_default().to_owned();
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -50,7 +50,7 @@ impl Program {
         self.child.id()
     }
 
-    /// Says a line and waits for the answer.
+    /// Sends a command and waits for the answer.
     pub(crate) fn ask(&mut self, line: &str) -> Result<Value, Error> {
         let said = self.stdin.as_mut().map(|stdin| writeln!(stdin, "{line}"));
         if !matches!(said, Some(Ok(()))) {
@@ -59,7 +59,7 @@ impl Program {
         self.hear(line)
     }
 
-    /// Lets it be for a time.
+    /// Leaves the program alone for a time.
     pub(crate) fn leave_alone(&mut self, time: Duration) -> Result<(), Error> {
         match self.lines.recv_timeout(time) {
             Err(RecvTimeoutError::Timeout) => Ok(()),

@@ -1,4 +1,4 @@
-//! A relay in front of a server, that can be cut: connections break and new ones are refused, as by a machine on which
+//! A TCP relay in front of a server. A cut breaks its connections and refuses new ones, as a machine does on which
 //! nothing listens.
 
 use std::io;
@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use crate::error::Error;
+use tooling::Error;
 
-/// Below those from which systems take ports for outgoing connections: a client that asks for a port on which nobody listens
-/// could be given that very port as its own, and be connected to itself.
+/// Below the ports that systems use for outgoing connections. Otherwise a client that connects to the closed port could
+/// get this very port as its own, and be connected to itself.
 const PORTS: std::ops::Range<u16> = 20_000..30_000;
 const SCHEME: &str = "https://";
 
@@ -23,7 +23,7 @@ pub(crate) struct Relay {
     accepting: Option<Accepting>,
 }
 
-/// Somebody who accepts connections, and those that were accepted.
+/// The thread that accepts connections, and the connections that it has accepted.
 struct Accepting {
     thread: JoinHandle<()>,
     is_over: Arc<AtomicBool>,
@@ -31,7 +31,7 @@ struct Accepting {
 }
 
 impl Relay {
-    /// In front of the server of a kubeconfig.
+    /// A relay in front of the server of a kubeconfig.
     pub(crate) fn start(kubeconfig: &Path) -> Result<Self, Error> {
         let text = std::fs::read_to_string(kubeconfig).map_err(Error::io(kubeconfig))?;
         let authority = text.split_once(SCHEME).map_or("", |(_, rest)| rest);
@@ -39,7 +39,7 @@ impl Relay {
             authority.split(|c: char| c.is_whitespace() || "/\"'".contains(c)).next().unwrap_or_default();
         let server: SocketAddr =
             authority.parse().map_err(|error| Error::format("the address of the server", error))?;
-        // Where processes begin to look differs, so that they seldom meet.
+        // Each process begins to look at another port, so that two processes seldom try the same one.
         let first = usize::try_from(std::process::id()).unwrap_or_default() % PORTS.len();
         let free =
             PORTS.cycle_from(first).find_map(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).ok());
@@ -49,7 +49,7 @@ impl Relay {
         Ok(Self { kubeconfig, server, own, accepting: Some(Accepting::start(listener, server)) })
     }
 
-    /// The server's, with the relay's address in place of its own.
+    /// The server's kubeconfig, with the relay's address in place of the server's.
     pub(crate) fn write_kubeconfig(&self, file: &Path) -> Result<(), Error> {
         std::fs::write(file, &self.kubeconfig).map_err(Error::io(file))
     }
@@ -76,7 +76,7 @@ impl Drop for Relay {
     }
 }
 
-/// Each once, from one of them on.
+/// Every port once, beginning with a given one.
 trait CycleFrom {
     fn cycle_from(&self, first: usize) -> impl Iterator<Item = u16>;
 }
@@ -96,7 +96,7 @@ impl Accepting {
                 if over.load(Ordering::SeqCst) {
                     return;
                 }
-                // A client whose server is gone is dropped, and notices.
+                // If the server refuses the connection, the client's connection is closed too.
                 let _ = relay(client, server, &accepted);
             }
         });
@@ -105,7 +105,7 @@ impl Accepting {
 
     fn end(self, own: SocketAddr) {
         self.is_over.store(true, Ordering::SeqCst);
-        // It waits for a connection, so here is one.
+        // The thread waits for a connection, so this one wakes it up.
         drop(TcpStream::connect(own));
         let _ = self.thread.join();
         for connection in self.connections.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
@@ -114,7 +114,7 @@ impl Accepting {
     }
 }
 
-/// Both directions, each by a thread that ends with its connection.
+/// Copies both directions, each in a thread that ends with the connection.
 fn relay(client: TcpStream, server: SocketAddr, accepted: &Mutex<Vec<TcpStream>>) -> io::Result<()> {
     let server = TcpStream::connect(server)?;
     for stream in [&client, &server] {
@@ -134,7 +134,7 @@ fn relay(client: TcpStream, server: SocketAddr, accepted: &Mutex<Vec<TcpStream>>
     Ok(())
 }
 
-/// How many connections were refused on this machine until now. What others on it are refused counts too.
+/// How many connections were refused on this machine until now, including those of other processes.
 pub(crate) fn refused_connections() -> Result<u64, Error> {
     let path = Path::new("/proc/net/snmp");
     let text = std::fs::read_to_string(path).map_err(Error::io(path))?;

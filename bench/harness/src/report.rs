@@ -1,4 +1,4 @@
-//! The result: as JSON for machines, as a table on the terminal.
+//! The result of a run, as JSON and as a table on the terminal.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,23 +9,23 @@ use super::Options;
 use super::figures::{Figure, Figures};
 use super::growth::Point;
 use super::machine::Machine;
-use super::targets::{self, Ratio, Source};
-use crate::error::Error;
+use super::targets::{self, Ratio, Results};
+use tooling::Error;
 
-/// The targets are about at least so many pods.
+/// The targets hold for at least this number of pods.
 const TARGETS_FROM: usize = 10_000;
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Report {
     pub(crate) machine: Machine,
-    /// What took part.
+    /// The versions of everything that took part.
     pub(crate) versions: BTreeMap<String, String>,
     pub(crate) command: String,
     pub(crate) ratios: Vec<Ratio>,
     pub(crate) figures: Vec<Figure>,
     pub(crate) growth: Vec<Point>,
-    /// Less was measured than the targets are about.
+    /// The run had fewer pods than the targets are stated for.
     #[serde(default)]
     pub(crate) is_small: bool,
 }
@@ -48,10 +48,10 @@ impl Report {
         self.growth.push(point);
     }
 
-    /// As far as it was measured by now.
+    /// The result so far.
     pub(crate) fn finish(&mut self, figures: &Figures, options: &Options) {
         self.is_small = options.objects < TARGETS_FROM;
-        self.ratios = targets::ratios(&Source { figures, growth: &self.growth, server: options.server });
+        self.ratios = targets::ratios(&Results { figures, growth: &self.growth, server: options.server });
         self.figures = figures.rows().to_vec();
     }
 
@@ -82,13 +82,13 @@ impl Report {
         }
     }
 
-    /// Writes it to a file; what the file has of other things stays, so that scenarios can be run one by one.
+    /// Writes the result to a file. Figures of other scenarios in the file stay, so that scenarios can run one by one.
     pub(crate) fn write(mut self, file: &Path) -> Result<(), Error> {
         if file.exists() {
             self.take_over(Self::read(file)?);
         }
         let text = serde_json::to_string_pretty(&self).map_err(|error| Error::format("the report", error))?;
-        // Whoever is ended in the middle of it leaves what there was.
+        // A process that is killed in the middle of this leaves the old file.
         let beside = file.with_extension("new");
         std::fs::write(&beside, text + "\n").map_err(Error::io(&beside))?;
         std::fs::rename(&beside, file).map_err(Error::io(file))
@@ -125,7 +125,7 @@ impl Report {
     }
 }
 
-/// What was asked for, but for where the report goes, which is a matter of the machine.
+/// The arguments without the path of the report, which depends on the machine.
 fn command(mut arguments: impl Iterator<Item = String>) -> String {
     let mut command = String::from("cargo xtask bench");
     while let Some(argument) = arguments.next() {

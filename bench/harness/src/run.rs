@@ -1,4 +1,4 @@
-//! One client at work: started, synced, measured, and compared with the server.
+//! One client in a run: it is started, synced, measured, and compared with the server.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,18 +11,18 @@ use super::library::Setup;
 use super::meter::Meter;
 use super::program::Program;
 use super::server::{Digest, Pace, Sentinel, Server};
-use crate::error::Error;
+use tooling::Error;
 
 pub(crate) struct Run {
     setup: Setup,
     program: Program,
     meter: Meter,
-    /// Before the first request.
+    /// Measured before the first request.
     base: u64,
     resources: Vec<String>,
 }
 
-/// What the first content cost.
+/// The cost of the initial list.
 pub(crate) struct Sync {
     pub(crate) wall: f64,
     pub(crate) cpu: f64,
@@ -30,28 +30,28 @@ pub(crate) struct Sync {
     pub(crate) peak: f64,
 }
 
-/// What updates cost.
+/// The cost of updates.
 pub(crate) struct Updates {
     pub(crate) cpu: f64,
-    /// Answer of `until`.
+    /// The answer to `until`.
     pub(crate) reached: Value,
 }
 
 impl Updates {
-    /// The CPU of each update that every handler was told of: one that is merged with the next is none.
+    /// The CPU per update that every handler was notified of. Coalesced updates count once.
     pub(crate) fn cpu_each(&self) -> f64 {
         self.cpu / number(&self.reached, "updates").max(1.0)
     }
 }
 
 impl Bench<'_> {
-    /// Starts a client; `None` where it does not take part.
+    /// Starts a client; `None` if it does not take part.
     pub(crate) fn start(&mut self, setup: &Setup) -> Result<Option<Run>, Error> {
         let kubeconfig = self.server()?.kubeconfig().to_owned();
         self.start_at(setup, Some(&kubeconfig))
     }
 
-    /// At another server, or none.
+    /// Starts a client with another server, or with none.
     pub(crate) fn start_at(&mut self, setup: &Setup, server: Option<&Path>) -> Result<Option<Run>, Error> {
         let Some(program) = self.program(setup.client) else { return Ok(None) };
         let mut command = Command::new(program);
@@ -68,7 +68,7 @@ impl Bench<'_> {
 }
 
 impl Run {
-    /// Of other resources than pods, as its arguments say.
+    /// The same for the resources of its arguments.
     pub(crate) fn of(mut self, resources: &[String]) -> Self {
         self.resources = resources.to_vec();
         self
@@ -93,7 +93,7 @@ impl Run {
         })
     }
 
-    /// Resident memory after everything superfluous was given back.
+    /// Resident memory after unused memory was returned to the system.
     pub(crate) fn steady(&mut self) -> Result<f64, Error> {
         self.program.ask("collect")?;
         Ok(self.meter.memory()? as f64)
@@ -103,7 +103,7 @@ impl Run {
         self.base as f64
     }
 
-    /// Changes pods and waits until all handlers were told.
+    /// Changes pods and waits until all handlers were notified.
     pub(crate) fn updates(
         &mut self,
         server: &mut Server,
@@ -117,7 +117,7 @@ impl Run {
         Ok(Updates { cpu: (self.meter.cpu()? - cpu).as_secs_f64(), reached })
     }
 
-    /// Changes pods at an even pace and waits until all handlers were told.
+    /// Changes pods at an even pace and waits until all handlers were notified.
     pub(crate) fn paced_updates(&mut self, server: &mut Server, pace: &Pace) -> Result<Updates, Error> {
         let cpu = self.meter.cpu()?;
         server.change_paced(pace)?;
@@ -126,24 +126,24 @@ impl Run {
         Ok(Updates { cpu: (self.meter.cpu()? - cpu).as_secs_f64(), reached })
     }
 
-    /// Waits until the cache of each resource has that version.
+    /// Waits until the cache of each resource has reached that version.
     pub(crate) fn current(&mut self, versions: &Value) -> Result<(), Error> {
         self.ask(&format!("current {}", json!({ "versions": versions }))).map(drop)
     }
 
-    /// Waits until all handlers were told of that.
+    /// Waits until all handlers were notified of that version.
     pub(crate) fn until(&mut self, sentinel: &Sentinel) -> Result<Value, Error> {
         self.program.ask(&sentinel.until())
     }
 
-    /// The CPU that it needs in a time without anything to do.
+    /// The CPU that an idle client needs in this time.
     pub(crate) fn idle(&mut self, time: Duration) -> Result<f64, Error> {
         let cpu = self.meter.cpu()?;
         self.program.leave_alone(time)?;
         Ok((self.meter.cpu()? - cpu).as_secs_f64())
     }
 
-    /// Whether it has what the server has; else the whole run has failed.
+    /// Compares the client's cache with the server. A difference fails the whole run.
     pub(crate) fn check(&mut self, server: &mut Server) -> Result<(), Error> {
         let expected = server.digest(&self.resources)?;
         self.compare(&expected)
@@ -159,7 +159,7 @@ impl Run {
     }
 }
 
-/// A number in an answer; 0 where there is none.
+/// A number in an answer; 0 if the field is missing.
 pub(crate) fn number(answer: &Value, name: &str) -> f64 {
     answer[name].as_f64().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! What can be measured. Each scenario says in its own file what it does and records figures; here they have their names.
+//! The scenarios. Each has a file of its own, which says what it does and records figures; this file names them.
 
 pub(super) mod delay;
 pub(super) mod hot;
@@ -17,21 +17,21 @@ pub(super) mod sync;
 pub(super) mod updates;
 
 use super::{Bench, growth};
-use crate::error::Error;
+use tooling::Error;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Scenario {
-    /// The first content
+    /// The initial list
     Sync,
-    /// A list of what is there already, unchanged and with a tenth changed
+    /// A re-list, with nothing changed and with a tenth changed
     Relist,
-    /// Changes of objects, with one handler
+    /// Updates, with one handler
     Updates,
-    /// Changes at an even pace, and how late the handler is told
+    /// Updates at an even pace: the delay until the handler is notified
     Delay,
-    /// A controller: each pod that has changed, its node and its siblings are read
+    /// A controller that reads each changed pod, its node and its siblings
     Reconcile,
-    /// The server away, and back
+    /// The server is away for a time
     Outage,
     /// 1, 10 and 100 handlers on one informer
     Subscriptions,
@@ -39,17 +39,17 @@ pub(crate) enum Scenario {
     Stuck,
     /// Reads of the cache, alone and beside a writer
     Reads,
-    /// Reads of few objects among many, again and again
+    /// Repeated reads of a few of many objects
     Hot,
-    /// An index for an informer that runs
+    /// An index that is added to a running informer
     LateIndex,
     /// Ten and a hundred times as many objects
     Growth,
     /// All kinds of a cluster at once
     Kinds,
-    /// The tool at everything that a cluster has
+    /// kubediff on a whole cluster
     Kubediff,
-    /// Nothing to do
+    /// An idle informer
     Idle,
     /// A restart with a saved cache
     Restart,
@@ -96,7 +96,7 @@ impl Scenario {
         }
     }
 
-    /// How often it is run where the others are run so many times: what takes ten minutes and hardly varies is run once.
+    /// The number of rounds. Scenarios that take ten minutes and hardly vary run once.
     pub(super) fn rounds(self, runs: usize) -> usize {
         match self {
             Self::Growth => runs.min(1),

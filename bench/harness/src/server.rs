@@ -1,4 +1,4 @@
-//! The server of a run and what is done to it: the real control plane, or the embedded one as a program of its own.
+//! The server of a run: a real control plane, or testapi in a process of its own.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use super::meter::Meter;
 use super::program::Program;
 use super::run::number;
-use crate::error::Error;
+use tooling::Error;
 
-/// Servers that this program has started.
+/// The kinds of server that the harness starts.
 static STARTED: AtomicUsize = AtomicUsize::new(0);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
@@ -27,36 +27,36 @@ pub(crate) enum Kind {
 }
 
 pub(crate) struct Server {
-    /// Before `real`, so that it ends before the server does.
+    /// Declared before `real`, so that it is dropped before the server.
     cluster: Program,
-    /// `None`: the cluster's program is the server.
+    /// `None` if `bench-cluster` is the server itself.
     real: Option<ControlPlane>,
     kubeconfig: PathBuf,
     version: String,
 }
 
-/// Changes that are made evenly in time.
+/// Changes spread evenly over time.
 pub(crate) struct Pace {
     pub(crate) count: usize,
     pub(crate) per_second: usize,
-    /// Nine of ten are of so many pods; 0: of all.
+    /// Nine of ten changes hit this number of pods; 0 means all pods.
     pub(crate) among: usize,
 }
 
-/// A version of one object, by which to know how far somebody is.
+/// A version of one object. A client that has it has also seen everything before it.
 pub(crate) struct Sentinel {
     key: String,
     resource_version: String,
 }
 
-/// What a server has, or a cache.
+/// What a server or a cache holds.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Digest {
     objects: Option<u64>,
     checksum: String,
-    /// `None` for who has no content to be summed up.
+    /// `None` for views without content.
     content: Option<String>,
-    /// On how many nodes pods are; said by the server.
+    /// The number of nodes that have pods; only a server reports it.
     nodes: Option<u64>,
 }
 
@@ -71,7 +71,7 @@ impl Server {
                 (Some(server), kubeconfig)
             }
             Kind::Testapi => {
-                // There may be several at a time.
+                // Several servers may run at a time.
                 let number = STARTED.fetch_add(1, Ordering::Relaxed);
                 let kubeconfig = scratch.join(format!("testapi-{number}.kubeconfig"));
                 command.arg("--testapi").arg(&kubeconfig);
@@ -91,46 +91,46 @@ impl Server {
         &self.kubeconfig
     }
 
-    /// Of the server and what belongs to it.
+    /// The CPU time of the server and its child processes.
     pub(crate) fn cpu(&self) -> Result<Duration, Error> {
         let pid = self.real.as_ref().map_or(self.cluster.pid(), ControlPlane::pid);
         Meter::new(pid).cpu_of_all()
     }
 
-    /// Pods, up to so many.
+    /// Loads pods until there are this many.
     pub(crate) fn load(&mut self, pods: usize) -> Result<(), Error> {
         self.cluster.ask(&format!("load {}", json!({ "pods": pods }))).map(drop)
     }
 
-    /// Pods in ReplicaSets of so many, and the nodes that they are on.
+    /// Loads pods in ReplicaSets of this size, and their nodes.
     pub(crate) fn load_sets(&mut self, pods: usize, per_set: usize) -> Result<(), Error> {
         self.cluster.ask(&format!("load {}", json!({ "pods": pods, "perSet": per_set }))).map(drop)
     }
 
-    /// Objects of other kinds.
+    /// Loads objects of other kinds.
     pub(crate) fn fill(&mut self, objects: usize) -> Result<(), Error> {
         self.cluster.ask(&format!("fill {}", json!({ "objects": objects }))).map(drop)
     }
 
-    /// Changes pods, so many times, in turn `among` of them.
+    /// Makes `count` changes, of the first `among` pods in turn.
     pub(crate) fn change(&mut self, count: usize, among: usize) -> Result<(), Error> {
         self.cluster.ask(&format!("change {}", json!({ "count": count, "among": among }))).map(drop)
     }
 
-    /// Changes random pods, evenly in time.
+    /// Changes random pods at an even pace.
     pub(crate) fn change_paced(&mut self, pace: &Pace) -> Result<(), Error> {
         let Pace { count, per_second, among } = pace;
         let change = json!({ "count": count, "perSecond": per_second, "among": among });
         self.cluster.ask(&format!("change {change}")).map(drop)
     }
 
-    /// Changes one object of each resource that has any: the versions that this made, by resource.
+    /// Changes one object of each resource that has any. Returns the new versions by resource.
     pub(crate) fn touch(&mut self, resources: &[String]) -> Result<Value, Error> {
         let mut touched = self.cluster.ask(&format!("touch {}", json!({ "resources": resources })))?;
         Ok(touched["versions"].take())
     }
 
-    /// Lists and watches that it was asked for until now.
+    /// The number of list and watch requests that the server has got until now.
     pub(crate) fn requests(&mut self) -> Result<f64, Error> {
         Ok(number(&self.cluster.ask("requests")?, "count"))
     }
@@ -142,12 +142,12 @@ impl Server {
         Ok(Sentinel { key: text("key"), resource_version: text("resourceVersion") })
     }
 
-    /// Ends all watches; who wants to resume one is told that its version is gone.
+    /// Ends all watches and discards their history: a client that resumes gets 410 Gone.
     pub(crate) fn expire(&mut self) -> Result<(), Error> {
         match &self.real {
             Some(server) => {
                 server.compact()?;
-                // Its watch cache begins anew, with no history before now.
+                // A restarted kube-apiserver has no history in its watch cache.
                 server.kill_restart()?;
                 Ok(())
             }
@@ -155,7 +155,7 @@ impl Server {
         }
     }
 
-    /// Everything that can be listed and watched.
+    /// All resources that can be listed and watched.
     pub(crate) fn resources(&mut self) -> Result<Vec<String>, Error> {
         let answer = self.cluster.ask("resources")?;
         let names = answer["resources"].as_array().into_iter().flatten();
@@ -172,7 +172,7 @@ impl Server {
 }
 
 impl Sentinel {
-    /// The question whether somebody was told of it.
+    /// The `until` command for this version.
     pub(crate) fn until(&self) -> String {
         format!("until {}", json!({ "key": self.key, "resourceVersion": self.resource_version }))
     }
@@ -194,7 +194,7 @@ impl Digest {
         self.nodes
     }
 
-    /// Whether a cache has what the server has, of metadata or of whole objects.
+    /// Whether a cache holds what the server holds: metadata, or whole objects.
     pub(crate) fn agrees_with(&self, server: &Self, has_content: bool) -> bool {
         let same_content = self.content == server.content.clone().filter(|_| has_content);
         self.objects == server.objects && self.checksum == server.checksum && same_content

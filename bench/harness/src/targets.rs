@@ -1,5 +1,5 @@
-//! What is promised: each a ratio of one round against a peer, or of two figures of ours. `must` may not be lost, `goal` is
-//! where it goes.
+//! The targets: each is a ratio, within a round, of our figure to a peer's or to another of ours. A run that misses a
+//! `must` is a regression; a `goal` is an aim.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,38 +12,38 @@ use super::scenario::{
 };
 use super::server::Kind;
 
-/// A target and what came of it.
+/// A target and its result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Ratio {
     pub(crate) name: String,
     /// The median of `runs`.
     pub(crate) value: f64,
     pub(crate) must: f64,
-    /// `None`: there is nothing beyond `must` to be had.
+    /// `None` if `must` is the best possible value.
     pub(crate) goal: Option<f64>,
     pub(crate) unit: String,
-    /// What server it was measured with, if with any.
+    /// The kind of server that it was measured with, if any.
     pub(crate) server: Option<Kind>,
     /// One per round.
     pub(crate) runs: Vec<f64>,
 }
 
-/// The value of each round; `None` where that was not measured.
-type Measure = fn(&Source<'_>) -> Option<Vec<f64>>;
+/// The value of each round; `None` if it was not measured.
+type Measure = fn(&Results<'_>) -> Option<Vec<f64>>;
 
-/// What ratios are made from.
-pub(crate) struct Source<'a> {
+/// The results of a run, from which ratios are computed.
+pub(crate) struct Results<'a> {
     pub(crate) figures: &'a Figures,
     pub(crate) growth: &'a [Point],
-    /// The one that scenarios share.
+    /// The server that scenarios share.
     pub(crate) server: Kind,
 }
 
-/// With what server a target is measured.
+/// The server that a target is measured with.
 #[derive(Clone, Copy)]
 enum With {
     Shared,
-    /// Testapi, whatever the others share.
+    /// Always testapi.
     Embedded,
     None,
 }
@@ -57,7 +57,7 @@ struct Target {
     measure: Measure,
 }
 
-/// A ratio with the server that scenarios share.
+/// A ratio measured with the server that scenarios share.
 const fn target(name: &'static str, must: f64, goal: f64, measure: Measure) -> Target {
     Target { name, must, goal: Some(goal), unit: "", with: With::Shared, measure }
 }
@@ -81,93 +81,93 @@ const TARGETS: [Target; 33] = [
         "steady memory above base, default layout, full objects kept / client-go typed",
         0.06,
         0.045,
-        |source| source.against(sync::NAME, "typed", sync::STEADY, Library::ClientGo),
+        |results| results.against(sync::NAME, "typed", sync::STEADY, Library::ClientGo),
     ),
-    target("the same / kube-rs typed", 0.014, 0.011, |source| {
-        source.against(sync::NAME, "typed", sync::STEADY, Library::KubeRs)
+    target("the same / kube-rs typed", 0.014, 0.011, |results| {
+        results.against(sync::NAME, "typed", sync::STEADY, Library::KubeRs)
     }),
-    target("the same / client-go dynamic (untyped view)", 0.016, 0.012, |source| {
-        source.against(sync::NAME, "dynamic", sync::STEADY, Library::ClientGo)
+    target("the same / client-go dynamic (untyped view)", 0.016, 0.012, |results| {
+        results.against(sync::NAME, "dynamic", sync::STEADY, Library::ClientGo)
     }),
-    target("all kinds of a cluster at once, untyped: memory / client-go dynamic", 0.18, 0.08, |source| {
-        source.against(kinds::NAME, "dynamic", kinds::MEMORY, Library::ClientGo)
+    target("all kinds of a cluster at once, untyped: memory / client-go dynamic", 0.18, 0.08, |results| {
+        results.against(kinds::NAME, "dynamic", kinds::MEMORY, Library::ClientGo)
     }),
-    target("peak / steady of ours, first sync and re-list of an unchanged cluster", 1.1, 1.03, |source| {
-        let sync = source.ours(sync::NAME, "typed", sync::PEAK)?;
-        let relist = source.ours(relist::UNCHANGED, "typed", relist::PEAK)?;
+    target("peak / steady of ours, first sync and re-list of an unchanged cluster", 1.1, 1.03, |results| {
+        let sync = results.ours(sync::NAME, "typed", sync::PEAK)?;
+        let relist = results.ours(relist::UNCHANGED, "typed", relist::PEAK)?;
         Some(pairs(sync, relist, f64::max))
     }),
-    target("sync CPU / client-go typed", 0.32, 0.18, |source| {
-        source.against(sync::NAME, "typed", sync::CPU, Library::ClientGo)
+    target("sync CPU / client-go typed", 0.32, 0.18, |results| {
+        results.against(sync::NAME, "typed", sync::CPU, Library::ClientGo)
     }),
-    target("sync CPU, untyped view of built-in kinds / client-go dynamic", 0.045, 0.025, |source| {
-        source.against(sync::NAME, "dynamic", sync::CPU, Library::ClientGo)
+    target("sync CPU, untyped view of built-in kinds / client-go dynamic", 0.045, 0.025, |results| {
+        results.against(sync::NAME, "dynamic", sync::CPU, Library::ClientGo)
     }),
-    target("sync wall / client-go typed, real server", 0.7, 0.45, |source| source.real_wall("typed")),
-    target("sync with one typed handler: CPU / client-go with one", 0.5, 0.35, |source| {
-        source.against(sync::NAME, sync::ONE_HANDLER, sync::CPU, Library::ClientGo)
+    target("sync wall / client-go typed, real server", 0.7, 0.45, |results| results.real_wall("typed")),
+    target("sync with one typed handler: CPU / client-go with one", 0.5, 0.35, |results| {
+        results.against(sync::NAME, sync::ONE_HANDLER, sync::CPU, Library::ClientGo)
     }),
-    target("sync with one typed handler: wall / client-go with one, real server", 0.9, 0.6, |source| {
-        source.real_wall(sync::ONE_HANDLER)
+    target("sync with one typed handler: wall / client-go with one, real server", 0.9, 0.6, |results| {
+        results.real_wall(sync::ONE_HANDLER)
     }),
-    target("server CPU for the sync / client-go typed", 0.8, 0.5, |source| {
-        source.against(sync::NAME, "typed", sync::SERVER_CPU, Library::ClientGo)
+    target("server CPU for the sync / client-go typed", 0.8, 0.5, |results| {
+        results.against(sync::NAME, "typed", sync::SERVER_CPU, Library::ClientGo)
     }),
-    target("CPU per update event / client-go typed", 0.5, 0.35, |source| {
-        source.against(updates::NAME, "typed", updates::CPU, Library::ClientGo)
+    target("CPU per update event / client-go typed", 0.5, 0.35, |results| {
+        results.against(updates::NAME, "typed", updates::CPU, Library::ClientGo)
     }),
-    target("delay from the write to the handler at 100 writes/s, mean / client-go", 1.0, 0.9, |source| {
-        source.against(delay::NAME, "typed", delay::MEAN, Library::ClientGo)
+    target("delay from the write to the handler at 100 writes/s, mean / client-go", 1.0, 0.9, |results| {
+        results.against(delay::NAME, "typed", delay::MEAN, Library::ClientGo)
     }),
-    target("the same, 99th percentile", 1.0, 0.9, |source| {
-        source.against(delay::NAME, "typed", delay::P99, Library::ClientGo)
+    target("the same, 99th percentile", 1.0, 0.9, |results| {
+        results.against(delay::NAME, "typed", delay::P99, Library::ClientGo)
     }),
-    target("get of a hot object by key, default layout / client-go", 1.5, 0.8, |source| {
-        source.against(hot::NAME, hot::SETUP, reads::GET, Library::ClientGo)
+    target("get of a hot object by key, default layout / client-go", 1.5, 0.8, |results| {
+        results.against(hot::NAME, hot::SETUP, reads::GET, Library::ClientGo)
     })
     .with(With::None),
-    target("the same, beside a writer", 0.8, 0.6, |source| {
-        source.against(hot::NAME, hot::BESIDE_WRITER, reads::GET, Library::ClientGo)
+    target("the same, beside a writer", 0.8, 0.6, |results| {
+        results.against(hot::NAME, hot::BESIDE_WRITER, reads::GET, Library::ClientGo)
     })
     .with(With::None),
-    target("one hit of an index on hot objects, default layout / client-go", 1.0, 0.5, |source| {
-        source.against(hot::NAME, hot::SETUP, reads::INDEX_ONE, Library::ClientGo)
+    target("one hit of an index on hot objects, default layout / client-go", 1.0, 0.5, |results| {
+        results.against(hot::NAME, hot::SETUP, reads::INDEX_ONE, Library::ClientGo)
     })
     .with(With::None),
-    target("`reconcile`: CPU per change / client-go", 0.7, 0.4, |source| {
-        source.against(reconcile::NAME, "typed", reconcile::CPU, Library::ClientGo)
+    target("`reconcile`: CPU per change / client-go", 0.7, 0.4, |results| {
+        results.against(reconcile::NAME, "typed", reconcile::CPU, Library::ClientGo)
     }),
-    target("`reconcile`: memory above base / client-go", 0.2, 0.12, |source| {
-        source.against(reconcile::NAME, "typed", reconcile::MEMORY, Library::ClientGo)
+    target("`reconcile`: memory above base / client-go", 0.2, 0.12, |results| {
+        results.against(reconcile::NAME, "typed", reconcile::MEMORY, Library::ClientGo)
     }),
-    target("`outage` of 6 s, 1 informer: time until current / client-go", 1.0, 0.3, |source| {
-        source.outage(Informers::One, 0, outage::TIME)
+    target("`outage` of 6 s, 1 informer: time until current / client-go", 1.0, 0.3, |results| {
+        results.outage(Informers::One, 0, outage::TIME)
     }),
-    target("`outage` of 6 s, all kinds: time until current / client-go", 1.0, 0.3, |source| {
-        source.outage(Informers::OfAllKinds, 0, outage::TIME)
+    target("`outage` of 6 s, all kinds: time until current / client-go", 1.0, 0.3, |results| {
+        results.outage(Informers::OfAllKinds, 0, outage::TIME)
     }),
-    target("`outage` of 60 s, 1 informer: time until current / client-go", 1.0, 0.3, |source| {
-        source.outage(Informers::One, 1, outage::TIME)
+    target("`outage` of 60 s, 1 informer: time until current / client-go", 1.0, 0.3, |results| {
+        results.outage(Informers::One, 1, outage::TIME)
     }),
-    target("`outage` of 60 s, all kinds: time until current / client-go", 1.0, 0.3, |source| {
-        source.outage(Informers::OfAllKinds, 1, outage::TIME)
+    target("`outage` of 60 s, all kinds: time until current / client-go", 1.0, 0.3, |results| {
+        results.outage(Informers::OfAllKinds, 1, outage::TIME)
     }),
-    target("`outage`: attempts and requests / client-go, the most of the four", 1.0, 1.0, |source| {
+    target("`outage`: attempts and requests / client-go, the most of the four", 1.0, 1.0, |results| {
         let each = Informers::ALL.into_iter().flat_map(|informers| [(informers, 0), (informers, 1)]);
-        let each = each.map(|(informers, away)| source.outage(informers, away, outage::REQUESTS));
+        let each = each.map(|(informers, away)| results.outage(informers, away, outage::REQUESTS));
         each.reduce(|most, next| Some(pairs(&most?, &next?, f64::max))).flatten()
     })
     .without_goal(),
-    target("get by key, decoded layout, 100,000 objects at random / client-go", 2.5, 1.0, |source| {
-        source.against(reads::NAME, reads::SETUP, reads::GET, Library::ClientGo)
+    target("get by key, decoded layout, 100,000 objects at random / client-go", 2.5, 1.0, |results| {
+        results.against(reads::NAME, reads::SETUP, reads::GET, Library::ClientGo)
     })
     .with(With::None),
-    target("by index, one hit, decoded layout / client-go", 1.2, 0.5, |source| {
-        source.against(reads::NAME, reads::SETUP, reads::INDEX_ONE, Library::ClientGo)
+    target("by index, one hit, decoded layout / client-go", 1.2, 0.5, |results| {
+        results.against(reads::NAME, reads::SETUP, reads::INDEX_ONE, Library::ClientGo)
     })
     .with(With::None),
-    target("lister with a label selector, 100,000 objects / client-go", 0.001, 0.0, |source| {
-        source.against(reads::NAME, reads::SETUP, reads::SELECTOR, Library::ClientGo)
+    target("lister with a label selector, 100,000 objects / client-go", 0.001, 0.0, |results| {
+        results.against(reads::NAME, reads::SETUP, reads::SELECTOR, Library::ClientGo)
     })
     .without_goal()
     .with(With::None),
@@ -175,16 +175,16 @@ const TARGETS: [Target; 33] = [
         "slowest get under one writer, two readers, one lister, the thread's own time",
         2.0,
         0.1,
-        |source| {
-            let slowest = source.ours(reads::NAME, reads::SETUP, reads::SLOWEST)?;
+        |results| {
+            let slowest = results.ours(reads::NAME, reads::SETUP, reads::SLOWEST)?;
             Some(slowest.iter().map(|nanoseconds| nanoseconds / 1e6).collect())
         },
     )
     .in_unit("ms")
     .with(With::None),
-    target("100 subscriptions on one informer: CPU per event against 1 subscription", 2.0, 1.5, |source| {
+    target("100 subscriptions on one informer: CPU per event against 1 subscription", 2.0, 1.5, |results| {
         let of = |handlers| {
-            source.ours(subscriptions::NAME, &subscriptions::setup_name(handlers), subscriptions::CPU)
+            results.ours(subscriptions::NAME, &subscriptions::setup_name(handlers), subscriptions::CPU)
         };
         Some(pairs(of(100)?, of(1)?, |hundred, one| hundred / one))
     })
@@ -193,41 +193,41 @@ const TARGETS: [Target; 33] = [
         "memory with one handler stuck for ever under 1,000,000 updates to 10,000 keys / steady",
         1.6,
         1.2,
-        |source| source.ours(stuck::NAME, "typed", stuck::MEMORY).map(<[f64]>::to_vec),
+        |results| results.ours(stuck::NAME, "typed", stuck::MEMORY).map(<[f64]>::to_vec),
     )
     .with(With::Embedded),
-    target("bytes per object at 1,000,000 objects against 10,000 (embedded server)", 0.7, 0.0, |source| {
-        let ours = source.growth.iter().filter(|point| point.client == Library::Informer.name());
+    target("bytes per object at 1,000,000 objects against 10,000 (embedded server)", 0.7, 0.0, |results| {
+        let ours = results.growth.iter().filter(|point| point.client == Library::Informer.name());
         let (least, most) = (ours.clone().min_by_key(|it| it.objects)?, ours.max_by_key(|it| it.objects)?);
         (most.objects == least.objects * 100).then(|| vec![most.bytes_per_object / least.bytes_per_object])
     })
     .without_goal()
     .with(With::Embedded),
-    target("`kubediff watch -A`, 10,000 objects of all kinds: peak memory", 30.0, 20.0, |source| {
-        let peak = source.ours(kubediff::NAME, kubediff::SETUP, kubediff::PEAK)?;
+    target("`kubediff watch -A`, 10,000 objects of all kinds: peak memory", 30.0, 20.0, |results| {
+        let peak = results.ours(kubediff::NAME, kubediff::SETUP, kubediff::PEAK)?;
         Some(peak.iter().map(|bytes| bytes / 1e6).collect())
     })
     .in_unit("MB"),
-    target("the same: ready after", 1.5, 0.0, |source| {
-        source.ours(kubediff::NAME, kubediff::SETUP, kubediff::READY).map(<[f64]>::to_vec)
+    target("the same: ready after", 1.5, 0.0, |results| {
+        results.ours(kubediff::NAME, kubediff::SETUP, kubediff::READY).map(<[f64]>::to_vec)
     })
     .without_goal()
     .in_unit("s"),
 ];
 
-impl Source<'_> {
+impl Results<'_> {
     fn ours(&self, scenario: &str, setup: &str, figure: &str) -> Option<&[f64]> {
         self.figures.runs(scenario, Library::Informer, setup, figure)
     }
 
-    /// Ours by a peer's of the same name, of each round.
+    /// Our figure divided by a peer's of the same name, for each round.
     fn against(&self, scenario: &str, setup: &str, figure: &str, peer: Library) -> Option<Vec<f64>> {
         let ours = self.ours(scenario, setup, figure)?;
         let theirs = self.figures.runs(scenario, peer, setup, figure)?;
         Some(pairs(ours, theirs, |ours, theirs| ours / theirs))
     }
 
-    /// Only a real server takes a real server's time.
+    /// Only a real server has the delays of a real server.
     fn real_wall(&self, setup: &str) -> Option<Vec<f64>> {
         let ratios = self.against(sync::NAME, setup, sync::WALL, Library::ClientGo);
         ratios.filter(|_| self.server == Kind::Real)
@@ -243,13 +243,13 @@ fn pairs(first: &[f64], second: &[f64], combine: fn(f64, f64) -> f64) -> Vec<f64
     first.iter().zip(second).map(|(first, second)| combine(*first, *second)).collect()
 }
 
-/// All that can be told from what was measured, in their order.
-pub(crate) fn ratios(source: &Source<'_>) -> Vec<Ratio> {
+/// The results of all targets that were measured, in their order.
+pub(crate) fn ratios(results: &Results<'_>) -> Vec<Ratio> {
     let measured = TARGETS.iter().filter_map(|target| {
-        let runs = (target.measure)(source).filter(|runs| !runs.is_empty())?;
+        let runs = (target.measure)(results).filter(|runs| !runs.is_empty())?;
         let (name, unit) = (target.name.to_owned(), target.unit.to_owned());
         let server = match target.with {
-            With::Shared => Some(source.server),
+            With::Shared => Some(results.server),
             With::Embedded => Some(Kind::Testapi),
             With::None => None,
         };
@@ -258,7 +258,7 @@ pub(crate) fn ratios(source: &Source<'_>) -> Vec<Ratio> {
     measured.collect()
 }
 
-/// Their names, in their order.
+/// The names of all targets, in their order.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     TARGETS.iter().map(|target| target.name)
 }
@@ -286,7 +286,7 @@ impl Ratio {
         }
     }
 
-    /// The least and the greatest of the rounds.
+    /// The least and the greatest value of the rounds.
     pub(crate) fn spread(&self) -> (f64, f64) {
         let least = self.runs.iter().copied().fold(f64::INFINITY, f64::min);
         let most = self.runs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -308,7 +308,7 @@ mod tests {
                 figures.record(sync::NAME, &client.view("typed"), &[(sync::CPU, Unit::Seconds, value)]);
             }
         }
-        let ratios = ratios(&Source { figures: &figures, growth: &[], server: Kind::Real });
+        let ratios = ratios(&Results { figures: &figures, growth: &[], server: Kind::Real });
         let [ratio] = &ratios[..] else { panic!("{ratios:?}") };
         assert_eq!(ratio.name, "sync CPU / client-go typed");
         assert_eq!((ratio.value, ratio.verdict()), (0.2, "must"));
@@ -326,7 +326,7 @@ mod tests {
         }
         figures.record(stuck::NAME, &Library::Informer.view("typed"), &[(stuck::MEMORY, Unit::Times, 1.0)]);
         let servers = |server| {
-            let ratios = ratios(&Source { figures: &figures, growth: &[], server });
+            let ratios = ratios(&Results { figures: &figures, growth: &[], server });
             ratios
                 .iter()
                 .map(|ratio| (ratio.name.split(' ').next().unwrap().to_owned(), ratio.server()))

@@ -1,6 +1,6 @@
-//! What glibc's allocator holds, and giving it back.
+//! The memory of glibc's allocator.
 
-/// Gives free memory back to the system, and says how much is handed out.
+/// Returns free memory to the system. Returns how many bytes are allocated.
 #[allow(unsafe_code, reason = "two functions of glibc without arguments that could be wrong")]
 pub fn collect() -> Option<usize> {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]

@@ -19,17 +19,23 @@ pub struct Arguments {
     pub subscriptions: usize,
     #[arg(long)]
     pub drop_managed_fields: bool,
-    /// How objects are kept; the library's default if absent
+    /// The layout of objects [default: the library's]
     #[arg(long)]
     pub layout: Option<Kept>,
     #[arg(long)]
     pub index: bool,
-    /// A controller of pods, in place of handlers
+    /// Run a controller of pods in place of handlers
     #[arg(long, conflicts_with = "subscriptions")]
     pub reconcile: bool,
-    /// In JSON, where the library would choose protobuf
+    /// Ask for JSON where the library would choose protobuf
     #[arg(long)]
     pub json: bool,
+    /// Streaming lists, where the library would choose a LIST
+    #[arg(long)]
+    pub streaming: bool,
+    /// The bound of the hot set; the library's default if absent
+    #[arg(long)]
+    pub hot_bytes: Option<usize>,
     /// Start from a saved cache
     #[arg(long)]
     pub load: Option<PathBuf>,
@@ -38,7 +44,7 @@ pub struct Arguments {
 #[derive(Clone, Copy, ValueEnum)]
 pub enum View {
     Typed,
-    /// A type of the fields that this program looks at
+    /// A type with only the fields that this program reads
     Declared,
     Dynamic,
     Metadata,
@@ -78,7 +84,7 @@ impl FromStr for Resource {
         };
         let group = if group == "core" { "" } else { group };
         let [group, version, plural, kind] = [group, version, plural, kind].map(str::to_owned);
-        // All namespaces are looked at, whose path is that of a resource without namespaces.
+        // The informer covers all namespaces, and the path of such a list is that of a cluster-scoped resource.
         let kind = ResourceType { group, version, plural, kind, namespaced: true };
         Ok(Self { text: text.to_owned(), kind })
     }

@@ -1,5 +1,5 @@
-//! A controller as people write them: for each pod that has changed it reads the pod, its node and the other pods of its
-//! owner. Its queue has each key once.
+//! A typical controller: for each changed pod it reads the pod, its node and the other pods of its owner. Its queue
+//! holds each key once.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,26 +19,26 @@ use crate::handler::{NAMESPACE, SENT_AT};
 use crate::session::{self, LIMIT};
 use crate::{Answers, Failure, allocator, digest};
 
-/// Each loaded pod is one of so many of its ReplicaSet.
+/// The number of pods in each ReplicaSet.
 const PODS_OF_A_SET: usize = 10;
 
 pub struct Controller {
     factory: SharedInformerFactory,
     pods: Informer<Pod>,
-    reader: Arc<Reader>,
+    caches: Arc<Caches>,
     queue: Arc<Queue>,
     registration: Registration,
     done: Arc<Done>,
 }
 
-/// What it decides by.
-struct Reader {
+/// The caches that the controller reads.
+struct Caches {
     pods: Lister<Pod>,
     nodes: Lister<Node>,
     by_owner: Index<Pod, String>,
 }
 
-/// Keys that wait, in their order.
+/// The queue: keys in order, each once.
 #[derive(Default)]
 struct Queue {
     waiting: Mutex<Waiting>,
@@ -53,7 +53,7 @@ struct Waiting {
 
 struct Enqueue(Arc<Queue>);
 
-/// What came of it, and of which versions of the objects that are asked for.
+/// The counts, and the last version of each object that `until` may ask for.
 #[derive(Default)]
 struct Done {
     sum: Mutex<Sum>,
@@ -63,20 +63,30 @@ struct Done {
 #[derive(Default)]
 struct Sum {
     count: usize,
-    /// Without a node that is ready, or with another number of siblings than there are.
+    /// Reconciliations that found no ready node, or a wrong number of siblings.
     incomplete: usize,
     ready: usize,
     delays: Delays,
-    /// The first content is done: from now on delays count.
+    /// Delays count once the initial list was reconciled.
     is_running: bool,
+    /// The looks at the hot set before that.
+    before: Looks,
     versions: HashMap<String, u64>,
 }
 
+/// How often the hot set was asked for a value, and the bytes that it takes.
+#[derive(Default)]
+struct Looks {
+    hits: u64,
+    misses: u64,
+    bytes: usize,
+}
+
 impl Sum {
-    /// What was there first is done: from now on counts.
-    fn begin(&mut self) {
+    /// The counts start once the initial list was reconciled.
+    fn begin(&mut self, before: Looks) {
         let versions = std::mem::take(&mut self.versions);
-        *self = Self { is_running: true, versions, ..Self::default() };
+        *self = Self { is_running: true, versions, before, ..Self::default() };
     }
 }
 
@@ -88,40 +98,54 @@ impl Controller {
         let by_owner = pods.add_index(|pod| owner(pod).map(str::to_owned));
         let queue = Arc::new(Queue::default());
         let registration = pods.add_handler(Enqueue(queue.clone()))?;
-        let reader = Arc::new(Reader { pods: pods.lister(), nodes: nodes.lister(), by_owner });
-        Ok(Self { factory, pods, reader, queue, registration, done: Arc::default() })
+        let caches = Arc::new(Caches { pods: pods.lister(), nodes: nodes.lister(), by_owner });
+        Ok(Self { factory, pods, caches, queue, registration, done: Arc::default() })
     }
 
     async fn start(&self) -> Result<Value, Failure> {
         let start = Instant::now();
         self.factory.start();
         self.factory.wait_for_sync_or_denial(LIMIT).await?;
-        let (reader, queue, done) = (self.reader.clone(), self.queue.clone(), self.done.clone());
+        let (caches, queue, done) = (self.caches.clone(), self.queue.clone(), self.done.clone());
         tokio::spawn(async move {
             loop {
                 let key = queue.next().await;
-                done.note(&key, reader.look(&key));
-                // Handlers have this thread too.
+                done.note(&key, caches.look(&key));
+                // Handlers run on this thread too.
                 tokio::task::yield_now().await;
             }
         });
         self.registration.synced().await;
         let pods = self.pods.len();
-        // All but the sentinel count.
+        // The sentinel does not count.
         self.done.until(|sum| sum.count + 1 >= pods && self.queue.is_empty()).await;
         let wall = start.elapsed().as_secs_f64();
-        self.done.sum().begin();
+        let looks = self.looks();
+        self.done.sum().begin(looks);
         Ok(json!({ "event": "synced", "objects": pods, "wallSeconds": wall }))
+    }
+
+    fn looks(&self) -> Looks {
+        let metrics = self.factory.metrics().hot;
+        metrics.iter().fold(Looks::default(), |sum, set| Looks {
+            hits: sum.hits + set.hits,
+            misses: sum.misses + set.misses,
+            bytes: sum.bytes + set.bytes,
+        })
     }
 
     async fn until(&self, key: &str, version: u64) -> Value {
         self.done.until(|sum| sum.versions.get(key).is_some_and(|done| *done >= version)).await;
+        let Looks { hits, misses, bytes } = self.looks();
         let sum = self.done.sum();
         let mut reached = json!({
             "event": "reached",
             "updates": sum.count,
             "incomplete": sum.incomplete,
             "ready": sum.ready,
+            "hits": hits - sum.before.hits,
+            "misses": misses - sum.before.misses,
+            "hotBytes": bytes,
         });
         sum.delays.say_in(&mut reached);
         reached
@@ -143,8 +167,8 @@ impl Answers for Controller {
     }
 }
 
-impl Reader {
-    /// The pod, how many pods of its owner are ready, and whether all was there.
+impl Caches {
+    /// Returns the pod, how many pods of its owner are ready, and whether nothing was missing.
     fn look(&self, key: &str) -> Option<(Item<Pod>, usize, bool)> {
         let pod = self.pods.get(key).ok()??;
         let siblings = owner(&pod).map(|owner| self.by_owner.get(owner)).unwrap_or_default();
@@ -244,7 +268,7 @@ impl Done {
     async fn until(&self, reached: impl Fn(&Sum) -> bool) {
         let mut changed = self.changed.subscribe();
         while !reached(&self.sum()) {
-            // The sender is ours.
+            // This struct keeps the sender, so the channel cannot be closed.
             let _ = changed.changed().await;
         }
     }

@@ -1,10 +1,10 @@
-//! How late something was told or done.
+//! Delays between a change and its notification.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
-/// So many are kept to find the 99th percentile; memory is measured too.
+/// The number of delays kept for the 99th percentile. It is bounded because the benchmark measures memory too.
 const KEPT: usize = 10_000;
 
 #[derive(Default)]
@@ -16,7 +16,7 @@ pub struct Delays {
 }
 
 impl Delays {
-    /// From a time given as microseconds of Unix time until now.
+    /// Adds the delay from a time, in microseconds of Unix time, until now.
     pub fn add_since(&mut self, micros: f64) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let delay = now.as_secs_f64() - micros / 1e6;
@@ -35,14 +35,14 @@ impl Delays {
         self.first.extend_from_slice(&other.first);
     }
 
-    /// As the protocol has them.
+    /// The fields of the protocol.
     pub fn say_in(&self, answer: &mut Value) {
         answer["delayMeanSeconds"] = json!(if self.count > 0 { self.sum / self.count as f64 } else { 0.0 });
         answer["delayP99Seconds"] = json!(self.percentile99());
         answer["delayMaxSeconds"] = json!(self.most);
     }
 
-    /// Of those that are kept.
+    /// The 99th percentile of the delays that were kept.
     fn percentile99(&self) -> f64 {
         let mut sorted = self.first.clone();
         sorted.sort_by(f64::total_cmp);

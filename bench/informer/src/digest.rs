@@ -1,4 +1,4 @@
-//! What the caches hold, in two numbers.
+//! Checksums of the caches.
 
 use informer::Informer;
 use serde_json::{Value, json};

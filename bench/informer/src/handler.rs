@@ -1,4 +1,4 @@
-//! The handler that all subscriptions have, and what they were told.
+//! The handler of all subscriptions, and the counts of its calls.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,21 +10,21 @@ use tokio::sync::watch;
 use crate::delays::Delays;
 use crate::view::Measured;
 
-/// Whose versions are asked for.
+/// The namespace of the objects that `until` asks for.
 pub const NAMESPACE: &str = "bench";
-/// Has the time before a change was sent, as microseconds of Unix time.
+/// The annotation holds the time just before the change was sent, in microseconds of Unix time.
 pub const SENT_AT: &str = "bench/sent-at";
 
 pub struct Counting {
     told: Arc<Told>,
 }
 
-/// What one handler was told.
+/// The counts of one handler.
 #[derive(Default)]
 pub struct Told {
     state: Mutex<State>,
     is_stuck: AtomicBool,
-    /// Whenever an object of [`NAMESPACE`] was told of.
+    /// Notified when an object of [`NAMESPACE`] has changed.
     news: watch::Sender<()>,
 }
 
@@ -35,7 +35,7 @@ struct State {
     versions: HashMap<String, u64>,
 }
 
-/// What the handlers say together.
+/// The counts of all handlers together.
 #[derive(Default)]
 pub struct Sum {
     pub updates: u64,
@@ -74,7 +74,7 @@ impl<T: Measured> Handler<T> for Counting {
 }
 
 impl Told {
-    /// The handler's next call never returns.
+    /// Makes the handler's next call never return.
     pub fn get_stuck(&self) {
         self.is_stuck.store(true, Ordering::Relaxed);
     }
@@ -83,12 +83,12 @@ impl Told {
         self.is_stuck.load(Ordering::Relaxed)
     }
 
-    /// Waits until the handler was told of a version of an object.
+    /// Waits until the handler was notified of a version of an object.
     pub async fn until(&self, key: &str, version: u64) {
         let mut news = self.news.subscribe();
         let reached = |state: &State| state.versions.get(key).is_some_and(|told| *told >= version);
         while !reached(&self.state()) {
-            // The sender is ours.
+            // This struct keeps the sender, so the channel cannot be closed.
             let _ = news.changed().await;
         }
     }
@@ -117,7 +117,7 @@ impl Told {
     }
 }
 
-/// Of those that are not stuck.
+/// The counts of the handlers that are not stuck.
 pub fn sum(handlers: &[Arc<Told>]) -> Sum {
     let mut sum = Sum { updates: u64::MAX, ..Sum::default() };
     for told in handlers.iter().filter(|told| !told.is_stuck()) {

@@ -1,4 +1,4 @@
-//! Reads of the informer that runs.
+//! Reads of the running informer.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::Failure;
 use crate::view::Measured;
 
-/// Keys to ask for.
+/// The number of keys to look up.
 const KEYS: usize = 1_000;
 const LEAST: u32 = 10;
 
@@ -48,13 +48,13 @@ fn some<T: Measured>(informer: &Informer<T>) -> Result<(Vec<String>, Vec<String>
     if addresses.is_empty() { Err("there are no pods with an address".into()) } else { Ok((keys, addresses)) }
 }
 
-/// Nanoseconds of one of many.
+/// The mean time of an operation, in nanoseconds.
 pub fn mean(time: Duration, mut operation: impl FnMut()) -> f64 {
     let start = Instant::now();
     let mut count = 0_u32;
     let mut batch = 1_u32;
     loop {
-        // The clock is looked at seldom, for it costs as much as a read.
+        // The loop reads the clock seldom, because that takes as long as a read of the cache.
         for _ in 0..batch {
             operation();
         }

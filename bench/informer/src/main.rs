@@ -1,5 +1,5 @@
-//! An informer of this project under measurement, told by `bench/PROTOCOL.md` what to be and what to do. Uses what every
-//! user of the crate can use.
+//! This project's side of the benchmarks. Arguments and lines on stdin control the program; `bench/PROTOCOL.md` defines
+//! both. It uses the public API only.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that talks to its caller")]
 
 mod allocator;
@@ -28,12 +28,12 @@ use crate::session::Session;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// A run, which does what it is told.
+/// One run of the program.
 trait Answers {
     async fn answer(&mut self, command: &str, parameters: Value) -> Result<Value, Failure>;
 }
 
-// Handlers and waiting need one thread; connections have theirs, made by the factory.
+// One thread is enough for handlers and waiting: the factory makes a thread for connections.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -69,7 +69,7 @@ async fn serve(mut session: impl Answers) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The lines of stdin, read by a thread that waits most of the time.
+/// The lines of stdin, read by a thread of its own.
 fn lines() -> tokio::sync::mpsc::Receiver<String> {
     let (sender, receiver) = tokio::sync::mpsc::channel(1);
     std::thread::spawn(move || {

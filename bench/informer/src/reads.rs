@@ -1,4 +1,4 @@
-//! Reads of a cache of small pods, without a server: alone, and beside a writer and somebody who lists all the time.
+//! Reads of a cache of small pods, without a server: alone, and beside a writer and a thread that lists all the time.
 
 mod slowest;
 
@@ -18,26 +18,26 @@ use crate::transport::Canned;
 use slowest::Slowest;
 
 const LIMIT: Duration = Duration::from_secs(120);
-/// Events under way to the informer.
+/// How many events may be on their way to the informer.
 const EVENTS: usize = 64;
 const SELECTOR: &str = "app=app-7";
 
 /// What is read.
 struct Pods {
     informer: Informer<Pod>,
-    /// Kept up, as the peers do, and not asked.
+    /// An index that is maintained, as the peers do, and never read.
     _by_namespace: Index<Pod, String>,
     by_node: Index<Pod, String>,
     by_ip: Index<Pod, String>,
     count: usize,
-    /// The last that a pod got.
+    /// The last resourceVersion of a pod.
     version: AtomicUsize,
 }
 
-/// All objects, in the layout for that.
+/// Reads all objects, in the layout for such programs.
 pub async fn measure(count: usize, time: Duration) -> Result<Value, Failure> {
     let (pods, events) = Pods::new(count, Some(Layout::Decoded)).await?;
-    // Not on this thread, which drives the informer.
+    // This thread drives the informer, so the reads run on others.
     let reader = tokio::task::spawn_blocking(move || {
         pods.check()?;
         let all = Drawn { count, step: 1 };
@@ -57,11 +57,11 @@ pub async fn measure(count: usize, time: Duration) -> Result<Value, Failure> {
     reader.await?
 }
 
-/// Some of many objects, as programs read those that they work on all the time; in the default layout.
+/// Reads a few of many objects again and again, in the default layout.
 pub async fn measure_hot(count: usize, hot: usize, time: Duration) -> Result<Value, Failure> {
     let (pods, events) = Pods::new(count, None).await?;
     let reader = tokio::task::spawn_blocking(move || {
-        // Spread over all, in the cache and in memory.
+        // They are spread evenly over all objects, and so over the memory.
         let hot = Drawn { count: hot, step: count / hot };
         pods.means_of_hot(time, hot);
         let alone = pods.means_of_hot(time, hot);
@@ -74,7 +74,7 @@ pub async fn measure_hot(count: usize, hot: usize, time: Duration) -> Result<Val
     reader.await?
 }
 
-/// Which objects are read.
+/// The objects to read.
 #[derive(Clone, Copy)]
 struct Drawn {
     count: usize,
@@ -99,17 +99,16 @@ impl Pods {
         let factory = builder.build()?;
         let informer = factory.informer::<Pod>();
         let by_namespace = informer.add_index(|pod| pod.metadata.namespace.clone());
-        let by_node =
-            informer.add_index(|pod| pod.spec.as_ref().and_then(|spec| spec.node_name.clone()));
-        let by_ip =
-            informer.add_index(|pod| pod.status.as_ref().and_then(|status| status.pod_ip.clone()));
+        let by_node = informer.add_index(|pod| pod.spec.as_ref().and_then(|spec| spec.node_name.clone()));
+        let by_ip = informer.add_index(|pod| pod.status.as_ref().and_then(|status| status.pod_ip.clone()));
         factory.start();
         factory.wait_for_sync(LIMIT).await?;
         let version = AtomicUsize::new(count);
         Ok((Self { informer, _by_namespace: by_namespace, by_node, by_ip, count, version }, events))
     }
 
-    /// Compares the answers that are timed with what there is. Decodes each pod, which stays so.
+    /// Compares the results of the measured operations with what the cache must hold. This decodes each pod, which
+    /// stays decoded.
     fn check(&self) -> Result<(), Failure> {
         let lister = self.informer.lister();
         let all = lister.list().len();
@@ -145,7 +144,7 @@ impl Pods {
         })
     }
 
-    /// Updates random pods; returns how many.
+    /// Updates random pods; returns the number of updates.
     fn write(&self, events: &Sender<Bytes>, over: &AtomicBool) -> u64 {
         let mut random = fastrand::Rng::with_seed(3);
         let mut updates = 0;
@@ -161,7 +160,7 @@ impl Pods {
         updates
     }
 
-    /// What programs do all the time.
+    /// Measures what programs do all the time.
     fn means_of_hot(&self, time: Duration, drawn: Drawn) -> Value {
         let lister = self.informer.lister();
         let (keys, addresses) = (self.all(key), self.all(ip));
@@ -196,7 +195,7 @@ impl Pods {
         Ok(means)
     }
 
-    /// The slowest get of two readers, and how many updates the writer made.
+    /// The slowest get of two readers, and the number of updates that the writer made.
     fn beside_others(&self, time: Duration, events: &Sender<Bytes>) -> Result<(Slowest, u64), Failure> {
         let keys: Vec<String> = (0..self.count).map(key).collect();
         let over = AtomicBool::new(false);
@@ -225,7 +224,7 @@ impl Pods {
         let start = Instant::now();
         while start.elapsed() < time {
             let key = &keys[random.usize(..keys.len())];
-            // What is got is dropped after that.
+            // The object is dropped after the time was taken.
             drop(slowest.time(|| black_box(lister.get(key))));
         }
         slowest
@@ -246,7 +245,7 @@ fn list(count: usize) -> Vec<u8> {
     list.into_bytes()
 }
 
-/// As `bench/PROTOCOL.md` says.
+/// The pod of this number, as `bench/PROTOCOL.md` defines it.
 fn pod(index: usize, version: usize) -> String {
     format!(
         r#"{{"kind":"Pod","apiVersion":"v1","metadata":{{"namespace":"ns-{}","name":"pod-{index}","uid":"00000000-0000-4000-8000-{index:012}","resourceVersion":"{version}","labels":{{"app":"app-{}","tier":"tier-{}"}}}},"spec":{{"nodeName":"{}","containers":[{{"name":"main","image":"web:1"}}]}},"status":{{"podIP":"{}","phase":"Running"}}}}"#,

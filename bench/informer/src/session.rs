@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use informer::{EncodingChoice, Index, Informer, Registration, SharedInformerFactory, Transform};
+use informer::{
+    EncodingChoice, Index, Informer, Registration, SharedInformerFactory, StreamingListChoice, Transform,
+};
 use kube_client::Config;
 use kube_client::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
@@ -13,14 +15,14 @@ use crate::handler::{Counting, Told};
 use crate::view::Measured;
 use crate::{Answers, Failure, allocator, digest, handler, lookups, reads};
 
-/// Nobody waits for longer; a run that takes this long has failed.
+/// The limit for one command; a run that takes longer has failed.
 pub const LIMIT: Duration = Duration::from_secs(900);
-/// How often it is looked whether caches are current.
+/// The interval at which `current` looks at the caches.
 const LOOK_INTERVAL: Duration = Duration::from_millis(2);
 
 pub struct Session<T: Measured> {
     factory: Option<SharedInformerFactory>,
-    /// As the arguments have them.
+    /// The informers of the arguments, in their order.
     resources: Vec<String>,
     informers: Vec<Informer<T>>,
     handlers: Vec<Arc<Told>>,
@@ -141,7 +143,7 @@ impl<T: Measured> Session<T> {
     fn index_late(&mut self) -> Result<Value, Failure> {
         let informer = self.informers.first().ok_or("nothing is watched")?;
         let start = Instant::now();
-        // Returns when the index is complete.
+        // This call returns when the index is complete.
         let index = informer.add_index(|pod| pod.node().map(str::to_owned));
         let seconds = start.elapsed().as_secs_f64();
         let keys = index.keys(&informer.snapshot()).len();
@@ -164,6 +166,12 @@ pub async fn factory(
     }
     if arguments.json {
         builder = builder.encoding(EncodingChoice::Json);
+    }
+    if arguments.streaming {
+        builder = builder.streaming_list(StreamingListChoice::Always);
+    }
+    if let Some(bytes) = arguments.hot_bytes {
+        builder = builder.hot_bytes(bytes);
     }
     Ok(builder.build()?)
 }

@@ -1,4 +1,4 @@
-//! A server that needs no server: a list of small pods, and a watch whose events come from a channel.
+//! A transport without a server: a list of small pods, and a watch whose events come from a channel.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

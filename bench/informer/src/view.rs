@@ -1,4 +1,4 @@
-//! The views that are measured, and what the harness wants to know of an object through each.
+//! The views that are measured, and how the program reads an object through each.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ pub trait Measured: View {
     fn metadata(&self) -> &ObjectMeta;
     fn node(&self) -> Option<&str>;
     fn ip(&self) -> Option<&str>;
-    /// Of each container; `None` where the view has no containers.
+    /// The image of each container; `None` if the view has no containers.
     fn images(&self) -> Option<Vec<&str>>;
 
     fn annotations(&self) -> Option<&BTreeMap<String, String>> {
@@ -67,7 +67,7 @@ impl Measured for DynamicObject {
     }
 }
 
-/// What this program looks at, and no more.
+/// Only the fields that this program reads.
 #[derive(Deserialize)]
 pub struct Declared {
     metadata: ObjectMeta,

@@ -1,4 +1,4 @@
-//! What the program is told to be.
+//! The command line.
 
 use kube::core::ApiResource;
 
@@ -47,7 +47,7 @@ impl Arguments {
                 }
                 "--drop-managed-fields" => arguments.drop_managed_fields = true,
                 "--streaming" => arguments.streaming = true,
-                // There are no indexes in kube-rs; what does without them can be asked all the same.
+                // kube-rs has no indexes; the other lookups can be measured all the same.
                 "--index" => {}
                 other => return Err(format!("there is no argument {other:?}")),
             }

@@ -1,4 +1,4 @@
-//! What the stores hold, as sums that do not depend on the order.
+//! Checksums of the stores, independent of the order.
 
 use std::sync::Arc;
 

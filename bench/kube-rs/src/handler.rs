@@ -1,4 +1,4 @@
-//! What a subscriber does: it counts what it is told.
+//! The handler: it counts notifications.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use kube::{Resource, ResourceExt};
 use tokio::sync::Notify;
 
-/// Has the time before the change was sent, as microseconds of Unix time.
+/// The annotation holds the time just before the change was sent, in microseconds of Unix time.
 const SENT_AT: &str = "bench/sent-at";
 
 /// The namespace of the objects that `until` asks for.
@@ -23,7 +23,7 @@ pub(crate) struct Handler {
 
 #[derive(Default)]
 pub(crate) struct Heard {
-    /// The version of each object by the hash of its key: kube-rs does not say what an object was before.
+    /// The version of each object by the hash of its key: kube-rs does not deliver the old object.
     versions: HashMap<u64, u64>,
     pub(crate) updates: usize,
     pub(crate) delays: Delays,

@@ -1,4 +1,4 @@
-//! Reads of a store while it follows the server, and the clock for these and others.
+//! Reads of the store while the reflector runs, and the clock for these and other reads.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -32,7 +32,7 @@ pub(crate) fn run<K: View>(
     Ok(json!({"event": "lookups", "nanoseconds": {"get": get, "snapshot": snapshot}}))
 }
 
-/// Repeats an operation for so long, or at least 10 times, and returns the nanoseconds that each took.
+/// Repeats an operation for that long, at least 10 times, and returns the mean time in nanoseconds.
 pub(crate) fn mean_of(limit: Duration, mut operation: impl FnMut()) -> f64 {
     let begin = Instant::now();
     let mut batch = 10;
@@ -46,7 +46,7 @@ pub(crate) fn mean_of(limit: Duration, mut operation: impl FnMut()) -> f64 {
         if elapsed >= limit {
             return elapsed.as_secs_f64() * 1e9 / done;
         }
-        // About a hundredth of the time, so that the clock costs nothing.
+        // It reads the clock after a batch that takes about 1 % of the time, so that the clock costs next to nothing.
         batch = (done * limit.as_secs_f64() / 100.0 / elapsed.as_secs_f64()).max(1.0) as u32;
     }
 }

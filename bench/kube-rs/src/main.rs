@@ -1,5 +1,5 @@
-//! Reflectors of kube-rs for the benchmarks: a program that does what its arguments and the lines on its stdin say,
-//! as `bench/PROTOCOL.md` has them.
+//! The kube-rs side of the benchmarks. Arguments and lines on stdin control the program; `bench/PROTOCOL.md` defines
+//! both.
 
 #![deny(unsafe_code)]
 
@@ -26,7 +26,7 @@ use crate::view::View;
 
 type Failure = Box<dyn Error + Send + Sync>;
 
-// With several threads the same sync took a quarter to a half more CPU.
+// With several threads the same sync took 25 - 50 % more CPU.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Failure> {
     let arguments = Arguments::parse(std::env::args().skip(1)).unwrap_or_else(|reason| {
@@ -36,13 +36,13 @@ async fn main() -> Result<(), Failure> {
     match arguments.view {
         ViewName::Typed => serve::<Pod>(arguments).await,
         ViewName::Dynamic => serve::<DynamicObject>(arguments).await,
-        // A type that knows its resource has smaller keys.
+        // Keys of types that know their resource at compile time are smaller.
         ViewName::Metadata if arguments.is_of_pods() => serve::<PartialObjectMeta<Pod>>(arguments).await,
         ViewName::Metadata => serve::<PartialObjectMeta<DynamicObject>>(arguments).await,
     }
 }
 
-/// Answers each line with one line, until there are no more.
+/// Answers each line of stdin with one line, until stdin ends.
 async fn serve<K: View>(arguments: Arguments) -> Result<(), Failure> {
     let mut session = Session::<K>::new(arguments).await?;
     println!("{}", json!({"event": "started", "version": format!("kube-rs {}", version())}));
@@ -69,14 +69,14 @@ async fn obey<K: View>(session: &mut Session<K>, line: &str) -> Result<Value, Fa
             let wish = serde_json::from_str(argument)?;
             tokio::task::spawn_blocking(move || reads::run(wish)).await?
         }
-        // The watch waits for the slowest subscriber: nobody else would hear of anything again.
+        // The watch waits for the slowest subscriber: no other one would be notified any more.
         "stuck" => Err("a subscriber of kube-rs that is stuck stops all others".into()),
         "index-late" => Err("kube-rs has no indexes".into()),
         _ => Err(format!("kube-rs has no {command:?}").into()),
     }
 }
 
-/// The version of kube that was built in.
+/// The version of kube in this build.
 fn version() -> &'static str {
     let package =
         include_str!("../Cargo.lock").split("[[package]]").find(|it| it.contains("name = \"kube\"\n"));

@@ -1,6 +1,6 @@
-//! What only the allocator can say and do.
+//! The memory of the allocator.
 
-/// Gives back to the system what is not in use, and returns how many bytes are.
+/// Returns free memory to the system. Returns how many bytes are allocated.
 #[allow(unsafe_code, reason = "glibc offers both to C only; they take no pointer and are safe in any thread")]
 pub(crate) fn give_back() -> usize {
     let info = unsafe {

@@ -1,5 +1,6 @@
-//! The operations of kube-rs' store by itself. It has no indexes.
+//! Reads of kube-rs' store without a server. It has no indexes.
 
+#[path = "../../informer/src/reads/slowest.rs"]
 mod slowest;
 
 use std::hint::black_box;
@@ -36,10 +37,10 @@ pub(crate) fn run(wish: Reads) -> Result<Value, Failure> {
     let app_seven = Selector::from(Expression::Equal("app".to_owned(), "app-7".to_owned()));
     check(&store, &keys, &app_seven)?;
 
-    // As they come from a stream, which keeps none of them: the store makes copies.
+    // Objects come from a stream that keeps none of them, so the store makes copies.
     let mut events: Vec<_> = pods.drain(..).map(Event::Apply).collect();
     let mut random = fastrand::Rng::with_seed(1);
-    // As far as it is filled; a full one makes room for the next.
+    // Adding to an empty store, until it is full; then the next store is filled.
     let (mut filling, mut next) = (Writer::default(), 0);
     let add = mean_of(limit, || {
         if next == events.len() {
@@ -98,7 +99,7 @@ fn small_pod(i: usize) -> serde_json::Result<Pod> {
     }))
 }
 
-/// Compares the answers that are timed with what was put in.
+/// Compares the results of the measured operations with what was put into the store.
 fn check(store: &Store<Pod>, keys: &[ObjectRef<Pod>], app_seven: &Selector) -> Result<(), Failure> {
     let exists = keys.iter().all(|key| store.get(key).is_some());
     let listed = store.state().len();
@@ -123,7 +124,7 @@ fn slowest_get(
         let mut slowest = Slowest::new();
         while goes_on() {
             let key = &keys[random.usize(..keys.len())];
-            // What is got is dropped after that.
+            // The object is dropped after the time was taken.
             drop(slowest.time(|| black_box(store.get(key))));
         }
         slowest

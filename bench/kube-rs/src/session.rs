@@ -1,4 +1,4 @@
-//! What the arguments asked for: a reflector for each resource, and the handlers of the first.
+//! A reflector for each resource that the arguments name, and the handlers of the first.
 
 use std::error::Error;
 use std::future::ready;
@@ -22,7 +22,7 @@ use crate::handler::{Delays, Handler};
 use crate::lookups::{self, Lookups};
 use crate::view::View;
 
-/// Keys that wait for the slowest subscriber, at most.
+/// The bound of keys that wait for the slowest subscriber.
 const BUFFER: usize = 1024;
 
 pub(crate) struct Session<K: View> {
@@ -79,7 +79,7 @@ impl<K: View> Session<K> {
         let dynamic_type = K::dynamic_type(resource);
         let stream = self.watch(Api::all_with(client, &dynamic_type));
         if let [] | [_] = handlers[..] {
-            // One consumer reads the stream itself.
+            // A single consumer reads the stream itself.
             let writer = Writer::new(dynamic_type);
             let store = writer.as_reader();
             tokio::spawn(reflector::reflector(writer, stream).for_each(move |event| {
@@ -151,7 +151,7 @@ impl<K: View> Session<K> {
         }))
     }
 
-    /// Beside the reflector, which has this thread.
+    /// Handlers run beside the reflector, which has this thread.
     pub(crate) async fn lookups(&self, wish: Lookups) -> Result<Value, Failure> {
         let (store, resource) =
             self.stores.first().zip(self.arguments.resources.first()).ok_or("there is no reflector")?;
@@ -160,7 +160,7 @@ impl<K: View> Session<K> {
     }
 }
 
-/// A reflector retries by itself; what went wrong is told with its causes.
+/// A reflector retries by itself; its errors are printed with their causes.
 fn report<K>(event: watcher::Result<Event<K>>) {
     let Err(error) = event else { return };
     eprint!("kube-rs: {error}");

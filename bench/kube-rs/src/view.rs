@@ -1,4 +1,4 @@
-//! The types of objects, and what the benchmarks read of them.
+//! The types of objects, and the fields that the benchmarks read.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -23,7 +23,7 @@ pub(crate) trait View:
 {
     fn dynamic_type(resource: &ApiResource) -> Self::DynamicType;
 
-    /// A stream of what the writer is told from now on; none for types that learn their resource at run time.
+    /// A stream of what the writer gets from now on; `None` for types that learn their resource at run time.
     fn subscribe(_writer: &Writer<Self>) -> Option<BoxStream<'static, Arc<Self>>> {
         None
     }

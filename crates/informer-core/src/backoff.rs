@@ -1,11 +1,11 @@
-//! How long to wait after a failure.
+//! The waits after failures.
 
 use std::time::Duration;
 
 use crate::Time;
 
-/// The curve of waits after failures in a row: it doubles from `first` to `longest`, each wait is stretched at random
-/// by up to `jitter` times itself, and it starts over after `reset_after` without a failure.
+/// The waits after failures in a row. They double from `first` to `longest`. Each is stretched at random by up to `jitter`
+/// times itself. After `reset_after` without a failure they start over.
 ///
 /// The defaults are those of client-go's reflector: 0.8 s doubling to 30 s, jitter 1.0 (so the longest waits are
 /// between 30 s and 60 s), reset after two minutes.
@@ -13,11 +13,11 @@ use crate::Time;
 pub struct BackoffConfig {
     /// The first wait.
     pub first: Duration,
-    /// No wait is longer than this, jitter apart.
+    /// The longest wait, without jitter.
     pub longest: Duration,
-    /// A wait `w` becomes one between `w` and `w * (1 + jitter)`.
+    /// A wait `w` becomes a random one between `w` and `w * (1 + jitter)`.
     pub jitter: f64,
-    /// After this long without a failure the next one counts as the first again.
+    /// After this long without a failure, the next failure counts as the first one again.
     pub reset_after: Duration,
 }
 
@@ -32,15 +32,15 @@ impl Default for BackoffConfig {
     }
 }
 
-/// A longer Retry-After is cut to this: the cause will have passed, or the server can repeat it.
+/// A longer Retry-After is cut to this. By then the cause may have passed, or the server can repeat the header.
 const LONGEST_ASKED: Duration = Duration::from_secs(600);
 
-/// A position on the curve.
+/// The state of the waits.
 #[derive(Debug)]
 pub struct Backoff {
     config: BackoffConfig,
     failures: u32,
-    /// The end of the last wait: health is counted from there.
+    /// The end of the last wait, from which the time without a failure is counted.
     last_wait_ended: Time,
     random: fastrand::Rng,
 }
@@ -51,7 +51,7 @@ impl Backoff {
         Self { config, failures: 0, last_wait_ended: Time::ZERO, random: fastrand::Rng::with_seed(seed) }
     }
 
-    /// Counts a failure at `now` and returns the wait after it: at least what the server asked for.
+    /// Counts a failure at `now`, and returns the wait after it. It is at least as long as the server asked for.
     pub fn after_failure(&mut self, now: Time, asked: Option<Duration>) -> Duration {
         if now.since(self.last_wait_ended) > self.config.reset_after {
             self.failures = 0;
@@ -64,23 +64,23 @@ impl Backoff {
         wait
     }
 
-    /// Failures in a row so far.
+    /// The number of failures in a row so far.
     pub fn failures(&self) -> u32 {
         self.failures
     }
 
-    /// A wait outside the curve, with its jitter.
+    /// A wait of another length, with the jitter of these.
     pub fn stretched(&mut self, wait: Duration) -> Duration {
         stretch(wait, self.config.jitter * self.random.f64())
     }
 
-    /// Clients that all got the same Retry-After should not come back in the same instant.
+    /// Adds a little jitter, so that clients with the same Retry-After do not all return at the same instant.
     fn stretched_a_little(&mut self, wait: Duration) -> Duration {
         stretch(wait, 0.1 * self.random.f64())
     }
 }
 
-/// `wait` and `part` of it more; `wait` if the sum overflows.
+/// Returns `wait` stretched by `part` of itself, or `wait` if the result overflows.
 fn stretch(wait: Duration, part: f64) -> Duration {
     Duration::try_from_secs_f64(wait.as_secs_f64() * (1.0 + part.max(0.0))).unwrap_or(wait)
 }

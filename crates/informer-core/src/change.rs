@@ -10,13 +10,13 @@ pub struct Change {
     /// What happened.
     pub delta: Delta,
     /// How it became known.
-    pub source: Source,
+    pub origin: Origin,
 }
 
-/// The difference that a change makes to its key.
+/// The difference at one key.
 #[derive(Debug, Clone)]
 pub enum Delta {
-    /// The key had no object and has one.
+    /// The key had no object and now has one.
     Added(Arc<Object>),
     /// The key's object was replaced by another version, or by another incarnation ([`Object::uid`] differs).
     Updated {
@@ -25,11 +25,11 @@ pub enum Delta {
         /// The state now.
         new: Arc<Object>,
     },
-    /// The key has no object any more.
+    /// The key no longer has an object.
     Deleted {
-        /// The state before: what the cache had.
+        /// The cached state before the deletion.
         old: Arc<Object>,
-        /// The last known state: the event's, with the resourceVersion of the deletion, or `old` if a list revealed the
+        /// The last known state: that of the event, with the resourceVersion of the deletion; or `old` if a list revealed the
         /// deletion.
         last: Arc<Object>,
     },
@@ -37,11 +37,11 @@ pub enum Delta {
 
 /// How a change became known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Source {
+pub enum Origin {
     /// An event of a watch.
     Watch,
-    /// A list, compared with the cache: states in between may have been missed. A deletion from here is a tombstone
-    /// (client-go: `DeletedFinalStateUnknown`).
+    /// A list that was compared with the cache. States in between may have been missed. A deletion with this origin is a
+    /// tombstone (client-go: `DeletedFinalStateUnknown`).
     List,
     /// The object's namespace was removed from the informer.
     Scope,

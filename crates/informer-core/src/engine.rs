@@ -1,4 +1,4 @@
-//! One informer without its I/O: reflectors, cache and subscriptions under one owner.
+//! One informer without its I/O: its reflectors, cache and subscriptions, under one owner.
 //!
 //! The engine is a state machine. Its owner passes inputs with the time, and carries out the commands. `informer` turns
 //! them into HTTP requests; the simulation turns them into requests to a simulated server, so the code that a million
@@ -11,18 +11,20 @@
 //!   Compute  <---------------- the writer, where user code runs                  changes -> mailboxes -> Wake
 //! ```
 //!
-//! # User code is a guest
+//! # User code can block
 //!
-//! Transforms and index functions belong to the user. They may be slow, block or panic. So the engine never calls them: it
-//! lends the writer, with the operations that wait for it, to its owner as a [`Compute`], and takes both back as
-//! [`Input::Computed`]. Operations that arrive meanwhile wait in a queue. When the queue is full the engine takes no more
-//! bytes, and when the user's code does not come back it drops its responses and resumes them later: a response that
-//! nobody reads would hold the window of a connection that other informers share.
+//! Transforms and index functions belong to the user. They may be slow, block or panic, so the engine never calls them.
+//! Instead it lends the writer, with the operations that wait for it, to its owner as a [`Compute`]. The owner returns both
+//! as [`Input::Computed`].
 //!
-//! # Who may do what
+//! Operations that arrive in the meantime wait in a queue. When the queue is full, the engine takes no more bytes. When the
+//! user's code does not return, the engine drops its responses and resumes them later: an unread response would use up the
+//! window of a connection that other informers share.
 //!
-//! The engine has one owner and no lock. Readers use what it publishes: the [`Cache`], the [`Fanout`] with its mailboxes,
-//! the [`Quarantine`] and the [`Counters`].
+//! # Ownership
+//!
+//! The engine has one owner and no lock. Other threads read what it publishes: the [`Cache`], the [`Fanout`] with its
+//! mailboxes, the [`Quarantine`] and the [`Counters`].
 
 mod compute;
 mod counters;
@@ -33,6 +35,7 @@ mod interleavings;
 mod quarantine;
 mod queue;
 mod reach;
+mod request;
 mod scopes;
 mod source;
 mod start;
@@ -48,9 +51,9 @@ pub use counters::{Counter, Counters, EventCounts, RequestCounts};
 pub use fanout::{Fanout, Subscriber};
 pub use quarantine::{Quarantine, Quarantined};
 pub use reach::Reach;
-pub use source::RequestId;
+pub use request::RequestId;
 pub use start::Start;
-pub use writer::{Applied, Transform};
+pub use writer::{Applied, TransformFn};
 
 use crate::reader::Expected;
 use crate::reflector::{self, Report, Request, Status};
@@ -65,7 +68,7 @@ use source::Source;
 use start::Running;
 use writer::{Operation, Step, Writer};
 
-/// A list, a watch and a cache of one resource, with everybody who subscribed to it.
+/// The lists and watches of one resource, their cache, and its subscriptions.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -102,7 +105,7 @@ pub struct Engine {
     fanout: Arc<Fanout>,
     quarantine: Arc<Quarantine>,
     counters: Arc<Counters>,
-    /// Set by the start.
+    /// Set by [`Input::Start`].
     running: Option<Running>,
     scopes: Scopes,
     desk: Desk,
@@ -110,54 +113,55 @@ pub struct Engine {
     dispatch: Dispatch,
     commands: VecDeque<Command>,
     requests: u64,
-    /// As it was published last.
+    /// The last status that was published.
     status: Status,
     is_listing: bool,
     is_synced: bool,
     is_stopped: bool,
-    /// User code has not returned for so long that the responses were dropped.
+    /// Whether user code has not returned for so long that the responses were dropped.
     is_stuck: bool,
 }
 
 /// Where the writer is.
 enum Desk {
     Here(Box<Writer>),
-    /// With a [`Compute`].
+    /// Lent to the owner with a [`Compute`].
     Lent,
 }
 
-/// Something that happened: the closed list of causes of everything an engine does.
+/// An input: the closed list of everything that an engine reacts to.
 #[derive(Debug)]
 pub enum Input<'a> {
     /// List and watch each scope from now on.
     Start(Box<Start>),
     /// Feed the cache from one more scope.
     AddScope(Scope),
-    /// Feed the cache from a scope no longer.
+    /// Stop feeding the cache from a scope.
     RemoveScope(Scope),
-    /// A part of the response to a request. Parts of a request that was cancelled are ignored.
+    /// A part of the response to a request. Parts of a cancelled request are ignored.
     Response(RequestId, Response<'a>),
-    /// The writer comes back.
+    /// The owner returns the writer.
     Computed(Box<Computed>),
-    /// Requests that wait for a server to answer better than before may be sent now.
+    /// Send the requests that wait for their backoff now, because the server may answer again.
     Wake,
     /// The server's version or the resource's schema changed: objects may differ at an unchanged resourceVersion.
     SchemaChanged,
-    /// The resource is served as something else: what its objects are from now on. Each scope lists; those that wait do it at
-    /// once.
+    /// The resource is now served as another version or kind. Each scope lists again; a scope that waits for a retry does so
+    /// at once.
     ServedAs {
         /// The kind of the objects.
         expected: Expected,
-        /// All objects of before are deleted: with another scope it is another resource.
+        /// Whether this is another resource, for example a cluster-wide one in place of a namespaced one. All former objects
+        /// are then deleted.
         is_other: bool,
     },
-    /// The time is what the call says: a deadline may have passed, or the engine [has work](Engine::has_work).
+    /// The time of the call is new: a deadline may have passed, or the engine [has work](Engine::has_work).
     Tick,
-    /// End for good.
+    /// Stop for good.
     Stop,
 }
 
-/// A part of a response, in the order in which they arrive.
+/// A part of a response. Parts are passed in the order in which they arrive.
 #[derive(Debug)]
 pub enum Response<'a> {
     /// The server answers with a success; the body follows.
@@ -167,73 +171,73 @@ pub enum Response<'a> {
     },
     /// The server answers with an error.
     Refused(ApiStatus),
-    /// The request was not sent: what the server answered to another informer says how it would be answered.
+    /// The request was not sent, because the server's answer to another informer shows how it would be answered.
     Foreseen(ApiStatus),
     /// The request could not be sent, or was not answered.
     Unreachable(String),
     /// The next part of the body.
     Bytes(&'a [u8]),
-    /// The body ended as bodies do.
+    /// The body ended regularly.
     End,
     /// The body broke off.
     Broken(String),
 }
 
-/// What the owner has to do, in order.
+/// A command to the owner. The owner carries out commands in order.
 #[derive(Debug)]
 pub enum Command {
-    /// Send a request. Its scope has no other one: whatever ran for it was cancelled.
+    /// Send a request. A scope has only one request at a time: its former one has been cancelled.
     Send {
-        /// What its response is to be passed with.
+        /// The id to pass with the response.
         id: RequestId,
-        /// What to ask for.
+        /// The parameters.
         request: Request,
-        /// Where.
+        /// The scope, which determines the path.
         scope: Scope,
-        /// Read the credentials again before.
+        /// Whether to read the credentials again first.
         refresh_credentials: bool,
     },
-    /// Drop a response. It brings nothing any more.
+    /// Drop a response. The engine ignores the rest of it.
     Cancel(RequestId),
     /// Run user code, on a thread that may block, and return the result with [`Input::Computed`].
     Compute(Box<Compute>),
-    /// Wake those whose mailboxes got something.
+    /// Wake the readers whose mailboxes got a notice.
     Wake(Vec<Waker>),
-    /// The status of the whole changed.
+    /// The status of the engine as a whole changed.
     Status(Status),
-    /// A list began or ended: resyncs pause meanwhile (contract R2).
+    /// A list began or ended. Resyncs pause during a list (contract R2).
     Listing(bool),
     /// The initial list of all scopes is in the cache.
     Synced,
     /// The cache changed, or reflects another version.
     Applied {
-        /// By whose list or watch.
+        /// The source whose list or watch caused this.
         source: SourceId,
-        /// By the response to which request.
+        /// The request whose response caused this.
         request: RequestId,
-        /// In which way.
+        /// The way in which the cache changed.
         applied: Applied,
     },
-    /// A scope's reflector has another status.
+    /// The status of one scope's reflector changed.
     SourceStatus(Scope, Status),
-    /// Worth a report to observers.
+    /// A report for observers.
     Report(Scope, Report),
-    /// The first object of a quarantine that was empty.
+    /// An object was quarantined, as the first one in an empty quarantine.
     Quarantined(Report),
     /// An index function failed for an object.
     IndexFailed(IndexReport),
-    /// The server refused a streaming list: others need not ask it for one.
+    /// The server refused a streaming list. Other informers need not request one.
     StreamingListRefused(ApiStatus),
-    /// A scope was removed: its objects are gone from the cache, and its request was cancelled.
+    /// A scope was removed: its objects have left the cache, and its request was cancelled.
     ScopeRemoved(Scope),
 }
 
-/// The engine has no content to save: its writer is with a [`Compute`]. Ask again after [`Input::Computed`].
+/// The engine cannot be asked for this now: its writer is with a [`Compute`]. Ask again after [`Input::Computed`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("user code is running; ask for the checkpoint again when it has ended")]
 pub struct Lent;
 
-/// User code that has not returned when no more operations could wait for so long is taken as stuck.
+/// User code counts as stuck when it has not returned for this long after the queue filled up.
 const STALL: Duration = Duration::from_secs(10);
 
 impl Engine {
@@ -262,28 +266,28 @@ impl Engine {
         }
     }
 
-    /// What readers read.
+    /// The cache, for readers.
     pub fn cache(&self) -> &Cache {
         &self.cache
     }
 
-    /// Where subscriptions are made.
+    /// The fan-out, to which subscriptions are added.
     pub fn fanout(&self) -> &Arc<Fanout> {
         &self.fanout
     }
 
-    /// The objects that could not be decoded.
+    /// The undecodable objects.
     pub fn quarantine(&self) -> &Arc<Quarantine> {
         &self.quarantine
     }
 
-    /// What the engine counts.
+    /// The engine's counters.
     pub fn counters(&self) -> &Arc<Counters> {
         &self.counters
     }
 
-    /// Begins with a content that was saved, before the start. Its scopes then watch from where they were; other scopes
-    /// list. Does nothing once the engine was started.
+    /// Loads a saved cache, before the start. The saved scopes then watch from their saved versions; other scopes list. Does
+    /// nothing once the engine was started.
     pub fn load(&mut self, saved: Saved, scopes: &[Scope]) {
         let Desk::Here(writer) = &mut self.desk else { return };
         if self.running.is_some() || self.is_stopped {
@@ -296,7 +300,7 @@ impl Engine {
         self.command_wake(wakers);
     }
 
-    /// The content with the versions that it reflects, to be saved.
+    /// The content to save, with the versions that it reflects.
     ///
     /// # Errors
     ///
@@ -308,10 +312,10 @@ impl Engine {
         }
     }
 
-    /// Takes one input. Time does not go back from one call to the next.
+    /// Handles one input. Time must not go back from one call to the next.
     pub fn handle(&mut self, now: Time, input: Input<'_>) {
         if self.is_stopped {
-            // What the writer has done is in the cache, and belongs to what is saved.
+            // The operations of the writer are in the cache already, so a later checkpoint must include them.
             if let Input::Computed(computed) = input {
                 self.desk = Desk::Here(computed.writer);
             }
@@ -332,12 +336,13 @@ impl Engine {
         self.go_on(now);
     }
 
-    /// The next thing to do.
+    /// The next command.
     pub fn poll_command(&mut self) -> Option<Command> {
         self.commands.pop_front()
     }
 
-    /// Counts a request that was really sent: the owner may know the answer without asking ([`Response::Foreseen`]).
+    /// Counts a request that was really sent. The owner does not send a request whose answer it foresees
+    /// ([`Response::Foreseen`]).
     pub fn sent(&mut self, id: RequestId) {
         let source = self.scopes.position_of(id).and_then(|at| self.scopes.get_mut(at));
         if let Some((source, request)) = source.and_then(|source| Some((source.id, source.asked.take()?))) {
@@ -346,8 +351,8 @@ impl Engine {
         }
     }
 
-    /// When to call [`Engine::handle`] with [`Input::Tick`] if nothing happens before. Nothing is due while user code is stuck:
-    /// whatever was, is when it returns.
+    /// When to call [`Engine::handle`] with [`Input::Tick`] if nothing happens before. There is no deadline while user code
+    /// is stuck: deadlines that pass are handled when it returns.
     pub fn deadline(&self) -> Option<Time> {
         if self.is_stuck {
             return None;
@@ -355,14 +360,14 @@ impl Engine {
         self.scopes.deadline().into_iter().chain(self.stall_deadline()).min()
     }
 
-    /// Whether there is more to do at once: [`Input::Tick`] goes on with it, after others had their turn. A large list is
-    /// dispatched in slices, so that it does not hold up the other informers of the thread.
+    /// Whether there is more work to do at once. [`Input::Tick`] continues it, after other informers of the thread had their
+    /// turn. A large list is dispatched in slices, so that it does not delay them.
     pub fn has_work(&self) -> bool {
         !self.dispatch.is_empty()
     }
 
-    /// Whether the engine takes more bytes of its responses. While it does not, the owner leaves them in the connection:
-    /// that is the back-pressure.
+    /// Whether the engine takes more bytes of its responses. While it does not, the owner leaves them in the connection,
+    /// which applies back-pressure to the server.
     pub fn takes_bytes(&self) -> bool {
         !self.queue.is_full()
     }
@@ -372,7 +377,7 @@ impl Engine {
         !self.queue.is_empty() || self.scopes.iter().any(|source| source.reflector.awaits_list())
     }
 
-    /// Whether the resource can be decoded from protobuf. Known from the start on.
+    /// Whether the resource can be decoded from protobuf. `false` before the start.
     pub fn reads_protobuf(&self) -> bool {
         self.running.as_ref().is_some_and(|running| running.reader.reads_protobuf())
     }
@@ -389,7 +394,7 @@ impl Engine {
         since.map(|since| since + STALL)
     }
 
-    /// The user's code holds everything up: no response is to wait for it, and no request is sent.
+    /// The user's code blocks the informer: drops all responses, and sends no request before the code returns.
     fn stall(&mut self, now: Time) {
         self.is_stuck = true;
         for at in 0..self.scopes.len() {
@@ -441,7 +446,7 @@ impl Engine {
         }
     }
 
-    /// A response is over before its time.
+    /// A response ended early.
     fn ended(&mut self, now: Time, at: usize, input: reflector::Input) {
         if let Some(source) = self.scopes.get_mut(at) {
             source.hang_up();
@@ -449,7 +454,7 @@ impl Engine {
         self.reflect(now, at, input);
     }
 
-    /// Reads what has arrived, as far as operations may wait. Each input may end the response.
+    /// Reads what has arrived, as far as the queue has room. Each input may end the response.
     fn read(&mut self, now: Time, at: usize) {
         while !self.queue.is_full() {
             let (Some(running), Some(source)) = (&self.running, self.scopes.get_mut(at)) else { return };
@@ -470,7 +475,7 @@ impl Engine {
         }
     }
 
-    /// The response has ended: a list has to be complete, and a watch may hold a last event.
+    /// The response has ended: a list must be complete, and a watch may hold a last event.
     fn finish(&mut self, now: Time, at: usize) {
         let (Some(running), Some(source)) = (&self.running, self.scopes.get_mut(at)) else { return };
         let id = source.request;
@@ -479,7 +484,7 @@ impl Engine {
             self.counters.read(&last);
             self.reflect(now, at, last.input);
         }
-        // The last event may have led to another request.
+        // The last event may have led to another request, to which this end does not belong.
         if self.scopes.get(at).is_some_and(|source| source.request == id) {
             if let Some(source) = self.scopes.get_mut(at) {
                 source.hang_up();
@@ -497,7 +502,7 @@ impl Engine {
         }
     }
 
-    /// Hands one input to a scope's reflector, and takes what it puts out.
+    /// Passes one input to a scope's reflector, and handles its outputs.
     fn reflect(&mut self, now: Time, at: usize, input: reflector::Input) {
         let Some(source) = self.scopes.get_mut(at) else { return };
         source.reflector.handle(now, input);
@@ -557,7 +562,7 @@ impl Engine {
         }
     }
 
-    /// Applies an operation, or lets it wait for its turn.
+    /// Applies an operation, or queues it.
     fn operation(&mut self, now: Time, at: usize, step: Step) {
         let Some(source) = self.scopes.get_mut(at) else { return };
         source.will_apply(&step);
@@ -571,6 +576,7 @@ impl Engine {
     }
 
     fn apply(&mut self, now: Time, operation: Operation) {
+        // If nothing waits and no user code runs, the operation is applied at once.
         if self.queue.is_empty()
             && self.dispatch.is_empty()
             && let Desk::Here(writer) = &mut self.desk
@@ -582,7 +588,7 @@ impl Engine {
         self.queue.push(now, operation);
     }
 
-    /// Goes on with whatever waited for something that has happened by now.
+    /// Continues the work that the last input made possible.
     fn go_on(&mut self, now: Time) {
         self.dispatch_slice(now);
         self.lend(now);
@@ -593,11 +599,12 @@ impl Engine {
         self.publish_status();
     }
 
-    /// Applies what waits: by a compute where user code runs, at once where none does.
+    /// Applies the queued operations: by a compute where user code runs, otherwise at once.
     fn lend(&mut self, now: Time) {
         while self.dispatch.is_empty() && !self.queue.is_empty() {
             match std::mem::replace(&mut self.desk, Desk::Lent) {
                 Desk::Here(mut writer) => {
+                    // One operation that needs a compute takes all queued ones with it, so that they keep their order.
                     if self.queue.iter().any(|operation| writer.needs_compute(operation)) {
                         let compute = Compute::new(writer, self.queue.take());
                         return self.commands.push_back(Command::Compute(Box::new(compute)));
@@ -619,12 +626,13 @@ impl Engine {
         self.is_stuck = false;
         self.desk = Desk::Here(writer);
         self.commands.extend(reports.into_iter().map(Command::IndexFailed));
-        // All before the first is dispatched: whatever that leads to comes after them.
+        // All outcomes are queued before the first one is dispatched, because dispatching may lead to further outcomes, which
+        // must come later.
         self.dispatch.extend(outcomes);
         self.dispatch_slice(now);
     }
 
-    /// There is room again: what was held back goes on.
+    /// The queue has room again: reads what was held back, and resumes stalled sources.
     fn resume(&mut self, now: Time) {
         for at in 0..self.scopes.len() {
             let is_stalled = |source: &mut Source| std::mem::take(&mut source.is_stalled);

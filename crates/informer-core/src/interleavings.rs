@@ -1,8 +1,7 @@
-//! What threads share, in every order in which they may meet: tests that run under loom (`cargo xtask loom`).
+//! Tests of the memory that threads share, with every order of the threads' steps, under loom (`cargo xtask loom`).
 //!
-//! loom knows locks and atomics, not the reference counts of `Arc`, which are the standard library's here too. The
-//! place that readers take the state from is a lock here (`sync`): each of its two operations is one step, as it is
-//! without loom.
+//! loom knows locks and atomics, but not the reference counts of `Arc`, which are the standard library's here too. The place
+//! from which readers load the state is a lock here (`sync`). Each of its two operations is one step, as without loom.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -17,7 +16,7 @@ use crate::{
     SourceId, Storage, Store, Stored,
 };
 
-/// Its version is its value under the index and of its label.
+/// An object whose version is also its value under the index, and the value of its label.
 fn object(name: &str, version: u64) -> Arc<Object> {
     let json = format!(
         r#"{{"metadata":{{"name":"{name}","resourceVersion":"{version}","labels":{{"at":"{version}"}}}}}}"#
@@ -36,7 +35,7 @@ fn store() -> (Store, SourceId) {
 }
 
 thread_local! {
-    /// How often the index function was. loom's threads are all of one thread of the system's.
+    /// How often the index function was called. All threads of loom run on one thread of the system.
     static ASKED: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -47,7 +46,7 @@ fn index(cache: &Cache) -> Index<String> {
     })
 }
 
-/// Whether a snapshot is one of the states of this story: `a` at 1, `a` at 2, `b` at 3 as well. Which one.
+/// Checks that a snapshot is one of the states that `write` goes through, and returns its version.
 fn check(cache: &Cache, index: Option<&Index<String>>) -> u64 {
     let snapshot = cache.snapshot();
     let reached: u64 = snapshot.resource_version().to_string().parse().unwrap();
@@ -71,7 +70,7 @@ fn check(cache: &Cache, index: Option<&Index<String>>) -> u64 {
     reached
 }
 
-/// The story, told by events or by a list for its second half.
+/// Writes `a` at 2, then `b` at 3: the second one by an event or by a list.
 fn write(store: &mut Store, source: SourceId, by_list: bool) {
     store.upsert(source, object("a", 2)).unwrap();
     if by_list {
@@ -84,7 +83,7 @@ fn write(store: &mut Store, source: SourceId, by_list: bool) {
     }
 }
 
-/// Stores bytes elsewhere, as far as anybody can tell.
+/// A storage that does not count as plain, so that versions from events are hot on arrival.
 struct Elsewhere;
 
 impl Storage for Elsewhere {
@@ -119,7 +118,7 @@ fn c12_whoever_reads_while_it_cools_gets_bytes_and_value() {
         let (other, set) = (object.clone(), shelf.set().clone());
         shelf.admit(&object);
         let thread = thread::spawn(move || {
-            // Its mark goes, then it cools.
+            // The first sweep clears its mark, the second one cools it.
             set.sweep(1);
             set.sweep(1);
         });
@@ -221,7 +220,7 @@ fn c7_the_index_by_labels_comes_while_others_ask_and_write() {
     });
 }
 
-/// With that many switches from one thread to another that nothing asked for: all orders would take hours.
+/// Limits the switches between threads that no lock causes: with all of them the tests would take hours.
 fn bounded(preemptions: usize) -> loom::model::Builder {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);

@@ -26,7 +26,7 @@ use crate::memory::{COUNTS, allocated};
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ObjectKey(Arc<str>);
 
-/// A string that is no object's key.
+/// A string that is not the key of an object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not an object key: {reason} (expected `namespace/name` or `name`)")]
 pub struct InvalidKey {
@@ -35,11 +35,11 @@ pub struct InvalidKey {
 }
 
 impl ObjectKey {
-    /// Makes a key from its parts; no namespace, or an empty one, means a cluster-scoped object.
+    /// Makes a key from its parts. No namespace, or an empty one, means a cluster-scoped object.
     ///
     /// # Errors
     ///
-    /// When the name is empty, or a part contains `/`, which no path segment name may (Kubernetes API conventions).
+    /// When the name is empty, or a part contains `/`, which the Kubernetes API conventions do not allow in names.
     pub fn new(namespace: Option<&str>, name: &str) -> Result<Self, InvalidKey> {
         let invalid =
             |reason| Err(InvalidKey { text: format!("{}/{name}", namespace.unwrap_or("")), reason });
@@ -65,7 +65,7 @@ impl ObjectKey {
         self.0.split_once('/').map_or(&self.0, |(_, name)| name)
     }
 
-    /// The bytes of memory that it takes, beside a reference.
+    /// The bytes of memory that it takes, besides the reference.
     pub(crate) fn held_bytes(&self) -> usize {
         allocated(COUNTS + self.0.len())
     }

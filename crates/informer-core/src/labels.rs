@@ -1,4 +1,4 @@
-//! An object's labels, small and shared.
+//! An object's labels, compact and shared.
 
 use std::fmt;
 use std::hash::BuildHasher;
@@ -8,7 +8,7 @@ use crate::memory::{COUNTS, allocated};
 
 /// The labels of one object, sorted by key, in one allocation.
 ///
-/// Stored beside the packed object because selectors need them; a clone is a reference count.
+/// They are stored beside the packed object because selectors need them. A clone is a reference count.
 ///
 /// ```
 /// # use informer_core as informer;
@@ -21,12 +21,13 @@ use crate::memory::{COUNTS, allocated};
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Labels(Option<Arc<str>>);
 
-/// Neither label keys nor values contain control characters (Kubernetes API conventions), so these can separate them.
+/// Neither label keys nor values contain control characters (Kubernetes API conventions), so these characters can separate
+/// them.
 const PAIR_END: char = '\u{1e}';
 const KEY_END: char = '\u{1f}';
 
 impl Labels {
-    /// Collects labels; of a duplicate key the last value counts. A label with a control character, which no Kubernetes
+    /// Collects labels. Of a duplicate key the last value counts. A label with a control character, which no Kubernetes
     /// server accepts, is left out: no selector could name it.
     pub fn new<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let clean = |text: &str| !text.contains([PAIR_END, KEY_END]);
@@ -58,27 +59,28 @@ impl Labels {
             .filter_map(|pair| pair.split_once(KEY_END))
     }
 
-    /// The bytes of memory that they take, beside a reference.
+    /// The bytes of memory that they take, besides the reference.
     pub(crate) fn held_bytes(&self) -> usize {
         self.0.as_ref().map_or(0, |text| allocated(COUNTS + text.len()))
     }
 
-    /// Whether there are none.
+    /// Whether there are no labels.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 }
 
-/// The labels of recently scanned objects, so that objects with equal ones share them: the pods of one ReplicaSet, say.
+/// The labels of recently scanned objects, so that objects with equal labels share them, for example the pods of one
+/// ReplicaSet.
 ///
-/// Bounded, so that it retains labels of only a few objects that are gone.
+/// It is bounded, so that it keeps the labels of only a few deleted objects in memory.
 #[derive(Default)]
 pub(crate) struct RecentLabels(Vec<Labels>);
 
 const RECENT: usize = 64;
 
 impl RecentLabels {
-    /// The same labels, and whether they are shared with an object that had them before.
+    /// Returns the same labels, and whether they are shared with an object that had them before.
     pub(crate) fn share(&mut self, labels: Labels) -> (Labels, bool) {
         if labels.is_empty() {
             return (labels, true);

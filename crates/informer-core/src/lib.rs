@@ -1,8 +1,9 @@
 //! The logic of the `informer` crate.
 //!
-//! No I/O, no clock, no async runtime: bytes and the time go in, requests, cache changes and notifications come out.
+//! It has no I/O, no clock and no async runtime: bytes and the time go in; requests, cache changes and notifications come
+//! out.
 
-// A public handle is in the structs of other programs, which want to derive `Debug`.
+// Other programs put public handles into their own structs and derive `Debug` for them.
 #![warn(missing_debug_implementations)]
 
 pub mod backoff;
@@ -28,12 +29,14 @@ mod version;
 mod view;
 pub mod wire;
 
-pub use change::{Change, Delta, Source};
+pub use change::{Change, Delta, Origin};
 pub use key::{InvalidKey, ObjectKey};
 pub use labels::Labels;
+#[cfg(feature = "packed")]
+pub use object::PackedStorage;
 pub use object::{
-    ContentKey, DecodeError, Encoding, HotSet, Object, ObjectBytes, PackedStorage, PlainStorage, Retention,
-    Room, Shelf, Storage, StorageError, Stored, StoredBytes,
+    ContentKey, DecodeError, Encoding, HotSet, Object, ObjectBytes, PlainStorage, Retention, Room, Shelf,
+    Storage, StorageError, Stored, StoredBytes,
 };
 pub use selector::{FieldSelector, InvalidSelector, Operator, Requirement, Selector};
 pub use store::{Cache, Checkpoint, Index, Scope, Snapshot, SourceId, Store};

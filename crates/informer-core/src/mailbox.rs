@@ -1,12 +1,12 @@
 //! The pending notifications of one subscription.
 //!
-//! A mailbox has a bound that does not depend on its reader (design D7): it keeps one pending change per key
-//! (`Latest`), or every change up to a capacity, and has a rule for one more. The writer never waits for a reader.
+//! A mailbox has a bound that does not depend on its reader (design D7). It keeps one pending change per key (`Latest`), or
+//! every change up to a capacity, with a rule for changes beyond that. The writer never waits for a reader.
 //!
 //! ```text
-//!   joining:  the content at the time (from a snapshot)  ->  Synced  ->  the changes since
-//!   before the first sync:          the first content    ->  Synced  ->  the changes since
-//!   loaded:   what was saved  ->  how the first content differs  ->  Synced  ->  the changes since
+//!   joining:                the cached objects (from a snapshot)                  ->  Synced  ->  the changes since
+//!   before the first sync:  the initial list                                      ->  Synced  ->  the changes since
+//!   loaded:                 the saved objects  ->  how the initial list differs   ->  Synced  ->  the changes since
 //! ```
 
 mod coalesced;
@@ -14,30 +14,30 @@ mod coalesced;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::{Change, Delta, Object, Source};
+use crate::{Change, Delta, Object, Origin};
 use coalesced::Coalesced;
 
 /// How changes reach a subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delivery {
-    /// Which of the changes are delivered.
+    /// Which changes are delivered.
     pub mode: Mode,
-    /// Whether a key that was deleted and created again between two reads is delivered as a deletion and an addition,
-    /// instead of one update whose objects differ in their uids.
+    /// Whether a key that was deleted and created again between two reads is delivered as a deletion and an addition.
+    /// Otherwise it is one update, whose objects differ in their uids.
     pub split_recreated: bool,
 }
 
-/// Which of the changes are delivered.
+/// Which changes are delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// One pending change per key, from the last delivered state to the newest. Memory: O(distinct keys).
+    /// One pending change per key, from the last delivered state to the newest one. Memory: O(distinct keys).
     #[default]
     Latest,
-    /// Every change, of which up to `capacity` wait.
+    /// Every change. Up to `capacity` of them wait.
     Every {
-        /// How many changes may wait.
+        /// The maximum number of pending changes.
         capacity: usize,
-        /// What happens to one more.
+        /// What happens to changes beyond the capacity.
         when_full: WhenFull,
     },
 }
@@ -46,17 +46,17 @@ pub enum Mode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum WhenFull {
-    /// It is coalesced with others of its key until there is room again: the net change is not lost. Memory: the
+    /// It is coalesced with other changes of its key until there is room again, so the net change is not lost. Memory: the
     /// capacity and O(distinct keys).
     #[default]
     Coalesce,
-    /// The oldest pending change is dropped, and the reader gets the number of dropped ones (`Change::Lagged`).
-    /// Objects of the initial list are never dropped. Memory: the capacity and O(distinct keys).
+    /// The oldest pending change is dropped, and the reader gets the number of dropped changes (`Change::Lagged`). Objects of
+    /// the initial list are never dropped. Memory: the capacity and O(distinct keys).
     Drop,
 }
 
 impl Default for Delivery {
-    /// The latest state of each key, re-creations as updates.
+    /// The latest state of each key, with re-creations as updates.
     fn default() -> Self {
         Self { mode: Mode::Latest, split_recreated: false }
     }
@@ -82,9 +82,10 @@ pub enum Notice {
 #[derive(Debug)]
 pub struct Mailbox {
     delivery: Delivery,
-    /// Changes that were offered before the mailbox joined a snapshot, each with whether it is initial.
+    /// Changes that were offered before the mailbox joined a snapshot, each with its revision and whether it is initial.
     arrived: Option<Vec<(u64, Change, bool)>>,
-    /// The objects that the cache was loaded with before the mailbox joined a snapshot, and the revision after that.
+    /// The objects that the cache was loaded with before the mailbox joined a snapshot, and the cache's revision after the
+    /// load.
     loaded: Option<(u64, Vec<Arc<Object>>)>,
     /// Objects of the joined snapshot that were not delivered yet.
     present: std::vec::IntoIter<Arc<Object>>,
@@ -103,16 +104,16 @@ pub struct Mailbox {
 /// The progress of the subscription's initial list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sync {
-    /// The cache itself is not synced.
+    /// The cache itself is not synced yet.
     Upstream,
-    /// All of the initial list is in the mailbox.
+    /// The whole initial list is in the mailbox.
     Pending,
     Told,
 }
 
 impl Mailbox {
-    /// A mailbox that collects changes from now on, and then joins a snapshot that is taken afterwards. `cache_synced`
-    /// says whether the cache has its initial list already.
+    /// A mailbox that collects changes from now on, and then joins a snapshot that must be taken afterwards. `cache_synced`
+    /// says whether the cache already has its initial list.
     pub fn new(delivery: Delivery, cache_synced: bool) -> Self {
         Self {
             delivery,
@@ -129,8 +130,8 @@ impl Mailbox {
         }
     }
 
-    /// Joins a snapshot: changes up to its revision are in it, later ones follow. So nothing is delivered twice and
-    /// nothing is missed, without pausing any other subscription.
+    /// Joins a snapshot. Changes up to its revision are in the snapshot, and later ones follow it. So no change is delivered
+    /// twice or missed, and no other subscription pauses.
     pub fn join(&mut self, present: Vec<Arc<Object>>, revision: u64) {
         self.present = match self.loaded.take() {
             Some((loaded, content)) if loaded > revision => content.into_iter(),
@@ -145,37 +146,37 @@ impl Mailbox {
         }
     }
 
-    /// Offers a change of the cache, with the cache's revision after it: in the order of the revisions, and with the
-    /// same revision for all changes of one step.
+    /// Offers a change, with the cache's revision after it. Changes must be offered in the order of their revisions. All
+    /// changes of one step have the same revision.
     pub fn offer(&mut self, revision: u64, change: &Change) {
         let initial = self.sync == Sync::Upstream;
         self.revision = self.revision.max(revision);
         match &mut self.arrived {
             Some(arrived) => arrived.push((revision, change.clone(), initial)),
-            // The cache may be ahead of its changes: the snapshot had this one already.
+            // The cache may be ahead of the changes offered: the snapshot has this one already.
             None if revision <= self.joined => {}
             None => self.split_and_push(change, initial),
         }
     }
 
-    /// The cache, which was empty, was loaded with these objects, at this revision. They are delivered in full even if
-    /// they change before that: an object that went away while no process ran is delivered as a deletion.
+    /// The cache, which was empty, was loaded with these objects, at this revision. All of them are delivered even if they
+    /// change before that, so that an object that was deleted while no process ran is delivered as a deletion.
     pub fn load(&mut self, revision: u64, content: Vec<Arc<Object>>) {
         self.revision = self.revision.max(revision);
         match self.arrived {
             Some(_) => self.loaded = Some((revision, content)),
-            // The snapshot had it already.
+            // The snapshot has them already.
             None if revision <= self.joined => {}
             None => self.present = content.into_iter(),
         }
     }
 
-    /// The revision of the cache up to which everything was offered.
+    /// The cache's revision up to which all changes were offered.
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// The cache is synced: everything offered so far is the initial list.
+    /// The cache is synced: the changes offered so far are the initial list.
     pub fn cache_synced(&mut self) {
         if self.sync == Sync::Upstream {
             self.sync = Sync::Pending;
@@ -188,7 +189,7 @@ impl Mailbox {
             return None;
         }
         if let Some(object) = self.present.next() {
-            let change = Change { delta: Delta::Added(object), source: Source::List };
+            let change = Change { delta: Delta::Added(object), origin: Origin::List };
             return Some(Notice::Change { change, initial: true });
         }
         self.present = Vec::new().into_iter();
@@ -197,12 +198,13 @@ impl Mailbox {
             self.sync = Sync::Told;
             return Some(Notice::Synced);
         }
-        // Dropped changes came after the initial list. A notice before it would not show that its objects are outdated.
+        // Only changes after the initial list are dropped. A notice before the end of the list would not show that objects
+        // delivered later are outdated.
         if self.lagged > 0 && !first_content_left {
             return Some(Notice::Lagged(std::mem::take(&mut self.lagged)));
         }
-        // Coalesced changes came after the others; but where changes are dropped, the coalesced ones are the initial
-        // list.
+        // Coalesced changes are newer than the others. But in a mailbox that drops changes, the coalesced ones are the
+        // initial list, which comes first.
         let (change, initial) = if self.drops() {
             self.coalesced.pop().or_else(|| self.pop_every())?
         } else {
@@ -234,11 +236,11 @@ impl Mailbox {
                 let full = self.every.len() >= capacity.max(1);
                 match when_full {
                     WhenFull::Drop if initial => return self.merge(change, initial),
-                    // After coalesced ones, so that each key stays in order.
+                    // While coalesced changes wait, new ones join them, so that the changes of each key stay in order.
                     WhenFull::Coalesce if full || self.coalesced.len() > 0 => {
                         return self.merge(change, initial);
                     }
-                    // None of these belongs to the initial list.
+                    // `every` has no change of the initial list here, so none of those is dropped.
                     WhenFull::Drop if full => self.lagged += u64::from(self.every.pop_front().is_some()),
                     _ => {}
                 }
@@ -263,15 +265,15 @@ impl Mailbox {
     }
 }
 
-/// A re-creation as a deletion and an addition.
+/// Splits a re-creation into a deletion and an addition.
 fn split(change: &Change) -> Option<[Change; 2]> {
     let Delta::Updated { old, new } = &change.delta else { return None };
     if old.uid() == new.uid() {
         return None;
     }
-    let source = change.source;
+    let origin = change.origin;
     Some([
-        Change { delta: Delta::Deleted { old: old.clone(), last: old.clone() }, source },
-        Change { delta: Delta::Added(new.clone()), source },
+        Change { delta: Delta::Deleted { old: old.clone(), last: old.clone() }, origin },
+        Change { delta: Delta::Added(new.clone()), origin },
     ])
 }

@@ -1,6 +1,6 @@
-//! What things take of the allocator, where it is ours to estimate.
+//! Estimates of allocated memory.
 
-/// The reference counts before what an `Arc` holds.
+/// The size of the two reference counts that precede the content of an `Arc`.
 pub(crate) const COUNTS: usize = 2 * size_of::<usize>();
 
 /// The size of an allocation: allocators round up to multiples of sixteen.

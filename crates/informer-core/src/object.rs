@@ -1,13 +1,16 @@
 //! One version of one object, as the cache keeps it.
 //!
-//! How an object's bytes are encoded is known to [`encoding`] alone, and where they are to [`storage`]; everybody else
-//! asks for them. The few fields that are always needed (key, uid, resourceVersion, labels) stand beside the bytes. What was
-//! decoded a moment ago is shared with everyone who asks: [`hot`] has it (design D16).
+//! Only [`encoding`] knows how an object's bytes are encoded, and only [`storage`] knows where they are kept; all other code
+//! asks these modules for them. The few fields that are always needed (key, uid, resourceVersion, labels) stand beside the
+//! bytes. [`hot`] shares recently decoded values with all callers (design D16).
 
 mod bytes;
 mod content;
 mod encoding;
+#[cfg(feature = "packed")]
+mod frames;
 mod hot;
+#[cfg(feature = "packed")]
 mod packed;
 mod scanned;
 mod storage;
@@ -32,9 +35,10 @@ use hot::Heat;
 
 pub use bytes::ObjectBytes;
 pub use content::ContentKey;
-pub(crate) use content::{Comparison, Content, ContentHash, ContentHasher, Difference};
+pub(crate) use content::{Comparison, ContentHash, ContentHasher, ContentRecord, Difference};
 pub use encoding::Encoding;
 pub use hot::{HotSet, Retention, Room, Shelf};
+#[cfg(feature = "packed")]
 pub use packed::PackedStorage;
 pub use storage::{PlainStorage, Storage, StorageError, Stored, StoredBytes};
 
@@ -50,34 +54,36 @@ pub use storage::{PlainStorage, Storage, StorageError, Stored, StoredBytes};
 /// assert_eq!(value["kind"], "Pod");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+// The order of the fields in memory: a get of a hot object reads the key and the heat, which share a cache line.
+#[repr(C)]
 pub struct Object {
     key: ObjectKey,
-    uid: Uid,
-    resource_version: ResourceVersion,
-    labels: Labels,
-    /// Another object's, which accounts for them.
-    shares_labels: bool,
-    /// Whoever decodes it does without its managed fields.
-    skips_managed_fields: bool,
-    encoding: Encoding,
-    /// The bytes of memory that its bytes take at rest: an estimate, if it was hot on arrival. It does not change while the
-    /// object is in a store, whose account would be wrong.
-    resting: AtomicU32,
-    /// Its bytes at rest. A version that is hot on arrival has none before it cools.
-    stored: OnceLock<Stored>,
-    /// Its bytes as they came, before any transform.
-    content: Content,
     heat: Heat,
+    labels: Labels,
+    resource_version: ResourceVersion,
+    uid: Uid,
+    /// The bytes at rest. A version that is hot on arrival has none before it cools.
+    stored: OnceLock<Stored>,
+    /// The hash of the bytes as received, before any transform.
+    content: ContentRecord,
+    /// The bytes of memory that the object's bytes take at rest: an estimate for a version that was hot on arrival. The
+    /// number does not change while the object is in a store, because the store's account adds and subtracts it.
+    resting: AtomicU32,
+    encoding: Encoding,
+    /// Whether the labels are shared with another object, which accounts for their memory.
+    shares_labels: bool,
+    /// Whether decoding leaves out the managed fields.
+    skips_managed_fields: bool,
 }
 
 /// Where the bytes of a new version go.
 #[derive(Clone, Copy)]
 pub(crate) enum Arrival<'a> {
-    /// They rest at once.
+    /// They go to the given storage at once.
     AtRest(&'a dyn Storage),
-    /// They rest at once, in the cache's storage.
+    /// They go to the cache's storage at once.
     Cold(&'a Arc<Shelf>),
-    /// They stay as they came until the version cools.
+    /// They stay in memory as received until the version cools.
     Hot(&'a Arc<Shelf>),
 }
 
@@ -99,7 +105,7 @@ impl DecodeError {
         &self.key
     }
 
-    /// Its undecodable version.
+    /// The undecodable version.
     pub fn resource_version(&self) -> &ResourceVersion {
         &self.resource_version
     }
@@ -137,23 +143,23 @@ impl Object {
             encoding,
             resting,
             stored,
-            content: Content::default(),
+            content: ContentRecord::default(),
             heat,
         }
     }
 
-    /// The same version, which decodes into types without `metadata.managedFields`: half of the work. Its bytes and its JSON
-    /// have them all the same.
+    /// The same version, but decoding it as a type leaves out `metadata.managedFields`, which saves half of the work.
+    /// [`Object::bytes`] and [`Object::json`] still contain them.
     #[must_use]
     pub fn skipping_managed_fields(self) -> Self {
         Self { skips_managed_fields: true, ..self }
     }
 
-    /// The same version, its labels in memory once for all objects that have equal ones, as far as it is known:
-    /// `former` is what the cache has of the key.
+    /// The same version, with labels that it shares with other objects that have equal ones, as far as equal ones are known.
+    /// `former` is the cached version of the key.
     pub(crate) fn sharing_labels(self, former: Option<&Self>, recent: &mut RecentLabels) -> Self {
         let (labels, shares_labels) = match former {
-            // Takes its place, and so accounts for them if that did.
+            // The new version replaces the former one in the cache, so it also takes over the accounting of the labels.
             Some(former) if former.labels == self.labels => (former.labels.clone(), former.shares_labels),
             _ => recent.share(self.labels),
         };
@@ -164,7 +170,7 @@ impl Object {
     ///
     /// # Errors
     ///
-    /// When the bytes cannot be had from where they are.
+    /// When the bytes are not available from their present storage.
     pub fn kept_in(self, storage: &dyn Storage) -> Result<Self, DecodeError> {
         self.moved(Arrival::AtRest(storage))
     }
@@ -175,7 +181,7 @@ impl Object {
         Ok(Self { resting, stored, heat, ..self })
     }
 
-    /// What it takes at rest is known by now. For a version that is in no store yet.
+    /// Replaces the estimated size at rest by the actual one. Call this only for a version that is in no store yet.
     fn settle_account(&self) {
         if let Some(stored) = self.stored.get() {
             let resting = u32::try_from(stored.held_bytes()).unwrap_or(u32::MAX);
@@ -183,21 +189,21 @@ impl Object {
         }
     }
 
-    /// Its bytes are at rest from now on. Of two who say so the first one counts.
+    /// Stores the bytes at rest. If two threads call this at once, the first result counts.
     fn rest(&self, stored: impl FnOnce() -> Stored) {
         self.stored.get_or_init(stored);
     }
 
-    /// The same version, of which the bytes as they came are known.
-    pub(crate) fn with_content(self, content: Content) -> Self {
+    /// The same version, with the record of its content as received.
+    pub(crate) fn with_content(self, content: ContentRecord) -> Self {
         Self { content, ..self }
     }
 
-    pub(crate) fn content(&self) -> &Content {
+    pub(crate) fn content(&self) -> &ContentRecord {
         &self.content
     }
 
-    /// Whether a list brought this at the version that `known` has too, with another content (contract L14).
+    /// Whether a list brought this object at the same version as `known`, but with other content (contract L14).
     pub(crate) fn revises(&self, known: &Self) -> bool {
         self.resource_version == known.resource_version && self.content.revises(&known.content)
     }
@@ -222,11 +228,11 @@ impl Object {
         &self.labels
     }
 
-    /// The same version without its managed fields, in memory as it is.
+    /// The same version without its managed fields; its bytes are kept unpacked in memory.
     ///
     /// # Errors
     ///
-    /// When the bytes cannot be had from where they are.
+    /// When the bytes are not available from their storage.
     pub fn without_managed_fields(&self) -> Result<Self, DecodeError> {
         let bytes = self.bytes()?;
         let without = self.encoding.without_managed_fields(&bytes);
@@ -251,17 +257,17 @@ impl Object {
         self.encoding
     }
 
-    /// The object's bytes as they came from the server.
+    /// The object's bytes as the cache keeps them: as received from the server, after any transform.
     ///
     /// # Errors
     ///
-    /// When they cannot be had from where they are kept.
+    /// When they are not available from their storage.
     pub fn bytes(&self) -> Result<ObjectBytes, DecodeError> {
         if let Some(bytes) = self.heat.bytes() {
             return Ok(bytes.into());
         }
-        // Bytes are at rest before they are hot no more.
-        let stored = self.stored.get().ok_or_else(|| self.unreadable("bytes", "it has none".to_owned()))?;
+        // The order matters: a version's bytes are stored at rest before they leave the hot set.
+        let stored = self.stored.get().ok_or_else(|| self.unreadable("bytes", "none stored".to_owned()))?;
         stored.read().map_err(|error| {
             let unreadable = self.unreadable("bytes", error.to_string());
             DecodeError { source: Some(Arc::new(error)), ..unreadable }
@@ -278,17 +284,17 @@ impl Object {
     ///
     /// # Errors
     ///
-    /// When its bytes cannot be had from where they are kept, or came in another encoding and are not well-formed.
+    /// When the bytes are not available from their storage, or when they are in another encoding and not well-formed.
     pub fn json(&self) -> Result<ObjectBytes, DecodeError> {
         self.encoding.json(self.bytes()?).map_err(|Unfit(reason)| self.unreadable("JSON", reason))
     }
 
-    /// The object as a `T`: the value that is hot, or a freshly decoded one. This does not make a cold object hot. To share
-    /// values, read through an `Informer<T>`.
+    /// The object as a `T`: the hot value, or a freshly decoded one. This does not make a cold object hot. To share values,
+    /// read through an `Informer<T>`.
     ///
     /// # Errors
     ///
-    /// When the object does not fit `T`. The error concerns this object alone.
+    /// When the object does not decode as `T`. The error concerns this object alone.
     pub fn decode<T: DeserializeOwned + Send + Sync + 'static>(&self) -> Result<Arc<T>, DecodeError> {
         if let Some(value) = self.heat.value() {
             return Ok(value);
@@ -321,9 +327,9 @@ impl Object {
         }
     }
 
-    /// The bytes of memory that this version takes at rest. Labels that objects share count for one of them. What is hot is
-    /// not included; of a version that a watch event brought, the size at rest is estimated by that of
-    /// others.
+    /// The bytes of memory that this version takes at rest. Labels that several objects share count for one of them. What is
+    /// hot is not included. For a version that a watch event brought, the size at rest is estimated from that of other
+    /// objects.
     pub fn held_bytes(&self) -> usize {
         let labels = if self.shares_labels { 0 } else { self.labels.held_bytes() };
         allocated(COUNTS + size_of::<Self>())
@@ -333,12 +339,12 @@ impl Object {
             + self.resting.load(Ordering::Relaxed) as usize
     }
 
-    /// The bytes of memory that a version takes that was not admitted to a cache yet.
+    /// The bytes of memory that a version takes while it is not in a cache yet.
     pub(crate) fn waiting_bytes(&self) -> usize {
         self.held_bytes() + self.heat.length().unwrap_or_default()
     }
 
-    /// Whether the two have equal trees, nulls and empty values ignored, in whatever encoding. `false` if one is
+    /// Whether the two have equal trees in whatever encoding; nulls and empty values are ignored. `false` if one is
     /// undecodable.
     pub(crate) fn says_the_same(&self, other: &Self) -> bool {
         let tree = |object: &Self| serde_json::from_slice::<Value>(&object.json().ok()?).ok();

@@ -1,12 +1,12 @@
-//! Recovery after an outage: while nobody reaches the server, one probe asks for it on behalf of all.
+//! Recovery after an outage: while no request reaches the server, one prober sends probes on behalf of all reflectors.
 //!
-//! Reflectors that wait out their own backoffs would ask a dead server many times, and come back late: up to a minute after
-//! the server. Here they are held instead, and a probe goes out about once a second. The first answer, to the probe or
-//! to anybody's request, ends the outage: the held ones are released one after the other, so that a server which has just
-//! started gets their requests spread over a second.
+//! If each reflector waited for its own backoff, they would send many requests to a server that is down, and notice its
+//! return up to a minute late. Instead they are held, and a probe is sent about once a second. The first response, to the
+//! probe or to any other request, ends the outage. The held reflectors are then released one after the other, so that a
+//! server which has just started gets their requests spread over a second.
 //!
-//! No I/O and no clock, as everywhere in this crate: the caller says what happened and when, and does what
-//! [`Outage::poll`] puts out.
+//! Like the rest of this crate, it has no I/O and no clock. The caller reports what happened and when, and carries out the
+//! outputs of [`Outage::poll`].
 //!
 //! ```
 //! use std::time::Duration;
@@ -33,7 +33,7 @@ use std::time::Duration;
 
 use crate::Time;
 
-/// How all who send requests to one server get over its outages.
+/// The state of one server's outage, and the members that send requests to the server.
 #[derive(Debug)]
 pub struct Outage {
     members: BTreeMap<Member, Standing>,
@@ -41,47 +41,48 @@ pub struct Outage {
     next: u64,
     /// When the next probe is due, while the outage lasts.
     next_probe: Option<Time>,
-    /// When the outage is over: who is woken when.
+    /// After the outage: the times at which the held members are woken.
     releases: BTreeSet<(Time, Member)>,
     random: fastrand::Rng,
 }
 
-/// Somebody who sends requests, one at a time: a reflector.
+/// A sender of requests, one at a time: a reflector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Member(u64);
 
-/// What to do.
+/// A command for the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Output {
-    /// Ask the server for something cheap; one answer of any kind is enough.
+    /// Send a cheap request. A response of any kind ends the outage.
     Probe,
-    /// Let this one send its request.
+    /// Let this member send its request.
     Wake(Member),
 }
 
 #[derive(Debug, Default)]
 struct Standing {
-    /// Since when it waits for the end of the outage.
+    /// The time since which it has been held.
     held: Option<Time>,
-    /// How often it was woken since a request of it was last answered.
+    /// How often it was woken since one of its requests was last answered.
     woken_in_vain: u32,
 }
 
-/// The time between probes, jitter apart.
+/// The time between probes, without jitter.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
-/// The first one comes sooner: most outages are short.
+/// The time before the first probe. It is shorter, because most outages are short.
 const FIRST_PROBE: Duration = Duration::from_millis(250);
-/// Members are released this far apart,
+/// Members are released this far apart, ...
 const RELEASE_STEP: Duration = Duration::from_millis(10);
-/// but all of them within this time.
+/// ... but all of them within this time.
 const RELEASE_TIME: Duration = Duration::from_secs(1);
-/// A member that fails where others succeed waits longer each time: this long the first time, doubling.
+/// A member whose requests keep failing while others succeed waits longer each time. This is its first extra wait, which
+/// doubles.
 const FIRST_DELAY: Duration = Duration::from_secs(1);
-/// No member waits longer than this after the end of an outage.
+/// The longest extra wait of a member after the end of an outage.
 const LONGEST_DELAY: Duration = Duration::from_secs(30);
 
 impl Outage {
-    /// No outage and no members. The same seed gives the same jitter.
+    /// A state without an outage and without members. The same seed gives the same jitter.
     pub fn new(seed: u64) -> Self {
         Self {
             members: BTreeMap::new(),
@@ -100,7 +101,7 @@ impl Outage {
         member
     }
 
-    /// Removes a member. An outage ends when nobody waits for its end.
+    /// Removes a member. If it was the last one held, the outage ends.
     pub fn leave(&mut self, member: Member) {
         self.members.remove(&member);
         self.releases.retain(|(_, other)| *other != member);
@@ -113,14 +114,14 @@ impl Outage {
     pub fn failed(&mut self, now: Time, member: Member) {
         let Some(standing) = self.members.get_mut(&member) else { return };
         standing.held.get_or_insert(now);
-        // The server may have gone again before all were released.
+        // The server may have gone away again before all members were released.
         self.releases.clear();
         if self.next_probe.is_none() {
             self.next_probe = Some(now + self.with_jitter(FIRST_PROBE));
         }
     }
 
-    /// The server answered a request: of a member, or the probe. Ends an outage.
+    /// The server answered a request of a member, or the probe. This ends an outage.
     pub fn answered(&mut self, now: Time, member: Option<Member>) {
         if let Some(standing) = member.and_then(|member| self.members.get_mut(&member)) {
             *standing = Standing::default();
@@ -130,8 +131,8 @@ impl Outage {
         }
     }
 
-    /// The probe got neither an answer nor an error in its time. A server that is slow must not keep everybody waiting:
-    /// the member that has waited longest tries for itself.
+    /// The probe got neither a response nor an error in time. The server may be slow rather than unreachable, so the member
+    /// that has been held longest may try its own request.
     pub fn probe_timed_out(&mut self, now: Time) {
         if self.lasts()
             && self.releases.is_empty()
@@ -151,7 +152,7 @@ impl Outage {
         self.next_probe.is_some()
     }
 
-    /// The next thing to do at `now`, if there is any.
+    /// The next command that is due at `now`.
     pub fn poll(&mut self, now: Time) -> Option<Output> {
         if let Some((at, member)) = self.releases.first().copied().filter(|(at, _)| *at <= now) {
             self.releases.remove(&(at, member));
@@ -167,13 +168,13 @@ impl Outage {
         self.next_probe.map(|_| Output::Probe)
     }
 
-    /// When [`Outage::poll`] has something to do, if nothing happens before.
+    /// When [`Outage::poll`] will have a command, if nothing happens before.
     pub fn deadline(&self) -> Option<Time> {
         let release = self.releases.first().map(|(at, _)| *at);
         [release, self.next_probe].into_iter().flatten().min()
     }
 
-    /// Plans when each held member goes on.
+    /// Plans when each held member is woken.
     fn release(&mut self, now: Time) {
         let held = self.held();
         let count = u32::try_from(held.len()).unwrap_or(u32::MAX).max(1);
@@ -187,7 +188,7 @@ impl Outage {
         }
     }
 
-    /// Those that wait, the one that has waited longest first.
+    /// The held members, the one that has been held longest first.
     fn held(&self) -> Vec<Member> {
         let since = |(member, standing): (&Member, &Standing)| Some((standing.held?, *member));
         let mut held: Vec<_> = self.members.iter().filter_map(since).collect();
@@ -205,7 +206,7 @@ impl Outage {
 }
 
 impl Standing {
-    /// How long it waits beyond its turn.
+    /// The extra wait beyond its turn.
     fn delay(&self) -> Duration {
         let doublings = self.woken_in_vain.checked_sub(1);
         let delay = doublings.map(|doublings| FIRST_DELAY.saturating_mul(1 << doublings.min(10)));

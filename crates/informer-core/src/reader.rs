@@ -11,7 +11,7 @@ use informer_protobuf::Kind;
 use crate::ContentKey;
 use crate::labels::RecentLabels;
 use crate::object::Arrival;
-use crate::object::{Content, ContentHash, ContentHasher};
+use crate::object::{ContentHash, ContentHasher, ContentRecord};
 use crate::reflector::{EventKind, Input, Trust};
 use crate::wire::{
     ApiStatus, Bookmark, EventType, ScanError, ScannedMessage, WatchFrame, scan_bookmark, scan_object,
@@ -22,16 +22,16 @@ use crate::{Cache, Object, ObjectKey, ResourceVersion, Shelf};
 pub use answer::{Answer, To};
 
 /// Decodes the responses about one resource.
-pub struct Reader {
+pub struct ResponseReader {
     cache: Cache,
     shelf: Arc<Shelf>,
     expected: Expected,
-    /// The protobuf kind of the expected objects, if one exists.
+    /// The protobuf kind of the expected objects, if they have one.
     protobuf: Option<Kind>,
     skips_managed_fields: bool,
     labels: Mutex<RecentLabels>,
     hasher: ContentHasher,
-    /// How the JSON of an event begins, which an item of a list lacks.
+    /// The beginning of the JSON of an event's object, which a list item lacks.
     type_meta: String,
 }
 
@@ -39,7 +39,7 @@ pub struct Reader {
 #[derive(Clone, Copy)]
 enum Wire<'a> {
     Json(&'a [u8]),
-    /// A message without an envelope; its kind was checked already.
+    /// A message without its envelope, whose kind was checked already.
     Protobuf(&'a [u8]),
 }
 
@@ -50,7 +50,7 @@ pub struct Expected {
     pub api_version: String,
     /// Such as `Deployment`; added to objects without one.
     pub kind: String,
-    /// Another accepted kind.
+    /// Another kind that is also accepted.
     pub or_kind: Option<String>,
 }
 
@@ -61,7 +61,7 @@ pub struct Reading {
     pub part: Part,
     /// The input for the reflector.
     pub input: Input,
-    /// A deletion counts whatever its last state looks like; this one's is undecodable.
+    /// The object of a deletion whose last state is undecodable. The deletion counts nevertheless.
     pub unreadable: Option<Unreadable>,
 }
 
@@ -85,7 +85,7 @@ pub struct Unreadable {
     pub reason: String,
     /// Its version, if that decodes as well.
     version: Option<ResourceVersion>,
-    /// The object is of another kind.
+    /// Whether the object is of another kind.
     is_other_kind: bool,
 }
 
@@ -99,7 +99,7 @@ fn type_meta(Expected { api_version, kind, .. }: &Expected) -> String {
     format!(r#"{{"kind":"{kind}","apiVersion":"{api_version}","#)
 }
 
-impl Reader {
+impl ResponseReader {
     /// A reader for the cache of one resource, which keeps new versions on `shelf`.
     pub fn new(cache: Cache, shelf: Arc<Shelf>, expected: Expected) -> Self {
         let protobuf = Kind::of(&expected.api_version, &expected.kind);
@@ -116,14 +116,14 @@ impl Reader {
         }
     }
 
-    /// Lets objects be decoded without their managed fields ([`Object::skipping_managed_fields`]).
+    /// Makes the objects skip their managed fields when they are decoded ([`Object::skipping_managed_fields`]).
     #[must_use]
     pub fn skipping_managed_fields(self) -> Self {
         Self { skips_managed_fields: true, ..self }
     }
 
-    /// Expects other objects from now on. The hash of a content leaves the type out where it comes first, so the next list
-    /// compares whole trees: no hash of before fits the new key.
+    /// Expects objects of another type from now on. Hashes leave out the type at the beginning of an object, so they would
+    /// not show its change. A new key makes all former hashes differ, so that the next list compares whole trees.
     pub fn expect(&mut self, expected: Expected) {
         self.hasher = ContentHasher::new(ContentKey::random());
         self.protobuf = Kind::of(&expected.api_version, &expected.kind);
@@ -136,7 +136,7 @@ impl Reader {
         self.protobuf.is_some()
     }
 
-    /// A list's item. `trust`: what it says that the cache has it in this version.
+    /// Reads a list item. `trust` says how far an equal resourceVersion can be trusted.
     fn item(&self, object: Wire<'_>, trust: Trust) -> Reading {
         let input = match self.read(object, trust, Arrival::Cold(&self.shelf)) {
             Ok(Read::Unchanged(key)) => Input::Unchanged(key),
@@ -180,7 +180,8 @@ impl Reader {
         }
     }
 
-    /// A deletion counts also at the version that the cache has: some servers send that one.
+    /// Reads an event. A deletion counts even at the version that the cache has, because some servers send it with that
+    /// version.
     fn event(&self, kind: EventKind, object: Wire<'_>, trust: Trust) -> Reading {
         let trust = if kind == EventKind::Deleted { Trust::Nothing } else { trust };
         let reading = match self.read(object, trust, Arrival::Hot(&self.shelf)) {
@@ -203,7 +204,7 @@ impl Reader {
             Wire::Protobuf(message) => self.read_protobuf(message, keep, is_known),
         };
         let object = match read? {
-            Read::Kept(object) => object.with_content(Content::settled(hash)),
+            Read::Kept(object) => object.with_content(ContentRecord::settled(hash)),
             unchanged @ Read::Unchanged(_) => return Ok(unchanged),
         };
         let former = self.cache.get(object.key());
@@ -212,8 +213,8 @@ impl Reader {
         Ok(Read::Kept(if self.skips_managed_fields { object.skipping_managed_fields() } else { object }))
     }
 
-    /// Of the bytes as received, before any transform. An event says first what its object is, as an item of a list does
-    /// not: that is left out.
+    /// The hash of the bytes as received, before any transform. The object of an event begins with its type and a list item
+    /// does not, so the hash leaves that out.
     fn hash(&self, object: Wire<'_>) -> ContentHash {
         match object {
             Wire::Json(json) => {
@@ -279,9 +280,8 @@ impl Reading {
         Self { part: Part::Other, input, unreadable: None }
     }
 
-    /// The input for an event whose object is undecodable: the next good version replaces a new state, but a deletion
-    /// must have the object's key and the version of its end. Without these it is unknown what the cache lacks
-    /// (contract W17).
+    /// The input for an event whose object is undecodable. A new state is quarantined until the next good version. A deletion
+    /// needs the object's key and version; without them it is unknown what changed, so a list has to find out (contract W17).
     fn unreadable_event(kind: EventKind, unreadable: Unreadable) -> Self {
         let Unreadable { key, reason, version, is_other_kind } = unreadable.clone();
         match (kind, key, version) {
@@ -298,13 +298,13 @@ impl Reading {
     fn bookmark(bookmark: Result<Bookmark, ScanError>) -> Self {
         let input = match bookmark {
             Ok(bookmark) => Input::Bookmark(bookmark),
-            // It concerns no object, so the cache lacks none without it.
+            // A bookmark concerns no object, so the cache misses no object without it.
             Err(error) => Input::Unreadable { key: None, reason: error.to_string() },
         };
         Self { part: Part::Event(EventType::Bookmark), ..Self::of(input) }
     }
 
-    /// An event's Status, in either encoding.
+    /// The Status in an error event, in either encoding.
     fn error(status: &[u8]) -> Self {
         let input = Input::ErrorEvent(ApiStatus::from_body(500, status));
         Self { part: Part::Event(EventType::Error), ..Self::of(input) }
@@ -333,15 +333,15 @@ impl From<EventKind> for EventType {
     }
 }
 
-/// An event whose change is lost: only a list can tell what it was (contract W17).
+/// An event whose change is lost: only a list can find out what it was (contract W17).
 fn lost(event: Option<EventType>, key: Option<&ObjectKey>, reason: &str) -> Input {
     let event = event.map_or("an event".to_owned(), |event| format!("the {} event", event.name()));
     let of = key.map(|key| format!(" of {key}")).unwrap_or_default();
     Input::Undecodable(format!("{event}{of} is lost: {reason}"))
 }
 
-impl fmt::Debug for Reader {
+impl fmt::Debug for ResponseReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Reader({} {})", self.expected.api_version, self.expected.kind)
+        write!(f, "ResponseReader({} {})", self.expected.api_version, self.expected.kind)
     }
 }

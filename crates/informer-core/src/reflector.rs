@@ -1,7 +1,7 @@
 //! Lists a collection, watches it, and recovers: the protocol between a server and the cache.
 //!
-//! A state machine without I/O and without a clock. Its driver sends the requests that it asks for, one at a time,
-//! reports the results and the time, and applies the cache operations that it returns:
+//! It is a state machine without I/O and without a clock. Its driver sends the requests that it asks for, one at a time. The
+//! driver reports the results and the time, and applies the cache operations that the reflector returns:
 //!
 //! ```text
 //!             Start                    commit                        end, 410, error
@@ -12,7 +12,7 @@
 //!                          +-----------------------------+--------------------------+
 //! ```
 //!
-//! The rules are client-go's reflector's (contract groups L, W and S), with its known gaps closed.
+//! The rules are those of client-go's reflector (contract groups L, W and S), without its known gaps.
 
 mod config;
 mod listing;
@@ -36,7 +36,7 @@ use listing::Listing;
 use streaming::Streaming;
 use watching::Watching;
 
-/// The state machine. One per collection: a resource, a scope and a selector.
+/// The state machine, one per collection: a resource, a scope and a selector.
 ///
 /// ```
 /// use informer_core::reflector::{Input, Output, Reflector, ReflectorConfig};
@@ -62,15 +62,15 @@ pub struct Reflector {
 pub enum Input {
     /// Starts.
     Start,
-    /// The call has the current time; deadlines may have passed.
+    /// The call has a new time; deadlines may have passed.
     Tick,
-    /// The reason for a wait may be over: try at once. A running request goes on.
+    /// The reason for a wait may be over: try at once. A running request continues.
     Wake,
-    /// Nobody reads the response, because the user's code does not return: drop it, and go on with [`Input::Wake`].
+    /// The response is not being read, because the user's code does not return. Drop it, and continue at [`Input::Wake`].
     Stalled,
-    /// Content may have changed at unchanged versions: the server has another version, or a definition or a schema is a new one.
-    /// While watching, one list follows within [`ReflectorConfig::relist_spread`], at random, so that a factory's informers do
-    /// not list together. If it fails, the watch goes on from where it was, and the list is tried again later.
+    /// Content may have changed at unchanged versions: the server has another version, or a CRD or a schema has changed.
+    /// While watching, one list follows at a random time within [`ReflectorConfig::relist_spread`], so that a factory's
+    /// informers do not list at the same time. If the list fails, the watch resumes, and the list is tried again later.
     SchemaChanged,
     /// Stops for good.
     Stop,
@@ -84,7 +84,7 @@ pub enum Input {
     ListStart(ListMeta),
     /// A list item, or an event's object, that is new to the cache.
     Item(Arc<Object>),
-    /// A list item, or a streaming list's initial object, whose resourceVersion the cache has already.
+    /// A list item, or an initial object of a streaming list, whose resourceVersion the cache already has.
     Unchanged(ObjectKey),
     /// A list item, or the object of an event with a new state, that is undecodable, or of another kind.
     Unreadable {
@@ -97,8 +97,8 @@ pub enum Input {
     ListEnd(ListMeta),
     /// An event of an object.
     Event(EventKind, Arc<Object>),
-    /// An event of this kind after which the object does not exist at this version, without a last state: a transform
-    /// drops it, or the rest of the event is undecodable. In a list: an item that a transform drops.
+    /// An event after which the object does not exist at this version, without a last state: a deletion that is undecodable
+    /// except for its key and version.
     Gone(EventKind, ObjectKey, ResourceVersion),
     /// A bookmark event.
     Bookmark(Bookmark),
@@ -108,33 +108,33 @@ pub enum Input {
     End,
     /// The response broke off.
     Broken(String),
-    /// The response cannot be understood any further, or an event of it is lost, and with it which object has changed.
+    /// The rest of the response is undecodable, or an event whose object is unknown is lost.
     Undecodable(String),
 }
 
 /// What an equal resourceVersion proves about an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
-    /// Nothing has changed: events report writes only.
+    /// It is unchanged: events report writes only.
     Version,
-    /// The object was not written; its content may have changed nevertheless, and is compared (contract L14).
+    /// It was not written. Its content may have changed nevertheless, and is compared (contract L14).
     Content,
-    /// Nothing: the server was restored from a backup.
+    /// It proves nothing: the server was restored from a backup.
     Nothing,
 }
 
-/// The types of events of objects.
+/// The types of events that concern an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EventKind {
     /// The object was added.
     Added,
     /// The object has changed.
     Modified,
-    /// The object was deleted, or has left the selector; the event holds its last state.
+    /// The object was deleted or deselected; the event holds its last state.
     Deleted,
 }
 
-/// What the driver must do, in order.
+/// A command to the driver. The driver carries out outputs in order.
 #[derive(Debug)]
 pub enum Output {
     /// Send this request. It is the only one: cancel a running one.
@@ -154,31 +154,31 @@ pub enum Output {
 /// An operation on the cache.
 #[derive(Debug)]
 pub enum StoreOperation {
-    /// Begin to stage a list; discard what was staged before.
+    /// Begin to stage a list, and discard the list that was staged before.
     BeginReplace {
-        /// Whether an equal resourceVersion means an equal state. Not so after a backup was restored.
+        /// Whether an equal resourceVersion means an equal state. It does not after a backup was restored.
         trust_versions: bool,
     },
-    /// The list has what the cache has.
+    /// The list has the version of this key that the cache has, or an undecodable one.
     Keep(ObjectKey),
     /// The list has this object.
     Stage(Arc<Object>),
-    /// The list no longer has this object; its last state.
+    /// The staged list no longer has this object; this is its last state.
     Unstage(Arc<Object>),
-    /// The staged content does not have this any more since this version.
+    /// The staged list no longer has this key, since this version.
     UnstageKey(ObjectKey, ResourceVersion),
-    /// Replace the cache's objects by the staged list, in one step.
+    /// Replace the cache's objects by the staged list in one step.
     Commit {
         /// The version of the list.
         resource_version: ResourceVersion,
     },
-    /// Discard what was staged.
+    /// Discard the staged list.
     Discard,
     /// One object is new or changed.
     Upsert(Arc<Object>),
-    /// One object is gone; its last state.
+    /// One object was deleted; this is its last state.
     Delete(Arc<Object>),
-    /// One object is gone since this version; its last state is what the cache has.
+    /// One object was deleted at this version; its last state is the one in the cache.
     DeleteKey(ObjectKey, ResourceVersion),
     /// The cache reflects this version.
     Bookmark(ResourceVersion),
@@ -186,12 +186,12 @@ pub enum StoreOperation {
     Confirm,
 }
 
-/// Where a reflector resumes whose cache was loaded.
+/// From where a reflector resumes if its cache was loaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resume {
     /// The cache has all of the server's state at this version: watch from there.
     Watch(ResourceVersion),
-    /// The cache had reached this version, but some objects were undecodable: list, and compare.
+    /// The cache has reached this version, but some objects were undecodable: list and compare.
     List(ResourceVersion),
 }
 
@@ -206,12 +206,12 @@ impl Resume {
 
 #[derive(Debug)]
 enum State {
-    /// The start does this.
+    /// The start continues with this.
     Idle(Next),
     Listing(Listing),
     Streaming(Streaming),
     Watching(Watching),
-    /// A list of one item runs, only to learn which version the server has reached.
+    /// A list of one object runs, only to find out which version the server has reached.
     Probing {
         deadline: Time,
     },
@@ -219,7 +219,7 @@ enum State {
         until: Time,
         next: Next,
     },
-    /// [`Input::Wake`] does this; no time does.
+    /// [`Input::Wake`] continues with this; a deadline does not.
     Stalled(Next),
     Stopped,
 }
@@ -227,7 +227,7 @@ enum State {
 /// What follows a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
-    /// A whole list, in whatever way is right by then.
+    /// A list: a LIST or a streaming list, whichever is due by then.
     Sync,
     /// The watch from the last version; after a load that no server has confirmed, a probe of the server's version
     /// comes first.
@@ -242,29 +242,29 @@ struct Known {
     random: fastrand::Rng,
     /// The newest version seen: of the list, then of each event and bookmark.
     last_version: ResourceVersion,
-    /// The server cannot list at `last_version`: ask for the most recent state instead.
+    /// Whether the server cannot list at `last_version`, so that the most recent state is requested instead.
     version_unavailable: bool,
-    /// The last list went back in time though it was consistent: equal versions mean nothing now.
+    /// Whether the last list was consistent and yet older than what was seen: equal versions prove nothing now.
     distrust_versions: bool,
-    /// The initial list came in pages, so no watch cache would be bypassed: keep asking for pages.
+    /// Whether the initial list came in pages. Later lists then ask for pages too, since that bypasses no watch cache.
     paginated: bool,
-    /// A list was committed, or a load confirmed.
+    /// Whether a list was committed, or a load confirmed.
     synced: bool,
     /// No streaming list is requested before this time.
     streaming_refused_until: Option<Time>,
-    /// Streaming lists in a row that broke before the end of their initial events.
+    /// The number of streaming lists in a row that broke before the end of their initial events.
     streaming_attempts: u32,
-    /// Watches in a row that ended almost at once.
+    /// The number of watches in a row that ended almost at once.
     short_watches: u32,
     /// When internal errors inside watches began.
     internal_errors_since: Option<Time>,
     /// When a watch last expired, and from which version.
     expired: Option<(Time, ResourceVersion)>,
-    /// The credentials were refreshed, and nothing has been accepted since.
+    /// Whether the credentials were refreshed, and no request was accepted since.
     credentials_refreshed: bool,
-    /// When to list although the watch is well.
+    /// When to list although the watch works.
     relist_at: Option<Time>,
-    /// The list under way is such a one: nothing depends on it.
+    /// Whether the running list is such an extra list, without which the cache stays current.
     relists: bool,
 }
 
@@ -296,9 +296,10 @@ impl Reflector {
         }
     }
 
-    /// A reflector for a cache that was loaded. [`Input::Start`] first probes the server's version: a watch from a
-    /// version that it has not reached (a restored backup, another cluster) would be silent. Then it watches, and a
-    /// watch that is served confirms the loaded objects; or it lists, and differences are changes.
+    /// A reflector for a loaded cache. [`Input::Start`] first probes the server's version, because a watch from a version
+    /// that the server has not reached (a restored backup, another cluster) would be silent. If the server has reached the
+    /// version, the reflector watches, and a watch that is served confirms the loaded objects. Otherwise it lists, and
+    /// differences are changes.
     pub fn resuming(config: ReflectorConfig, seed: u64, from: Resume) -> Self {
         let (next, last_version) = match from {
             Resume::Watch(version) if !version.is_unset_or_zero() => (Next::Watch, version),
@@ -323,7 +324,7 @@ impl Reflector {
             (State::Stalled(next), Input::Wake) => self.resume(now, *next),
             (State::Waiting { .. } | State::Stalled(_), _) => {}
             (_, Input::Stalled) => self.stalled(),
-            // A running request has its own time.
+            // A running request has its own deadline.
             (_, Input::Start | Input::Wake) => {}
             (State::Listing(_), input) => self.listing(now, input),
             (State::Streaming(_), input) => self.streaming(now, input),
@@ -353,8 +354,8 @@ impl Reflector {
         }
     }
 
-    /// What it proves that the cache has an object with the same resourceVersion: whether it may be passed as
-    /// [`Input::Unchanged`].
+    /// How far an equal resourceVersion can be trusted now. It decides whether an object that the cache has at the same
+    /// version may be passed as [`Input::Unchanged`].
     pub fn trusts_versions(&self) -> Trust {
         match &self.state {
             State::Listing(Listing { trust_versions: false, .. })
@@ -437,7 +438,7 @@ impl Reflector {
         self.known.relist_at.get_or_insert(now + wait);
     }
 
-    /// Lists although the watch is well. The watch would not notice what this is to find.
+    /// Lists although the watch works, because the watch does not show what the list is to find.
     fn relist(&mut self, now: Time) {
         self.output(Output::Cancel);
         self.output(Output::Report(Report::Disconnected(Cause::SchemaChanged)));
@@ -445,8 +446,8 @@ impl Reflector {
         self.list(now);
     }
 
-    /// Probes the server's version, after a watch fell silent or before the first one. If it is older than ours, the
-    /// watch stands at a version that the server has not reached, and would be silent for ever.
+    /// Probes the server's version, after a watch fell silent or before the first one. If it is older than the last version
+    /// seen, a watch from that version would be silent for ever.
     fn probe(&mut self, now: Time) {
         let probe = ListRequest { limit: Some(1), ..ListRequest::default() };
         self.output(Output::Send(Request::List(probe)));
@@ -465,7 +466,7 @@ impl Reflector {
                 }
             }
             Input::Refused(status) => {
-                // A server that refuses the probe gets a full list, which is known to work.
+                // If the server refuses the probe, a full list follows, which is known to work.
                 let asks_again = self.known.synced || watching::is_passing(&status);
                 let next = if asks_again { Next::Watch } else { Next::Sync };
                 self.refused(now, status, next);
@@ -481,21 +482,21 @@ impl Reflector {
     /// An error response without a special meaning for that request.
     fn refused(&mut self, now: Time, status: ApiStatus, next: Next) {
         if status.is_unauthorized() && !self.known.credentials_refreshed {
-            // Tokens expire: fresh ones may be good (W15).
+            // The token may have expired: fresh credentials may be accepted (W15).
             self.known.credentials_refreshed = true;
             self.output(Output::Report(Report::Disconnected(Cause::Refused(status))));
             self.output(Output::RefreshCredentials);
             return self.resume(now, next);
         }
         if status.is_unauthorized() || status.is_forbidden() || status.is_not_found() {
-            // By the time it is allowed again, anything may have happened.
+            // Any number of changes may happen before access is granted again, so a list comes next.
             return self.deny(now, status);
         }
         let asked = status.retry_after;
         self.retry(now, Cause::Refused(status), asked, next);
     }
 
-    /// A watch goes on from where it was; a list begins again.
+    /// The user's code is stuck: drops the response. A watch later resumes from the last version, and a list starts over.
     fn stalled(&mut self) {
         let next = match &self.state {
             State::Watching(_) | State::Probing { .. } => Next::Watch,
@@ -513,7 +514,7 @@ impl Reflector {
         self.output(Output::Status(Status::Denied { status }));
         let retry = self.known.config.denied_retry;
         let until = now + self.known.backoff.stretched(retry);
-        // The next 401 is worth another refresh: a denial may last for days.
+        // A denial may last for days, so the next 401 refreshes the credentials again.
         self.known.credentials_refreshed = false;
         self.state = State::Waiting { until, next: Next::Sync };
     }
@@ -553,7 +554,7 @@ impl Reflector {
         self.state = State::Stopped;
     }
 
-    /// Nothing of a dead list may be left.
+    /// Discards the staged part of a list that does not complete.
     fn discard(&mut self) {
         if matches!(self.state, State::Listing(_) | State::Streaming(_)) {
             self.store(StoreOperation::Discard);
@@ -570,12 +571,12 @@ impl Reflector {
 }
 
 impl Known {
-    /// The version for a re-list: never older than what was seen (L2), unless the server cannot.
+    /// The version for a re-list: never older than what was seen (L2), unless the server cannot list at that version.
     fn version_to_list(&self) -> ResourceVersion {
         if self.version_unavailable { ResourceVersion::UNSET } else { self.last_version.clone() }
     }
 
-    /// Moves the last version on, never back: an event out of order must not become the place to resume from.
+    /// Moves the last version forward, never back: a watch must not resume from an event that arrived out of order.
     fn advance(&mut self, version: &ResourceVersion) {
         if !version.is_unset() && !version.is_older_than(&self.last_version) {
             self.last_version = version.clone();

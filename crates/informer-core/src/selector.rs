@@ -1,7 +1,7 @@
-//! Selectors: which objects, by their labels or fields.
+//! Selectors: conditions on the labels or fields of objects.
 //!
-//! The text forms and their meaning are those of Kubernetes (apimachinery's packages `labels` and `fields`): what
-//! `kubectl -l` and `kubectl --field-selector` take.
+//! Syntax and meaning are those of Kubernetes (the packages `labels` and `fields` of apimachinery), as for `kubectl -l` and
+//! `kubectl --field-selector`.
 
 mod error;
 mod fields;
@@ -16,7 +16,7 @@ use crate::Labels;
 pub use error::InvalidSelector;
 pub use fields::FieldSelector;
 
-/// A condition on an object's labels: all of its requirements hold.
+/// A condition on an object's labels: all requirements must hold.
 ///
 /// ```
 /// # use informer_core as informer;
@@ -29,8 +29,8 @@ pub use fields::FieldSelector;
 /// # Ok::<(), informer::InvalidSelector>(())
 /// ```
 ///
-/// A selector is normalised: white space, the order of requirements and values, repetitions, and the choice between `=`,
-/// `==` and `in` with one value make no difference. A clone is a reference count.
+/// A selector is normalised: white space, the order of requirements and values, repetitions, and the choice between `=`, `==`
+/// and `in` with one value make no difference. A clone is a reference count.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Selector(Option<Arc<[Requirement]>>);
 
@@ -39,7 +39,7 @@ pub struct Selector(Option<Arc<[Requirement]>>);
 pub struct Requirement {
     key: Box<str>,
     operator: Operator,
-    /// Sorted, each once.
+    /// Sorted and distinct.
     values: Box<[Box<str>]>,
 }
 
@@ -48,11 +48,11 @@ pub struct Requirement {
 pub enum Operator {
     /// The label exists and has one of the values.
     In,
-    /// The label is not there, or has none of the values.
+    /// The label does not exist, or has none of the values.
     NotIn,
     /// The label exists.
     Exists,
-    /// The label is not there.
+    /// The label does not exist.
     DoesNotExist,
     /// The label exists and is a whole number above the value.
     GreaterThan,
@@ -61,18 +61,18 @@ pub enum Operator {
 }
 
 impl Operator {
-    /// Whether it compares numbers, so that no list of values has the answer.
+    /// Whether it compares numbers. The index by labels alone cannot answer such a requirement.
     pub(crate) fn compares(self) -> bool {
         matches!(self, Self::GreaterThan | Self::LessThan)
     }
 }
 
 impl Requirement {
-    /// A condition on the label `key`. `Exists` and `DoesNotExist` take no values, the comparing operators one.
+    /// A condition on the label `key`. `Exists` and `DoesNotExist` take no value, `GreaterThan` and `LessThan` take one.
     ///
     /// # Errors
     ///
-    /// When the key or a value cannot be a label's, or the number of values does not fit the operator.
+    /// When the key or a value is not valid for a label, or the number of values does not fit the operator.
     pub fn new<'a>(
         key: &str,
         operator: Operator,
@@ -93,12 +93,12 @@ impl Requirement {
         &self.key
     }
 
-    /// How it compares.
+    /// The operator.
     pub fn operator(&self) -> Operator {
         self.operator
     }
 
-    /// The values it compares with, sorted.
+    /// The values, sorted.
     pub fn values(&self) -> impl Iterator<Item = &str> {
         self.values.iter().map(|value| &**value)
     }
@@ -131,7 +131,7 @@ impl Selector {
         self.0.is_none()
     }
 
-    /// The requirements, by key.
+    /// The requirements, sorted by key.
     pub fn requirements(&self) -> &[Requirement] {
         self.0.as_deref().unwrap_or_default()
     }
@@ -147,7 +147,7 @@ impl Selector {
         self.requirements().iter().cloned().chain([requirement]).collect()
     }
 
-    /// Adds: the label has this value.
+    /// Adds a requirement: the label has this value.
     ///
     /// ```
     /// # use informer_core as informer;
@@ -165,7 +165,7 @@ impl Selector {
         self.one_of(key, [value])
     }
 
-    /// Adds: the label has one of these values.
+    /// Adds a requirement: the label has one of these values.
     ///
     /// # Errors
     ///
@@ -178,7 +178,7 @@ impl Selector {
         Ok(self.and(Requirement::new(key, Operator::In, values)?))
     }
 
-    /// Adds: the label is not there, or has another value.
+    /// Adds a requirement: the label does not exist, or has another value.
     ///
     /// # Errors
     ///
@@ -187,7 +187,7 @@ impl Selector {
         self.none_of(key, [value])
     }
 
-    /// Adds: the label is not there, or has none of these values.
+    /// Adds a requirement: the label does not exist, or has none of these values.
     ///
     /// # Errors
     ///
@@ -200,7 +200,7 @@ impl Selector {
         Ok(self.and(Requirement::new(key, Operator::NotIn, values)?))
     }
 
-    /// Adds: the label exists.
+    /// Adds a requirement: the label exists.
     ///
     /// # Errors
     ///
@@ -209,7 +209,7 @@ impl Selector {
         Ok(self.and(Requirement::new(key, Operator::Exists, [])?))
     }
 
-    /// Adds: the label is not there.
+    /// Adds a requirement: the label does not exist.
     ///
     /// # Errors
     ///

@@ -1,10 +1,9 @@
 //! The cache: one writer, any number of readers.
 //!
-//! A [`Store`] is the writing side, which the owner of the reflector holds; a [`Cache`] is the reading side. Between
-//! them is one published state, which readers load without waiting and writers replace (`published`). All its parts
-//! share memory with their clones (`cow_vec`, `cow_table`, `posting`). So a snapshot is a few reference counts, the
-//! next state a few hundred bytes, and a re-list is prepared on a private clone while readers use the old state (design
-//! D4, D5).
+//! A [`Store`] is the writing side, which the owner of the reflector holds; a [`Cache`] is the reading side. They share one
+//! published state, which readers load without waiting and writers replace (`published`). All parts of a state share memory
+//! with their clones (`cow_vec`, `cow_table`, `posting`). So a snapshot costs a few reference counts, and the next state a
+//! few hundred bytes. A re-list is prepared on a private clone while readers use the old state (design D4, D5).
 
 mod build;
 mod builtin;
@@ -13,12 +12,14 @@ mod checkpoint;
 mod cow_table;
 mod cow_vec;
 mod handle;
+mod inbox;
 mod index;
 mod objects;
 mod posting;
 mod published;
 mod replace;
 mod report;
+mod shared;
 mod snapshot;
 mod sources;
 mod state;
@@ -37,27 +38,27 @@ pub use snapshot::Snapshot;
 pub use sources::SourceId;
 pub use state::Scope;
 
-use crate::{Change, Delta, Object, ObjectKey, ResourceVersion, Source};
-use cache::Shared;
+use crate::{Change, Delta, Object, ObjectKey, Origin, ResourceVersion};
 use index::IndexEntry;
 use replace::Bits;
+use shared::Shared;
 use sources::{Feed, Sources};
 use state::{Filing, Indexes, SlotChange, Slots, State, is_news};
 
 /// The writing side of a cache. When a method returns, its effect is visible in the [`Cache`].
 ///
-/// No I/O, no clock, no thread of its own. See [`Cache`] for an example.
+/// It has no I/O, no clock and no thread. See [`Cache`] for an example.
 pub struct Store {
     shared: Arc<Shared>,
     sources: Sources,
     /// Slots without an object.
     free_slots: Vec<u32>,
-    /// The same, but a running list may still refer to them.
+    /// Slots without an object to which a running list may still refer.
     vacated_slots: Vec<u32>,
     pins_slots: Arc<()>,
 }
 
-/// What the writer reads before it changes one slot.
+/// The parts of the published state that the writer needs to change one slot.
 struct Seen {
     known: Option<(u32, Arc<Object>)>,
     next_slot: u32,
@@ -69,14 +70,14 @@ struct Steps<W> {
     gone: Vec<Gone>,
     /// At most one of each key.
     writes: W,
-    /// How many there are.
+    /// The number of `writes`.
     count: usize,
 }
 
 struct Gone {
     slot: u32,
     known: Arc<Object>,
-    /// Its last state, as in the change: newer than the cached one if an event brought it.
+    /// The object's last state, as the change reports it: newer than the cached one if an event brought it.
     last: Arc<Object>,
 }
 
@@ -125,11 +126,11 @@ impl Store {
         Cache { shared: self.shared.clone() }
     }
 
-    /// Adds a source: one more list and watch that feeds the store. It is synced once its first list is committed.
-    /// Until then it does not hold back the version of a store that was synced; its first list should be consistent, so
-    /// that the version stays true for its objects.
+    /// Adds a source: one more list and watch that feeds the store. It is synced once its first list is committed. Until then
+    /// it does not hold back the version of a store that was synced. Its first list should be consistent, so that the version
+    /// stays true for its objects.
     ///
-    /// Scopes may overlap for a while, for instance when many namespaces give way to all of them.
+    /// Scopes may overlap for a while, for instance when a source of all namespaces replaces many sources of one namespace.
     pub fn add_source(&mut self, scope: Scope) -> SourceId {
         let id = self.sources.add(scope);
         self.publish_progress();
@@ -145,7 +146,7 @@ impl Store {
             .filter(|(_, object)| !self.sources.covers(object.key()))
             .map(|(slot, object)| Gone { slot, known: object.clone(), last: object.clone() })
             .collect();
-        self.apply_all(state, Steps { gone, writes: [], count: 0 }, Source::Scope)
+        self.apply_all(state, Steps { gone, writes: [], count: 0 }, Origin::Scope)
     }
 
     /// Applies an ADDED or MODIFIED event.
@@ -155,11 +156,12 @@ impl Store {
     pub fn upsert(&mut self, source: SourceId, object: Arc<Object>) -> Option<Change> {
         self.shared.install_waiting();
         let feed = self.sources.get(source).filter(|feed| feed.scope.contains(object.key()))?;
-        // Before a first version, ADDED events come in no order (contract W9).
+        // While the source has no version, ADDED events come in no order (contract W9).
         let moved =
             !feed.reached.is_unset_or_zero() && self.sources.advance(source, object.resource_version());
         let Seen { known, next_slot, indexes } = self.see(object.key());
         let delta = match known {
+            // The cached object stays, but the source has reached this version.
             Some((_, known)) if !is_news(&object, &known) => {
                 if moved {
                     self.publish_progress();
@@ -176,7 +178,7 @@ impl Store {
                 Delta::Added(object)
             }
         };
-        Some(Change { delta, source: Source::Watch })
+        Some(Change { delta, origin: Origin::Watch })
     }
 
     /// Applies a DELETED event, which has the object's last state.
@@ -186,7 +188,7 @@ impl Store {
         self.remove(source, object.key(), object.resource_version(), |known| last_known(known, &object))
     }
 
-    /// As [`Store::delete`], for an event that brings no last state: that is what the cache has.
+    /// As [`Store::delete`], for an event without the last state of the object: the change has the cached state instead.
     pub fn delete_key(
         &mut self,
         source: SourceId,
@@ -217,15 +219,15 @@ impl Store {
         self.apply_one(slot, Some(&known), None, indexes);
         self.vacated_slots.push(slot);
         let last = last(&known);
-        Some(Change { delta: Delta::Deleted { old: known, last }, source: Source::Watch })
+        Some(Change { delta: Delta::Deleted { old: known, last }, origin: Origin::Watch })
     }
 
-    /// Whether changes run code of the user's: an index function of theirs.
+    /// Whether a change may run an index function of the user's.
     pub fn runs_user_code(&self) -> bool {
         self.has_waiting_index() || self.shared.read().indexes.iter().flatten().any(IndexEntry::is_users)
     }
 
-    /// Whether the next change puts an index in that was added late, which may run its function.
+    /// Whether the next change installs an index that was added late, which may run its function.
     pub fn has_waiting_index(&self) -> bool {
         self.shared.inbox.is_waited_for()
     }
@@ -251,12 +253,12 @@ impl Store {
 
     /// Commits a list in one step: readers see the old state or the new one. `version` is the list's.
     ///
-    /// The changes have first the deletions in the source's scope, then additions and updates in list order. Objects
-    /// newer than the list stay. O(changes), and a bit per slot.
+    /// The changes begin with the deletions in the source's scope; additions and updates follow in list order. Objects newer
+    /// than the list stay. O(changes), and a bit per slot.
     ///
     /// # Errors
     ///
-    /// When the list is older than what its source had reached, or its source was removed; nothing changes then.
+    /// When the list is older than what its source had reached, or its source was removed. Nothing changes then.
     pub fn commit(&mut self, list: Replace, version: ResourceVersion) -> Result<Vec<Change>, CommitError> {
         self.shared.install_waiting();
         let is_ours = Arc::ptr_eq(&list.cache.shared, &self.shared);
@@ -266,10 +268,11 @@ impl Store {
         }
         let state = self.shared.read().clone();
         let Replace { mut kept, staged, is_restored, source, pins_slots, by_key, .. } = list;
-        // From here on nobody needs this list's slots to stay what they are, nor looks for a key in it.
+        // From here on the commit does not need this list's slots to stay the same, nor a lookup by key.
         drop((pins_slots, by_key));
 
-        // Of a list of all objects each vector counts: a bit says what is written, and the changes are made as it is.
+        // A list of all objects is large, so no second vector of it is made: a bit per staged object says whether to write it,
+        // and the changes are made while the objects are applied.
         let mut writes = Bits::default();
         let mut count = 0;
         let mut last_states = HashMap::new();
@@ -310,7 +313,7 @@ impl Store {
         self.sources.synced(source, version, is_restored);
         let written = (0..).zip(staged).filter(|(place, _)| writes.contains(*place));
         let writes = written.filter_map(|(_, staged)| Some(staged?.object));
-        Ok(self.apply_all(state, Steps { gone, writes, count }, Source::List))
+        Ok(self.apply_all(state, Steps { gone, writes, count }, Origin::List))
     }
 
     /// Whether a source's initial list was committed.
@@ -359,6 +362,7 @@ impl Store {
         let mut displaced = Vec::new();
         let (mut indexes, mut indexes_version) = seen;
         loop {
+            // Planning runs user code, so it comes before the draft, which is a lock.
             let filing = Filing::plan(&indexes, slot, old, new, &self.shared.reports);
             let change = match (old, new) {
                 (_, None) => SlotChange::Remove,
@@ -372,7 +376,7 @@ impl Store {
                 state.revision += 1;
                 return state.publish();
             }
-            // An index came or went meanwhile: plan again.
+            // An index was added or removed in the meantime: plan again.
             (indexes, indexes_version) = (state.indexes.clone(), state.indexes_version);
         }
     }
@@ -387,12 +391,12 @@ impl Store {
         }
     }
 
-    /// Changes many slots of `state`, a clone of the published one, then publishes it. Returns the changes in their order.
+    /// Changes many slots of `state`, a clone of the published one, then publishes it. Returns the changes in order.
     fn apply_all(
         &mut self,
         mut state: State,
         steps: Steps<impl IntoIterator<Item = Arc<Object>>>,
-        source: Source,
+        origin: Origin,
     ) -> Vec<Change> {
         let Steps { gone, writes, count } = steps;
         if gone.is_empty() && count == 0 {
@@ -408,7 +412,7 @@ impl Store {
             let filing = Filing::plan(&state.indexes, slot, Some(&known), None, reports);
             state.apply(slot, SlotChange::Remove, filing, &mut displaced);
             self.vacated_slots.push(slot);
-            changes.push(Change { delta: Delta::Deleted { old: known, last }, source });
+            changes.push(Change { delta: Delta::Deleted { old: known, last }, origin });
         }
         for new in writes {
             let known = state.locate(new.key().as_str()).map(|(slot, known)| (slot, known.clone()));
@@ -425,13 +429,13 @@ impl Store {
                     Delta::Added(new)
                 }
             };
-            changes.push(Change { delta, source });
+            changes.push(Change { delta, origin });
         }
         self.publish(state, &published);
         changes
     }
 
-    /// Swaps a prepared state in. `published` are the slots that it started from.
+    /// Publishes a prepared state. `published` are the slots that it started from.
     fn publish(&mut self, mut next: State, published: &Slots) {
         next.resource_version = self.sources.reached().clone();
         next.is_synced = self.sources.is_synced();
@@ -442,7 +446,7 @@ impl Store {
                 *state = next;
                 return state.publish();
             }
-            // An index came or went meanwhile.
+            // An index was added or removed in the meantime.
             let (indexes, version) = (state.indexes.clone(), state.indexes_version);
             drop(state);
             next.take_over(&indexes, version, published, &self.shared.reports);
@@ -458,6 +462,7 @@ impl Store {
 
     /// A free slot, or the next new one.
     fn take_slot(&mut self, next: u32) -> u32 {
+        // A running list refers to kept objects by slot, so vacated slots are reused only when no list runs.
         if Arc::strong_count(&self.pins_slots) == 1 {
             self.free_slots.append(&mut self.vacated_slots);
         }
@@ -477,7 +482,8 @@ impl std::fmt::Debug for Store {
     }
 }
 
-/// The last state of the cached object: not that of another incarnation, which came and went unseen.
+/// The last state of the cached object. If `last` belongs to another incarnation, which came and went unseen, that is the
+/// cached state.
 fn last_known(known: &Arc<Object>, last: &Arc<Object>) -> Arc<Object> {
     if last.uid() == known.uid() { last.clone() } else { known.clone() }
 }

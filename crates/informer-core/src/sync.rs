@@ -1,5 +1,6 @@
-//! What threads share memory by: the standard library's locks and atomics, or those of loom, which goes through the
-//! orders in which threads may meet (`cargo xtask loom`); and a place of which readers take what is in it.
+//! The primitives through which threads share memory: the locks and atomics of the standard library, or those of loom, which
+//! runs tests with every order of the threads' steps (`cargo xtask loom`). Also a place whose value readers load without a
+//! lock.
 
 #[cfg(not(loom))]
 mod primitives {
@@ -12,10 +13,10 @@ mod primitives {
 
     use arc_swap::{ArcSwap, ArcSwapOption, Guard};
 
-    /// Holds one value. Reading it waits for nobody.
+    /// Holds one value. Reading it never waits.
     pub(crate) struct Place<T>(ArcSwap<T>);
 
-    /// What was in a place when it was read.
+    /// The value of a place at the time when it was read.
     pub(crate) struct Reading<T>(Guard<Arc<T>>);
 
     impl<T> Place<T> {
@@ -28,7 +29,7 @@ mod primitives {
             Reading(self.0.load())
         }
 
-        /// Returns the former value, whose references by then count each [`Reading`] of it.
+        /// Returns the former value. Its reference count then includes each [`Reading`] of it.
         pub(crate) fn exchange(&self, value: Arc<T>) -> Arc<T> {
             self.0.swap(value)
         }
@@ -51,7 +52,7 @@ mod primitives {
             Self(ArcSwapOption::new(value))
         }
 
-        /// Calls `look` with what is there, without taking a reference.
+        /// Calls `look` with the value, without taking a reference count.
         #[inline]
         pub(crate) fn with<R>(&self, look: impl FnOnce(Option<&T>) -> R) -> R {
             look(self.0.load().as_deref())
@@ -76,13 +77,13 @@ mod primitives {
     use std::ops::Deref;
     use std::sync::{Arc, PoisonError};
 
-    /// The same to those who use it: reading and exchanging are one step each. How `arc-swap` does that without a lock
-    /// is for its own tests to show.
+    /// For loom, reading and exchanging are one step each, behind a lock. The tests of `arc-swap` have to show that it does
+    /// the same without a lock.
     pub(crate) struct Place<T>(Mutex<Arc<T>>);
 
     pub(crate) struct Reading<T>(Arc<T>);
 
-    /// The standard library's, and a lock by which loom sees that threads meet here.
+    /// The standard library's cell, with a lock through which loom sees that threads meet here.
     pub(crate) struct OnceLock<T> {
         once: std::sync::OnceLock<T>,
         turn: Mutex<()>,

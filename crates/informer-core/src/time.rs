@@ -3,10 +3,9 @@
 use std::ops::Add;
 use std::time::Duration;
 
-/// A point in time, counted from whenever the caller began to count.
+/// A point in time, as a duration since a start that the caller chooses.
 ///
-/// Nothing in this crate reads a clock (design D13): whoever drives it says what time it is, and never a smaller one
-/// than before.
+/// No code in this crate reads a clock (design D13). The caller passes the time, which must never go back.
 ///
 /// ```
 /// use std::time::Duration;
@@ -21,15 +20,15 @@ use std::time::Duration;
 pub struct Time(Duration);
 
 impl Time {
-    /// When the count began.
+    /// The start.
     pub const ZERO: Self = Self(Duration::ZERO);
 
-    /// The time that `elapsed` after the count began.
+    /// The time at `elapsed` after the start.
     pub const fn from_start(elapsed: Duration) -> Self {
         Self(elapsed)
     }
 
-    /// How long after `earlier` this is; zero when it is not.
+    /// The duration since `earlier`; zero if `earlier` is later.
     pub fn since(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)
     }

@@ -4,9 +4,9 @@ use std::fmt;
 
 use crate::memory::allocated;
 
-/// Tells an object from another one that had, or will have, the same key.
+/// Distinguishes an object from another one that had, or will have, the same key.
 ///
-/// Servers give UUIDs, which are kept in 16 bytes; any other text is kept as it came.
+/// Servers use UUIDs, which are stored in 16 bytes; any other text is stored unchanged.
 ///
 /// ```
 /// # use informer_core as informer;
@@ -27,7 +27,7 @@ enum Repr {
 const HYPHENS: [usize; 4] = [8, 13, 18, 23];
 
 impl Uid {
-    /// Takes a uid as a server wrote it.
+    /// Parses a uid as a server wrote it.
     pub fn new(text: &str) -> Self {
         Self(parse(text.as_bytes()).map_or_else(|| Repr::Text(text.into()), Repr::Uuid))
     }
@@ -40,13 +40,13 @@ impl Uid {
         }
     }
 
-    /// Whether the server gave none.
+    /// Whether the server gave no uid.
     pub fn is_unset(&self) -> bool {
         matches!(&self.0, Repr::Text(text) if text.is_empty())
     }
 }
 
-/// Only the canonical lower-case form, so that printing gives back the same text.
+/// Accepts only the canonical lower-case form, so that the uid prints as the same text.
 fn parse(text: &[u8]) -> Option<[u8; 16]> {
     if text.len() != 36 || HYPHENS.iter().any(|&at| text.get(at) != Some(&b'-')) {
         return None;

@@ -1,13 +1,13 @@
-//! resourceVersion: what a server says about how new something is.
+//! resourceVersion: the server's version of an object, a list or a bookmark.
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
-/// The version of an object or of a collection, as the server gave it.
+/// The version of an object or of a collection, as the server wrote it.
 ///
-/// Two versions of one resource of one cluster compare as decimal numbers when both are numbers
-/// ([KEP-5504]: digits without a leading zero, neither empty nor `0`). Anything else is opaque: it can only be equal.
+/// Two versions of one resource in one cluster compare as decimal numbers if both are numbers ([KEP-5504]: digits without a
+/// leading zero, neither empty nor `0`). Any other version is opaque: it can only be equal to another.
 ///
 /// ```
 /// use std::cmp::Ordering;
@@ -24,7 +24,7 @@ use std::sync::Arc;
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct ResourceVersion(Repr);
 
-/// Every number that etcd can count to fits in 64 bits; longer ones (the KEP has no upper limit) stay text.
+/// Every number that etcd can reach fits in 64 bits. Longer ones (the KEP has no upper limit) are stored as text.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 enum Repr {
     Number(u64),
@@ -34,10 +34,10 @@ enum Repr {
 }
 
 impl ResourceVersion {
-    /// The absent version, written as an empty text: "most recent" in a request.
+    /// The absent version, written as an empty string. In a request it means "most recent".
     pub const UNSET: Self = Self(Repr::Unset);
 
-    /// Takes a version as a server wrote it.
+    /// Parses a version as a server wrote it.
     pub fn new(text: &str) -> Self {
         Self(match text {
             "" => Repr::Unset,
@@ -46,12 +46,12 @@ impl ResourceVersion {
         })
     }
 
-    /// Whether the server gave none.
+    /// Whether the server gave no version.
     pub fn is_unset(&self) -> bool {
         matches!(self.0, Repr::Unset)
     }
 
-    /// Whether this is unset or `0`: as a watch's start they mean "from anywhere", not a point in history.
+    /// Whether this is unset or `0`. As the start of a watch, both mean "any version" and not a point in history.
     pub fn is_unset_or_zero(&self) -> bool {
         match &self.0 {
             Repr::Unset => true,
@@ -60,7 +60,7 @@ impl ResourceVersion {
         }
     }
 
-    /// The order of the two, or `None` where they cannot be compared.
+    /// The order of the two, or `None` if they are not comparable.
     pub fn compare(&self, other: &Self) -> Option<Ordering> {
         match (&self.0, &other.0) {
             (Repr::Number(a), Repr::Number(b)) => Some(a.cmp(b)),
@@ -84,7 +84,7 @@ impl ResourceVersion {
     }
 }
 
-/// KEP-5504: digits only, no leading zero (which leaves out `0` itself), not empty.
+/// KEP-5504: digits only, not empty, and no leading zero, which also excludes `0` itself.
 fn is_number(text: &str) -> bool {
     !text.starts_with('0') && !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -1,4 +1,4 @@
-//! How a consumer looks at an object: as a type of its own, or as it is.
+//! How a consumer reads an object: as a type, or undecoded.
 
 use std::sync::Arc;
 
@@ -6,17 +6,17 @@ use serde::de::DeserializeOwned;
 
 use crate::{DecodeError, Object, Room, Shelf};
 
-/// A type as which objects can be looked at (design D1: one stored form, many views).
+/// A type as which objects can be read (design D1: one stored form, many views).
 ///
-/// Every deserializable type is one: a `Pod`, a `serde_json::Value`, a struct of the three fields that matter.
-/// [`Object`] itself is one too: no decoding at all.
+/// Every deserializable type is a view: a `Pod`, a `serde_json::Value`, a struct of three fields. [`Object`] itself is also a
+/// view, which needs no decoding.
 pub trait View: Send + Sync + Sized + 'static {
-    /// The object as this type: what is hot, or a freshly decoded value, which is kept as `room` says. Informers call it;
-    /// programs read through a lister, a snapshot, an index or a subscription.
+    /// The object as this type: the hot value, or a freshly decoded one, which is kept as `room` says. Informers call this.
+    /// Programs read through a lister, a snapshot, an index or a subscription.
     ///
     /// # Errors
     ///
-    /// When the object does not fit the type.
+    /// When the object does not decode as the type.
     #[doc(hidden)]
     fn of(object: &Arc<Object>, shelf: &Arc<Shelf>, room: Room) -> Result<Arc<Self>, DecodeError>;
 }

@@ -1,10 +1,11 @@
-//! From the bytes of a response to its items, without a tree and without holding a whole list.
+//! Cuts the bytes of a response into its items, without building a tree and without holding a whole list.
 //!
-//! [`ListDecoder`] and [`WatchDecoder`] cut an answer into objects as its chunks come in, [`scan_object`] reads an object's
-//! metadata, and [`ApiStatus`] is what a server says when it refuses. Nothing here panics, whatever the bytes.
+//! [`ListDecoder`] and [`WatchDecoder`] cut a response into objects as its chunks arrive, [`scan_object`] reads an object's
+//! metadata, and [`ApiStatus`] is the server's error. No input makes this module panic.
 
 mod cursor;
 mod error;
+mod event_type;
 mod list;
 mod nesting;
 mod protobuf;
@@ -17,6 +18,7 @@ mod window;
 use fuzzing::json as testing;
 
 pub use error::WireError;
+pub use event_type::EventType;
 pub use list::{Limits, ListDecoder, ListMeta, ListPart};
 pub use protobuf::{
     ProtobufListDecoder, ProtobufWatchDecoder, ScannedMessage, scan_protobuf, scan_protobuf_bookmark,
@@ -27,4 +29,4 @@ pub use scan::{
     without_managed_fields,
 };
 pub use status::{ApiStatus, StatusCause};
-pub use watch::{EventType, WatchDecoder, WatchFrame};
+pub use watch::{WatchDecoder, WatchFrame};

@@ -6,7 +6,7 @@ use serde::de::value::{BorrowedStrDeserializer, MapAccessDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
-use crate::error::{Cause, Error};
+use crate::error::{Error, ErrorKind};
 use crate::kind::Kind;
 use crate::members::{Members, Place};
 use crate::node::{List, Map, Node, Object};
@@ -105,7 +105,7 @@ fn carried<'de, T>(
     let value = read(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
     value.map_err(|error| match json.text() {
         Err(not_utf8) => not_utf8,
-        Ok(_) => Error::new(if error.is_data() { Cause::Refused } else { Cause::Json }, json.base),
+        Ok(_) => Error::new(if error.is_data() { ErrorKind::Refused } else { ErrorKind::Json }, json.base),
     })
 }
 
@@ -124,7 +124,7 @@ fn check_depth(json: Part<'_>, mut room: u8) -> Result<(), Error> {
             _ if is_in_string => {}
             b'{' | b'[' => {
                 let below = room.checked_sub(1);
-                room = below.ok_or_else(|| Error::new(Cause::TooDeep, json.base + at))?;
+                room = below.ok_or_else(|| Error::new(ErrorKind::TooDeep, json.base + at))?;
             }
             // serde_json checks that brackets match.
             b'}' | b']' => room = room.saturating_add(1),
@@ -173,11 +173,11 @@ impl<'de> Access<'de> {
     #[inline]
     fn object(object: Object<'de>) -> Result<Self, Error> {
         let from = if object.in_order {
-            let mut members = Box::new(object.members());
+            let mut members = Box::new(Members::new(&object));
             members.note()?;
             From::InOrder(members, None)
         } else {
-            From::Walk(object.walk())
+            From::Walk(Walk::new(&object))
         };
         Ok(Self { own: Own::new(object.kind), said: None, from })
     }

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::error::{Cause, Error};
+use crate::error::{Error, ErrorKind};
 use crate::part::Part;
 use crate::wire::{Fields, Value};
 
@@ -69,9 +69,9 @@ pub(crate) fn open_part(envelope: Part<'_>) -> Result<Opened<'_>, Error> {
         match field.number {
             1 => (opened.api_version, opened.kind) = type_meta(part)?,
             2 => opened.raw = part,
-            3 if !bytes.is_empty() => return Err(Error::new(Cause::Content, part.base)),
+            3 if !bytes.is_empty() => return Err(Error::new(ErrorKind::Content, part.base)),
             4 if !bytes.is_empty() && bytes != CONTENT_TYPE.as_bytes() => {
-                return Err(Error::new(Cause::Content, part.base));
+                return Err(Error::new(ErrorKind::Content, part.base));
             }
             _ => {}
         }

@@ -13,13 +13,13 @@ pub struct Error(Box<Inner>);
 
 #[derive(Clone, PartialEq, Eq)]
 struct Inner {
-    cause: Cause,
+    kind: ErrorKind,
     at: Option<usize>,
     member: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Cause {
+pub(crate) enum ErrorKind {
     /// The bytes are no message, or one of another kind.
     Malformed(&'static str),
     /// A string has bytes that are no text. Servers write U+FFFD for each of them in JSON.
@@ -45,19 +45,19 @@ pub(crate) enum Cause {
 
 impl Error {
     #[cold]
-    pub(crate) fn new(cause: Cause, at: usize) -> Self {
-        Self(Box::new(Inner { cause, at: Some(at), member: None }))
+    pub(crate) fn new(kind: ErrorKind, at: usize) -> Self {
+        Self(Box::new(Inner { kind, at: Some(at), member: None }))
     }
 
     #[cold]
-    fn of_type(cause: Cause) -> Self {
-        Self(Box::new(Inner { cause, at: None, member: None }))
+    fn of_type(kind: ErrorKind) -> Self {
+        Self(Box::new(Inner { kind, at: None, member: None }))
     }
 
     /// An object that was read from its own JSON: either the type has refused a value of it, or it is too deep.
     #[cold]
     pub(crate) fn refused(by_type: bool) -> Self {
-        Self::of_type(if by_type { Cause::Refused } else { Cause::Json })
+        Self::of_type(if by_type { ErrorKind::Refused } else { ErrorKind::Json })
     }
 
     /// Adds the place. The innermost place counts.
@@ -76,22 +76,29 @@ impl Error {
 
     /// Whether the bytes are malformed. No type could be decoded from them.
     pub fn is_malformed(&self) -> bool {
-        let cause = &self.0.cause;
-        matches!(cause, Cause::Malformed(_) | Cause::NotUtf8 | Cause::Content | Cause::TooDeep | Cause::Json)
+        let kind = &self.0.kind;
+        matches!(
+            kind,
+            ErrorKind::Malformed(_)
+                | ErrorKind::NotUtf8
+                | ErrorKind::Content
+                | ErrorKind::TooDeep
+                | ErrorKind::Json
+        )
     }
 
     pub(crate) fn is_not_utf8(&self) -> bool {
-        self.0.cause == Cause::NotUtf8
+        self.0.kind == ErrorKind::NotUtf8
     }
 
     /// Whether the object is well-formed but does not fit the type.
     pub fn is_mismatch(&self) -> bool {
-        matches!(self.0.cause, Cause::Mismatch { .. } | Cause::Missing(_) | Cause::Refused)
+        matches!(self.0.kind, ErrorKind::Mismatch { .. } | ErrorKind::Missing(_) | ErrorKind::Refused)
     }
 
     /// Whether an object inside it (for example in a `WatchEvent`) is of a kind without a message here.
     pub fn is_unknown_kind(&self) -> bool {
-        self.0.cause == Cause::UnknownKind
+        self.0.kind == ErrorKind::UnknownKind
     }
 
     /// The offset of the error in the bytes, if known.
@@ -113,17 +120,17 @@ impl fmt::Debug for Error {
 
 impl fmt::Display for Inner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.cause {
-            Cause::Malformed(what) => f.write_str(what)?,
-            Cause::NotUtf8 => f.write_str("a string is not UTF-8")?,
-            Cause::Content => f.write_str("the envelope does not hold protobuf")?,
-            Cause::UnknownKind => f.write_str("an inner object is of an unknown kind")?,
-            Cause::TooDeep => f.write_str("the object is nested too deep")?,
-            Cause::Unordered => f.write_str("fields are not in the order that servers write")?,
-            Cause::Json => f.write_str("the object carries invalid JSON")?,
-            Cause::Mismatch { expected, found } => write!(f, "expected {expected}, found {found}")?,
-            Cause::Missing(name) => write!(f, "`{name}` is missing")?,
-            Cause::Refused => f.write_str("the type refuses a value")?,
+        match &self.kind {
+            ErrorKind::Malformed(what) => f.write_str(what)?,
+            ErrorKind::NotUtf8 => f.write_str("a string is not UTF-8")?,
+            ErrorKind::Content => f.write_str("the envelope does not hold protobuf")?,
+            ErrorKind::UnknownKind => f.write_str("an inner object is of an unknown kind")?,
+            ErrorKind::TooDeep => f.write_str("the object is nested too deep")?,
+            ErrorKind::Unordered => f.write_str("fields are not in the order that servers write")?,
+            ErrorKind::Json => f.write_str("the object carries invalid JSON")?,
+            ErrorKind::Mismatch { expected, found } => write!(f, "expected {expected}, found {found}")?,
+            ErrorKind::Missing(name) => write!(f, "`{name}` is missing")?,
+            ErrorKind::Refused => f.write_str("the type refuses a value")?,
         }
         match (self.member, self.at) {
             (Some(member), Some(at)) => write!(f, " (`{member}`, byte {at})"),
@@ -136,11 +143,11 @@ impl fmt::Display for Inner {
 /// serde's default implementations quote values; these do not.
 impl serde::de::Error for Error {
     fn custom<T: fmt::Display>(_: T) -> Self {
-        Self::of_type(Cause::Refused)
+        Self::of_type(ErrorKind::Refused)
     }
 
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        Self::of_type(Cause::Mismatch { expected: expected.to_string(), found: name(&found) })
+        Self::of_type(ErrorKind::Mismatch { expected: expected.to_string(), found: name(&found) })
     }
 
     fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
@@ -148,21 +155,21 @@ impl serde::de::Error for Error {
     }
 
     fn invalid_length(_: usize, expected: &dyn Expected) -> Self {
-        Self::of_type(Cause::Mismatch { expected: expected.to_string(), found: "another length" })
+        Self::of_type(ErrorKind::Mismatch { expected: expected.to_string(), found: "another length" })
     }
 
     fn unknown_variant(_: &str, _: &'static [&'static str]) -> Self {
         let expected = "one of the type's variants".to_owned();
-        Self::of_type(Cause::Mismatch { expected, found: "another string" })
+        Self::of_type(ErrorKind::Mismatch { expected, found: "another string" })
     }
 
     fn unknown_field(_: &str, _: &'static [&'static str]) -> Self {
         let expected = "one of the type's members".to_owned();
-        Self::of_type(Cause::Mismatch { expected, found: "another one" })
+        Self::of_type(ErrorKind::Mismatch { expected, found: "another one" })
     }
 
     fn missing_field(field: &'static str) -> Self {
-        Self::of_type(Cause::Missing(field))
+        Self::of_type(ErrorKind::Missing(field))
     }
 }
 

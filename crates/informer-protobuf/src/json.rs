@@ -7,6 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::error::Error;
+use crate::members::Members;
 use crate::node::{List, Map, Node, Object};
 use crate::number::Number;
 
@@ -45,7 +46,7 @@ fn object(object: Object<'_>, json: &mut Vec<u8>) -> Result<(), Error> {
         text::write(kind.api_version().as_bytes(), json);
         separator = b',';
     }
-    let mut members = object.members();
+    let mut members = Members::new(&object);
     members.note()?;
     while let Some(place) = members.next()? {
         json.push(separator);

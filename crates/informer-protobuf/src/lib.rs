@@ -47,6 +47,7 @@
 mod de;
 mod envelope;
 mod error;
+mod field;
 mod json;
 mod kind;
 mod managed_fields;
@@ -56,6 +57,7 @@ mod node;
 mod number;
 mod part;
 mod schema;
+mod starts;
 mod time;
 mod walk;
 pub mod weight;

@@ -2,13 +2,13 @@
 //! writer of JSON only pass on its results.
 
 use crate::envelope::{self, MAGIC};
-use crate::error::{Cause, Error};
+use crate::error::{Error, ErrorKind};
+use crate::field::{Run, Scalars, WIRE_TYPE, field_at, in_32_bits};
 use crate::kind::Kind;
-use crate::members::{Members, WIRE_TYPE, field_at};
 use crate::part::Part;
-use crate::schema::{Form, Message, Of};
+use crate::schema::{Form, Many, Member, Message, Of, Presence};
+use crate::starts::Starts;
 use crate::time::Stamp;
-use crate::walk::Walk;
 use crate::wire::{Span, Value, varint};
 
 /// A value of JSON, decoded one level deep.
@@ -44,49 +44,36 @@ impl<'a> Node<'a> {
 pub(crate) const DEPTH_MAX: u8 = 127;
 
 fn object(kind: Kind, part: Part<'_>, room: u8, in_order: bool) -> Result<Node<'_>, Error> {
-    let message = kind.message().ok_or_else(|| Error::new(Cause::UnknownKind, part.base))?;
+    let message = kind.message().ok_or_else(|| Error::new(ErrorKind::UnknownKind, part.base))?;
     let kind = Some(kind).filter(|kind| kind.is_said());
     Ok(Node::Object(Object { message, part, kind, room: below(room, part)?, in_order }))
 }
 
 fn below(room: u8, part: Part<'_>) -> Result<u8, Error> {
-    room.checked_sub(1).ok_or_else(|| Error::new(Cause::TooDeep, part.base))
+    room.checked_sub(1).ok_or_else(|| Error::new(ErrorKind::TooDeep, part.base))
 }
 
 /// A message that is an object.
 #[derive(Clone, Copy)]
 pub(crate) struct Object<'a> {
-    message: &'static Message,
-    part: Part<'a>,
+    pub(crate) message: &'static Message,
+    pub(crate) part: Part<'a>,
     /// Set for whole objects only: they have `apiVersion` and `kind`.
     pub(crate) kind: Option<Kind>,
-    room: u8,
+    /// How many levels of JSON may lie below it.
+    pub(crate) room: u8,
     pub(crate) in_order: bool,
-}
-
-impl<'a> Object<'a> {
-    /// The members in the order of JSON; they must be noted first.
-    #[inline]
-    pub(crate) fn members(&self) -> Members<'a> {
-        Members::new(self.message, self.part, self.room)
-    }
-
-    /// The members in the order of the message.
-    #[inline]
-    pub(crate) fn walk(&self) -> Walk<'a> {
-        Walk::new(self.message, self.part, self.room)
-    }
 }
 
 /// How to decode a value: what it is, how many levels may lie in it, and whether members come in the order of JSON.
 #[derive(Clone, Copy)]
-pub(crate) struct Source {
+pub(crate) struct Decoder {
     pub(crate) of: Of,
     pub(crate) room: u8,
     pub(crate) in_order: bool,
 }
 
-impl Source {
+impl Decoder {
     /// Decodes a value from the wire; `part` is its place, and its bytes if it has some.
     #[inline]
     pub(crate) fn read<'a>(self, value: Value<'a>, part: Part<'a>) -> Result<Node<'a>, Error> {
@@ -106,7 +93,7 @@ impl Source {
     }
 
     /// The value that JSON has for a field that the message lacks; `part` is its place.
-    pub(crate) fn zero(self, part: Part<'_>) -> Result<Node<'_>, Error> {
+    fn zero(self, part: Part<'_>) -> Result<Node<'_>, Error> {
         let empty = part.inner(&[], 0);
         match self.of {
             Of::String => Ok(Node::Text(empty)),
@@ -121,14 +108,39 @@ impl Source {
         }
     }
 
+    /// The value of a member, or the one that JSON has if the message lacks it.
+    #[inline]
+    pub(crate) fn member<'a>(
+        self,
+        member: &Member,
+        starts: &Starts<'a>,
+        rank: usize,
+    ) -> Result<Node<'a>, Error> {
+        match member.many {
+            _ if starts.present & (1 << rank) == 0 => self.lacking(member, starts.part),
+            Many::One => starts.value(rank).and_then(|(value, part)| self.read(value, part)),
+            Many::List => self.list(starts.run(rank)),
+            Many::Map => self.map(starts.run(rank)),
+        }
+    }
+
+    /// The value that JSON has for a member that the message lacks; `part` is the message.
+    #[inline]
+    pub(crate) fn lacking<'a>(self, member: &Member, part: Part<'a>) -> Result<Node<'a>, Error> {
+        match (member.presence, member.many) {
+            (Presence::Always, Many::One) => self.zero(part),
+            _ => Ok(Node::Null),
+        }
+    }
+
     pub(crate) fn list(self, fields: Run<'_>) -> Result<Node<'_>, Error> {
         let room = below(self.room, fields.part)?;
-        Ok(Node::List(List { source: Self { room, ..self }, fields, packed: (0, 0) }))
+        Ok(Node::List(List { decoder: Self { room, ..self }, fields, packed: (0, 0) }))
     }
 
     pub(crate) fn map(self, fields: Run<'_>) -> Result<Node<'_>, Error> {
         let room = below(self.room, fields.part)?;
-        Ok(Node::Map(Map { source: Self { room, ..self }, fields }))
+        Ok(Node::Map(Map { decoder: Self { room, ..self }, fields }))
     }
 
     #[inline]
@@ -177,7 +189,7 @@ impl Source {
         let opened = envelope::open_part(part)?;
         let kind = Kind::of(opened.api_version, opened.kind);
         object(
-            kind.ok_or_else(|| Error::new(Cause::UnknownKind, part.base))?,
+            kind.ok_or_else(|| Error::new(ErrorKind::UnknownKind, part.base))?,
             opened.raw,
             self.room,
             self.in_order,
@@ -186,22 +198,17 @@ impl Source {
 
     /// Messages that stand for one of their fields.
     fn one_of<'a>(self, form: Form, message: &'static Message, part: Part<'a>) -> Result<Node<'a>, Error> {
-        let mut nodes = [None, None];
-        let mut members = Members::new(message, part, self.room);
-        members.note()?;
-        for node in &mut nodes {
-            let Some(place) = members.next()? else { break };
-            *node = Some(members.node(&place)?).filter(|node| !node.is_null());
+        let mut starts = Starts::new(message, part);
+        starts.note()?;
+        let node = |rank: usize| match message.members().get(rank) {
+            Some(member) => Self { of: member.of, ..self }.member(member, &starts, rank),
+            None => Ok(Node::Null),
+        };
+        match (form, node(0)?, node(1)?) {
+            (Form::List, Node::Null, _) => self.empty_list(message, part),
+            (_, first, Node::Null) => Ok(first),
+            (_, _, second) => Ok(second),
         }
-        let [first, second] = nodes;
-        Ok(match form {
-            Form::List => match first {
-                Some(list) => list,
-                None => self.empty_list(message, part)?,
-            },
-            Form::OrArray => second.or(first).unwrap_or(Node::Null),
-            _ => second.or(first).unwrap_or(Node::Bool(false)),
-        })
     }
 
     /// A list that was written without elements is not `null`.
@@ -219,93 +226,10 @@ fn int32(number: u64) -> i32 {
     number.cast_signed() as i32
 }
 
-/// The first three fields of a small message; of a repeated field the last.
-#[derive(Default)]
-struct Scalars<'a> {
-    numbers: [u64; 3],
-    bytes: [Option<Part<'a>>; 3],
-}
-
-impl<'a> Scalars<'a> {
-    fn read(part: Part<'a>) -> Result<Self, Error> {
-        let mut scalars = Self::default();
-        let mut at = 0;
-        while at < part.bytes.len() {
-            let span = Span::at(part.bytes, at).map_err(|error| part.wire(error))?;
-            let index = span.number as usize - 1;
-            if let (Some(number), Some(bytes)) =
-                (scalars.numbers.get_mut(index), scalars.bytes.get_mut(index))
-            {
-                match span.value(part.bytes) {
-                    Value::Varint(value) => *number = value,
-                    Value::Bytes(value) => *bytes = Some(part.inner(value, span.start)),
-                    Value::Fixed64(_) | Value::Fixed32(_) => {}
-                }
-            }
-            at = span.end;
-        }
-        Ok(scalars)
-    }
-}
-
-/// An offset. It fits: `Part::whole` has checked the length.
-#[inline]
-fn in_32_bits(at: usize) -> u32 {
-    u32::try_from(at).unwrap_or(u32::MAX)
-}
-
-/// The fields with one number.
-#[derive(Clone, Copy)]
-pub(crate) struct Run<'a> {
-    part: Part<'a>,
-    /// The offset. 32 bits suffice, as for the count of fields: `Part::whole` has checked the length.
-    at: u32,
-    /// 0 before the first field.
-    number: u32,
-    is_interrupted: bool,
-    /// How many fields are left; 0 if they were not counted.
-    pub(crate) count: u32,
-}
-
-impl<'a> Run<'a> {
-    /// From the field at this offset on.
-    pub(crate) fn new(part: Part<'a>, at: usize, is_interrupted: bool) -> Self {
-        Self { part, at: in_32_bits(at), number: 0, is_interrupted, count: 0 }
-    }
-
-    /// `count` fields from this offset to the end of the part.
-    pub(crate) fn counted(part: Part<'a>, at: usize, count: usize) -> Self {
-        Self { part, at: in_32_bits(at), number: 0, is_interrupted: false, count: in_32_bits(count) }
-    }
-
-    /// The value of the next field.
-    #[inline]
-    fn next(&mut self) -> Result<Option<(Value<'a>, Part<'a>)>, Error> {
-        while (self.at as usize) < self.part.bytes.len() {
-            let span = Span::at(self.part.bytes, self.at as usize).map_err(|error| self.part.wire(error))?;
-            if self.number == 0 {
-                self.number = span.number;
-            }
-            if span.number == self.number {
-                self.at = in_32_bits(span.end);
-                self.count = self.count.saturating_sub(1);
-                let value = span.value(self.part.bytes);
-                let bytes = if let Value::Bytes(bytes) = value { bytes } else { &[] };
-                return Ok(Some((value, self.part.inner(bytes, span.start))));
-            }
-            if !self.is_interrupted {
-                break;
-            }
-            self.at = in_32_bits(span.end);
-        }
-        Ok(None)
-    }
-}
-
 /// A list's elements.
 #[derive(Clone, Copy)]
 pub(crate) struct List<'a> {
-    source: Source,
+    decoder: Decoder,
     fields: Run<'a>,
     /// Numbers may be packed into one field: the offset of the rest of it, and of its end.
     packed: (u32, u32),
@@ -315,7 +239,7 @@ impl<'a> List<'a> {
     /// How many elements are left, if known: numbers may be packed into one field.
     pub(crate) fn len(&self) -> Option<usize> {
         let is_counted =
-            self.fields.count > 0 && matches!(self.source.of, Of::String | Of::Bytes | Of::Message(_));
+            self.fields.count > 0 && matches!(self.decoder.of, Of::String | Of::Bytes | Of::Message(_));
         is_counted.then_some(self.fields.count as usize)
     }
 
@@ -326,12 +250,12 @@ impl<'a> List<'a> {
                 return self.unpack().map(Some);
             }
             let Some((value, part)) = self.fields.next()? else { return Ok(None) };
-            let is_number = matches!(self.source.of, Of::Bool | Of::Int32 | Of::Int64);
+            let is_number = matches!(self.decoder.of, Of::Bool | Of::Int32 | Of::Int64);
             if is_number && matches!(value, Value::Bytes(_)) {
                 let start = part.base - self.fields.part.base;
                 self.packed = (in_32_bits(start), in_32_bits(start + part.bytes.len()));
             } else {
-                return self.source.read(value, part).map(Some);
+                return self.decoder.read(value, part).map(Some);
             }
         }
     }
@@ -343,14 +267,14 @@ impl<'a> List<'a> {
         let number = varint(packed.bytes).map_err(|error| packed.wire(error))?;
         let (number, length) = number.ok_or_else(|| packed.malformed("a list of numbers ends early"))?;
         self.packed.0 += in_32_bits(length);
-        self.source.read(Value::Varint(number), packed)
+        self.decoder.read(Value::Varint(number), packed)
     }
 }
 
 /// A map's entries.
 #[derive(Clone, Copy)]
 pub(crate) struct Map<'a> {
-    source: Source,
+    decoder: Decoder,
     fields: Run<'a>,
 }
 
@@ -373,15 +297,15 @@ impl<'a> Map<'a> {
         let node = match value {
             Some(at) => {
                 let (value, part) = field_at(entry, at)?;
-                self.source.entry(value, part)?
+                self.decoder.entry(value, part)?
             }
-            None => self.source.zero_entry(entry)?,
+            None => self.decoder.zero_entry(entry)?,
         };
         Ok(Some((key, node)))
     }
 }
 
-impl Source {
+impl Decoder {
     /// An entry of a map, where Go makes no difference between an empty list and none.
     fn entry<'a>(self, value: Value<'a>, part: Part<'a>) -> Result<Node<'a>, Error> {
         match value {

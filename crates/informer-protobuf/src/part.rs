@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::error::{Cause, Error};
+use crate::error::{Error, ErrorKind};
 use crate::wire::Malformed;
 
 /// A string, with a replacement character for each byte that is not UTF-8. (The standard library has one for several.)
@@ -31,7 +31,7 @@ impl<'a> Part<'a> {
     pub(crate) fn whole(bytes: &'a [u8]) -> Result<Self, Error> {
         match u32::try_from(bytes.len()) {
             Ok(_) => Ok(Self { bytes, base: 0 }),
-            Err(_) => Err(Error::new(Cause::Malformed("the object is larger than 4 GiB"), 0)),
+            Err(_) => Err(Error::new(ErrorKind::Malformed("the object is larger than 4 GiB"), 0)),
         }
     }
 
@@ -43,17 +43,17 @@ impl<'a> Part<'a> {
 
     #[inline]
     pub(crate) fn text(self) -> Result<&'a str, Error> {
-        std::str::from_utf8(self.bytes).map_err(|_| Error::new(Cause::NotUtf8, self.base))
+        std::str::from_utf8(self.bytes).map_err(|_| Error::new(ErrorKind::NotUtf8, self.base))
     }
 
     #[cold]
     pub(crate) fn malformed(self, what: &'static str) -> Error {
-        Error::new(Cause::Malformed(what), self.base)
+        Error::new(ErrorKind::Malformed(what), self.base)
     }
 
     /// An error in the fields of this part.
     #[cold]
     pub(crate) fn wire(self, error: Malformed) -> Error {
-        Error::new(Cause::Malformed(error.what()), self.base + error.offset())
+        Error::new(ErrorKind::Malformed(error.what()), self.base + error.offset())
     }
 }

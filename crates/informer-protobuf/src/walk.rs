@@ -1,11 +1,11 @@
 //! The members of a message in the order of its fields: one pass, for decoders that accept any order.
 //!
 //! Servers write each field once, and the elements of a list one after the other. [`Members`](crate::members::Members)
-//! handles all other messages: it scans all of a message before it returns anything ([`Cause::Unordered`]).
+//! handles all other messages: it scans all of a message before it returns anything ([`ErrorKind::Unordered`]).
 
-use crate::error::{Cause, Error};
-use crate::members::{WIRE_TYPE, is_empty};
-use crate::node::{Node, Run, Source};
+use crate::error::{Error, ErrorKind};
+use crate::field::{Run, WIRE_TYPE, is_empty};
+use crate::node::{Decoder, Node, Object};
 use crate::part::Part;
 use crate::schema::{Many, Member, Message, Presence, Slot, Slots};
 use crate::wire::{Span, Value};
@@ -43,19 +43,20 @@ const INLINED_MAX: usize = 2;
 
 impl<'a> Walk<'a> {
     #[inline]
-    pub(crate) fn new(of: &'static Message, part: Part<'a>, room: u8) -> Self {
+    pub(crate) fn new(object: &Object<'a>) -> Self {
+        let Object { message, part, room, .. } = *object;
         Self {
-            members: of.members(),
+            members: message.members(),
             part,
             room,
-            frame: Frame { slots: of.slots(), base: 0, end: part.bytes.len() },
+            frame: Frame { slots: message.slots(), base: 0, end: part.bytes.len() },
             around: [None; INLINED_MAX],
             at: 0,
             found: None,
             found_at: 0,
             seen: 0,
             entered: [0; INLINED_MAX],
-            always: of.always,
+            always: message.always,
         }
     }
 
@@ -101,25 +102,25 @@ impl<'a> Walk<'a> {
     #[inline]
     pub(crate) fn node(&mut self) -> Result<Node<'a>, Error> {
         let Some((member, span)) = self.found.take() else { return Ok(Node::Null) };
-        let source = Source { of: member.of, room: self.room, in_order: false };
-        let Some(span) = span else {
-            return match (member.presence, member.many) {
-                (Presence::Always, Many::One) => source.zero(self.part),
-                _ => Ok(Node::Null),
-            };
-        };
+        let decoder = self.decoder(member);
+        let Some(span) = span else { return decoder.lacking(member, self.part) };
         match member.many {
-            Many::One => self.value(source, span),
-            Many::List => self.run(span).and_then(|run| source.list(run)),
-            Many::Map => self.run(span).and_then(|run| source.map(run)),
+            Many::One => self.value(decoder, span),
+            Many::List => self.run(span).and_then(|run| decoder.list(run)),
+            Many::Map => self.run(span).and_then(|run| decoder.map(run)),
         }
     }
 
     #[inline]
-    fn value(&self, source: Source, span: Span) -> Result<Node<'a>, Error> {
+    fn decoder(&self, member: &Member) -> Decoder {
+        Decoder { of: member.of, room: self.room, in_order: false }
+    }
+
+    #[inline]
+    fn value(&self, decoder: Decoder, span: Span) -> Result<Node<'a>, Error> {
         let value = span.value(self.part.bytes);
         let bytes = if let Value::Bytes(bytes) = value { bytes } else { &[] };
-        source.read(value, self.part.inner(bytes, span.start))
+        decoder.read(value, self.part.inner(bytes, span.start))
     }
 
     /// The member of a field, unless JSON omits it.
@@ -128,7 +129,7 @@ impl<'a> Walk<'a> {
         self.found_at = self.at;
         let bit = bit(rank);
         if self.seen & bit != 0 {
-            return Err(Error::new(Cause::Unordered, self.found_at()));
+            return Err(Error::new(ErrorKind::Unordered, self.found_at()));
         }
         self.seen |= bit;
         self.at = span.end;
@@ -138,8 +139,7 @@ impl<'a> Walk<'a> {
                 Presence::NotEmpty => is_empty(span.value(fields)),
                 // Only times have this.
                 Presence::NotZero => {
-                    let source = Source { of: member.of, room: self.room, in_order: false };
-                    let node = self.value(source, span);
+                    let node = self.value(self.decoder(member), span);
                     node.map_err(|error| error.within(member.name(), self.found_at()))?.is_null()
                 }
                 _ => false,
@@ -177,7 +177,7 @@ impl<'a> Walk<'a> {
             return Err(self.part.inner(&[], span.start).malformed("too many messages are inlined"));
         };
         if *entered & bit(base) != 0 {
-            return Err(Error::new(Cause::Unordered, self.part.base + self.at));
+            return Err(Error::new(ErrorKind::Unordered, self.part.base + self.at));
         }
         *entered |= bit(base);
         *around = Some(self.frame);

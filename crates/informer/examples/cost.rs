@@ -1,7 +1,7 @@
-//! What caches of your cluster cost: starts an informer on every resource that it can, and says how many objects there are,
-//! how large they are, what our caches take, and what client-go's and kube-rs' would take beside them.
+//! What caches of your cluster cost: starts an informer on every resource that it may list. It prints how many objects
+//! there are, how large they are, what our caches take, and what those of client-go and kube-rs would take.
 //!
-//! Reads, and changes nothing. Resources that you may not list are named and left out.
+//! It reads, and changes nothing. Resources that you may not list are named and left out.
 //!
 //! `cargo run --release -p informer --example cost`, or with names of resources: `-- pods secrets`
 
@@ -13,13 +13,13 @@ use std::time::{Duration, Instant};
 use informer::kube::Config;
 use informer::{DiscoveryError, Informer, Object, ResourceType, SharedInformerFactory};
 
-/// Memory above an empty program for each byte of an object's JSON, measured with pods of 9.2 KB; docs/BENCHMARKS.md has a tenth
-/// more or less. Small objects cost the others more than this says.
+/// Memory above an empty program for each byte of an object's JSON, measured with pods of 9.2 KB. docs/BENCHMARKS.md has
+/// figures within a tenth of these. Small objects cost client-go and kube-rs more than this says.
 const CLIENT_GO_TYPED: f64 = 1.75;
 const CLIENT_GO_DYNAMIC: f64 = 6.9;
 const KUBE_RS_TYPED: f64 = 8.0;
 
-/// What the objects of one resource take.
+/// The numbers of one resource.
 #[derive(Default)]
 struct Cost {
     objects: usize,
@@ -38,7 +38,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let informers: Vec<Informer<Object>> =
         resources.into_iter().map(|resource| factory.informer_of(resource)).collect();
     factory.start();
-    // Whatever is denied is named below; the rest counts.
+    // Denied resources are named below; the others count.
     if let Err(not_synced) = factory.wait_for_sync_or_denial(Duration::from_secs(300)).await {
         println!("{not_synced}");
     }
@@ -66,7 +66,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     if let (Some(before), Some(after)) = (before, after) {
         println!("this process grew by {}", size(after.saturating_sub(before) as f64));
     }
-    // Theirs is of whole processes as well.
+    // The figures of client-go and kube-rs are of whole processes as well.
     let grown = before.zip(after).map_or(0, |(before, after)| after.saturating_sub(before));
     let ours = grown.max(all.held as u64).max(1);
     for (who, ratio) in [
@@ -84,7 +84,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 fn cost(informer: &Informer<Object>) -> Cost {
     let snapshot = informer.snapshot();
-    // One that cannot be read counts as nothing.
+    // An undecodable object counts as zero bytes.
     let json = snapshot.objects().filter_map(|object| object.json().ok().map(|json| json.len())).sum();
     Cost {
         objects: informer.len(),
@@ -94,7 +94,7 @@ fn cost(informer: &Informer<Object>) -> Cost {
     }
 }
 
-/// What can be listed and watched, each in its preferred version.
+/// All resources that can be listed and watched, each in its preferred version.
 async fn resources(
     factory: &SharedInformerFactory,
     wanted: &[String],
@@ -123,7 +123,7 @@ fn size(bytes: f64) -> String {
     }
 }
 
-/// What the process has in memory, where the system says so (Linux).
+/// The resident memory of this process, on systems that report it (Linux).
 fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

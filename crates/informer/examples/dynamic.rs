@@ -1,7 +1,7 @@
 //! A resource that is known only at run time: a dynamic informer on a custom resource, in one namespace, with a handler
 //! for additions, updates and deletions.
 //!
-//! The resource need not exist yet. While its definition is missing the informer waits, and says so.
+//! The resource need not exist yet. While its definition is missing, the informer waits, and its status says so.
 //!
 //! `cargo run -p informer --example dynamic -- widgets.v1.example.com Widget default`, until Ctrl-C
 
@@ -22,7 +22,7 @@ impl Handler<DynamicObject> for Log {
     }
 
     async fn on_update(&mut self, old: Previous<DynamicObject>, new: Item<DynamicObject>) {
-        // What the update replaced is decoded only because it is asked for here.
+        // The replaced version is decoded only because this asks for it.
         match old.get() {
             Ok(old) => println!("updated {}: {} -> {}", new.name_any(), old.data["spec"], new.data["spec"]),
             Err(error) => println!("updated {}: {error}", new.name_any()),
@@ -63,8 +63,8 @@ fn arguments() -> Option<[String; 3]> {
     arguments.try_into().ok()
 }
 
-/// From a name as kubectl takes it. `SharedInformerFactory::informer_named` asks the server instead, and knows the kind and the
-/// scope as well, but only of resources that exist already.
+/// Parses a name in kubectl's syntax. `SharedInformerFactory::informer_named` asks the server instead, which also knows the
+/// kind and the scope, but only for resources that exist already.
 fn resource_type(name: &str, kind: &str) -> Option<ResourceType> {
     let (plural, rest) = name.split_once('.')?;
     let (version, group) = rest.split_once('.').unwrap_or((rest, ""));

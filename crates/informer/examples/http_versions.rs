@@ -1,11 +1,11 @@
-//! What HTTP/1.1 and HTTP/2 cost: syncs all pods once, or many selections of config maps, and says what it took.
+//! What HTTP/1.1 and HTTP/2 cost: syncs all pods once, or many selections of config maps, and prints the cost.
 //!
 //! ```text
 //! cargo run --release -p informer --example http_versions -- 1 pods
 //! cargo run --release -p informer --example http_versions -- 2 watches 100
 //! ```
 //!
-//! Clusters are found as kubectl finds them. The figures come from `/proc`, so they are Linux's.
+//! The cluster is that of kubectl's current context. The figures come from `/proc`, so this runs on Linux only.
 
 #![expect(clippy::print_stdout, reason = "an example says what it sees")]
 
@@ -59,7 +59,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// What this process has used up to now.
+/// The resources that this process has used so far.
 struct Used {
     cpu_ms: u64,
     resident_kb: u64,
@@ -80,7 +80,7 @@ impl Used {
         };
         let targets = std::fs::read_dir("/proc/self/fd")?
             .filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
-        // Not the runtimes' pairs of sockets, which wake them for signals.
+        // The socket pairs by which runtimes wake themselves for signals do not count.
         let tcp = ["/proc/self/net/tcp", "/proc/self/net/tcp6"].map(std::fs::read_to_string);
         let tcp: Vec<String> = tcp.into_iter().flatten().collect();
         let is_tcp = |inode: &str| {

@@ -1,6 +1,6 @@
-//! Looking up pods by IP: an index finds them without a walk over all pods, and stays right while they come and go.
+//! Looks up pods by IP: an index finds them without a scan of all pods, and stays correct while pods come and go.
 //!
-//! Several pods may have one IP: those that use their node's network have the node's.
+//! Several pods may have one IP: pods on the host network have their node's IP.
 //!
 //! `cargo run -p informer --example pods_by_ip -- 10.0.0.7`
 
@@ -20,12 +20,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let config = informer::kube::Config::infer().await?;
     let factory = SharedInformerFactory::new(config)?;
     let pods = factory.informer::<Pod>();
-    // Added before the start, so it is complete as soon as the cache is. It could also be added at any later time.
+    // The index is added before the start, so it is complete as soon as the cache is. It could also be added later.
     let by_ip = pods.add_index(|pod| ip_of(pod));
     factory.start();
     factory.wait_for_sync(Duration::from_secs(30)).await?;
 
-    // One moment for all look-ups: a pod that gets another IP meanwhile is not found twice.
+    // One snapshot serves all look-ups: a pod that gets another IP meanwhile is not found twice.
     let snapshot = pods.snapshot();
     let used = by_ip.keys(&snapshot).len();
     println!("{} pods use {used} IPs", snapshot.len());
@@ -38,7 +38,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The keys of the index are IPs, not texts: one IPv6 address has many spellings.
+/// The keys of the index are IPs, not strings: one IPv6 address has many spellings.
 fn ip_of(pod: &Pod) -> Option<IpAddr> {
     pod.status.as_ref()?.pod_ip.as_ref()?.parse().ok()
 }

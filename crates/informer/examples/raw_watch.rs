@@ -1,9 +1,9 @@
-//! Why not just watch? A raw watch and an informer, side by side, lose their connection; meanwhile one object is made
-//! and another deleted. The raw watch has missed both. The informer knows both: it goes on from where it was, or, if
-//! the server has forgotten what came after that, lists and tells of a deletion that was missed.
+//! Why not just watch? A raw watch and an informer, side by side, lose their connection. Meanwhile one object is created
+//! and another one deleted. The raw watch has missed both. The informer reports both: it resumes from its last version, or,
+//! if that has expired, lists and reports the missed deletion.
 //!
-//! Makes, and deletes, two config maps in the given namespace. Both watchers connect through a forwarder in this program,
-//! whose connections can be cut.
+//! The example creates and deletes two config maps in the given namespace. Both clients connect through a forwarder in this
+//! program, whose connections can be cut.
 //!
 //! `cargo run -p informer --example raw_watch -- default`
 
@@ -33,12 +33,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (connected, gate) = watch::channel(true);
     let cut_off = through_a_forwarder(config, gate).await?;
 
-    // The raw watch: all that is known is what its events say.
+    // The raw watch: the program knows only what its events contain.
     let client = Client::try_from(cut_off.clone())?;
     let events = Api::<ConfigMap>::namespaced(client, &namespace).watch(&WatchParams::default(), "0").await?;
     let mut events = Box::pin(events.map_ok(told_by_event));
 
-    // The informer, and what it tells.
+    // The informer, and the changes that it reports.
     let factory = SharedInformerFactory::builder(cut_off).namespace(&namespace).build()?;
     let maps = factory.informer::<ConfigMap>();
     factory.start();
@@ -57,7 +57,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     BufReader::new(tokio::io::stdin()).read_line(&mut String::new()).await?;
     connected.send_replace(true);
 
-    // Whatever the raw watch still has to say: nothing, it has ended, and nobody watches now.
+    // The raw watch has ended, and brings nothing more.
     while let Some(Ok((added, gone))) = events.next().await {
         raw.extend(added);
         raw.retain(|name| Some(name) != gone.as_ref());
@@ -68,14 +68,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
         "The informer knows {}.",
         yes_or_no(|name| matches!(maps.lister().namespace(&namespace).get(name), Ok(Some(_))))
     );
-    println!("It was told: `present` is {how}.");
+    println!("It reported: `present` is {how}.");
 
     direct.delete("new", &DeleteParams::default()).await?;
     factory.shutdown().await;
     Ok(())
 }
 
-/// The name that a watch event adds, and the one that it takes away.
+/// The names that a watch event adds and removes.
 fn told_by_event(event: WatchEvent<ConfigMap>) -> (Option<String>, Option<String>) {
     match event {
         WatchEvent::Added(map) | WatchEvent::Modified(map) => (Some(map.name_any()), None),
@@ -84,13 +84,13 @@ fn told_by_event(event: WatchEvent<ConfigMap>) -> (Option<String>, Option<String
     }
 }
 
-/// Reads changes until both were told; says how the deletion was.
+/// Reads changes until both have arrived. Returns the reason of the deletion.
 async fn learns_of_both(changes: &mut Changes<ConfigMap>) -> Option<&'static str> {
     let (mut deleted, mut added) = (None, false);
     loop {
         match changes.recv().await? {
             Change::Deleted(gone) if gone.key().name() == "present" => {
-                deleted = Some(if gone.is_missed() { "gone, nobody saw how" } else { "deleted" });
+                deleted = Some(if gone.is_missed() { "deleted, but unseen" } else { "deleted" });
             }
             Change::Added { new, .. } if new.key().name() == "new" => added = true,
             _ => {}
@@ -112,7 +112,7 @@ fn config_map(name: &str) -> ConfigMap {
     map
 }
 
-/// The same server, through connections that live as long as `gate` is true; TLS passes through untouched.
+/// The same server, through connections that live as long as `gate` is true. TLS passes through unchanged.
 async fn through_a_forwarder(
     mut config: Config,
     gate: watch::Receiver<bool>,
@@ -135,7 +135,7 @@ async fn forward(mut client: TcpStream, server: (String, u16), mut gate: watch::
         let mut server = TcpStream::connect(server).await?;
         copy_bidirectional(&mut client, &mut server).await
     };
-    // Either way the connection is over.
+    // Whatever ends the copy, the connection is closed.
     tokio::select! {
         _ = gate.wait_for(|connected| !connected) => {}
         _ = forwarding => {}

@@ -1,5 +1,5 @@
-//! What has happened to the config maps of a namespace since this program last ran: additions, changes and deletions.
-//! Once that is told it ends; the next run goes on from there.
+//! Prints what has happened to the config maps of a namespace since this program last ran: additions, changes and
+//! deletions. Then it ends, and the next run continues from there.
 //!
 //! `cargo run -p informer --example restart -- default /tmp/seen`
 
@@ -24,11 +24,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     factory.start();
     maps.wait_for_sync(Duration::from_secs(30)).await?;
 
-    // Of an expired file what has changed comes with the first content; of a good one it follows, and is all there when
-    // nothing more comes for a while.
+    // If the saved version has expired, the changes come with the initial list. Otherwise they follow it, and are complete
+    // when no more come for a while.
     while let Ok(Some(change)) = tokio::time::timeout(Duration::from_secs(2), changes.recv()).await {
         match change {
-            // As it was when this ran last, or all there is when it runs first.
+            // An object as it was in the last run, or any object in the first run.
             Change::Added { new, initial: true, .. } => println!("known {}", new.key().name()),
             Change::Added { new, .. } => println!("added {}", new.key().name()),
             Change::Updated { new, .. } => println!("changed {}", new.key().name()),
@@ -36,7 +36,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             _ => {}
         }
     }
-    // Saves.
+    // The shutdown saves the cache.
     factory.shutdown().await;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! One factory, several kinds: started together, waited for together, each with its own cache to get objects from.
+//! One factory, several kinds: started together and awaited together, each with its own cache.
 //!
 //! `cargo run -p informer --example several_kinds -- default/web`
 
@@ -23,7 +23,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     factory.start();
     factory.wait_for_sync(Duration::from_secs(30)).await?;
 
-    // From here on nothing asks the server: the caches are current and stay so.
+    // From here on no read asks the server: the caches are current and stay so.
     match pods.lister().get(&key)? {
         Some(pod) => {
             println!("pod {key}: {:?}", pod.status.as_ref().and_then(|status| status.phase.as_ref()))

@@ -1,4 +1,4 @@
-//! How a program with an informer is tested: against `testapi`, an API server in the same process, with a fault.
+//! How to test a program with an informer: against `testapi`, an API server in the same process, with a fault.
 //!
 //! `cargo test -p informer --example test_with_faults`
 
@@ -11,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_client::api::{Patch, PatchParams};
 use kube_client::{Api, Client, Config};
 
-/// The program: it keeps a copy of each config map of the namespace `shop` in the namespace `backup`.
+/// The program under test: it keeps a copy of each config map of the namespace `shop` in the namespace `backup`.
 async fn keep_copies(config: Config, backoff: BackoffConfig) -> Result<(), Box<dyn Error + Send + Sync>> {
     let copies = Api::<ConfigMap>::namespaced(Client::try_from(config.clone())?, "backup");
     let factory = SharedInformerFactory::builder(config).namespace("shop").backoff(backoff).build()?;
@@ -43,7 +43,7 @@ mod tests {
 
     use super::*;
 
-    /// Without it a test waits out the default: seconds after each failure.
+    /// A short backoff. With the default one, a test waits for seconds after each failure.
     const SHORT: BackoffConfig = BackoffConfig {
         first: Duration::from_millis(5),
         longest: Duration::from_millis(50),
@@ -66,7 +66,7 @@ mod tests {
         server.api().create(&maps, config_map("backup", "other"))?;
         let program = tokio::spawn(keep_copies(server.config(), SHORT));
 
-        // `wait_for` sees each version of the object as it is written, and gives up after ten seconds.
+        // `wait_for` sees each version of the object as it is written, and fails after ten seconds.
         server.api().wait_for(&maps, "backup", "a", |copy| copy["data"]["of"] == "a").await?;
 
         // All connections break, and the version from which the watch would resume has expired.

@@ -3,15 +3,16 @@
 use std::fmt;
 use std::sync::Arc;
 
-use informer_core::{DecodeError, Object, ObjectKey, ResourceVersion, Room, Shelf, Source, Uid, View};
+use informer_core::{DecodeError, Object, ObjectKey, Origin, ResourceVersion, Room, Shelf, Uid, View};
 
 use crate::deleted::Deleted;
 use crate::item::Item;
 
 /// One notification of a subscription.
 ///
-/// Per key, in the server's order, the chain is always legal: added, updated any number of times, deleted, added again.
-/// States in between may be coalesced ([`Subscribe`](crate::Subscribe) says which). The last state never is.
+/// The changes of one key come in the server's order and form a legal chain: added, updated any number of times, deleted,
+/// added again. States in between may be coalesced ([`Subscribe`](crate::Subscribe) describes when), but the last state
+/// never is.
 ///
 /// ```
 /// use informer::Change;
@@ -28,14 +29,14 @@ use crate::item::Item;
 /// ```
 #[non_exhaustive]
 pub enum Change<T> {
-    /// The object exists, and the subscription did not know it.
+    /// The object exists, and was not part of this subscription before.
     Added {
         /// The object.
         new: Item<T>,
         /// Whether it belongs to the initial list of this subscription.
         initial: bool,
         /// How it became known.
-        source: Source,
+        origin: Origin,
     },
     /// The object has another version. If it was deleted and created again in between, the uids differ.
     Updated {
@@ -44,7 +45,7 @@ pub enum Change<T> {
         /// The version now.
         new: Item<T>,
         /// How it became known.
-        source: Source,
+        origin: Origin,
     },
     /// The object is gone from this subscription. [`Deleted::reason`] says whether it was deleted.
     Deleted(Deleted<T>),
@@ -54,7 +55,7 @@ pub enum Change<T> {
     Synced,
     /// This many changes were dropped, because the reader was too slow for the delivery that it chose. Read a snapshot.
     Lagged(u64),
-    /// A version does not decode as a `T` and was left out. The chain goes on with the next version that does.
+    /// A version does not decode as a `T` and was left out. The chain continues with the next version that decodes.
     Undecodable(DecodeError),
 }
 
@@ -69,7 +70,8 @@ impl<T> Change<T> {
         }
     }
 
-    /// The state before, of an update or a deletion. A resync has none: nothing has changed.
+    /// The previous state, for an update or a deletion. `None` for all other changes; a resync has none because nothing has
+    /// changed.
     pub fn old(&self) -> Option<Previous<T>> {
         match self {
             Self::Updated { old, .. } => Some(old.clone()),
@@ -78,7 +80,7 @@ impl<T> Change<T> {
         }
     }
 
-    /// The state now, of an addition, an update or a resync.
+    /// The current state, for an addition, an update or a resync.
     #[expect(clippy::new_ret_no_self, reason = "the counterpart of `old`, not a constructor")]
     pub fn new(&self) -> Option<&Item<T>> {
         match self {
@@ -91,11 +93,11 @@ impl<T> Change<T> {
 impl<T> Clone for Change<T> {
     fn clone(&self) -> Self {
         match self {
-            Self::Added { new, initial, source } => {
-                Self::Added { new: new.clone(), initial: *initial, source: *source }
+            Self::Added { new, initial, origin } => {
+                Self::Added { new: new.clone(), initial: *initial, origin: *origin }
             }
-            Self::Updated { old, new, source } => {
-                Self::Updated { old: old.clone(), new: new.clone(), source: *source }
+            Self::Updated { old, new, origin } => {
+                Self::Updated { old: old.clone(), new: new.clone(), origin: *origin }
             }
             Self::Deleted(deleted) => Self::Deleted(deleted.clone()),
             Self::Resynced(item) => Self::Resynced(item.clone()),
@@ -110,13 +112,13 @@ impl<T> fmt::Debug for Change<T> {
     /// Names objects and versions. Content is never printed: it may be a Secret's.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Added { new, initial, source } => {
+            Self::Added { new, initial, origin } => {
                 let mut added = f.debug_struct("Added");
-                added.field("new", new).field("initial", initial).field("source", source).finish()
+                added.field("new", new).field("initial", initial).field("origin", origin).finish()
             }
-            Self::Updated { old, new, source } => {
+            Self::Updated { old, new, origin } => {
                 let mut updated = f.debug_struct("Updated");
-                updated.field("old", old).field("new", new).field("source", source).finish()
+                updated.field("old", old).field("new", new).field("origin", origin).finish()
             }
             Self::Deleted(deleted) => fmt::Debug::fmt(deleted, f),
             Self::Resynced(item) => f.debug_tuple("Resynced").field(item).finish(),
@@ -127,7 +129,7 @@ impl<T> fmt::Debug for Change<T> {
     }
 }
 
-/// The state before a change, decoded when [`Previous::get`] is called. Its identity costs nothing.
+/// The state before a change, decoded when [`Previous::get`] is called. Its key, uid and version need no decoding.
 pub struct Previous<T> {
     object: Arc<Object>,
     value: Value<T>,
@@ -140,7 +142,7 @@ enum Value<T> {
 }
 
 impl<T: View> Previous<T> {
-    /// The state as a `T`: what is hot, or a freshly decoded value.
+    /// The state as a `T`: the hot value, or else a freshly decoded one.
     ///
     /// # Errors
     ///

@@ -9,14 +9,14 @@ use informer_core::View;
 
 use crate::Error;
 use crate::change::Change;
-use crate::feed::{Feed, Terms};
 use crate::handle::Handle;
+use crate::notifications::{Notifications, Terms};
 
 /// A stream of changes: the existing objects, then [`Change::Synced`], then further changes. Keeps its informer alive.
 ///
-/// When the informer stops, the stream returns the pending changes and ends. Dropping it ends the subscription. `next`
-/// is cancel safe. While other subscriptions wait, the stream may return `Pending` although changes are queued
-/// (cooperative yielding); it is woken afterwards.
+/// When the informer stops, the stream returns the pending changes and ends. Dropping the stream ends the subscription.
+/// While other tasks wait for their turn, the stream may return `Pending` although changes are queued (cooperative
+/// yielding); it is woken afterwards.
 ///
 /// ```no_run
 /// # async fn example(pods: informer::Informer<k8s_openapi::api::core::v1::Pod>) -> Result<(), informer::Error> {
@@ -34,12 +34,12 @@ use crate::handle::Handle;
 #[must_use = "streams do nothing unless polled"]
 pub struct Changes<T: View> {
     handle: Handle<T>,
-    feed: Feed<T>,
+    notifications: Notifications<T>,
 }
 
 impl<T: View> Changes<T> {
     pub(crate) fn subscribe(handle: Handle<T>, terms: Terms<T>) -> Result<Self, Error> {
-        Ok(Self { feed: Feed::subscribe(handle.core(), terms)?, handle })
+        Ok(Self { notifications: Notifications::subscribe(handle.core(), terms)?, handle })
     }
 
     pub(crate) fn handle(&self) -> &Handle<T> {
@@ -62,12 +62,12 @@ impl<T: View> Changes<T> {
     ///
     /// Safe: a change that was not returned stays pending.
     pub async fn recv(&mut self) -> Option<Change<T>> {
-        std::future::poll_fn(|context| self.feed.poll_next(context)).await
+        std::future::poll_fn(|context| self.notifications.poll_next(context)).await
     }
 
     /// The number of pending changes.
     pub fn backlog(&self) -> usize {
-        self.feed.subscriber().backlog()
+        self.notifications.subscriber().backlog()
     }
 }
 
@@ -75,7 +75,7 @@ impl<T: View> Stream for Changes<T> {
     type Item = Change<T>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Change<T>>> {
-        self.feed.poll_next(context)
+        self.notifications.poll_next(context)
     }
 }
 

@@ -6,19 +6,22 @@ use std::sync::Arc;
 #[cfg(feature = "http2")]
 use std::time::Duration;
 
-use informer_core::{PackedStorage, PlainStorage, Retention, Storage};
+#[cfg(feature = "packed")]
+use informer_core::PackedStorage;
+use informer_core::{PlainStorage, Retention, Storage};
 
-/// How consistent the initial list is. [`Auto`](Self::Auto) by default. (Re-lists never go back behind what was seen.)
+/// How consistent the initial list is. [`Auto`](Self::Auto) by default. (A re-list is never older than the state before
+/// it.)
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum FirstListChoice {
-    /// `Consistent` on servers that answer it from their cache (Kubernetes 1.34 and later) or do not say their version, `Any`
-    /// on older ones.
+    /// `Consistent` on servers that answer consistent lists from their cache (Kubernetes 1.34 and later) or do not report
+    /// their version, `Any` on older servers.
     #[default]
     Auto,
     /// The most recent state. Servers before 1.34 read it from etcd.
     Consistent,
-    /// Any state that the server has at hand, in pages. May be older than what another server of the cluster has
+    /// Any state that the server has cached, in pages. It may be older than what another server of the cluster has
     /// returned.
     Any,
 }
@@ -27,9 +30,10 @@ pub enum FirstListChoice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum StreamingListChoice {
-    /// What costs less by our measurements. At present that is a LIST everywhere, as with [`Never`](Self::Never): as JSON a streaming list
-    /// costs the server twice the CPU, and as protobuf a fifth more (0.46 s instead of 0.37 s for 10,000 pods) without being faster. A
-    /// later release may stream where it pays. client-go streams by default since Kubernetes 1.35.
+    /// The choice that costs less by our measurements. At present that is a LIST everywhere, as with
+    /// [`Never`](Self::Never). As JSON a streaming list costs the server twice the CPU of a LIST. As protobuf it costs a
+    /// fifth more (0.46 s instead of 0.37 s for 10,000 pods) and is not faster. A later release may choose streaming lists
+    /// where they cost less. client-go streams by default since Kubernetes 1.35.
     #[default]
     Auto,
     /// A streaming list; a LIST from servers that refuse it.
@@ -94,8 +98,8 @@ pub struct Http2 {
     pub connections: NonZeroUsize,
     /// The interval between pings. 30 s by default.
     pub ping_interval: Duration,
-    /// A connection that brings no byte for this long after a ping is dead: all its streams break, each watch reports
-    /// that and resumes over a new connection. 15 s by default.
+    /// A connection that brings no byte for this long after a ping is dead: all its streams break, and each watch reports
+    /// the cause and resumes over a new connection. 15 s by default.
     pub ping_timeout: Duration,
 }
 
@@ -118,18 +122,18 @@ pub enum EncodingChoice {
     /// server, and less to decode. JSON for what has no protobuf form or goes through a [`Transform`](crate::Transform) of JSON.
     ///
     /// Protobuf messages do not name their fields, and this library knows those of Kubernetes 1.36. A newer server
-    /// therefore gets requests for JSON. Each factory reads the server's `/version` before lists and watches, at most
-    /// once in ten seconds, so a server upgrade needs no restart; objects that are cached already keep their fields
-    /// until they change. Metadata comes in protobuf from newer servers too: its fields have been the same for years.
-    /// Until the version is known, for which a request waits ten seconds at most, objects come in JSON. A server that
-    /// does not report its version, or forbids the request, counts as not newer.
+    /// therefore gets requests for JSON. Each factory reads the server's `/version` before lists and watches, at most once
+    /// in ten seconds, so a server upgrade needs no restart. Objects that are cached already keep their fields until they
+    /// change. Metadata comes in protobuf from newer servers too, because its fields have been the same for years. A
+    /// request waits for the version for at most ten seconds; while it is unknown, objects come in JSON. A server that does
+    /// not report its version, or forbids the request, counts as not newer.
     #[default]
     Auto,
     /// JSON: for programs that must see every field of any server, also of those that do not report their version.
     Json,
 }
 
-/// How objects are kept in memory. [`Packed`](Self::Packed) by default.
+/// How objects are kept in memory. [`Packed`](Self::Packed) by default, [`Bytes`](Self::Bytes) without the feature `packed`.
 ///
 /// | | memory of a pod of 9 KB | a typed read that is not hot | choose it |
 /// |---|---|---|---|
@@ -137,25 +141,31 @@ pub enum EncodingChoice {
 /// | [`Bytes`](Layout::Bytes) | 7 to 10 KB | decode | if more objects are read often than the hot set has room for |
 /// | [`Decoded`](Layout::Decoded) | as packed, and 20 to 40 KB | does not happen twice | if all are read all the time |
 ///
-/// In each layout what was used a moment ago is hot: the decoded values of all informers of a factory, within
-/// [`FactoryBuilder::hot_bytes`](crate::FactoryBuilder::hot_bytes). A read of what is hot costs a lookup. The layout changes
-/// costs only, never results.
+/// In each layout, what was used a moment ago is hot: the decoded values of all informers of a factory, within
+/// [`FactoryBuilder::hot_bytes`](crate::FactoryBuilder::hot_bytes). A read of a hot value costs a lookup. The layout
+/// changes costs only, never results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Layout {
     /// Bytes, compressed against a dictionary of the cache's own ([`PackedStorage`]).
+    #[cfg(feature = "packed")]
     #[default]
     Packed,
     /// Bytes as received.
+    #[cfg_attr(not(feature = "packed"), default)]
     Bytes,
-    /// Packed, and what was decoded once stays so for as long as the version lives: the hot set without a bound.
+    /// A decoded value stays for as long as its version lives: the hot set has no bound. The bytes are packed, or without
+    /// the feature `packed` as received.
     Decoded,
 }
 
 impl Layout {
-    /// What keeps the bytes at rest.
+    /// The storage for the bytes of objects that are not hot.
     pub(crate) fn storage(self) -> Arc<dyn Storage> {
         match self {
+            #[cfg(feature = "packed")]
             Self::Packed | Self::Decoded => Arc::new(PackedStorage::new()),
+            #[cfg(not(feature = "packed"))]
+            Self::Decoded => Arc::new(PlainStorage),
             Self::Bytes => Arc::new(PlainStorage),
         }
     }
@@ -163,7 +173,9 @@ impl Layout {
     /// For how long decoded values are kept.
     pub(crate) fn keeping(self) -> Retention {
         match self {
-            Self::Packed | Self::Bytes => Retention::WhileHot,
+            #[cfg(feature = "packed")]
+            Self::Packed => Retention::WhileHot,
+            Self::Bytes => Retention::WhileHot,
             Self::Decoded => Retention::Always,
         }
     }

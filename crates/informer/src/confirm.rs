@@ -14,10 +14,10 @@ use crate::existence::{Ask, ConfirmError, Existence};
 use crate::shared::Core;
 use crate::transport::{Response, TransportError};
 
-/// Metadata is enough to know a uid. A server that makes no metadata of objects sends them whole.
+/// The uid is part of the metadata. A server that cannot convert objects to metadata sends them whole.
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 
-/// A Status is short; whatever is longer is not one.
+/// The limit for an error body: a Status is short.
 const STATUS_LIMIT: usize = 64 * 1024;
 
 impl Ask for Core {
@@ -57,7 +57,7 @@ async fn ask(core: &Core, key: &ObjectKey, uid: &Uid) -> Result<Existence, Confi
     let body = collect(response.into_content(), limit).await.map_err(unreachable)?;
     if !code.is_success() {
         let status = ApiStatus::from_body(code.as_u16(), &body);
-        // A 404 without a reason is about the path: this version of the resource is not served.
+        // A 404 without a reason concerns the path: the server does not serve this version of the resource.
         let is_gone = status.is_not_found() && status.reason == "NotFound";
         return if is_gone { Ok(Existence::Gone) } else { Err(ConfirmError::refused(key, status)) };
     }

@@ -1,4 +1,4 @@
-//! A factory's hot set, and what lets cool in it what nobody has used for some seconds (design D16).
+//! A factory's hot set, and the sweeps that cool what was not used for some seconds (design D16).
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -6,15 +6,16 @@ use std::time::Duration;
 use informer_core::HotSet;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-/// What was used stays hot until the second look after that: for five to ten seconds.
+/// The period of the sweeps. What was used stays hot until the second sweep after that: for five to ten seconds.
 const PERIOD: Duration = Duration::from_secs(5);
-/// So many objects are looked at in a row, fewer where packing them takes longer than half a millisecond.
+/// The number of objects that one slice of a sweep visits. It visits fewer if packing them takes longer than half a
+/// millisecond.
 const SLICE: usize = 64;
 
 pub(crate) struct Hot {
     pub(crate) set: HotSet,
-    /// Held by the informer that sweeps for all. When it stops, another one that runs takes over: there is no task that could
-    /// outlive them.
+    /// Held by the informer that sweeps for all informers. When it stops, another running informer takes over: no separate
+    /// task could outlive them.
     sweeping: tokio::sync::Mutex<()>,
 }
 
@@ -23,7 +24,7 @@ impl Hot {
         Self { set, sweeping: tokio::sync::Mutex::default() }
     }
 
-    /// Sweeps, for as long as the future is polled.
+    /// Sweeps while the future is polled.
     pub(crate) async fn cool(&self) -> Infallible {
         let _for_all = self.sweeping.lock().await;
         let mut ticks = interval_at(Instant::now() + PERIOD, PERIOD);
@@ -33,7 +34,7 @@ impl Hot {
             let mut ahead = self.set.len();
             while ahead > 0 {
                 ahead -= self.set.sweep(ahead.min(SLICE)).min(ahead);
-                // Connections have their turn.
+                // The connections of the same thread get their turn.
                 tokio::task::yield_now().await;
             }
         }

@@ -1,4 +1,4 @@
-//! What is counted beside the engine: relaxed atomics, read whenever somebody looks.
+//! The counters outside of the engine: relaxed atomics that can be read at any time.
 
 use std::collections::HashSet;
 use std::ops::Deref;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use informer_core::engine;
 use tokio::time::Instant;
 
-/// One number that several tasks add to. It orders nothing else.
+/// A number to which several tasks add. It orders no other memory access.
 #[derive(Default)]
 pub(crate) struct Counter(engine::Counter);
 
@@ -26,7 +26,7 @@ impl Deref for Counter {
     }
 }
 
-/// The counters of one informer: its engine's, and those of what is around the engine.
+/// The counters of one informer: those of its engine, and those of the code around the engine.
 pub(crate) struct Counters {
     engine: Arc<engine::Counters>,
     pub(crate) saves: Counter,
@@ -55,7 +55,7 @@ impl Deref for Counters {
     }
 }
 
-/// Measures the calls of one handler, which come one at a time.
+/// Measures the calls of one handler, of which one runs at a time.
 pub(crate) struct CallMeter {
     made: Instant,
     calls: Counter,
@@ -99,13 +99,13 @@ impl CallMeter {
     }
 }
 
-/// A time since some start, or none.
+/// A time since the creation of its meter, or none.
 #[derive(Default)]
 struct Moment(Counter);
 
 impl Moment {
     fn set(&self, since_start: Duration) {
-        // 0 means none.
+        // The value 0 means none.
         self.0.set(nanos(since_start).saturating_add(1));
     }
 
@@ -118,7 +118,7 @@ impl Moment {
     }
 }
 
-/// Enough for 584 years.
+/// A `u64` of nanoseconds lasts for 584 years.
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -127,7 +127,7 @@ fn nanos(time: Duration) -> u64 {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HandlerMetrics {
-    /// The name from [`Subscribe::named`](crate::Subscribe::named), else a number: the lowest free one.
+    /// The name from [`Subscribe::named`](crate::Subscribe::named), or else the lowest free number.
     pub name: String,
     /// Pending changes.
     pub backlog: usize,
@@ -139,7 +139,7 @@ pub struct HandlerMetrics {
     pub call_under_way: Option<Duration>,
 }
 
-/// From 1.
+/// The lowest number from 1 on that is not used.
 pub(crate) fn lowest_free(used: impl Iterator<Item = usize>) -> usize {
     let used: HashSet<_> = used.collect();
     (1..=used.len()).find(|number| !used.contains(number)).unwrap_or(used.len() + 1)
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(lowest_free(&[1, 2, 3]), 4);
         assert_eq!(lowest_free(&[3, 1]), 2);
         assert_eq!(lowest_free(&[7, 9]), 1);
-        // Named handlers have none.
+        // Named handlers have the number 0.
         assert_eq!(lowest_free(&[0, 0, 1]), 2);
     }
 }

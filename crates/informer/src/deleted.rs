@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Weak;
 
-use informer_core::{ObjectKey, Source};
+use informer_core::{ObjectKey, Origin};
 
 use crate::existence::{Ask, ConfirmError, Existence};
 use crate::item::Item;
@@ -29,35 +29,35 @@ use crate::item::Item;
 pub struct Deleted<T> {
     last: Item<T>,
     reason: DeleteReason,
-    source: Source,
+    origin: Origin,
     informer: Weak<dyn Ask>,
 }
 
 /// Why an object is gone from a subscription.
 ///
-/// The list is closed on purpose: a `match` that forgets a reason does not compile, because to take one for another makes a
-/// controller delete what belongs to live objects.
+/// The enum is exhaustive on purpose: a `match` that forgets a reason does not compile. A controller that took one reason
+/// for another would delete what belongs to live objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DeleteReason {
     /// The object was deleted: a watch event said so.
     Observed,
-    /// The object was deleted: a list lacks it. When it went, and its state by then, were not seen (client-go:
-    /// `DeletedFinalStateUnknown`).
+    /// The object was deleted: a list lacks it. No watch event showed the deletion, so its time and the object's final
+    /// state are unknown (client-go: `DeletedFinalStateUnknown`).
     Missed,
     /// The object was not deleted, as far as the informer knows: its namespace was removed from the informer, or the filter
     /// of the subscription does not match it any more.
     LeftView,
-    /// The object was deleted, or does not match the selection any more. With a label selector, a field selector of mutable
-    /// fields or list options that a tweak makes select, the server sends the same event for both; a transform that drops objects hides the
-    /// difference too. [`Deleted::confirm`] asks the server.
+    /// The object was deleted, or does not match the selection any more. [`Deleted::confirm`] asks the server which. The
+    /// server sends the same event for both if the informer has a label selector, a field selector on mutable fields, or
+    /// tweaked list options that select. A transform that drops objects hides the difference too.
     ///
     /// With a label selector every deletion has this reason, whether a watch or a list showed it.
     DeletedOrDeselected,
 }
 
 impl<T> Deleted<T> {
-    pub(crate) fn new(last: Item<T>, reason: DeleteReason, source: Source, informer: Weak<dyn Ask>) -> Self {
-        Self { last, reason, source, informer }
+    pub(crate) fn new(last: Item<T>, reason: DeleteReason, origin: Origin, informer: Weak<dyn Ask>) -> Self {
+        Self { last, reason, origin, informer }
     }
 
     /// The key of the object.
@@ -77,8 +77,8 @@ impl<T> Deleted<T> {
     }
 
     /// How it became known that the object is gone.
-    pub fn source(&self) -> Source {
-        self.source
+    pub fn origin(&self) -> Origin {
+        self.origin
     }
 
     /// Whether the object was deleted for certain: observed by a watch, or missed and noticed by a list.
@@ -87,21 +87,21 @@ impl<T> Deleted<T> {
     }
 
     /// Whether the reason is [`DeleteReason::Missed`]: a list noticed the deletion, and no watch event showed it.
-    /// [`Deleted::source`] says who noticed a deletion of any reason.
+    /// [`Deleted::origin`] says how a deletion of any reason became known.
     pub fn is_missed(&self) -> bool {
         self.reason == DeleteReason::Missed
     }
 
-    /// Asks the server whether the object still exists, by its uid. Sends one GET for the object's metadata; none where
-    /// [`Deleted::is_certain`], since a uid never comes back.
+    /// Asks the server whether the object still exists, by its uid. Sends one GET for the object's metadata, or none if
+    /// [`Deleted::is_certain`], because a uid is never used again.
     ///
-    /// The informer sends the request with its own connection and credentials, which need the verb `get`. It gives up after the
-    /// response timeout of the informer.
+    /// The informer sends the request over its own connection, with its own credentials, which need the verb `get`. The
+    /// call fails after the informer's response timeout.
     ///
     /// # Errors
     ///
-    /// When the informer has stopped ([`ConfirmError::is_stopped`]), the server refuses ([`ConfirmError::status`] says how), or it
-    /// cannot be reached in time.
+    /// When the informer has stopped ([`ConfirmError::is_stopped`]), the server refuses ([`ConfirmError::status`] says
+    /// how), or the server does not answer in time ([`ConfirmError::is_unreachable`]).
     ///
     /// # Cancel safety
     ///
@@ -120,8 +120,8 @@ impl<T> Deleted<T> {
 
 impl<T> Clone for Deleted<T> {
     fn clone(&self) -> Self {
-        let Self { last, reason, source, informer } = self;
-        Self { last: last.clone(), reason: *reason, source: *source, informer: informer.clone() }
+        let Self { last, reason, origin, informer } = self;
+        Self { last: last.clone(), reason: *reason, origin: *origin, informer: informer.clone() }
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a server serves, as it says itself: by aggregated discovery (Kubernetes 1.26 and later), or group by group.
+//! The resources that a server serves, by aggregated discovery (Kubernetes 1.26 and later), or group by group.
 
 mod catalog;
 mod documents;
@@ -18,23 +18,23 @@ use documents::{Document, GroupVersion};
 pub use catalog::Catalog;
 pub use error::DiscoveryError;
 
-/// How the server is asked.
+/// Sends discovery requests to a server.
 #[derive(Clone)]
 pub(crate) struct Questions {
     pub(crate) transport: Arc<dyn Transport>,
     pub(crate) user_agent: HeaderValue,
-    /// How long an answer may take.
+    /// The time limit of an answer.
     pub(crate) limit: Duration,
 }
 
-/// The forms in which an answer is understood, the best first. A server that does not know aggregated discovery gives the last.
+/// The accepted forms of an answer, the preferred one first. A server without aggregated discovery sends the last one.
 const FORMS: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
 application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
-/// A cluster with thousands of definitions says some megabytes.
+/// The limit for an answer. That of a cluster with thousands of definitions has some megabytes.
 const LIMIT: usize = 64 * 1024 * 1024;
 
 impl Questions {
-    /// Asks for everything that can be listed and watched.
+    /// Fetches all resources that can be listed and watched.
     pub(crate) async fn catalog(&self) -> Result<Catalog, DiscoveryError> {
         let mut catalog = Catalog::default();
         for path in ["/api", "/apis"] {
@@ -46,7 +46,8 @@ impl Questions {
         Ok(catalog)
     }
 
-    /// Asks version by version. Those that are not served now, as those of an aggregated API that is down, are left out.
+    /// Asks version by version. Versions that the server does not serve at present, such as those of an aggregated API that
+    /// is down, are left out.
     async fn each(&self, versions: Vec<GroupVersion>, catalog: &mut Catalog) -> Result<(), DiscoveryError> {
         for version in versions {
             match self.get(&version.path()).await {
@@ -65,7 +66,7 @@ impl Questions {
         Document::read(&self.get(path).await?).ok_or_else(DiscoveryError::not_understood)
     }
 
-    /// The answer to one question. Credentials that are not taken are read again once.
+    /// The answer to one request. After a 401 the credentials are refreshed, and the request is repeated once.
     async fn get(&self, path: &str) -> Result<Vec<u8>, DiscoveryError> {
         let (mut code, mut body) = self.ask(path).await?;
         if code == StatusCode::UNAUTHORIZED {

@@ -8,7 +8,7 @@ use informer_core::DecodeError;
 use crate::resource::ResourceType;
 use crate::transport::TransportError;
 
-/// A call that failed. A failure while an informer runs is not an error of a call: see its status and reports.
+/// The error of a call. A failure while an informer runs is not the error of a call: see its status and its reports.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error(transparent)]
 pub struct Error(Arc<Kind>);
@@ -17,7 +17,7 @@ pub struct Error(Arc<Kind>);
 enum Kind {
     #[error("the informer of {0} has stopped; ask a factory for a new one")]
     Stopped(ResourceType),
-    #[error("the informer of {0} was started, or its cache loaded; set this before")]
+    #[error("the informer of {0} was started, or its cache loaded; set options before that")]
     AlreadyStarted(ResourceType),
     #[error("invalid {what} `{name}`: {reason}")]
     Invalid { what: &'static str, name: String, reason: String },
@@ -79,7 +79,7 @@ impl Error {
     }
 }
 
-/// An error and its causes in one line. Text that wrapping layers repeat appears once.
+/// Formats an error and its causes in one line. Text that a wrapping error repeats appears once.
 ///
 /// ```
 /// let cause = std::io::Error::other("no route to host");

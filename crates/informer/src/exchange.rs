@@ -1,4 +1,4 @@
-//! One request and its response, as the bytes arrive.
+//! One request and its response, chunk by chunk.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use crate::transport::{Response, TransportError};
 
 type Body = Pin<Box<dyn Stream<Item = Result<Bytes, TransportError>> + Send>>;
 
-/// An exchange with the server under way.
+/// A request that was sent, with its response so far.
 pub(crate) enum Exchange {
     Sent(BoxFuture<'static, Result<Response, TransportError>>),
-    /// The status says no; the body says why.
+    /// The status is an error; the body tells the reason.
     Refused {
         code: u16,
         retry_after: Option<Duration>,
@@ -29,7 +29,7 @@ pub(crate) enum Exchange {
 }
 
 /// The result of waiting for an exchange.
-pub(crate) enum Progress {
+pub(crate) enum ExchangeEvent {
     Accepted { protobuf: bool },
     Refused(ApiStatus),
     Unreachable(String),
@@ -38,25 +38,25 @@ pub(crate) enum Progress {
     Broken(String),
 }
 
-/// A Status is short; whatever is longer is not one.
+/// The limit for an error body: a Status is short.
 const REASON_LIMIT: usize = 64 * 1024;
 
 impl Exchange {
-    /// Waits for whatever comes next.
+    /// Waits for the next step of the exchange.
     ///
     /// # Cancel safety
     ///
     /// Safe: what has arrived is kept in the exchange.
-    pub(crate) async fn progress(&mut self) -> Progress {
+    pub(crate) async fn progress(&mut self) -> ExchangeEvent {
         loop {
             match self {
-                Self::Ended => return Progress::End,
+                Self::Ended => return ExchangeEvent::End,
                 Self::Sent(response) => match response.await {
-                    Err(error) => return self.end(Progress::Unreachable(error_chain(&error))),
+                    Err(error) => return self.end(ExchangeEvent::Unreachable(error_chain(&error))),
                     Ok(response) if response.head.status.is_success() => {
                         let protobuf = response.is_protobuf();
                         *self = Self::Receiving(response.into_content());
-                        return Progress::Accepted { protobuf };
+                        return ExchangeEvent::Accepted { protobuf };
                     }
                     Ok(response) => *self = refused(response),
                 },
@@ -67,22 +67,22 @@ impl Exchange {
                     _ => {
                         let mut status = ApiStatus::from_body(*code, reason);
                         status.retry_after = status.retry_after.max(*retry_after);
-                        return self.end(Progress::Refused(status));
+                        return self.end(ExchangeEvent::Refused(status));
                     }
                 },
                 Self::Receiving(body) => match body.next().await {
-                    Some(Ok(chunk)) => return Progress::Bytes(chunk),
+                    Some(Ok(chunk)) => return ExchangeEvent::Bytes(chunk),
                     Some(Err(error)) => {
                         let reason = error_chain(&error);
-                        return self.end(Progress::Broken(reason));
+                        return self.end(ExchangeEvent::Broken(reason));
                     }
-                    None => return self.end(Progress::End),
+                    None => return self.end(ExchangeEvent::End),
                 },
             }
         }
     }
 
-    fn end(&mut self, with: Progress) -> Progress {
+    fn end(&mut self, with: ExchangeEvent) -> ExchangeEvent {
         *self = Self::Ended;
         with
     }

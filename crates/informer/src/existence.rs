@@ -24,7 +24,7 @@ pub enum Existence {
 }
 
 impl Existence {
-    /// Whether the object was deleted, whether or not another one has its key now.
+    /// Whether the object was deleted, also if another object has its key now.
     pub fn is_gone(&self) -> bool {
         !matches!(self, Self::Exists { .. })
     }
@@ -46,7 +46,7 @@ enum Kind {
 }
 
 impl ConfirmError {
-    /// Whether the informer has stopped. Ask with another one, or with a client.
+    /// Whether the informer has stopped. Ask with another informer, or with a client.
     pub fn is_stopped(&self) -> bool {
         matches!(*self.0, Kind::Stopped(_))
     }
@@ -56,7 +56,7 @@ impl ConfirmError {
         matches!(*self.0, Kind::Unreachable(..))
     }
 
-    /// How the server refused, if it did: 403 where the credentials lack the verb `get`.
+    /// The server's refusal, if it refused: 403 if the credentials lack the verb `get`.
     pub fn status(&self) -> Option<&ApiStatus> {
         match &*self.0 {
             Kind::Refused(_, status) => Some(status),
@@ -80,7 +80,7 @@ impl ConfirmError {
     }
 }
 
-/// Asks the server about objects: an informer does, for the deletions that its subscriptions deliver.
+/// Asks the server about objects. An informer implements this, for the deletions that its subscriptions deliver.
 pub(crate) trait Ask: Send + Sync {
     /// Whether the object of a key and uid exists.
     fn existence(

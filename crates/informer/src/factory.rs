@@ -17,7 +17,7 @@ use crate::resource::ResourceType;
 use crate::runtime::Runtime;
 use crate::selection::Selection;
 use crate::server::Server;
-use crate::settings::{Content, Settings};
+use crate::settings::{Representation, Settings};
 use crate::shared::{Core, Life, Shared};
 use crate::sync::NotSynced;
 use crate::transform::Transform;
@@ -69,7 +69,7 @@ struct Inner {
 struct Identity {
     resource: ResourceType,
     selection: Selection,
-    content: Content,
+    representation: Representation,
 }
 
 struct Options {
@@ -81,24 +81,25 @@ struct Options {
 }
 
 impl SharedInformerFactory {
-    /// A factory on the caller's transport, on the caller's runtime.
+    /// Builds a factory that sends its requests over this transport, on the caller's tokio runtime.
     pub fn builder_with_transport(transport: impl Transport) -> FactoryBuilder {
         FactoryBuilder::new(Connection::Transport(Arc::new(transport)))
     }
 
-    /// This factory, narrowed to one namespace. Resources without namespaces are looked at as before.
+    /// This factory, narrowed to one namespace. Informers of cluster-wide resources are not affected.
     ///
-    /// A namespace that this factory does not have leaves none: see [`in_namespaces`](Self::in_namespaces).
+    /// If this factory does not select the namespace, no namespace is left: see [`in_namespaces`](Self::in_namespaces).
     #[must_use]
     pub fn in_namespace(&self, namespace: impl Into<String>) -> Self {
         self.in_namespaces([namespace])
     }
 
-    /// This factory, narrowed to these namespaces, as far as it has them: one list and watch each, one cache together.
+    /// This factory, narrowed to those of these namespaces that it selects. Each namespace has its own list and watch; all
+    /// share one cache.
     ///
-    /// Where none is left, the informers of namespaced resources are empty and send no requests: they are synced as soon as
-    /// they are started, and get their objects from the namespaces that [`Informer::add_namespace`] adds.
-    /// [`everything`](Self::everything) leads back to all namespaces.
+    /// If no namespace is left, the informers of namespaced resources are empty and send no requests. They are synced as
+    /// soon as they are started, and [`Informer::add_namespace`] adds namespaces to them. [`everything`](Self::everything)
+    /// returns a factory for all namespaces.
     ///
     /// ```
     /// # fn example(factory: informer::SharedInformerFactory) {
@@ -128,7 +129,7 @@ impl SharedInformerFactory {
     ///
     /// # Errors
     ///
-    /// When `selector` is a text and not a selector: the error has the text and the place in it.
+    /// When the text of `selector` is malformed. The error has the text and the position of the fault.
     pub fn with_labels<S>(&self, selector: S) -> Result<Self, InvalidSelector>
     where
         S: TryInto<Selector, Error: Into<InvalidSelector>>,
@@ -137,7 +138,7 @@ impl SharedInformerFactory {
         Ok(Self { selection: self.selection.clone().with_labels(&selector), ..self.clone() })
     }
 
-    /// This factory, narrowed to objects with matching fields. The server filters, by the fields that it knows of the
+    /// This factory, narrowed to objects with matching fields. The server filters; it supports a few fields of each
     /// resource ([`FieldSelector`]).
     ///
     /// ```
@@ -151,7 +152,7 @@ impl SharedInformerFactory {
     ///
     /// # Errors
     ///
-    /// When `selector` is a text and not a selector: the error has the text and the place in it.
+    /// When the text of `selector` is malformed. The error has the text and the position of the fault.
     pub fn with_fields<S>(&self, selector: S) -> Result<Self, InvalidSelector>
     where
         S: TryInto<FieldSelector, Error: Into<InvalidSelector>>,
@@ -171,8 +172,12 @@ impl SharedInformerFactory {
         &self.selection
     }
 
-    pub(crate) fn view<T: View>(&self, resource: ResourceType, content: Content) -> Informer<T> {
-        let shared = self.inner.shared(resource, &self.selection, content);
+    pub(crate) fn view<T: View>(
+        &self,
+        resource: ResourceType,
+        representation: Representation,
+    ) -> Informer<T> {
+        let shared = self.inner.shared(resource, &self.selection, representation);
         if self.inner.options.start_at_once {
             shared.core().start();
         }
@@ -190,8 +195,8 @@ impl SharedInformerFactory {
     ///
     /// # Errors
     ///
-    /// When one is not synced within `limit`: the error says which, and why. At once when one was not started: call
-    /// [`start`](Self::start) before.
+    /// When an informer is not synced within `limit`: the error names it and the reason. The call fails at once if an
+    /// informer was not started: call [`start`](Self::start) first.
     ///
     /// # Deadlocks
     ///
@@ -204,12 +209,12 @@ impl SharedInformerFactory {
         crate::sync::wait_for_all_started(&self.inner.cores(), limit, false).await
     }
 
-    /// As [`SharedInformerFactory::wait_for_sync`], but gives up as soon as the server denies a resource
+    /// As [`SharedInformerFactory::wait_for_sync`], but fails as soon as the server denies a resource
     /// ([`Status::Denied`](crate::Status::Denied)).
     ///
     /// # Errors
     ///
-    /// When one is denied, not started, or not synced within `limit`.
+    /// When an informer is denied, not started, or not synced within `limit`.
     pub async fn wait_for_sync_or_denial(&self, limit: Duration) -> Result<(), NotSynced> {
         crate::sync::wait_for_all_started(&self.inner.cores(), limit, true).await
     }
@@ -219,22 +224,22 @@ impl SharedInformerFactory {
         FactoryMetrics::of(&self.inner.living(), &self.inner.options.settings.hot.set)
     }
 
-    /// Stops every informer and waits until nothing runs: no task, no request, no handler call. A handler must not
-    /// await this, because its call would have to end first.
+    /// Stops every informer and waits until nothing runs: no task, no request, no handler call. A handler must not await
+    /// this: its own call is among those awaited.
     ///
     /// Handlers get no further calls. A running call is awaited, however long it takes;
     /// [`SharedInformerFactory::shutdown_within`] limits that.
     ///
     /// # Cancel safety
     ///
-    /// Safe: everything stops nevertheless, only the waiting ends.
+    /// Safe: everything stops all the same; only the wait ends.
     pub async fn shutdown(&self) {
         self.inner.begin_stop();
         self.inner.life.ended().await;
     }
 
     /// As [`SharedInformerFactory::shutdown`], but handler calls that run longer than `limit` are dropped at their next
-    /// `await`. Returns whether all ended by themselves.
+    /// `await`. Returns whether all calls ended by themselves.
     ///
     /// A call that blocks its thread cannot be dropped, and is awaited.
     pub async fn shutdown_within(&self, limit: Duration) -> bool {
@@ -251,25 +256,35 @@ impl fmt::Debug for SharedInformerFactory {
 
 impl Inner {
     /// The existing informer, or a new one.
-    fn shared(&self, resource: ResourceType, selection: &Selection, content: Content) -> Arc<Shared> {
+    fn shared(
+        &self,
+        resource: ResourceType,
+        selection: &Selection,
+        representation: Representation,
+    ) -> Arc<Shared> {
         let selection = &selection.of(&resource);
         let mut informers = self.informers.lock().unwrap_or_else(PoisonError::into_inner);
         informers.retain(|_, informer| informer.strong_count() > 0);
-        let identity =
-            |content| Identity { resource: resource.clone(), selection: selection.clone(), content };
-        let living = |content| informers.get(&identity(content)).and_then(Weak::upgrade);
-        if let Some(whole) = living(Content::Whole).filter(|whole| !whole.core().life.is_stopped()) {
+        let identity = |representation| Identity {
+            resource: resource.clone(),
+            selection: selection.clone(),
+            representation,
+        };
+        let living = |representation| informers.get(&identity(representation)).and_then(Weak::upgrade);
+        // An informer of whole objects serves views of metadata, too.
+        if let Some(whole) = living(Representation::Whole).filter(|whole| !whole.core().life.is_stopped()) {
             return whole;
         }
         if let Some(metadata) =
-            living(Content::Metadata).filter(|metadata| !metadata.core().life.is_stopped())
+            living(Representation::Metadata).filter(|metadata| !metadata.core().life.is_stopped())
         {
-            if content == Content::Metadata {
+            if representation == Representation::Metadata {
                 return metadata;
             }
+            // Before its start, a metadata informer can become one of whole objects.
             if metadata.core().want_whole() {
-                informers.remove(&identity(Content::Metadata));
-                informers.insert(identity(Content::Whole), Arc::downgrade(&metadata));
+                informers.remove(&identity(Representation::Metadata));
+                informers.insert(identity(Representation::Whole), Arc::downgrade(&metadata));
                 return metadata;
             }
         }
@@ -279,7 +294,7 @@ impl Inner {
             settings.resync = (!resync.is_zero()).then_some(*resync);
         }
         let shared = Arc::new(Shared::new(
-            (resource.clone(), selection.clone(), content),
+            (resource.clone(), selection.clone(), representation),
             settings,
             options.transform.clone(),
             self.server.clone(),
@@ -287,7 +302,7 @@ impl Inner {
             self.life.part(),
             free_number(&resource, selection, informers.values().filter_map(Weak::upgrade)),
         ));
-        informers.insert(identity(content), Arc::downgrade(&shared));
+        informers.insert(identity(representation), Arc::downgrade(&shared));
         shared
     }
 

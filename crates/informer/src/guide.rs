@@ -1,7 +1,7 @@
 //! The whole API on one page: what each part is for, and what it promises.
 //!
-//! The numbers in parentheses are clauses of `docs/CONTRACT.md`. Each clause has a test that is named after it; most of these tests run
-//! against a real kube-apiserver.
+//! The numbers in parentheses are clauses of `docs/CONTRACT.md`. Each clause has a test that is named after it; most of
+//! these tests run against a real kube-apiserver.
 //!
 //! # From client-go or kube-rs
 //!
@@ -22,18 +22,20 @@
 //!
 //! # Make informers
 //!
-//! A [`SharedInformerFactory`] has one cache and one watch for each resource and selection, however many informers are asked for
-//! (F1, F6). Its methods narrow it: [`in_namespace`](SharedInformerFactory::in_namespace),
-//! [`with_labels`](SharedInformerFactory::with_labels), [`with_fields`](SharedInformerFactory::with_fields). The result is a
-//! [`Selection`] of a [`Selector`] (of [`Requirement`]s with an [`Operator`]) and a [`FieldSelector`]; one that is malformed is an
-//! [`InvalidSelector`] where it is given, not an error of the server later.
+//! A [`SharedInformerFactory`] has one cache and one watch for each resource and selection, however many informers the
+//! program asks for (F1, F6). Three methods narrow a factory: [`in_namespace`](SharedInformerFactory::in_namespace),
+//! [`with_labels`](SharedInformerFactory::with_labels), [`with_fields`](SharedInformerFactory::with_fields). Its
+//! [`Selection`] consists of namespaces, a [`Selector`] for labels ([`Requirement`]s with an [`Operator`]) and a
+//! [`FieldSelector`]. A malformed selector is an [`InvalidSelector`] error of the method that takes it, not a later error
+//! of the server.
 //!
-//! A resource is a [`ResourceType`]. A type of k8s-openapi or of kube's derive macro names its own; a name as kubectl takes it is
-//! resolved by the server, or is a [`DiscoveryError`] with near matches. Such an informer follows its resource to another version (F11).
+//! A resource is a [`ResourceType`]. Types of k8s-openapi and of kube's derive macro name their own resource.
+//! [`SharedInformerFactory::informer_named`] asks the server to resolve a name in kubectl's syntax; an unknown name is a
+//! [`DiscoveryError`] with near matches. An informer from there follows its resource to another served version (F11).
 //!
-//! The type `T` of an [`Informer<T>`](Informer) is a [`View`]: anything that is `Deserialize`, or [`Object`], which decodes nothing. A struct of five
-//! fields costs only these. [`kube`] has the types of kube that are part of the API, [`crates`] the other
-//! crates.
+//! The type `T` of an [`Informer<T>`](Informer) is a [`View`]: any type that is `Deserialize`, or [`Object`], which is not
+//! decoded at all. A struct with five fields costs the decoding of five fields. The module [`kube`] has kube's types that
+//! are part of the API, the module [`crates`] the other crates.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -60,40 +62,45 @@
 //!
 //! - [`Informer::wait_for_sync`] returns when the initial list is in the cache (F3). [`NotSynced`] has an entry for each
 //!   [`Missing`] informer with its [`Status`]. An informer that was not started is an error at once.
-//! - [`Informer::at_least`] returns when the cache reflects a version, for example that of your own write (C5); [`Informer::gone`] when a
-//!   deletion has arrived; [`Informer::wait_for_namespace`] when a namespace that was added later is synced (F10). Their
-//!   error is [`NotReached`].
+//! - [`Informer::at_least`] returns when the cache reflects a version, for example that of your own write (C5).
+//!   [`Informer::gone`] returns when a deletion has arrived, and [`Informer::wait_for_namespace`] when a namespace that was
+//!   added later is synced (F10). Their error is [`NotReached`].
 //!
-//! All of them are cancel safe, none of them polls.
+//! All of these are cancel safe, and none of them polls.
 //!
 //! # Read
 //!
 //! | | cost | undecodable objects |
 //! |---|---|---|
-//! | [`Lister::get`], [`Snapshot::get`] | a lookup, and a decode unless the value is shared | an error |
-//! | [`Lister::list`], [`Index::get`] | a decode of each result | left out and reported (C11) |
+//! | [`Lister::get`], [`Snapshot::get`] | a lookup, and a decode unless the value is hot | an error |
+//! | [`Lister::list`], [`Index::get`] | a lookup, and a decode of each result that is not hot | left out and reported (C11) |
 //! | [`Lister::try_list`], [`Index::try_get`], [`Items::strict`] | the same | an error |
 //! | [`Snapshot`] | O(1) to take; it never changes and agrees with its indexes (C4) | - |
 //!
-//! Every result is an [`Item`]: a value with its [`ObjectKey`], [`Uid`], [`ResourceVersion`] and [`Labels`] beside it, shared and immutable (C6).
-//! Readers do not wait for the watch, and the watch does not wait for readers. [`ObjectRef`] names an object of an informer, and
-//! [`FromObject`] reads keys and versions from objects of your own.
+//! Every result is an [`Item`]: a value with its [`ObjectKey`], [`Uid`], [`ResourceVersion`] and [`Labels`] beside it,
+//! shared and immutable (C6). Readers do not wait for the watch, and the watch does not wait for readers. [`ObjectRef`]
+//! names an object of an informer. [`FromObject`] takes keys and versions from objects of your own.
 //!
-//! Time does not go back: a re-list is never older than what was seen (L2, L12). Content that changed without a write, because a
-//! definition or the server changed, arrives as an update (L14).
+//! The cache never goes back in time: a re-list is never older than the state before it (L2, L12). Content that changed
+//! without a write, because a definition or the server changed, arrives as an update (L14).
 //!
 //! # Be notified
 //!
-//! A subscription is a [`Handler`], a closure ([`Informer::on_change`]) or a stream ([`Changes`] of [`Change`]s). Whatever its form:
+//! A subscription is a [`Handler`], a closure ([`Informer::on_change`]) or a stream ([`Changes`] of [`Change`]s). All three
+//! have the same properties:
 //!
-//! - It gets the existing objects first, then all later changes: no gap and no duplicate, also if it joins late (H2).
-//! - One call at a time; per object in the server's order; the `old` of an update is the [`Previous`] state that was notified (H1).
+//! - A subscription gets the existing objects first, then all later changes, without a gap or a duplicate, also if it joins
+//!   late (H2).
+//! - A handler gets one call at a time. Changes of one object come in the server's order; the `old` of an update is the
+//!   [`Previous`] state that the subscription was notified of (H1).
 //! - The cache is never behind a notification (C1).
-//! - It is bounded. [`Subscribe::latest`], the default, keeps one change for each object; [`Subscribe::every_change`] keeps a number that
-//!   you choose, and [`WhenFull`] says what follows (H8). A slow subscription delays no other one.
-//! - A deletion says why ([`Deleted`], [`DeleteReason`]): observed, missed while disconnected (once) (H10), or no deletion at all, because the object left the view
-//!   (H14). Where a selector hides which, [`Deleted::confirm`] asks the server: [`Existence`], [`ConfirmError`].
-//! - [`Source`] says whether a watch or a list brought a change.
+//! - The memory of a subscription is bounded. [`Subscribe::latest`], the default, keeps one change for each object.
+//!   [`Subscribe::every_change`] keeps a number of changes that you choose; [`WhenFull`] decides what happens beyond it
+//!   (H8). A slow subscription delays no other one.
+//! - A deletion has a reason ([`Deleted`], [`DeleteReason`]): a watch observed it; a list revealed it, once (H10); or the
+//!   object was not deleted and only left the view (H14). Where a selector hides which, [`Deleted::confirm`] asks the
+//!   server: [`Existence`], [`ConfirmError`].
+//! - [`Origin`] says whether a watch or a list brought a change.
 //!
 //! A [`Registration`] is the handle of a handler: dropping it removes the handler.
 //!
@@ -116,61 +123,69 @@
 //!
 //! # When something fails
 //!
-//! A call that fails returns its own error: [`Error`], or one of the errors that this page names. They are opaque and have predicates
-//! (`is_stopped`, `is_denied` ...); [`error_chain`] writes one with its causes. No error and no log line has the content of an object.
+//! A call that fails returns its own error: [`Error`], or one of the errors that this page names. All error types are
+//! opaque and have predicates (`is_stopped`, `is_denied` ...). [`error_chain`] formats an error with its causes. No error
+//! and no log line contains the content of an object.
 //!
-//! A failure while an informer runs is not the error of a call. The informer retries with a backoff (W14) and says so by its
-//! [`Status`] (where it stands; [`ApiStatus`] is the server's answer) and its [`Report`]s (what happened, with a [`Cause`]). Other objects
-//! go on when one cannot be decoded (W8). [`metrics`] has numbers for all of it. `is_synced` stays true while an informer retries:
-//! [`Informer::status`] says how things stand now. Tests with faults set a short [`FactoryBuilder::backoff`].
+//! A failure while an informer runs is not the error of a call: the informer retries with a backoff (W14). Its [`Status`]
+//! says where it stands; [`ApiStatus`] is the server's answer. Its [`Report`]s say what happened, each disconnect with a
+//! [`Cause`]. The module [`metrics`] has numbers for all of it. An undecodable object does not affect other objects (W8).
+//! `is_synced` stays true while an informer retries: [`Informer::status`] has the current state. Tests with faults set a
+//! short [`FactoryBuilder::backoff`].
 //!
-//! | what cannot be decoded | the cache | you see |
+//! | what is undecodable | the cache | what you see |
 //! |---|---|---|
-//! | the object's metadata, or the transform fails | keeps the last good version | [`Report::Quarantined`]; [`Informer::quarantined`] has a [`Quarantined`] of it until a good version comes |
-//! | the object as a `T`, while its metadata is good | has it, and counts it | lists leave it out with [`Report::Undecodable`]; [`Lister::get`] and strict forms return a [`DecodeError`]; handlers get [`Change::Undecodable`] |
-//! | an event whose key or end is lost, or the stream | lists again | [`Cause::Undecodable`], and a re-list |
+//! | the object's metadata, or the transform fails | keeps the last good version | [`Report::Quarantined`]; [`Informer::quarantined`] has a [`Quarantined`] entry for it until a good version arrives |
+//! | the object as a `T`, while its metadata is good | keeps it | lists leave it out and report it ([`Report::Undecodable`]); [`Lister::get`] and the strict forms return a [`DecodeError`]; handlers get [`Change::Undecodable`] |
+//! | the type or the key of an event (of a DELETED also its resourceVersion), or the framing of the stream | re-lists | [`Cause::Undecodable`], then a re-list |
 //!
 //! User code (handlers, filters, index functions, transforms, `Deserialize`) may be slow or panic: it delays its own informer
 //! or subscription and nothing else (F9, H7).
 //!
 //! # How a change travels
 //!
-//! The transport brings bytes, on the factory's own thread. The informer reads the metadata of the object (key, uid, version, labels) and leaves the rest for
-//! later. A [`Transform`] may change or drop the object. Then the cache and its indexes change in one step, which every later snapshot shows (C4). The version
-//! is *hot*: its bytes are unpacked. Each subscription notes the change (see [`WhenFull`] for when it has too many) and is woken. Its own task takes the change,
-//! applies the filter, decodes the object unless another consumer has done so, and awaits the handler. Transforms and index functions
-//! run on threads for blocking work, filters and handlers in the subscription's task.
+//! The transport reads the bytes of a response on the factory's own thread. The informer decodes the metadata of each
+//! object (key, uid, version, labels); the rest stays encoded. A [`Transform`] may change or drop the object. Then the
+//! cache and its indexes change in one step; every later snapshot shows both (C4). A version from a watch event is *hot*:
+//! its bytes are not packed yet. The mailbox of each subscription gets the change ([`WhenFull`] applies to a full mailbox),
+//! and the subscription is woken. The subscription's task takes the change, applies the filter, decodes the object unless
+//! another consumer has decoded it already, and awaits the handler. Transforms and index functions run on threads for
+//! blocking work; filters and handlers run in the subscription's task.
 //!
 //! # What takes memory
 //!
 //! | what | bound |
 //! |---|---|
 //! | objects at rest | as many as the server has, each compressed ([`Layout`]) and at most 16 MiB ([`FactoryBuilder::item_limit`]) |
-//! | decoded values, and bytes that events brought a moment ago | 16 MiB for all informers of a factory ([`FactoryBuilder::hot_bytes`]); with [`Layout::Decoded`] none (C12) |
+//! | decoded values, and the bytes of recent events | 16 MiB for all informers of a factory ([`FactoryBuilder::hot_bytes`]); with [`Layout::Decoded`] none (C12) |
 //! | changes that wait for a subscription | one per object, or the number that you choose and one per object (H8); each pins its object's version |
-//! | what arrives while user code runs | 4 MiB per informer, then the connection is given up until there is room ([`Status::Stalled`]) |
-//! | a list that arrives | the objects that are new, a window of bytes, and about 50 bytes for each object (L9) |
-//! | undecodable objects, reports that nobody reads | 4096, 256 |
+//! | what arrives while user code runs | 4 MiB per informer; beyond that the informer drops its response and resumes later ([`Status::Stalled`]) |
+//! | a list while it arrives | its new objects, a window of bytes, and about 50 bytes for each object (L9) |
+//! | undecodable objects, unread reports | 4096, 256 |
 //!
-//! [`Informer::held_bytes`] says what an informer takes (C10). Snapshots and items that you hold keep their versions in memory beside that.
+//! [`Informer::held_bytes`] returns the memory that an informer takes (C10). Snapshots and items that you hold keep their
+//! versions in memory beside that.
 //!
 //! # Restart
 //!
-//! [`FactoryBuilder::saved_in`], or [`Informer::save`] and [`Informer::load`], keep a cache in a file: a later process reads it at once, resumes the watch, and
-//! is notified of what changed since, deletions included (P2). A file that does not fit is refused (P1). Secrets are left out
-//! unless asked for (P3). The results and errors are [`SavedCache`], [`LoadedCache`], [`SaveError`] and [`LoadError`].
+//! [`FactoryBuilder::saved_in`], or [`Informer::save`] and [`Informer::load`], keep a cache in a file. A later process can
+//! read the loaded objects at once. Its informer resumes the watch, and is notified of all changes since the save,
+//! deletions included (P2). A file of another server, resource or selection is refused (P1). Secrets are left out unless
+//! the program asks for them (P3). The results and errors are [`SavedCache`], [`LoadedCache`], [`SaveError`] and
+//! [`LoadError`].
 //!
 //! # Stop
 //!
-//! Dropping the last handle of an informer (informers, listers, snapshots, indexes, subscriptions) ends its watch and frees its memory (F5).
-//! [`SharedInformerFactory::shutdown`] and [`Informer::stop`] also wait until nothing runs (F4).
+//! Dropping the last handle of an informer (informers, listers, snapshots, indexes, subscriptions) ends its watch and frees
+//! its memory (F5). [`SharedInformerFactory::shutdown`] and [`Informer::stop`] also wait until nothing runs (F4).
 //!
 //! # Extend
 //!
-//! - [`Storage`] keeps the bytes of objects: [`PackedStorage`] (compressed) and [`PlainStorage`] exist. It deals in [`ObjectBytes`], [`Stored`] and
-//!   [`StoredBytes`] of an [`Encoding`], and fails with a [`StorageError`]. [`InvalidKey`] is the error of a text that is no key.
-//! - [`Transport`](crate::transport::Transport) carries requests; [`KubeTransport`](crate::transport::KubeTransport) is the one over
-//!   kube-client.
+//! - A [`Storage`] keeps the bytes of objects; the crate has [`PackedStorage`] (compressed) and [`PlainStorage`]. Its
+//!   methods use [`ObjectBytes`], [`Stored`] and [`StoredBytes`] with an [`Encoding`], and return a [`StorageError`] when
+//!   they fail. [`InvalidKey`] is the error of parsing a text that is not a key.
+//! - [`Transport`](crate::transport::Transport) carries requests. [`KubeTransport`](crate::transport::KubeTransport) is the
+//!   implementation over kube-client.
 
 #[allow(unused_imports, reason = "the page links to all of them")]
 use crate::*;

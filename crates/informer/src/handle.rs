@@ -1,4 +1,4 @@
-//! What all typed faces of an informer have in common: its shared part, kept alive, and the type.
+//! The common part of all typed handles of an informer: it keeps the shared part alive, and has the type.
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -13,16 +13,16 @@ use tokio::sync::watch;
 use crate::Error;
 use crate::change::{Change, Previous};
 use crate::deleted::Deleted;
-use crate::feed::{Feed, Terms};
 use crate::handle::Handle;
 use crate::item::Item;
+use crate::notifications::{Notifications, Terms};
 use crate::shared::{Shared, Subscription};
 
 /// Reacts to changes. Each method does nothing by default.
 ///
-/// One call runs at a time; per object in the server's order. A slow call delays only this handler; a panic is
-/// reported, and the handler goes on with the next change. The cache is never behind a notification, but may be ahead
-/// of it.
+/// One call runs at a time, and the calls for one object come in the server's order. A slow call delays only this handler.
+/// A panic is logged, and the handler continues with the next change. The cache is never behind a notification, but may be
+/// ahead of it.
 ///
 /// When the informer stops, a running call completes and no other one begins: pending changes are dropped. Use
 /// [`Changes`](crate::Changes) to drain them.
@@ -73,12 +73,12 @@ pub trait Handler<T: View>: Send + 'static {
         std::future::ready(())
     }
 
-    /// The initial list was handled.
+    /// All objects of the initial list were handled.
     fn on_synced(&mut self) -> impl Future<Output = ()> + Send {
         std::future::ready(())
     }
 
-    /// This many changes were dropped, as chosen for a handler that is too slow.
+    /// The handler was too slow, and its full mailbox dropped this many changes ([`WhenFull::Drop`](crate::WhenFull)).
     fn on_lagged(&mut self, dropped: u64) -> impl Future<Output = ()> + Send {
         let _ = dropped;
         std::future::ready(())
@@ -114,8 +114,9 @@ pub struct Registration {
     detached: bool,
 }
 
-/// Holds the informer while the handler needs it. The handler's task holds this too, for a detached registration; but a
-/// removed handler keeps nothing running, even if its last call never ends.
+/// Keeps the informer alive while the handler needs it. The registration and the handler's task share this: so a detached
+/// handler keeps its informer. Removal empties it, so a removed handler keeps nothing running, even if its last call never
+/// ends.
 struct KeepAlive(Mutex<Option<Arc<Shared>>>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,7 +133,7 @@ tokio::task_local! {
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 
 impl Registration {
-    /// Whether the handler has handled the initial list, failures included.
+    /// Whether the handler has handled the initial list, including objects on which it failed.
     pub fn is_synced(&self) -> bool {
         self.progress.borrow().synced
     }
@@ -150,12 +151,12 @@ impl Registration {
         }
     }
 
-    /// Removes the handler and waits until its last call has ended. Inside the handler it does not wait, because that
-    /// call cannot end before. Anything that the call waits for must not wait for this.
+    /// Removes the handler and waits until its last call has ended. Inside the handler this does not wait, because that
+    /// call cannot end before. If the handler's call waits for something, that must not wait for this removal.
     ///
     /// # Cancel safety
     ///
-    /// Safe: the handler is removed, only the waiting ends.
+    /// Safe: the handler is removed all the same; only the wait ends.
     pub async fn remove(self) {
         self.leave();
         if CURRENT.try_with(|current| *current == self.id).unwrap_or(false) {
@@ -245,17 +246,18 @@ pub(crate) fn register<T: View>(
     let runtime = tokio::runtime::Handle::try_current().map_err(|_| Error::no_runtime())?;
     let shared = informer.shared().clone();
     let life = &shared.core().life;
+    // The place is taken before `subscribe` checks for a stop: so a stop waits for this task.
     let running = life.running();
-    let feed = Feed::subscribe(shared.core(), terms)?;
-    let subscriber = feed.subscriber().clone();
+    let notifications = Notifications::subscribe(shared.core(), terms)?;
+    let subscriber = notifications.subscriber().clone();
     let (sender, progress) = watch::channel(HandlerProgress { synced: false, ended: false });
     let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
     let cut = life.cut_token();
     let informer = Arc::new(KeepAlive(Mutex::new(Some(shared))));
     let kept = informer.clone();
-    let calls = CURRENT.scope(id, run(feed, handler, sender));
+    let calls = CURRENT.scope(id, run(notifications, handler, sender));
     runtime.spawn(async move {
-        // No caller is left who needs to know that it was cut off.
+        // An error means that a stop has cut the calls off; no caller waits for that result.
         let _ = cut.run_until_cancelled_owned(calls).await;
         drop(kept.release());
         drop(running);
@@ -264,33 +266,43 @@ pub(crate) fn register<T: View>(
 }
 
 /// Calls the handler until it is removed or the informer stops.
-async fn run<T: View>(feed: Feed<T>, handler: impl Dispatch<T>, progress: watch::Sender<HandlerProgress>) {
-    // Dropped in reverse order, also when the task is cut off: when the waiter for the end wakes, the handler is
-    // dropped.
+async fn run<T: View>(
+    notifications: Notifications<T>,
+    handler: impl Dispatch<T>,
+    progress: watch::Sender<HandlerProgress>,
+) {
+    // These are dropped in reverse order, also when the task is cut off: the handler is dropped before `ended` wakes the
+    // waiters.
     let ended = Ended(progress);
-    let mut feed = feed;
+    let mut notifications = notifications;
     let mut handler = handler;
     loop {
         // Decoding an object as the user's type may panic too.
-        let change = match AssertUnwindSafe(feed.next()).catch_unwind().await {
+        let change = match AssertUnwindSafe(notifications.next()).catch_unwind().await {
             Ok(Some(change)) => change,
             Ok(None) => break,
             Err(_) => {
-                tracing::error!(handler = feed.name(), "decoding an object panicked; it is left out");
+                tracing::error!(
+                    handler = notifications.name(),
+                    "decoding an object panicked; the object is left out"
+                );
                 continue;
             }
         };
-        if feed.subscriber().is_closed() {
+        if notifications.subscriber().is_closed() {
             break;
         }
         let synced = matches!(change, Change::Synced);
-        let meter = &feed.subscriber().meter;
+        let meter = &notifications.subscriber().meter;
         meter.begin();
         let panicked =
             AssertUnwindSafe(async { handler.dispatch(change).await }).catch_unwind().await.is_err();
         meter.end();
         if panicked {
-            tracing::error!(handler = feed.name(), "the handler panicked; the next change is handled");
+            tracing::error!(
+                handler = notifications.name(),
+                "the handler panicked; the next change is handled"
+            );
         }
         if synced {
             ended.0.send_modify(|progress| progress.synced = true);

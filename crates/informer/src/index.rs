@@ -17,7 +17,7 @@ pub trait Key: Hash + Eq + Send + Sync + 'static {}
 
 impl<K: Hash + Eq + Send + Sync + 'static> Key for K {}
 
-/// Objects by keys of type `K`. A clone is another handle of the same index and keeps the informer alive. An index without
+/// Objects by keys of type `K`. A clone is another handle of the same index, and keeps the informer alive. An index without
 /// a name ends when its last handle is dropped.
 ///
 /// ```no_run
@@ -44,10 +44,10 @@ impl<T: View, K: Key> Index<T, K> {
         Self { handle, index }
     }
 
-    /// The objects with a key now, in no order. O(number of hits).
+    /// The objects that have a key now, in no particular order. O(number of hits).
     ///
-    /// Objects that do not decode as a `T` are left out and reported. There are none, unless another type made the index:
-    /// an object that its function cannot decode is not in it.
+    /// Objects that do not decode as a `T` are left out and reported. That happens only if another type made the index: an
+    /// index does not contain objects that its own type cannot decode.
     pub fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Vec<Item<T>>
     where
         K: Borrow<Q>,
@@ -59,7 +59,7 @@ impl<T: View, K: Key> Index<T, K> {
             .collect()
     }
 
-    /// The objects with a key now, or the first error: the strict form of [`Index::get`].
+    /// The objects that have a key now, or the first error: the strict form of [`Index::get`].
     ///
     /// # Errors
     ///
@@ -80,7 +80,7 @@ impl<T: View, K: Key> Index<T, K> {
         Items::new(&self.handle, self.index.lookup(snapshot.raw(), key))
     }
 
-    /// The keys that have objects in a snapshot, in no order. O(number of keys).
+    /// The keys that have objects in a snapshot, in no particular order. O(number of keys).
     pub fn keys(&self, snapshot: &Snapshot<T>) -> Vec<Arc<K>> {
         self.index.values(snapshot.raw())
     }
@@ -124,7 +124,8 @@ fn function<T: View, K, I: IntoIterator<Item = K>>(
     shelf: Arc<Shelf>,
     keys: impl Fn(&Item<T>) -> I + Send + Sync + 'static,
 ) -> impl Fn(&Arc<Object>) -> Result<Vec<K>, BoxError> + Send + Sync + 'static {
-    // Of what a watch event brings, handlers want the value next; a list must not drive out what is hot.
+    // Handlers need the value of a new watch event next, so that value may evict others. The values of a list must not
+    // evict what is hot.
     move |object| {
         let value = T::of(object, &shelf, Room::EvictIfHot)?;
         Ok(keys(&Item::new(value, object.clone())).into_iter().collect())

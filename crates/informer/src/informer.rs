@@ -63,18 +63,19 @@ impl<T: View> Informer<T> {
         self.handle.core()
     }
 
-    /// The resource that is watched: the one that the informer was made for, or another version of it that an
-    /// informer from [`informer_named`](crate::SharedInformerFactory::informer_named) has followed it to.
+    /// The resource that is watched. It is the one that the informer was made for, unless an informer from
+    /// [`informer_named`](crate::SharedInformerFactory::informer_named) has followed it to another served version.
     pub fn resource(&self) -> Arc<ResourceType> {
         self.core().served()
     }
 
-    /// Which of its objects the informer has, as it was asked for. Namespaces that are added later are not in it.
+    /// The selection that the informer was made with. Namespaces that are added later are not in it.
     pub fn selection(&self) -> &Selection {
         &self.core().selection
     }
 
-    /// Starts listing and watching, unless it runs already. [`SharedInformerFactory::start`] does it for all.
+    /// Starts listing and watching, unless the informer runs already. [`SharedInformerFactory::start`] starts all informers
+    /// of a factory.
     ///
     /// [`SharedInformerFactory::start`]: crate::SharedInformerFactory::start
     pub fn start(&self) {
@@ -91,9 +92,9 @@ impl<T: View> Informer<T> {
         self.len() == 0
     }
 
-    /// The bytes of memory that the cache takes: objects, tables, indexes, dictionaries, and what is hot of it. Within 20 % of
-    /// the allocator's figure for bytes and for built-in types, within a factor of two for others. Older versions and values
-    /// that only a consumer holds are not included.
+    /// The bytes of memory that the cache takes: objects, tables, indexes, dictionaries, and what is hot of its objects.
+    /// The result is within 20 % of the allocator's figure for bytes and for built-in types, within a factor of two for
+    /// others. Older versions and values that only a consumer holds are not included.
     ///
     /// O(number of objects / 75 + number of index values).
     pub fn held_bytes(&self) -> usize {
@@ -119,8 +120,8 @@ impl<T: View> Informer<T> {
     /// Adds an index, at any time: a function from an object to its keys. The object comes with its identity, so a type without
     /// metadata can be indexed by labels too.
     ///
-    /// An object for which the function panics, or that does not decode as a `T`, is not in the index; the cache keeps
-    /// it.
+    /// An object for which the function panics, or that does not decode as a `T`, is not in the index; it stays in the
+    /// cache.
     ///
     /// ```no_run
     /// # async fn example(factory: informer::SharedInformerFactory) -> Result<(), informer::Error> {
@@ -211,7 +212,7 @@ impl<T: View> Informer<T> {
         self.subscribe().handler(handler)
     }
 
-    /// Changes each object before it is stored.
+    /// Sets a transform, which changes each object before it is stored.
     ///
     /// # Errors
     ///
@@ -235,13 +236,13 @@ impl<T: View> Informer<T> {
         InformerMetrics::of(self.core())
     }
 
-    /// Where the informer stands.
+    /// The informer's current status.
     pub fn status(&self) -> Status {
         self.core().progress.status().borrow().clone()
     }
 
-    /// A stream of statuses, beginning with the current one; of several between two polls only the last. Ends after
-    /// [`Status::Stopped`]. Keeps the informer alive.
+    /// A stream of statuses, beginning with the current one. If the status changes several times between two polls, the
+    /// stream returns only the latest. It ends after [`Status::Stopped`], and keeps the informer alive.
     pub fn status_changes(&self) -> impl Stream<Item = Status> + Send + use<T> {
         let state = (self.core().progress.status(), None, self.clone());
         futures_util::stream::unfold(state, |(mut receiver, last, keep_alive)| async move {
@@ -256,8 +257,8 @@ impl<T: View> Informer<T> {
         .boxed()
     }
 
-    /// A stream of reports from now on: each disconnect with its cause, undecodable objects. Does not keep the informer
-    /// alive.
+    /// A stream of reports from now on: each disconnect with its cause, undecodable objects, and more. It does not keep the
+    /// informer alive.
     pub fn reports(&self) -> Reports {
         Reports::new(self.core().progress.reports())
     }
@@ -273,8 +274,8 @@ impl<T: View> Informer<T> {
         self.core().progress.is_synced()
     }
 
-    /// Waits until the initial list is in the cache, without polling, also before the informer is started. Once synced, an
-    /// informer stays so: namespaces that are added later have [`Informer::wait_for_namespace`].
+    /// Waits until the initial list is in the cache, without polling, also before the informer is started. An informer that
+    /// was synced once stays synced: to wait for a namespace that is added later, use [`Informer::wait_for_namespace`].
     ///
     /// # Errors
     ///
@@ -292,7 +293,7 @@ impl<T: View> Informer<T> {
         crate::sync::wait_for_all(&[self.core().clone()], limit, false).await
     }
 
-    /// As [`Informer::wait_for_sync`], but gives up as soon as the server denies the resource ([`Status::Denied`]).
+    /// As [`Informer::wait_for_sync`], but fails as soon as the server denies the resource ([`Status::Denied`]).
     ///
     /// # Errors
     ///
@@ -307,8 +308,8 @@ impl<T: View> Informer<T> {
         self.core().cache.resource_version()
     }
 
-    /// Waits until the cache reflects the server's state at `version`, in all namespaces that the informer looks at: after a
-    /// write of one's own, until it can be read here.
+    /// Waits until the cache reflects the server's state at `version`, in all namespaces of the informer. Use it after a
+    /// write of your own, to read that write from the cache.
     ///
     /// ```no_run
     /// # async fn example(
@@ -328,20 +329,20 @@ impl<T: View> Informer<T> {
     /// ```
     ///
     /// A write outside of the informer's selection causes no event. Such a version is reached with the next bookmark, which
-    /// servers send about once a minute, or with the next event inside of the selection. An informer of several namespaces
-    /// reflects what the slowest of them does, and each has to wait for its own bookmark or event: to wait for a write in one of
-    /// them, use [`Informer::at_least_in`]. A namespace that was added while the informer runs counts once it is synced and
-    /// has come as far as the others.
+    /// servers send about once a minute, or with the next event inside of the selection. With several namespaces, each has
+    /// to wait for its own bookmark or event, and the slowest one counts: to wait for a write in one of them, use
+    /// [`Informer::at_least_in`]. A namespace that was added while the informer runs counts once it is synced and has
+    /// caught up with the others.
     ///
     /// Handlers and streams are notified after the cache has changed: a handler may not have been called when this returns
     /// ([`Registration`](crate::Registration), and the backlog in [`Informer::metrics`]).
     ///
-    /// Of a server whose versions are no numbers none is known to be newer than another: there this waits for exactly
-    /// that version, which the cache may have passed already. An unset version is reached with the initial list.
+    /// The versions of some servers are not numbers and cannot be compared. There this waits for exactly that version,
+    /// which the cache may have passed already. An unset version is reached with the initial list.
     ///
     /// # Errors
     ///
-    /// When it is not reached within `limit`, or the informer stops before.
+    /// When the version is not reached within `limit`, or the informer stops before.
     ///
     /// # Deadlocks
     ///
@@ -355,11 +356,11 @@ impl<T: View> Informer<T> {
         wait_for(self.core(), Goal::Version(version.clone()), limit).await
     }
 
-    /// As [`Informer::at_least`], for what the cache has of one namespace: others do not hold it up.
+    /// As [`Informer::at_least`], for one namespace: other namespaces do not delay it.
     ///
     /// # Errors
     ///
-    /// When it is not reached within `limit`, the informer stops before, or it does not look at the namespace
+    /// When the version is not reached within `limit`, the informer stops before, or it does not select the namespace
     /// ([`NotReached::is_not_selected`]).
     ///
     /// # Deadlocks, cancel safety
@@ -374,8 +375,8 @@ impl<T: View> Informer<T> {
         wait_for(self.core(), Goal::VersionIn(namespace.to_owned(), version.clone()), limit).await
     }
 
-    /// Waits until an object is not in the cache: the counterpart of [`Informer::at_least`] for deletions. Another object
-    /// of that key, with another uid, counts as gone.
+    /// Waits until an object is not in the cache: the counterpart of [`Informer::at_least`] for deletions. The object
+    /// counts as gone also when its key belongs to another object, with another uid.
     ///
     /// ```no_run
     /// # async fn example(
@@ -392,13 +393,14 @@ impl<T: View> Informer<T> {
     /// # }
     /// ```
     ///
-    /// A deletion is over when the object's grace period is, and its finalizers are removed. An object that the cache does not
-    /// have yet is not there either: if it was created a moment ago, wait for its version with [`Informer::at_least`] first. An
-    /// object that leaves the selection is gone from the cache, too.
+    /// A deletion takes effect when the object's grace period has passed and its finalizers are removed. An object that is
+    /// not yet in the cache counts as gone: if it was created a moment ago, wait for its version with
+    /// [`Informer::at_least`] first. So does an object that has left the selection.
     ///
     /// # Errors
     ///
-    /// When it is there at the end of `limit`, the informer stops before, or it does not look at the object's namespace.
+    /// When the object is still cached after `limit`, the informer stops before, or it does not select the object's
+    /// namespace.
     ///
     /// # Deadlocks, cancel safety
     ///
@@ -407,7 +409,7 @@ impl<T: View> Informer<T> {
         wait_for(self.core(), Goal::Gone(key.clone(), uid.clone()), limit).await
     }
 
-    /// Waits until the objects of a namespace are in the cache, as after [`Informer::add_namespace`]. The plain
+    /// Waits until the objects of a namespace are in the cache, for example after [`Informer::add_namespace`].
     /// [`Informer::wait_for_sync`] does not wait for a namespace that was added to a synced informer.
     ///
     /// ```no_run
@@ -422,7 +424,8 @@ impl<T: View> Informer<T> {
     ///
     /// # Errors
     ///
-    /// When they are not there within `limit`, the informer stops before, or it does not look at the namespace, or no longer.
+    /// When the objects are not in the cache within `limit`, the informer stops before, or it does not select the
+    /// namespace, or no longer does.
     ///
     /// # Deadlocks, cancel safety
     ///
@@ -431,16 +434,16 @@ impl<T: View> Informer<T> {
         wait_for(self.core(), Goal::Namespace(namespace.to_owned()), limit).await
     }
 
-    /// Adds a namespace; `false` if the informer has it already, covers all namespaces, or has stopped. Its initial
-    /// objects are dispatched as additions that are not initial, and the informer stays synced meanwhile.
+    /// Adds a namespace. Returns `false` if the informer has it already, covers all namespaces, or has stopped. The objects
+    /// of the namespace are dispatched as additions that are not initial; the informer stays synced meanwhile.
     pub fn add_namespace(&self, namespace: &str) -> bool {
         self.core().selection.namespaces().is_some()
             && self.core().add_scope(Scope::Namespace(namespace.into()))
     }
 
-    /// Looks at a namespace no longer: its objects leave, as deletions with the reason
-    /// [`DeleteReason::LeftView`](crate::DeleteReason::LeftView), and this waits until its connection is closed. `false` if it was
-    /// not looked at.
+    /// Removes a namespace, and waits until its connection is closed. Its objects leave the cache; subscriptions get
+    /// deletions with the reason [`DeleteReason::LeftView`](crate::DeleteReason::LeftView). Returns `false` if the informer
+    /// did not select the namespace.
     ///
     /// # Deadlocks
     ///
@@ -448,7 +451,7 @@ impl<T: View> Informer<T> {
     ///
     /// # Cancel safety
     ///
-    /// Safe: the namespace is removed, only the waiting ends.
+    /// Safe: the namespace is removed all the same; only the wait ends.
     pub async fn remove_namespace(&self, namespace: &str) -> bool {
         match self.core().remove_scope(&Scope::Namespace(namespace.into())) {
             Some(ended) => {
@@ -464,20 +467,20 @@ impl<T: View> Informer<T> {
         self.core().retry_now();
     }
 
-    /// Stops the informer for all its users, and waits until nothing of it runs: no task, no request, no handler call.
-    /// One of its own handlers must not await this, nor an index function, transform or filter block on it: it waits for
-    /// their end.
+    /// Stops the informer for all its users, and waits until nothing of it runs: no task, no request, no handler call. Its
+    /// own handlers must not await this, nor may its index functions, transforms or filters block on it, because it waits
+    /// for their end.
     ///
     /// # Cancel safety
     ///
-    /// Safe: it stops nevertheless, only the waiting ends.
+    /// Safe: the informer stops all the same; only the wait ends.
     pub async fn stop(&self) {
         self.core().begin_stop();
         self.core().life.ended().await;
     }
 
     /// As [`Informer::stop`], but handler calls that run longer than `limit` are dropped at their next `await`. Returns
-    /// whether all ended by themselves.
+    /// whether all calls ended by themselves.
     ///
     /// A call that blocks its thread cannot be dropped, and is awaited.
     pub async fn stop_within(&self, limit: Duration) -> bool {
@@ -485,7 +488,7 @@ impl<T: View> Informer<T> {
         self.core().life.ended_within(limit).await
     }
 
-    /// Whether it has stopped.
+    /// Whether the informer has stopped.
     pub fn is_stopped(&self) -> bool {
         self.core().life.is_stopped()
     }

@@ -1,4 +1,4 @@
-//! An object as a type, with its identity beside it.
+//! An object as a type `T`, with its identity beside it.
 
 use std::fmt;
 use std::ops::Deref;
@@ -9,9 +9,9 @@ use informer_core::{DecodeError, Labels, Object, ObjectKey, ResourceVersion, Roo
 
 /// One version of an object: its value as a `T`, with its key, uid, resourceVersion and labels beside it.
 ///
-/// Listers, indexes, snapshots, handlers and changes all return it. It dereferences to `T`, so a `Pod`'s fields are at hand.
-/// Its identity does not come from `T`: a struct of a few fields without metadata has a key too.
-/// A clone costs two reference counts. [`Item::into_value`] gives the `Arc<T>` alone.
+/// Listers, indexes, snapshots, handlers and changes all return items. An item dereferences to `T`, so a `Pod`'s fields are
+/// at hand. Its identity does not come from `T`: a struct of a few fields without metadata has a key too. A clone costs two
+/// reference counts. [`Item::into_value`] returns the `Arc<T>` alone.
 ///
 /// ```no_run
 /// # async fn example(factory: informer::SharedInformerFactory) -> Result<(), informer::Error> {
@@ -108,13 +108,13 @@ impl<T> Clone for Item<T> {
 }
 
 impl<T> fmt::Debug for Item<T> {
-    /// Names the version, as `namespace/name@resourceVersion`. The content is never printed: it may be a Secret.
+    /// Names the version, as `namespace/name@resourceVersion`. The content is never printed, because it may be a Secret's.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.object, f)
     }
 }
 
-/// The objects of a [`Snapshot`](crate::Snapshot) that were asked for, decoded one by one, in no order.
+/// Selected objects of a [`Snapshot`](crate::Snapshot), decoded one by one, in no particular order.
 ///
 /// Objects that do not decode as a `T` are left out and reported ([`Report::Undecodable`](crate::Report::Undecodable)).
 /// [`Items::strict`] returns them as errors instead.
@@ -134,7 +134,7 @@ pub struct Items<'a, T> {
     objects: Objects<'a>,
 }
 
-/// Decodes objects as its informer does, and reports those that do not decode.
+/// Decodes objects as their informer does, and reports those that do not decode.
 pub(crate) trait Decoder<T>: Send + Sync {
     fn item_in(&self, object: &Arc<Object>, room: Room) -> Result<Item<T>, DecodeError>;
 

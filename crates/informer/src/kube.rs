@@ -1,10 +1,10 @@
-//! kube's side of this crate: all that its major versions can change.
+//! kube's side of this crate: everything that a major version of kube can change.
 //!
-//! kube makes a major release for each release of Kubernetes. Its types are in this crate's API where configurations and
-//! clients come in and where a type says which resource it stands for, so each of its major releases is a major release of
-//! `informer` as well; `informer-core` and `informer-protobuf` know nothing of it and keep their versions. The re-exports
-//! below are of the release that this version works with: a program that takes them from here needs no second look at
-//! version numbers.
+//! kube makes a major release for each release of Kubernetes. Its types are part of this crate's API: configurations,
+//! clients, and the trait by which a type names its resource. So each major release of kube is a major release of
+//! `informer` as well. `informer-core` and `informer-protobuf` do not depend on kube and keep their versions. This module
+//! re-exports the kube release that this version works with: a program that takes kube's types from here cannot get the
+//! wrong version.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {

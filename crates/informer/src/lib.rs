@@ -24,7 +24,7 @@
 //!     let pods = factory.informer::<Pod>();                       // 3. an informer
 //!     let _hello = pods.add_handler(Hello)?;                      // 4. a handler
 //!     factory.start();                                            // 5. start
-//!     factory.wait_for_sync(Duration::from_secs(30)).await?;      // 6. wait for the first content
+//!     factory.wait_for_sync(Duration::from_secs(30)).await?;      // 6. wait for the initial lists
 //!     for pod in pods.lister().namespace("default").list() {      // 7. read
 //!         println!("{}", pod.key());
 //!     }
@@ -37,29 +37,33 @@
 //! `docs/CONTRACT.md` has the numbered promises, each with a test. In short:
 //!
 //! - The cache is never behind a notification, and never goes back in time.
-//! - A handler gets one call at a time, per object in the server's order.
+//! - A handler gets one call at a time. The calls for one object come in the server's order.
 //! - A handler that joins late gets the existing objects first: no gap, no duplicate.
 //! - A slow handler delays no other, and its memory is bounded.
-//! - Changes that were missed while disconnected are found: deletions come as [`DeleteReason::Missed`], once. With a label
-//!   selector every deletion comes as [`DeleteReason::DeletedOrDeselected`], because the server does not say which.
+//! - Changes that happen during a disconnect are found by the next list or watch. A deletion that no watch event showed has
+//!   the reason [`DeleteReason::Missed`] and is reported once. With a label selector every deletion has the reason
+//!   [`DeleteReason::DeletedOrDeselected`], because the server sends the same event for both.
 //! - Dropping the last handle closes the watch and frees the memory.
 //!
 //! # Features
 //!
-//! | feature | without it there is no |
+//! | feature | what it adds |
 //! |---|---|
-//! | `http2` (default) | [`HttpVersion::Http2`], nor the crates `h2` and `hyper-util` |
+//! | `http2` (default) | [`HttpVersion::Http2`]; needs the crates `h2` and `hyper-util` |
+//! | `packed` (default) | [`Layout::Packed`]: without it, caches keep objects as received and take ten times the memory |
 //! | `save` (default) | [`FactoryBuilder::saved_in`], [`Informer::save`] and [`Informer::load`] |
-//! | `ring` (default), `aws-lc-rs`, `openssl` | TLS: [`transport`] compares them |
+//! | `ring` (default), `aws-lc-rs`, `openssl` | TLS: the module [`transport`] compares the three |
+//!
+//! Only `packed` and `save` need zstd, whose C code needs a C compiler at build time.
 //!
 //! # Versions
 //!
-//! A major release of kube is a major release of this crate: [`kube`] says why, and re-exports what programs need of it.
-//! [`crates`] has the other crates whose types are part of this API.
+//! Each major release of kube causes a major release of this crate: the module [`kube`] explains why, and re-exports what
+//! programs need of kube. The module [`crates`] re-exports the other crates whose types are part of this API.
 //!
 //! # Where to go
 //!
-//! [`guide`] has the whole API on one page.
+//! The module [`guide`] describes the whole API on one page.
 //!
 //! | to | see |
 //! |---|---|
@@ -73,7 +77,7 @@
 //! | start from a saved cache | [`FactoryBuilder::saved_in`], [`Informer::load`] |
 //! | monitor an informer | [`Informer::status`], [`Informer::reports`], [`NotSynced`], [`metrics`] |
 
-// A public handle is in the structs of other programs, which want to derive `Debug`.
+// Programs keep public handles in structs of their own, and want to derive `Debug` for these.
 #![warn(missing_debug_implementations)]
 
 mod change;
@@ -88,7 +92,6 @@ mod error;
 mod exchange;
 mod existence;
 mod factory;
-mod feed;
 pub mod guide;
 mod handle;
 mod handler;
@@ -99,6 +102,7 @@ pub mod kube;
 mod lister;
 mod lock;
 pub mod metrics;
+mod notifications;
 mod object_ref;
 mod reach;
 mod reports;
@@ -145,6 +149,8 @@ pub use subscribe::Subscribe;
 pub use sync::{Missing, NotSynced};
 pub use transform::{Keep, Transform};
 
+#[cfg(feature = "packed")]
+pub use informer_core::PackedStorage;
 pub use informer_core::backoff::BackoffConfig;
 pub use informer_core::engine::Quarantined;
 pub use informer_core::mailbox::WhenFull;
@@ -152,11 +158,11 @@ pub use informer_core::reflector::{Cause, Report, Status};
 pub use informer_core::wire::ApiStatus;
 pub use informer_core::{
     DecodeError, Encoding, FieldSelector, InvalidKey, InvalidSelector, Labels, Object, ObjectBytes,
-    ObjectKey, Operator, PackedStorage, PlainStorage, Requirement, ResourceVersion, Selector, Source,
-    Storage, StorageError, Stored, StoredBytes, Uid, View,
+    ObjectKey, Operator, Origin, PlainStorage, Requirement, ResourceVersion, Selector, Storage, StorageError,
+    Stored, StoredBytes, Uid, View,
 };
 
-/// Crates whose types are part of this one's API, in the versions that it uses. [`kube`] has kube's.
+/// Crates whose types are part of this crate's API, in the versions that it uses. The module [`kube`] re-exports kube's.
 pub mod crates {
     pub use {bytes, futures_core, http, serde_json, tokio_util};
 }

@@ -3,9 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use informer_core::{DecodeError, Object, ObjectKey, Selector, View};
+use informer_core::{DecodeError, InvalidSelector, Object, ObjectKey, Selector, View};
 
-use crate::Error;
 use crate::handle::Handle;
 use crate::item::{Decoder, Item};
 use crate::snapshot::Snapshot;
@@ -13,7 +12,7 @@ use crate::snapshot::Snapshot;
 /// Reads an informer's cache, in all namespaces or in one.
 ///
 /// ```no_run
-/// # fn example(pods: informer::Informer<k8s_openapi::api::core::v1::Pod>) -> Result<(), informer::Error> {
+/// # fn example(pods: informer::Informer<k8s_openapi::api::core::v1::Pod>) -> Result<(), Box<dyn std::error::Error>> {
 /// let lister = pods.lister();
 /// if let Some(cart) = lister.get("shop/cart")? {
 ///     println!("{} has uid {}", cart.key(), cart.uid());
@@ -41,26 +40,36 @@ impl<T: View> Lister<T> {
         Self { handle, namespace: None, selector: Selector::default() }
     }
 
-    /// Only this namespace.
+    /// This lister, for one namespace only.
     #[must_use]
     pub fn namespace(&self, namespace: &str) -> Self {
         Self { namespace: Some(namespace.into()), ..self.clone() }
     }
 
-    /// Only objects with matching labels; the selector has kubectl's syntax.
+    /// This lister, narrowed to objects with matching labels: a text with kubectl's syntax, or a [`Selector`]. Calls narrow
+    /// further, as those of [`SharedInformerFactory::with_labels`](crate::SharedInformerFactory::with_labels) do.
+    ///
+    /// ```no_run
+    /// # fn example(pods: informer::Informer<k8s_openapi::api::core::v1::Pod>) -> Result<(), informer::InvalidSelector> {
+    /// use informer::Selector;
+    ///
+    /// let web = pods.lister().labels("app=web")?;
+    /// let live = web.labels(Selector::EVERYTHING.not_equals("stage", "test")?)?;
+    /// println!("{} of {} are live", live.list().len(), web.list().len());
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
     /// When the selector is malformed.
-    pub fn labels(&self, selector: &str) -> Result<Self, Error> {
-        let parsed = selector.parse().map_err(|error| Error::invalid("label selector", selector, error))?;
-        Ok(self.selector(parsed))
-    }
-
-    /// Only objects with matching labels.
-    #[must_use]
-    pub fn selector(&self, selector: Selector) -> Self {
-        Self { selector, ..self.clone() }
+    pub fn labels<S>(&self, selector: S) -> Result<Self, InvalidSelector>
+    where
+        S: TryInto<Selector, Error: Into<InvalidSelector>>,
+    {
+        let selector = selector.try_into().map_err(Into::into)?;
+        let both = self.selector.requirements().iter().chain(selector.requirements()).cloned().collect();
+        Ok(Self { selector: both, ..self.clone() })
     }
 
     /// The object of a key, or `None` if the cache has none that this lister selects. O(1).
@@ -85,7 +94,7 @@ impl<T: View> Lister<T> {
         let key = key.as_ref();
         match &self.namespace {
             None => self.find(key),
-            // A text that cannot be a name is nobody's.
+            // No object has a malformed name.
             Some(namespace) => match ObjectKey::new(Some(namespace), key) {
                 Ok(key) => self.find(key.as_str()),
                 Err(_) => Ok(None),
@@ -99,14 +108,14 @@ impl<T: View> Lister<T> {
         self.handle.core().cache.with(key, item).flatten().transpose()
     }
 
-    /// All objects that match, of one moment, in no order. O(matching objects).
+    /// All matching objects at one moment, in no particular order. O(matching objects).
     ///
     /// Objects that do not decode as a `T` are left out and reported.
     pub fn list(&self) -> Vec<Item<T>> {
         self.snapshot().select(self.namespace.as_deref(), &self.selector).collect()
     }
 
-    /// All objects that match, or the first error: the strict form of [`Lister::list`].
+    /// All matching objects, or the first error: the strict form of [`Lister::list`].
     ///
     /// # Errors
     ///
@@ -115,7 +124,7 @@ impl<T: View> Lister<T> {
         self.snapshot().select(self.namespace.as_deref(), &self.selector).strict().collect()
     }
 
-    /// All objects that match and for which `predicate` is true. Decodes every matching object: an index is cheaper.
+    /// All matching objects for which `predicate` is true. Decodes every matching object: an index is cheaper.
     ///
     /// Objects that do not decode as a `T` are left out and reported.
     pub fn filter(&self, mut predicate: impl FnMut(&Item<T>) -> bool) -> Vec<Item<T>> {
@@ -124,7 +133,7 @@ impl<T: View> Lister<T> {
         list
     }
 
-    /// The cache as it is now: for pages, and for several reads of one state.
+    /// A snapshot of the whole cache, for pages and for several reads of one state.
     pub fn snapshot(&self) -> Snapshot<T> {
         Snapshot::new(self.handle.clone())
     }

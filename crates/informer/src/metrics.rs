@@ -18,7 +18,7 @@ use informer_core::{HotSet, ResourceVersion, Time};
 use crate::counters::lowest_free;
 use crate::resource::ResourceType;
 use crate::selection::Selection;
-use crate::settings::Content;
+use crate::settings::Representation;
 use crate::shared::{Core, Shared};
 
 pub use crate::counters::HandlerMetrics;
@@ -39,8 +39,8 @@ pub use informer_core::engine::{EventCounts, RequestCounts};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct InformerMetrics {
-    /// The labels that distinguish it in a monitoring system: names and values. No two informers of a
-    /// [`FactoryMetrics`] have the same. Never an object's name.
+    /// Names and values of the labels that identify the informer in a monitoring system. No two informers of a
+    /// [`FactoryMetrics`] have the same labels, and no label is an object's name.
     pub labels: Vec<(String, String)>,
     /// The resource.
     pub resource: ResourceType,
@@ -57,7 +57,7 @@ pub struct InformerMetrics {
     pub objects: usize,
     /// Bytes of memory that the cache takes ([`Informer::held_bytes`](crate::Informer::held_bytes)).
     pub held_bytes: usize,
-    /// Those of them that are hot: bytes of events, and decoded values.
+    /// The hot part of `held_bytes`: bytes of events, and decoded values.
     pub hot_bytes: usize,
     /// Requests that were sent.
     pub requests: RequestCounts,
@@ -95,7 +95,7 @@ pub struct InformerMetrics {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct FactoryMetrics {
-    /// By resource, namespace and the other labels.
+    /// The informers, sorted by their labels.
     pub informers: Vec<InformerMetrics>,
     /// The hot sets: one per factory.
     pub hot: Vec<HotMetrics>,
@@ -142,8 +142,9 @@ impl FactoryMetrics {
         self.told_apart()
     }
 
-    /// Joins these and others. If one of the others has labels that exist here already, for want of
-    /// [`labelled`](Self::labelled), its label `informer` gets another number: the lowest free one.
+    /// Joins these metrics and others. If an informer of the others has the same labels as one of these, because no
+    /// [`labelled`](Self::labelled) distinguishes them, its label `informer` gets another number: the lowest free one. Hot
+    /// sets get another number in their label `factory`.
     #[must_use]
     pub fn and(mut self, others: Self) -> Self {
         self.informers.extend(others.informers);
@@ -209,13 +210,13 @@ fn labels(core: &Core) -> Vec<(String, String)> {
         ("resource", &core.resource.plural),
         ("namespace", namespace(selection)),
         ("selector", yes_or_no(selection.has_selector())),
-        ("metadata_only", yes_or_no(core.chosen().content == Content::Metadata)),
+        ("metadata_only", yes_or_no(core.chosen().representation == Representation::Metadata)),
         ("informer", &core.number.to_string()),
     ];
     labels.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
 }
 
-/// One name at most: a list of names would be a label without a bound.
+/// At most one name: a list of names would be a label without a bound.
 fn namespace(selection: &Selection) -> &str {
     match selection.namespaces() {
         None => "all",

@@ -9,11 +9,11 @@ use informer_core::{ObjectKey, Uid};
 
 use crate::resource::ResourceType;
 
-/// Refers to one object: its resource, its key and, where one incarnation is meant, its uid.
+/// Refers to one object: its resource, its key and, if one incarnation is meant, its uid.
 ///
-/// It is small, cheap to clone and holds no content, so it suits as the key of a map or of a queue. `T` is the type that the object
-/// is read as: references to pods and to nodes do not mix. Two references are equal when resource, key and uid are; take the
-/// uid out with [`ObjectRef::without_uid`] where incarnations do not matter.
+/// A reference is small, cheap to clone and holds no content, so it can be the key of a map or of a queue. `T` is the type
+/// as which the object is read: references to pods and to nodes do not mix. Two references are equal if resource, key and
+/// uid are equal. Use [`ObjectRef::without_uid`] where incarnations do not matter.
 ///
 /// ```
 /// use informer::{ObjectRef, ResourceType, Uid};
@@ -28,8 +28,8 @@ use crate::resource::ResourceType;
 /// # Ok::<(), informer::InvalidKey>(())
 /// ```
 ///
-/// [`ObjectRef::of`] takes it from an object, [`Informer::object_ref`](crate::Informer::object_ref) from an item, also where
-/// the resource is known at run time only.
+/// [`ObjectRef::of`] makes a reference from an object. [`Informer::object_ref`](crate::Informer::object_ref) makes one from
+/// an item, also if the resource is known only at run time.
 pub struct ObjectRef<T> {
     resource: Arc<ResourceType>,
     key: ObjectKey,
@@ -38,7 +38,7 @@ pub struct ObjectRef<T> {
 }
 
 impl<T> ObjectRef<T> {
-    /// Refers to whatever object has the key.
+    /// Refers to the object that has the key, whatever its uid.
     pub fn new(resource: impl Into<Arc<ResourceType>>, key: ObjectKey) -> Self {
         Self { resource: resource.into(), key, uid: None, view: PhantomData }
     }
@@ -49,7 +49,7 @@ impl<T> ObjectRef<T> {
         Self { uid: Some(uid), ..self }
     }
 
-    /// Refers to whatever object has the key, this incarnation or another one.
+    /// Refers to the object that has the key, whatever its uid.
     #[must_use]
     pub fn without_uid(self) -> Self {
         Self { uid: None, ..self }

@@ -1,4 +1,4 @@
-//! Waiting until the cache has come to something: a version, a deletion, the content of a namespace.
+//! Waiting until the cache reaches a goal: a version, a deletion, the sync of a namespace.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::resource::ResourceType;
 use crate::selection::Selection;
 use crate::shared::Core;
 
-/// A cache did not come to what was waited for.
+/// A cache did not reach what the caller waited for.
 ///
 /// ```
 /// # async fn example(pods: informer::Informer<informer::Object>, version: informer::ResourceVersion) {
@@ -19,7 +19,7 @@ use crate::shared::Core;
 /// match pods.at_least(&version, Duration::from_secs(10)).await {
 ///     Ok(()) => println!("the cache has it"),
 ///     Err(error) if error.is_stopped() => println!("nothing comes any more"),
-///     // pods.v1 (all namespaces) has not come to resourceVersion 7 within 10 s: the cache is at resourceVersion 5,
+///     // pods.v1 (all namespaces) has not reached resourceVersion 7 within 10 s: the cache is at resourceVersion 5,
 ///     // retrying in 3.2 s ...
 ///     Err(error) => println!("{error}"),
 /// }
@@ -32,7 +32,7 @@ pub struct NotReached {
     goal: Goal,
     why: Why,
     status: Status,
-    /// What the whole cache reflects.
+    /// The version that the whole cache reflects.
     reached: ResourceVersion,
 }
 
@@ -43,12 +43,12 @@ enum Why {
     NotSelected,
 }
 
-/// What is waited for.
+/// The goal that a caller waits for.
 #[derive(Debug, Clone)]
 pub(crate) enum Goal {
     /// The whole cache reflects a version.
     Version(ResourceVersion),
-    /// What it has of a namespace does.
+    /// The cached objects of a namespace reflect a version.
     VersionIn(String, ResourceVersion),
     /// A namespace is synced.
     Namespace(String),
@@ -56,32 +56,32 @@ pub(crate) enum Goal {
     Gone(ObjectKey, Uid),
 }
 
-/// How far the cache is from it.
+/// Whether the cache has reached a goal.
 enum Standing {
     Reached,
-    /// With where the scope stands that is waited for, if it is one.
+    /// Not yet. If the goal concerns one scope, this has the status of that scope.
     Ahead(Option<Status>),
-    /// The informer does not look there.
+    /// The informer does not select the namespace of the goal.
     NotSelected,
 }
 
 impl NotReached {
-    /// Whether the time was up.
+    /// Whether the time limit has passed.
     pub fn is_timeout(&self) -> bool {
         matches!(self.why, Why::Limit(_))
     }
 
-    /// Whether the informer has stopped, so that it never comes to it.
+    /// Whether the informer has stopped, so that it never reaches the goal.
     pub fn is_stopped(&self) -> bool {
         self.why == Why::Stopped
     }
 
-    /// Whether the informer does not look at the namespace, or no longer.
+    /// Whether the informer does not select the namespace, or no longer does.
     pub fn is_not_selected(&self) -> bool {
         self.why == Why::NotSelected
     }
 
-    /// Where the informer stands, or its part that was waited for: the reason why.
+    /// The status of the informer, or of the namespace that was waited for: the reason for the failure.
     pub fn status(&self) -> &Status {
         &self.status
     }
@@ -92,7 +92,7 @@ impl std::error::Error for NotReached {}
 impl fmt::Display for NotReached {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { resource, selection, goal, why, status, reached } = self;
-        write!(f, "{resource} ({selection}) has not come to {goal}")?;
+        write!(f, "{resource} ({selection}) has not reached {goal}")?;
         match why {
             Why::Limit(limit) if reached.is_unset() => {
                 write!(f, " within {} s: {status}", limit.as_secs_f64())
@@ -101,8 +101,8 @@ impl fmt::Display for NotReached {
                 let limit = limit.as_secs_f64();
                 write!(f, " within {limit} s: the cache is at resourceVersion {reached}, {status}")
             }
-            Why::Stopped => write!(f, ": it has stopped"),
-            Why::NotSelected => write!(f, ": it does not look there"),
+            Why::Stopped => write!(f, ": the informer has stopped"),
+            Why::NotSelected => write!(f, ": the informer does not select that namespace"),
         }
     }
 }
@@ -114,7 +114,7 @@ impl fmt::Display for Goal {
             Self::VersionIn(namespace, version) => {
                 write!(f, "resourceVersion {version} in namespace {namespace}")
             }
-            Self::Namespace(namespace) => write!(f, "the content of namespace {namespace}"),
+            Self::Namespace(namespace) => write!(f, "the sync of namespace {namespace}"),
             Self::Gone(key, uid) => write!(f, "the deletion of {key} with uid {uid}"),
         }
     }
@@ -150,16 +150,16 @@ impl Standing {
     }
 }
 
-/// An unset version is reached with the first content.
+/// An unset version is reached with the initial list.
 fn reaches(current: &ResourceVersion, version: &ResourceVersion) -> bool {
     current.is_at_least(version) || (version.is_unset_or_zero() && !current.is_unset())
 }
 
-/// At the limit there is a last look, which tells where the scope stands as well. User code that does not return may hold the
-/// answer back: this is the longest that it is waited for.
+/// At the limit, `wait_for` looks once more, which also tells the status of the scope. The driver cannot answer while user
+/// code does not return, so this bounds the wait for the answer.
 const LAST_LOOK: Duration = Duration::from_secs(1);
 
-/// Waits until the cache has come to `goal`.
+/// Waits until the cache has reached `goal`.
 ///
 /// # Cancel safety
 ///

@@ -14,7 +14,7 @@ use tokio_util::sync::ReusableBoxFuture;
 
 /// A stream of reports, from its creation on: failures and other noteworthy events. It ends when the informer stops.
 ///
-/// It causes no back-pressure: a reader that is 256 reports behind misses the oldest, and [`Reports::missed`] counts
+/// It causes no back-pressure: a reader that is more than 256 reports behind misses the oldest. [`Reports::missed`] counts
 /// them.
 ///
 /// ```no_run

@@ -29,7 +29,7 @@ pub struct ResourceType {
 }
 
 impl ResourceType {
-    /// `plural.group`, or `plural` in the core group: how `kubectl api-resources -o name` lists it.
+    /// `plural.group`, or `plural` in the core group, as `kubectl api-resources -o name` prints it.
     ///
     /// ```
     /// use informer::ResourceType;
@@ -45,7 +45,7 @@ impl ResourceType {
         }
     }
 
-    /// `group/version`, or `version` in the core group, as in objects.
+    /// `group/version`, or `version` in the core group, as in the `apiVersion` of objects.
     pub fn api_version(&self) -> String {
         match self.group.as_str() {
             "" => self.version.clone(),
@@ -77,7 +77,7 @@ impl ResourceType {
     }
 }
 
-/// A name as one path segment: it cannot leave the segment, whatever a configuration contains.
+/// A name as one path segment. Escaping keeps a malformed name from adding segments.
 fn segment(name: &str) -> String {
     form_urlencoded::byte_serialize(name.as_bytes()).collect()
 }
@@ -92,5 +92,5 @@ impl fmt::Display for ResourceType {
     }
 }
 
-/// Where objects are looked at.
+/// The scope of a list or watch: one namespace, or all of them.
 pub(crate) use informer_core::Scope;

@@ -1,7 +1,7 @@
-//! Where the tasks run: connections on one thread of their own, or on the caller's runtime.
+//! The runtime of the tasks: one thread of the factory's own for the connections, or the caller's runtime.
 //!
-//! Reading, decoding and packing inline on one current-thread runtime costs half of what the same work costs when it
-//! wakes threads of a multi-threaded one (design D3a).
+//! To read, decode and pack on one current-thread runtime costs half of the CPU that the same work costs on a
+//! multi-threaded one, where it wakes other threads (design D3a).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ struct Thread {
     end: Option<oneshot::Sender<()>>,
 }
 
-/// What is left when the thread ends has been told to stop; it is not waited for any longer than this.
+/// When the thread ends, its tasks have been asked to stop. The thread waits for them for this long at most.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 impl Runtime {
@@ -32,13 +32,13 @@ impl Runtime {
         Ok(Self { handle: Handle::try_current()?, _thread: None })
     }
 
-    /// A thread of its own.
+    /// A new thread with a runtime of its own.
     pub(crate) fn own_thread() -> std::io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
         let (end, ended) = oneshot::channel();
         std::thread::Builder::new().name("informer".to_owned()).spawn(move || {
-            // An error is the sender's drop, which is the end as well.
+            // An error means that the sender was dropped, which ends the thread as well.
             let _ = runtime.block_on(ended);
             runtime.shutdown_timeout(LAST_WORDS);
         })?;
@@ -58,8 +58,8 @@ impl Runtime {
         Box::pin(async move { task.await.ok() })
     }
 
-    /// Runs `work`, which blocks, on a thread for such. `None` if it panicked, or the runtime ended. It goes on when the
-    /// future is dropped.
+    /// Runs `work`, which blocks, on a thread for blocking work. `None` if it panicked, or the runtime ended. The work
+    /// continues when the future is dropped.
     pub(crate) fn blocking<R: Send + 'static>(
         &self,
         work: impl FnOnce() -> R + Send + 'static,
@@ -68,7 +68,7 @@ impl Runtime {
         Box::pin(async move { result.await.ok() })
     }
 
-    /// Runs `build` where it can spawn tasks on this runtime.
+    /// Calls `build` in the context of this runtime, where it can spawn tasks.
     pub(crate) fn enter<R>(&self, build: impl FnOnce() -> R) -> R {
         let _guard = self.handle.enter();
         build()

@@ -27,16 +27,16 @@ pub(crate) use replace::{make_directory, remove_abandoned};
 #[derive(Debug, Clone)]
 pub(crate) struct Saving {
     pub(crate) directory: PathBuf,
-    /// Zero: at the stop only.
+    /// Zero: saves happen only at the stop.
     pub(crate) period: Duration,
     /// Whether Secrets are saved, too.
     pub(crate) secrets: bool,
 }
 
-/// What a saved cache is of.
+/// What a saved cache belongs to: names and values, such as its server and resource.
 pub(crate) type Description = [(&'static str, String); 7];
 
-/// What is saved.
+/// The content of a saved file.
 pub(crate) struct Savable {
     pub(crate) checkpoint: Checkpoint,
     /// The fingerprint of the schema that the content was read with; empty while it is unknown.
@@ -57,18 +57,18 @@ pub struct SavedCache {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LoadedCache {
-    /// How many objects were taken from it.
+    /// The number of objects that were loaded.
     pub objects: usize,
 }
 
 impl Saving {
-    /// Whether this resource is saved. The metadata of Secrets is none of them, but it often repeats what is in them: `kubectl
-    /// apply` notes the whole object in an annotation.
+    /// Whether this resource is saved. The metadata of Secrets is left out too, because it often repeats their content:
+    /// `kubectl apply` writes the whole object into an annotation.
     pub(crate) fn takes(&self, resource: &ResourceType) -> bool {
         self.secrets || (resource.group.as_str(), resource.plural.as_str()) != ("", "secrets")
     }
 
-    /// The file of one informer: named after its resource, and told from others by all that it is of, and where.
+    /// The file of one informer. Its name consists of the resource and a checksum of the description and the namespaces.
     pub(crate) fn file(
         &self,
         resource: &ResourceType,
@@ -101,7 +101,7 @@ pub(crate) async fn write(
     written.await.unwrap_or_else(|| Err(SaveError::given_up()))
 }
 
-/// Tells `reached` of each step that was made.
+/// Writes the file, and calls `reached` after each step.
 fn write_now(
     path: &Path,
     description: &Description,

@@ -1,4 +1,4 @@
-//! Which part of a resource is looked at: the namespaces, and what the server filters by.
+//! Which objects of a resource an informer asks for: the namespaces, and the selectors by which the server filters.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use informer_core::{FieldSelector, Scope, Selector};
 
 use crate::resource::ResourceType;
 
-/// Which objects of its resource an informer has: those of these namespaces that match these selectors.
+/// Which objects of a resource an informer asks for: those in these namespaces that match both selectors.
 ///
-/// Factories are narrowed, step by step: [`SharedInformerFactory::in_namespaces`], [`with_labels`] and [`with_fields`].
-/// Informers of one resource with equal selections share one watch and one cache.
+/// Three methods of a factory narrow its selection step by step: [`SharedInformerFactory::in_namespaces`], [`with_labels`]
+/// and [`with_fields`]. Informers of one resource with equal selections share one watch and one cache.
 ///
 /// [`SharedInformerFactory::in_namespaces`]: crate::SharedInformerFactory::in_namespaces
 /// [`with_labels`]: crate::SharedInformerFactory::with_labels
@@ -34,7 +34,7 @@ pub struct Selection {
 enum Namespaces {
     #[default]
     All,
-    /// Sorted, each once.
+    /// Sorted, without duplicates.
     Only(Vec<String>),
 }
 
@@ -57,7 +57,7 @@ impl Selection {
         &self.fields
     }
 
-    /// Whether it is every object in every namespace.
+    /// Whether the selection is every object in every namespace.
     pub fn is_everything(&self) -> bool {
         self.namespaces == Namespaces::All && !self.has_selector()
     }
@@ -92,7 +92,7 @@ impl Selection {
         Self { fields: self.fields.and(selector), ..self }
     }
 
-    /// The same for a resource: one without namespaces is in none.
+    /// The selection as it applies to a resource: a cluster-wide resource has no namespaces to select.
     pub(crate) fn of(&self, resource: &ResourceType) -> Self {
         let mut selection = self.clone();
         if !resource.namespaced {

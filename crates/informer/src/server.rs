@@ -26,31 +26,31 @@ pub(crate) use recovery::Link;
 
 pub(crate) struct Server {
     transport: Arc<dyn Transport>,
-    /// The name that identifies it.
+    /// The name that identifies the server in saved caches.
     #[cfg_attr(not(feature = "save"), expect(dead_code, reason = "only files need it"))]
     name: Option<String>,
     release: KnownRelease,
     schemas: KnownSchemas,
     recovery: Recovery,
-    /// Refused streaming lists: when, and with which status.
+    /// Refused streaming lists, with the time and the status of the refusal.
     refused: Mutex<HashMap<ApiGroup, (Instant, ApiStatus)>>,
 }
 
-/// A group and a version. One server handles each: the apiserver itself, or one that it aggregates.
+/// A group and a version, which one server handles: the apiserver itself, or one that it aggregates.
 type ApiGroup = (String, String);
 
 /// From this release on, the server answers consistent lists from its cache (KEP-2340, KEP-4988).
 const CONSISTENT_LIST_FROM_CACHE: Version = Version { major: 1, minor: 34 };
-/// Fields that newer releases add are not decoded from protobuf.
+/// The newest release whose protobuf messages are known. Fields that later releases add would be lost.
 const KNOWN_MESSAGES: Version =
     Version { major: informer_protobuf::KUBERNETES.0, minor: informer_protobuf::KUBERNETES.1 };
-/// A server that takes longer to answer a probe is tried by one informer at a time.
+/// The time limit of a probe. A server that takes longer is tried by one informer at a time.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
-/// A caller that gives up sooner does so for reasons other than a missing answer.
+/// A caller that stops waiting sooner does so for other reasons than a missing answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Server {
-    /// `pace`: how often the server is asked at most whether its schemas have changed.
+    /// `pace` is the shortest time between two requests for the server's schemas.
     pub(crate) fn new(transport: Arc<dyn Transport>, name: Option<String>, pace: Duration) -> Self {
         Self {
             transport,
@@ -71,8 +71,8 @@ impl Server {
         self.name.as_deref()
     }
 
-    /// The settings, with what depends on the server decided. `asks`: there is something to list at once, so that it is
-    /// worth a question which release the server is.
+    /// The reflector's configuration, with the choices that depend on the server. `asks` says whether there is something to
+    /// list at once; without it the server is not asked for its release.
     pub(crate) async fn reflector_config(&self, settings: &Settings, asks: bool) -> ReflectorConfig {
         let first_list = match settings.first_list {
             FirstListChoice::Consistent => FirstList::Consistent,
@@ -80,7 +80,7 @@ impl Server {
             FirstListChoice::Auto if !asks => FirstList::Consistent,
             FirstListChoice::Auto => match self.release(settings.reflector.response_timeout).await {
                 Release::Said(version) if version < CONSISTENT_LIST_FROM_CACHE => FirstList::Any,
-                // Without knowledge, an expensive list is better than an old one.
+                // Without a known release, an expensive list is better than an outdated one.
                 _ => FirstList::Consistent,
             },
         };
@@ -92,18 +92,18 @@ impl Server {
         ReflectorConfig { first_list, streaming_list, ..settings.reflector.clone() }
     }
 
-    /// Whether its objects may have fields that protobuf decoding would lose; `true` while the version is unknown. Asks
-    /// the server, ten seconds at most; the caller gives up at `limit` if not sooner.
+    /// Whether the server's objects may have fields that protobuf decoding would lose; `true` while the release is unknown.
+    /// Asks the server, and waits ten seconds at most. `limit` is the time after which the caller stops waiting.
     pub(crate) async fn may_be_newer_than_protobuf(&self, limit: Duration) -> bool {
         match self.release(limit).await {
             Release::Said(version) => version > KNOWN_MESSAGES,
             Release::Unsaid => false,
-            // Expensive objects are better than incomplete ones.
+            // Objects that cost more are better than incomplete ones.
             Release::Unanswered => true,
         }
     }
 
-    /// The server refused a streaming list: other informers need not ask.
+    /// Notes that the server refused a streaming list, so that other informers do not ask for one.
     pub(crate) fn streaming_list_refused(&self, resource: &ResourceType, status: ApiStatus) {
         lock(&self.refused).insert(api_group(resource), (Instant::now(), status));
     }
@@ -119,17 +119,17 @@ impl Server {
         (at.elapsed() < time).then(|| status.clone())
     }
 
-    /// A reflector's way to the server: it notes outages, and gets over them together with the others.
+    /// The way of one informer to the server. It detects outages, and ends them together with the other informers.
     pub(crate) fn link(self: &Arc<Self>) -> Link {
         Link::new(self.clone())
     }
 
-    /// A watch has ended before its time. One reason is a definition that has changed.
+    /// Notes that a watch has ended before its timeout. One reason is a changed definition.
     pub(crate) fn watch_ended_early(&self) {
         self.schemas.ask_soon();
     }
 
-    /// A number that no two reflectors share.
+    /// A random seed for a reflector.
     pub(crate) fn seed(&self) -> u64 {
         seed()
     }

@@ -1,4 +1,4 @@
-//! Everything about an informer that is not which objects.
+//! All options of an informer except its selection.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,15 +13,15 @@ use crate::resource::ResourceType;
 use crate::saving::Saving;
 use crate::{EncodingChoice, FirstListChoice, StreamingListChoice};
 
-/// What of each object is fetched.
+/// How much of each object is fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Content {
+pub(crate) enum Representation {
     Whole,
     /// `PartialObjectMetadata`: no spec, no status.
     Metadata,
 }
 
-/// How the objects are fetched and kept: everything about an informer that is not which objects.
+/// How objects are fetched and kept: all options of an informer except its selection.
 #[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) reflector: ReflectorConfig,
@@ -41,7 +41,7 @@ pub(crate) struct Settings {
     pub(crate) saving: Option<Saving>,
 }
 
-/// Where objects' bytes are kept: made for each cache.
+/// Makes the storage of a cache.
 pub(crate) type MakeStorage = Arc<dyn Fn(&ResourceType) -> Arc<dyn Storage> + Send + Sync>;
 
 /// Changes the query parameters of each request of a resource.

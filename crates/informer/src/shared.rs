@@ -1,4 +1,5 @@
-//! One cache, what feeds it and who listens to it, without types: what all views of a resource share (design D1).
+//! The untyped part of an informer that all views of a resource share: its cache, the way to its engine, and its
+//! subscriptions (design D1).
 
 mod driver;
 mod exchanges;
@@ -35,7 +36,7 @@ use crate::resource::ResourceType;
 use crate::runtime::Runtime;
 use crate::selection::Selection;
 use crate::server::Server;
-use crate::settings::{Content, Settings};
+use crate::settings::{Representation, Settings};
 use crate::transform::Transform;
 use crate::undecodable::Undecodable;
 use driver::{Message, Messages};
@@ -48,14 +49,14 @@ pub(crate) use roster::Subscription;
 
 /// The shared part of all informers of one resource and selection.
 ///
-/// Its tasks hold [`Core`] only; the last handle that is dropped stops them (design D11).
+/// Its tasks hold only [`Core`]; the drop of the last handle stops them (design D11).
 pub(crate) struct Shared {
     core: Arc<Core>,
 }
 
-/// What handles and tasks share: what the engine publishes, and the way to its driver.
+/// What handles and tasks share: the states that the engine publishes, and the way to its driver.
 pub(crate) struct Core {
-    /// The resource that it was made for; see [`Core::served`].
+    /// The resource that the informer was made for; see [`Core::served`].
     pub(crate) resource: ResourceType,
     served: Served,
     pub(crate) selection: Selection,
@@ -68,11 +69,12 @@ pub(crate) struct Core {
     pub(crate) progress: Progress,
     pub(crate) quarantine: Arc<Quarantine>,
     undecodable: Undecodable,
-    /// An object that exists may be missing here: a transform has dropped one, or tweaked list options select.
+    /// Whether an existing object may be missing from the cache: a transform has dropped an object, or tweaked list options
+    /// select.
     hides_objects: AtomicBool,
     pub(crate) life: Life,
     pub(crate) counters: Arc<Counters>,
-    /// Tells it from others whose metrics have the same labels.
+    /// Distinguishes the informer from others whose metrics have the same labels.
     pub(crate) number: usize,
     messages: mpsc::UnboundedSender<Message>,
     setup: Mutex<Setup>,
@@ -81,45 +83,45 @@ pub(crate) struct Core {
     runtime: Runtime,
 }
 
-/// The informer before it runs, and what is known of it to those who ask for more.
+/// The informer before it runs, and its options, which later handles may ask for.
 struct Setup {
     phase: Phase,
     chosen: Chosen,
-    /// What is looked at, from the start on or since.
+    /// The scopes that the informer selects now.
     scopes: Vec<Scope>,
-    /// Here before the start and after the stop; its driver has it meanwhile.
+    /// The engine, before the start and after the stop. The driver has it while the informer runs.
     engine: Option<Box<Engine>>,
-    /// For the driver.
+    /// Handed to the driver at the start.
     inbox: Option<Messages>,
-    /// The fingerprint of the schema that the content was read with, when the content was loaded, or when it was last to be
-    /// saved.
+    /// The fingerprint of the schema with which the cached objects were read: noted when they were loaded, and whenever
+    /// they are saved.
     schema: Option<String>,
 }
 
-/// What may be chosen until the start.
+/// The options that can be set until the start.
 #[derive(Clone)]
 pub(crate) struct Chosen {
-    pub(crate) content: Content,
+    pub(crate) representation: Representation,
     pub(crate) transform: Option<Transform>,
     backoff: BackoffConfig,
 }
 
-/// How far the beginning is.
+/// The phases of an informer's start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(not(feature = "save"), expect(dead_code, reason = "nothing is loaded"))]
 enum Phase {
     New,
-    /// It has begun with what was saved.
+    /// A saved cache was loaded; the informer was not started yet.
     Loaded,
-    /// It was started, and waits for what was saved.
+    /// The informer was started, and waits for its saved cache.
     Loading,
-    /// Its driver was started.
+    /// The driver was started.
     Running,
 }
 
 impl Shared {
     pub(crate) fn new(
-        (resource, selection, content): (ResourceType, Selection, Content),
+        (resource, selection, representation): (ResourceType, Selection, Representation),
         settings: Settings,
         transform: Option<Transform>,
         server: Arc<Server>,
@@ -130,7 +132,7 @@ impl Shared {
         let shelf = Shelf::new(&settings.hot.set, (settings.storage)(&resource), settings.keeping);
         let engine = Box::new(Engine::new(shelf.clone()));
         let (messages, inbox) = mpsc::unbounded_channel();
-        let chosen = Chosen { content, transform, backoff: settings.reflector.backoff.clone() };
+        let chosen = Chosen { representation, transform, backoff: settings.reflector.backoff.clone() };
         let core = Core {
             cache: engine.cache().clone(),
             fanout: engine.fanout().clone(),
@@ -161,7 +163,7 @@ impl Shared {
             runtime,
         };
         let core = Arc::new(core);
-        // A token of the user's may stop everything at any time.
+        // The user's stop token may stop everything at any time.
         let stopped = core.clone();
         let running = core.life.running();
         core.runtime.spawn(async move {
@@ -185,7 +187,7 @@ impl Drop for Shared {
 }
 
 impl Core {
-    /// Makes a subscription that collects changes from now on; the caller joins it with a snapshot.
+    /// Adds a subscription that collects changes from now on. The caller then joins it with a snapshot.
     pub(crate) fn subscribe(
         &self,
         delivery: Delivery,
@@ -218,7 +220,7 @@ impl Core {
         });
     }
 
-    /// Whether an object may seem to be deleted although it only left the selection.
+    /// Whether an object that seems to be deleted may only have left the selection.
     pub(crate) fn may_deselect(&self) -> bool {
         self.selection.may_deselect() || self.hides_objects.load(Ordering::Relaxed)
     }
@@ -227,8 +229,8 @@ impl Core {
         self.hides_objects.store(true, Ordering::Relaxed);
     }
 
-    /// The transform for the engine, which notes whether it ever drops an object.
-    fn noting_drops(self: &Arc<Self>, transform: Transform) -> informer_core::engine::Transform {
+    /// The transform for the engine. It also notes whether it ever drops an object.
+    fn noting_drops(self: &Arc<Self>, transform: Transform) -> informer_core::engine::TransformFn {
         let (core, transform) = (Arc::downgrade(self), transform.into_core());
         Arc::new(move |object| {
             let kept = transform(object)?;
@@ -241,7 +243,7 @@ impl Core {
         })
     }
 
-    /// Starts listing and watching; once.
+    /// Starts listing and watching, unless that was done before.
     pub(crate) fn start(self: &Arc<Self>) {
         let mut setup = lock(&self.setup);
         if matches!(setup.phase, Phase::Loading | Phase::Running) {
@@ -278,7 +280,8 @@ impl Core {
         let core = self.clone();
         self.runtime.spawn(async move {
             if AssertUnwindSafe(task).catch_unwind().await.is_err() {
-                // Rather an informer that says it has stopped than one that silently grows old.
+                // A stopped informer reports that it has stopped. One that continued without its driver would silently
+                // become stale.
                 let Core { resource, selection, .. } = &*core;
                 tracing::error!(%resource, %selection, "the informer failed and stops: this is a bug");
                 core.begin_stop();
@@ -288,7 +291,7 @@ impl Core {
         });
     }
 
-    /// The driver has ended: what is saved from here on is what the engine had.
+    /// Takes the engine back when the driver has ended: later saves read this engine.
     fn retire(&self, engine: Box<Engine>, inbox: Messages) {
         lock(&self.setup).engine = Some(engine);
         drop(inbox);
@@ -302,12 +305,12 @@ impl Core {
         &self.runtime
     }
 
-    /// The origin of the engine's time: the first call.
+    /// The origin of the engine's time. The first call sets it.
     pub(crate) fn started(&self) -> Instant {
         *self.started.get_or_init(Instant::now)
     }
 
-    /// The bytes of memory that the cache takes, what its objects share in their storage, and what is hot of them.
+    /// The bytes of memory that the cache takes, including what its objects share in their storage, and what is hot.
     pub(crate) fn held_bytes(&self) -> usize {
         self.cache.held_bytes() + self.shelf.shared_bytes() + self.shelf.hot_bytes()
     }
@@ -316,13 +319,14 @@ impl Core {
         lock(&self.setup).chosen.clone()
     }
 
-    /// Fetches whole objects from the start on, where so far only metadata was wanted.
+    /// Asks for whole objects. Changes a metadata-only informer that was not started. Returns whether the informer fetches
+    /// whole objects.
     pub(crate) fn want_whole(&self) -> bool {
         let mut setup = lock(&self.setup);
-        if setup.chosen.content == Content::Metadata && setup.phase == Phase::New {
-            setup.chosen.content = Content::Whole;
+        if setup.chosen.representation == Representation::Metadata && setup.phase == Phase::New {
+            setup.chosen.representation = Representation::Whole;
         }
-        setup.chosen.content == Content::Whole
+        setup.chosen.representation == Representation::Whole
     }
 
     pub(crate) fn set_transform(&self, transform: Transform) -> Result<(), Error> {
@@ -342,7 +346,7 @@ impl Core {
         Ok(())
     }
 
-    /// Feeds the cache from one more scope, from the start on. `false` if it does already, or has stopped.
+    /// Adds a scope. Returns `false` if the informer has it already, or has stopped.
     pub(crate) fn add_scope(&self, scope: Scope) -> bool {
         let mut setup = lock(&self.setup);
         if self.life.is_stopped() || setup.scopes.contains(&scope) {
@@ -356,8 +360,8 @@ impl Core {
         true
     }
 
-    /// Stops feeding the cache from a scope. The returned future resolves when its objects have left and its request has
-    /// ended; the scope is removed also where nobody waits for that. `None` if the cache was not fed from there.
+    /// Removes a scope. The returned future resolves when the scope's objects have left the cache and its request has
+    /// ended. The scope is removed even if that future is dropped. Returns `None` if the informer does not have the scope.
     pub(crate) fn remove_scope(&self, scope: &Scope) -> Option<impl Future<Output = ()> + use<>> {
         let mut setup = lock(&self.setup);
         let at = setup.scopes.iter().position(|other| other == scope)?;
@@ -371,18 +375,18 @@ impl Core {
             let _ = self.messages.send(Message::RemoveScope(scope.clone(), answer));
         }
         Some(async move {
-            // An error says that there was nothing to wait for, or nobody to say so.
+            // An error means that there was nothing to wait for, or that the driver has ended.
             let _ = removed.await;
         })
     }
 
-    /// Wakes whatever waits for a server to answer better than before.
+    /// Retries all requests that wait for a backoff or after a denial.
     pub(crate) fn retry_now(&self) {
         // An error means that the driver has ended.
         let _ = self.messages.send(Message::Wake);
     }
 
-    /// Ends everything that runs, without waiting for it.
+    /// Asks everything to stop, without waiting.
     pub(crate) fn begin_stop(&self) {
         self.life.begin_stop();
         self.fanout.stop().into_iter().for_each(std::task::Waker::wake);

@@ -10,8 +10,8 @@ use crate::item::{Decoder, Item, Items};
 
 /// All objects of an informer at one moment, with the version that they reflect. It never changes.
 ///
-/// Taking one is O(1) and blocks on nothing; it agrees with the informer's indexes and keeps its objects in memory. A
-/// clone is the same moment and costs two reference counts.
+/// Taking a snapshot is O(1) and waits for nothing. A snapshot agrees with the informer's indexes, and keeps its objects in
+/// memory. A clone has the same content and costs two reference counts.
 pub struct Snapshot<T> {
     handle: Handle<T>,
     snapshot: informer_core::Snapshot,
@@ -42,7 +42,7 @@ impl<T: View> Snapshot<T> {
         self.len() == 0
     }
 
-    /// The object of a key, `namespace/name` or `name`, or `None` if there is none. O(1).
+    /// The object of a key (`namespace/name` or `name`), or `None` if the snapshot has none. O(1).
     ///
     /// # Errors
     ///
@@ -51,19 +51,19 @@ impl<T: View> Snapshot<T> {
         self.snapshot.get_str(key.as_ref()).map(|object| self.handle.item(object)).transpose()
     }
 
-    /// All objects, in no order. Those that do not decode as a `T` are left out and reported ([`Items`]).
+    /// All objects, in no particular order. Objects that do not decode as a `T` are left out and reported ([`Items`]).
     pub fn iter(&self) -> Items<'_, T> {
         Items::new(&self.handle, self.snapshot.iter())
     }
 
-    /// The objects of a namespace (all namespaces: `None`) with matching labels, in no order. Answered from an index:
-    /// O(matching objects). Objects that do not decode as a `T` are left out and reported ([`Items`]).
+    /// The objects of a namespace (`None` means all namespaces) with matching labels, in no particular order. An index
+    /// answers this: O(matching objects). Objects that do not decode as a `T` are left out and reported ([`Items`]).
     pub fn select(&self, namespace: Option<&str>, selector: &Selector) -> Items<'_, T> {
         Items::new(&self.handle, self.snapshot.select_in(namespace, selector))
     }
 
-    /// Up to `limit` objects in the order of their keys, from the first one after `after` on: pages of one state, which
-    /// does not change between them. A page with fewer objects is the last one.
+    /// Up to `limit` objects in the order of their keys, beginning after the key `after`. Pages of one snapshot fit
+    /// together, because it does not change between them. A page with fewer objects is the last one.
     ///
     /// Objects that do not decode as a `T` are left out and reported.
     ///
@@ -89,7 +89,7 @@ impl<T: View> Snapshot<T> {
         page
     }
 
-    /// The undecoded objects, in no order.
+    /// The undecoded objects, in no particular order.
     pub fn objects(&self) -> impl Iterator<Item = &Arc<Object>> {
         self.snapshot.iter()
     }

@@ -9,13 +9,14 @@ use informer_core::mailbox::{Delivery, Mode, WhenFull};
 
 use crate::change::Change;
 use crate::changes::Changes;
-use crate::feed::Terms;
 use crate::handle::Handle;
 use crate::handler::{Closure, Handler, Methods, Registration};
 use crate::item::Item;
+use crate::notifications::Terms;
 use crate::{Error, handler};
 
-/// A subscription in the making: choose the delivery, then take the changes as a stream or pass them to a handler.
+/// A subscription that is being configured: choose the delivery, then take the changes as a stream or pass them to a
+/// handler.
 ///
 /// ```no_run
 /// # use std::time::Duration;
@@ -55,8 +56,8 @@ impl<T: View> Subscribe<T> {
         self
     }
 
-    /// Every change, of which up to `capacity` may wait; `when_full` decides about one more. Objects of the initial
-    /// list are never dropped.
+    /// Keeps every change, of which up to `capacity` may wait. `when_full` decides what happens to one more. Objects of the
+    /// initial list are never dropped.
     pub fn every_change(mut self, capacity: usize, when_full: WhenFull) -> Self {
         self.terms.delivery.mode = Mode::Every { capacity, when_full };
         self
@@ -68,23 +69,25 @@ impl<T: View> Subscribe<T> {
         self
     }
 
-    /// Delivers each cached object again whenever this period has passed. Zero: never.
+    /// Delivers each cached object again whenever this period has passed. Zero disables it.
     pub fn resync(mut self, period: Duration) -> Self {
         self.terms.resync = (!period.is_zero()).then_some(period);
         self
     }
 
-    /// Only objects for which `filter` returns true. An update that brings an object into the filter is reported as an
-    /// addition, one that takes it out as a deletion with the reason [`DeleteReason::LeftView`](crate::DeleteReason::LeftView).
+    /// Selects objects for which `filter` returns true. An update that brings an object into the filter is reported as an
+    /// addition. An update that takes it out is reported as a deletion with the reason
+    /// [`DeleteReason::LeftView`](crate::DeleteReason::LeftView).
     ///
-    /// The filter may be called for the same version more than once and must return the same then. An object for which it
-    /// panics is left out.
+    /// The filter may be called more than once for the same version, and must then return the same result. An object for
+    /// which it panics is left out.
     pub fn filter(mut self, filter: impl Fn(&Item<T>) -> bool + Send + Sync + 'static) -> Self {
         self.terms.filter = Some(Arc::new(filter));
         self
     }
 
-    /// A name for logs and metrics, where it is a label: choose one of few. The default is a number.
+    /// Sets a name for logs and metrics, where it is the value of a label: use few different names. The default is a
+    /// number.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.terms.name = Some(name.into());
         self

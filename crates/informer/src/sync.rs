@@ -37,14 +37,14 @@ pub struct NotSynced {
 pub struct Missing {
     /// Its resource.
     pub resource: ResourceType,
-    /// Its part of the resource's objects.
+    /// Its selection.
     pub selection: Selection,
     /// The status: why it is not synced.
     pub status: Status,
 }
 
 impl NotSynced {
-    /// The informers that are missing, with their status.
+    /// The informers that are not synced, with their status.
     pub fn missing(&self) -> &[Missing] {
         &self.missing
     }
@@ -74,7 +74,8 @@ impl fmt::Display for NotSynced {
     }
 }
 
-/// Waits for all of them at once. If one was not started nobody may be about to, so that is an error at once.
+/// Waits for all informers at once. An informer that was not started is an error at once, because nothing may ever start
+/// it.
 pub(crate) async fn wait_for_all_started(
     informers: &[Arc<Core>],
     limit: Duration,
@@ -86,7 +87,7 @@ pub(crate) async fn wait_for_all_started(
     Err(NotSynced { missing: missing(informers) })
 }
 
-/// Waits for all of them at once.
+/// Waits for all informers at once.
 pub(crate) async fn wait_for_all(
     informers: &[Arc<Core>],
     limit: Duration,
@@ -120,7 +121,7 @@ fn missing(informers: &[Arc<Core>]) -> Vec<Missing> {
     missing.collect()
 }
 
-/// Whether it is synced, once that is final.
+/// Waits until the informer is synced. Returns `false` when it cannot become synced any more.
 async fn synced(informer: &Core, give_up_when_denied: bool) -> bool {
     let mut sync = informer.progress.sync();
     let mut status = informer.progress.status();

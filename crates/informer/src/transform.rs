@@ -9,10 +9,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Changes, or drops, each object before it is stored; applied once to each stored version.
+/// Changes, or drops, each object before it is stored. It is applied once to each stored version.
 ///
-/// An object for which it fails or panics is left out and reported; the others are not affected. Key, uid and
-/// resourceVersion must not change.
+/// If it fails or panics for an object, that object is left out and reported; the others are not affected. A transform must
+/// not change key, uid and resourceVersion.
 ///
 /// ```
 /// use informer::{Keep, Transform};
@@ -38,7 +38,7 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// Whether a transformed object is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
-    /// It is in the cache.
+    /// The object is stored.
     Yes,
     /// The cache behaves as if the object did not exist.
     No,
@@ -51,7 +51,7 @@ pub(crate) enum TransformError {
     Failed(BoxError),
     #[error("the transform panicked")]
     Panicked,
-    #[error("the result of the transform is no object: {0}")]
+    #[error("the result of the transform is not an object: {0}")]
     NoObject(#[from] wire::ScanError),
     #[error(transparent)]
     Unreadable(#[from] DecodeError),
@@ -60,8 +60,8 @@ pub(crate) enum TransformError {
 }
 
 impl Transform {
-    /// Drops `metadata.managedFields`, which is often half of an object, without decoding it. The only transform that
-    /// works on protobuf: with all others the server sends JSON.
+    /// Drops `metadata.managedFields`, which is often half of an object, without decoding it. This is the only transform
+    /// that works on protobuf: with any other one the server sends JSON.
     pub fn drop_managed_fields() -> Self {
         Self(vec![Step::DropManagedFields])
     }
@@ -71,7 +71,7 @@ impl Transform {
         Self::typed::<Value>(change)
     }
 
-    /// Changes the object as a type. Fields that the type does not know are lost.
+    /// Changes the object as a value of a type. Fields that the type does not know are lost.
     pub fn typed<T: Serialize + DeserializeOwned + 'static>(
         change: impl Fn(&mut T) -> Result<Keep, BoxError> + Send + Sync + 'static,
     ) -> Self {
@@ -97,8 +97,8 @@ impl Transform {
         self
     }
 
-    /// This transform, identified by a name: a saved cache is loaded only with a transform of the same name
-    /// ([`Informer::load`](crate::Informer::load)). Choose another name when its effect changes.
+    /// This transform with a name. A cache that was saved with one transform is loaded only with a transform of the same
+    /// name ([`Informer::load`](crate::Informer::load)). Choose another name when the effect changes.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         for step in &mut self.0 {
@@ -109,19 +109,19 @@ impl Transform {
         self
     }
 
-    /// Its name, if all its steps have one.
+    /// The name of the transform, if all its steps have one.
     #[cfg(feature = "save")]
     pub(crate) fn name(&self) -> Option<String> {
         let names: Option<Vec<_>> = self.0.iter().map(Step::name).collect();
         names.map(|names| names.join(", "))
     }
 
-    /// Whether it needs objects as JSON.
+    /// Whether the transform needs objects as JSON.
     pub(crate) fn wants_json(&self) -> bool {
         self.0.iter().any(|step| matches!(step, Step::Json { .. }))
     }
 
-    pub(crate) fn into_core(self) -> informer_core::engine::Transform {
+    pub(crate) fn into_core(self) -> informer_core::engine::TransformFn {
         Arc::new(move |object| self.apply(object).map_err(|error| error.to_string()))
     }
 

@@ -1,4 +1,4 @@
-//! How requests reach a server and bytes come back.
+//! How requests reach a server, and how response bytes come back.
 //!
 //! The informer builds its requests and decodes the responses itself; a transport only carries them. [`KubeTransport`]
 //! does it over kube-client, which knows kubeconfigs, credentials, TLS and proxies.
@@ -15,8 +15,8 @@
 //! | none | no TLS: servers with `https` URLs are refused | 1.1 and 2 |
 //!
 //! rustls uses the provider that the program has installed as the default of the process, whatever the features say.
-//! Install it before the first factory is built. If none is installed by then, the factory installs that of the
-//! feature: rustls would panic if dependencies compiled in more than one.
+//! Install it before you build the first factory. If no provider is installed by then, the factory installs that of the
+//! feature: rustls would panic if the program's dependencies contain more than one.
 
 mod credentials;
 mod gzip;
@@ -40,8 +40,8 @@ pub use plugin::PluginError;
 /// The media type of Kubernetes' protobuf.
 pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
-/// Carries requests to one server: lists and watches, and what a factory asks besides (`/version`, `/openapi/v3`, discovery, single
-/// objects).
+/// Carries requests to one server: lists and watches, and the other requests of a factory (`/version`, `/openapi/v3`,
+/// discovery, single objects).
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering};
@@ -74,7 +74,7 @@ pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 /// # }
 /// ```
 pub trait Transport: Send + Sync + 'static {
-    /// Sends a request and resolves with the head of the response, whatever its status.
+    /// Sends a request and resolves with the head of the response, also if its status is an error.
     ///
     /// Dropping the future or the body cancels the request.
     fn send(&self, request: http::Request<Vec<u8>>) -> BoxFuture<'static, Result<Response, TransportError>>;
@@ -109,7 +109,7 @@ impl TransportError {
         Self { context: context.into(), source: source.into() }
     }
 
-    /// The credential plugin that failed, if that is why the request could not be sent.
+    /// The credential plugin that failed, if its failure kept the request from being sent.
     pub fn plugin(&self) -> Option<&PluginError> {
         let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(self);
         while let Some(error) = cause {
@@ -129,7 +129,7 @@ impl Response {
         Self { head: self.head, body: body.boxed() }
     }
 
-    /// Whether the body is protobuf, by its headers.
+    /// Whether the body is protobuf, according to its headers.
     pub(crate) fn is_protobuf(&self) -> bool {
         let content_type = self.head.headers.get(http::header::CONTENT_TYPE);
         content_type.is_some_and(|of| of.as_bytes().starts_with(PROTOBUF.as_bytes()))

@@ -1,4 +1,4 @@
-//! Which objects typed views could not decode: each is reported once per version and type.
+//! The objects that did not decode as the types of views. Each is reported once per version and type.
 
 use std::any::TypeId;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use informer_core::{DecodeError, ObjectKey, ResourceVersion};
 #[derive(Default)]
 pub(crate) struct Undecodable(Mutex<HashMap<(ObjectKey, TypeId), ResourceVersion>>);
 
-/// A type that fits no object at all must not fill the memory: after so many the list starts anew.
+/// After this many entries the table is cleared, so that a type that fits no object cannot fill the memory.
 const MOST_REMEMBERED: usize = 4096;
 
 impl Undecodable {

@@ -29,7 +29,7 @@ use crate::secret::Secrets;
 /// | `rv_before` | resourceVersion of the state before, or null |
 /// | `rv` | resourceVersion of the state now. When deleted: of the last state known, which in a watch is the deletion's |
 /// | `observed_at` | RFC 3339 |
-/// | `source` | `watch`, `list` (states in between may be missing), or `restart` (it happened while kubediff did not run) |
+/// | `origin` | `watch`, `list` (states in between may be missing), or `restart` (it happened while kubediff did not run) |
 /// | `managers` | `[{"manager", "operation", "subresource"?, "time"}]`, latest first; empty when it cannot be known |
 /// | `paths` | where it differs, as text |
 /// | `diff` | `[{"path", "kind", ...}]`, see below; empty when added or deleted |
@@ -63,7 +63,7 @@ pub struct Change {
     /// When we saw it.
     pub observed_at: Timestamp,
     /// How we saw it.
-    pub source: Source,
+    pub origin: Origin,
     /// The managers that made it, the latest first.
     pub managers: Vec<Manager>,
     /// The differences that are not noise.
@@ -90,10 +90,10 @@ pub enum Verb {
     Recreated,
 }
 
-/// How a change was seen.
+/// How a change became known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Source {
+pub enum Origin {
     /// An event of a watch.
     Watch,
     /// A list differed from the known state; states in between may be missing.
@@ -114,7 +114,7 @@ pub struct Sighting<'a> {
     /// When.
     pub observed_at: Timestamp,
     /// How.
-    pub source: Source,
+    pub origin: Origin,
 }
 
 /// How to compare objects.
@@ -129,7 +129,7 @@ pub struct Profile {
 /// Bytes that are not the JSON of an object.
 #[derive(Debug, thiserror::Error)]
 #[error("the {side} state is undecodable: {source}")]
-pub struct Unreadable {
+pub struct Undecodable {
     side: &'static str,
     source: serde_json::Error,
 }
@@ -197,7 +197,7 @@ impl Change {
             rv_before: new.as_ref().and_then(|_| metadata(old.as_ref(), "resourceVersion")),
             rv: text("resourceVersion"),
             observed_at: sighting.observed_at,
-            source: sighting.source,
+            origin: sighting.origin,
             managers,
             diff: differences,
             dropped,
@@ -217,7 +217,7 @@ impl Change {
         new: Option<&[u8]>,
         profile: &Profile,
         tally: &mut Tally,
-    ) -> Result<Option<Self>, Unreadable> {
+    ) -> Result<Option<Self>, Undecodable> {
         if old == new {
             tally.unchanged += 1;
             return Ok(None);
@@ -226,7 +226,7 @@ impl Change {
             bytes
                 .map(serde_json::from_slice::<Value>)
                 .transpose()
-                .map_err(|source| Unreadable { side, source })
+                .map_err(|source| Undecodable { side, source })
         };
         let (old, new) = (read(old, "old")?, read(new, "new")?);
         Ok(Self::between_owned(sighting, old, new, profile, tally))
@@ -279,7 +279,7 @@ fn serialize<S: Serializer>(change: &Change, objects: bool, serializer: S) -> Re
     map.serialize_field("rv_before", &change.rv_before)?;
     map.serialize_field("rv", &change.rv)?;
     map.serialize_field("observed_at", &change.observed_at)?;
-    map.serialize_field("source", &change.source)?;
+    map.serialize_field("origin", &change.origin)?;
     map.serialize_field("managers", &change.managers)?;
     map.serialize_field("paths", &change.paths().collect::<Vec<_>>())?;
     map.serialize_field("diff", &change.diff)?;

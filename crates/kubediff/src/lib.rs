@@ -24,7 +24,7 @@ mod summary;
 mod terminal;
 pub mod watch;
 
-pub use change::{Change, Profile, Sighting, Source, Unreadable, Verb, WithObjects};
+pub use change::{Change, Origin, Profile, Sighting, Undecodable, Verb, WithObjects};
 pub use diff::{Difference, Edit, Hunk, Line, Side, TextEdit, diff};
 pub use gvk::{Gvk, Scope};
 pub use managers::{Manager, managers};

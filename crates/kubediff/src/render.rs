@@ -11,7 +11,7 @@ use anstyle::Style;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
-use crate::change::{Change, Source, Verb};
+use crate::change::{Change, Origin, Verb};
 use crate::facts::{age, facts};
 use crate::managers::Manager;
 use crate::terminal::{is_unsafe, shorten, width};
@@ -162,10 +162,10 @@ fn circumstances(change: &Change) -> String {
             let _ = write!(text, " and {more} more");
         }
     }
-    match change.source {
-        Source::Watch => {}
-        Source::List => text.push_str(", seen in a list"),
-        Source::Restart => text.push_str(", while kubediff did not run"),
+    match change.origin {
+        Origin::Watch => {}
+        Origin::List => text.push_str(", seen in a list"),
+        Origin::Restart => text.push_str(", while kubediff did not run"),
     }
     text
 }

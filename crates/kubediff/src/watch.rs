@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use informer::{
-    Change as Told, DecodeError, EncodingChoice, Object, ResourceType, SharedInformerFactory, Source as Seen,
+    Change as Told, DecodeError, EncodingChoice, Object, Origin as Seen, ResourceType, SharedInformerFactory,
     Status,
 };
 use jiff::Timestamp;
@@ -20,7 +20,7 @@ use tokio::time::Instant;
 use crate::args::WatchArgs;
 use crate::cluster::{self, NoCluster};
 use crate::exit::Exit;
-use crate::{Change, Gvk, InvalidNoise, NoRandomKey, Noise, Profile, Secrets, Session, Sighting, Source};
+use crate::{Change, Gvk, InvalidNoise, NoRandomKey, Noise, Origin, Profile, Secrets, Session, Sighting};
 use definitions::Definitions;
 use screen::Screen;
 use streams::{News, Streams};
@@ -295,9 +295,9 @@ impl<'a> Watch<'a> {
     ) -> Option<Change> {
         let (old, new, seen) = match &told {
             Told::Added { initial: true, .. } if !announce_first => return None,
-            Told::Added { new: object, source, .. } => (None, Some(object.object()), *source),
-            Told::Updated { old, new, source } => (Some(old.object()), Some(new.object()), *source),
-            Told::Deleted(deleted) => (Some(deleted.last().object()), None, deleted.source()),
+            Told::Added { new: object, origin, .. } => (None, Some(object.object()), *origin),
+            Told::Updated { old, new, origin } => (Some(old.object()), Some(new.object()), *origin),
+            Told::Deleted(deleted) => (Some(deleted.last().object()), None, deleted.origin()),
             _ => return None,
         };
         let left_out = |error: &dyn std::fmt::Display| {
@@ -313,9 +313,9 @@ impl<'a> Watch<'a> {
             gvk: &gvk,
             resource: &resource.plural,
             observed_at: Timestamp::now(),
-            source: match seen {
-                Seen::Watch => Source::Watch,
-                Seen::List => Source::List,
+            origin: match seen {
+                Seen::Watch => Origin::Watch,
+                Seen::List => Origin::List,
                 // We do not look there any more: nothing has happened to it.
                 Seen::Scope => return None,
             },

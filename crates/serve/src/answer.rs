@@ -9,7 +9,6 @@ use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use serde_json::Value;
 
-use crate::discovery::aggregated;
 use crate::gzip::Gzip;
 use crate::{Body, Status, full, negotiate, protobuf};
 
@@ -18,21 +17,15 @@ use crate::{Body, Status, full, negotiate, protobuf};
 #[derive(Debug, Clone)]
 pub(crate) struct Document {
     pub(crate) text: Bytes,
-    /// Whether it answers a request for aggregated discovery.
-    pub(crate) aggregated: bool,
+    /// The media type in protobuf, if the client is known to want that one.
+    pub(crate) wanted: Option<&'static str>,
 }
 
 impl Document {
-    pub(crate) fn wants_protobuf(&self, headers: &HeaderMap) -> bool {
-        if self.aggregated {
-            aggregated::wanted(headers) == Some(protobuf::CONTENT_TYPE)
-        } else {
-            negotiate::wants_protobuf(headers)
-        }
-    }
-
-    pub(crate) fn protobuf_type(&self) -> &'static str {
-        if self.aggregated { aggregated::PROTOBUF } else { protobuf::CONTENT_TYPE }
+    /// The media type of the response, if it is to be in protobuf.
+    pub(crate) fn protobuf_type(&self, headers: &HeaderMap) -> Option<&'static str> {
+        let negotiated = || negotiate::wants_protobuf(headers).then_some(protobuf::CONTENT_TYPE);
+        self.wanted.or_else(negotiated)
     }
 }
 
@@ -40,7 +33,7 @@ impl Document {
 pub(crate) fn json(code: StatusCode, text: impl Into<Bytes>) -> Response<Body> {
     let text = text.into();
     let mut response = answer(code, "application/json", full(text.clone()));
-    response.extensions_mut().insert(Document { text, aggregated: false });
+    response.extensions_mut().insert(Document { text, wanted: None });
     response
 }
 

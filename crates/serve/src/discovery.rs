@@ -3,7 +3,7 @@
 //! Resources are published twice: group by group, the traditional form, and all at once (KEP-3352, aggregated
 //! discovery).
 
-pub(crate) mod aggregated;
+mod aggregated;
 mod legacy;
 
 use bytes::Bytes;
@@ -14,14 +14,11 @@ use sha2::{Digest, Sha512};
 
 use crate::answer::Document;
 use crate::{
-    Body, Catalog, Reason, Resource, Resources, ServerVersion, Status, answer, full, negotiate, openapi,
+    Body, Catalog, Reason, Resource, Resources, ServerVersion, Status, answer, full, negotiate, protobuf,
 };
 
 /// Answers requests that are not about objects; `None` if the path is not one of discovery's.
 pub(crate) fn answer(catalog: &dyn Catalog, path: &str, headers: &HeaderMap) -> Option<Response<Body>> {
-    if let Some(path) = path.strip_prefix("/openapi/v3") {
-        return Some(openapi::answer(catalog, path.trim_matches('/'), headers));
-    }
     if path == "/" {
         return Some(json(&paths(&catalog.resources())));
     }
@@ -253,7 +250,9 @@ fn tagged(value: &impl Serialize, media_type: &'static str, headers: &HeaderMap)
     } else {
         let text = Bytes::from(bytes);
         let mut answer = answer::answer(StatusCode::OK, media_type, full(text.clone()));
-        answer.extensions_mut().insert(Document { text, aggregated: true });
+        if aggregated::wanted(headers) == Some(protobuf::CONTENT_TYPE) {
+            answer.extensions_mut().insert(Document { text, wanted: Some(aggregated::PROTOBUF) });
+        }
         answer
     };
     set(&mut answer, header::CACHE_CONTROL, "public");

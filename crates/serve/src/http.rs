@@ -54,12 +54,12 @@ pub struct Server {
 pub struct Serving {
     address: SocketAddr,
     gate: Arc<Gate>,
-    shared: Arc<Shared>,
+    state: Arc<ServerState>,
 }
 
 /// The state that all tasks of a server share.
 #[derive(Debug)]
-struct Shared {
+struct ServerState {
     tasks: TaskTracker,
     /// Cancelled when the server drains: it accepts no connection, and connections end after their running responses.
     drain: CancellationToken,
@@ -128,20 +128,25 @@ impl Server {
 
     /// Answers requests with a handler from now on.
     pub fn serve(self, handler: impl Handler) -> Serving {
-        let shared = Arc::new(Shared {
+        let state = Arc::new(ServerState {
             tasks: TaskTracker::new(),
             drain: CancellationToken::new(),
             open: Mutex::new(CancellationToken::new()),
             count: AtomicUsize::new(0),
             next_id: AtomicU64::new(1),
         });
-        let accepting = accept(self.gate.clone(), shared.clone(), self.options, Arc::new(handler));
-        shared.tasks.spawn(shared.drain.clone().run_until_cancelled_owned(accepting));
-        Serving { address: self.address, gate: self.gate, shared }
+        let accepting = accept(self.gate.clone(), state.clone(), self.options, Arc::new(handler));
+        state.tasks.spawn(state.drain.clone().run_until_cancelled_owned(accepting));
+        Serving { address: self.address, gate: self.gate, state }
     }
 }
 
-async fn accept<H: Handler>(gate: Arc<Gate>, shared: Arc<Shared>, options: ServerOptions, handler: Arc<H>) {
+async fn accept<H: Handler>(
+    gate: Arc<Gate>,
+    state: Arc<ServerState>,
+    options: ServerOptions,
+    handler: Arc<H>,
+) {
     let acceptor = options.tls.clone().map(TlsAcceptor::from);
     loop {
         let Ok((stream, peer)) = gate.accept().await else {
@@ -150,11 +155,11 @@ async fn accept<H: Handler>(gate: Arc<Gate>, shared: Arc<Shared>, options: Serve
             tokio::time::sleep(AFTER_A_FAILURE).await;
             continue;
         };
-        shared.connect(stream, peer, acceptor.clone(), &options, handler.clone());
+        state.connect(stream, peer, acceptor.clone(), &options, handler.clone());
     }
 }
 
-impl Shared {
+impl ServerState {
     fn connect<H: Handler>(
         self: &Arc<Self>,
         stream: TcpStream,
@@ -195,7 +200,7 @@ impl Serving {
 
     /// The number of open connections.
     pub fn connections(&self) -> usize {
-        self.shared.count.load(Ordering::Acquire)
+        self.state.count.load(Ordering::Acquire)
     }
 
     /// Refuses new connections (`ECONNREFUSED`) and keeps the port reserved. Open connections go on.
@@ -214,31 +219,31 @@ impl Serving {
 
     /// Closes all connections in the middle of their traffic, like a server that is killed.
     pub fn disconnect_all(&self) {
-        let mut open = self.shared.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.state.open.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::replace(&mut *open, CancellationToken::new()).cancel();
     }
 
     /// Ends everything at once and returns when nothing runs.
     pub async fn stop(self) {
         self.abandon();
-        self.shared.tasks.wait().await;
+        self.state.tasks.wait().await;
     }
 
     /// Accepts no new connections and waits until running responses have ended. Watches end when their timeouts do;
     /// dropping the future ends everything at once instead.
     pub async fn shutdown(self) {
         self.gate.close();
-        self.shared.drain.cancel();
-        self.shared.tasks.close();
-        self.shared.tasks.wait().await;
+        self.state.drain.cancel();
+        self.state.tasks.close();
+        self.state.tasks.wait().await;
     }
 
     fn abandon(&self) {
         self.gate.close();
-        self.shared.drain.cancel();
-        self.shared.tasks.close();
+        self.state.drain.cancel();
+        self.state.tasks.close();
         // Not replaced: a connection that is being accepted right now ends too.
-        self.shared.open.lock().unwrap_or_else(PoisonError::into_inner).cancel();
+        self.state.open.lock().unwrap_or_else(PoisonError::into_inner).cancel();
     }
 }
 
@@ -249,12 +254,12 @@ impl Drop for Serving {
 }
 
 /// One of the open connections.
-struct Counted(Arc<Shared>);
+struct Counted(Arc<ServerState>);
 
 impl Counted {
-    fn new(shared: Arc<Shared>) -> Self {
-        shared.count.fetch_add(1, Ordering::AcqRel);
-        Self(shared)
+    fn new(state: Arc<ServerState>) -> Self {
+        state.count.fetch_add(1, Ordering::AcqRel);
+        Self(state)
     }
 }
 

@@ -94,11 +94,11 @@ pub(crate) async fn list(
         shard: selection.shard().map(|shard| shard.as_str().to_string()),
     };
     let format = format.with_rows(&request.query)?;
-    negotiate::several(&format.form, resource)?;
+    negotiate::several(&format.representation, resource)?;
     let gzip_from = options.gzip_from.filter(|_| gzip);
     Ok(match format.encoding {
         Encoding::Json => {
-            let renderer = Renderer::new(resource, format.form);
+            let renderer = Renderer::new(resource, format.representation);
             answer::chunks(Text::new(renderer, &meta, selected), "application/json", gzip_from)
         }
         Encoding::Protobuf(messages) => {

@@ -1,37 +1,18 @@
-//! Content negotiation: the form of a response.
+//! Content negotiation: the representation and the encoding of a response.
 
 use http::HeaderMap;
 use http::header::{ACCEPT, ACCEPT_ENCODING};
 use serde_json::{Value, json};
 
 use crate::protobuf::{self, Messages};
+use crate::representation::{Include, Representation};
 use crate::{Catalog, Query, Reason, Resource, Status};
 
-/// The form of a response.
+/// The representation and the encoding of a response.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Format {
-    pub(crate) form: Form,
+    pub(crate) representation: Representation,
     pub(crate) encoding: Encoding,
-}
-
-/// How much of an object is sent.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// The whole object.
-    #[default]
-    Whole,
-    /// Its metadata; the version of `meta.k8s.io`, for an object or for a list.
-    Metadata { version: &'static str, list: bool },
-    /// A row of a table.
-    Table { version: &'static str, include: Include },
-}
-
-/// What a row of a table holds besides its cells (`includeObject`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Include {
-    None,
-    Metadata,
-    Object,
 }
 
 /// The encoding of a response. CBOR is missing: clients that ask for it accept JSON as well.
@@ -42,7 +23,7 @@ pub(crate) enum Encoding {
     Protobuf(Messages),
 }
 
-/// Chooses the form of a response about objects; `one` says whether it is about a single named object.
+/// Chooses the format of a response about objects; `one` says whether it is about a single named object.
 pub(crate) fn format(
     headers: &HeaderMap,
     catalog: &dyn Catalog,
@@ -64,7 +45,8 @@ pub(crate) fn format(
 pub(crate) fn wants_protobuf(headers: &HeaderMap) -> bool {
     let whole = |clause: &Clause<'_>| {
         let known = clause.is_json() || clause.kind == protobuf::CONTENT_TYPE;
-        (known && clause.form() == Some(Form::Whole)).then_some(clause.kind == protobuf::CONTENT_TYPE)
+        (known && clause.representation() == Some(Representation::Whole))
+            .then_some(clause.kind == protobuf::CONTENT_TYPE)
     };
     clauses(accept(headers)).iter().find_map(whole).unwrap_or(false)
 }
@@ -91,7 +73,7 @@ fn clauses(accept: &str) -> Vec<Clause<'_>> {
 impl Format {
     /// Adds the query's wishes for rows. Checked last, like the real server does.
     pub(crate) fn with_rows(mut self, query: &Query) -> Result<Self, Status> {
-        if let Form::Table { include, .. } = &mut self.form {
+        if let Representation::Table { include, .. } = &mut self.representation {
             *include = wanted(query)?;
         }
         Ok(self)
@@ -143,25 +125,25 @@ impl<'a> Clause<'a> {
         matches!(self.kind, "application/json" | "application/*" | "*/*")
     }
 
-    /// The form that the clause asks for, if this server supports it.
+    /// The format that the clause asks for, if this server supports it.
     fn format(&self, catalog: &dyn Catalog, resource: &Resource) -> Option<Format> {
-        let form = self.form()?;
+        let representation = self.representation()?;
         let encoding = match self.kind {
-            protobuf::CONTENT_TYPE => Encoding::Protobuf(Messages::of(catalog, resource, &form)?),
+            protobuf::CONTENT_TYPE => Encoding::Protobuf(Messages::of(catalog, resource, &representation)?),
             _ if self.is_json() => Encoding::Json,
             _ => return None,
         };
-        Some(Format { form, encoding })
+        Some(Format { representation, encoding })
     }
 
-    /// The form that the clause asks for, if there is such a form.
-    fn form(&self) -> Option<Form> {
+    /// The representation that the clause asks for, if there is such a one.
+    fn representation(&self) -> Option<Representation> {
         if self.get("stream").is_some_and(|stream| !matches!(stream, "" | "watch")) {
             return None;
         }
         let (kind, group, version) = (self.get("as"), self.get("g"), self.get("v"));
         if kind.is_none() && group.is_none() && version.is_none() {
-            return Some(Form::Whole);
+            return Some(Representation::Whole);
         }
         let version = match (group, version) {
             (Some("meta.k8s.io"), Some("v1")) => "v1",
@@ -169,9 +151,9 @@ impl<'a> Clause<'a> {
             _ => return None,
         };
         match kind {
-            Some("Table") => Some(Form::Table { version, include: Include::Metadata }),
-            Some("PartialObjectMetadata") => Some(Form::Metadata { version, list: false }),
-            Some("PartialObjectMetadataList") => Some(Form::Metadata { version, list: true }),
+            Some("Table") => Some(Representation::Table { version, include: Include::Metadata }),
+            Some("PartialObjectMetadata") => Some(Representation::Metadata { version, list: false }),
+            Some("PartialObjectMetadataList") => Some(Representation::Metadata { version, list: true }),
             _ => None,
         }
     }
@@ -189,21 +171,25 @@ fn wanted(query: &Query) -> Result<Include, Status> {
     }
 }
 
-/// Refuses a form of lists for one object.
-pub(crate) fn one(form: &Form, resource: &Resource) -> Result<(), Status> {
-    match form {
+/// Refuses a representation of lists for one object.
+pub(crate) fn one(representation: &Representation, resource: &Resource) -> Result<(), Status> {
+    match representation {
         // The real server tries it, and its error has no reason.
-        Form::Metadata { list: true, .. } if resource.typed_items => {
+        Representation::Metadata { list: true, .. } if resource.typed_items => {
             Err(Status::new(Reason::Unknown, "content is not a list"))
         }
-        Form::Metadata { list: true, .. } => Err(not_a_list(&go_type(resource, false))),
+        Representation::Metadata { list: true, .. } => Err(not_a_list(&go_type(resource, false))),
         _ => Ok(()),
     }
 }
 
 /// How much is sent of a response that is no object of the resource: a Status as it is, a Scale like an object.
-pub(crate) fn part(form: &Form, resource: &Resource, object: &Value) -> Result<Option<Value>, Status> {
-    let Form::Metadata { version, list } = form else { return Ok(None) };
+pub(crate) fn part(
+    representation: &Representation,
+    resource: &Resource,
+    object: &Value,
+) -> Result<Option<Value>, Status> {
+    let Representation::Metadata { version, list } = representation else { return Ok(None) };
     if object["kind"] == "Status" {
         return Ok(None);
     }
@@ -223,10 +209,10 @@ fn not_a_list(go_type: &str) -> Status {
     ))
 }
 
-/// Refuses a form of objects for a list.
-pub(crate) fn several(form: &Form, resource: &Resource) -> Result<(), Status> {
-    match form {
-        Form::Metadata { list: false, .. } => Err(not_acceptable(format!(
+/// Refuses a representation of objects for a list.
+pub(crate) fn several(representation: &Representation, resource: &Resource) -> Result<(), Status> {
+    match representation {
+        Representation::Metadata { list: false, .. } => Err(not_acceptable(format!(
             "you requested PartialObjectMetadata, but the requested object is a list ({})",
             go_type(resource, true)
         ))),

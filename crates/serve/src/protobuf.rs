@@ -7,8 +7,8 @@ use std::vec;
 
 use bytes::Bytes;
 
-use crate::negotiate::Form;
 use crate::render::ListMeta;
+use crate::representation::Representation;
 use crate::wire::{self, message, text};
 use crate::{Catalog, Object, Protobuf, Resource, Status, json};
 
@@ -24,7 +24,7 @@ const CHUNK: usize = 128 * 1024;
 /// How much of a list is kept while its length is computed. The rest is made twice and never held.
 const KEPT: usize = 16 << 20;
 
-/// Writes objects of one resource in one form.
+/// Writes objects of one resource in one representation.
 #[derive(Clone)]
 pub(crate) struct Messages {
     api_version: String,
@@ -43,10 +43,14 @@ impl fmt::Debug for Messages {
 
 impl Messages {
     /// `None` for what has no messages: tables, and custom resources except for their metadata.
-    pub(crate) fn of(catalog: &dyn Catalog, resource: &Resource, form: &Form) -> Option<Self> {
+    pub(crate) fn of(
+        catalog: &dyn Catalog,
+        resource: &Resource,
+        representation: &Representation,
+    ) -> Option<Self> {
         let status = catalog.protobuf("v1", "Status")?;
-        match form {
-            Form::Whole if !resource.typed_items => {
+        match representation {
+            Representation::Whole if !resource.typed_items => {
                 let api_version = resource.api_version();
                 Some(Self {
                     object: catalog.protobuf(&api_version, &resource.kind)?,
@@ -57,7 +61,7 @@ impl Messages {
                     metadata_only: false,
                 })
             }
-            Form::Metadata { version, .. } => Some(Self {
+            Representation::Metadata { version, .. } => Some(Self {
                 object: catalog.protobuf("meta.k8s.io/v1", "PartialObjectMetadata")?,
                 api_version: format!("meta.k8s.io/{version}"),
                 kind: "PartialObjectMetadata".to_string(),
@@ -65,7 +69,7 @@ impl Messages {
                 status,
                 metadata_only: true,
             }),
-            Form::Whole | Form::Table { .. } => None,
+            Representation::Whole | Representation::Table { .. } => None,
         }
     }
 

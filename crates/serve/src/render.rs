@@ -1,16 +1,16 @@
-//! Objects as JSON text, in the form that the client wants.
+//! Objects as JSON text, in the representation that the client wants.
 
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
-use crate::negotiate::{Form, Include};
+use crate::representation::{Include, Representation};
 use crate::table::Printer;
 use crate::{Object, Resource, json};
 
-/// Writes objects of one resource in one form.
+/// Writes objects of one resource in one representation.
 pub(crate) struct Renderer {
-    form: Form,
+    representation: Representation,
     /// `{"kind":"Pod","apiVersion":"v1",`: the members that a body lacks.
     head: String,
     /// The same for an object that is an item of a list.
@@ -33,7 +33,7 @@ pub(crate) struct ListMeta {
 }
 
 impl Renderer {
-    pub(crate) fn new(resource: &Resource, form: Form) -> Self {
+    pub(crate) fn new(resource: &Resource, representation: Representation) -> Self {
         let api_version = resource.api_version();
         let head = format!("{{\"kind\":{},\"apiVersion\":{},", json!(*resource.kind), json!(api_version));
         Self {
@@ -42,8 +42,8 @@ impl Renderer {
             list_kind: resource.list_kind.to_string(),
             api_version,
             typed_items: resource.typed_items,
-            printer: matches!(form, Form::Table { .. }).then(|| Printer::of(resource)),
-            form,
+            printer: matches!(representation, Representation::Table { .. }).then(|| Printer::of(resource)),
+            representation,
             now: SystemTime::now(),
         }
     }
@@ -55,13 +55,13 @@ impl Renderer {
 
     /// An object in an event of a watch. A table has its columns in the first event only.
     pub(crate) fn embedded(&self, body: &[u8], revision: u64, columns: bool, out: &mut Vec<u8>) {
-        match &self.form {
-            Form::Whole => {
+        match &self.representation {
+            Representation::Whole => {
                 out.extend_from_slice(self.head.as_bytes());
                 out.extend_from_slice(body);
             }
-            Form::Metadata { version, .. } => metadata(version, body, out),
-            Form::Table { version, .. } => {
+            Representation::Metadata { version, .. } => metadata(version, body, out),
+            Representation::Table { version, .. } => {
                 let meta = ListMeta { revision, ..ListMeta::default() };
                 self.table_head(version, &meta, columns, out);
                 out.push(b'[');
@@ -73,13 +73,13 @@ impl Renderer {
 
     /// One of the items of a list.
     pub(crate) fn item(&self, object: &Object, out: &mut Vec<u8>) {
-        match &self.form {
-            Form::Whole => {
+        match &self.representation {
+            Representation::Whole => {
                 out.extend_from_slice(self.item_head.as_bytes());
                 out.extend_from_slice(&object.body);
             }
-            Form::Metadata { version, .. } => metadata(version, &object.body, out),
-            Form::Table { .. } => self.row(&object.body, out),
+            Representation::Metadata { version, .. } => metadata(version, &object.body, out),
+            Representation::Table { .. } => self.row(&object.body, out),
         }
     }
 
@@ -87,13 +87,13 @@ impl Renderer {
     /// metadata, and for a table of a kind without columns of its own.
     pub(crate) fn no_items(&self) -> &'static str {
         let plain = self.printer.as_ref().is_some_and(Printer::is_plain);
-        if plain || matches!(self.form, Form::Metadata { .. }) { "null" } else { "[]" }
+        if plain || matches!(self.representation, Representation::Metadata { .. }) { "null" } else { "[]" }
     }
 
     /// What precedes the items of a list and their brackets. `}` follows them.
     pub(crate) fn list_head(&self, meta: &ListMeta, out: &mut Vec<u8>) {
-        match &self.form {
-            Form::Whole => {
+        match &self.representation {
+            Representation::Whole => {
                 let text = format!(
                     "{{\"kind\":{},\"apiVersion\":{},\"metadata\":{},\"items\":",
                     json!(self.list_kind),
@@ -102,7 +102,7 @@ impl Renderer {
                 );
                 out.extend_from_slice(text.as_bytes());
             }
-            Form::Metadata { version, .. } => {
+            Representation::Metadata { version, .. } => {
                 let text = format!(
                     "{{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta.k8s.io/{version}\",\
                      \"metadata\":{},\"items\":",
@@ -110,7 +110,7 @@ impl Renderer {
                 );
                 out.extend_from_slice(text.as_bytes());
             }
-            Form::Table { version, .. } => self.table_head(version, meta, true, out),
+            Representation::Table { version, .. } => self.table_head(version, meta, true, out),
         }
     }
 
@@ -128,7 +128,7 @@ impl Renderer {
     }
 
     fn row(&self, body: &[u8], out: &mut Vec<u8>) {
-        let Form::Table { version, include } = &self.form else { return };
+        let Representation::Table { version, include } = &self.representation else { return };
         let mut text = self.head.clone().into_bytes();
         text.extend_from_slice(body);
         // A body that is no JSON was not written by an API server; its row is empty.

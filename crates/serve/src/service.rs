@@ -15,7 +15,7 @@ use crate::parameters::Parameters;
 use crate::render::Renderer;
 use crate::{
     Body, Catalog, Object, Query, Reason, Resource, ResourceRequest, Route, ServeOptions, Status, answer,
-    discovery, full, get, list, negotiate, protobuf, route, watch,
+    discovery, full, get, list, negotiate, openapi, protobuf, route, watch,
 };
 
 /// Answers requests about the objects of a catalog.
@@ -61,14 +61,18 @@ impl Serve {
             {
                 Self::refusal(&no_such_method())
             }
-            Route::Version | Route::Health | Route::Discovery(_) | Route::OpenApi(_) | Route::Unknown => {
+            Route::OpenApi(path) => match path.strip_prefix("/openapi/v3") {
+                Some(below) => openapi::answer(&*self.catalog, below.trim_matches('/'), &parts.headers),
+                None => self.nothing(&path),
+            },
+            Route::Version | Route::Health | Route::Discovery(_) | Route::Unknown => {
                 discovery::answer(&*self.catalog, parts.uri.path(), &parts.headers)
                     .unwrap_or_else(|| self.nothing(parts.uri.path()))
             }
         }
     }
 
-    /// Whether a client accepts objects of a resource in any form. Call it before a write, after which a refusal is too
+    /// Whether a client accepts objects of a resource in any format. Call it before a write, after which a refusal is too
     /// late.
     ///
     /// # Errors
@@ -78,8 +82,8 @@ impl Serve {
         negotiate::format(headers, &*self.catalog, resource, true).map(drop)
     }
 
-    /// An object in a form that the client accepts. If the client accepts none, JSON is sent: a write that succeeded
-    /// must not look as if it failed. A form that does not fit is refused nevertheless, as the real server does.
+    /// An object in a format that the client accepts. If the client accepts none, JSON is sent: a write that succeeded
+    /// must not look as if it failed. A representation of lists is refused nevertheless, as the real server does.
     pub fn object(
         &self,
         resource: &Resource,
@@ -90,7 +94,7 @@ impl Serve {
         let query = Query::parse(parts.uri.query().unwrap_or_default());
         let format = negotiate::format(&parts.headers, &*self.catalog, resource, true).unwrap_or_default();
         let fitting = format.with_rows(&query).and_then(|format| {
-            negotiate::one(&format.form, resource)?;
+            negotiate::one(&format.representation, resource)?;
             Ok(format)
         });
         match fitting {
@@ -112,14 +116,17 @@ impl Serve {
         object: &Value,
     ) -> Response<Body> {
         let format = negotiate::format(headers, &*self.catalog, resource, true).unwrap_or_default();
-        let mut answer = match negotiate::part(&format.form, resource, object) {
+        let mut answer = match negotiate::part(&format.representation, resource, object) {
             Ok(part) => Self::document(code, part.as_ref().unwrap_or(object)),
             Err(status) => return Self::refusal(&status),
         };
         let document = answer.extensions_mut().remove::<Document>();
         match format.encoding {
             Encoding::Json => answer,
-            Encoding::Protobuf(_) => self.in_protobuf(document, answer),
+            Encoding::Protobuf(_) => match document {
+                Some(document) => self.in_protobuf(&document, protobuf::CONTENT_TYPE, answer),
+                None => answer,
+            },
         }
     }
 
@@ -136,26 +143,32 @@ impl Serve {
     /// Converts a refusal or a document to protobuf, if the client wants that and the catalog has its messages. Other
     /// responses keep their encoding.
     pub fn encoded(&self, headers: &HeaderMap, mut answer: Response<Body>) -> Response<Body> {
-        let document = answer.extensions_mut().remove::<Document>();
-        self.in_protobuf(document.filter(|document| document.wants_protobuf(headers)), answer)
+        let Some(document) = answer.extensions_mut().remove::<Document>() else { return answer };
+        match document.protobuf_type(headers) {
+            Some(media_type) => self.in_protobuf(&document, media_type, answer),
+            None => answer,
+        }
     }
 
-    fn in_protobuf(&self, document: Option<Document>, mut answer: Response<Body>) -> Response<Body> {
+    fn in_protobuf(
+        &self,
+        document: &Document,
+        media_type: &'static str,
+        mut answer: Response<Body>,
+    ) -> Response<Body> {
         #[derive(Deserialize, Default)]
         #[serde(rename_all = "camelCase", default)]
         struct Kind {
             api_version: String,
             kind: String,
         }
-        let Some(document) = document else { return answer };
         let text = std::str::from_utf8(&document.text).unwrap_or_default();
         let Kind { api_version, kind } = serde_json::from_str(text).unwrap_or_default();
         let Some(writer) = self.catalog.protobuf(&api_version, &kind) else { return answer };
         let mut bytes = Vec::new();
         protobuf::document(&api_version, &kind, text, &*writer, &mut bytes);
         *answer.body_mut() = full(bytes);
-        let content_type = HeaderValue::from_static(document.protobuf_type());
-        answer.headers_mut().insert(CONTENT_TYPE, content_type);
+        answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
         answer
     }
 
@@ -226,7 +239,7 @@ impl Serve {
         match &request.name {
             Some(name) if !request.watch => {
                 let object = get::get(&resource, collection, request, name, &self.options).await?;
-                negotiate::one(&format.form, &resource)?;
+                negotiate::one(&format.representation, &resource)?;
                 let (content_type, text) = alone(&resource, &object, format.with_rows(&request.query)?);
                 let gzip_from = self.options.gzip_from.filter(|_| negotiate::accepts_gzip(&parts.headers));
                 Ok(answer::chunks(std::iter::once(text.into()), content_type, gzip_from))
@@ -250,7 +263,7 @@ fn alone(resource: &Resource, object: &Object, format: Format) -> (&'static str,
     let mut bytes = Vec::with_capacity(object.body.len() + 128);
     match format.encoding {
         Encoding::Json => {
-            Renderer::new(resource, format.form).object(object, &mut bytes);
+            Renderer::new(resource, format.representation).object(object, &mut bytes);
             bytes.push(b'\n');
             ("application/json", bytes)
         }

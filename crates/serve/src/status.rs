@@ -16,7 +16,7 @@ pub struct Status {
     /// The object that it is about: group and plural name or kind.
     pub about: Option<About>,
     /// The details.
-    pub causes: Vec<Cause>,
+    pub causes: Vec<StatusCause>,
     /// Seconds after which to try again.
     pub retry_after: Option<u32>,
 }
@@ -34,9 +34,9 @@ pub struct About {
     pub uid: String,
 }
 
-/// One thing that is wrong.
+/// One reason of a refusal (`metav1.StatusCause`).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cause {
+pub struct StatusCause {
     /// `FieldValueRequired`, `FieldManagerConflict`, `ResourceVersionTooLarge` ...
     pub reason: String,
     /// The message for people.
@@ -142,7 +142,7 @@ impl Status {
     /// Adds one thing that is wrong.
     #[must_use]
     pub fn cause(mut self, reason: &str, message: impl Into<String>, field: &str) -> Self {
-        self.causes.push(Cause { reason: reason.into(), message: message.into(), field: field.into() });
+        self.causes.push(StatusCause { reason: reason.into(), message: message.into(), field: field.into() });
         self
     }
 
@@ -195,7 +195,7 @@ impl Status {
             }
         }
         if !self.causes.is_empty() {
-            details.insert("causes".into(), self.causes.iter().map(Cause::to_json).collect());
+            details.insert("causes".into(), self.causes.iter().map(StatusCause::to_json).collect());
         }
         if let Some(seconds) = self.retry_after {
             details.insert("retryAfterSeconds".into(), seconds.into());
@@ -208,7 +208,7 @@ impl Status {
     }
 }
 
-impl Cause {
+impl StatusCause {
     fn to_json(&self) -> Value {
         let mut cause = serde_json::Map::new();
         for (name, value) in [("reason", &self.reason), ("message", &self.message), ("field", &self.field)] {

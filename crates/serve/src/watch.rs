@@ -15,8 +15,9 @@ use http::{Response, StatusCode};
 use tokio::time::{Instant, sleep_until};
 
 use crate::fresh::until_fresh;
-use crate::negotiate::{Encoding, Form, Format};
+use crate::negotiate::{Encoding, Format};
 use crate::parameters::{Parameters, version_error};
+use crate::representation::Representation;
 use crate::selector::Selection;
 use crate::{
     Body, Collection, CollectionError, Event, Events, Object, Range, Reason, Resource, ResourceRequest,
@@ -53,7 +54,7 @@ pub(crate) async fn watch(
     let streaming_list = parameters.initial_events == Some(true);
     let compressed = gzip && options.gzip_watch_members && streaming_list && parameters.bookmarks;
     let bookmark = Bookmark::new(resource);
-    let unfit = matches!(format.form, Form::Metadata { list: true, .. });
+    let unfit = matches!(format.representation, Representation::Metadata { list: true, .. });
     let content_type = match &format.encoding {
         Encoding::Json => "application/json",
         Encoding::Protobuf(_) => protobuf::STREAM,

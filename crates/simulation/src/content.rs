@@ -195,7 +195,7 @@ impl Content {
     }
 
     /// The transform of a plan.
-    pub(crate) fn transform(&self, transform: plan::Transform) -> Option<engine::Transform> {
+    pub(crate) fn transform(&self, transform: plan::Transform) -> Option<engine::TransformFn> {
         self.guest.transform(transform)
     }
 

@@ -50,7 +50,7 @@ impl Guest {
     }
 
     /// The transform of a plan; `None` if it does nothing.
-    pub(crate) fn transform(&self, transform: Transform) -> Option<engine::Transform> {
+    pub(crate) fn transform(&self, transform: Transform) -> Option<engine::TransformFn> {
         if transform == Transform::default() {
             return None;
         }

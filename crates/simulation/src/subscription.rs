@@ -370,7 +370,7 @@ fn is_same_object(a: &Arc<Object>, b: &Arc<Object>) -> bool {
 }
 
 fn is_same(a: &Change, b: &Change) -> bool {
-    a.source == b.source
+    a.origin == b.origin
         && match (&a.delta, &b.delta) {
             (Delta::Added(a), Delta::Added(b)) => Arc::ptr_eq(a, b),
             (Delta::Updated { old: a, new: to_a }, Delta::Updated { old: b, new: to_b })

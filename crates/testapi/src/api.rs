@@ -8,12 +8,13 @@ use http::{HeaderMap, Request, Response};
 use serde_json::Value;
 use serve::{Body, Catalog, Collection, Resource, Serve, Status};
 
+use crate::answer;
+use crate::controllers::{self, in_turn};
 use crate::core::{ApiOptions, Core};
-use crate::namespaces;
+use crate::object::{Meta, metadata_mut, typed};
 use crate::store::{Backup, Text, encode};
-use crate::write::{
-    self, DeleteOptions, Deleted, Meta, Patch, Target, Turn, WriteOptions, metadata_mut, typed,
-};
+use crate::turn::{Target, Turn};
+use crate::write::{DeleteOptions, Deleted, Patch, WriteOptions};
 
 /// A Kubernetes API server in this process, without a network. A clone is a handle to the same server.
 ///
@@ -73,18 +74,18 @@ impl Api {
     pub fn new(options: ApiOptions) -> Self {
         let serve_options = options.serve.clone();
         let core = Arc::new(Core::new(options));
-        // The names are valid and new.
-        let _ = namespaces::create_first(&Turn::new(&core));
+        // This cannot fail: the names are valid, and the server is empty.
+        let _ = in_turn(&core, controllers::create_first);
         let catalog: Arc<dyn Catalog> = Arc::clone(&core) as _;
         Self { serve: Arc::new(Serve::new(catalog, serve_options)), core }
     }
 
     /// Answers a request.
     pub async fn handle(&self, request: Request<Bytes>) -> Response<Body> {
-        write::handle(&self.core, &self.serve, request).await
+        answer::handle(&self.core, &self.serve, request).await
     }
 
-    /// A refusal in the encoding that a client wants.
+    /// A refusal in the encoding that the client accepts.
     pub(crate) fn encoded(&self, headers: &HeaderMap, answer: Response<Body>) -> Response<Body> {
         self.serve.encoded(headers, answer)
     }
@@ -112,11 +113,12 @@ impl Api {
     /// The [`Status`] with which the API refuses. The methods below fail the same way.
     pub fn create(&self, resource: &Gvr, object: Value) -> Result<Value, Status> {
         let target = self.target(resource, Meta(&object).namespace(), "")?;
-        let turn = Turn::new(&self.core);
-        if !target.namespace.is_empty() {
-            namespaces::ensure(&turn, &target.namespace)?;
-        }
-        let made = turn.create(&target, object, &WriteOptions::by(MANAGER))?;
+        let made = in_turn(&self.core, |turn| {
+            if !target.namespace.is_empty() {
+                controllers::ensure(turn, &target.namespace)?;
+            }
+            turn.create(&target, object, &WriteOptions::by(MANAGER))
+        })?;
         Ok(typed(&target.resource, &made))
     }
 
@@ -149,29 +151,30 @@ impl Api {
         let target = Target { status, ..self.target(resource, meta.namespace(), meta.name())? };
         let mut options = WriteOptions::by(MANAGER);
         options.subresource = status.then(|| "status".into());
-        let (updated, _) = Turn::new(&self.core).update(&target, object, &options)?;
+        let (updated, _) = in_turn(&self.core, |turn| turn.update(&target, object, &options))?;
         Ok(typed(&target.resource, &updated))
     }
 
     /// Patches an object; server-side apply may create it.
     pub fn patch(&self, resource: &Gvr, namespace: &str, name: &str, patch: &Patch) -> Result<Value, Status> {
         let target = self.target(resource, namespace, name)?;
-        let (patched, _) = Turn::new(&self.core).patch(&target, patch, &WriteOptions::by(MANAGER))?;
+        let options = WriteOptions::by(MANAGER);
+        let (patched, _) = in_turn(&self.core, |turn| turn.patch(&target, patch, &options))?;
         Ok(typed(&target.resource, &patched))
     }
 
-    /// Deletes an object. Returns the object if it stays until its finalizers and the like are done.
+    /// Deletes an object. Returns the object if it stays for now, because of finalizers or a grace period.
     pub fn delete(&self, resource: &Gvr, namespace: &str, name: &str) -> Result<Option<Value>, Status> {
         let target = self.target(resource, namespace, name)?;
-        match Turn::new(&self.core).delete(&target, &DeleteOptions::default())? {
+        match in_turn(&self.core, |turn| turn.delete(&target, &DeleteOptions::default()))? {
             Deleted::Gone(_) => Ok(None),
             Deleted::Waiting(object) => Ok(Some(typed(&target.resource, &object))),
         }
     }
 
-    /// Inserts objects unchanged, new or in the place of others, without the rules of writes: fast, for many objects. A client that
-    /// asks for protobuf gets of a built-in kind what its schema has: a field of a wrong type is sent in JSON only.
-    /// Each gets a resourceVersion, and a uid and a creation time if it has none. Returns the number of objects.
+    /// Inserts or replaces many objects, fast: unchanged and without validation. Clients that ask for protobuf get only
+    /// fields that fit the schema of a built-in kind. Each gets a resourceVersion, and a uid and a creation time if it
+    /// has none. Returns the number of objects.
     pub fn load(&self, resource: &Gvr, objects: impl IntoIterator<Item = Value>) -> Result<usize, Status> {
         let target = self.target(resource, "", "")?;
         let mut count = 0;
@@ -188,7 +191,7 @@ impl Api {
     }
 
     /// As [`load`](Self::load), from JSON texts: ten times as fast, because no tree is built. The members of an object
-    /// and of its metadata get the order in which servers write them, all others keep theirs.
+    /// and of its metadata get the order in which servers write them, all other members keep theirs.
     ///
     /// ```
     /// # use testapi::{Api, Gvr, sample};
@@ -201,7 +204,7 @@ impl Api {
     ///
     /// # Errors
     ///
-    /// 400 for a text that is no JSON object, or whose metadata are malformed; the objects before it are loaded.
+    /// 400 for a text that is not a JSON object, or whose metadata is malformed. The objects before it are loaded.
     pub fn load_text<T: AsRef<[u8]>>(
         &self,
         resource: &Gvr,
@@ -244,7 +247,7 @@ impl Api {
     pub fn restore(&self, backup: &Backup) {
         let turn = Turn::new(&self.core);
         turn.writer.restore(backup);
-        crate::definitions::serve_all(&turn);
+        controllers::serve_all(&turn);
     }
 
     /// Ends all watches and, unless `keep_history` is set, discards history, like a server that restarts with its data.

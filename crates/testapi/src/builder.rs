@@ -8,7 +8,7 @@ use serde_json::Value;
 use serve::http::{Server, ServerOptions};
 use serve::{Reason, ServerVersion, Status};
 
-use crate::server::{Shared, TestApi};
+use crate::server::{ServerState, TestApi};
 use crate::tls::{Tls, TlsError};
 use crate::tokens::Tokens;
 use crate::{Api, ApiOptions, Gvr};
@@ -32,10 +32,10 @@ pub struct Builder {
 /// Why a server did not start.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
-pub struct StartError(#[from] Cause);
+pub struct StartError(#[from] ErrorKind);
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Cause {
+pub(crate) enum ErrorKind {
     #[error("failed to listen on {0}")]
     Listen(SocketAddr, #[source] std::io::Error),
     #[error("failed to make a certificate")]
@@ -201,23 +201,23 @@ impl Builder {
         let api = Api::new(self.options);
         for object in self.objects {
             let kind = object["kind"].as_str().unwrap_or_default().to_owned();
-            create(&api, object).map_err(|status| Cause::Object { kind, status: Box::new(status) })?;
+            create(&api, object).map_err(|status| ErrorKind::Object { kind, status: Box::new(status) })?;
         }
         let tls = match self.tls {
-            true => Some(Tls::new(self.address, &self.protocols).map_err(Cause::from)?),
+            true => Some(Tls::new(self.address, &self.protocols).map_err(ErrorKind::from)?),
             false => None,
         };
         let address = SocketAddr::new(self.address, self.port);
         let config = tls.as_ref().map(|tls| tls.config.clone());
         let server = Server::bind(ServerOptions { address, tls: config, ..ServerOptions::default() })
             .await
-            .map_err(|error| Cause::Listen(address, error))?;
-        let shared = Shared::new(api, Tokens::new(self.tokens, self.anonymous));
-        Ok(TestApi::new(server, shared, tls.map(|tls| tls.ca_pem), self.first_token))
+            .map_err(|error| ErrorKind::Listen(address, error))?;
+        let state = ServerState::new(api, Tokens::new(self.tokens, self.anonymous));
+        Ok(TestApi::new(server, state, tls.map(|tls| tls.ca_pem), self.first_token))
     }
 }
 
-/// Creates an object of the kind that it says.
+/// Creates an object; its `kind` and `apiVersion` name the resource.
 fn create(api: &Api, object: Value) -> Result<(), Status> {
     let api_version = object["apiVersion"].as_str().unwrap_or_default();
     let kind = object["kind"].as_str().unwrap_or_default();

@@ -4,15 +4,14 @@ use std::sync::Arc;
 
 use serve::{Columns, Resource, SelectableField, Subresource};
 
-/// What discovery says of them; the file's head tells its form and origin.
+/// Their discovery documents. The top of the file explains its format and origin.
 const TABLE: &str = include_str!("builtin.txt");
 
 const ALL_VERBS: [&str; 8] =
     ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
-/// Fields that field selectors may name, which discovery does not tell: group, plural name, field and, where they are
-/// not the obvious ones, where its value is and what it is where it is missing. As the conversions of field labels and
-/// the registries of Kubernetes 1.36 have them.
+/// The fields that field selectors may name, which discovery does not list: group, plural name and field, and for some
+/// the path of the value and its default. They come from the field label conversions and registries of Kubernetes 1.36.
 const SELECTABLE: &[(&str, &str, &str, &str, &str)] = &[
     ("", "pods", "spec.nodeName", "", ""),
     ("", "pods", "spec.restartPolicy", "", ""),
@@ -45,7 +44,7 @@ const SELECTABLE: &[(&str, &str, &str, &str, &str)] = &[
     ("resource.k8s.io", "resourceslices", "spec.driver", "", ""),
 ];
 
-/// All of them, in the order of discovery.
+/// All built-in resources, in the order of discovery.
 pub(crate) fn resources() -> Vec<Arc<Resource>> {
     let mut resources: Vec<Resource> = Vec::new();
     let (mut group, mut version) = ("", "");
@@ -85,7 +84,7 @@ pub(crate) fn resources() -> Vec<Arc<Resource>> {
     resources.into_iter().map(Arc::new).collect()
 }
 
-/// Definitions are kept as they once were.
+/// Kubernetes stores CustomResourceDefinitions as `v1beta1`.
 fn stored_version(group: &str) -> Option<Box<str>> {
     (group == "apiextensions.k8s.io").then(|| "v1beta1".into())
 }
@@ -98,7 +97,7 @@ fn names(list: &str) -> Vec<Box<str>> {
     }
 }
 
-/// `Pod`, `v1/Binding`, `policy/v1/Eviction`; nothing if it is the resource's own.
+/// `Pod`, `v1/Binding`, `policy/v1/Eviction`; `None` for the resource's own kind.
 fn other_kind(resource: &Resource, kind: &str) -> Option<(Box<str>, Box<str>, Box<str>)> {
     let parts: Vec<&str> = kind.split('/').collect();
     let (group, version, kind) = match parts.as_slice() {

@@ -1,4 +1,4 @@
-//! A request, as the log shows it and as fault matchers see it.
+//! A request, as the log and fault matchers see it.
 
 use http::{Method, header, request::Parts};
 use serve::{Query, Route, route};
@@ -6,7 +6,7 @@ use serve::{Query, Route, route};
 /// The verb of a request, as in the API's authorization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verb {
-    /// Reads one object; also every read of something that is no object, such as `/version`.
+    /// Reads one object. Also any other read, such as `/version`.
     Get,
     /// Reads a collection.
     List,
@@ -37,7 +37,7 @@ pub struct Call {
     pub path: String,
     /// The query.
     pub query: Query,
-    /// The objects it is about; `None` for discovery and the like.
+    /// The objects of the request; `None` for discovery and other documents.
     pub target: Option<Target>,
     /// The user; `system:anonymous` without credentials.
     pub user: String,
@@ -54,7 +54,7 @@ pub struct Target {
     pub version: String,
     /// The resource's plural name.
     pub resource: String,
-    /// The namespace; a Namespace object counts as being in itself.
+    /// The namespace. A request about a Namespace object has the object's own name here.
     pub namespace: Option<String>,
     /// The name, from the path or from a field selector that allows one name only.
     pub name: Option<String>,
@@ -63,7 +63,7 @@ pub struct Target {
 }
 
 impl Verb {
-    /// The verb as messages write it: `deletecollection`.
+    /// The verb in messages: `deletecollection`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Get => "get",

@@ -1,4 +1,4 @@
-//! The server's resources and collections, as the reading half asks for them.
+//! The server's resources and collections, for the reading half (`serve`).
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Times as the API writes them.
+//! Times in the format of the API.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -13,7 +13,7 @@ pub(crate) fn rfc3339(time: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// So many seconds later, as Go counts them: in nanoseconds of 64 bits, which wrap.
+/// A time plus seconds. As in Go, durations are 64-bit nanoseconds, which wrap.
 pub(crate) fn later(time: SystemTime, seconds: i64) -> SystemTime {
     let nanos = seconds.wrapping_mul(1_000_000_000);
     let span = Duration::from_nanos(nanos.unsigned_abs());

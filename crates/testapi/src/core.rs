@@ -1,4 +1,4 @@
-//! What the parts of the server share: its objects, its resources, its options.
+//! The state that all parts of the server use: objects, resources and options.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -15,7 +15,7 @@ use crate::store::{GroupResource, Objects, Store};
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ApiOptions {
-    /// The version to pose as.
+    /// The version that the server reports.
     pub version: ServerVersion,
     /// Options for reads.
     pub serve: ServeOptions,
@@ -71,7 +71,7 @@ impl std::fmt::Debug for ApiOptions {
     }
 }
 
-/// The state that the parts of the server share.
+/// The state of the server.
 pub(crate) struct Core {
     pub(crate) options: ApiOptions,
     pub(crate) store: Store,
@@ -79,7 +79,7 @@ pub(crate) struct Core {
     random: Mutex<fastrand::Rng>,
 }
 
-/// What is served: the built-in resources, then the custom ones.
+/// The served resources: the built-in ones, then the custom ones.
 #[derive(Default)]
 struct Served {
     resources: Arc<Resources>,
@@ -111,7 +111,7 @@ impl Core {
         self.served.read().unwrap_or_else(PoisonError::into_inner).definitions.clone()
     }
 
-    /// From now on these custom resources are served.
+    /// Serves these custom resources from now on.
     pub(crate) fn serve_definitions(&self, definitions: BTreeMap<GroupResource, Arc<Definition>>) {
         let custom = definitions.values().flat_map(|definition| definition.resources.iter().cloned());
         let resources = Arc::new(builtin::resources().into_iter().chain(custom).collect());
@@ -139,7 +139,7 @@ impl Core {
         self.random.lock().unwrap_or_else(PoisonError::into_inner).u16(..)
     }
 
-    /// `prefix` with five random letters, as names are generated.
+    /// A name for `generateName`: the prefix and five random letters.
     pub(crate) fn generated_name(&self, prefix: &str) -> String {
         const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
         const MAX: usize = 63;
@@ -150,7 +150,7 @@ impl Core {
     }
 }
 
-/// Which resource it is, in whatever version.
+/// The resource without its version.
 pub(crate) fn group_resource(resource: &Resource) -> GroupResource {
     GroupResource::new(&resource.group, &resource.plural)
 }

@@ -1,7 +1,7 @@
 //! Custom resources: what a CustomResourceDefinition adds to the server.
 
 mod checks;
-mod life;
+mod prepare;
 mod validation;
 
 use std::collections::BTreeMap;
@@ -10,19 +10,18 @@ use std::sync::Arc;
 use serde_json::Value;
 use serve::{Column, Columns, Resource, SelectableField, Subresource};
 
+use crate::refusal::FieldError;
 use crate::schema::{self, TypeRef};
 use crate::store::GroupResource;
-use crate::write::ScalePaths;
 
 pub(crate) use checks::errors;
-pub(crate) use life::{changed, fill_in, finish, prepare_create, removed, serve_all, terminate};
-pub(crate) use validation::object_errors;
+pub(crate) use prepare::{CLEANUP, fill_in, prepare_create, terminate};
 
-/// A custom resource as it is served.
+/// A custom resource that is served.
 #[derive(Debug, Clone)]
 pub(crate) struct Definition {
     pub(crate) id: GroupResource,
-    /// One for each served version, the preferred one first.
+    /// One resource for each served version, the preferred version first.
     pub(crate) resources: Vec<Arc<Resource>>,
     versions: BTreeMap<Box<str>, Version>,
 }
@@ -30,9 +29,17 @@ pub(crate) struct Definition {
 #[derive(Debug, Clone)]
 struct Version {
     schema: TypeRef,
-    /// The schema as it was given, for OpenAPI.
+    /// The unchanged schema, for OpenAPI.
     given: Value,
     scale: Option<ScalePaths>,
+}
+
+/// Where objects of a kind keep the fields of their scale (RFC 6901).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ScalePaths {
+    pub(crate) spec: String,
+    pub(crate) status: String,
+    pub(crate) selector: Option<String>,
 }
 
 const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
@@ -46,19 +53,24 @@ impl Definition {
         Some(&self.versions.get(version)?.given)
     }
 
+    /// Everything in an object that its schema does not allow.
+    pub(crate) fn object_errors(&self, version: &str, object: &Value) -> Vec<FieldError> {
+        self.given_schema(version).map(|schema| validation::errors(schema, object)).unwrap_or_default()
+    }
+
     pub(crate) fn scale(&self, version: &str) -> Option<&ScalePaths> {
         self.versions.get(version)?.scale.as_ref()
     }
 
-    /// The version in which objects are kept, or else the preferred one.
-    fn stored(&self) -> Option<&Arc<Resource>> {
+    /// The storage version, or else the preferred version.
+    pub(crate) fn stored(&self) -> Option<&Arc<Resource>> {
         let is_stored =
             |resource: &&Arc<Resource>| resource.stored_version.as_ref() == Some(&resource.version);
         self.resources.iter().find(is_stored).or_else(|| self.resources.first())
     }
 
-    /// Whether the same versions are served, and objects are the same in them.
-    fn reads_like(&self, other: &Self) -> bool {
+    /// Whether both serve the same versions with the same schemas.
+    pub(crate) fn reads_like(&self, other: &Self) -> bool {
         let schemas = |definition: &Self| {
             let versions = definition.versions.iter();
             versions.map(|(name, version)| (name.clone(), version.given.clone())).collect::<Vec<_>>()
@@ -66,7 +78,7 @@ impl Definition {
         schemas(self) == schemas(other)
     }
 
-    /// From the object that defines it.
+    /// Reads a CustomResourceDefinition.
     pub(crate) fn read(object: &Value) -> Self {
         let spec = &object["spec"];
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -149,7 +161,7 @@ fn selectable(field: &Value) -> Option<SelectableField> {
     Some(SelectableField { label: label.into(), pointer, missing: "".into() })
 }
 
-/// Those of a definition that declares none are the server's.
+/// The columns of a version; a version that declares none has the server's default columns.
 fn columns(version: &Value) -> Columns {
     let text = |value: &Value| -> Box<str> { value.as_str().unwrap_or_default().into() };
     let declared = version["additionalPrinterColumns"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -167,7 +179,7 @@ fn columns(version: &Value) -> Columns {
     Columns::Declared(columns.collect())
 }
 
-/// `v2` before `v1` before `v2beta1` before `v1alpha2` before anything else, which is in the order of the alphabet.
+/// `v2` before `v1` before `v2beta1` before `v1alpha2` before all other names, which are sorted alphabetically.
 fn priority(version: &str) -> (u8, u64, u64, std::cmp::Reverse<String>) {
     let other = || (0, 0, 0, std::cmp::Reverse(version.to_owned()));
     let Some(rest) = version.strip_prefix('v') else { return other() };

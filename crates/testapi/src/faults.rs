@@ -13,9 +13,9 @@
 //! # }
 //! ```
 //!
-//! A fault that is armed for a number of times waits its turn: a request meets the oldest one that matches it, so two
-//! that match the same requests happen to the first and to the second. A fault that is armed for always happens to
-//! every matching request, in addition.
+//! Faults that are armed for a number of times form a queue: a request meets the oldest one that matches it. So of two
+//! such faults for the same requests, the first request meets the first and the second request meets the second. A
+//! fault that is armed for always happens to every matching request in addition.
 
 mod fault;
 mod flow;
@@ -58,7 +58,7 @@ struct Inner {
     watches: running::Watches,
 }
 
-/// Faults for some requests, not armed yet.
+/// A selection of requests, for which no fault is armed yet.
 #[must_use = "nothing is armed yet"]
 #[derive(Debug)]
 pub struct On<'a> {
@@ -67,17 +67,17 @@ pub struct On<'a> {
 }
 
 impl On<'_> {
-    /// The next matching request meets a fault, or several at once (`[a, b]`). An empty list arms nothing.
+    /// Arms a fault, or several at once (`[a, b]`), for the next matching request. An empty list arms nothing.
     pub fn once(self, faults: impl Into<Vec<Fault>>) -> Armed {
         self.times(1, faults)
     }
 
-    /// The next `times` matching requests meet it; 0 arms nothing, nor does an empty list.
+    /// Arms faults for the next `times` matching requests. 0 or an empty list arms nothing.
     pub fn times(self, times: u64, faults: impl Into<Vec<Fault>>) -> Armed {
         self.faults.arm(Rule::new(self.matcher, Recipe::Always(faults.into()), Some(times)))
     }
 
-    /// All matching requests meet it, until it is disarmed.
+    /// Arms faults for all matching requests, until they are disarmed.
     pub fn always(self, faults: impl Into<Vec<Fault>>) -> Armed {
         self.faults.arm(Rule::new(self.matcher, Recipe::Always(faults.into()), None))
     }
@@ -140,7 +140,7 @@ impl Faults {
         self.rules().iter().filter(|rule| rule.is_armed()).map(ToString::to_string).collect()
     }
 
-    /// The faults that took effect, oldest first: the last 10,000.
+    /// The last 10,000 faults that took effect, oldest first.
     pub fn fired(&self) -> Vec<Fired> {
         self.0.record.all()
     }
@@ -160,7 +160,7 @@ impl Faults {
         self.0.record.reach(times).await;
     }
 
-    /// The plan for a request.
+    /// The faults that a request meets.
     pub(crate) fn meet(&self, call: &Arc<Call>) -> Plan {
         let mut rules = self.rules();
         rules.retain(|rule| rule.is_armed());
@@ -168,7 +168,7 @@ impl Faults {
         let mut hits = Vec::new();
         for rule in rules.iter() {
             let sees = rule.sees(call);
-            // One that is for a number of requests waits while an older one has its turn.
+            // A counted fault waits while an older one matches.
             if !sees || rule.is_counted() && counted {
                 continue;
             }
@@ -186,7 +186,7 @@ impl Faults {
         self.0.hidden.refuse(call)
     }
 
-    /// The answer on its way.
+    /// The response, changed by the request's faults.
     pub(crate) async fn apply(&self, plan: &Plan, response: Response<Body>) -> Response<Body> {
         let response = match self.0.hidden.concerns(&plan.call) {
             true => self.0.hidden.filter(response).await,
@@ -194,7 +194,7 @@ impl Faults {
         };
         let runs = plan.call.verb == Verb::Watch && response.status() == StatusCode::OK;
         let orders = runs.then(|| self.0.watches.add(plan.call.clone()));
-        // Hidden while it was being served: then it was not among the watches that were ended.
+        // The resource was hidden after the request had arrived. The watch did not run yet, so `hide` did not end it.
         if let Some(refusal) = self.0.hidden.refuse(&plan.call) {
             return refusal;
         }

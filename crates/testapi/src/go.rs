@@ -1,4 +1,4 @@
-//! Values as Go prints them, for the words of the API server.
+//! Values in Go's formats, for the messages of the API server.
 
 use serde_json::{Map, Value};
 
@@ -22,7 +22,7 @@ pub(crate) fn print_map(members: &Map<String, Value>) -> String {
     format!("map[{}]", members.join(" "))
 }
 
-/// The members of a list or a map as Go source says them: `{"a":1}`.
+/// The members of a list or a map as Go's `%#v` prints them: `{"a":1}`.
 pub(crate) fn literal(value: &Value) -> String {
     let nested = |value: &Value| match value {
         Value::Array(_) | Value::Object(_) => format!("{}{}", type_of(value), literal(value)),
@@ -51,7 +51,7 @@ pub(crate) fn type_of(value: &Value) -> &'static str {
     }
 }
 
-/// The kind of a JSON value as Go's decoder names it.
+/// Go's name for the kind of a JSON value.
 pub(crate) fn json_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -63,7 +63,7 @@ pub(crate) fn json_kind(value: &Value) -> &'static str {
     }
 }
 
-/// Why a text is no JSON.
+/// Go's message for malformed JSON.
 pub(crate) fn syntax_error(error: &serde_json::Error) -> String {
     if error.is_eof() { "unexpected end of JSON input".to_owned() } else { error.to_string() }
 }

@@ -1,34 +1,30 @@
-//! Kind-specific behaviour: what the server fills in, keeps and refuses, each in one small place.
+//! Kind-specific behaviour: defaults, immutable fields and validation.
 //!
-//! A kind that has no place here is treated as all are: it keeps what it is given, its status is written by the
-//! subresource `status` alone if there is one, and its generation counts changes of what is neither metadata nor
-//! status.
-//! Of the real server's validation only so much is here as clients in ordinary use meet; the values of built-in kinds
-//! are
-//! checked only in part.
+//! Kinds without code here get the general treatment: fields are stored as sent, the status is written through the
+//! subresource `status` if there is one, and the generation counts changes outside of metadata and status. Validation
+//! covers only what clients meet in ordinary use.
 
 mod checks;
 mod defaults;
 mod fill;
 mod generation;
-mod pod_actions;
+mod namespaces;
 mod pods;
-mod reviews;
 mod secrets;
 mod services;
 mod workloads;
 
 use serde_json::{Value, json};
 
-use crate::namespaces;
-use crate::write::{Target, Turn, metadata_mut, set_pointer};
+use crate::definitions;
+use crate::object::{metadata_mut, set_pointer};
+use crate::turn::{Target, Turn};
 
 pub(crate) use checks::errors;
 pub(crate) use generation::{has_generation, is_new_generation};
-pub(crate) use pod_actions::{kubelet, subresource};
-pub(crate) use reviews::review;
+pub(crate) use namespaces::{check_namespace_is_open, is_permanent, terminate_namespace};
 
-/// What reading an object makes of it, before anything else is done: unknown fields go, defaults come.
+/// The first step of each write: removes unknown fields and sets defaults.
 pub(crate) fn complete(target: &Target, object: &mut Value) {
     if let Some(schema) = target.schema() {
         if target.definition.is_some() {
@@ -51,7 +47,7 @@ pub(crate) fn complete(target: &Target, object: &mut Value) {
     defaults::fill_in(target, object);
 }
 
-/// Fills in what only the server says of a new object.
+/// Sets the fields of a new object that only the server writes.
 pub(crate) fn prepare_create(turn: &Turn<'_>, target: &Target, object: &mut Value) {
     let resource = &target.resource;
     if target.has_status() {
@@ -67,7 +63,7 @@ pub(crate) fn prepare_create(turn: &Turn<'_>, target: &Target, object: &mut Valu
         }
         ("", "persistentvolumes") => add_finalizer(object, "kubernetes.io/pv-protection"),
         ("", "persistentvolumeclaims") => add_finalizer(object, "kubernetes.io/pvc-protection"),
-        ("apiextensions.k8s.io", _) => crate::definitions::prepare_create(object),
+        ("apiextensions.k8s.io", _) => definitions::prepare_create(object),
         ("apps", "controllerrevisions") => {}
         ("apps" | "batch", plural) | ("", plural @ "replicationcontrollers") => {
             workloads::prepare_create(plural, object);
@@ -79,7 +75,7 @@ pub(crate) fn prepare_create(turn: &Turn<'_>, target: &Target, object: &mut Valu
     }
 }
 
-/// Fills in what the new state does not say, and restores what this write cannot change.
+/// Sets missing fields of the new state, and restores fields that this write cannot change.
 pub(crate) fn prepare_update(
     turn: &Turn<'_>,
     target: &Target,
@@ -105,7 +101,7 @@ pub(crate) fn prepare_update(
     }
 }
 
-/// Whether an update of what is not there creates it.
+/// Whether an update of a missing object creates it.
 pub(crate) fn is_created_by_update(target: &Target) -> bool {
     match &*target.resource.group {
         "" => matches!(&*target.resource.plural, "limitranges" | "events" | "services" | "endpoints"),
@@ -114,7 +110,7 @@ pub(crate) fn is_created_by_update(target: &Target) -> bool {
     }
 }
 
-/// Whether an update may leave out the version that it replaces.
+/// Whether an update may leave out the resourceVersion.
 pub(crate) fn is_updated_unconditionally(target: &Target) -> bool {
     if target.definition.is_some() {
         return false;
@@ -130,7 +126,7 @@ pub(crate) fn is_updated_unconditionally(target: &Target) -> bool {
     }
 }
 
-/// Whether the answer to a deletion is the object.
+/// Whether the response to a deletion is the object.
 pub(crate) fn answers_deleted(target: &Target) -> bool {
     match &*target.resource.group {
         "resource.k8s.io" => true,
@@ -150,7 +146,7 @@ pub(crate) fn answers_deleted(target: &Target) -> bool {
     }
 }
 
-/// The status is written alone: all else stays, but for what metadata a status may bring along.
+/// Takes only the status from the new state, and the metadata that a write of the status may change.
 fn keep_all_but_status(target: &Target, before: &Value, object: &mut Value) {
     let status = object.get("status").cloned();
     let mut metadata = object["metadata"].clone();

@@ -1,10 +1,10 @@
-//! How clients find a server.
+//! Configurations of clients.
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 
 /// The text of a kubeconfig file with one cluster, one user and one context, all named `testapi`.
 ///
-/// YAML takes strings as JSON writes them, so no value can break out of its place.
+/// JSON strings are valid in YAML, so quoting them as JSON is safe.
 pub(crate) fn kubeconfig(url: &str, ca_pem: Option<&str>, token: Option<&str>) -> String {
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     let authority = ca_pem.map_or_else(String::new, |pem| {
@@ -34,7 +34,7 @@ current-context: testapi
     )
 }
 
-/// The same for a client in this process.
+/// The configuration of a client in this process.
 #[cfg(feature = "kube")]
 pub(crate) fn config(
     address: std::net::SocketAddr,

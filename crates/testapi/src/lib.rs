@@ -46,24 +46,26 @@ pub mod patch;
 pub mod sample;
 pub mod schema;
 
+mod answer;
 mod api;
 mod builder;
 mod builtin;
 mod call;
 mod catalog;
 mod clock;
+mod controllers;
 mod core;
 mod definitions;
-mod garbage;
 mod kinds;
 mod kubeconfig;
-mod namespaces;
+mod object;
 mod refusal;
 mod requests;
 mod server;
 mod store;
 mod tls;
 mod tokens;
+mod turn;
 mod wait;
 mod write;
 

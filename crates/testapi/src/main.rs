@@ -19,8 +19,8 @@ use testapi::{Gvr, TestApi, sample};
 
 /// A Kubernetes API server for tests and demos, in one process and without a cluster.
 ///
-/// It keeps objects in memory and answers as a kube-apiserver does; nothing runs what they describe. kubectl and every
-/// other client can talk to it. It ends on Ctrl-C.
+/// It keeps objects in memory and answers like a kube-apiserver, but nothing runs the workloads. kubectl and all other
+/// clients work with it. It ends on Ctrl-C.
 #[derive(Debug, Parser)]
 #[command(name = "testapi", version, max_term_width = 100)]
 struct Options {
@@ -28,11 +28,11 @@ struct Options {
     #[arg(long, default_value_t = 0)]
     port: u16,
 
-    /// Listen on this address. Every host that can reach it can do everything
+    /// Listen on this address; every host that can reach it may do everything
     #[arg(long, default_value = "127.0.0.1")]
     address: IpAddr,
 
-    /// Speak TLS, with a certificate authority made for this run (the kubeconfig has it)
+    /// Use TLS with a new certificate authority (the kubeconfig contains it)
     #[arg(long)]
     tls: bool,
 
@@ -48,7 +48,7 @@ struct Options {
     #[arg(long, default_value_t = 0)]
     seed: u64,
 
-    /// Make requests fail at random: a mix (default, network, refusals, all, none) and changes to it, as in
+    /// Make requests fail at random: a mix (default, network, refusals, all, none) with changes, such as
     /// "network,share=0.5" or "none,cut=3,too-many-requests=1"
     #[arg(long, value_name = "MIX")]
     faults: Option<Mix>,
@@ -84,7 +84,7 @@ async fn main() -> ExitCode {
 }
 
 async fn run(options: Options) -> Result<(), Box<dyn Error>> {
-    // From here on, so that an early Ctrl-C is not lost.
+    // Created early, so that no Ctrl-C is lost.
     let mut interrupt = std::pin::pin!(tokio::signal::ctrl_c());
     let mut builder = TestApi::builder()
         .address(options.address)
@@ -111,7 +111,7 @@ async fn run(options: Options) -> Result<(), Box<dyn Error>> {
             println!("faults: {armed}");
         }
     }
-    // Last, because a reader of this line goes on at once.
+    // This comes last, because a reader of this line continues at once.
     println!("{}", server.url());
     interrupt.as_mut().await?;
     server.stop().await;
@@ -125,13 +125,13 @@ fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
     #[cfg(unix)]
     options.mode(0o600);
     let mut file = options.open(path)?;
-    // A file that existed before has kept its mode.
+    // A file that existed before keeps its mode until here.
     #[cfg(unix)]
     file.set_permissions(Permissions::from_mode(0o600))?;
     file.write_all(text.as_bytes())
 }
 
-/// Pods and their namespaces, a thousand pods in each.
+/// Loads pods and their namespaces, with a thousand pods in each.
 fn load(server: &TestApi, seed: u64, count: usize) -> Result<(), serve::Status> {
     if count == 0 {
         return Ok(());

@@ -5,9 +5,9 @@
 //! applies, and refuses to change fields of other managers. The rules are those of structured-merge-diff and of
 //! apimachinery around it.
 //!
-//! Limits: entries in another version of the API are taken as if they were in this one, so that a manager loses a field
-//! that has another name there; lists and maps that have become atomic, or ceased to be, since an entry was written are
-//! not translated.
+//! Limits: entries of another version of the API are read as if they were of this one, so that a manager loses a field
+//! that has another name there. Lists and maps that became atomic, or granular, after an entry was written are not
+//! translated.
 
 mod applied;
 mod differing;
@@ -28,6 +28,7 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
+use crate::object::remove_nulls;
 use crate::schema::TypeRef;
 use differing::differing;
 use entries::{Entries, Entry, Kind, Owner};
@@ -37,10 +38,10 @@ use typed::{Comparison, compare};
 
 const MANAGED_FIELDS: &[&str] = &["metadata", "managedFields"];
 
-/// As many entries of kind `Update` as an object keeps apart; older ones are merged.
+/// The number of `Update` entries that an object keeps; older ones are merged.
 const UPDATE_ENTRIES: usize = 10;
 
-/// The manager of a write, and how it writes.
+/// The manager of a write, and the kind of write.
 #[derive(Debug, Clone, Copy)]
 pub struct Writer<'a> {
     /// `fieldManager`, or [`default_manager`].
@@ -51,9 +52,9 @@ pub struct Writer<'a> {
     pub api_version: &'a str,
     /// The time in RFC 3339: `2026-01-31T12:00:00Z`.
     pub now: &'a str,
-    /// The type of the object; [`TypeRef::any`] where none is known.
+    /// The type of the object; [`TypeRef::any`] if it is unknown.
     pub schema: &'a TypeRef,
-    /// Fields that this way of writing cannot change, and whose manager does not get them.
+    /// Fields that this kind of write cannot change, and does not own.
     pub ignored: &'a Ignored,
 }
 
@@ -76,11 +77,12 @@ pub fn default_manager(user_agent: &str) -> String {
     manager
 }
 
-/// Gives the fields that a create, update or patch has changed to its manager, in `metadata.managedFields` of `after`.
+/// Assigns the fields that a create, update or patch has changed to its manager, in `metadata.managedFields` of
+/// `after`.
 ///
-/// `before` is `None` for a create. Nothing changes where nothing was changed. An object that comes with entries of
-/// its own has these, unless it was written through a subresource; one that says `managedFields: [{}]` (`[]` too
-/// where the kind is built in) has none from then on, and one that has none is not given any until it is applied.
+/// `before` is `None` for a create. Without a difference nothing changes. If the object contains entries, these replace
+/// the stored ones, except in a write of a subresource. `managedFields: [{}]` (or `[]` for a built-in kind) clears the
+/// entries. An object without entries gets none until it is applied.
 ///
 /// ```
 /// use serde_json::json;
@@ -121,7 +123,7 @@ pub fn update(before: Option<&Value>, after: &mut Value, writer: Writer<'_>) {
     entries::write(after, owned);
 }
 
-/// Keeps the times of `before` if nothing else has changed, so that a write without effect is none.
+/// Keeps the times of `before` if nothing else has changed, so that a write without effect makes no new version.
 pub fn keep_times(before: &Value, after: &mut Value) {
     let timeless = |object: &Value| {
         let mut entries = managed_fields(object).clone();
@@ -136,7 +138,7 @@ pub fn keep_times(before: &Value, after: &mut Value) {
     }
 }
 
-/// The object as it was, or an empty one of the same kind.
+/// The former object, or an empty one of the same kind.
 fn without_entries(before: Option<&Value>, after: &Value) -> Value {
     match before {
         Some(before) => {
@@ -148,7 +150,7 @@ fn without_entries(before: Option<&Value>, after: &Value) -> Value {
             let members = ["apiVersion", "kind"];
             let mut empty: Value =
                 members.into_iter().map(|name| (name.to_owned(), after[name].clone())).collect();
-            // Go does not leave these out where they say nothing, so whoever says nothing changes nothing.
+            // Go writes these fields even if they are empty, so a missing one is no difference.
             if after["kind"] == "Event" && after["apiVersion"] == "v1" {
                 for name in ["reportingComponent", "reportingInstance"] {
                     empty[name] = "".into();
@@ -169,13 +171,13 @@ fn forget(object: &mut Value) {
     }
 }
 
-/// Gives what differs to the writer, and takes it from all others.
+/// Makes the writer the only owner of the fields that differ.
 fn track(before: &Value, after: &Value, owned: &mut Entries, writer: Writer<'_>) {
     let (mut before, mut after) = differing(before, after, MANAGED_FIELDS);
-    // In a structure there is no null.
+    // Go structures have no null.
     if writer.schema.are_structures() {
-        remove_null(&mut before);
-        remove_null(&mut after);
+        remove_nulls(&mut before);
+        remove_nulls(&mut after);
     }
     let found = filled_differences(before, after, writer);
     take(owned, &found.all(), None);
@@ -193,18 +195,7 @@ fn track(before: &Value, after: &Value, owned: &mut Entries, writer: Writer<'_>)
     owned.insert(owner, Entry { api_version, fields: Owned::Set(fields), time });
 }
 
-fn remove_null(value: &mut Value) {
-    match value {
-        Value::Object(members) => {
-            members.retain(|_, value| !value.is_null());
-            members.values_mut().for_each(remove_null);
-        }
-        Value::Array(items) => items.iter_mut().for_each(remove_null),
-        _ => {}
-    }
-}
-
-/// What an apply changes: in what it makes of an object there may be null.
+/// The fields that an apply changes. The result of an apply may contain null.
 fn differences(before: &Value, after: &Value, writer: Writer<'_>) -> Comparison {
     let (before, after) = differing(before, after, MANAGED_FIELDS);
     filled_differences(before, after, writer)
@@ -216,7 +207,7 @@ fn filled_differences(mut before: Value, mut after: Value, writer: Writer<'_>) -
     compare(writer.schema, &before, &after).outside(&writer.ignored.fields)
 }
 
-/// Takes what has changed or gone from everybody but one.
+/// Removes the changed and removed fields from all managers but one.
 fn take(owned: &mut Entries, taken: &FieldSet, but: Option<&Owner>) {
     for (owner, entry) in owned.iter_mut() {
         if Some(owner) != but && entry.fields.has_any(taken) {
@@ -226,7 +217,7 @@ fn take(owned: &mut Entries, taken: &FieldSet, but: Option<&Owner>) {
     owned.retain(|_, entry| !entry.fields.is_empty());
 }
 
-/// What every object has and nobody owns.
+/// Fields of every object that nobody owns.
 static STRIPPED: LazyLock<FieldSet> = LazyLock::new(|| {
     FieldSet::of(&[
         "apiVersion",

@@ -1,8 +1,7 @@
-//! Patches: an object, changed as a client describes the change.
+//! JSON patches, merge patches and strategic merge patches.
 //!
-//! All of them work on the JSON of one version of the API and know nothing of where objects are kept. What the API
-//! server says of a wrong patch, they say. Server-side apply, which the API counts among the patches too, is in
-//! [`managed`](crate::managed).
+//! They work on the JSON of an object and know nothing of the store. Errors have the messages of the API server.
+//! Server-side apply, which the API counts as a patch too, is in [`managed`](crate::managed).
 
 mod json;
 mod merge;
@@ -23,7 +22,7 @@ use crate::go;
 ///
 /// # Errors
 ///
-/// 400 for what is no JSON object.
+/// 400 if the body is not a JSON object.
 pub fn merge_body(patch: &[u8]) -> Result<Value, Status> {
     match object(patch) {
         Ok(Value::Null) => Err(Status::bad_request("Invalid JSON Patch")),
@@ -36,7 +35,7 @@ pub fn merge_body(patch: &[u8]) -> Result<Value, Status> {
 ///
 /// # Errors
 ///
-/// 400 for what is neither a JSON object nor null, which changes nothing.
+/// 400 if the body is neither a JSON object nor null. Null changes nothing.
 pub fn strategic_body(patch: &[u8]) -> Result<Value, Status> {
     match object(patch).map_err(Status::bad_request)? {
         Value::Null => Ok(Value::Object(Map::new())),
@@ -55,7 +54,7 @@ fn object(patch: &[u8]) -> Result<Value, String> {
     }
 }
 
-/// The patch is well formed and does not fit the object; the server does not say why.
+/// The error of a well-formed patch that does not fit the object; the server gives no reason.
 fn does_not_fit() -> Status {
     let mut status =
         Status::new(Reason::Invalid, "the server rejected our request due to an error in our request");

@@ -1,8 +1,8 @@
-//! What is wrong with an object or with options, in the words of the real server.
+//! Refusals of writes, with the messages of the real server.
 
-use serve::{About, Cause, Reason, Resource, Status};
+use serve::{About, Reason, Resource, Status, StatusCause};
 
-/// One field that is wrong.
+/// An error in one field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FieldError {
     field: String,
@@ -51,7 +51,7 @@ impl FieldError {
     }
 }
 
-/// 422: the fields of an object of this group and kind that are wrong.
+/// 422: errors in fields of an object of this group and kind.
 pub(crate) fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Status {
     let mut words: Vec<String> = Vec::new();
     for error in errors {
@@ -69,17 +69,17 @@ pub(crate) fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]
 }
 
 impl FieldError {
-    fn cause(&self) -> Cause {
-        Cause { reason: self.reason.into(), message: self.message.clone(), field: self.field.clone() }
+    fn cause(&self) -> StatusCause {
+        StatusCause { reason: self.reason.into(), message: self.message.clone(), field: self.field.clone() }
     }
 }
 
-/// 422: options of a request that are wrong.
+/// 422: errors in the options of a request.
 pub(crate) fn invalid_options(kind: &str, errors: &[FieldError]) -> Status {
     invalid("meta.k8s.io", kind, "", errors)
 }
 
-/// 409: somebody else was faster.
+/// 409: the object has changed meanwhile.
 pub(crate) fn modified(resource: &Resource, name: &str) -> Status {
     let why = "the object has been modified; please apply your changes to the latest version and try again";
     conflict(&resource.group, &resource.plural, name, why)
@@ -115,7 +115,7 @@ pub(crate) fn method_not_allowed() -> Status {
     status
 }
 
-/// 415: `accepted` are those that would do.
+/// 415: `accepted` lists the supported media types.
 pub(crate) fn unsupported_media_type(accepted: &[&str]) -> Status {
     let message = format!(
         "the body of the request was in an unknown format - accepted media types include: {}",
@@ -124,14 +124,14 @@ pub(crate) fn unsupported_media_type(accepted: &[&str]) -> Status {
     Status::new(Reason::UnsupportedMediaType, message)
 }
 
-/// 415 for what is no patch at all.
+/// 415 for the content type of no patch.
 pub(crate) fn unsupported_patch() -> Status {
     let mut status = Status::new(Reason::UnsupportedMediaType, "415: Unsupported Media Type");
     status.about = Some(About::default());
     status
 }
 
-/// 500 without a reason, as errors that no one put into words come.
+/// 500 without a reason, as for errors that the server does not classify.
 pub(crate) fn unknown(message: impl Into<String>) -> Status {
     Status::new(Reason::Unknown, message)
 }

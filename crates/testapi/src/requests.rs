@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use crate::Call;
 use crate::faults::Matcher;
 
-/// How many requests are remembered.
+/// The number of requests that are kept.
 const REQUESTS_MAX: usize = 10_000;
 
 /// The last 10,000 requests to a server. A clone is a handle to the same log.
@@ -29,7 +29,7 @@ pub struct Logged {
 #[derive(Debug)]
 struct Inner {
     log: Mutex<Log>,
-    /// Told of each change.
+    /// Notified of each change.
     changed: watch::Sender<()>,
 }
 
@@ -106,7 +106,7 @@ impl Requests {
             if found.len() >= count {
                 return found;
             }
-            // The sender is borrowed: it cannot be gone.
+            // The sender is borrowed, so the channel cannot be closed.
             let _ = changed.changed().await;
         }
     }

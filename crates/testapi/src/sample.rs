@@ -1,4 +1,4 @@
-//! Believable objects in any number, from a seed.
+//! Realistic objects in any number, from a seed.
 
 use std::fmt::Write as _;
 
@@ -34,7 +34,7 @@ const NODES: usize = 200;
 /// assert!(pods[0].to_string().len() > 4_000);
 /// ```
 pub fn pods(seed: u64, count: usize, namespaces: usize) -> impl Iterator<Item = Value> {
-    // What is written below is JSON: shown by a test.
+    // The text is valid JSON, which a test shows.
     (0..count).map(move |index| serde_json::from_str(&pod_text(seed, index, namespaces)).unwrap_or_default())
 }
 
@@ -44,7 +44,7 @@ pub fn pod_text(seed: u64, index: usize, namespaces: usize) -> String {
     Sample::new(&mut random, index, namespaces).json()
 }
 
-/// What is drawn for one pod.
+/// The random values of one pod.
 struct Sample {
     app: &'static str,
     namespace: String,
@@ -55,7 +55,7 @@ struct Sample {
     node: usize,
     ip: String,
     containers: Vec<Container>,
-    /// Days of November.
+    /// The day in November.
     day: u32,
     phase: Phase,
     restarts: u32,
@@ -363,7 +363,7 @@ fn letters(random: &mut fastrand::Rng, count: usize) -> String {
     (0..count).map(|_| char::from(LETTERS[random.usize(..LETTERS.len())])).collect()
 }
 
-/// Makes names different however many there are.
+/// Numbers in base 36, which make names unique.
 fn base36(mut number: usize) -> String {
     let mut digits = Vec::new();
     loop {

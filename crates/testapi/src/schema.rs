@@ -1,8 +1,8 @@
-//! What is known of the fields of kinds: their types, how they merge, who may own what.
+//! The schemas of kinds: types of fields, how they merge, and how they are owned.
 //!
-//! The built-in kinds are in a table, `schema/types.txt`, that `cargo xtask schema` makes from a real server's
-//! OpenAPI; it is read when it is first needed. Custom kinds bring theirs along in their CustomResourceDefinition.
-//! Both end up as [`TypeRef`]s.
+//! The built-in kinds are in a table, `schema/types.txt`, that `cargo xtask schema` makes from a real server's OpenAPI;
+//! it is parsed when it is first needed. Schemas of custom kinds come from their CustomResourceDefinitions. Both become
+//! [`TypeRef`]s.
 //!
 //! ```
 //! let deployment = testapi::schema::builtin("apps", "v1", "Deployment").unwrap();

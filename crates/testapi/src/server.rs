@@ -1,4 +1,4 @@
-//! The server that clients talk to: the API behind HTTP, tokens, the request log and the faults.
+//! The server: the API over HTTP, with tokens, the request log and faults.
 
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -17,7 +17,7 @@ use crate::{Api, Backup};
 /// A running server. Dropping it ends it at once, with its port and all connections.
 pub struct TestApi {
     serving: Arc<Serving>,
-    shared: Arc<Shared>,
+    state: Arc<ServerState>,
     ca_pem: Option<String>,
     first_token: Option<String>,
 }
@@ -27,7 +27,7 @@ impl std::fmt::Debug for TestApi {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("TestApi")
             .field("serving", &self.serving)
-            .field("shared", &self.shared)
+            .field("state", &self.state)
             .finish_non_exhaustive()
     }
 }
@@ -41,33 +41,33 @@ pub enum History {
     Lost,
 }
 
-/// What a running server is made of, for the requests that it answers.
+/// The parts of a running server that requests need.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct ServerState {
     api: Api,
     tokens: Tokens,
     requests: Requests,
     faults: Faults,
-    /// The way back from a request to the server, for faults that concern all connections.
+    /// The listener and the connections, for faults that concern all connections.
     serving: OnceLock<Weak<Serving>>,
 }
 
 impl TestApi {
     pub(crate) fn new(
         server: Server,
-        shared: Shared,
+        state: ServerState,
         ca_pem: Option<String>,
         first_token: Option<String>,
     ) -> Self {
-        let shared = Arc::new(shared);
-        let answering = shared.clone();
+        let state = Arc::new(state);
+        let answering = state.clone();
         let serving = Arc::new(server.serve(move |request, connection| {
-            let shared = answering.clone();
-            async move { shared.answer(request, &connection).await }
+            let state = answering.clone();
+            async move { state.answer(request, &connection).await }
         }));
-        // It is set once, here.
-        let _ = shared.serving.set(Arc::downgrade(&serving));
-        Self { serving, shared, ca_pem, first_token }
+        // Nothing else sets it.
+        let _ = state.serving.set(Arc::downgrade(&serving));
+        Self { serving, state, ca_pem, first_token }
     }
 
     /// `http://127.0.0.1:40123`
@@ -96,8 +96,8 @@ impl TestApi {
         kubeconfig(&self.url(), self.ca_pem(), token)
     }
 
-    /// The configuration of a client for it, with the first token of the builder: for `kube_client::Client::try_from`, or
-    /// for what else takes one. Needs the feature `kube`.
+    /// The configuration of a client for it, with the first token of the builder: for `kube_client::Client::try_from`
+    /// and other users of a `Config`. Needs the feature `kube`.
     #[cfg(feature = "kube")]
     pub fn config(&self) -> kube_client::Config {
         self.config_with(self.first_token.as_deref())
@@ -111,22 +111,22 @@ impl TestApi {
 
     /// The server without the network: reads and writes in this process, bypassing tokens, log and faults.
     pub fn api(&self) -> &Api {
-        &self.shared.api
+        &self.state.api
     }
 
     /// The faults.
     pub fn faults(&self) -> &Faults {
-        &self.shared.faults
+        &self.state.faults
     }
 
     /// The request log.
     pub fn requests(&self) -> &Requests {
-        &self.shared.requests
+        &self.state.requests
     }
 
     /// The accepted tokens.
     pub fn tokens(&self) -> &Tokens {
-        &self.shared.tokens
+        &self.state.tokens
     }
 
     /// The number of open connections.
@@ -175,32 +175,32 @@ impl TestApi {
 
     /// Discards the history: requests for an older version get 410.
     pub fn compact(&self) {
-        self.shared.api.compact();
+        self.state.api.compact();
     }
 
-    /// Stops the server and returns when nothing of it is left.
+    /// Stops the server and returns when all its tasks have ended.
     pub async fn stop(self) {
         let Self { serving, .. } = self;
-        // Else a request that breaks all connections holds it for a moment, and drops it.
+        // Otherwise a request that breaks all connections still holds a reference, and drops it in a moment.
         if let Some(serving) = Arc::into_inner(serving) {
             serving.stop().await;
         }
     }
 
-    /// Does something while nobody can connect.
+    /// Runs something while the server accepts no connections.
     async fn down_for(&self, change: impl FnOnce(&Api)) -> std::io::Result<()> {
         self.serving.refuse();
         self.serving.disconnect_all();
-        // Else a watch could still tell that it ends, which one that breaks does not.
+        // A watch whose connection breaks must not end properly, so this waits until all connections are closed.
         while self.serving.connections() > 0 {
             tokio::task::yield_now().await;
         }
-        change(&self.shared.api);
+        change(&self.state.api);
         self.serving.resume()
     }
 }
 
-impl Shared {
+impl ServerState {
     pub(crate) fn new(api: Api, tokens: Tokens) -> Self {
         Self { api, tokens, requests: Requests::new(), faults: Faults::new(), serving: OnceLock::new() }
     }
@@ -216,7 +216,7 @@ impl Shared {
         } else {
             let plan = self.faults.meet(&call);
             plan.prepare(&mut parts.headers);
-            let control = Controlled { shared: self, connection };
+            let control = Controlled { state: self, connection };
             let early = match plan.before(&control).await {
                 Some(response) => Some(response),
                 None => self.faults.hidden(&call, &mut parts.headers),
@@ -227,7 +227,7 @@ impl Shared {
                 Some(response) => self.api.encoded(&wanted, response),
                 None => self.api.handle(Request::from_parts(parts, body)).await,
             };
-            // It may be refused only now, because it has been hidden meanwhile.
+            // The resource may have been hidden meanwhile.
             self.api.encoded(&wanted, self.faults.apply(&plan, response).await)
         };
         self.requests.answer(call.number, response.status());
@@ -235,9 +235,9 @@ impl Shared {
     }
 }
 
-/// What a fault of one request can do.
+/// The operations on the server for the faults of one request.
 struct Controlled<'a> {
-    shared: &'a Shared,
+    state: &'a ServerState,
     connection: &'a ConnectionInfo,
 }
 
@@ -247,12 +247,12 @@ impl Control for Controlled<'_> {
     }
 
     fn disconnect_all(&self) {
-        if let Some(serving) = self.shared.serving.get().and_then(Weak::upgrade) {
+        if let Some(serving) = self.state.serving.get().and_then(Weak::upgrade) {
             serving.disconnect_all();
         }
     }
 
     fn compact(&self) {
-        self.shared.api.compact();
+        self.state.api.compact();
     }
 }

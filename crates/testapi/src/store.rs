@@ -1,7 +1,7 @@
 //! All objects of a server, with their history: one sequence of revisions over the collections of all resources.
 //!
-//! One writer at a time holds the [`Writer`]; it alone knows the next revision, writes it into the object and puts the
-//! object into its collection. Readers never wait for a writer's work, only for the moment of putting.
+//! One [`Writer`] exists at a time. Its owner knows the next revision, writes it into the object and puts the object
+//! into its collection. Readers wait only for this last step.
 
 mod backup;
 mod body;
@@ -21,7 +21,7 @@ pub(crate) use body::{Order, decode, encode};
 pub(crate) use objects::Objects;
 pub(crate) use text::Text;
 
-/// Group and plural name: what all versions of a resource have in common.
+/// Group and plural name, which all versions of a resource share.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct GroupResource {
     pub(crate) group: Box<str>,
@@ -50,7 +50,7 @@ pub(crate) struct Writer<'a> {
 }
 
 impl Store {
-    /// An empty one at revision 1, that keeps `history` events of each resource.
+    /// An empty store at revision 1 that keeps `history` events of each resource.
     pub(crate) fn new(history: usize) -> Self {
         Self {
             revision: Arc::new(AtomicU64::new(1)),
@@ -65,7 +65,7 @@ impl Store {
         self.revision.load(Ordering::Acquire)
     }
 
-    /// Waits for its turn to write. Not to be asked for by who has it.
+    /// Waits for the right to write. A thread that already has it would wait forever.
     pub(crate) fn writer(&self) -> Writer<'_> {
         let writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         Writer { store: self, _writing: writing }
@@ -76,14 +76,14 @@ impl Store {
         collections.get(resource).cloned()
     }
 
-    /// The objects of a resource that may be new.
+    /// The objects of a resource; adds the resource if it is new.
     pub(crate) fn open(&self, resource: GroupResource) -> Objects {
         let mut collections = self.collections.write().unwrap_or_else(PoisonError::into_inner);
         let new = || Objects::new(Arc::clone(&self.revision), self.history);
         collections.entry(resource).or_insert_with(new).clone()
     }
 
-    /// A resource is not served any more: its objects are gone without a word and its watches end.
+    /// Removes a resource: its objects disappear without events, and its watches end.
     pub(crate) fn close(&self, resource: &GroupResource) {
         let mut collections = self.collections.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(objects) = collections.remove(resource) {
@@ -91,7 +91,7 @@ impl Store {
         }
     }
 
-    /// Forgets all history before now.
+    /// Discards all history.
     pub(crate) fn compact(&self) {
         let _writing = self.writer();
         self.all().iter().for_each(|(_, objects)| objects.compact());
@@ -109,19 +109,19 @@ impl Store {
 }
 
 impl Writer<'_> {
-    /// The revision that the next write makes.
+    /// The revision of the next write.
     pub(crate) fn next_revision(&self) -> u64 {
         self.store.revision() + 1
     }
 
-    /// Adds or replaces an object, which bears the next revision.
+    /// Adds or replaces an object, which has the next revision.
     pub(crate) fn put(&self, objects: &Objects, object: Arc<Object>) {
         debug_assert_eq!(object.revision, self.next_revision());
         objects.put(object);
     }
 
-    /// Puts other objects in the place of all, at their own revisions: history before the next revision is forgotten, and all
-    /// watches end.
+    /// Replaces all objects of a resource; the new ones keep their revisions. Discards history before the next
+    /// revision, and ends all watches.
     pub(crate) fn replace(&self, objects: &Objects, all: Vec<Arc<Object>>) {
         objects.replace(all, self.store.revision());
     }

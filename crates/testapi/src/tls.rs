@@ -7,7 +7,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, 
 use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;
 
-/// What a server and its clients need.
+/// The TLS configuration of a server, and the certificate that its clients need.
 #[derive(Debug)]
 pub(crate) struct Tls {
     pub(crate) config: Arc<ServerConfig>,
@@ -15,7 +15,7 @@ pub(crate) struct Tls {
     pub(crate) ca_pem: String,
 }
 
-/// Why there is no certificate.
+/// Why no certificate could be made.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TlsError {
     #[error(transparent)]
@@ -25,7 +25,8 @@ pub(crate) enum TlsError {
 }
 
 impl Tls {
-    /// For `localhost`, the loopback addresses and the address of the server. `protocols` as in ALPN.
+    /// Makes a certificate for `localhost`, the loopback addresses and the address of the server. `protocols` are for
+    /// ALPN.
     pub(crate) fn new(address: IpAddr, protocols: &[&[u8]]) -> Result<Self, TlsError> {
         let mut authority = CertificateParams::default();
         authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

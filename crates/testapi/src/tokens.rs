@@ -20,7 +20,7 @@ struct Inner {
 }
 
 impl Tokens {
-    /// With `anonymous`, requests without a token are taken too. Wrong tokens never are.
+    /// With `anonymous`, requests without a token are accepted too. Wrong tokens never are.
     pub(crate) fn new(users: BTreeMap<String, String>, anonymous: bool) -> Self {
         let users = (!users.is_empty()).then(|| RwLock::new(users));
         Self(Arc::new(Inner { users, anonymous }))

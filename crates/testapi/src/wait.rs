@@ -1,4 +1,5 @@
-//! Waiting for what clients write: by the events of the collection, so that nothing is polled and no version is missed.
+//! Waits for writes of clients. It reads the events of the collection, so that nothing is polled and no version is
+//! missed.
 
 use std::time::Duration;
 
@@ -6,30 +7,31 @@ use serde_json::Value;
 use serve::{Change, Collection as _, Object, Status};
 
 use crate::api::{Api, Gvr};
-use crate::write::{Target, typed};
+use crate::object::typed;
+use crate::turn::Target;
 
-/// The object was not as awaited within [`ApiOptions::wait_limit`](crate::ApiOptions::wait_limit), or its resource is
-/// not served.
+/// The object did not meet the condition within [`ApiOptions::wait_limit`](crate::ApiOptions::wait_limit), or its
+/// resource is not served.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
-pub struct WaitError(#[from] Cause);
+pub struct WaitError(#[from] ErrorKind);
 
 #[derive(Debug, thiserror::Error)]
-enum Cause {
+enum ErrorKind {
     #[error("the server does not know the resource")]
     Unknown(#[from] Status),
-    #[error("{object} was not as awaited within {limit:?}: {seen}")]
+    #[error("{object} did not meet the condition within {limit:?}: {seen}")]
     TimedOut { object: String, limit: Duration, seen: Seen },
 }
 
 impl WaitError {
     /// Whether the limit was reached; otherwise the resource is not served.
     pub fn is_timeout(&self) -> bool {
-        matches!(self.0, Cause::TimedOut { .. })
+        matches!(self.0, ErrorKind::TimedOut { .. })
     }
 }
 
-/// What a wait has seen last, without the content, which may be that of a Secret.
+/// The last state that a wait has seen, without the content, which may be that of a Secret.
 #[derive(Debug, Default)]
 enum Seen {
     #[default]
@@ -114,16 +116,16 @@ impl Api {
         let mut seen = Seen::default();
         let waiting = self.versions(resource, namespace, name, &mut seen, met);
         let met = match tokio::time::timeout(limit, waiting).await {
-            Ok(met) => met.map_err(Cause::from),
+            Ok(met) => met.map_err(ErrorKind::from),
             Err(_) => {
                 let object = format!("{} {namespace}/{name}", resource.plural);
-                Err(Cause::TimedOut { object, limit, seen })
+                Err(ErrorKind::TimedOut { object, limit, seen })
             }
         };
         Ok(met?)
     }
 
-    /// Shows `met` the present version and those that follow, until it returns something.
+    /// Calls `met` with the current version and each later one, until it returns a value.
     async fn versions<T>(
         &self,
         resource: &Gvr,
@@ -132,10 +134,10 @@ impl Api {
         seen: &mut Seen,
         mut met: impl FnMut(Option<Value>) -> Option<T>,
     ) -> Result<T, Status> {
-        // Again when the events end: the server was restarted or restored, or the resource is not served any more.
+        // The events end when the server is restarted or restored, or when the resource is no longer served.
         loop {
             let target = self.target(resource, namespace, name)?;
-            // Subscribed before the first look, so that nothing is lost between the two.
+            // The subscription comes before the first look, so that no event is lost in between.
             let Ok(mut events) = target.objects.events(target.objects.revision()) else { continue };
             let current = target.current();
             if let Some(met) = met(seen.look(&target, current.as_deref())) {

@@ -1,14 +1,13 @@
-//! What cargo says that it has built.
+//! The programs that cargo has built.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use serde::Deserialize;
 
-use crate::error::Error;
-use crate::process;
+use tooling::{Error, process};
 
-/// A line of cargo's JSON about a program that it built.
+/// A message of cargo about a program that it built.
 #[derive(Deserialize)]
 pub(crate) struct Artifact {
     pub(crate) package_id: String,
@@ -24,22 +23,22 @@ pub(crate) struct Target {
 
 #[derive(Deserialize)]
 pub(crate) struct Profile {
-    /// Whether it is a program of tests; cargo builds those that such a program may call, too.
+    /// Whether it is a test program; cargo also builds the binaries that tests may call.
     pub(crate) test: bool,
 }
 
-/// Has cargo build something, without passing arguments to rustc, and returns the programs.
+/// Builds with cargo and returns the programs.
 pub(crate) fn build(cargo: &mut Command) -> Result<Vec<Artifact>, Error> {
     parse(cargo.args(["--message-format", "json-render-diagnostics"]))
 }
 
-/// The same, with these arguments for rustc.
+/// The same with arguments for rustc.
 pub(crate) fn build_with(cargo: &mut Command, rustc: &[&str]) -> Result<Vec<Artifact>, Error> {
     parse(cargo.args(["--message-format", "json-render-diagnostics", "--"]).args(rustc))
 }
 
 fn parse(cargo: &mut Command) -> Result<Vec<Artifact>, Error> {
     let json = process::output(cargo)?;
-    // Other messages lack an executable and do not parse.
+    // Other messages do not parse, because they have no executable.
     Ok(json.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
 }

@@ -1,18 +1,18 @@
-//! `cargo xtask bench`: the harness of the benchmarks, a program of its own in `bench/harness`.
+//! `cargo xtask bench`: runs runs the harness of the benchmarks, a program of its own in `bench/harness`.
 
 use std::ffi::OsString;
 use std::process::Command;
 
-use crate::error::Error;
-use crate::process;
+use tooling::{Error, process};
+
 use crate::tree::Tree;
 
-/// With arguments that the harness understands.
+/// Runs the harness with these arguments.
 pub(crate) fn run(tree: &Tree, arguments: &[OsString]) -> Result<(), Error> {
     process::run(harness(tree).args(arguments))
 }
 
-/// Each scenario with a few objects: whether every program has in the end what the server has. Not how fast.
+/// Runs each scenario with a few objects, to check that every client's cache agrees with the server in the end.
 pub(crate) fn check(tree: &Tree, real_server: bool) -> Result<(), Error> {
     if !cfg!(target_os = "linux") {
         println!("Left out: processes are measured by what Linux says of them.");

@@ -1,15 +1,16 @@
-//! `cargo xtask contract`: which clauses of `docs/CONTRACT.md` have tests, and where these ran.
+//! `cargo xtask contract`: shows which clauses of `docs/CONTRACT.md` have tests, and on which servers they ran.
 //!
-//! A test names its clauses at the front of its name, in lower case: `l3_expired_list_starts_over`, or
-//! `l2_l3_…` for two. Only tests that ran and passed count; they come from the recorded run. Fails if a clause in force
-//! has none, if a test names a clause that does not exist, and if a test that is built for both servers passed on one.
+//! The name of a test begins with its clauses in lower case: `l3_expired_list_starts_over`, or `l2_l3_…` for two. Only
+//! tests count that passed in the recorded run. The command fails if a clause in force has no test, if a test names a
+//! clause that does not exist, or if a test for both servers passed on only one.
 
 mod coverage;
 mod page;
 
 use std::time::{Duration, SystemTime};
 
-use crate::error::Error;
+use tooling::Error;
+
 use crate::test_run::{TestRun, real_server};
 use crate::tree::Tree;
 use coverage::{Coverage, Place};

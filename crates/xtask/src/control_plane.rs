@@ -1,10 +1,10 @@
-//! `cargo xtask control-plane`: the real etcd and kube-apiserver that tests talk to, built from `control-plane/`.
+//! `cargo xtask control-plane`: the real etcd and kube-apiserver of the tests, built from `control-plane/`.
 
 use std::ffi::OsString;
 use std::process::Command;
 
-use crate::error::Error;
-use crate::process;
+use tooling::{Error, process};
+
 use crate::tree::Tree;
 
 pub(crate) fn build() -> Result<(), Error> {
@@ -12,7 +12,7 @@ pub(crate) fn build() -> Result<(), Error> {
     Ok(())
 }
 
-/// Becomes the binary, so that its line of JSON, its commands on stdin and its signals are its own.
+/// Replaces this process by the binary (exec), so that the binary itself gets stdin and signals and writes stdout.
 pub(crate) fn run(options: &[OsString]) -> Result<(), Error> {
     let mut command = Command::new(control_plane::build()?);
     command.arg("run").args(options);
@@ -38,7 +38,7 @@ pub(crate) fn check(tree: &Tree) -> Result<(), Error> {
     let directory = tree.root().join("control-plane");
     let go = |program: &str| {
         let mut command = Command::new(program);
-        // As the binary is built, so that what was compiled for it serves again.
+        // With the flags of the binary's build, so that Go's cache serves both.
         command.current_dir(&directory).env("CGO_ENABLED", "0");
         command
     };

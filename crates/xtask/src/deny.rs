@@ -1,20 +1,20 @@
-//! `cargo xtask deny`: are our dependencies' licences, sources and names such that we want them?
+//! `cargo xtask deny`: checks the licences, sources and names of all dependencies.
 //!
-//! `deny.toml` is the policy, and cargo-deny, where it is installed, its best reader: it also knows advisories. The test
-//! command must not depend on an installed tool nor on a network, so it reads licences, banned crates and sources from the
-//! same file itself, with the parser of licences that cargo-deny uses.
+//! `deny.toml` is the policy. If cargo-deny is installed, it checks the policy, and advisories too. `cargo xtask test`
+//! must depend neither on an installed tool nor on a network. So this module checks licences, banned crates and sources
+//! by the same file, with the licence parser of cargo-deny.
 
 mod policy;
 
-use crate::error::Error;
+use tooling::{Error, process};
+
 use crate::metadata::{Metadata, Package};
-use crate::process;
 use crate::tree::Tree;
 use policy::Policy;
 use spdx::{Expression, LicenseItem, ParseMode};
 
-/// How cargo names the public registry. A mirror that a machine's configuration puts in its place keeps these names, in
-/// `Cargo.lock` and in `cargo metadata`.
+/// Cargo's names of the public registry. They stay in `Cargo.lock` and in `cargo metadata` if a machine's configuration
+/// replaces the registry by a mirror.
 const PUBLIC_REGISTRY: [&str; 2] =
     ["registry+https://github.com/rust-lang/crates.io-index", "sparse+https://index.crates.io/"];
 
@@ -28,7 +28,7 @@ pub(crate) fn run(tree: &Tree) -> Result<(), Error> {
     check(tree)
 }
 
-/// Our own reading of the policy.
+/// Checks the policy without cargo-deny.
 pub(crate) fn check(tree: &Tree) -> Result<(), Error> {
     let policy: Policy = tree.read("deny.toml")?.parse()?;
     let metadata = Metadata::all(tree.root())?;
@@ -44,7 +44,7 @@ pub(crate) fn check(tree: &Tree) -> Result<(), Error> {
     if findings.is_empty() { Ok(()) } else { Err(Error::Found("deny.toml refuses dependencies".to_owned())) }
 }
 
-/// The lock files of other workspaces in this repository that no longer fit: their builds ask for locked versions.
+/// The outdated lock files of other workspaces in this repository, whose builds use `--locked`.
 fn stale_locks(tree: &Tree) -> Result<Vec<String>, Error> {
     let mut stale = Vec::new();
     for lock in tree.paths()?.iter().filter(|path| path.ends_with("Cargo.lock")) {
@@ -58,7 +58,7 @@ fn stale_locks(tree: &Tree) -> Result<Vec<String>, Error> {
     Ok(stale)
 }
 
-/// Neither a git repository nor a registry of somebody's own.
+/// Whether this is the public registry, and neither a git repository nor another registry.
 fn is_public_registry(source: &str) -> bool {
     PUBLIC_REGISTRY.contains(&source)
 }
@@ -77,10 +77,10 @@ fn judge(package: &Package, users: &[&str], policy: &Policy) -> Vec<String> {
         }
         _ => {}
     }
-    // Old crates write `MIT/Apache-2.0` for a choice.
+    // Old crates write `MIT/Apache-2.0` for `MIT OR Apache-2.0`.
     match package.license.as_deref().map(|text| (text, Expression::parse_mode(text, ParseMode::LAX))) {
         None => refuse("names no licence".to_owned()),
-        Some((_, Err(error))) => refuse(format!("its licence cannot be read: {}", error.reason)),
+        Some((_, Err(error))) => refuse(format!("its licence is malformed: {}", error.reason)),
         Some((text, Ok(licence))) if !is_allowed(&licence, name, policy) => {
             refuse(format!("licence {text} is not on the list"));
         }
@@ -89,7 +89,8 @@ fn judge(package: &Package, users: &[&str], policy: &Policy) -> Vec<String> {
     findings
 }
 
-/// Whether the list has enough of the licences. An exception only adds permissions, so the licence alone is enough.
+/// Whether the allowed licences satisfy the expression. An exception only adds permissions, so the licence without it
+/// is enough.
 fn is_allowed(licence: &Expression, name: &str, policy: &Policy) -> bool {
     licence.evaluate(|wanted| match &wanted.license {
         LicenseItem::Spdx { id, .. } => policy.allows(name, id.name),

@@ -1,16 +1,16 @@
-//! `cargo xtask fuzz`: cargo-fuzz on the targets of `fuzz/`, which needs a nightly compiler for its sanitizer.
+//! `cargo xtask fuzz`: runs cargo-fuzz on the targets of `fuzz/`. Its sanitizer needs a nightly compiler.
 
 use std::path::Path;
 use std::process::Command;
 
-use crate::error::Error;
-use crate::process;
+use tooling::{Error, process};
+
 use crate::tree::Tree;
 
-/// Bounds of one run: bytes of an input, seconds for one, and megabytes in all.
+/// The bounds of a run: bytes of an input, seconds for an input, and megabytes of memory.
 const LIMITS: [&str; 3] = ["-max_len=4096", "-timeout=20", "-rss_limit_mb=2048"];
 
-/// Each target, or the one asked for, for so many seconds.
+/// Runs each target, or the given one, for this number of seconds.
 pub(crate) fn run(tree: &Tree, target: Option<&str>, seconds: u64) -> Result<(), Error> {
     let targets = targets(tree)?;
     let chosen: Vec<&String> =
@@ -68,7 +68,7 @@ fn fuzz(root: &Path, target: &str, seconds: u64) -> bool {
     let mut command = nightly("cargo");
     command.current_dir(root.join("fuzz")).args(["fuzz", "run", target, "--"]);
     command.arg(format!("-max_total_time={seconds}")).args(LIMITS);
-    // What calls us describes itself to the compiler that it would use.
+    // `cargo run` sets variables for the toolchain of this program; the nightly one must not see them.
     command.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
     process::run(&mut command).is_ok()
 }

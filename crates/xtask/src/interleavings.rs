@@ -1,15 +1,16 @@
-//! `cargo xtask loom`: tests of what threads share, in the orders in which they may meet.
+//! `cargo xtask loom`: tests data structures that threads share in all interleavings.
 //!
-//! Each crate's unit tests are built once more with `--cfg loom`, which goes to that crate alone: its dependencies stay as
-//! they are, so the build is that of one crate, and libraries that give the flag a meaning of their own see nothing of it.
+//! The unit tests of each crate are built again with `--cfg loom`. Only this crate gets the flag: its dependencies are
+//! not built again, and libraries that use the flag too do not see it.
 
 use std::process::Command;
 
-use crate::error::Error;
-use crate::tree::Tree;
-use crate::{artifact, process};
+use tooling::{Error, process};
 
-/// Crates with primitives that threads share; their tests for loom are in modules of the name below.
+use crate::artifact;
+use crate::tree::Tree;
+
+/// The crates with such data structures; their tests are in modules of the name below.
 const CRATES: &[&str] = &["informer-core"];
 const MODULE: &str = "interleavings::";
 

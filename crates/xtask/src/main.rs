@@ -1,22 +1,21 @@
-//! `cargo xtask`: everything that this repository automates, in Rust, so that one command means the same on a
-//! developer's machine and in CI.
+//! `cargo xtask`: the automation of this repository in Rust, so that a command does the same on a developer's machine
+//! and in CI.
 //!
-//! One module per command. What a command finds goes to stdout; why it could not do its work goes to stderr.
-//! Exit codes: 0 all is well, 1 a check found something, 2 wrong usage, 3 something is missing on this machine.
+//! Each command has a module. Findings go to stdout, errors to stderr. Exit codes: 0 success, 1 a check found
+//! something, 2 wrong usage, 3 something is missing on this machine.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a tool talks to its terminal")]
 
 mod artifact;
 mod bench;
 mod contract;
 mod control_plane;
+mod definitions;
 mod deny;
-mod error;
 mod fuzz;
 mod interleavings;
 mod messages;
 mod metadata;
 mod mutants;
-mod process;
 mod protobuf;
 mod schema;
 mod simulate;
@@ -32,7 +31,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::error::Error;
+use tooling::Error;
+
 use crate::mutants::Catcher;
 use crate::tree::Tree;
 
@@ -46,15 +46,15 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Everything that must hold before a change goes in: format, lints, docs, tests, tidy, licences, contract
+    /// Run all checks that a change must pass: format, lints, docs, tests, tidy, licences, contract
     Test {
         /// Leave out the tests against a real server
         #[arg(long)]
         fast: bool,
     },
-    /// kubediff on a real API server of its own, for whoever has no cluster at hand
+    /// Try kubediff on a real API server, without a cluster
     Try,
-    /// Which clauses of docs/CONTRACT.md have tests, and where these ran
+    /// Show which clauses of docs/CONTRACT.md have tests, and on which servers they passed
     Contract {
         /// Run the tests of the workspace first, instead of using the last recorded run
         #[arg(long)]
@@ -63,66 +63,66 @@ enum Command {
         #[arg(long)]
         names: bool,
     },
-    /// What threads share, in the orders in which they may meet, by loom
+    /// Test shared data structures in all interleavings of threads, with loom
     Loom,
-    /// Any input for what reads bytes or takes operations, by cargo-fuzz; needs a nightly compiler
+    /// Fuzz parsers and data structures, with cargo-fuzz; needs a nightly compiler
     Fuzz {
         /// One of `fuzz/fuzz_targets`; all of them without it
         target: Option<String>,
-        /// How long, for each
+        /// Seconds for each target
         #[arg(long, default_value_t = 120)]
         seconds: u64,
     },
-    /// The engine under a simulated server, network and clock: many runs, or one of them readably
+    /// Run the engine under a simulated server, network and clock: many seeds, or one with its steps
     #[command(group(clap::ArgGroup::new("what").required(true)))]
     Simulate {
         /// All seeds from A up to B, on all cores
         #[arg(long, group = "what", value_name = "A..B")]
         seeds: Option<String>,
-        /// This one
+        /// A single seed
         #[arg(long, group = "what")]
         seed: Option<u64>,
         /// Show each step
         #[arg(long, requires = "seed")]
         trace: bool,
     },
-    /// What informers cost, ours and the peers', on one server: memory, CPU, time
+    /// Measure the memory, CPU and time that our informer and other libraries need
     #[command(disable_help_flag = true)]
     Bench {
         /// Options of the harness (`--help` lists them)
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         options: Vec<OsString>,
     },
-    /// Deliberate bugs, one at a time, to see whether the tests notice
+    /// Put deliberate bugs into the code, one at a time, and check that the tests find them
     Mutants {
-        /// Only those with one of these in their name
+        /// Only bugs with one of these in their name
         #[arg(long, value_delimiter = ',')]
         only: Vec<String>,
-        /// Who is to catch them
+        /// The tests that have to find them
         #[arg(long, value_enum, value_delimiter = ',', default_values = ["simulation", "conformance"])]
         by: Vec<Catcher>,
-        /// Ask each of those, not only until one has caught it
+        /// Run all of these tests, even after one has found the bug
         #[arg(long)]
         all: bool,
-        /// What simulation plays
+        /// The seeds of the simulation
         #[arg(long, default_value = "0..20000")]
         seeds: String,
     },
-    /// The rules of the house that no compiler checks
+    /// Check the rules of this repository that no compiler checks
     Tidy {
-        /// Write the table of crates and their lines in docs/ARCHITECTURE.md anew
+        /// Update the table of crates and their lines in docs/ARCHITECTURE.md
         #[arg(long)]
         lines: bool,
     },
-    /// Licences, sources and banned crates, by cargo-deny where it is installed
+    /// Check licences, sources and banned crates, with cargo-deny if it is installed
     Deny,
-    /// Write down the schemas of a real API server for testapi; needs kubectl
+    /// Write the schemas of a real API server for testapi; needs kubectl
     Schema,
-    /// Write down the fields of Kubernetes' protobuf messages for testapi
+    /// Write the fields of Kubernetes' protobuf messages for testapi
     Protobuf,
-    /// Write down Kubernetes' protobuf messages for informer-protobuf; needs Go
+    /// Write Kubernetes' protobuf messages for informer-protobuf; needs Go
     Messages,
-    /// The real etcd and kube-apiserver for tests
+    /// Build or run the real etcd and kube-apiserver of the tests
     ControlPlane {
         #[command(subcommand)]
         command: ControlPlane,

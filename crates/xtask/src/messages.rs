@@ -1,8 +1,8 @@
-//! `cargo xtask messages`: writes down Kubernetes' protobuf messages for `informer-protobuf`.
+//! `cargo xtask messages`: writes the table of Kubernetes' protobuf messages for `informer-protobuf`.
 //!
-//! The numbers and types of fields are told twice, by `generated.proto` and by the tags of the structures in Go, and must
-//! agree; their names, order and presence in JSON are told by Go alone, so a small program in Go walks over all types
-//! of all kinds (`messages/walk.go`). What it says is laid out as tables of constants (`messages/layout.rs`).
+//! Two sources state the numbers and types of fields: `generated.proto` and the tags of the Go structures. They must
+//! agree. Only Go knows the names, order and presence of fields in JSON, so a small Go program walks over all types of
+//! all kinds (`messages/walk.go`). `messages/layout.rs` lays out its output as tables of constants.
 
 mod definition;
 mod layout;
@@ -12,36 +12,34 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::error::Error;
-use crate::process;
-use crate::tree::Tree;
-use definition::Definitions;
+use tooling::{Error, process};
 
-/// Where `informer-protobuf` includes it.
+use crate::definitions::{self, MODULES, Many, Messages};
+use crate::tree::Tree;
+
+/// The file that `informer-protobuf` includes.
 const TABLE: &str = "crates/informer-protobuf/src/schema/table.inc";
-/// What publishes the types of a kube-apiserver.
-const MODULES: [&str; 4] =
-    ["k8s.io/api", "k8s.io/apimachinery", "k8s.io/apiextensions-apiserver", "k8s.io/kube-aggregator"];
 const WALK: &str = include_str!("messages/walk.go");
 
 pub(crate) fn run(tree: &Tree) -> Result<(), Error> {
     let mut packages = Vec::new();
-    let mut definitions = Definitions::default();
+    let mut defined = Messages::new();
     let mut versions = Vec::new();
     for module in MODULES {
         let listed = go(tree, &["list", "-m", "-f", "{{.Dir}} {{.Version}}", module])?;
         let (directory, version) = listed.trim().split_once(' ').unwrap_or((listed.trim(), ""));
         versions.push(format!("{module} {version}"));
         let directory = PathBuf::from(directory);
-        for path in definitions_below(&directory)? {
-            definitions.read(&std::fs::read_to_string(&path).map_err(Error::io(&path))?);
+        for path in definitions::below(&directory)? {
+            let text = std::fs::read_to_string(&path).map_err(Error::io(&path))?;
+            definitions::read(&text, &mut defined);
             packages.extend(package_of(&path, &directory, module));
         }
     }
     packages.sort();
     let walked = walk(tree, &packages)?;
     let walked = Walked::read(&walked).map_err(Error::Found)?;
-    definitions.check(&walked).map_err(Error::Found)?;
+    definition::check(&defined, &walked).map_err(Error::Found)?;
     let kubernetes = kubernetes(&versions).ok_or("no release of Kubernetes has these modules".to_owned());
     let kubernetes = kubernetes.map_err(Error::Found)?;
     let table = layout::table(&walked, &versions.join(", "), kubernetes).map_err(Error::Found)?;
@@ -61,7 +59,7 @@ fn kubernetes(versions: &[String]) -> Option<(u32, u32)> {
     }
 }
 
-/// What the walk says.
+/// The output of the walk.
 #[derive(Default)]
 struct Walked {
     kinds: Vec<Kind>,
@@ -72,30 +70,23 @@ struct Kind {
     api_version: String,
     kind: String,
     message: String,
-    /// In JSON.
+    /// Whether its JSON has `kind` and `apiVersion`.
     says_it: bool,
 }
 
 struct Message {
     form: String,
-    /// In the order in which JSON has them.
+    /// In the order of JSON.
     fields: Vec<Field>,
 }
 
 struct Field {
     number: u32,
-    /// `~` for all fields of a message that are those of this one in JSON.
+    /// `~` if JSON has the fields of the field's message in its place.
     name: String,
     many: Many,
     of: String,
     presence: Vec<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Many {
-    One,
-    List,
-    Map,
 }
 
 impl Walked {
@@ -127,7 +118,7 @@ impl Walked {
                     };
                     walked.messages.entry(current.clone()).and_modify(|message| message.fields.push(field));
                 }
-                _ => return Err(format!("cannot be read: {line}")),
+                _ => return Err(format!("malformed line: {line}")),
             }
         }
         Ok(walked)
@@ -149,25 +140,12 @@ fn go(tree: &Tree, arguments: &[&str]) -> Result<String, Error> {
     process::output(Command::new("go").current_dir(tree.root().join("control-plane")).args(arguments))
 }
 
-fn definitions_below(directory: &Path) -> Result<Vec<PathBuf>, Error> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(directory).map_err(Error::io(directory))? {
-        let path = entry.map_err(Error::io(directory))?.path();
-        if path.is_dir() {
-            found.extend(definitions_below(&path)?);
-        } else if path.file_name().is_some_and(|name| name == "generated.proto") {
-            found.push(path);
-        }
-    }
-    Ok(found)
-}
-
 /// The Go package of these definitions, if it has kinds.
 fn package_of(definitions: &Path, directory: &Path, module: &str) -> Option<String> {
     let folder = definitions.parent()?;
     let registers = std::fs::read_to_string(folder.join("register.go")).ok()?.contains("AddToScheme");
     let path = folder.strip_prefix(directory).ok()?.to_str()?.replace('\\', "/");
-    // One of its own tests' groups.
+    // A group of apimachinery's own tests.
     (registers && !path.contains("testapigroup")).then(|| format!("{module}/{path}"))
 }
 
@@ -188,7 +166,7 @@ fn walk(tree: &Tree, packages: &[String]) -> Result<String, Error> {
     });
     let [program, list] = files;
     let walked = go(tree, &["run", &program?, &list?]);
-    // What is left behind there is the system's to clear.
+    // A failure leaves a file in the system's temporary directory, which the system clears.
     let _ = std::fs::remove_dir_all(&folder);
     walked
 }

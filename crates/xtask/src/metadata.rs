@@ -1,14 +1,13 @@
-//! What cargo knows of the workspace and of its dependencies.
+//! The packages of the workspace and their dependencies, as cargo reports them.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::error::Error;
-use crate::process;
+use tooling::{Error, process};
 
-/// The part of `cargo metadata` that we use.
+/// The part of `cargo metadata` that xtask uses.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Metadata {
     pub(crate) packages: Vec<Package>,
@@ -16,7 +15,7 @@ pub(crate) struct Metadata {
     resolve: Option<Resolve>,
 }
 
-/// What is really built, with the features that are asked for.
+/// The packages that are built with the enabled features.
 #[derive(Debug, Deserialize)]
 struct Resolve {
     nodes: Vec<Node>,
@@ -36,7 +35,7 @@ pub(crate) struct Package {
     pub(crate) version: String,
     pub(crate) license: Option<String>,
     pub(crate) description: Option<String>,
-    /// Where it comes from; nothing for a path in this repository.
+    /// The registry or git URL; `None` for a path in this repository.
     pub(crate) source: Option<String>,
     #[serde(default)]
     pub(crate) dependencies: Vec<Dependency>,
@@ -46,15 +45,15 @@ pub(crate) struct Package {
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Dependency {
     pub(crate) name: String,
-    /// `dev` or `build`; nothing for a normal one.
+    /// `dev` or `build`; `None` for a normal dependency.
     pub(crate) kind: Option<String>,
-    /// Only with a feature.
+    /// Whether only a feature enables it.
     #[serde(default)]
     pub(crate) optional: bool,
 }
 
 impl Metadata {
-    /// The workspace's own packages; needs no network.
+    /// The workspace's own packages. Needs no network.
     pub(crate) fn workspace(root: &Path) -> Result<Self, Error> {
         Self::ask(root, &["--no-deps", "--offline"])
     }

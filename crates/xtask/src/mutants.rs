@@ -1,7 +1,7 @@
-//! `cargo xtask mutants`: deliberate bugs, one at a time, to see whether the tests notice.
+//! `cargo xtask mutants`: puts deliberate bugs into the code, one at a time, and checks that the tests find them.
 //!
-//! Each is a patch in `crates/xtask/mutants`. The work tree is left alone: everything happens to a copy of it, which is
-//! built in a target directory of its own.
+//! Each bug is a patch in `crates/xtask/mutants`. It is applied to a copy of the work tree, which has a target
+//! directory of its own.
 
 mod catcher;
 mod mutant;
@@ -13,17 +13,18 @@ pub(crate) use catcher::Catcher;
 use mutant::Mutant;
 use scratch::Scratch;
 
-use crate::error::Error;
+use tooling::Error;
+
 use crate::tree::Tree;
 
-/// Which mutants, and who is to catch them.
+/// The mutants to run, and the catchers to run them against.
 pub(crate) struct Options<'a> {
-    /// Only those with one of these in their name; all, if there is none.
+    /// Only mutants with one of these in their name; all if empty.
     pub(crate) only: &'a [String],
     pub(crate) by: &'a [Catcher],
-    /// Ask every catcher, not only until one has caught it.
+    /// Run every catcher, even after one has found the bug.
     pub(crate) all: bool,
-    /// What simulation plays, `A..B`.
+    /// The seeds of the simulation, `A..B`.
     pub(crate) seeds: &'a str,
 }
 
@@ -69,11 +70,12 @@ pub(crate) fn run(tree: &Tree, options: &Options<'_>) -> Result<(), Error> {
     println!("{} passed, {} failed", mutants.len() - survivors.len(), survivors.len());
     match survivors.as_slice() {
         [] => Ok(()),
-        names => Err(Error::Found(format!("nobody caught {}", names.join(", ")))),
+        names => Err(Error::Found(format!("no test found {}", names.join(", ")))),
     }
 }
 
-/// Those with one of `only` in their name; each of these has to be in one, or a typo would look like success.
+/// The mutants with one of `only` in their name. A part that is in no name is an error, because a typo would look like
+/// success.
 fn wanted(mut mutants: Vec<Mutant>, only: &[String]) -> Result<Vec<Mutant>, Error> {
     let is_in = |part: &String, mutant: &Mutant| mutant.name.contains(part);
     if let Some(part) = only.iter().find(|part| !mutants.iter().any(|mutant| is_in(part, mutant))) {

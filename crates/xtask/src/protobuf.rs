@@ -1,39 +1,38 @@
-//! `cargo xtask protobuf`: writes down the numbers of fields in Kubernetes' protobuf messages for `testapi`, whose
-//! clients may send their objects that way.
+//! `cargo xtask protobuf`: writes the field numbers of Kubernetes' protobuf messages for `testapi`, which accepts and
+//! sends protobuf.
 //!
-//! The table has one line for a message, with the name that OpenAPI has for its type, and below it one line for each
-//! of its fields, set in by one space: `NUMBER NAME TYPE`. Types: `string` `bytes` `integer` `number` `boolean`,
-//! `@NAME` for a message, `[T]` if it is repeated, `{T}` for a map by strings, `~@NAME` for a message whose fields are
-//! those of the object around it in JSON. Names are those of JSON.
+//! The table has one line for each message, with the name of its type in OpenAPI. Below it is one line for each field,
+//! indented by a space: `NUMBER NAME TYPE`. Types: `string` `bytes` `integer` `number` `boolean`, `@NAME` for a
+//! message, `[T]` if it is repeated, `{T}` for a map with string keys, `~@NAME` for a message whose fields JSON has in
+//! the object around it. Names are those of JSON.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
-use crate::error::Error;
-use crate::process;
+use tooling::{Error, process};
+
+use crate::definitions::{self, MODULES, Many, Messages};
 use crate::tree::Tree;
 
-/// Where `testapi` reads it.
+/// The file that `testapi` reads.
 const TABLE: &str = "crates/testapi/schema/protobuf.txt";
-/// The fields of the types in JSON, by `cargo xtask schema`.
+/// The fields of the types in JSON, written by `cargo xtask schema`.
 const TYPES: &str = "crates/testapi/schema/types.txt";
-/// What publishes the types of a kube-apiserver.
-const MODULES: [&str; 4] =
-    ["k8s.io/api", "k8s.io/apimachinery", "k8s.io/apiextensions-apiserver", "k8s.io/kube-aggregator"];
 
 pub(crate) fn run(tree: &Tree) -> Result<(), Error> {
-    let mut messages = BTreeMap::new();
+    let mut messages = Messages::new();
     for module in MODULES {
         let mut go = Command::new("go");
         go.current_dir(tree.root().join("control-plane")).args(["list", "-m", "-f", "{{.Dir}}", module]);
         let directory = PathBuf::from(process::output(&mut go)?.trim());
-        for definitions in definitions_below(&directory)? {
-            let text = std::fs::read_to_string(&definitions).map_err(Error::io(&definitions))?;
-            read(&text, &mut messages);
+        for path in definitions::below(&directory)? {
+            let text = std::fs::read_to_string(&path).map_err(Error::io(&path))?;
+            definitions::read(&text, &mut messages);
         }
     }
+    let messages = messages.into_iter().map(|(name, fields)| (openapi_name(&name), fields)).collect();
     let types = tree.root().join(TYPES);
     let types = std::fs::read_to_string(&types).map_err(Error::io(&types))?;
     let types = fields_of_types(&types);
@@ -44,75 +43,15 @@ pub(crate) fn run(tree: &Tree) -> Result<(), Error> {
     Ok(())
 }
 
-/// A field as its definition has it.
-struct Field {
-    number: String,
-    name: String,
-    form: Form,
-    of: String,
-}
-
-#[derive(PartialEq, Eq)]
-enum Form {
-    One,
-    List,
-    Map,
-}
-
-type Messages = BTreeMap<String, Vec<Field>>;
-
-fn definitions_below(directory: &Path) -> Result<Vec<PathBuf>, Error> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(directory).map_err(Error::io(directory))? {
-        let path = entry.map_err(Error::io(directory))?.path();
-        if path.is_dir() {
-            found.extend(definitions_below(&path)?);
-        } else if path.file_name().is_some_and(|name| name == "generated.proto") {
-            found.push(path);
-        }
-    }
-    Ok(found)
-}
-
-/// Kubernetes writes one definition on one line.
-fn read(text: &str, messages: &mut Messages) {
-    let mut package = "";
-    let mut message = String::new();
-    for line in text.lines().map(str::trim) {
-        if let Some(name) = line.strip_prefix("package ") {
-            package = name.trim_end_matches(';');
-        } else if let Some(name) = line.strip_prefix("message ") {
-            message = openapi_name(&format!("{package}.{}", name.trim_end_matches(" {")));
-            messages.insert(message.clone(), Vec::new());
-        } else if let (Some(field), Some(fields)) = (field(line, package), messages.get_mut(&message)) {
-            fields.push(field);
-        }
-    }
-}
-
-fn field(line: &str, package: &str) -> Option<Field> {
-    let (declared, number) = line.strip_suffix(';')?.split_once(" = ")?;
-    let (form, rest) = if let Some(rest) = declared.strip_prefix("optional ") {
-        (Form::One, rest)
-    } else if let Some(rest) = declared.strip_prefix("repeated ") {
-        (Form::List, rest)
-    } else {
-        (Form::Map, declared.strip_prefix("map<string, ")?)
-    };
-    let (of, name) = rest.split_once(' ')?;
-    let of = match of.trim_end_matches('>') {
-        "string" => "string".to_owned(),
-        "bytes" => "bytes".to_owned(),
+/// The type of a field in the table.
+fn type_of(of: &str) -> String {
+    match of {
+        "string" | "bytes" => of.to_owned(),
         "int32" | "int64" => "integer".to_owned(),
         "bool" => "boolean".to_owned(),
         "double" => "number".to_owned(),
-        name => match name.strip_prefix('.') {
-            Some(full) => format!("@{}", openapi_name(full)),
-            None if name.starts_with("k8s.io.") => format!("@{}", openapi_name(name)),
-            None => format!("@{}", openapi_name(&format!("{package}.{name}"))),
-        },
-    };
-    Some(Field { number: number.to_owned(), name: name.to_owned(), form, of })
+        message => format!("@{}", openapi_name(message)),
+    }
 }
 
 fn openapi_name(name: &str) -> String {
@@ -134,7 +73,7 @@ fn fields_of_types(table: &str) -> BTreeMap<String, Vec<&str>> {
     types
 }
 
-/// The messages of those types, and those that they refer to.
+/// The messages of these types, and the messages that they refer to.
 fn table(messages: &Messages, types: &BTreeMap<String, Vec<&str>>) -> String {
     let mut wanted: Vec<&str> =
         types.keys().filter(|name| messages.contains_key(*name)).map(String::as_str).collect();
@@ -144,17 +83,18 @@ fn table(messages: &Messages, types: &BTreeMap<String, Vec<&str>>) -> String {
         let known = types.get(name).map(Vec::as_slice).unwrap_or_default();
         let mut text = format!("{name}\n");
         for field in fields {
-            let (name, of) = (json_name(&field.name, known), &field.of);
-            let expression = match field.form {
-                Form::One if !known.is_empty() && !known.contains(&name) && of.starts_with('@') => {
+            let (name, of) = (json_name(&field.name, known), type_of(&field.of));
+            let message = of.strip_prefix('@').and_then(|name| messages.get_key_value(name));
+            wanted.extend(message.map(|(name, _)| name.as_str()));
+            let expression = match field.many {
+                Many::One if !known.is_empty() && !known.contains(&name) && of.starts_with('@') => {
                     format!("~{of}")
                 }
-                Form::One => of.clone(),
-                Form::List => format!("[{of}]"),
-                Form::Map => format!("{{{of}}}"),
+                Many::One => of,
+                Many::List => format!("[{of}]"),
+                Many::Map => format!("{{{of}}}"),
             };
             _ = writeln!(text, " {} {name} {expression}", field.number);
-            wanted.extend(of.strip_prefix('@'));
         }
         written.insert(name, text);
     }
@@ -162,13 +102,13 @@ fn table(messages: &Messages, types: &BTreeMap<String, Vec<&str>>) -> String {
     written.into_values().fold(head, |all, one| all + &one)
 }
 
-/// Names of JSON may have characters that those of protobuf may not.
+/// Names in JSON may have characters that protobuf does not allow.
 fn json_name<'a>(name: &'a str, known: &[&'a str]) -> &'a str {
     let letters =
         |name: &str| name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "").to_lowercase();
     if known.contains(&name) {
         return name;
     }
-    // `schema` stands for `$schema`, too.
+    // `schema` also stands for `$schema`.
     known.iter().find(|known| letters(known) == letters(name)).copied().unwrap_or(name)
 }

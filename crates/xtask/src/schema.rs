@@ -1,13 +1,13 @@
-//! `cargo xtask schema`: writes down the schemas of a real API server's types for `testapi`, which has to know how
-//! fields merge and who may own what.
+//! `cargo xtask schema`: writes the schemas of a real API server's types for `testapi`, which needs them to merge
+//! fields and to track their owners.
 //!
-//! The table has one line for a type, `NAME TYPE ATTRIBUTES`, and below it one line for each of its fields, set in by
-//! one space. Types: `string` `integer` `number` `boolean` `object` (with fields, or free where it has none) `any`,
+//! The table has one line for each type, `NAME TYPE ATTRIBUTES`. Below it is one line for each field, indented by a
+//! space. Types: `string` `integer` `number` `boolean` `object` (with fields, or with any if none are listed) `any`,
 //! with `/FORMAT` if they have one, `@NAME` for a type of the table, `[T]` for a list, `{T}` for a map. Attributes:
 //! `kind=GROUP/VERSION/KIND` (one each), `required`, `list=atomic|set|map:KEY,KEY`, `map=atomic|granular`,
 //! `patch=STRATEGY,STRATEGY[:MERGE KEY]`, `one=TYPE|TYPE`, `enum=A|B`, and at the end `default=JSON`. Descriptions are
-//! left out: they are nine tenths of it. Two more come from the declarations in Go: `pointer` for a scalar whose zero
-//! value is not the same as none, and `kept` for what is written even where it has no value.
+//! left out, because they are nine tenths of the text. Two attributes come from the declarations in Go: `pointer` for a
+//! scalar whose zero value differs from a missing one, and `kept` for a field that is written even without a value.
 
 mod structures;
 
@@ -18,12 +18,12 @@ use std::process::Command;
 use control_plane::ControlPlane;
 use serde_json::{Map, Value};
 
-use crate::error::Error;
-use crate::process;
+use tooling::{Error, process};
+
 use crate::tree::Tree;
 use structures::Structures;
 
-/// Where `testapi` reads it.
+/// The file that `testapi` reads.
 const TABLE: &str = "crates/testapi/schema/types.txt";
 
 pub(crate) fn run(tree: &Tree) -> Result<(), Error> {
@@ -60,10 +60,10 @@ fn get(server: &ControlPlane, path: &str) -> Result<Value, Error> {
     serde_json::from_str(&answer).map_err(|error| Error::format(path, error))
 }
 
-/// A schema that has a name.
+/// A named schema.
 #[derive(Default)]
 struct Type {
-    /// Each document of the server names only its own of those kinds that are in every group.
+    /// Some kinds are in every group, and each document of the server names only its own group for them.
     kinds: BTreeSet<String>,
     schema: Value,
 }
@@ -145,7 +145,7 @@ fn items(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-/// Empty for what is no string.
+/// Empty if the value is no string.
 fn string(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }

@@ -1,12 +1,12 @@
-//! `cargo xtask simulate`: the engine under a simulated server, network and clock (`crates/simulation`).
+//! `cargo xtask simulate`: runs runs the engine under a simulated server, network and clock (`crates/simulation`).
 
 use std::process::Command;
 
-use crate::error::Error;
-use crate::process;
+use tooling::{Error, process};
+
 use crate::tree::Tree;
 
-/// What to play.
+/// The seeds to run.
 pub(crate) enum What {
     /// `A..B`
     Seeds(String),
@@ -16,7 +16,7 @@ pub(crate) enum What {
     },
 }
 
-/// Builds the simulation and plays; a failure is told, and shrunk, by the simulation itself.
+/// Builds and runs the simulation, which itself reports and shrinks failures.
 pub(crate) fn run(tree: &Tree, what: What) -> Result<(), Error> {
     let mut simulation: Command = process::cargo(tree.root());
     simulation.args(["run", "--quiet", "--release", "--package", "simulation", "--"]);

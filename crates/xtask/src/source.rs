@@ -1,13 +1,13 @@
-//! Rust source as a flat list of tokens, by the lexer that procedural macros use: comments are gone, literals say nothing,
-//! and what stands in a macro's arguments is there too.
+//! Rust source as a flat list of tokens, from the lexer of procedural macros. It has no comments, nothing inside
+//! literals, and the arguments of macros like other code.
 
 use std::ops::Range;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-/// A file's tokens, those in brackets included.
+/// All tokens of a file, including those in brackets.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct SourceCode {
     pub(crate) tokens: Vec<Token>,
 }
 
@@ -36,8 +36,8 @@ pub(crate) struct Function {
     pub(crate) last: usize,
 }
 
-impl Source {
-    /// Fails, with the reason, where the text is not Rust.
+impl SourceCode {
+    /// Fails, with the reason, if the text is not Rust.
     pub(crate) fn read(text: &str) -> Result<Self, String> {
         let stream: TokenStream = text.parse().map_err(|error| format!("not Rust: {error}"))?;
         let mut source = Self { tokens: Vec::new() };
@@ -87,12 +87,12 @@ impl Source {
         self.tokens.get(at).is_some_and(|token| token.kind == Kind::Punct(punct))
     }
 
-    /// Whether `::` stands there.
+    /// Whether the token at this index begins `::`.
     pub(crate) fn is_path_separator(&self, at: usize) -> bool {
         self.is_punct(at, ':') && self.is_punct(at + 1, ':')
     }
 
-    /// The end of the brackets that open there.
+    /// The index of the token that closes the bracket at this index.
     pub(crate) fn brackets(&self, at: usize, bracket: char) -> Option<usize> {
         match self.tokens.get(at)?.kind {
             Kind::Open(open, close) if open == bracket => Some(close),
@@ -104,7 +104,7 @@ impl Source {
         let mut functions = Vec::new();
         for at in 0..self.tokens.len() {
             let (true, Some(name)) = (self.is_word(at, "fn"), self.word(at + 1)) else { continue };
-            // A declaration in a trait ends without a body.
+            // A declaration in a trait has no body.
             if let Some(Kind::Open('{', close)) = self.item_end(at).map(|end| &self.tokens[end].kind) {
                 let (first, last) = (self.tokens[at].line, self.tokens[*close].line);
                 functions.push(Function { name: name.to_owned(), first, last });
@@ -113,7 +113,7 @@ impl Source {
         functions
     }
 
-    /// The indexes of the tokens of items that are there for tests only.
+    /// The indexes of the tokens of items that only tests have.
     pub(crate) fn tests(&self) -> Vec<Range<usize>> {
         let mut tests = Vec::new();
         for at in 0..self.tokens.len() {
@@ -130,7 +130,7 @@ impl Source {
         tests
     }
 
-    /// The opening brace, or the semicolon, of the item that begins at `from`.
+    /// The index of the opening brace, or the semicolon, of the item that begins at `from`.
     fn item_end(&self, from: usize) -> Option<usize> {
         let mut at = from;
         loop {
@@ -148,8 +148,8 @@ impl Source {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Source {
-        Source::read(text).unwrap()
+    fn read(text: &str) -> SourceCode {
+        SourceCode::read(text).unwrap()
     }
 
     #[test]
@@ -157,7 +157,7 @@ mod tests {
         let source = read("// a\n/* b */ c!(d, \"e\", { f }) // g\n");
         let words: Vec<_> = (0..source.tokens.len()).filter_map(|at| source.word(at)).collect();
         assert_eq!(words, ["c", "d", "f"]);
-        assert!(Source::read("fn (").is_err());
+        assert!(SourceCode::read("fn (").is_err());
     }
 
     #[test]

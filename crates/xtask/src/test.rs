@@ -1,17 +1,18 @@
-//! `cargo xtask test`: everything that must hold before a change goes in, in one command that needs cargo and Go.
+//! `cargo xtask test`: all checks that a change must pass, in one command that needs cargo and Go.
 //!
-//! Steps run one after the other, the quick ones first, and the first failure ends the run: with few cores, two
-//! compilers at a time are no faster.
+//! Steps run one after the other, because two compilers at a time are no faster on few cores. Quick steps come first,
+//! and the first failure ends the run.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::error::Error;
+use tooling::{Error, process};
+
 use crate::test_run::{TestRun, real_server};
 use crate::tree::Tree;
-use crate::{bench, contract, control_plane, deny, interleavings, process, tidy};
+use crate::{bench, contract, control_plane, deny, interleavings, tidy};
 
-/// One step: its heading, and what it does.
+/// A step: its heading and its function.
 type Step<'a> = (&'static str, Box<dyn Fn() -> Result<(), Error> + 'a>);
 
 pub(crate) fn run(tree: &Tree, fast: bool) -> Result<(), Error> {
@@ -75,9 +76,9 @@ fn clippy(tree: &Tree) -> Result<(), Error> {
     process::run(process::cargo(tree.root()).args(arguments))
 }
 
-/// The features of `informer` that a program can leave out: none, and each alone. Clippy looks at all of them together.
+/// The sets of features of `informer` to build: none, and each alone. Clippy builds all features together.
 fn features(tree: &Tree) -> Result<(), Error> {
-    for features in ["", "http2", "save", "openssl"] {
+    for features in ["", "http2", "packed", "save", "openssl"] {
         let arguments = ["clippy", "-p", "informer", "--no-default-features", "--features", features];
         process::run(process::cargo(tree.root()).args(arguments).args(["--", "-D", "warnings"]))?;
     }
@@ -93,7 +94,7 @@ fn tests(tree: &Tree, real_server: bool) -> Result<(), Error> {
     if TestRun::execute(tree, real_server)? { Ok(()) } else { Err(Error::Found("tests failed".to_owned())) }
 }
 
-/// Makes sure that a component of the toolchain, and with it a subcommand of cargo, is there.
+/// Fails if a component of the toolchain, and with it a subcommand of cargo, is not installed.
 fn component(name: &str, subcommand: &str) -> Result<(), Error> {
     if process::is_installed(&format!("cargo-{subcommand}"), "--version") {
         return Ok(());

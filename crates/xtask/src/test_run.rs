@@ -1,7 +1,8 @@
-//! Runs the tests of the workspace and records which of them really ran.
+//! Runs the tests of the workspace and records which tests ran.
 //!
-//! `cargo test` says which tests ran only in the text for people, and names a test binary only by its file. So the
-//! tests are built first with the machine-readable list of binaries, then run with the text passed through and read.
+//! `cargo test` reports tests only in text for people, and names a test binary only by its file. So this command first
+//! builds the tests, which gives a machine-readable list of binaries. It then runs them, passes the text through and
+//! parses it.
 
 mod record;
 mod report;
@@ -11,20 +12,21 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
+use tooling::{Error, process};
+
 use crate::artifact::{self, Artifact};
-use crate::error::Error;
 use crate::metadata::Metadata;
-use crate::process;
 use crate::tree::Tree;
 
-/// Set for the tests when there is no real server: those that need one do nothing.
+/// Set for the tests if there is no real server: tests that need one do nothing then.
 pub(crate) const NO_CONTROL_PLANE: &str = "INFORMER_NO_CONTROL_PLANE";
 
 /// The results of one `cargo test --workspace`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TestRun {
     pub(crate) started: SystemTime,
-    /// Without one, the tests of conformance's binary `real` did nothing, whatever they said.
+    /// Whether there was a real server. Without one, the tests of conformance's binary `real` passed without doing
+    /// anything.
     pub(crate) real_server: bool,
     pub(crate) results: Vec<TestResult>,
 }
@@ -32,7 +34,7 @@ pub(crate) struct TestRun {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TestResult {
     pub(crate) binary: Binary,
-    /// With its modules: `watch::w1_events_in_order`.
+    /// The name with its modules: `watch::w1_events_in_order`.
     pub(crate) name: String,
     pub(crate) outcome: Outcome,
 }
@@ -52,19 +54,19 @@ pub(crate) enum Outcome {
 }
 
 impl TestRun {
-    /// Builds and runs all tests, records the run, and says whether all passed.
+    /// Builds and runs all tests, records the run, and returns whether all passed.
     pub(crate) fn execute(tree: &Tree, real_server: bool) -> Result<bool, Error> {
         let workspace = Metadata::workspace(tree.root())?;
-        let mut reader = report::Reader::new(build(tree, &workspace)?);
+        let mut parser = report::Parser::new(build(tree, &workspace)?);
         let started = SystemTime::now();
         let mut command = process::cargo(tree.root());
-        // One run shows all failures.
+        // A run goes on after a failure, so that it shows all failures.
         command.args(["test", "--workspace", "--no-fail-fast"]);
         if !real_server {
             command.env(NO_CONTROL_PLANE, "1");
         }
-        let passed = process::tee(&mut command, |line| reader.see(line))?;
-        Self { started, real_server, results: reader.results() }.save(&workspace)?;
+        let passed = process::tee(&mut command, |line| parser.see(line))?;
+        Self { started, real_server, results: parser.results() }.save(&workspace)?;
         Ok(passed)
     }
 
@@ -89,7 +91,7 @@ impl TestRun {
     }
 }
 
-/// Whether the tests have a real server. Says so where they have none; in CI that must not pass unnoticed.
+/// Whether the tests have a real server. Prints a warning if not, and fails in CI.
 pub(crate) fn real_server(fast: bool) -> Result<bool, Error> {
     if fast || std::env::var_os(NO_CONTROL_PLANE).is_some() {
         println!("Tests against a real server are left out, as asked.");

@@ -1,7 +1,7 @@
-//! `cargo xtask tidy`: the rules of the house that no compiler checks.
+//! `cargo xtask tidy`: the rules of this repository that no compiler checks.
 //!
-//! Each rule is a pure function from a file's text to findings, with tests on snippets; this module only feeds them.
-//! The same check is a test of this crate, so that `cargo test` says so too.
+//! Each rule is a pure function from a file's text to findings, with tests on snippets; this module only calls them. A
+//! test of this crate runs the same check, so that `cargo test` fails too.
 
 mod circles;
 mod dependencies;
@@ -14,16 +14,17 @@ mod text;
 
 use std::fmt;
 
-use crate::error::Error;
+use tooling::Error;
+
 use crate::metadata::Metadata;
-use crate::source::Source;
+use crate::source::SourceCode;
 use crate::tree::{File, Tree};
 
-/// What a rule has to say about a place.
+/// A rule's finding at a place.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Finding {
     path: String,
-    /// Counted from 1; 0 concerns the whole file.
+    /// Counted from 1; 0 for the whole file.
     line: usize,
     message: String,
     weight: Weight,
@@ -31,9 +32,9 @@ pub(crate) struct Finding {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Weight {
-    /// Must go.
+    /// Fails the check.
     Refused,
-    /// Worth a look.
+    /// Is shown only.
     Noted,
 }
 
@@ -47,7 +48,7 @@ impl Finding {
     }
 }
 
-/// As compilers write it, so that editors can jump there.
+/// In the format of compilers, so that editors can jump to the place.
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { path, line, message, weight } = self;
@@ -62,7 +63,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// With `lines`, the table of crates is written before.
+/// With `lines` it writes the table of crates first.
 pub(crate) fn run(tree: &Tree, lines: bool) -> Result<(), Error> {
     if lines {
         lines::write(tree, &tree.files(EXTENSIONS)?, &Metadata::workspace(tree.root())?.packages)?;
@@ -83,7 +84,7 @@ fn check(tree: &Tree) -> Result<Vec<Finding>, Error> {
     let mut findings: Vec<Finding> = files.iter().flat_map(text::check).collect();
     let mut sources = Vec::new();
     for file in files.iter().filter(|file| is_rust_of_crates(file)) {
-        match Source::read(&file.text) {
+        match SourceCode::read(&file.text) {
             Ok(source) => sources.push((file, source)),
             Err(reason) => findings.push(Finding::refused(&file.path, 0, reason)),
         }

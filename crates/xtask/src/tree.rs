@@ -4,25 +4,25 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::error::Error;
+use tooling::Error;
 
 /// The root of the repository.
 pub(crate) struct Tree {
     root: PathBuf,
 }
 
-/// A text file, by its path below the root, with `/` on every system.
+/// A text file and its path below the root, with `/` on every system.
 #[derive(Debug)]
 pub(crate) struct File {
     pub(crate) path: String,
     pub(crate) text: String,
 }
 
-/// Never ours: build output, and what tools leave behind.
+/// Directories to skip: build output and files of tools.
 const SKIPPED: &[&str] = &["target", "node_modules", "vendor", "corpus", "artifacts"];
 
 impl Tree {
-    /// The tree that this program was built from.
+    /// The work tree that this program was built from.
     pub(crate) fn here() -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         Self { root: root.canonicalize().unwrap_or(root) }
@@ -41,12 +41,12 @@ impl Tree {
         fs::read_to_string(&path).map_err(Error::io(&path))
     }
 
-    /// Another tree than ours.
+    /// Another work tree.
     pub(crate) fn at(root: PathBuf) -> Self {
         Self { root }
     }
 
-    /// All files, and the folders of settings for cargo.
+    /// All files, including those in the folders of cargo's settings.
     pub(crate) fn paths(&self) -> Result<Vec<PathBuf>, Error> {
         let mut paths = Vec::new();
         self.walk(&self.root, &mut paths)?;
@@ -59,7 +59,8 @@ impl Tree {
 
     /// All text files with one of these extensions, in order of their paths.
     ///
-    /// Walks instead of asking git, so that it works in an unpacked archive and sees files not yet added.
+    /// This walks the directories and does not call git, so that it works in an unpacked archive and finds files that
+    /// were not added yet.
     pub(crate) fn files(&self, extensions: &[&str]) -> Result<Vec<File>, Error> {
         let mut paths = Vec::new();
         self.walk(&self.root, &mut paths)?;
@@ -67,7 +68,7 @@ impl Tree {
         paths.iter().filter(|path| has_extension(path, extensions)).map(|path| self.file(path)).collect()
     }
 
-    /// Some source that the tests depend on and that was written after `time`.
+    /// A source file of the tests that has changed after `time`, if there is one.
     pub(crate) fn changed_since(&self, time: SystemTime) -> Result<Option<String>, Error> {
         let mut paths = Vec::new();
         self.walk(&self.root, &mut paths)?;

@@ -1,24 +1,24 @@
-//! `cargo xtask try`: kubediff on a real API server of its own, for whoever has no cluster at hand.
+//! `cargo xtask try`: runs kubediff on a real API server, without a cluster.
 
 use std::process::Command;
 
 use control_plane::ControlPlane;
 
-use crate::error::Error;
-use crate::process;
+use tooling::{Error, process};
+
 use crate::tree::Tree;
 
-/// Runs until Ctrl-C, which ends kubediff, and that ends us and the server.
+/// Runs until Ctrl-C ends kubediff; then the server ends too.
 pub(crate) fn run(tree: &Tree) -> Result<(), Error> {
     println!("Building kubediff; the first time that takes a few minutes.");
-    // Built first, so that the server does not wait for the compiler.
+    // kubediff is built first, so that the server does not run while the compiler does.
     process::run(cargo(tree).args(["build", "--quiet", "--release", "--package", "kubediff"]))?;
     let server = ControlPlane::builder().controller_manager(true).start()?;
     println!("A Kubernetes API server runs at {}. In another terminal:\n", server.server());
     println!("    export KUBECONFIG={}", server.kubeconfig().display());
     println!("    kubectl create deployment web --image=nginx --replicas=2");
     println!("    kubectl scale deployment web --replicas=3\n");
-    // The terminal tells its whole group of Ctrl-C; kubediff is the one that acts on it.
+    // The terminal sends Ctrl-C to the whole process group; only kubediff acts on it.
     ctrlc::set_handler(|| {})
         .map_err(|source| Error::Found(format!("Ctrl-C cannot be listened for: {source}")))?;
     let mut kubediff = cargo(tree);

@@ -19,7 +19,7 @@ pub struct Packer(NonNull<ZSTD_CCtx>);
 /// Unpacks one buffer after another. Takes 95 KB of memory.
 pub struct Unpacker(NonNull<ZSTD_DCtx>);
 
-/// How literals, the bytes without a match, are written.
+/// How literals (bytes without a match) are written.
 #[derive(Clone, Copy)]
 enum Literals {
     AsTheyAre,
@@ -55,9 +55,9 @@ impl Packer {
         Ok(packer)
     }
 
-    /// Compresses `bytes` into `frame`, in place of its content.
+    /// Compresses `bytes` into `frame`, replacing its content.
     ///
-    /// Literals stay uncompressed if they are few: unpacking is four times as fast then.
+    /// Literals stay uncompressed if they are few, which makes unpacking four times as fast.
     ///
     /// # Errors
     ///
@@ -72,7 +72,7 @@ impl Packer {
             return self.pack_with(Literals::Compressed, bytes, dictionary, frame);
         }
         self.pack_with(Literals::AsTheyAre, bytes, dictionary, frame)?;
-        // Text that the dictionary does not know: Huffman coding shrinks base64 by a quarter, other text by more.
+        // The dictionary does not contain this text: Huffman coding shrinks base64 by a quarter, and other text by more.
         if frame.len() > bytes.len() / 2 {
             self.pack_with(Literals::Compressed, bytes, dictionary, frame)?;
         }
@@ -156,8 +156,7 @@ impl Unpacker {
         Ok(unpacker)
     }
 
-    /// Returns the `length` bytes that were packed into `frame`. Allocates no more than that, whatever the frame
-    /// claims.
+    /// Returns the `length` bytes that were packed into `frame`. Allocates no more than that, whatever the frame claims.
     ///
     /// # Errors
     ///
@@ -185,7 +184,7 @@ impl Unpacker {
             )
         };
         if checked(unpacked)? != length {
-            return Err(Error("the frame was made of another number of bytes"));
+            return Err(Error("the frame holds another number of bytes"));
         }
         // SAFETY: zstd wrote `length` bytes into the buffer, which has that capacity.
         unsafe { bytes.set_len(length) };

@@ -13,14 +13,14 @@ use zstd_sys::{
 
 use crate::{Error, LEVEL, checked};
 
-/// An upper bound for a header: zstd writes it into 256 bytes.
+/// An upper bound for the length of a header: zstd writes it into 256 bytes.
 const HEADER_BOUND: usize = 512;
-/// Frames do not name their dictionary, so any number will do.
+/// The dictionary number is unused, because frames do not name their dictionary.
 const NUMBER: u32 = 1 << 15;
-/// The size of the match table for packing: log2 of its entries of 4 bytes.
+/// The size of the match table for packing, as log2 of its number of 4-byte entries.
 const TABLE_LOG: std::ops::RangeInclusive<u32> = 12..=18;
 
-/// How far from its end packing finds matches in a dictionary: zstd indexes eight bytes per entry of the table.
+/// The distance from the end of a dictionary up to which packing finds matches: zstd indexes eight bytes per table entry.
 pub const MOST_CONTENT: usize = 8 << *TABLE_LOG.end();
 
 /// The bytes of a dictionary. Its digested forms share them.
@@ -30,7 +30,7 @@ pub struct Dictionary {
     form: Form,
 }
 
-/// What the bytes of a dictionary are.
+/// How the bytes of a dictionary are built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// Content only.
@@ -39,14 +39,14 @@ pub enum Form {
     Finalized,
 }
 
-/// A dictionary digested for packing. Takes between half of its bytes and all of them again.
+/// A dictionary digested for packing. Takes as much memory as half to all of its bytes, in addition to them.
 pub struct Packing {
     digested: NonNull<ZSTD_CDict>,
     /// The buffer that `digested` points into.
     _bytes: Arc<[u8]>,
 }
 
-/// A dictionary digested for unpacking. Takes 27 KB beside its bytes.
+/// A dictionary digested for unpacking. Takes 27 KB in addition to its bytes.
 pub struct Unpacking {
     digested: NonNull<ZSTD_DDict>,
     /// The buffer that `digested` points into.
@@ -55,12 +55,12 @@ pub struct Unpacking {
 
 /// Prepends to `content` the statistics of how these samples compress against it.
 ///
-/// The result ends with `content`. More content may be inserted between the two later: a buffer that was packed with a
-/// dictionary can be unpacked with one that has more content before the same.
+/// The result ends with `content`. More content may be inserted between statistics and `content` later: a buffer that was
+/// packed with a dictionary can be unpacked with one that has more content before it.
 ///
 /// # Errors
 ///
-/// When content or samples are too small for statistics.
+/// When the content or the samples are too small for statistics.
 pub fn finalize(content: &[u8], samples: &[&[u8]]) -> Result<Vec<u8>, Error> {
     let lengths: Vec<usize> = samples.iter().map(|sample| sample.len()).collect();
     let count = u32::try_from(lengths.len()).map_err(|_| Error("too many samples"))?;
@@ -95,17 +95,17 @@ impl Dictionary {
         if bytes.is_empty() { Err(Error("an empty dictionary")) } else { Ok(Self { bytes, form }) }
     }
 
-    /// Its bytes.
+    /// The bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The form of its bytes.
+    /// The form of the bytes.
     pub fn form(&self) -> Form {
         self.form
     }
 
-    /// Digests it for packing. Takes 0.05 to 0.3 ms.
+    /// Digests the dictionary for packing. Takes 0.05 to 0.3 ms.
     ///
     /// # Errors
     ///
@@ -114,7 +114,7 @@ impl Dictionary {
         let bytes = &self.bytes;
         // SAFETY: accepts any numbers.
         let mut parameters = unsafe { ZSTD_getCParams(LEVEL, 0, bytes.len()) };
-        // An entry per eight bytes: zstd's own choice for large dictionaries drops most of them.
+        // One entry per eight bytes: zstd's own choice for large dictionaries drops most of the content.
         let log = bytes.len().checked_ilog2().unwrap_or_default().saturating_sub(2);
         parameters.hashLog = log.clamp(*TABLE_LOG.start(), *TABLE_LOG.end());
         // SAFETY: the pointer is to `bytes.len()` live bytes, which never change and live as long as the result, since
@@ -133,7 +133,7 @@ impl Dictionary {
         Ok(Packing { digested, _bytes: bytes.clone() })
     }
 
-    /// Digests it for unpacking. Takes some microseconds.
+    /// Digests the dictionary for unpacking. Takes some microseconds.
     ///
     /// # Errors
     ///

@@ -1,12 +1,12 @@
 //! Compresses small buffers that resemble each other against a dictionary, with zstd.
 //!
-//! The usual wrappers lack what caches of such buffers need: adding the statistics of a few samples to a dictionary of
-//! chosen content ([`finalize`]), and using one dictionary after another with the same context, attached and never
-//! copied ([`Packer`]). This crate has that and nothing else. It is the only one of the project with `unsafe`; each
+//! The usual wrappers lack two functions that caches of such buffers need. One adds the statistics of a few samples to a
+//! dictionary of chosen content ([`finalize`]). The other uses one dictionary after another with the same context, attached
+//! and never copied ([`Packer`]). This crate provides only these. It is the only crate of the project with `unsafe`; each
 //! block says why it is sound.
 //!
-//! A frame here is as small as zstd can make it: no magic number, no content size, no dictionary number, no checksum.
-//! The caller stores the content's length and its dictionary beside each frame.
+//! A frame of this crate is as small as zstd can make it: it has no magic number, content size, dictionary number or
+//! checksum. The caller stores the content's length and its dictionary beside each frame.
 //!
 //! ```
 //! use zstd_dictionary::{Dictionary, Form, Packer, Unpacker, finalize};
@@ -27,7 +27,7 @@
 //! # Ok::<(), zstd_dictionary::Error>(())
 //! ```
 
-// A public handle is in the structs of other programs, which want to derive `Debug`.
+// Other programs put public handles into their own structs and derive `Debug` for them.
 #![warn(missing_debug_implementations)]
 
 mod context;
@@ -41,7 +41,7 @@ pub use dictionary::{Dictionary, Form, MOST_CONTENT, Packing, Unpacking, finaliz
 #[error("zstd: {0}")]
 pub struct Error(&'static str);
 
-/// Everything is compressed at this level; higher ones are slower and, with a dictionary, no smaller.
+/// The compression level. Higher ones are slower and, with a dictionary, not smaller.
 const LEVEL: i32 = 1;
 
 /// The result of a zstd function that returns a size, or an error code in its place.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::Draw;
 use super::template::Hole;
 
-/// Lists whose items have owners of their own, by what names an item.
+/// Lists whose items are owned one by one, with the members that identify an item.
 const KEYS: [(&str, &[&str]); 9] = [
     ("containers", &["name"]),
     ("initContainers", &["name"]),
@@ -25,14 +25,14 @@ pub(super) fn managed_fields(
     spec: &str,
     status: &str,
 ) -> String {
-    // The holes are text inside of JSON strings, apart from the count of restarts.
+    // The holes are inside JSON strings, except for the count of restarts.
     let parse = |text: &str| -> Value {
         let text = text.replace(&Hole::Restarts.to_string(), "0").replace('\u{1}', "\\u0001");
         serde_json::from_str(&text).unwrap_or_default()
     };
     let mut spec = parse(spec);
     if let Some(spec) = spec.as_object_mut() {
-        // Set by the scheduler's binding, which has no entry, and by admission.
+        // The scheduler's binding and admission set these, and neither leaves an entry.
         for field in ["nodeName", "tolerations", "priority", "preemptionPolicy"] {
             spec.remove(field);
         }

@@ -1,9 +1,9 @@
-//! What a pod asks for: volumes, containers, where it may run.
+//! The spec of a pod: volumes, containers, scheduling.
 
 use super::template::Hole;
 use super::{Container, Draw, Variable, put};
 
-/// Of a projected volume that each pod has; its name differs in each.
+/// The projected volume of each pod's token; its name differs in each pod.
 const TOKEN_VOLUME: &str = r#""projected":{"sources":[{"serviceAccountToken":{"expirationSeconds":3607,"path":"token"}},{"configMap":{"name":"kube-root-ca.crt","items":[{"key":"ca.crt","path":"ca.crt"}]}},{"downwardAPI":{"items":[{"path":"namespace","fieldRef":{"apiVersion":"v1","fieldPath":"metadata.namespace"}}]}}],"defaultMode":420}"#;
 
 pub(super) fn spec(draw: &Draw) -> String {
@@ -63,7 +63,7 @@ pub(super) fn spec(draw: &Draw) -> String {
     out
 }
 
-/// The names of a workload's volumes, but for the one with the token.
+/// The names of a workload's volumes, without the one of the token.
 fn volume_names(draw: &Draw) -> Vec<String> {
     let names = |kind: &str, count| (0..count).map(move |at| format!("{kind}-{at}")).collect::<Vec<_>>();
     let mut all = names("config", draw.config_maps);

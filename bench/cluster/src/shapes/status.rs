@@ -1,4 +1,4 @@
-//! What a kubelet says of a running pod.
+//! The status of a running pod, as a kubelet reports it.
 
 use super::template::Hole;
 use super::{Container, Draw, put};

@@ -1,30 +1,30 @@
-//! A text with holes, cut once and filled often.
+//! A text with holes: cut once, filled often.
 
 use std::fmt;
 
-/// What each pod has of its own.
+/// The parts that differ from pod to pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hole {
-    /// The end of the pod's name; the same wherever it stands.
+    /// The end of the pod's name; the same everywhere in a pod.
     Suffix,
-    /// A new one each time.
+    /// A uid; another one in each place.
     Uid,
-    /// The same wherever it stands, as are the addresses.
+    /// The same everywhere in a pod, as are the addresses.
     Node,
     HostIp,
     PodIp,
-    /// 64 hexadecimal digits, new ones each time.
+    /// 64 hexadecimal digits; others in each place.
     Digest,
-    /// So many seconds after the pod was created.
+    /// A time, in seconds after the pod's creation.
     Time(u16),
     Restarts,
 }
 
-/// Never part of JSON text.
+/// A byte that never occurs in JSON text.
 const MARK: char = '\u{1}';
 
 pub(super) struct Template {
-    /// What comes before each hole.
+    /// The text before each hole.
     pieces: Vec<(String, Hole)>,
     tail: String,
 }

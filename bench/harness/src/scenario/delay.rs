@@ -1,7 +1,9 @@
-//! Changes at a pace that the server keeps up with, and the time from before each was sent until the handler had it.
+//! Changes at a pace that the server keeps up with. Measures the time from just before a change is sent until the
+//! handler gets it.
+
+use tooling::Error;
 
 use crate::Bench;
-use crate::error::Error;
 use crate::figures::Unit;
 use crate::library::Library;
 use crate::run::number;

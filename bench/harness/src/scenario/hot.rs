@@ -1,11 +1,12 @@
-//! Reads of few objects among many, again and again, as programs read those that they work on. In the default layout, of which
-//! these stay decoded.
+//! Reads a few of many objects again and again, as programs do with the objects that they work on. In the default
+//! layout these objects stay decoded.
 
 use serde_json::json;
 
 use super::reads;
+use tooling::Error;
+
 use crate::Bench;
-use crate::error::Error;
 use crate::library::{Library, Setup};
 
 pub(crate) const NAME: &str = "hot";

@@ -1,9 +1,10 @@
-//! Nothing to do but now and then a bookmark.
+//! An idle informer: nothing changes, now and then a bookmark arrives.
 
 use std::time::Duration;
 
+use tooling::Error;
+
 use crate::Bench;
-use crate::error::Error;
 use crate::figures::Unit;
 use crate::library::Library;
 

@@ -1,7 +1,8 @@
-//! All kinds of a cluster at once: many small collections, a few large objects, beside the pods.
+//! Informers of all kinds of a cluster at once: many small collections and a few large objects beside the pods.
+
+use tooling::Error;
 
 use crate::Bench;
-use crate::error::Error;
 use crate::figures::Unit;
 use crate::library::Library;
 use crate::server::Server;
@@ -9,17 +10,17 @@ use crate::server::Server;
 pub(crate) const NAME: &str = "kinds";
 pub(crate) const MEMORY: &str = "steady memory above base";
 pub(super) const PODS_RESOURCE: &str = "core/v1/pods/Pod";
-/// Of each kind that is filled.
+/// The number of objects of each filled kind.
 const OBJECTS: usize = 100;
-/// Beside the others a few; the scenario is not about them.
+/// A few pods; the scenario is not about them.
 const PODS: usize = 500;
 
-/// A server with something of many kinds.
+/// A server with objects of many kinds.
 pub(super) fn server(bench: &Bench<'_>) -> Result<Server, Error> {
     server_with(bench, bench.options.objects.min(PODS))
 }
 
-/// With so many pods.
+/// The same with this number of pods.
 pub(super) fn server_with(bench: &Bench<'_>, pods: usize) -> Result<Server, Error> {
     let mut server = Server::start(bench.options.server, &bench.cluster, &bench.scratch)?;
     server.load(pods)?;

@@ -1,12 +1,13 @@
-//! `kubediff watch -A`, at everything that a cluster has: what it needs until it is ready.
+//! `kubediff watch -A` on a whole cluster: memory and time until it is ready.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::kinds;
+use tooling::Error;
+
 use crate::Bench;
-use crate::error::Error;
 use crate::figures::Unit;
 use crate::library::{Library, Setup};
 use crate::meter::Meter;
@@ -16,11 +17,11 @@ pub(crate) const SETUP: &str = "kubediff watch -A";
 pub(crate) const PEAK: &str = "peak memory";
 pub(crate) const READY: &str = "ready after";
 
-/// What it says on stderr when it has everything.
+/// Part of the line that kubediff writes to stderr when all informers are synced.
 const IS_READY: &str = "objects; ";
-/// Pods of ten objects; the others are of a few more kinds.
+/// How many of ten objects are pods; the others belong to a few more kinds.
 const PODS_OF_TEN: usize = 9;
-/// The peak is read so long after it was ready.
+/// How long after that line the peak is read.
 const AFTERWARDS: Duration = Duration::from_millis(500);
 
 pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
@@ -40,7 +41,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
     let ready = lines.by_ref().find(|line| line.contains(IS_READY));
     let (wall, meter) = (begin.elapsed(), Meter::new(child.id()));
     let measured = ready.is_some().then(|| (meter.cpu(), std::thread::sleep(AFTERWARDS), meter.peak()));
-    // It was started here and is to end here, whatever it was about to say.
+    // The figures are taken; how it ends does not matter.
     let _ = child.kill();
     let _ = child.wait();
     let Some((cpu, (), peak)) = measured else {

@@ -1,7 +1,8 @@
-//! An index for an informer that runs: how long until it answers.
+//! Adds an index to a running informer and measures how long it takes until the index answers.
+
+use tooling::Error;
 
 use crate::Bench;
-use crate::error::Error;
 use crate::figures::Unit;
 use crate::library::Library;
 use crate::run::number;

@@ -1,15 +1,16 @@
-//! The server is away for a time and comes back: how long until the caches have what has changed meanwhile, and how often
-//! the server was asked.
+//! The server is away for a time and comes back. Measures how long the caches take to become current, and how many
+//! requests the server gets.
 //!
-//! Clients reach the server through a relay, which breaks their connections and then refuses new ones, as the machine of a
-//! server that has ended does. The server itself goes on behind it: so the moment from which on it answers is known, and its start,
-//! which takes more or less as long as the outage, is not measured along with the clients. One object of each kind changes while
-//! it is away.
+//! Clients reach the server through a relay, which breaks their connections and refuses new ones. The server itself
+//! keeps running behind the relay. So the moment at which it is reachable again is known, and the start of a server,
+//! which takes about as long as the outage, is not measured with the clients. One object of each kind changes during
+//! the outage.
 
 use std::time::{Duration, Instant};
 
+use tooling::Error;
+
 use crate::Bench;
-use crate::error::Error;
 use crate::figures::Unit;
 use crate::library::{Library, Setup};
 use crate::relay::{self, Relay};
@@ -23,12 +24,12 @@ pub(crate) const REQUESTS: &str = "attempts and requests";
 
 /// How long the server is away.
 pub(crate) const AWAY: [Duration; 2] = [Duration::from_secs(6), Duration::from_secs(60)];
-/// For answers only.
+/// With `--debug`, which only checks the results.
 const AWAY_DEBUG: [Duration; 1] = [Duration::from_secs(1)];
-/// Requests are counted for so long after everything is current: what is not looked at may still be on its way.
+/// Requests are counted for this time after all caches are current, because some clients still send a few.
 const AFTERWARDS: Duration = Duration::from_secs(2);
 
-/// How many informers there are.
+/// The number of informers.
 #[derive(Clone, Copy)]
 pub(crate) enum Informers {
     One,
@@ -38,7 +39,7 @@ pub(crate) enum Informers {
 impl Informers {
     pub(crate) const ALL: [Self; 2] = [Self::One, Self::OfAllKinds];
 
-    /// How the setups are called in figures.
+    /// The names of the setups in figures.
     pub(crate) fn setup_name(self, away: Duration) -> String {
         let informers = match self {
             Self::One => "1 informer",
@@ -93,7 +94,7 @@ fn one(
     let (cut, refused_before) = (Instant::now(), relay::refused_connections()?);
     relay.cut();
     let versions = server.touch(resources)?;
-    // This program's lists are among those, the client's are not: it cannot reach the server.
+    // The count includes this program's lists. It includes none of the client's, which cannot reach the server now.
     let requests_before = server.requests()?;
     run.idle(away.saturating_sub(cut.elapsed()))?;
     let refused = relay::refused_connections()? - refused_before;

@@ -1,9 +1,10 @@
-//! Reads of a cache of small pods, in the process and without a server.
+//! Reads of a cache of small pods, without a server.
 
 use serde_json::{Value, json};
 
+use tooling::Error;
+
 use crate::Bench;
-use crate::error::Error;
 use crate::figures::Unit;
 use crate::library::{Library, Setup};
 
@@ -17,7 +18,7 @@ pub(crate) const INDEX_ONE: &str = "by index, one hit";
 
 const MOST: usize = 100_000;
 
-/// How an operation of the protocol is called in figures.
+/// The name of an operation of the protocol in figures.
 const OPERATIONS: [(&str, &str); 8] = [
     ("get", GET),
     ("indexOne", INDEX_ONE),
@@ -29,14 +30,14 @@ const OPERATIONS: [(&str, &str); 8] = [
     ("update", "update"),
 ];
 
-/// Beside a writer, another reader and a lister.
+/// Gets beside a writer, another reader and a lister.
 const OTHERS: [(&str, &str, Unit); 3] = [
     ("slowestOwnGetNanoseconds", SLOWEST, Unit::Nanoseconds),
     ("slowestGetNanoseconds", "slowest get beside others, all", Unit::Nanoseconds),
     ("updatesMeanwhile", "updates beside others", Unit::Count),
 ];
 
-/// How many pods the cache has.
+/// The number of pods in the cache.
 pub(super) fn objects(bench: &Bench<'_>) -> usize {
     (bench.options.objects * 10).min(MOST)
 }
@@ -46,7 +47,7 @@ pub(super) fn seconds(bench: &Bench<'_>) -> f64 {
     (bench.options.seconds / 5.0).min(1.0)
 }
 
-/// Each operation of an answer, by its name in figures.
+/// The operations of an answer, with their names in figures.
 pub(super) fn times(answer: &Value, nanoseconds: &str) -> Vec<(&'static str, Unit, f64)> {
     let time = |operation: &str| answer[nanoseconds][operation].as_f64();
     let named = OPERATIONS.iter().filter_map(|(operation, figure)| Some((*figure, time(operation)?)));

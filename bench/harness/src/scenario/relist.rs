@@ -1,11 +1,13 @@
-//! A list of what the cache has already: the watch breaks and its version is gone, with nothing or a tenth changed meanwhile.
+//! A re-list: the watch breaks and its resourceVersion has expired. Either nothing has changed meanwhile, or a tenth of
+//! the objects.
 //!
-//! The client is stopped (SIGSTOP), its connections are broken, objects change, and the server loses its history: so that nothing
-//! of the changes is on its way to the client when it goes on. Two sentinels tell when it is done: the first may be in the middle
-//! of the list, the second comes after it.
+//! The harness stops the client (SIGSTOP), breaks its connections, changes objects and lets the server discard its
+//! history, so that no change is on its way when the client continues. Two changes of the sentinel show when the
+//! re-list is complete: the first may be part of the list, the second comes after it.
+
+use tooling::Error;
 
 use crate::Bench;
-use crate::error::Error;
 use crate::figures::Unit;
 use crate::library::{Library, Setup};
 
@@ -21,7 +23,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Both, on one informer.
+/// Both cases in sequence, on one informer.
 fn one(bench: &mut Bench<'_>, setup: &Setup) -> Result<(), Error> {
     let Some(mut run) = bench.start(setup)? else { return Ok(()) };
     run.sync(bench.server()?)?;
@@ -62,7 +64,7 @@ fn lose_history(bench: &mut Bench<'_>, changed: usize) -> Result<(), Error> {
     if changed > 0 {
         server.change(changed, changed)?;
     }
-    // What the client has must be older than what the server remembers, even if nothing else changed.
+    // The client's version must be older than the server's history, even if nothing else has changed.
     server.sentinel()?;
     server.expire()
 }

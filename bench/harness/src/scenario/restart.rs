@@ -1,9 +1,10 @@
-//! A restart with a saved cache against one without. A hundredth of the objects changes while nobody looks.
+//! Compares a restart with a saved cache to one without. A hundredth of the objects changes in between.
 
 use serde_json::json;
 
+use tooling::Error;
+
 use crate::Bench;
-use crate::error::Error;
 use crate::figures::Unit;
 use crate::library::{Library, Setup};
 use crate::run::{Run, number};
@@ -33,7 +34,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
 fn measure(bench: &mut Bench<'_>, run: &mut Run, setup: &Setup) -> Result<(), Error> {
     let before = run.meter().cpu()?.as_secs_f64();
     let sync = run.sync(bench.server()?)?;
-    // With a saved cache the changes come after the sync, as changes.
+    // With a saved cache the changed objects arrive after the sync, as updates.
     let sentinel = bench.server()?.sentinel()?;
     run.until(&sentinel)?;
     run.check(bench.server()?)?;

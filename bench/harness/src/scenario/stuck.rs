@@ -1,10 +1,12 @@
-//! One of two handlers never returns, while objects go on changing: memory against before. On an embedded server, which is fast
-//! enough for a million changes.
+//! One of two handlers never returns while objects keep changing. Measures the growth of memory. Uses an embedded
+//! server, which is fast enough for a million changes.
 //!
-//! client-go keeps all changes for the handler, so it gets a twentieth of them; kube-rs stops the watch, and is left out.
+//! client-go queues all changes for the stuck handler, so it gets only a twentieth of the changes. kube-rs stops the
+//! watch and is left out.
+
+use tooling::Error;
 
 use crate::Bench;
-use crate::error::Error;
 use crate::figures::Unit;
 use crate::library::{Library, Setup};
 use crate::server::Server;
@@ -13,7 +15,7 @@ pub(crate) const NAME: &str = "stuck";
 pub(crate) const MEMORY: &str = "memory / steady";
 
 const KEYS: usize = 10_000;
-/// Of what ours gets.
+/// For each change that a peer gets, ours gets this many.
 const SHARE_OF_PEERS: usize = 20;
 
 pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {

@@ -1,7 +1,8 @@
-//! 1, 10 and 100 handlers on one informer: what the ninety-nine others cost.
+//! 1, 10 and 100 handlers on one informer: the cost of each further handler.
+
+use tooling::Error;
 
 use crate::Bench;
-use crate::error::Error;
 use crate::figures::Unit;
 use crate::library::Library;
 use crate::run::number;
@@ -11,7 +12,7 @@ pub(crate) const CPU: &str = "CPU per update";
 
 const MOST: usize = 4_000;
 
-/// How the setups are called in figures.
+/// The names of the setups in figures.
 pub(crate) fn setup_name(handlers: usize) -> String {
     format!("typed, {handlers} subscriptions")
 }
@@ -27,8 +28,9 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
             run.steady()?;
             let updates = run.updates(bench.server()?, count, count)?;
             run.check(bench.server()?)?;
-            let told = number(&updates.reached, "updates");
-            let figures = [(CPU, Unit::Seconds, updates.cpu_each()), ("updates handled", Unit::Count, told)];
+            let handled = number(&updates.reached, "updates");
+            let figures =
+                [(CPU, Unit::Seconds, updates.cpu_each()), ("updates handled", Unit::Count, handled)];
             bench.figures.record(NAME, &setup, &figures);
         }
     }

@@ -1,7 +1,8 @@
-//! The first content: how long it takes, what it costs the client and the server, and what stays.
+//! The initial list: how long it takes, how much CPU the client and the server need, and how much memory stays in use.
+
+use tooling::Error;
 
 use crate::Bench;
-use crate::error::Error;
 use crate::figures::Unit;
 use crate::library::{Library, Setup};
 
@@ -20,7 +21,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Each client in each way in which people use it; those that are compared next to each other.
+/// Each client in each of the usual setups. Setups that are compared are adjacent.
 fn setups() -> Vec<Setup> {
     let mut all = Vec::new();
     for view in ["typed", "dynamic", "metadata"] {
@@ -29,7 +30,10 @@ fn setups() -> Vec<Setup> {
     all.extend(Library::ALL.map(|client| client.view("typed").dropping_managed_fields()));
     all.push(Library::ClientGo.view("dynamic").dropping_managed_fields());
     all.push(Library::KubeRs.view("dynamic").dropping_managed_fields());
-    all.push(Library::KubeRs.view("typed").named("streaming list", &["--streaming"]));
+    all.extend(
+        [Library::Informer, Library::KubeRs]
+            .map(|client| client.view("typed").named("streaming list", &["--streaming"])),
+    );
     all.push(Library::Informer.view("typed").named("bytes", &["--layout", "bytes"]));
     all.extend([Library::Informer, Library::ClientGo].map(|client| {
         let name = ONE_HANDLER.to_owned();

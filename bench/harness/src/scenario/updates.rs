@@ -1,7 +1,8 @@
-//! Changes of objects, one after the other, as fast as the server takes them: CPU of each, and how late the handler is told.
+//! Changes as fast as the server accepts them. Measures CPU per update and the delay until the handler is notified.
+
+use tooling::Error;
 
 use crate::Bench;
-use crate::error::Error;
 use crate::figures::Unit;
 use crate::library::{Library, Setup};
 use crate::run::number;

@@ -1,11 +1,11 @@
-//! The slowest get of a thread, by the clock and by what the library has to answer for: while a get was under way the
-//! scheduler, or whoever runs this machine, may have given the core to somebody else.
+//! The slowest get of a thread, by the clock and by the thread's own time. The clock includes time that the library is
+//! not responsible for: the operating system, or the hypervisor, may take the core away in the middle of a get.
 
 use std::time::{Duration, Instant};
 
 pub struct Slowest {
     pub get: Duration,
-    /// The thread's own CPU time, unless it has waited: then the clock's.
+    /// The thread's CPU time; the clock's time if the thread has waited.
     pub own_get: Duration,
 }
 
@@ -31,15 +31,15 @@ impl Slowest {
     }
 }
 
-/// What the system has counted of this thread. Where it does not say, all time is the thread's own.
+/// The system's counters of this thread. Where they are missing, all time counts as the thread's own.
 struct Thread {
-    /// How often it gave its core away by itself.
+    /// How often the thread has given its core away voluntarily.
     waits: i64,
     cpu: Option<Duration>,
 }
 
 impl Thread {
-    /// Of the time that has passed since.
+    /// The thread's own part of the time since then.
     fn own(&self, passed: Duration) -> Duration {
         let now = Self::now();
         match (now.cpu, self.cpu) {

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use conformance::{Needs, Rig, config_map, status};
 use informer::{
-    Encoding, EncodingChoice, FactoryBuilder, Informer, Layout, Object, ResourceType, Selector,
-    SharedInformerFactory,
+    Encoding, EncodingChoice, FactoryBuilder, Informer, Layout, Object, ResourceType, SharedInformerFactory,
 };
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::discovery::{Discovery, Scope, verbs};
@@ -126,10 +125,15 @@ async fn c9_c10_l10_typed_looks_selectors_and_relists_agree_in_each_layout() {
         let version = rig.update("many-1", &format!("news {}", seen.len())).await;
         informer.at_least(&version, conformance::DEADLINE).await.unwrap();
         assert!(informer.held_bytes() <= held + 2_000, "{} after {held}", informer.held_bytes());
-        let even: Selector = "parity=even".parse().unwrap();
         let snapshot = informer.snapshot();
-        let mut found: Vec<ConfigMap> =
-            informer.lister().selector(even).list().iter().map(|object| (**object).clone()).collect();
+        let mut found: Vec<ConfigMap> = informer
+            .lister()
+            .labels("parity=even")
+            .unwrap()
+            .list()
+            .iter()
+            .map(|object| (**object).clone())
+            .collect();
         found.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
         // At rest: what was looked at is hot in each layout.
         seen.push((found, snapshot.len(), informer.held_bytes() - informer.metrics().hot_bytes));

@@ -179,7 +179,7 @@ async fn dynamic() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn raw_watch() {
-    for (name, forgets, how) in [("raw-watch", false, "deleted"), ("forgotten", true, "gone, nobody saw how")]
+    for (name, forgets, how) in [("raw-watch", false, "deleted"), ("forgotten", true, "deleted, but unseen")]
     {
         let Some(rig) = Rig::own(Kind::Real, name, Needs::default()).await else { return };
         let mut example = Example::run(&rig, env!("CARGO_BIN_EXE_example_raw_watch"), &[rig.namespace()]);
@@ -192,7 +192,7 @@ async fn raw_watch() {
         let expected = [
             "The raw watch knows `present` as there and `new` as not there.".to_owned(),
             "The informer knows `present` as not there and `new` as there.".to_owned(),
-            format!("It was told: `present` is {how}."),
+            format!("It reported: `present` is {how}."),
         ];
         assert_eq!(example.output(), expected);
     }

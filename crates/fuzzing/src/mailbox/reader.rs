@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use informer_core::mailbox::{Delivery, Mailbox, Mode, Notice, WhenFull};
-use informer_core::{Change, Delta, Object, Source};
+use informer_core::{Change, Delta, Object, Origin};
 
 /// One pending change per key.
 pub const LATEST: Delivery = Delivery { mode: Mode::Latest, split_recreated: false };
@@ -28,22 +28,22 @@ pub fn object(name: &str, uid: u64, version: u64) -> Arc<Object> {
 
 /// The change of a watch event.
 pub fn added(object: &Arc<Object>) -> Change {
-    Change { delta: Delta::Added(object.clone()), source: Source::Watch }
+    Change { delta: Delta::Added(object.clone()), origin: Origin::Watch }
 }
 
 /// The change of a watch event.
 pub fn updated(old: &Arc<Object>, new: &Arc<Object>) -> Change {
-    Change { delta: Delta::Updated { old: old.clone(), new: new.clone() }, source: Source::Watch }
+    Change { delta: Delta::Updated { old: old.clone(), new: new.clone() }, origin: Origin::Watch }
 }
 
 /// The change of a watch event.
 pub fn deleted(old: &Arc<Object>, last: &Arc<Object>) -> Change {
-    Change { delta: Delta::Deleted { old: old.clone(), last: last.clone() }, source: Source::Watch }
+    Change { delta: Delta::Deleted { old: old.clone(), last: last.clone() }, origin: Origin::Watch }
 }
 
 /// The same change, from a list.
 pub fn listed(change: Change) -> Change {
-    Change { source: Source::List, ..change }
+    Change { origin: Origin::List, ..change }
 }
 
 /// A mailbox of an empty, synced cache.
@@ -71,7 +71,7 @@ pub fn short(notice: &Notice) -> String {
         Delta::Updated { old, new } => format!("update {old:?} -> {new:?}"),
         Delta::Deleted { old, last } => format!("delete {old:?} last {last:?}"),
     };
-    let missed = if change.source == Source::List { " listed" } else { "" };
+    let missed = if change.origin == Origin::List { " listed" } else { "" };
     let initial = if *initial { " initial" } else { "" };
     format!("{what}{missed}{initial}")
 }

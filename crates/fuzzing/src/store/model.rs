@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use informer_core::store::{Snapshot, SourceId};
-use informer_core::{Change, Delta, Index, Object, ObjectKey, ResourceVersion, Scope, Selector, Source};
+use informer_core::{Change, Delta, Index, Object, ObjectKey, Origin, ResourceVersion, Scope, Selector};
 
 use super::pods::{names, tags, version};
 
@@ -52,7 +52,7 @@ impl Model {
         self.sources.iter_mut().find(|source| source.id == id)
     }
 
-    fn put(&mut self, new: Arc<Object>, source: Source) -> Change {
+    fn put(&mut self, new: Arc<Object>, origin: Origin) -> Change {
         let delta = match self.objects.iter_mut().find(|object| object.key() == new.key()) {
             Some(place) => Delta::Updated { old: std::mem::replace(place, new.clone()), new },
             None => {
@@ -60,11 +60,11 @@ impl Model {
                 Delta::Added(new)
             }
         };
-        Change { delta, source }
+        Change { delta, origin }
     }
 
     /// A list that kept the key's object must forget it: should the key come back, it is another object.
-    fn take(&mut self, last: Arc<Object>, source: Source, lists: &mut [ModelList]) -> Change {
+    fn take(&mut self, last: Arc<Object>, origin: Origin, lists: &mut [ModelList]) -> Change {
         let at = self.objects.iter().position(|object| object.key() == last.key()).unwrap();
         let old = self.objects.remove(at);
         // Another incarnation was never seen.
@@ -72,7 +72,7 @@ impl Model {
         for list in lists {
             list.said.retain(|(key, said)| key != old.key() || !matches!(said, Said::Keep));
         }
-        Change { delta: Delta::Deleted { old, last }, source }
+        Change { delta: Delta::Deleted { old, last }, origin }
     }
 
     pub(super) fn upsert(&mut self, id: SourceId, object: Arc<Object>) -> Option<Change> {
@@ -82,7 +82,7 @@ impl Model {
         }
         match self.get(object.key()) {
             Some(known) if number(known) >= number(&object) => None,
-            _ => Some(self.put(object, Source::Watch)),
+            _ => Some(self.put(object, Origin::Watch)),
         }
     }
 
@@ -95,7 +95,7 @@ impl Model {
         self.source(id).filter(|source| source.scope.contains(object.key()))?;
         self.advance(id, number(&object));
         let known = self.get(object.key())?;
-        (number(known) <= number(&object)).then(|| self.take(object, Source::Watch, lists))
+        (number(known) <= number(&object)).then(|| self.take(object, Origin::Watch, lists))
     }
 
     pub(super) fn advance(&mut self, id: SourceId, to: u64) {
@@ -133,7 +133,7 @@ impl Model {
         let gone = self.objects.clone().into_iter();
         let gone =
             gone.filter(|object| !self.sources.iter().any(|source| source.scope.contains(object.key())));
-        gone.collect::<Vec<_>>().into_iter().map(|object| self.take(object, Source::Scope, lists)).collect()
+        gone.collect::<Vec<_>>().into_iter().map(|object| self.take(object, Origin::Scope, lists)).collect()
     }
 
     /// `None`: refused.
@@ -177,8 +177,8 @@ impl Model {
                 writes.push(object.clone());
             }
         }
-        let gone: Vec<_> = gone.into_iter().map(|last| self.take(last, Source::List, lists)).collect();
-        let writes: Vec<_> = writes.into_iter().map(|object| self.put(object, Source::List)).collect();
+        let gone: Vec<_> = gone.into_iter().map(|last| self.take(last, Origin::List, lists)).collect();
+        let writes: Vec<_> = writes.into_iter().map(|object| self.put(object, Origin::List)).collect();
         Some(gone.into_iter().chain(writes).collect())
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use informer_core::store::{Replace, SourceId};
-use informer_core::{Change, Delta, Object, ObjectKey, ResourceVersion, Scope, Source, Store};
+use informer_core::{Change, Delta, Object, ObjectKey, Origin, ResourceVersion, Scope, Store};
 use serde_json::json;
 
 /// The fields of an object in these tests.
@@ -94,12 +94,12 @@ pub fn staged(mut list: Replace, objects: impl IntoIterator<Item = Arc<Object>>)
     list
 }
 
-/// `+key@new`, `~key@old>new`, `-key@old` or `-key@old>last`, each with `w`, `l` or `s` for its source.
+/// `+key@new`, `~key@old>new`, `-key@old` or `-key@old>last`, each with `w`, `l` or `s` for its origin.
 pub fn short(change: &Change) -> String {
-    let source = match change.source {
-        Source::Watch => 'w',
-        Source::List => 'l',
-        Source::Scope => 's',
+    let source = match change.origin {
+        Origin::Watch => 'w',
+        Origin::List => 'l',
+        Origin::Scope => 's',
     };
     let version = |object: &Object| object.resource_version().to_string();
     match &change.delta {

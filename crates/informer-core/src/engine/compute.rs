@@ -1,4 +1,4 @@
-//! User code as a command: the writer on loan, with what it has to do.
+//! User code as a command: it carries the writer on loan, and the operations for it.
 
 use std::collections::VecDeque;
 
@@ -6,9 +6,9 @@ use crate::store::IndexReport;
 
 use super::writer::{Operation, Outcome, Writer};
 
-/// Operations that run user code (transforms, index functions with their decoding), or take long.
+/// Operations that run user code (transforms, index functions with their decoding), or that take long.
 ///
-/// The owner of the engine runs it where blocking is allowed, and returns the result. One is on loan at a time.
+/// The owner of the engine runs it on a thread that may block, and returns the result. Only one is on loan at a time.
 #[must_use = "the engine waits for the result"]
 pub struct Compute {
     writer: Box<Writer>,
@@ -27,8 +27,8 @@ impl Compute {
         Self { writer, operations }
     }
 
-    /// Runs the user's code and applies the operations: readers see the result when this returns, and subscribers are
-    /// notified when the engine has it back. A panic of the user's code concerns its object alone.
+    /// Runs the user's code and applies the operations. Readers see the result when this returns; subscribers are notified
+    /// when the engine has the writer back. A panic in the user's code affects its object alone.
     pub fn run(self) -> Computed {
         let Self { mut writer, operations } = self;
         let outcomes = operations.into_iter().map(|operation| writer.apply(operation));

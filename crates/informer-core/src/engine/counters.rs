@@ -10,22 +10,22 @@ use crate::reflector::{self, Cause, Request};
 use crate::wire::EventType;
 use crate::{SourceId, Time};
 
-/// One number that several threads add to. It orders nothing else.
+/// A number that several threads add to. It orders no other memory access.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// Adds to it.
+    /// Adds to the number.
     pub fn add(&self, more: u64) {
         self.0.fetch_add(more, Ordering::Relaxed);
     }
 
-    /// Sets it.
+    /// Sets the number.
     pub fn set(&self, value: u64) {
         self.0.store(value, Ordering::Relaxed);
     }
 
-    /// What it has come to.
+    /// The number.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -48,22 +48,22 @@ pub struct Counters {
     deleted: Counter,
     bookmarks: Counter,
     errors: Counter,
-    /// Rare enough for a lock.
+    /// Updates are rare enough for a lock.
     relists: Mutex<BTreeMap<&'static str, u64>>,
     sources: Mutex<HashMap<SourceId, Tally>>,
 }
 
-/// What is remembered of one source.
+/// The records of one source.
 #[derive(Debug, Default)]
 struct Tally {
-    /// What is there was listed before, by this process or by the one that saved it.
+    /// Whether its objects were listed before, by this process or by the one that saved them.
     listed_before: bool,
-    /// Why what ran before has ended.
+    /// Why the last request or stream ended.
     last_cause: Option<&'static str>,
     updated: Option<Time>,
 }
 
-/// Requests by what they were for.
+/// The number of requests, by purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct RequestCounts {
@@ -75,11 +75,11 @@ pub struct RequestCounts {
     pub streaming_lists: u64,
     /// Watches.
     pub watches: u64,
-    /// Lists of one item, to learn how new the server's state is after a watch fell silent.
+    /// Lists of one object that find out which version the server has reached, after a watch fell silent.
     pub probes: u64,
 }
 
-/// Events of watches by type.
+/// The number of watch events, by type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct EventCounts {
@@ -110,7 +110,7 @@ impl Default for Counters {
             deleted: Counter::default(),
             bookmarks: Counter::default(),
             errors: Counter::default(),
-            // From the start on, or the first of a kind would not show as an increase.
+            // Every cause has an entry from the start; otherwise the first re-list for a cause would not show as an increase.
             relists: Mutex::new(Cause::NAMES.into_iter().map(|name| (name, 0)).collect()),
             sources: Mutex::default(),
         }
@@ -128,7 +128,8 @@ impl Counters {
             Part::Event(EventType::Error) => self.errors.add(1),
             Part::Other => {}
         }
-        // With an unreadable key, or as a garbled deletion, it is not quarantined but listed again.
+        // Undecodable deletions, and events without a decodable key, do not get into quarantine, where the others are
+        // counted. So they are counted here.
         if reading.unreadable.is_some() || matches!(reading.input, reflector::Input::Undecodable(_)) {
             self.unreadable.add(1);
         }
@@ -166,24 +167,24 @@ impl Counters {
         }
     }
 
-    /// The cache was brought up to date by this source.
+    /// Notes that this source brought the cache up to date.
     pub(super) fn updated(&self, source: SourceId, now: Time) {
         if let Some(tally) = lock(&self.sources).get_mut(&source) {
             tally.updated = Some(now);
         }
     }
 
-    /// How long ago the cache was last brought up to date; of several sources, the one where that is longest.
+    /// How long ago the cache was last brought up to date; of several sources, the longest time.
     pub fn last_update_age(&self, now: Time) -> Option<Duration> {
         lock(&self.sources).values().filter_map(|tally| tally.updated).map(|at| now.since(at)).max()
     }
 
-    /// Lists after the first, by what made them necessary.
+    /// The number of re-lists by their cause.
     pub fn relists(&self) -> BTreeMap<&'static str, u64> {
         lock(&self.relists).clone()
     }
 
-    /// The requests.
+    /// The numbers of requests.
     pub fn requests(&self) -> RequestCounts {
         RequestCounts {
             lists: self.lists.get(),
@@ -194,7 +195,7 @@ impl Counters {
         }
     }
 
-    /// The events.
+    /// The numbers of events.
     pub fn events(&self) -> EventCounts {
         EventCounts {
             added: self.added.get(),

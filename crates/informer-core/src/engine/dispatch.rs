@@ -1,4 +1,4 @@
-//! After operations were applied: subscribers and observers are notified.
+//! After operations were applied, notifies subscribers and observers.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -12,16 +12,16 @@ use super::{Command, Engine};
 /// Outcomes whose changes are not in all mailboxes yet.
 pub(super) struct Dispatch {
     outcomes: VecDeque<Outcome>,
-    /// How many changes of the first one are.
+    /// How many changes of the first outcome are in the mailboxes.
     offered: usize,
-    /// How many changes go into mailboxes before others have their turn.
+    /// How many changes go into mailboxes before other informers of the thread get their turn.
     slice: usize,
 }
 
-/// So many changes go into mailboxes before other informers of the thread have their turn, counted once for each mailbox:
-/// about a millisecond.
+/// How many changes go into mailboxes before other informers of the thread get their turn, which takes about a millisecond. A
+/// change counts once for each mailbox.
 pub(super) const SLICE: usize = 4096;
-/// How often objects that differ lead to one list more.
+/// At most one extra list per this time is made because objects differ between lists.
 const DOUBT_PACE: Duration = Duration::from_secs(600);
 
 impl Dispatch {
@@ -50,13 +50,15 @@ impl Engine {
             return;
         }
         self.dispatch.outcomes.push_back(outcome);
+        // Behind others it waits for its turn, so that changes keep their order.
         if self.dispatch.outcomes.len() == 1 {
             self.dispatch_slice(now);
         }
     }
 
-    /// Puts the next changes into the mailboxes, and says what else is to be said of outcomes that are through.
+    /// Puts the next slice of changes into the mailboxes, and issues the commands of outcomes that are dispatched completely.
     pub(super) fn dispatch_slice(&mut self, now: Time) {
+        // Each change goes into every mailbox, so the slice is divided by their number.
         let mut room = (self.dispatch.slice / self.fanout.len().max(1)).max(1);
         let mut wakers = Vec::new();
         while let Some(outcome) = self.dispatch.outcomes.front() {
@@ -113,8 +115,8 @@ impl Engine {
         self.commands.push_back(Command::Applied { source, request, applied });
     }
 
-    /// Whether an object differs at every list, or its schema has just changed twice, only another list can tell. Not after
-    /// each list of a server whose objects always differ.
+    /// Only another list can tell whether an object differs at every list or its schema has just changed twice. The pace
+    /// keeps a server whose objects always differ from causing list after list.
     fn list_once_more(&mut self, now: Time, source: crate::SourceId) {
         let Some(source) = self.scopes.position(source).and_then(|at| self.scopes.get_mut(at)) else {
             return;
@@ -125,7 +127,7 @@ impl Engine {
         }
     }
 
-    /// The cache has the content by which a source is live.
+    /// The cache now has the content that makes a source live.
     fn content_applied(&mut self, source: crate::SourceId) {
         let Some(source) = self.scopes.position(source).and_then(|at| self.scopes.get_mut(at)) else {
             return;
@@ -144,14 +146,14 @@ impl Engine {
         if source.is_status_due() {
             self.commands.push_back(Command::SourceStatus(source.scope.clone(), source.status.clone()));
         }
-        // Of a response that ended in an error event there may be more.
+        // A response that ended in an error event may have further bytes.
         if ends_response {
             self.hang_up(at);
         }
     }
 
     pub(super) fn publish_status(&mut self) {
-        // Where there is nothing to fetch, nothing is waited for.
+        // An engine without scopes waits for no list, so it is synced.
         let has_nothing = self.running.is_some() && self.scopes.is_empty() && self.queue.is_empty();
         if has_nothing && !std::mem::replace(&mut self.is_synced, true) {
             let wakers = self.fanout.cache_synced();
@@ -174,7 +176,8 @@ impl Engine {
         }
     }
 
-    /// The status that most needs a look; of several that are syncing, their sum. Without a scope nothing is missing.
+    /// The status of the scope that most needs attention. For several scopes that are syncing it adds up their objects. An
+    /// engine without scopes is live.
     fn whole_status(&self) -> Option<Status> {
         let due = |source: &super::source::Source| match &source.status {
             Status::Live { .. } if !source.is_status_due() => Status::Syncing { received: self.cache.len() },

@@ -1,6 +1,6 @@
-//! Notifies every subscription of what changed. The engine only puts changes into bounded mailboxes: it never waits.
+//! Delivers changes to every subscription. The engine only puts them into bounded mailboxes, so it never waits.
 //!
-//! No waker is called while a lock is held: a waker is foreign code, and may drop a subscription.
+//! No waker is called while a lock is held: a waker is foreign code and may drop a subscription.
 
 use std::sync::{Arc, PoisonError};
 use std::task::Waker;
@@ -15,26 +15,26 @@ pub struct Fanout(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// Shared with a dispatch that is under way.
+    /// Shared with an offer that is running.
     subscribers: Arc<Vec<Arc<Subscriber>>>,
     synced: bool,
     stopped: bool,
 }
 
-/// One subscription: its mailbox, and who to wake.
+/// One subscription: its mailbox, and the waker of its reader.
 pub struct Subscriber(Mutex<Inbox>);
 
 struct Inbox {
-    /// `None` once it was removed: whatever is offered after that is kept nowhere (contract H15).
+    /// `None` once the subscription was removed: later changes are not kept (contract H15).
     mailbox: Option<Mailbox>,
     waker: Option<Waker>,
-    /// Nothing more will come; pending changes are still delivered.
+    /// Whether no further change will be offered. Pending ones are still delivered.
     is_closed: bool,
 }
 
 impl Fanout {
-    /// Makes a subscription that collects changes from now on; the caller joins it with a snapshot that is taken after
-    /// this. `None` when everything has stopped.
+    /// Makes a subscription that collects changes from now on. The caller then joins it with a snapshot, which must be taken
+    /// after this call. `None` when the engine has stopped.
     pub fn subscribe(&self, delivery: Delivery) -> Option<Arc<Subscriber>> {
         let mut state = lock(&self.0);
         if state.stopped {
@@ -47,7 +47,7 @@ impl Fanout {
         Some(subscriber)
     }
 
-    /// Forgets a subscription.
+    /// Removes a subscription from the fan-out.
     pub fn unsubscribe(&self, subscriber: &Arc<Subscriber>) {
         let mut state = lock(&self.0);
         if state.subscribers.iter().any(|candidate| Arc::ptr_eq(candidate, subscriber)) {
@@ -70,7 +70,7 @@ impl Fanout {
         if changes.is_empty() {
             return Vec::new();
         }
-        // A subscription made from here on finds the changes in the cache.
+        // A subscription that is made from here on finds these changes in the cache.
         let subscribers = lock(&self.0).subscribers.clone();
         let offer = |subscriber: &Arc<Subscriber>| {
             subscriber.deliver(|mailbox| changes.iter().for_each(|change| mailbox.offer(revision, change)))
@@ -78,7 +78,7 @@ impl Fanout {
         subscribers.iter().filter_map(offer).collect()
     }
 
-    /// The cache, which was empty, has begun with a content that was saved.
+    /// The cache, which was empty, was loaded with saved objects.
     pub(super) fn load(&self, revision: u64, content: &[Arc<Object>]) -> Vec<Waker> {
         let subscribers = lock(&self.0).subscribers.clone();
         let load = |subscriber: &Arc<Subscriber>| {
@@ -87,23 +87,23 @@ impl Fanout {
         subscribers.iter().filter_map(load).collect()
     }
 
-    /// The initial list is complete.
+    /// The initial list is complete. Returns the readers to wake.
     pub(super) fn cache_synced(&self) -> Vec<Waker> {
         let mut state = lock(&self.0);
         if std::mem::replace(&mut state.synced, true) {
             return Vec::new();
         }
-        // Under the lock: whoever subscribes meanwhile is either here or begins as synced.
+        // The lock is held throughout, so that a new subscription either is in the list or begins as synced.
         state.subscribers.iter().filter_map(|subscriber| subscriber.deliver(Mailbox::cache_synced)).collect()
     }
 
-    /// Of everybody who waits, for a look at something other than the mailbox.
+    /// Takes the wakers of all readers, to make them check something other than their mailbox.
     pub(super) fn wakers(&self) -> Vec<Waker> {
         let subscribers = lock(&self.0).subscribers.clone();
         subscribers.iter().filter_map(|subscriber| lock(&subscriber.0).waker.take()).collect()
     }
 
-    /// Ends all subscriptions once they have delivered what they have. Returns the readers to wake.
+    /// Closes all subscriptions. They still deliver their pending changes. Returns the readers to wake.
     #[must_use = "the readers wait until they are woken"]
     pub fn stop(&self) -> Vec<Waker> {
         let subscribers = {
@@ -121,7 +121,7 @@ impl Fanout {
 }
 
 impl Subscriber {
-    /// Has the waker woken when something comes, once. To be called before [`Subscriber::take`].
+    /// Registers a waker, which is woken once when a notice arrives. Call this before [`Subscriber::take`].
     pub fn register(&self, waker: &Waker) {
         let mut inbox = lock(&self.0);
         match &mut inbox.waker {
@@ -135,27 +135,27 @@ impl Subscriber {
         lock(&self.0).mailbox.as_mut()?.take()
     }
 
-    /// Looks at the mailbox; `None` once it was removed.
+    /// Calls `look` with the mailbox; `None` once the subscription was removed.
     pub fn with_mailbox<R>(&self, look: impl FnOnce(&mut Mailbox) -> R) -> Option<R> {
         lock(&self.0).mailbox.as_mut().map(look)
     }
 
-    /// The number of changes that wait.
+    /// The number of pending changes.
     pub fn backlog(&self) -> usize {
         self.with_mailbox(|mailbox| mailbox.backlog()).unwrap_or_default()
     }
 
-    /// Whether nothing more will come.
+    /// Whether no further change will be offered.
     pub fn is_closed(&self) -> bool {
         lock(&self.0).is_closed
     }
 
-    /// Whether nothing more is to be delivered.
+    /// Whether the subscription was removed, so that nothing more is delivered.
     pub fn is_removed(&self) -> bool {
         lock(&self.0).mailbox.is_none()
     }
 
-    /// Ends the subscription at once, also where its reader never looks again: nothing is kept for it from here on.
+    /// Ends the subscription at once, even if its reader never polls again. Nothing is kept for it from here on.
     pub fn remove(&self) {
         let (mailbox, waker) = {
             let mut inbox = lock(&self.0);
@@ -175,7 +175,7 @@ impl Subscriber {
     }
 }
 
-/// No user code runs under these locks, so a poisoned one holds nothing half-done.
+/// No user code runs under these locks, so a poisoned lock guards consistent data.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,4 @@
-//! Who subscribes, who tells and who stops, in every order in which they may meet: tests that run under loom
-//! (`cargo xtask loom`).
+//! Tests of subscribing, notifying and stopping, with every order of the threads' steps, under loom (`cargo xtask loom`).
 
 use std::collections::BTreeMap;
 use std::task::Poll;
@@ -14,7 +13,7 @@ use super::*;
 use crate::mailbox::Delivery;
 use crate::sync::Mutex;
 
-/// A store and its subscriptions, tied together as the engine does it.
+/// A store and its subscriptions, connected as in the engine.
 struct World {
     store: Mutex<Store>,
     source: SourceId,
@@ -45,7 +44,7 @@ impl World {
         self.fanout.cache_synced().into_iter().for_each(Waker::wake);
     }
 
-    /// As a feed does it: collects first, and takes the snapshot then.
+    /// Joins as a feed does: it subscribes first, and takes the snapshot afterwards.
     fn subscribe(&self) -> Option<Arc<Subscriber>> {
         let subscriber = self.fanout.subscribe(every())?;
         let snapshot = self.cache.snapshot();
@@ -59,7 +58,7 @@ fn every() -> Delivery {
     Delivery { mode: Mode::Every { capacity: 100, when_full: WhenFull::Coalesce }, split_recreated: false }
 }
 
-/// What a subscription was told: the content that it adds up to, and how often it heard that it is complete.
+/// The notices of a subscription: the content to which they add up, and the number of `Synced` notices.
 #[derive(Default)]
 struct Told {
     content: BTreeMap<String, String>,
@@ -89,7 +88,7 @@ impl Told {
         }
     }
 
-    /// Until the end, in the order in which a feed looks.
+    /// Takes notices until the end, in the same order of steps as a feed.
     fn follow(subscriber: &Subscriber) -> Self {
         let mut told = Self::default();
         block_on(std::future::poll_fn(|context| {
@@ -202,7 +201,7 @@ fn h6_h13_who_subscribes_during_a_stop_is_refused_or_ends() {
     });
 }
 
-/// With that many switches from one thread to another that nothing asked for: all orders would take hours.
+/// Limits the switches between threads that no lock causes: with all of them the tests would take hours.
 fn model(preemptions: usize, story: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);

@@ -10,30 +10,30 @@ use crate::{ObjectKey, Scope, SourceId};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct Quarantined {
-    /// Which.
+    /// The undecodable object.
     pub key: ObjectKey,
-    /// The reason, without any of its content.
+    /// The reason, without any of the object's content.
     pub reason: String,
 }
 
 /// The undecodable objects of one cache.
 #[derive(Debug, Default)]
 pub struct Quarantine {
-    /// Whether there are any: what each event asks.
+    /// Whether any objects are held, so that an event of another object need not take the lock.
     is_used: AtomicBool,
-    held: Mutex<HashMap<ObjectKey, Held>>,
-    /// Scopes with an undecodable object of unknown key since their last list.
+    held: Mutex<HashMap<ObjectKey, Entry>>,
+    /// Scopes whose last list, or an event since, had an undecodable object that is not held.
     lost: Mutex<HashSet<Scope>>,
 }
 
-/// What has become of something unreadable.
+/// The result of putting an undecodable object into the quarantine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Put {
-    /// It is the first one that is held.
+    /// It is the first object held.
     First,
-    /// It is held, too.
+    /// It is held along with others.
     Further,
-    /// Only that there was something in its scope is remembered.
+    /// It is not held. Only its scope is remembered.
     Lost,
 }
 
@@ -41,12 +41,12 @@ pub(super) enum Put {
 #[derive(Default)]
 pub(super) struct Undecodable {
     pub(super) keys: HashSet<ObjectKey>,
-    /// There was more, that is not remembered.
+    /// Whether there were more that are not held.
     pub(super) some_lost: bool,
 }
 
 #[derive(Debug)]
-struct Held {
+struct Entry {
     source: SourceId,
     reason: String,
 }
@@ -55,13 +55,13 @@ struct Held {
 const MOST_HELD: usize = 4096;
 
 impl Quarantine {
-    /// An object of a source, which covers `scope`, is undecodable. Its key may be unknown.
+    /// Puts an undecodable object of a source, which covers `scope`, into the quarantine. Its key may be unknown.
     pub(super) fn put(&self, source: SourceId, scope: &Scope, key: Option<ObjectKey>, reason: String) -> Put {
         let mut held = lock(&self.held);
         match key {
             Some(key) if held.len() < MOST_HELD || held.contains_key(&key) => {
                 let put = if held.is_empty() { Put::First } else { Put::Further };
-                held.insert(key, Held { source, reason });
+                held.insert(key, Entry { source, reason });
                 self.is_used.store(true, Ordering::Release);
                 put
             }
@@ -72,7 +72,8 @@ impl Quarantine {
         }
     }
 
-    /// A good version has come, or the object is gone, unless that is of the past.
+    /// Releases an object: a good version arrived, or the object was deleted. Does nothing if that event is older than the
+    /// cached state.
     pub(super) fn release(&self, key: &ObjectKey, is_past: impl FnOnce() -> bool) {
         if self.is_used.load(Ordering::Acquire) && !is_past() {
             let mut held = lock(&self.held);
@@ -81,8 +82,9 @@ impl Quarantine {
         }
     }
 
-    /// A list of this source is applied: what it had was good, or is in `unreadable`, or was [lost](Put::Lost); what it
-    /// had not is gone.
+    /// A list of this source was applied. It had a good version of each object that the source has in quarantine, or did not
+    /// have the object, so these objects are released. Objects in `unreadable` are not. If nothing in the list was
+    /// [lost](Put::Lost), its scope is no longer remembered.
     pub(super) fn listed(&self, source: SourceId, scope: &Scope, unreadable: &Undecodable) {
         if self.is_used.load(Ordering::Acquire) {
             let mut held = lock(&self.held);
@@ -94,22 +96,22 @@ impl Quarantine {
         }
     }
 
-    /// Whether something in a scope is not in the cache as it is on the server.
+    /// Whether the cache differs from the server in some object of a scope, because it is undecodable.
     pub(super) fn covers_any(&self, scope: &Scope) -> bool {
         lock(&self.lost).contains(scope) || lock(&self.held).keys().any(|key| scope.contains(key))
     }
 
-    /// How many objects are remembered.
+    /// The number of objects held.
     pub fn len(&self) -> usize {
         lock(&self.held).len()
     }
 
-    /// Whether no object is remembered.
+    /// Whether no object is held.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The objects that are remembered, by key.
+    /// The objects held, sorted by key.
     pub fn all(&self) -> Vec<Quarantined> {
         let held = lock(&self.held);
         let all =
@@ -148,7 +150,7 @@ mod tests {
         for key in (0..=MOST_HELD).filter_map(key) {
             quarantine.release(&key, || false);
         }
-        // The last of them may have been good before the others.
+        // The quarantine does not know the key of the lost object, so releasing keys does not end its loss.
         assert_eq!(quarantine.len(), 0);
         assert!(quarantine.covers_any(&Scope::All));
         quarantine.listed(source, &Scope::All, &Undecodable::default());

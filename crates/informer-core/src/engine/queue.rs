@@ -1,13 +1,14 @@
-//! Operations that wait for the writer: bounded, so that user code that does not return costs a stated amount of memory.
+//! Operations that wait for the writer. The queue is bounded, so that user code that does not return costs a known amount of
+//! memory.
 
 use std::collections::VecDeque;
 
 use super::writer::Operation;
 use crate::Time;
 
-/// So many bytes of objects wait at most, and one more read.
+/// The queue is full when it holds this many bytes of objects. The object that fills it may exceed this.
 const BYTES: usize = 4 * 1024 * 1024;
-/// And so many operations, unless the start says otherwise.
+/// The queue is also full with this many operations, unless the start sets another number.
 pub(super) const OPERATIONS: usize = 4096;
 
 pub(super) struct Queue {
@@ -54,7 +55,7 @@ impl Queue {
         self.full_since.is_some()
     }
 
-    /// Since when nothing more fits in.
+    /// The time since which the queue has been full.
     pub(super) fn full_since(&self) -> Option<Time> {
         self.full_since
     }

@@ -1,4 +1,4 @@
-//! How far each scope has come, for those who wait for one of them.
+//! How far each scope has come, for callers that wait for one of them.
 
 use super::{Desk, Engine, Lent};
 use crate::reflector::Status;
@@ -9,21 +9,21 @@ use crate::{ResourceVersion, Scope};
 pub struct Reach {
     /// Whether its initial list is in the cache.
     pub is_synced: bool,
-    /// The version that the cache reflects of it.
+    /// The version of the scope that the cache reflects.
     pub resource_version: ResourceVersion,
-    /// Where its reflector stands.
+    /// The status of its reflector.
     pub status: Status,
 }
 
 impl Default for Reach {
-    /// Of a scope that has not begun.
+    /// For a scope that has not started.
     fn default() -> Self {
         Self { is_synced: false, resource_version: ResourceVersion::UNSET, status: Status::NotStarted }
     }
 }
 
 impl Engine {
-    /// How far a scope has come. `None` where it has not begun, or was removed.
+    /// How far a scope has come. `None` where it has not started, or was removed.
     ///
     /// # Errors
     ///

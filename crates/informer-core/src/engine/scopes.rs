@@ -8,16 +8,17 @@ use crate::saved::Saved;
 use crate::store::SourcePoint;
 use crate::{Scope, SourceId, Time};
 
-use super::source::{RequestId, Source};
+use super::request::RequestId;
+use super::source::Source;
 use super::writer::{Operation, Step, Writer};
 use super::{Command, Engine};
 
 #[derive(Default)]
 pub(super) struct Scopes {
     sources: Vec<Source>,
-    /// Those that the store does not know yet.
+    /// The scopes whose source was not added to the store yet.
     adding: Vec<Scope>,
-    /// What was loaded of scopes that have not begun.
+    /// The sources that were loaded for scopes that have not started.
     loaded: HashMap<Scope, (SourceId, Option<Resume>)>,
     begun: u64,
 }
@@ -47,7 +48,7 @@ impl Scopes {
         self.sources.iter().position(|source| source.id == id)
     }
 
-    /// Whether the source's request is the first of a list; asked once for each.
+    /// Whether the source's request is the first of a list. Returns `true` once per list.
     pub(super) fn begins_list(&mut self, id: SourceId) -> bool {
         let source = self.sources.iter_mut().find(|source| source.id == id);
         source.is_some_and(|source| std::mem::take(&mut source.begins_list))
@@ -65,7 +66,7 @@ impl Scopes {
         self.adding.contains(scope) || self.sources.iter().any(|source| source.scope == *scope)
     }
 
-    /// Puts what was saved of these scopes into the store.
+    /// Loads the saved state of these scopes into the store.
     pub(super) fn load(&mut self, writer: &mut Writer, saved: Saved, scopes: &[Scope]) {
         let points: Vec<_> = scopes.iter().map(|scope| saved_of(&saved.sources, scope)).collect();
         let ids = writer.load(points.clone(), saved.objects, saved.content_key);
@@ -76,7 +77,7 @@ impl Scopes {
     }
 }
 
-/// What was saved of a scope: by itself, or as a part of everything.
+/// The saved point of a scope: its own, or that of all namespaces.
 fn saved_of(sources: &[SourcePoint], scope: &Scope) -> SourcePoint {
     let of = |wanted: &Scope| sources.iter().find(|source| source.scope == *wanted);
     let found = of(scope).or_else(|| of(&Scope::All));
@@ -100,14 +101,14 @@ impl Engine {
         }
     }
 
-    /// The store has the source: it lists, or goes on from what was loaded.
+    /// The store has added the source. It lists, or resumes from the loaded state.
     pub(super) fn source_added(&mut self, now: Time, id: SourceId, scope: Scope) {
         match self.scopes.adding.iter().position(|adding| *adding == scope) {
             Some(at) => {
                 self.scopes.adding.swap_remove(at);
                 self.begin_source(now, id, scope, None);
             }
-            // It was removed meanwhile.
+            // The scope was removed in the meantime.
             None => self.remove_source(now, id, scope),
         }
     }
@@ -115,6 +116,7 @@ impl Engine {
     fn begin_source(&mut self, now: Time, id: SourceId, scope: Scope, resume: Option<Resume>) {
         let Some(running) = &self.running else { return };
         self.scopes.begun += 1;
+        // Each source has a seed of its own, so that their random waits differ.
         let seed = running.seed.wrapping_mul(1_000_003).wrapping_add(self.scopes.begun);
         let config = running.reflector.clone();
         self.counters.source_added(id, resume.is_some());
@@ -128,7 +130,7 @@ impl Engine {
 
     pub(super) fn remove_scope(&mut self, now: Time, scope: &Scope) {
         if let Some(at) = self.scopes.sources.iter().position(|source| source.scope == *scope) {
-            // No operation follows it: what still waits is of an unknown source once this is applied.
+            // No operation of this source follows: the writer ignores those still queued once the removal is applied.
             self.hang_up(at);
             let source = self.scopes.sources.swap_remove(at);
             self.commands.push_back(Command::SourceStatus(source.scope, Status::Stopped));
@@ -142,7 +144,7 @@ impl Engine {
         }
     }
 
-    /// The objects are listed as another version or kind of the resource, or of a resource that took its place.
+    /// The resource is served as another version or kind, or as another resource of the same name.
     pub(super) fn served_as(&mut self, now: Time, expected: Expected, is_other: bool) {
         let Some(running) = &mut self.running else { return };
         running.reader.expect(expected);
@@ -154,6 +156,7 @@ impl Engine {
             let Some(source) = self.scopes.get(at).filter(|source| !source.is_listing()) else { continue };
             let resource_version = source.reflector.last_version().clone();
             if !resource_version.is_unset() {
+                // An empty list deletes the objects of the former resource.
                 let begin = StoreOperation::BeginReplace { trust_versions: true };
                 self.operation(now, at, Step::Store(begin));
                 self.operation(now, at, Step::Store(StoreOperation::Commit { resource_version }));

@@ -1,43 +1,40 @@
 //! One scope's list and watch: its reflector, and the response that is being received for it.
 
-use crate::reader::{Answer, Reader, Reading, To};
+use crate::reader::{Answer, Reading, ResponseReader, To};
 use crate::reflector::{Input, Reflector, Request, Status, StoreOperation, Trust};
 use crate::wire::Limits;
 use crate::{Scope, SourceId, Time};
 
+use super::request::RequestId;
 use super::writer::Step;
-
-/// One request that an engine asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RequestId(pub(super) u64);
 
 pub(super) struct Source {
     pub(super) id: SourceId,
     pub(super) scope: Scope,
     pub(super) reflector: Reflector,
-    /// The request under way.
+    /// The request that is running.
     pub(super) request: Option<RequestId>,
     last_request: RequestId,
-    /// The request under way, until it is counted as sent.
+    /// The request that is running, until it is counted as sent.
     pub(super) asked: Option<Request>,
     to: To,
     answer: Option<Answer>,
-    /// The response has come to its end; some of it may not have been read yet.
+    /// Whether the response has ended. Part of it may not have been read yet.
     pub(super) has_ended: bool,
-    /// Its response was dropped, and it goes on when the user's code comes back.
+    /// Whether its response was dropped. It resumes when the user's code returns.
     pub(super) is_stalled: bool,
-    /// The next request is the first of a list.
+    /// Whether the next request is the first of a list.
     pub(super) begins_list: bool,
     pub(super) refresh_credentials: bool,
-    /// The status that the reflector said last.
+    /// The last status of the reflector.
     pub(super) status: Status,
-    /// A list of a restored server is not in the cache yet.
+    /// Whether a list of a restored server is not in the cache yet.
     awaits_other_past: bool,
-    /// Lists, and confirmations, that are not in the cache yet.
+    /// The number of lists and confirmations that are not in the cache yet.
     unapplied_contents: usize,
-    /// Changes that are not in the cache yet.
+    /// The number of changes that are not in the cache yet.
     unapplied_changes: usize,
-    /// When a list last showed objects that had been revised by the list before.
+    /// When a list last showed other content in objects that the list before had revised.
     pub(super) doubted_at: Option<Time>,
 }
 
@@ -75,7 +72,7 @@ impl Source {
         self.asked = Some(request);
     }
 
-    /// The request by which whatever happens now came to be known.
+    /// The request to attribute an operation to: the running one, or the last one.
     pub(super) fn request_or_last(&self) -> RequestId {
         self.request.unwrap_or(self.last_request)
     }
@@ -90,9 +87,10 @@ impl Source {
         }
     }
 
-    /// What an equal resourceVersion says of an object. Nothing while the cache is of a past that a restored server has not
-    /// had, even if what follows its list is being read already. Nor does it say that a listed object may stay while the
-    /// cache is about to change: by the time that the list is applied it may be another one.
+    /// What an equal resourceVersion proves about an object. It proves nothing while the cache has the state from before a
+    /// restored backup, even if the events after the new list are being read already. It also does not prove that a listed
+    /// object may stay while changes to the cache are pending: by the time the list is applied, the cache may have another
+    /// version.
     fn trusts_versions(&self) -> Trust {
         match self.reflector.trusts_versions() {
             _ if self.awaits_other_past => Trust::Nothing,
@@ -101,18 +99,18 @@ impl Source {
         }
     }
 
-    /// The next part of the response that can be read.
-    pub(super) fn next(&mut self, reader: &Reader) -> Option<Reading> {
+    /// The next decoded part of the response; `None` if more bytes are needed.
+    pub(super) fn next(&mut self, reader: &ResponseReader) -> Option<Reading> {
         let trust = self.trusts_versions();
         reader.next(self.answer.as_mut()?, trust)
     }
 
-    pub(super) fn finish(&mut self, reader: &Reader) -> Option<(Option<Reading>, Input)> {
+    pub(super) fn finish(&mut self, reader: &ResponseReader) -> Option<(Option<Reading>, Input)> {
         let trust = self.trusts_versions();
         Some(reader.finish(&mut self.answer.take()?, trust))
     }
 
-    /// Forgets the response. The request, if it was under way.
+    /// Drops the response. Returns the request if it was running.
     pub(super) fn hang_up(&mut self) -> Option<RequestId> {
         self.answer = None;
         self.has_ended = false;
@@ -141,7 +139,7 @@ impl Source {
         self.unapplied_changes = self.unapplied_changes.saturating_sub(1);
     }
 
-    /// Whether its status may be published: it is live once the cache has its content.
+    /// Whether its status may be published: a source is live only once its content is in the cache.
     pub(super) fn is_status_due(&self) -> bool {
         self.unapplied_contents == 0 || !matches!(self.status, Status::Live { .. })
     }

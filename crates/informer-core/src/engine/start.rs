@@ -1,13 +1,13 @@
 //! The settings of an engine.
 
-use crate::reader::{Expected, Reader};
+use crate::reader::{Expected, ResponseReader};
 use crate::reflector::ReflectorConfig;
 use crate::wire::Limits;
 use crate::{PlainStorage, Scope, Shelf};
 
 use super::dispatch::{Dispatch, SLICE};
 use super::queue::{OPERATIONS, Queue};
-use super::writer::Transform;
+use super::writer::TransformFn;
 use super::{Engine, Time};
 
 /// Everything about an informer that is set before it runs.
@@ -16,34 +16,36 @@ use super::{Engine, Time};
 pub struct Start {
     /// The kind of the objects.
     pub expected: Expected,
-    /// Where to look.
+    /// The scopes to list and watch.
     pub scopes: Vec<Scope>,
     /// How to list and watch.
     pub reflector: ReflectorConfig,
     /// How large an object may be.
     pub limits: Limits,
-    /// Changes each object before it is kept.
-    pub transform: Option<Transform>,
-    /// Objects are decoded without their managed fields.
+    /// Changes or drops each object before it is stored.
+    pub transform: Option<TransformFn>,
+    /// Whether objects are decoded without their managed fields.
     pub skips_managed_fields: bool,
-    /// How many operations wait for user code before the engine takes no more bytes; 4 MiB of objects at most in any case.
+    /// How many operations may wait for user code before the engine takes no more bytes. In any case at most 4 MiB of objects
+    /// wait.
     pub queued_operations: usize,
-    /// How many changes go into mailboxes before other informers of the thread have their turn, counted once for each mailbox.
+    /// How many changes go into mailboxes before other informers of the thread get their turn. A change counts once for each
+    /// mailbox.
     pub changes_at_once: usize,
-    /// For random waits and timeouts.
+    /// The seed of random waits and timeouts.
     pub seed: u64,
 }
 
-/// What the start sets.
+/// The settings that the start fixes.
 pub(super) struct Running {
-    pub(super) reader: Reader,
+    pub(super) reader: ResponseReader,
     pub(super) reflector: ReflectorConfig,
     pub(super) limits: Limits,
     pub(super) seed: u64,
 }
 
 impl Start {
-    /// With the defaults of everything that can be chosen.
+    /// The settings for these scopes, otherwise with defaults.
     pub fn new(expected: Expected, scopes: impl IntoIterator<Item = Scope>) -> Self {
         Self {
             expected,
@@ -60,7 +62,7 @@ impl Start {
 }
 
 impl Engine {
-    /// Starts once; later starts change nothing.
+    /// Starts the engine. A second start changes nothing.
     pub(super) fn start(&mut self, now: Time, start: Start) {
         if self.running.is_some() {
             return;
@@ -69,12 +71,12 @@ impl Engine {
         let (seed, queued) = (start.seed, start.queued_operations);
         self.queue = Queue::of(queued);
         self.dispatch = Dispatch::of(start.changes_at_once);
-        // The transform sees an object before it is packed.
+        // A transform needs the unpacked object, so the reader keeps objects plain and the writer stores the result.
         let shelf = match transform {
             None => self.shelf.clone(),
             Some(_) => Shelf::cold(std::sync::Arc::new(PlainStorage)),
         };
-        let reader = Reader::new(self.cache.clone(), shelf, expected);
+        let reader = ResponseReader::new(self.cache.clone(), shelf, expected);
         let reader = if skips_managed_fields { reader.skipping_managed_fields() } else { reader };
         if let super::Desk::Here(writer) = &mut self.desk {
             writer.transform_with(transform, skips_managed_fields);

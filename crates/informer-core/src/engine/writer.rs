@@ -1,4 +1,5 @@
-//! Applies operations to the store, one after the other: the only place that runs the user's transforms and index functions.
+//! Applies operations to the store, one after the other. Within the engine, only this module runs the user's transforms and
+//! index functions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,17 +13,17 @@ use crate::{
 };
 
 use super::quarantine::{Put, Quarantine, Undecodable};
-use super::source::RequestId;
+use super::request::RequestId;
 
-/// Changes an object before it is kept, or leaves it out (`Ok(None)`). The error says why the object cannot be transformed,
-/// without any of its content.
-pub type Transform = Arc<dyn Fn(&Object) -> Result<Option<Object>, String> + Send + Sync>;
+/// Changes an object before it is stored, or drops it (`Ok(None)`). The error says why the object cannot be transformed, and
+/// must not quote its content.
+pub type TransformFn = Arc<dyn Fn(&Object) -> Result<Option<Object>, String> + Send + Sync>;
 
-/// The store, what is being staged for it, and the user code on the way.
+/// The store, the lists being staged for it, and the user's transform.
 pub(super) struct Writer {
     store: Store,
     staging: HashMap<SourceId, Staging>,
-    transform: Option<Transform>,
+    transform: Option<TransformFn>,
     skips_managed_fields: bool,
     shelf: Arc<Shelf>,
     quarantine: Arc<Quarantine>,
@@ -34,7 +35,7 @@ struct Staging {
     undecodable: Undecodable,
 }
 
-/// One thing to do with the store.
+/// One operation on the store.
 pub(super) enum Operation {
     Add(Scope),
     Of { source: SourceId, request: RequestId, scope: Scope, step: Step },
@@ -46,62 +47,62 @@ pub(super) enum Step {
     Remove,
 }
 
-/// What came of one operation.
+/// The result of one operation.
 pub(super) struct Outcome {
     pub(super) source: SourceId,
     pub(super) request: RequestId,
     pub(super) scope: Scope,
     pub(super) applied: Option<Applied>,
-    /// The transform failed.
+    /// The report of a transform that failed.
     pub(super) failed: Option<Report>,
-    /// The first object of a quarantine that was empty.
+    /// The report of the first object in a quarantine that was empty.
     pub(super) first_quarantined: Option<Report>,
-    /// What has another content at each list.
+    /// Objects that have other content at each list.
     pub(super) unsteady: Vec<ObjectKey>,
     pub(super) changes: Vec<Change>,
     pub(super) revision: u64,
-    /// Whether the store was synced by then.
+    /// Whether the store was synced after the operation.
     pub(super) is_synced: bool,
 }
 
 /// In which way the cache changed.
 #[derive(Debug)]
 pub enum Applied {
-    /// The source of this scope feeds it from now on.
+    /// The scope's source feeds the cache from now on.
     SourceAdded,
-    /// The source feeds it no longer, and the objects that no other source covers are gone.
+    /// The source no longer feeds the cache, and the objects that no other source covers were removed.
     SourceRemoved,
-    /// A list is being staged; readers see nothing of it.
+    /// A list is being staged. Readers do not see it yet.
     ListBegun {
         /// Whether an equal resourceVersion means an equal state.
         trust_versions: bool,
     },
-    /// A list took the place of the former content of its scope.
+    /// A list replaced the former objects of its scope.
     Listed(ResourceVersion),
-    /// A list was refused: it would go back in time. Nothing changed.
+    /// A list was refused, because it was older than the cache. Nothing changed.
     ListRefused(CommitError),
-    /// An event said that the object was added or modified.
+    /// An event added or modified the object.
     Upserted(ObjectKey, ResourceVersion),
-    /// An event said that the object was deleted.
+    /// An event deleted the object.
     Deleted(ObjectKey, ResourceVersion),
-    /// A bookmark said how far the source has come.
+    /// A bookmark moved the source's version.
     Bookmark(ResourceVersion),
-    /// A server goes on from the content that was loaded.
+    /// A server resumed the watch from the loaded content.
     Confirmed,
 }
 
 impl Applied {
-    /// Whether objects of the cache may have changed.
+    /// Whether this operation was counted as one that may change objects in the cache.
     pub(super) fn is_change(&self) -> bool {
         matches!(self, Self::Listed(_) | Self::ListRefused(_) | Self::Upserted(..) | Self::Deleted(..))
     }
 }
 
-/// A list of more objects than this is applied on another thread, whether user code runs or not: it would hold up the other
-/// informers of the connection thread for milliseconds.
+/// A list with more objects than this is applied on another thread, whether or not it runs user code. On the connection
+/// thread it would delay the other informers by milliseconds.
 const LARGE_LIST: usize = 4096;
 
-/// What became of an object on its way through the transform.
+/// The result of the transform of an object.
 enum Transformed {
     Kept(Arc<Object>),
     LeftOut,
@@ -121,7 +122,7 @@ impl Writer {
         }
     }
 
-    pub(super) fn transform_with(&mut self, transform: Option<Transform>, skips_managed_fields: bool) {
+    pub(super) fn transform_with(&mut self, transform: Option<TransformFn>, skips_managed_fields: bool) {
         (self.transform, self.skips_managed_fields) = (transform, skips_managed_fields);
     }
 
@@ -140,8 +141,8 @@ impl Writer {
         (self.store.is_source_synced(source), self.store.source_version(source))
     }
 
-    /// An object that cannot be decoded is in quarantine before what follows it is in the cache, and leaves the quarantine
-    /// after a list is applied: so no checkpoint claims more than it has.
+    /// The quarantine is updated so that no checkpoint claims more than it has. An undecodable object enters it before later
+    /// events are applied, and leaves it after a list was applied.
     pub(super) fn checkpoint(&self) -> Checkpoint {
         let mut checkpoint = self.store.checkpoint();
         for source in &mut checkpoint.sources {
@@ -154,14 +155,14 @@ impl Writer {
         self.store.take_reports()
     }
 
-    /// Whether the operation runs user code, or takes long enough to be in others' way.
+    /// Whether the operation runs user code, or takes long enough to delay other informers.
     pub(super) fn needs_compute(&self, operation: &Operation) -> bool {
         let Operation::Of { source, step, .. } = operation else { return false };
         match step {
             Step::Quarantine { .. } => false,
             Step::Remove => self.store.runs_user_code(),
             Step::Store(operation) => match operation {
-                // Of the version that the cache has it, which takes a look at both contents.
+                // If the cache has the object at the same version, staging compares the contents of both, which takes long.
                 StoreOperation::Stage(object) => {
                     let is_known = |object: &Object| {
                         let (key, version) = (object.key().as_str(), object.resource_version());
@@ -319,7 +320,7 @@ impl Writer {
                 outcome.changes = changes;
                 outcome.applied = Some(Applied::Listed(version));
             }
-            // A source that was removed meanwhile has nothing to say any more.
+            // The source was removed in the meantime, so its list is dropped.
             Err(error) if error.is_unknown_source() => {}
             Err(error) => outcome.applied = Some(Applied::ListRefused(error)),
         }
@@ -341,6 +342,7 @@ impl Writer {
                 if !self.is_past(&key, &version) {
                     self.failed(outcome, key.clone(), reason);
                 }
+                // The object stays as it is, but the source has reached this version.
                 self.store.bookmark(outcome.source, &version);
                 None
             }
@@ -358,7 +360,7 @@ impl Writer {
                 self.admit(change, &object)
             }
             Transformed::LeftOut => self.store.delete_key(outcome.source, &key, &version),
-            // The deletion counts whatever the last state looks like.
+            // The deletion is applied even if the transform fails on its last state.
             Transformed::Failed(reason) => {
                 outcome.failed = Some(Report::Quarantined { key: Some(key.clone()), reason });
                 self.store.delete_key(outcome.source, &key, &version)
@@ -368,18 +370,18 @@ impl Writer {
         outcome.applied = Some(Applied::Deleted(key, version));
     }
 
-    /// An event has a good version of the object, or its end.
+    /// Ends the quarantine of an object: an event brought a good version of it, or deleted it.
     fn release(&self, key: &ObjectKey, version: &ResourceVersion) {
         self.quarantine.release(key, || self.is_past(key, version));
     }
 
-    /// Whether the cache has a newer version: then this one says nothing of the newest, good or bad.
+    /// Whether the cache has a newer version. If so, this version says nothing about the newest one.
     fn is_past(&self, key: &ObjectKey, version: &ResourceVersion) -> bool {
         let is_older = |known: &Arc<Object>| version.is_older_than(known.resource_version());
         self.store.cache().with(key.as_str(), is_older).unwrap_or_default()
     }
 
-    /// A version that the store refused is nobody's.
+    /// Admits the object to the hot set, unless the store refused it.
     fn admit(&self, change: Option<Change>, object: &Arc<Object>) -> Option<Change> {
         if change.is_some() {
             self.shelf.admit(object);
@@ -394,6 +396,7 @@ impl Writer {
             Ok(None) => return Transformed::LeftOut,
             Err(reason) => return Transformed::Failed(reason),
         };
+        // Lists compare contents as received, so the object keeps the hash from before the transform.
         let transformed = transformed.with_content(object.content().clone());
         let kept = match transformed.moved(arrival) {
             Ok(kept) => kept,
@@ -426,7 +429,7 @@ impl Writer {
 }
 
 impl Operation {
-    /// How much memory waits with it.
+    /// The bytes of memory that the operation holds while it waits.
     pub(super) fn bytes(&self) -> usize {
         let Self::Of { step: Step::Store(operation), .. } = self else { return 0 };
         match operation {

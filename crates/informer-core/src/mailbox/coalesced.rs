@@ -11,7 +11,7 @@ use crate::{Change, Delta, Object, ObjectKey};
 #[derive(Debug, Default)]
 pub(super) struct Coalesced {
     by_key: HashMap<ObjectKey, Pending>,
-    /// The keys in order. An entry whose key has no change any more, or got another place, stays until its turn.
+    /// The keys in order. An entry whose key has no pending change any more, or has a later entry, stays until its turn.
     order: VecDeque<(u64, ObjectKey)>,
     next: u64,
     initial: usize,
@@ -19,7 +19,7 @@ pub(super) struct Coalesced {
 
 /// A shorter queue is not compacted.
 const ORDER_MIN: usize = 16;
-/// Capacity for this many keys, at 120 bytes, is kept for the next backlog.
+/// The queue keeps the capacity for this many keys, at 120 bytes each, for the next backlog.
 const KEPT_CAPACITY: usize = 256;
 
 #[derive(Debug)]
@@ -33,7 +33,7 @@ struct Pending {
 #[derive(Debug)]
 enum Net {
     One(Change),
-    /// Where re-creations are told in two.
+    /// A deletion and an addition, where re-creations are split.
     Recreated {
         deleted: Change,
         added: Change,
@@ -58,7 +58,7 @@ impl Coalesced {
         }
     }
 
-    /// The change that became pending first. A split re-creation returns its addition with the next call.
+    /// Removes the change that became pending first. A split re-creation returns its addition with the next call.
     pub(super) fn pop(&mut self) -> Option<(Change, bool)> {
         let (at, key, pending) = loop {
             let (at, key) = self.order.pop_front()?;
@@ -76,7 +76,7 @@ impl Coalesced {
         match pending.changes {
             Net::One(change) => Some((change, pending.initial)),
             Net::Recreated { deleted, added, initial } => {
-                // An addition outside the initial list comes after those inside.
+                // An addition outside the initial list must come after the changes that belong to it.
                 let at = if initial == pending.initial {
                     self.order.push_front((at, key.clone()));
                     at
@@ -95,18 +95,18 @@ impl Coalesced {
         self.by_key.len()
     }
 
-    /// How many of them belong to the initial list.
+    /// How many pending changes belong to the initial list.
     pub(super) fn initial_len(&self) -> usize {
         self.initial
     }
 
-    /// The place behind all others.
+    /// The next place, behind all others.
     fn place(&mut self) -> u64 {
         self.next += 1;
         self.next
     }
 
-    /// Takes out places without a change before they are more than the others.
+    /// Removes entries without a change before they outnumber the others.
     fn clear_order(&mut self) {
         if self.order.len() > 2 * self.by_key.len() + ORDER_MIN {
             let by_key = &self.by_key;
@@ -120,25 +120,25 @@ impl Coalesced {
     }
 }
 
-/// From the last delivered state to the newest, in one step; `None` when nothing is left to deliver. `split_initial`:
-/// where re-creations are split, whether the change belongs to the initial list.
+/// Coalesces the changes into one, from the last delivered state to the newest; `None` when nothing is left to deliver. Where
+/// re-creations are split, `split_initial` says whether the change belongs to the initial list.
 fn merge(pending: Net, change: Change, split_initial: Option<bool>) -> Option<Net> {
-    let source = change.source;
-    let net = |delta| Some(Net::One(Change { delta, source }));
-    let (pending, pending_source) = match pending {
-        Net::One(Change { delta, source }) => (delta, source),
+    let origin = change.origin;
+    let net = |delta| Some(Net::One(Change { delta, origin }));
+    let (pending, pending_origin) = match pending {
+        Net::One(Change { delta, origin }) => (delta, origin),
         Net::Recreated { deleted, initial, .. } => {
             return Some(match change.delta {
                 Delta::Added(new) | Delta::Updated { new, .. } => {
-                    Net::Recreated { deleted, added: Change { delta: Delta::Added(new), source }, initial }
+                    Net::Recreated { deleted, added: Change { delta: Delta::Added(new), origin }, initial }
                 }
-                // The second incarnation came and went unheard of.
+                // The second incarnation came and went without being delivered.
                 Delta::Deleted { .. } => Net::One(deleted),
             });
         }
     };
     match (pending, change.delta) {
-        // The reader has never heard of it.
+        // The addition was not delivered, so the reader does not know the object.
         (Delta::Added(_), Delta::Deleted { .. }) => None,
         (Delta::Added(_), Delta::Updated { new, .. } | Delta::Added(new)) => net(Delta::Added(new)),
         (Delta::Updated { old, .. }, Delta::Updated { new, .. } | Delta::Added(new)) => {
@@ -147,8 +147,8 @@ fn merge(pending: Net, change: Change, split_initial: Option<bool>) -> Option<Ne
         (Delta::Updated { old, .. }, Delta::Deleted { last, .. }) => net(gone(old, last)),
         (Delta::Deleted { old, last }, Delta::Added(new)) if split_initial.is_some() => {
             Some(Net::Recreated {
-                deleted: Change { delta: Delta::Deleted { old, last }, source: pending_source },
-                added: Change { delta: Delta::Added(new), source },
+                deleted: Change { delta: Delta::Deleted { old, last }, origin: pending_origin },
+                added: Change { delta: Delta::Added(new), origin },
                 initial: split_initial == Some(true),
             })
         }
@@ -159,14 +159,14 @@ fn merge(pending: Net, change: Change, split_initial: Option<bool>) -> Option<Ne
     }
 }
 
-/// From the reader's state to the current one; `None` if they are equal, for example after a namespace was removed and
-/// added again.
+/// An update from the reader's state to the current one; `None` if they are equal, for example after a namespace was removed
+/// and added again.
 fn updated(old: Arc<Object>, new: Arc<Object>) -> Option<Delta> {
     let is_same = old.uid() == new.uid() && old.resource_version() == new.resource_version();
     (!is_same || !old.same_content(&new)).then_some(Delta::Updated { old, new })
 }
 
-/// The deletion of what the reader knows: an incarnation that came and went unheard of is not to be named.
+/// A deletion of the object that the reader knows. It does not name an incarnation that was never delivered.
 fn gone(old: Arc<Object>, last: Arc<Object>) -> Delta {
     let last = if old.uid() == last.uid() { last } else { old.clone() };
     Delta::Deleted { old, last }
@@ -175,7 +175,7 @@ fn gone(old: Arc<Object>, last: Arc<Object>) -> Delta {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Source;
+    use crate::Origin;
 
     fn object(number: u32) -> Arc<Object> {
         let json = format!(r#"{{"metadata":{{"name":"a-{number}","resourceVersion":"{number}"}}}}"#);
@@ -183,7 +183,7 @@ mod tests {
     }
 
     fn change(delta: Delta) -> Change {
-        Change { delta, source: Source::Watch }
+        Change { delta, origin: Origin::Watch }
     }
 
     #[test]

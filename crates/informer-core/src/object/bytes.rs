@@ -1,4 +1,4 @@
-//! Bytes of an object that live as long as somebody holds them.
+//! A handle to the bytes of an object, independent of the object's lifetime.
 
 use std::fmt;
 use std::ops::Deref;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 /// The bytes of one version of an object, or its JSON: shared with the object, or unpacked for this one caller.
 ///
-/// A handle of its own, because the object may change its form in memory meanwhile. A clone of shared bytes is one
-/// reference count.
+/// The handle owns or shares the bytes, because the object may change its form in memory at any time. A clone of shared bytes
+/// is one reference count.
 ///
 /// ```
 /// # use informer_core as informer;

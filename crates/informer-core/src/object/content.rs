@@ -1,8 +1,8 @@
-//! The content of one version as it came, in eight bytes: what tells that it changed though nobody wrote (contract L14).
+//! The content of one version as received, hashed into eight bytes: it shows a change without a write (contract L14).
 //!
-//! A resourceVersion says that nobody wrote the object, not that its bytes are equal: a definition's defaults, pruning or
-//! conversion, or a newer server, change what is read at the same version (design D19). Each list compares a hash of the
-//! bytes as received, so that what is equal is not decoded.
+//! An unchanged resourceVersion means that nothing wrote the object; it does not mean that its bytes are equal. The defaults,
+//! pruning or conversion of a CRD, or a newer server, change what is served at the same version (design D19). Each list
+//! compares a hash of the bytes as received, so that equal content need not be decoded.
 
 use std::collections::hash_map::RandomState;
 use std::fmt;
@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
 
-/// The key of the hashes of one cache. Random, so that nobody can prepare a content that passes for another one; kept with
-/// what is saved, so that hashes can be compared after a load.
+/// The key of the hashes of one cache. It is random, so that content cannot be crafted to collide with other content. A save
+/// includes it, so that hashes can be compared after a load.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ContentKey(pub(crate) u64);
 
@@ -24,13 +24,14 @@ impl ContentKey {
 }
 
 impl fmt::Debug for ContentKey {
-    /// A key that stands in a log is none.
+    /// Prints no key: a key in a log would protect nothing.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ContentKey")
     }
 }
 
-/// Hashes contents with the key of one cache: another key for each encoding, since equal bytes of two are not equal.
+/// Hashes contents with the key of one cache. Each encoding has its own key, because equal bytes in two encodings mean
+/// different content.
 pub(crate) struct ContentHasher {
     json: RapidSecrets,
     protobuf: RapidSecrets,
@@ -60,69 +61,69 @@ impl ContentHash {
     }
 }
 
-/// The lower two bits of a [`Content`].
+/// The lower two bits of a [`ContentRecord`].
 const STANDING: u64 = 0b11;
-/// The object is what these bytes say, as far as is known.
+/// The object agrees with these bytes, as far as is known.
 const SETTLED: u64 = 0;
-/// A list brought it at the version that the cache had with another content, and no list since had it like that again.
+/// A list brought the object at the cached version with other content, and no list has confirmed that content since.
 const REVISED: u64 = 1;
-/// The last list had these bytes at this version, and the object is not what they say: each list had others.
+/// The last list had these bytes at this version, and the object differs from them: each list had other content.
 const UNSTEADY: u64 = 2;
 
-/// What is remembered with each object: the hash that a list last had for this version, and how it stands to the object.
+/// The record of an object's content: the hash that a list last had for this version, and how it relates to the object.
 ///
-/// It changes in place: an object that others hold learns that an equal content has come in other bytes.
+/// The record changes in place: an object that others hold is updated when a list brings equal content in other bytes.
 #[derive(Default)]
-pub(crate) struct Content(AtomicU64);
+pub(crate) struct ContentRecord(AtomicU64);
 
-/// What a list's item at the version that the cache has means.
+/// What a list's item at the cached version means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Comparison {
-    /// The cache has it like that.
+    /// The cached object has this content.
     Same,
-    /// The bytes are others than before: the trees say whether the content is.
+    /// The bytes differ from the former ones: the trees decide whether the content does.
     Differs,
-    /// The bytes are those of the list before, of which the cache did not follow any.
+    /// The bytes equal those of the previous list, whose content the cache did not take over.
     SteadyAgain,
 }
 
-/// What becomes of an item whose tree is not the object's.
+/// What to do with an item whose tree differs from the cached object's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Difference {
-    /// A change.
+    /// Apply it as a change.
     Revision,
-    /// Not one: it differs at each list. Worth a report.
+    /// Do not apply it, because the content differs at each list; report that.
     Unsteady,
-    /// The same, which is reported already.
+    /// As `Unsteady`, and reported before.
     StillUnsteady,
 }
 
-impl Content {
+impl ContentRecord {
     pub(crate) fn settled(ContentHash(hash): ContentHash) -> Self {
         Self(AtomicU64::new(hash | SETTLED))
     }
 
-    /// A list brought the object at the version that the cache had with another content.
+    /// Notes that a list brought the object at the cached version with other content.
     pub(crate) fn revise(&self) {
         self.0.fetch_or(REVISED, Ordering::Relaxed);
     }
 
-    /// `None` where the bytes did not come from a server.
+    /// The hash; `None` where the bytes did not come from a server.
     pub(crate) fn hash(&self) -> Option<ContentHash> {
         Some(self.to_saved() & !STANDING).filter(|hash| *hash != 0).map(ContentHash)
     }
 
-    /// As it was saved.
+    /// The record of a saved object.
     pub(crate) fn from_saved(saved: u64) -> Self {
         Self(AtomicU64::new(saved))
     }
 
-    /// As it is saved; zero where nothing is known.
+    /// The record as a save writes it; zero where nothing is known.
     pub(crate) fn to_saved(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// What a list's item with this hash means. One that was revised is settled once a list has it like that again.
+    /// Compares a list's item with this hash. A revised object is settled once another list has the same content.
     #[inline]
     pub(crate) fn compare(&self, hash: ContentHash) -> Comparison {
         let content = self.0.load(Ordering::Relaxed);
@@ -137,12 +138,12 @@ impl Content {
         }
     }
 
-    /// These bytes say the same as the object.
+    /// Notes that these bytes say the same as the object.
     pub(crate) fn settle(&self, hash: ContentHash) {
         self.0.store(hash.0 | SETTLED, Ordering::Relaxed);
     }
 
-    /// These bytes differ, and so do the trees.
+    /// Notes that these bytes, and their tree, differ from the object.
     pub(crate) fn differs(&self, hash: ContentHash) -> Difference {
         let standing = self.0.load(Ordering::Relaxed) & STANDING;
         if standing == SETTLED {
@@ -152,7 +153,7 @@ impl Content {
         if standing == REVISED { Difference::Unsteady } else { Difference::StillUnsteady }
     }
 
-    /// Whether this came by a list at the version of `known`, and is not `known`.
+    /// Whether this object came by a list at the version of `known`, and has other content.
     pub(crate) fn revises(&self, known: &Self) -> bool {
         let (ours, theirs) = (self.to_saved(), known.to_saved());
         ours & STANDING == REVISED
@@ -160,7 +161,7 @@ impl Content {
     }
 }
 
-impl Clone for Content {
+impl Clone for ContentRecord {
     fn clone(&self) -> Self {
         Self::from_saved(self.to_saved())
     }

@@ -1,4 +1,4 @@
-//! In which encoding an object's bytes came.
+//! The encoding in which an object's bytes arrived.
 
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,13 +19,13 @@ pub enum Encoding {
     Protobuf(Kind),
 }
 
-/// Bytes that do not decode. Never holds any of the object's content.
+/// The bytes do not decode. The reason never holds any of the object's content.
 #[derive(Debug)]
 pub(super) struct Unfit(pub(super) String);
 
 impl Encoding {
-    /// Decodes the bytes as a `T`, and says about how many bytes of the heap it refers to. A panic of its `Deserialize` is
-    /// an error of these bytes alone.
+    /// Decodes the bytes as a `T`. Also returns about how many bytes of the heap the value refers to. A panic in the
+    /// `Deserialize` of `T` is an error of these bytes alone.
     pub(super) fn decode<T: DeserializeOwned + 'static>(self, bytes: &[u8]) -> Result<(T, usize), Unfit> {
         let decoded = catch_unwind(AssertUnwindSafe(|| self.decode_unguarded(bytes)));
         decoded.unwrap_or_else(|_| Err(Unfit("its Deserialize panicked".to_owned())))

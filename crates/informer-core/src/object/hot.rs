@@ -1,12 +1,12 @@
 //! The hot set: decoded values, and the bytes of events, of all caches of a factory within one bound (design D16).
 //!
-//! What is hot of an object lies in the object's own [`Heat`], so a hit is a look into the object and takes no lock. The
-//! [`Ring`] has all objects of which something is hot, in the order of a CLOCK: whoever looks at a value marks it, and the hand
-//! passes what is marked once more.
+//! The hot parts of an object lie in the object's own [`Heat`], so a hit only reads a field of the object and takes no lock.
+//! The [`Ring`] holds all objects with something hot, in CLOCK order. Each use of a value marks its object. When the clock
+//! hand comes to a marked object, it clears the mark, and the object stays hot for another turn.
 //!
-//! A version that a watch event brings is hot on arrival: its bytes stay as they came, and the first consumer decodes it for all.
-//! It is packed when it cools, by whoever admits other versions or sweeps, never by a reader. Most versions of an object that
-//! changes all the time are superseded before, and are never packed.
+//! A version that a watch event brings is hot on arrival: its bytes stay as received, and the first consumer decodes it for
+//! all consumers. It is packed when it cools, by the thread that admits other versions or sweeps, never by a reader. Most
+//! versions of a frequently changing object are superseded before they cool, and are never packed.
 
 mod heat;
 mod ring;
@@ -31,17 +31,17 @@ use tally::Tally;
 
 pub(super) use heat::Heat;
 
-/// Decoded values of all caches that share it, and bytes that came a moment ago, within a number of bytes. A clone is the same
-/// set.
+/// A bounded set of decoded values, and of bytes that arrived recently. All caches with the same set share its bound. A clone
+/// is the same set.
 #[derive(Clone)]
 pub struct HotSet(Arc<Inner>);
 
-/// Where one cache keeps its objects: in the hot set what was used a moment ago, in its storage the rest.
+/// Where one cache keeps its objects: recently used ones in the hot set, the rest in its storage.
 pub struct Shelf {
     set: HotSet,
     storage: Arc<dyn Storage>,
     retention: Retention,
-    /// What is hot of this cache's objects.
+    /// The bytes that are hot of this cache's objects.
     bytes: AtomicUsize,
     ratio: Ratio,
 }
@@ -55,21 +55,23 @@ pub enum Retention {
     Always,
 }
 
-/// Whose place a decoded value may take in a set that is full.
+/// Whether a decoded value may displace others when the set is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Room {
-    /// That of values which nobody has used for the longest time.
+    /// It may evict the values that have been unused for the longest time.
     Evict,
-    /// None: the value is kept where there is room already. So a look at all objects leaves hot what is.
+    /// It may evict nothing: the value is kept only where there is room already. So a scan over all objects does not displace
+    /// what is hot.
     IfFree,
-    /// As [`Evict`](Self::Evict) for an object that is hot already, as what an event brought is; else as
-    /// [`IfFree`](Self::IfFree). For whoever looks at objects one by one, on arrival or all.
+    /// Like [`Evict`](Self::Evict) for an object with something hot, such as the bytes of an event; like
+    /// [`IfFree`](Self::IfFree) for any other. Meant for consumers that decode objects one by one, as they arrive or in a
+    /// scan of all objects.
     EvictIfHot,
 }
 
 struct Inner {
     bound: usize,
-    /// What counts towards the bound.
+    /// The bytes that count towards the bound.
     bytes: AtomicUsize,
     hits: Tally,
     misses: Tally,
@@ -80,24 +82,25 @@ struct Inner {
 /// The bytes of the heap that a value takes, itself included.
 type Weigh = Arc<dyn Fn(&dyn Any) -> usize + Send + Sync>;
 
-/// How much smaller objects are at rest than they came, as far as is known.
+/// The ratio of an object's size at rest to its size on arrival, as far as it is known.
 #[derive(Default)]
 struct Ratio {
     came: AtomicU64,
     rests: AtomicU64,
 }
 
-/// A reader turns the ring so far at most for one value. If that frees too little, the value is not kept.
+/// The ring's hand moves at most this far to make room for one value that a reader decoded. If that frees too little, the
+/// value is not kept.
 const READER_TURNS: usize = 256;
-/// Whoever admits a version turns it so far at most. What is too much then is taken by the next one.
+/// The hand moves at most this far when a version is admitted. The next admission evicts what is still too much.
 const WRITER_TURNS: usize = 1024;
-/// No value is said to weigh more: a sum of a few must not overflow.
+/// The maximum that a user's weight function can return: the sum of several must not overflow.
 const MOST: usize = usize::MAX / 1024;
-/// So many bytes are packed in a row at most: half a millisecond.
+/// A sweep ends after it has packed this many bytes, which takes about half a millisecond.
 const PACKED: usize = 512 << 10;
 
 impl HotSet {
-    /// A set of so many bytes at most.
+    /// A set with a bound of this many bytes.
     pub fn new(bound: usize) -> Self {
         Self(Arc::new(Inner {
             bound,
@@ -109,7 +112,8 @@ impl HotSet {
         }))
     }
 
-    /// Says what a value of a type weighs, in bytes of memory, itself included, where the estimate is not good enough.
+    /// Sets how to weigh values of a type, in bytes of memory that include the value itself, where the estimate is not good
+    /// enough.
     pub fn weigh<T: Send + Sync + 'static>(&self, weigh: impl Fn(&T) -> usize + Send + Sync + 'static) {
         let weigh: Weigh = Arc::new(move |value| value.downcast_ref::<T>().map_or(0, &weigh));
         self.0.weights.write().unwrap_or_else(PoisonError::into_inner).insert(TypeId::of::<T>(), weigh);
@@ -125,17 +129,17 @@ impl HotSet {
         self.0.bytes.load(Ordering::Relaxed)
     }
 
-    /// How often a value was hot that somebody looked for.
+    /// How often a requested value was hot.
     pub fn hits(&self) -> u64 {
         self.0.hits.sum()
     }
 
-    /// How often it was not, and had to be decoded.
+    /// How often a requested value was not hot and had to be decoded.
     pub fn misses(&self) -> u64 {
         self.0.misses.sum()
     }
 
-    /// How many objects have something hot: how far a sweep has to go.
+    /// How many objects have something hot, which is the length of a full sweep.
     pub fn len(&self) -> usize {
         self.lock().len()
     }
@@ -145,14 +149,15 @@ impl HotSet {
         self.len() == 0
     }
 
-    /// Looks at the next `most` objects: what nobody has used since the last look cools. Returns at how many it has looked: fewer,
-    /// where packing takes more than half a millisecond. There is no clock here: whoever calls this decides how long the unused
-    /// stays hot.
+    /// Visits the next `most` objects and cools those that nothing has used since the last visit. Returns how many it
+    /// visited: fewer than `most` when packing takes more than half a millisecond. The set has no clock: the caller decides
+    /// how long unused values stay hot.
     pub fn sweep(&self, most: usize) -> usize {
         let (mut looked, mut packed) = (0, 0);
         while looked < most && packed < PACKED {
             looked += 1;
-            // One at a time: what is not packed yet is in the ring, where its owners find it.
+            // The lock is taken for one object at a time: an object that is not packed yet stays in the ring, where other
+            // threads find it.
             let passed = {
                 let mut ring = self.lock();
                 let passed = ring.pass();
@@ -168,14 +173,15 @@ impl HotSet {
         looked
     }
 
-    /// Packs an object that is in the ring no more, and drops its values, unless they are kept always or were used meanwhile.
-    /// Returns how many bytes were packed.
+    /// Packs an object that was taken out of the ring, and drops its values unless they are kept always or were used in the
+    /// meantime. Returns how many bytes were packed.
     fn cool(&self, object: &Arc<Object>) -> usize {
         let Some(hot) = object.heat.get() else { return 0 };
         let packed = hot.bytes().map_or(0, <[u8]>::len);
         if let Some(bytes) = hot.bytes() {
             object.rest(|| hot.shelf().keep(Cow::Borrowed(bytes)));
         }
+        // Readers may have used or changed the heat while the bytes were packed, so it is read again under the lock.
         let former = {
             let mut ring = self.lock();
             let current = object.heat.get();
@@ -190,7 +196,7 @@ impl HotSet {
         packed
     }
 
-    /// Makes room by what readers may do: dropping values. Returns what is to be dropped without the lock.
+    /// Makes room in the way that readers may: it drops values. Returns garbage that the caller drops without the lock.
     fn evict_values(&self, ring: &mut Ring, needed: usize) -> Vec<Garbage> {
         let mut garbage = Vec::new();
         for _ in 0..READER_TURNS.min(ring.len()) {
@@ -217,7 +223,7 @@ impl HotSet {
         garbage
     }
 
-    /// Takes the coldest objects out of the ring until what is left fits, with a little room for readers.
+    /// Takes the coldest objects out of the ring until the rest fits, with a little room to spare for readers.
     fn evict(&self, ring: &mut Ring) -> (Vec<Arc<Object>>, Vec<Garbage>) {
         let (mut cooled, mut garbage, mut freed) = (Vec::new(), Vec::new(), 0);
         if self.bytes() <= self.0.bound {
@@ -234,6 +240,7 @@ impl HotSet {
                     garbage.push(Garbage::Object(object));
                 }
                 Passed::Unmarked(object) => {
+                    // The caller cools it after the lock is released. Until then `freed` counts what that will free.
                     freed += object.heat.charged();
                     cooled.push(object);
                 }
@@ -244,64 +251,66 @@ impl HotSet {
         (cooled, garbage)
     }
 
-    /// No user code runs under this lock, so a poisoned one holds nothing half-done. Every change of a heat happens under it.
+    /// No user code runs under this lock, so a poisoned lock guards a consistent ring. Every change of a heat happens under
+    /// it.
     fn lock(&self) -> MutexGuard<'_, Ring> {
         self.0.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Drops what may run user code. A panic there is nobody's end.
+/// Drops values, which may run user code. A panic of that code goes no further.
 fn drop_guarded<T>(garbage: T) {
-    // What it said is on standard error.
+    // The panic hook has already reported the message.
     let _ = catch_unwind(AssertUnwindSafe(|| drop(garbage)));
 }
 
-/// What is dropped without the lock: it may be the last reference, and run user code.
+/// Dropped without the lock: it may be the last reference, and dropping it may run user code.
 enum Garbage {
     Object(#[expect(dead_code, reason = "held until it is dropped")] Arc<Object>),
     Hot(#[expect(dead_code, reason = "held until it is dropped")] Option<Arc<Hot>>),
 }
 
 impl Shelf {
-    /// A cache's place in a set, with its objects at rest in `storage`.
+    /// The shelf of one cache in a set; its objects at rest are in `storage`.
     pub fn new(set: &HotSet, storage: Arc<dyn Storage>, retention: Retention) -> Arc<Self> {
         let (bytes, ratio) = (AtomicUsize::new(0), Ratio::default());
         Arc::new(Self { set: set.clone(), storage, retention, bytes, ratio })
     }
 
-    /// A place where nothing is hot: versions are stored on arrival, and decoded for each who looks.
+    /// A shelf without a hot set: versions are stored on arrival, and decoded at each request.
     pub fn cold(storage: Arc<dyn Storage>) -> Arc<Self> {
         Self::new(&HotSet::new(0), storage, Retention::WhileHot)
     }
 
-    /// The set that it is in.
+    /// The set that the shelf belongs to.
     pub fn set(&self) -> &HotSet {
         &self.set
     }
 
-    /// The bytes of memory that what is hot of this cache takes: more than its objects take at rest.
+    /// The bytes of memory that this cache's hot values and bytes take, on top of what its objects take at rest.
     pub fn hot_bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Whether what a watch event brings is hot on arrival. Bytes that rest as they came need not be.
+    /// Whether a version of a watch event is hot on arrival. A plain storage keeps bytes as received, so it gains nothing
+    /// from that.
     pub(super) fn takes_hot(&self) -> bool {
         !self.storage.is_plain() && (self.set.bound() > 0 || self.retention == Retention::Always)
     }
 
-    /// What bytes of this length will take at rest, as far as is known.
+    /// The estimated size at rest of bytes of this length.
     pub(super) fn resting(&self, length: usize) -> usize {
         self.ratio.estimate(length)
     }
 
-    /// An event's version is in the cache now: it takes its place in the set, and what is coldest leaves.
+    /// Admits the version of an event that is now in the cache: it joins the ring, and the coldest objects leave.
     pub(crate) fn admit(&self, object: &Arc<Object>) {
         if !object.heat.is_taken() {
             return;
         }
         let (cooled, garbage) = {
             let mut ring = self.set.lock();
-            // Superseded versions leave holes, which take memory until the hand comes by.
+            // Superseded versions leave dead entries, which take memory until the hand passes them.
             ring.drop_gone();
             object.heat.join();
             ring.push(object);
@@ -313,7 +322,7 @@ impl Shelf {
         }
     }
 
-    /// An event's version is one of a list, and in no cache yet: it rests at once.
+    /// Stores the bytes of an event's version that is part of a list and in no cache yet.
     pub(crate) fn settle(&self, object: &Arc<Object>) {
         if object.heat.is_taken() {
             object.heat.unmark();
@@ -322,11 +331,11 @@ impl Shelf {
         }
     }
 
-    /// The object as a `T`: what is hot, or a freshly decoded value, which is kept as `room` says.
+    /// The object as a `T`: the hot value, or a freshly decoded one, which is kept as `room` says.
     ///
     /// # Errors
     ///
-    /// When the object does not fit `T`. The error concerns this object alone.
+    /// When the object does not decode as `T`. The error concerns this object alone.
     pub fn decode<T: DeserializeOwned + Send + Sync + 'static>(
         self: &Arc<Self>,
         object: &Arc<Object>,
@@ -341,8 +350,8 @@ impl Shelf {
         Ok(self.keep_value(object, Some(object), Arc::new(value), heap, room))
     }
 
-    /// Keeps a value with an object; `entry` is the same object, where it may join the ring. Of two who decode at once both
-    /// get the first one's.
+    /// Keeps a value with an object. `entry` is the same object, given where it may join the ring. If two threads decode it
+    /// at once, both get the first thread's value.
     pub(super) fn keep_value<T: Send + Sync + 'static>(
         self: &Arc<Self>,
         object: &Object,
@@ -359,6 +368,7 @@ impl Shelf {
         }
         let mut ring = self.set.lock();
         let was_hot = object.heat.get();
+        // Another thread may have decoded the object in the meantime.
         if let Some(first) = was_hot.as_ref().and_then(|hot| hot.value()) {
             return first;
         }
@@ -372,7 +382,7 @@ impl Shelf {
             drop_guarded(garbage);
             return value;
         }
-        // Its own values may have been evicted just now.
+        // The eviction above may have dropped the object's own values.
         let current = object.heat.get();
         let next = match &current {
             Some(hot) => hot.with(Value::new(value.clone(), weight)),
@@ -400,7 +410,7 @@ impl Shelf {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Towards the bound, too.
+    /// Charges bytes that also count towards the bound.
     fn charge_set(&self, bytes: usize) {
         self.set.0.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -410,11 +420,11 @@ impl Shelf {
     }
 }
 
-/// At rest.
+/// Keeps bytes at rest.
 impl Storage for Shelf {
     fn keep(&self, bytes: Cow<'_, [u8]>) -> Stored {
         let length = bytes.len();
-        // A storage may be the user's. One that panics stores nothing, and concerns this version alone.
+        // A storage may be user code. If it panics, this version's bytes are kept plain in memory.
         let kept = catch_unwind(AssertUnwindSafe(|| self.storage.keep(Cow::Borrowed(&bytes))));
         let stored = kept.unwrap_or_else(|_| Stored::plain(bytes));
         self.ratio.note(length, stored.held_bytes());
@@ -447,7 +457,8 @@ impl Ratio {
         let all = self.came.fetch_add(came as u64, Ordering::Relaxed);
         self.rests.fetch_add(rests as u64, Ordering::Relaxed);
         if all > RATIO_OF {
-            // What was long ago counts less: objects pack better once there is a dictionary. Two who come at once halve twice.
+            // The counters are halved, so that old sizes count less: objects pack better once there is a dictionary. Two
+            // threads that get here at once halve twice, which does no harm.
             self.came.fetch_sub(all / 2, Ordering::Relaxed);
             let rests = self.rests.load(Ordering::Relaxed);
             self.rests.fetch_sub(rests / 2, Ordering::Relaxed);
@@ -464,11 +475,11 @@ impl Ratio {
     }
 }
 
-/// The ratio is that of about so many bytes.
+/// The ratio covers about the latest this many bytes.
 const RATIO_OF: u64 = 4 << 20;
 
 impl Default for HotSet {
-    /// 16 MiB.
+    /// A set of 16 MiB.
     fn default() -> Self {
         Self::new(16 << 20)
     }

@@ -1,44 +1,42 @@
 //! The packed layout: each version's bytes are compressed against a dictionary that follows the objects of its cache
 //! (design D2).
 //!
-//! [`contexts`] has the working memory, shared by all caches of the process; [`dictionaries`] the dictionaries of one
-//! cache; [`choice`] decides when one is worth its memory, and what goes into it.
+//! [`choice`] decides when a dictionary is worth its memory, and what goes into it; [`attempt`] tries one on samples of the
+//! objects that stand out because they pack badly.
 
 mod attempt;
 mod choice;
-mod contexts;
-mod dictionaries;
+mod standing_out;
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-use super::storage::{Storage, StorageError, Stored};
+use super::frames::pack;
+use super::storage::{Storage, Stored};
 use choice::Choice;
-use contexts::{pack, unpack};
-pub(super) use dictionaries::Family;
 
-/// Keeps bytes compressed with zstd, against a dictionary made of the first objects that repeat each other, which grows
-/// by those that turn out to be different. Use one per cache.
+/// Keeps bytes compressed with zstd. The dictionary is made of the first objects that repeat each other, and grows by objects
+/// that turn out to be different. Use one storage per cache.
 ///
-/// Bytes that do not shrink by an eighth are kept as they are. Packing takes about 5 us for 9 KB, unpacking 2 us. A
-/// cache too small for a dictionary has none; otherwise the dictionary takes some 100 KB, within an eighth of the
-/// objects' unpacked size.
+/// Bytes that do not shrink by an eighth are kept unpacked. Packing takes about 5 us for 9 KB, unpacking 2 us. A cache too
+/// small for a dictionary has none; otherwise the dictionary takes some 100 KB, and at most an eighth of the objects'
+/// unpacked size.
 ///
-/// Occasionally one object takes longer to keep, because a better dictionary is tried on some samples: below 1 ms of
-/// CPU as long as it is small, up to 25 ms at the maximum of 2 MB. Other threads that keep objects meanwhile do not
-/// wait for it.
+/// Occasionally one object takes longer to keep, because a better dictionary is tried on some samples. That takes below 1 ms
+/// of CPU while the dictionary is small, and up to 25 ms at its maximum of 2 MB. Other threads that keep objects at the same
+/// time do not wait for it.
 #[derive(Default)]
 pub struct PackedStorage {
     /// Held for a few additions; packing and building dictionaries happen outside.
     choice: Mutex<Choice>,
-    /// Held while a dictionary is tried, one at a time: two that grow from the same one would each put other content
-    /// where the frames of the other expect theirs.
+    /// Held while a dictionary is tried, so that one thread at a time does so. Two attempts that grew from the same
+    /// dictionary would each put other content where the frames of the other expect theirs.
     attempts: Mutex<()>,
 }
 
 impl PackedStorage {
-    /// For the objects of one cache.
+    /// A storage for the objects of one cache.
     pub fn new() -> Self {
         Self::default()
     }
@@ -52,7 +50,7 @@ impl PackedStorage {
     fn attempt(&self) {
         let _alone = match self.attempts.try_lock() {
             Ok(alone) => alone,
-            // An attempt that panicked has changed nothing.
+            // An attempt that panicked has not changed the choice.
             Err(TryLockError::Poisoned(alone)) => alone.into_inner(),
             Err(TryLockError::WouldBlock) => return,
         };
@@ -90,13 +88,6 @@ impl fmt::Debug for PackedStorage {
         let choice = self.choice();
         write!(f, "PackedStorage({} dictionaries, {} bytes)", choice.dictionaries(), choice.held_bytes())
     }
-}
-
-/// The bytes of a frame.
-pub(super) fn read(frame: &[u8], length: u32, family: Option<&Arc<Family>>) -> Result<Vec<u8>, StorageError> {
-    unpack(frame, length as usize, family).map_err(|error| {
-        StorageError::new("the packed bytes cannot be unpacked", Some(Box::new(error).into()))
-    })
 }
 
 #[cfg(test)]

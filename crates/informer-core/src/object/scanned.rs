@@ -1,4 +1,4 @@
-//! Objects from what was scanned of their bytes.
+//! Makes objects from the scan of their bytes.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use super::{Arrival, Encoding, Object, PlainStorage, Storage};
 use crate::wire::{ScanError, ScannedMessage, ScannedObject};
 
 impl ScannedObject<'_> {
-    /// Keeps the object with these bytes: those that were scanned, or the same without their managed fields.
+    /// Makes an object with these bytes: those that were scanned, or the same without their managed fields.
     ///
     /// # Errors
     ///
@@ -17,8 +17,8 @@ impl ScannedObject<'_> {
         self.into_object_with(Cow::Borrowed(json), Arrival::AtRest(&PlainStorage))
     }
 
-    /// As [`ScannedObject::into_object`], for an item of a list: gives it the list's `kind` and `apiVersion` where it has
-    /// none of its own, in the place where a watch event of the same object has them.
+    /// As [`ScannedObject::into_object`], for an item of a list. An item without its own `kind` and `apiVersion` gets the
+    /// list's, in the place where a watch event of the same object has them.
     ///
     /// # Errors
     ///

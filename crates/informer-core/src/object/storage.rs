@@ -5,7 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::bytes::ObjectBytes;
-use super::packed::{self, Family};
+#[cfg(feature = "packed")]
+use super::frames::{Family, unpack};
 use crate::memory::{COUNTS, allocated};
 
 /// Keeps the bytes of objects, whatever their encoding.
@@ -37,9 +38,9 @@ use crate::memory::{COUNTS, allocated};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Storage: Send + Sync + 'static {
-    /// Takes the bytes of one version of an object, by one thread or by several at once. Versions of a list are stored on
-    /// arrival. A version that a watch event brings stays in memory as it came while it is hot,
-    /// and is stored when it cools: never, if another one takes its place before.
+    /// Takes the bytes of one version of an object; several threads may call it at once. Versions from a list are stored on
+    /// arrival. A version from a watch event stays in memory as received while it is hot, and is stored when it cools. If a
+    /// newer version replaces it before that, it is never stored.
     ///
     /// This does not fail: bytes that cannot be kept elsewhere are kept in memory.
     fn keep(&self, bytes: Cow<'_, [u8]>) -> Stored;
@@ -49,19 +50,27 @@ pub trait Storage: Send + Sync + 'static {
         0
     }
 
-    /// Whether it keeps bytes as they came, in memory. Then an event's version is stored on arrival too.
+    /// Whether it keeps bytes in memory as received. If so, versions from events are stored on arrival too.
     fn is_plain(&self) -> bool {
         false
     }
 }
 
-/// The bytes of one version of one object, kept somewhere.
+/// The bytes of one version of one object, as a [`Storage`] keeps them.
 pub struct Stored(Form);
 
 enum Form {
     Plain(Arc<[u8]>),
-    Packed { frame: Box<[u8]>, length: u32, family: Option<Arc<Family>> },
-    Other { bytes: Box<dyn StoredBytes>, length: usize },
+    #[cfg(feature = "packed")]
+    Packed {
+        frame: Box<[u8]>,
+        length: u32,
+        family: Option<Arc<Family>>,
+    },
+    Other {
+        bytes: Box<dyn StoredBytes>,
+        length: usize,
+    },
 }
 
 /// Returns bytes that a [`Storage`] keeps.
@@ -106,6 +115,7 @@ impl Stored {
     }
 
     /// Bytes that were packed.
+    #[cfg(feature = "packed")]
     pub(super) fn packed(frame: Box<[u8]>, length: u32, family: Option<Arc<Family>>) -> Self {
         Self(Form::Packed { frame, length, family })
     }
@@ -123,8 +133,11 @@ impl Stored {
     pub fn read(&self) -> Result<ObjectBytes, StorageError> {
         match &self.0 {
             Form::Plain(bytes) => Ok(bytes.clone().into()),
+            #[cfg(feature = "packed")]
             Form::Packed { frame, length, family } => {
-                packed::read(frame, *length, family.as_ref()).map(Into::into)
+                unpack(frame, *length as usize, family.as_ref()).map(Into::into).map_err(|error| {
+                    StorageError::new("the packed bytes cannot be unpacked", Some(Box::new(error).into()))
+                })
             }
             Form::Other { bytes, .. } => bytes.read(),
         }
@@ -134,6 +147,7 @@ impl Stored {
     pub(super) fn length(&self) -> usize {
         match &self.0 {
             Form::Plain(bytes) => bytes.len(),
+            #[cfg(feature = "packed")]
             Form::Packed { length, .. } => *length as usize,
             Form::Other { length, .. } => *length,
         }
@@ -143,6 +157,7 @@ impl Stored {
     pub fn held_bytes(&self) -> usize {
         match &self.0 {
             Form::Plain(bytes) => allocated(COUNTS + bytes.len()),
+            #[cfg(feature = "packed")]
             Form::Packed { frame, .. } => allocated(frame.len()),
             Form::Other { bytes, .. } => bytes.held_bytes(),
         }

@@ -1,9 +1,9 @@
-//! Whether two objects say the same, in whatever bytes.
+//! Compares the decoded trees of two objects, whatever their encodings.
 
 use serde_json::{Map, Value};
 
-/// Whether two values are equal but for what is nothing: servers of two releases, and two encodings, do not agree on whether
-/// to write it.
+/// Whether two values are equal, with nulls and empty values ignored: servers of two releases, and two encodings, do not
+/// agree on whether to write those.
 pub(super) fn is_same(ours: &Value, theirs: &Value) -> bool {
     match (ours, theirs) {
         (Value::Object(ours), Value::Object(theirs)) => has_all(ours, theirs) && has_all(theirs, ours),

@@ -1,5 +1,5 @@
-//! What a decoded value takes of the heap, by estimate. Each value is weighed while it is decoded: what comes as protobuf by
-//! its deserializer, what comes as JSON here.
+//! Estimates the heap bytes of a decoded value. Each value is weighed while it is decoded: protobuf by its deserializer, JSON
+//! by this module.
 
 mod counting;
 
@@ -12,12 +12,12 @@ use serde_json::Value;
 
 use crate::memory::allocated;
 
-/// Of a type whose values can be walked through.
+/// The heap bytes of a value whose type can be walked through.
 pub(super) fn exact<T: 'static>(value: &T) -> Option<usize> {
     (value as &dyn Any).downcast_ref().map(of_value)
 }
 
-/// Decodes JSON, and says about how many bytes of the heap the value refers to.
+/// Decodes JSON. Also returns about how many bytes of the heap the value refers to.
 pub(super) fn from_json<T: DeserializeOwned>(json: &[u8]) -> serde_json::Result<(T, usize)> {
     let heap = Cell::new(0);
     let mut from = serde_json::Deserializer::from_slice(json);

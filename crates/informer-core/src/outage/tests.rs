@@ -58,7 +58,7 @@ fn w14_who_fails_alone_is_woken_less_and_less_often() {
     let mut waits = Vec::new();
     for _ in 0..8 {
         outage.failed(now, one);
-        // The others get answers all the time.
+        // The other members' requests are answered all the time.
         outage.answered(now, Some(two));
         let woken = run(&mut outage, now + Duration::from_secs(600));
         assert_eq!(woken.len(), 1);
@@ -66,7 +66,7 @@ fn w14_who_fails_alone_is_woken_less_and_less_often() {
         now = woken[0].0;
     }
     assert_eq!(waits, [0, 1, 2, 4, 8, 16, 30, 30]);
-    // One answer, and it starts over.
+    // After one answer the waits start over.
     outage.answered(now, Some(one));
     outage.failed(now, one);
     outage.answered(now, None);
@@ -114,7 +114,7 @@ fn f4_nobody_probes_for_those_who_have_left() {
     assert_eq!((outage.deadline(), outage.poll(at(9_000))), (None, None));
 }
 
-/// What happens at random, and what must hold whatever happens.
+/// Random events, and what must hold after each of them.
 #[test]
 fn w14_random_outages_keep_their_promises() {
     for seed in 0..300 {
@@ -145,7 +145,7 @@ fn w14_random_outages_keep_their_promises() {
                     Output::Wake(member) => {
                         assert!(members.contains(&member), "seed {seed}: it has left");
                         assert!(!outage.holds(member), "seed {seed}");
-                        // A member that was answered meanwhile is woken, too, and is held no longer by then.
+                        // A member whose request was answered in the meantime is also woken, although it is no longer held.
                         assert!(held(&outage) <= before, "seed {seed}: a wake holds somebody");
                         before = held(&outage);
                     }
@@ -159,7 +159,7 @@ fn w14_random_outages_keep_their_promises() {
             }
             assert!(held(&outage) == 0 || outage.deadline().is_some(), "seed {seed}: held, and for what?");
         }
-        // Whatever it was: when the server answers and nobody fails any more, all go on.
+        // Whatever happened before: once the server answers and no request fails, all members are released.
         outage.answered(now, None);
         run(&mut outage, now + LONGEST_DELAY + RELEASE_TIME);
         assert!(members.iter().all(|member| !outage.holds(*member)), "seed {seed}");

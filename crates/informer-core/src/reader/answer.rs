@@ -1,6 +1,6 @@
 //! The body of a response as it arrives.
 
-use super::{Reader, Reading, Wire, lost};
+use super::{Reading, ResponseReader, Wire, lost};
 use crate::reflector::{Input, Trust};
 use crate::wire::{
     EventType, Limits, ListDecoder, ListMeta, ListPart, ProtobufListDecoder, ProtobufWatchDecoder, ScanError,
@@ -9,7 +9,7 @@ use crate::wire::{
 
 /// The body of the response to a list or to a watch.
 ///
-/// An object that exceeds the limit is skipped alone, if its key is known (contract W16).
+/// An object that exceeds the limit is skipped by itself, if its key is known (contract W16).
 #[derive(Debug)]
 pub enum Answer {
     /// To a list, in JSON.
@@ -22,7 +22,7 @@ pub enum Answer {
     ProtobufWatch(Box<ProtobufWatchDecoder>),
 }
 
-/// The request of a response.
+/// The kind of request that a response answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum To {
     /// A list.
@@ -32,7 +32,7 @@ pub enum To {
 }
 
 impl Answer {
-    /// The response to a request, in JSON or, by its headers, in protobuf.
+    /// A response, in JSON or, by its headers, in protobuf.
     pub fn new(to: To, is_protobuf: bool, limits: Limits) -> Self {
         match (to, is_protobuf) {
             (To::List, false) => Self::List(Box::new(ListDecoder::new(limits).skipping_long_items())),
@@ -56,7 +56,7 @@ impl Answer {
         }
     }
 
-    /// Bytes that arrived and were not decoded yet.
+    /// The bytes that arrived and were not decoded yet.
     pub fn held_bytes(&self) -> usize {
         match self {
             Self::List(list) => list.held_bytes(),
@@ -67,10 +67,10 @@ impl Answer {
     }
 }
 
-impl Reader {
+impl ResponseReader {
     /// The next part of a response, or `None` if another chunk is needed. After [`Input::Undecodable`] no part follows.
     ///
-    /// `trust`: what it says that the cache has an object in the same version
+    /// `trust` says how far an equal resourceVersion can be trusted
     /// ([`Reflector::trusts_versions`](crate::reflector::Reflector::trusts_versions)).
     pub fn next(&self, answer: &mut Answer, trust: Trust) -> Option<Reading> {
         match answer {
@@ -114,7 +114,7 @@ impl Reader {
         self.expects(api_version.unwrap_or_default(), kind.unwrap_or_default())
     }
 
-    /// At the end of the body: a last event that a watch may hold, and the meaning of the end. A list must be complete.
+    /// Ends the body. Returns a last event that a watch may hold, and the input for the end. A list must be complete.
     pub fn finish(&self, answer: &mut Answer, trust: Trust) -> (Option<Reading>, Input) {
         let listed = |meta: Result<ListMeta, WireError>| match meta {
             Ok(meta) => (None, Input::ListEnd(meta)),
@@ -143,7 +143,7 @@ fn no_event(event: Result<Option<Result<WatchFrame<'_>, ScanError>>, WireError>)
             (Some(EventType::Added | EventType::Modified), Some(key)) => {
                 Input::Unreadable { key: Some(key.clone()), reason: error.to_string() }
             }
-            // It concerns no object, so the cache lacks none without it.
+            // A bookmark concerns no object, so the cache misses no object without it.
             (Some(EventType::Bookmark), _) => Input::Unreadable { key: None, reason: error.to_string() },
             (event, key) => lost(event, key, &error.to_string()),
         })),

@@ -13,26 +13,26 @@ pub struct ReflectorConfig {
     pub streaming_list: StreamingList,
     /// The page size of paged lists.
     pub page_size: u32,
-    /// A watch asks the server to end it after a random time between this and twice this.
-    /// Shorter than 5 minutes is taken as 5 minutes, as client-go does.
+    /// A watch asks the server to end it after a random time between this and twice this. Less than 5 minutes counts as 5
+    /// minutes, as in client-go.
     pub min_watch_timeout: Duration,
-    /// A watch without an event or a bookmark for this long counts as dead. Servers send a bookmark about each minute,
-    /// so the default allows for two missed ones.
+    /// A watch without an event or a bookmark for this long counts as silent. Servers send a bookmark about every minute, so
+    /// the default allows for two missed ones.
     pub silence_limit: Duration,
     /// A request without a response, or a list without a further item, for this long counts as dead.
     pub response_timeout: Duration,
-    /// A streaming list whose end has not come for this long is given up for a LIST, however much comes meanwhile; one
-    /// that pauses for 30 s is given up before.
+    /// A streaming list that has not completed its initial events after this time is dropped for a LIST, even if events still
+    /// arrive. One that pauses for 30 s is dropped earlier.
     pub initial_events_timeout: Duration,
-    /// How long internal errors inside a watch are retried without a list. Zero: not at all.
+    /// How long internal errors inside a watch are retried without a list. Zero: they lead to a list at once.
     pub internal_error_retry: Duration,
     /// How often a denied request ([`Status::Denied`](super::Status::Denied)) is repeated.
     pub denied_retry: Duration,
-    /// Within this time after its schema changed a resource is listed, at a random moment.
+    /// After its schema changed, a resource is listed at a random time within this.
     pub relist_spread: Duration,
-    /// How long no streaming list is requested after a refused one.
+    /// For how long no streaming list is requested after one was refused.
     pub streaming_list_retry: Duration,
-    /// Waits after failures.
+    /// The waits after failures.
     pub backoff: BackoffConfig,
 }
 
@@ -42,8 +42,9 @@ pub enum FirstList {
     /// The most recent state: resourceVersion unset.
     #[default]
     Consistent,
-    /// Any state that the server has at hand, in pages: resourceVersion `0`. Cheaper on servers before 1.34, which
-    /// answer a consistent list from etcd; may be older than what another server of the cluster has shown before.
+    /// Any state that the server has in its watch cache, in pages: resourceVersion `0`. This is cheaper on servers before
+    /// 1.34, which answer a consistent list from etcd. It may be older than what another server of the cluster has shown
+    /// before.
     Any,
 }
 
@@ -53,12 +54,12 @@ pub enum StreamingList {
     /// A plain LIST.
     #[default]
     Never,
-    /// A streaming list; a LIST while the server refuses it.
+    /// A streaming list, or a LIST while the server refuses streaming lists.
     Preferred,
 }
 
 impl ReflectorConfig {
-    /// Servers do not get watches shorter than this (client-go: `minWatchTimeout`).
+    /// The shortest timeout that a watch requests (client-go: `minWatchTimeout`).
     pub const SHORTEST_WATCH_TIMEOUT: Duration = Duration::from_secs(300);
 }
 

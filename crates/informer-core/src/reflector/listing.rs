@@ -1,4 +1,4 @@
-//! LIST: paged or not, at which version, and what to do when that version is unavailable.
+//! LIST: whether it is paged, at which version, and how the reflector reacts when that version is unavailable.
 
 use super::{
     Cause, FirstList, Input, ListRequest, Next, Output, Reflector, Report, Request, State, Status,
@@ -16,7 +16,7 @@ pub(super) struct Listing {
     continued: bool,
     received: usize,
     pub(super) trust_versions: bool,
-    /// When progress is due.
+    /// The time by which progress is due.
     pub(super) deadline: Time,
 }
 
@@ -24,16 +24,17 @@ pub(super) struct Listing {
 const STATUS_EVERY: usize = 1000;
 
 impl Reflector {
-    /// Begins a list. The initial one is consistent, or any state in pages; a re-list is not older than the last
+    /// Begins a list. The initial list is consistent, or returns any state in pages. A re-list is not older than the last
     /// version seen.
     pub(super) fn list(&mut self, now: Time) {
         let known = &self.known;
         let first_ever = !known.synced && known.last_version.is_unset() && !known.version_unavailable;
         let any = first_ever && known.config.first_list == FirstList::Any;
         let resource_version = if any { ResourceVersion::new("0") } else { known.version_to_list() };
-        // A limit bypasses the watch cache, so it is set only if the initial list has shown that there is none (L6).
+        // A limit bypasses the watch cache, so it is set only if the initial list has shown that there is no watch cache
+        // (L6).
         let limit = (any || known.paginated).then_some(known.config.page_size);
-        // With a limit, a version alone would mean exactly that one.
+        // With a limit, a version without `resourceVersionMatch` would mean exactly that version.
         let not_older_than = limit.is_some() && !resource_version.is_unset_or_zero();
         self.begin_list(now, ListRequest { resource_version, not_older_than, limit, continue_token: None });
     }
@@ -81,7 +82,7 @@ impl Reflector {
             }
             Input::Unreadable { key, reason } => {
                 self.item_received();
-                // The cached version is the best available.
+                // The cached version is the newest decodable one.
                 if let Some(key) = key.clone() {
                     self.store(StoreOperation::Keep(key));
                 }
@@ -112,8 +113,8 @@ impl Reflector {
         }
     }
 
-    /// The list's version is known before its items: a consistent list that is older than what was seen shows a server
-    /// that went back, where the same version may stand for another state.
+    /// The version of the list arrives before its items. If a consistent list is older than what was seen, the server went
+    /// back, and an equal version may mean another state.
     fn list_started(&mut self, meta: ListMeta) {
         let older = meta.resource_version.is_older_than(&self.known.last_version);
         let State::Listing(listing) = &mut self.state else { return };
@@ -132,7 +133,7 @@ impl Reflector {
             listing.deadline = deadline;
             let first_at_zero = listing.first.resource_version.is_unset_or_zero()
                 && !listing.first.resource_version.is_unset();
-            // A continued list's version is in its token: the server refuses both together.
+            // The token of a continued list contains its version, and servers refuse a request with both.
             let next =
                 ListRequest { limit: listing.first.limit, continue_token: Some(token), ..Default::default() };
             self.known.paginated |= first_at_zero;
@@ -148,8 +149,8 @@ impl Reflector {
         self.watch(now);
     }
 
-    /// A list older than what was seen is never applied (L12). A consistent list decides: if that one is older too, the
-    /// server itself went back, and the list is repeated without trust in equal versions.
+    /// Never applies a list that is older than what was seen (L12). A consistent list decides: if it is older too, the server
+    /// itself went back, and the list is repeated without trust in equal versions.
     fn list_went_back(&mut self, now: Time, listed: ResourceVersion, consistent: bool) {
         let seen = self.known.last_version.clone();
         self.store(StoreOperation::Discard);
@@ -161,7 +162,8 @@ impl Reflector {
     fn list_refused(&mut self, now: Time, status: ApiStatus) {
         let State::Listing(listing) = &self.state else { return };
         if status.is_expired() && listing.continued {
-            // Servers do not keep later pages for ever: ask for the whole list, unpaged, as new as the first page (L4).
+            // Servers expire the tokens of later pages. Request the whole list without pages, at least as new as the first
+            // page (L4).
             let whole = ListRequest { limit: None, not_older_than: false, ..listing.first.clone() };
             self.store(StoreOperation::Discard);
             self.output(Output::Report(Report::Disconnected(Cause::VersionUnavailable(status))));
@@ -173,7 +175,8 @@ impl Reflector {
             self.output(Output::Report(Report::Disconnected(Cause::VersionUnavailable(status))));
             return self.list_most_recent(now);
         }
-        // A page's token may be the reason; the whole list has no such excuse, unless it names a version.
+        // The token of a page, or the version of the list, may be why the server refuses the request. A list with neither is
+        // denied.
         let hopeless = status.is_unsupported() && !listing.continued;
         self.store(StoreOperation::Discard);
         if hopeless && versioned {
@@ -193,7 +196,7 @@ impl Reflector {
         self.retry(now, cause, None, next);
     }
 
-    /// The watch could go on all the while where a list was only to compare contents: that is tried again later.
+    /// After a failed list that was only to compare contents, the watch resumes, and the list is tried again later.
     fn after_list_failed(&mut self, now: Time) -> Next {
         if !std::mem::take(&mut self.known.relists) {
             return Next::Sync;

@@ -6,22 +6,22 @@ use std::time::Duration;
 use crate::wire::ApiStatus;
 use crate::{ObjectKey, ResourceVersion};
 
-/// Where an informer stands. "Status, not silence" (design D8).
+/// Where an informer stands. An informer that makes no progress shows why, instead of staying silent (design D8).
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Status {
     /// The informer was not started.
     NotStarted,
-    /// A request was sent, no response has come.
+    /// A request was sent and has not been answered yet.
     Connecting,
-    /// A list is arriving: the first one, or a re-list.
+    /// A list is arriving: the initial one, or a re-list.
     Syncing {
         /// Objects received so far.
         received: usize,
     },
     /// The cache is synced and a watch keeps it current.
     Live {
-        /// The version at which the watch started. The cache is usually further on.
+        /// The version at which the watch started. The cache has usually reached a newer one.
         resource_version: ResourceVersion,
     },
     /// Something failed and will be retried.
@@ -33,15 +33,14 @@ pub enum Status {
         /// The wait between the failure and the retry.
         wait: Duration,
     },
-    /// The server denies access (401, 403), does not have the resource (404), or refuses the list as requested (400,
-    /// 405, 406, 415, 422), for example because of a field selector that the resource does not support. Retried at a
-    /// slow pace.
+    /// The server denies access (401, 403), does not have the resource (404), or refuses the list as requested (400, 405,
+    /// 406, 415, 422). A field selector that the resource does not support is one reason for that. Retried at a slow pace.
     Denied {
         /// The server's response.
         status: ApiStatus,
     },
-    /// A transform or an index function does not return, and nothing more fits in before it does. The informer has dropped
-    /// its response, and resumes when the function has returned.
+    /// A transform or an index function does not return, and the queue of operations is full. The informer has dropped its
+    /// response, and resumes when the function returns.
     Stalled,
     /// Stopped for good.
     Stopped,
@@ -61,17 +60,17 @@ pub enum Cause {
     Broken(String),
     /// The response is undecodable.
     Undecodable(String),
-    /// A watch ended almost at once without an event, as through a proxy that does not support watches.
+    /// A watch ended almost at once without an event. A proxy that does not support watches can cause this.
     ShortWatch,
     /// The server ended the watch, as it does every few minutes. Not a failure.
     Ended,
-    /// Nothing came for longer than the limit.
+    /// No bytes arrived for longer than this limit.
     Silent(Duration),
     /// A streaming list did not complete its initial events.
     NoInitialEventsEnd,
     /// The informer dropped the response, because a transform or an index function did not return.
     Stalled,
-    /// The objects may have changed without a write, so they are listed. Not a failure.
+    /// Objects may have changed without a write, so they are listed. Not a failure.
     SchemaChanged,
     /// The server no longer has the requested resourceVersion, or has not reached it yet.
     VersionUnavailable(ApiStatus),
@@ -84,29 +83,29 @@ pub enum Cause {
     },
 }
 
-/// A noteworthy event that is no change of the cache.
+/// A noteworthy event that does not change the cache.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Report {
     /// A request or stream ended.
     Disconnected(Cause),
-    /// The server went back to an older state than one it has shown: a restored backup. The cache follows it.
+    /// The server went back to an older state than it had shown: a backup was restored. The cache follows it.
     ServerRestored {
         /// The newest version seen before.
         seen: ResourceVersion,
         /// The server's version now.
         now: ResourceVersion,
     },
-    /// An object is undecodable and was left out; the rest goes on. The next good version ends the quarantine.
+    /// An object is undecodable and was left out; all others are processed. Its next good version ends the quarantine.
     Quarantined {
         /// The object, if its key decodes.
         key: Option<ObjectKey>,
         /// The reason, without any of its content.
         reason: String,
     },
-    /// The content of an object differs at each list without a write, for example because a server renders a time or a
-    /// random order. The first difference was an update; the cache follows again when two lists agree, or when the
-    /// version changes.
+    /// The content of an object differs at each list without a write, for example because the server renders the current time
+    /// or a random order. The first difference was an update. The cache follows the object again when two lists agree, or
+    /// when its version changes.
     Unsteady {
         /// The object.
         key: ObjectKey,
@@ -116,7 +115,7 @@ pub enum Report {
     Undecodable {
         /// The object.
         key: ObjectKey,
-        /// Its version that does not decode.
+        /// The undecodable version.
         resource_version: ResourceVersion,
         /// The decode error, without any of the object's content.
         reason: String,
@@ -141,7 +140,7 @@ impl Cause {
         "went_back",
     ];
 
-    /// The name of the cause without details: a label for metrics, one of few.
+    /// The name of the cause without details, for a metric label.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Unreachable(_) => "unreachable",

@@ -1,4 +1,4 @@
-//! Streaming lists (KEP-3157): a watch that begins with the whole state and marks where that ends.
+//! Streaming lists (KEP-3157): a watch that begins with the whole state and marks the end of it.
 
 use std::time::Duration;
 
@@ -18,15 +18,15 @@ pub(super) struct Streaming {
     accepted_at: Option<Time>,
     received: usize,
     pub(super) trust_versions: bool,
-    /// Until when the end has to come.
+    /// The time by which the initial events must end.
     end_by: Time,
-    /// When progress is due.
+    /// The time by which the next event must arrive.
     next_by: Time,
 }
 
-/// Initial events follow one upon the other: a stream that pauses for longer has sent its last.
+/// Initial events follow each other closely: a stream that pauses for longer will send no more of them.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// After this many broken streams in a row, a LIST is tried.
+/// After this many broken streams in a row the reflector uses a LIST.
 const ATTEMPTS: u32 = 3;
 
 impl Streaming {
@@ -97,8 +97,8 @@ impl Reflector {
         }
     }
 
-    /// A server that knows no streaming lists may have answered with a plain watch, which never says where the
-    /// initial state ends, though its events go on and on.
+    /// A server that does not know streaming lists may have answered with a plain watch. Such a watch never marks the end of
+    /// the initial state, although its events continue.
     pub(super) fn streaming_timed_out(&mut self, now: Time) {
         self.output(Output::Cancel);
         self.remember_refusal(now);
@@ -124,7 +124,7 @@ impl Reflector {
         self.commit(listed.clone(), trust_versions);
         self.output(Output::Status(Status::Live { resource_version: listed }));
         let deadline = now + self.known.config.silence_limit;
-        // The bookmark counts: a stream that brought it was not short.
+        // The bookmark counts as an event: a stream that brought it does not count as short.
         self.state = State::Watching(Watching::already_accepted(accepted_at, events + 1, deadline));
     }
 
@@ -142,14 +142,14 @@ impl Reflector {
             self.store(StoreOperation::Discard);
             return self.refused(now, status, Next::Sync);
         }
-        // A server in trouble may support it once it is well.
+        // A server with an internal error may support streaming lists once it works again.
         if status.code < 500 {
             self.remember_refusal(now);
         }
         self.fall_back(now, Cause::Refused(status));
     }
 
-    /// The stream broke before its end: start over, paced, and after a few times use a LIST.
+    /// The stream broke before its end: start over after the backoff, and after a few attempts use a LIST.
     fn stream_ended(&mut self, now: Time, cause: Cause) {
         self.known.streaming_attempts += 1;
         if self.known.streaming_attempts >= ATTEMPTS {

@@ -1,4 +1,4 @@
-//! WATCH: where it resumes, and what each way to end means.
+//! WATCH: where it resumes from, and how the reflector reacts to each way in which it ends.
 
 use std::time::Duration;
 
@@ -15,22 +15,21 @@ pub(super) struct Watching {
     accepted_at: Option<Time>,
     /// Events and bookmarks so far.
     events: usize,
-    /// The watch began without a version (a server whose lists have none): its first events are the existing objects,
-    /// in no order of versions (W9).
+    /// Whether the watch began without a version, at a server whose lists have none. Its first events are then the existing
+    /// objects, in no order of versions (W9).
     initial_state: bool,
-    /// When progress is due.
+    /// The time by which progress is due.
     deadline: Time,
 }
 
 /// A watch that ends sooner than this without an event was not served (client-go: `VeryShortWatchError`).
 const SHORT_WATCH: Duration = Duration::from_secs(1);
-/// A server without the history for a watch says so at once, though often after it has accepted the watch. After this
+/// A server that lacks the history for a watch reports that at once, though often after it has accepted the watch. After this
 /// long without an error, the watch counts as resumed.
 const CONFIRMED_AFTER: Duration = Duration::from_millis(250);
-/// After this many short watches in a row the reflector lists, so that the cache stays current though watches do not
-/// work.
+/// After this many short watches in a row the reflector lists, so that the cache stays current even if watches do not work.
 const SHORT_WATCHES: u32 = 3;
-/// A watch that expires again this soon after the last time is retried with a wait.
+/// If a watch expires again within this time, the list waits for the backoff.
 const EXPIRES_OFTEN: Duration = Duration::from_secs(120);
 
 impl Watching {
@@ -38,7 +37,8 @@ impl Watching {
         Self { accepted_at: Some(accepted_at), events, initial_state: false, deadline }
     }
 
-    /// When progress is due; before the load is `confirmed`, when the absence of an error confirms it.
+    /// The time by which progress is due. Until the load is `confirmed`, it is the time at which the absence of an error
+    /// confirms it.
     pub(super) fn deadline(&self, confirmed: bool) -> Time {
         match self.accepted_at {
             Some(accepted_at) if !confirmed => self.deadline.min(accepted_at + CONFIRMED_AFTER),
@@ -55,7 +55,7 @@ impl Watching {
     }
 }
 
-/// Whether a refusal is temporary, whatever was requested.
+/// Whether a refusal is temporary, regardless of the request.
 pub(super) fn is_passing(status: &ApiStatus) -> bool {
     status.is_too_many_requests() || status.is_unauthorized() || status.code >= 500
 }
@@ -72,7 +72,7 @@ impl Reflector {
         self.state = State::Watching(Watching { accepted_at: None, events: 0, initial_state, deadline });
     }
 
-    /// Random, so that a thousand informers that began together do not come back together.
+    /// The timeout is random, so that watches that began together do not end together.
     pub(super) fn watch_timeout(&mut self) -> u64 {
         let shortest =
             self.known.config.min_watch_timeout.max(ReflectorConfig::SHORTEST_WATCH_TIMEOUT).as_secs();
@@ -112,7 +112,7 @@ impl Reflector {
                 self.follow(kind, &version);
                 self.store(StoreOperation::DeleteKey(key, version));
             }
-            // An event that repeats what the cache has is still an event.
+            // An event that repeats the cached version still counts as an event.
             Input::Unchanged(_) => watching.events += 1,
             Input::Bookmark(bookmark) => self.bookmark(bookmark),
             Input::Unreadable { key, reason } => {
@@ -124,13 +124,13 @@ impl Reflector {
             Input::Unreachable(reason) => self.retry(now, Cause::Unreachable(reason), None, Next::Watch),
             Input::End => self.watch_ended(now, Cause::Ended),
             Input::Broken(reason) => self.watch_ended(now, Cause::Broken(reason)),
-            // Only a list can find out what was lost (W17). It waits, because each event may be as bad.
+            // Only a list can find out what was lost (W17). It waits for the backoff, because each event may be undecodable.
             Input::Undecodable(reason) => self.retry(now, Cause::Undecodable(reason), None, Next::Sync),
             _ => {}
         }
     }
 
-    /// Counts an event, and comes as far as it has.
+    /// Counts an event, and moves the last version to that of the event.
     fn follow(&mut self, kind: EventKind, version: &ResourceVersion) {
         let State::Watching(watching) = &mut self.state else { return };
         watching.events += 1;
@@ -152,7 +152,8 @@ impl Reflector {
         self.live();
     }
 
-    /// No event and no bookmark: either the connection is dead, or the server is at an older state than the watch.
+    /// Neither an event nor a bookmark arrived: either the connection is dead, or the server has an older state than the
+    /// watch.
     pub(super) fn watching_timed_out(&mut self, now: Time) {
         let State::Watching(watching) = &self.state else { return };
         let answered = watching.accepted_at.is_some();
@@ -183,7 +184,7 @@ impl Reflector {
             return self.watch_expired(now, status);
         }
         let passing = is_passing(&status);
-        // A version that this server has not reached yet, or never will: a list finds out which.
+        // The server has not reached this version yet, or never will. A list finds out which.
         let next = if passing && !status.is_too_large_resource_version() { Next::Watch } else { Next::Sync };
         self.refused(now, status, next);
     }
@@ -216,11 +217,12 @@ impl Reflector {
         within
     }
 
-    /// The history since the last version is gone: list, not older than that version, at once unless it keeps happening.
+    /// The server no longer has the history since the last version. The reflector lists at that version or a newer one, at
+    /// once unless watches expire often.
     fn watch_expired(&mut self, now: Time, status: ApiStatus) {
         let version = self.known.last_version.clone();
         let before = self.known.expired.replace((now, version.clone()));
-        // A list returned that version again: its source does not advance.
+        // The watch expired at the same version again, although a list was made: the server's lists do not advance.
         self.known.version_unavailable |= before.as_ref().is_some_and(|(_, expired)| *expired == version);
         if before.is_some_and(|(at, _)| now.since(at) < EXPIRES_OFTEN) {
             let asked = status.retry_after;
@@ -232,7 +234,7 @@ impl Reflector {
 
     fn watch_ended(&mut self, now: Time, cause: Cause) {
         let State::Watching(watching) = &self.state else { return };
-        // One event may arrive by chance; one each time does not.
+        // One event may arrive by chance. One event in each short watch does not mean that the watch is served.
         let served = watching.events > usize::from(self.known.short_watches > 0);
         if watching.is_short(now) && watching.events <= 1 {
             self.known.short_watches += 1;
@@ -241,7 +243,7 @@ impl Reflector {
                 if next == Next::Sync {
                     self.known.short_watches = 0;
                 }
-                // A broken watch has its cause; one that ended has no other.
+                // A broken watch keeps its own cause.
                 let cause = if cause == Cause::Ended { Cause::ShortWatch } else { cause };
                 return self.retry(now, cause, None, next);
             }

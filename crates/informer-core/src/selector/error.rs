@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::fmt;
 
-/// A text that is not a selector, or a requirement that no selector can have.
+/// A string that is not a selector, or a requirement that no selector can have.
 ///
 /// ```
 /// # use informer_core as informer;
@@ -39,12 +39,12 @@ impl InvalidSelector {
         Self { text: text.to_owned(), ..self }
     }
 
-    /// The text that was parsed; empty for a requirement that was built without one.
+    /// The string that was parsed; empty for a requirement that was built without one.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The place in the text, counted in characters from 0. It is 0 for a requirement that was built without a text.
+    /// The place in the string, counted in characters from 0. It is 0 for a requirement that was built without a string.
     pub fn position(&self) -> usize {
         self.position
     }
@@ -63,7 +63,7 @@ impl fmt::Display for InvalidSelector {
     }
 }
 
-/// A selector that is one already cannot be invalid.
+/// A value that already is a selector cannot be invalid.
 impl From<Infallible> for InvalidSelector {
     fn from(never: Infallible) -> Self {
         match never {}

@@ -1,7 +1,7 @@
-//! Field selectors, which only a server can answer: which fields there are depends on the resource.
+//! Field selectors. Only the server evaluates them, because the selectable fields depend on the resource.
 //!
-//! A list of requirements parted by `,`, each one of `field=value` (or `==`) and `field!=value`. A value has `\`, `,` and
-//! `=` escaped by `\`.
+//! A list of requirements separated by `,`. Each is `field=value` (or `==`) or `field!=value`. In a value, `\` escapes `\`,
+//! `,` and `=`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,14 +9,14 @@ use std::sync::Arc;
 
 use super::InvalidSelector;
 
-/// A condition on an object's fields, for the server to check: all of its requirements hold.
+/// A condition on an object's fields, which the server evaluates: all requirements must hold.
 ///
-/// Every resource has `metadata.name` and `metadata.namespace`, some built-in ones have a few more (`spec.nodeName` and
-/// `status.phase` of pods), and custom resources have those that their definition names. A server answers 400 to a
-/// field that it cannot select by.
+/// Every resource has `metadata.name` and `metadata.namespace`. Some built-in resources have a few more (`spec.nodeName` and
+/// `status.phase` of pods), and custom resources have those that their CRD declares. A server answers 400 to a field that it
+/// does not support.
 ///
-/// A selector is normalised: white space around fields and values, the order of requirements, repetitions and `==` for
-/// `=` make no difference. A clone is a reference count.
+/// A selector is normalised: white space around fields and values, the order of requirements, repetitions, and `==` instead
+/// of `=` make no difference. A clone is a reference count.
 ///
 /// ```
 /// # use informer_core as informer;
@@ -50,7 +50,7 @@ impl FieldSelector {
     /// Matches every object.
     pub const EVERYTHING: Self = Self(None);
 
-    /// The fields that it asks about, such as `metadata.name`.
+    /// The fields that the requirements name, such as `metadata.name`.
     pub fn fields(&self) -> impl Iterator<Item = &str> {
         self.0.iter().flat_map(|requirements| requirements.iter()).map(|requirement| &*requirement.field)
     }
@@ -60,7 +60,7 @@ impl FieldSelector {
         self.0.is_none()
     }
 
-    /// Adds: the field has this value.
+    /// Adds a requirement: the field has this value.
     ///
     /// # Errors
     ///
@@ -69,7 +69,7 @@ impl FieldSelector {
         self.with(field, Comparison::Equal, value)
     }
 
-    /// Adds: the field has another value.
+    /// Adds a requirement: the field does not have this value.
     ///
     /// # Errors
     ///
@@ -110,11 +110,11 @@ fn checked(field: &str) -> Result<&str, InvalidSelector> {
 impl FromStr for FieldSelector {
     type Err = InvalidSelector;
 
-    /// Reads what `kubectl --field-selector` takes; the empty text selects everything.
+    /// Parses the syntax of `kubectl --field-selector`; the empty string selects everything.
     fn from_str(text: &str) -> Result<Self, InvalidSelector> {
         let mut requirements = Vec::new();
         for (start, term) in terms(text).filter(|(_, term)| !term.trim().is_empty()) {
-            // In characters.
+            // The position in characters.
             let position = |at: usize| text.get(..start + at).unwrap_or_default().chars().count();
             let requirement = requirement(term).map_err(|(at, error)| error.at(position(at)).within(text))?;
             requirements.push(requirement);
@@ -123,7 +123,7 @@ impl FromStr for FieldSelector {
     }
 }
 
-/// The parts between commas that are not escaped, each with where it begins.
+/// The terms between unescaped commas, each with its start.
 fn terms(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut is_escaped = false;
     let mut start = 0;
@@ -138,7 +138,7 @@ fn terms(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// An error comes with its place in the term.
+/// Parses one term. The error has its position in the term.
 fn requirement(term: &str) -> Result<Requirement, (usize, InvalidSelector)> {
     let found = term.char_indices().find_map(|(at, _)| {
         let rest = term.get(at..)?;
@@ -165,7 +165,7 @@ fn unescaped(text: &str) -> Result<String, (usize, InvalidSelector)> {
         match letter {
             '\\' => match letters.next() {
                 Some((_, letter @ ('\\' | ',' | '='))) => value.push(letter),
-                Some((_, letter)) => return Err(fault(format!("`\\{letter}` stands for nothing"))),
+                Some((_, letter)) => return Err(fault(format!("`\\{letter}` is not an escape"))),
                 None => return Err(fault("found the end after `\\`".to_owned())),
             },
             '=' => return Err(fault("found `=` in a value".to_owned())),
@@ -259,7 +259,7 @@ mod tests {
             ("a=b, =c", "at character 5: `` cannot be the path of a field; write requirements"),
             ("a b=c", "at character 0: `a b` cannot be"),
             ("ü=a=b", "at character 3: found `=` in a value; write"),
-            (r"a=\x", r"at character 2: `\x` stands for nothing"),
+            (r"a=\x", r"at character 2: `\x` is not an escape"),
             (r"a=b\", r"at character 3: found the end after `\`"),
             ("a in (b)", "at character 8: found the end"),
         ] {

@@ -1,8 +1,9 @@
-//! From text to a selector.
+//! Parses selectors.
 //!
-//! A list of requirements parted by `,`, each one of `key`, `!key`, `key = value` (or `==`), `key != value`,
-//! `key > number`, `key < number`, `key in (value, ...)`, `key notin (value, ...)`. White space means nothing, a value
-//! may be empty, and `in` and `notin` are operators only where an operator may stand.
+//! A selector is a list of requirements separated by `,`. Each requirement is one of these:
+//! `key`, `!key`, `key = value` (or `==`), `key != value`, `key > number`, `key < number`, `key in (value, ...)`,
+//! `key notin (value, ...)`. White space is ignored, a value may be empty, and `in` and `notin` are operators only in an
+//! operator's place.
 
 use std::str::FromStr;
 
@@ -14,7 +15,7 @@ const SYNTAX: &str =
 impl FromStr for Selector {
     type Err = InvalidSelector;
 
-    /// Reads what `kubectl -l` takes; the empty text selects everything.
+    /// Parses the syntax of `kubectl -l`; the empty string selects everything.
     fn from_str(text: &str) -> Result<Self, InvalidSelector> {
         Parser { text, tokens: tokens(text), next: 0 }.selector().map_err(|error| error.within(text))
     }
@@ -46,7 +47,7 @@ impl TryFrom<String> for Selector {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Token<'a> {
-    /// In bytes.
+    /// The offset in bytes.
     at: usize,
     kind: Kind<'a>,
 }
@@ -64,7 +65,7 @@ fn is_symbol(character: char) -> bool {
     matches!(character, '=' | '!' | '(' | ')' | ',' | '>' | '<')
 }
 
-/// Ends with the only `End`.
+/// Splits the text into tokens. The last one, and only that, is `End`.
 fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     let mut rest = text.trim_start_matches(is_space);
@@ -141,7 +142,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// One value, or none at all, which is the empty one.
+    /// One value. If none follows, it is the empty one.
     fn value(&mut self) -> &'a str {
         match self.peek().kind {
             Kind::Word(value) => {
@@ -208,7 +209,7 @@ impl<'a> Parser<'a> {
         InvalidSelector::labels(self.position(token.at), reason, SYNTAX)
     }
 
-    /// In characters.
+    /// The position in characters.
     fn position(&self, at: usize) -> usize {
         self.text.get(..at).unwrap_or_default().chars().count()
     }
@@ -268,7 +269,7 @@ mod tests {
             ("a in ()", "at character 0: there is no value to compare with; name at least one value"),
             ("!a=b", "at character 2: found `=` where `,` or the end"),
             ("a=b=c", "at character 3: found `=`"),
-            ("a,x>b", "at character 2: `b` is no whole number; compare with"),
+            ("a,x>b", "at character 2: `b` is not a whole number; compare with"),
             ("a,-x=b", "at character 2: `-x` cannot be a label's key; write up to 63"),
             ("Example/x", "at character 0: `Example/x` cannot be a label's key; write the part before"),
             ("a=ü", "at character 0: `ü` cannot be a label's value"),

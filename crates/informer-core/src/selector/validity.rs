@@ -2,7 +2,7 @@
 
 use super::{Operator, Requirement};
 
-/// What is wrong, and what would be right.
+/// The reason, and the remedy.
 type Fault = (String, &'static str);
 
 const NAME: &str = "write up to 63 letters, digits, `-`, `_` and `.`, with a letter or a digit at both ends";
@@ -33,7 +33,7 @@ impl Requirement {
 
     fn check_value(&self, value: &str) -> Option<Fault> {
         if self.operator.compares() && value.parse::<i64>().is_err() {
-            return Some((format!("`{value}` is no whole number"), "compare with a whole number"));
+            return Some((format!("`{value}` is not a whole number"), "compare with a whole number"));
         }
         (!value.is_empty() && !is_name(value))
             .then(|| (format!("`{value}` cannot be a label's value"), VALUE))
@@ -66,7 +66,7 @@ fn is_dns_name(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_label)
 }
 
-/// Whether there is a first and a last character, both of the right kind.
+/// Whether the text has a first and a last character, both of the right kind.
 fn has_ends(text: &str, is_right: impl Fn(u8) -> bool) -> bool {
     matches!((text.as_bytes().first(), text.as_bytes().last()), (Some(&a), Some(&b)) if is_right(a) && is_right(b))
 }

@@ -1,65 +1,30 @@
-//! Late indexes: built beside the running store.
+//! Late indexes: an index that is added to a running store is built beside it.
 //!
-//! Whoever adds the index does the work, on their own thread and from a snapshot; then they follow what changed
-//! meanwhile, which snapshots tell cheaply, and put the index in when nothing changed any more. A writer that is too
-//! busy for that ever to happen takes the index over and follows the last few changes itself.
+//! The thread that adds the index does the work, from a snapshot. Then it follows later changes, which a comparison with a
+//! newer snapshot finds cheaply, and installs the index when nothing has changed any more. If the writer is too busy for that
+//! ever to happen, the writer takes the index over and follows the last few changes itself.
 
 use std::sync::{Arc, PoisonError};
 
-use super::cache::Shared;
-use super::index::{IndexCore, IndexEntry};
-use super::report::Reports;
-use super::state::{Slots, State};
-use crate::sync::{AtomicBool, Condvar, Mutex, MutexGuard, Ordering, yield_now};
+use super::builtin::ByLabel;
+use super::inbox::Build;
+use super::index::IndexCore;
+use super::shared::Shared;
+use super::state::BY_LABEL;
+use crate::sync::{Ordering, yield_now};
 
-/// Attempts to put the index in before the writer is asked to. With loom one, so that it gets to what follows.
+/// Attempts to install the index before the writer is asked to do it. Under loom it is one, so that loom reaches the code
+/// that follows.
 const ATTEMPTS: usize = if cfg!(loom) { 1 } else { 8 };
-/// Looks at whether the writer took the index, before it is tried again without it.
+/// How often the thread checks whether the writer has installed the index, before it tries again itself.
 const LOOKS: usize = if cfg!(loom) { 1 } else { 256 };
 
-/// An index that reflects `base`, on its way in.
-pub(super) struct Build {
-    entry: IndexEntry,
-    /// Its place, where that matters.
-    position: Option<usize>,
-    /// Held so that a change of the store shows: what is in memory at another place is not this.
-    base: Slots,
-}
-
-impl Build {
-    pub(super) fn new(core: Arc<IndexCore>, position: Option<usize>, base: State, reports: &Reports) -> Self {
-        let mut build = Self { entry: IndexEntry::new(core), position, base: Slots::default() };
-        build.catch_up(base.slots, reports);
-        build
-    }
-
-    fn catch_up(&mut self, slots: Slots, reports: &Reports) {
-        self.entry.catch_up(&self.base, &slots, reports);
-        self.base = slots;
-    }
-}
-
-/// Indexes that wait for the writer.
-#[derive(Default)]
-pub(super) struct Inbox {
-    is_waited_for: AtomicBool,
-    builds: Mutex<Vec<Build>>,
-    installed: Condvar,
-}
-
-impl Inbox {
-    pub(super) fn is_waited_for(&self) -> bool {
-        self.is_waited_for.load(Ordering::Relaxed)
-    }
-
-    /// No user code runs under this lock, so a poisoned one holds nothing half-done.
-    fn builds(&self) -> MutexGuard<'_, Vec<Build>> {
-        self.builds.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+/// Values of `label_queries`: one query was answered by a scan; the index is being built, or exists.
+const SCANNED_ONCE: u8 = 1;
+const INDEXED: u8 = 2;
 
 impl Shared {
-    /// Returns when the index is in.
+    /// Returns when the index is installed.
     pub(super) fn build(&self, mut build: Build) {
         let core = build.entry.core.clone();
         loop {
@@ -82,7 +47,7 @@ impl Shared {
                 build = builds.swap_remove(at);
                 continue;
             }
-            // The writer took it and is following the last changes.
+            // The writer has taken the index and is following the last changes.
             while !core.is_installed() {
                 builds = self.inbox.installed.wait(builds).unwrap_or_else(PoisonError::into_inner);
             }
@@ -90,7 +55,7 @@ impl Shared {
         }
     }
 
-    /// Puts the index in if nothing changed since its base. If something did, brings it up to date.
+    /// Installs the index if no object has changed since its base. Otherwise brings the index up to date and returns it.
     fn try_install(&self, mut build: Build) -> Result<(), Build> {
         let mut state = self.draft();
         if state.slots.is_same(&build.base) {
@@ -107,7 +72,7 @@ impl Shared {
         Err(build)
     }
 
-    /// The writer puts in what waits for it. Costs next to nothing when nothing does.
+    /// The writer installs the indexes that wait for it. If none does, this costs next to nothing.
     #[inline]
     pub(super) fn install_waiting(&self) {
         if self.inbox.is_waited_for() {
@@ -130,8 +95,26 @@ impl Shared {
             core.set_installed();
             drop(refused);
         }
-        // Taking the lock makes sure that who looks at an index and then waits does not miss this.
+        // The lock makes sure that a thread which has checked the index and is about to wait does not miss this notification.
         drop(self.inbox.builds());
         self.inbox.installed.notify_all();
+    }
+
+    /// Builds the label index unless it exists or is being built.
+    pub(super) fn index_labels(&self) {
+        if self.label_queries.swap(INDEXED, Ordering::AcqRel) == INDEXED {
+            return;
+        }
+        let base = self.read().clone();
+        let core = IndexCore::new(None, ByLabel(base.hasher.clone()));
+        self.build(Build::new(core, Some(BY_LABEL), base, &self.reports));
+    }
+
+    /// Counts a query that the label index would have answered. The second one builds the index.
+    pub(super) fn note_label_query(&self) {
+        let first = self.label_queries.compare_exchange(0, SCANNED_ONCE, Ordering::AcqRel, Ordering::Acquire);
+        if first.is_err() {
+            self.index_labels();
+        }
     }
 }

@@ -1,11 +1,11 @@
-//! The indexes of every store: by namespace always, by labels once selectors are used.
+//! The indexes that the library adds itself: by namespace always, by labels once selectors are used.
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
 use hashbrown::DefaultHashBuilder;
 
-use super::index::{Indexer, ValueRef, Values};
+use super::index::{Indexer, ValueRef, Values, text_of};
 use super::posting::Posting;
 use super::report::IndexFault;
 use crate::Object;
@@ -13,7 +13,7 @@ use crate::Object;
 /// Separates a label's key from its value; no label can contain it ([`crate::Labels`]).
 const KEY_END: char = '\u{1f}';
 
-/// Files objects under their namespace; cluster-wide ones nowhere.
+/// Files objects under their namespace. A cluster-wide object has no value.
 pub(super) struct ByNamespace(pub(super) DefaultHashBuilder);
 
 impl Indexer for ByNamespace {
@@ -81,7 +81,7 @@ impl Indexer for ByLabel {
     }
 }
 
-/// The objects with this label: with this value, or with any.
+/// The objects with this label: with this value, or with any value.
 pub(super) fn posting_of_label<'a>(
     values: &'a Values,
     hasher: &DefaultHashBuilder,
@@ -124,11 +124,6 @@ impl Term<'_> {
             Some(value) => format!("{}{KEY_END}{value}", self.key).into(),
         }
     }
-}
-
-/// The text that a value of these indexes is.
-pub(super) fn text_of(value: &(dyn std::any::Any + Send + Sync)) -> Option<&str> {
-    value.downcast_ref::<Box<str>>().map(|text| &**text)
 }
 
 fn known_or_new(

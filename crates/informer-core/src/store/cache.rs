@@ -1,24 +1,17 @@
 //! The reading side.
 
-use std::any::Any;
-use std::collections::HashMap;
-use std::sync::{Arc, OnceLock, PoisonError};
+use std::sync::Arc;
 
-use super::build::{Build, Inbox};
-use super::builtin::ByLabel;
-use super::index::IndexCore;
-use super::published::{Draft, Published};
-use super::report::{IndexReport, Reports};
+use super::report::IndexReport;
+use super::shared::Shared;
 use super::snapshot::Snapshot;
-use super::state::{BY_LABEL, State};
 use crate::object::{Comparison, ContentHash};
-use crate::sync::{AtomicU8, Mutex, MutexGuard, Ordering, Reading};
 use crate::{ContentKey, Object, ObjectKey, ResourceVersion};
 
 /// The objects of a [`Store`](super::Store), for any number of readers. A clone reads the same store.
 ///
-/// No reader waits: not for another reader's loop, nor for an event or list being applied, nor for a preempted writer.
-/// Each method sees one state. Use a [`Snapshot`] for several reads of the same state.
+/// No reader waits: neither for another reader's loop, nor for an event or a list that is being applied, nor for a preempted
+/// writer. Each method sees one state. Use a [`Snapshot`] for several reads of the same state.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -45,74 +38,6 @@ pub struct Cache {
     pub(super) shared: Arc<Shared>,
 }
 
-/// What the writing and the reading side share.
-pub(super) struct Shared {
-    state: Published,
-    names: Mutex<HashMap<Arc<str>, Name>>,
-    label_queries: AtomicU8,
-    pub(super) inbox: Inbox,
-    pub(super) reports: Reports,
-    content_key: OnceLock<ContentKey>,
-}
-
-/// A named index while it is being built, and its parts afterwards.
-pub(super) type Name = Option<Box<dyn Any + Send + Sync>>;
-
-/// Label queries were answered by scanning; the index is being built, or exists.
-const SCANNED_ONCE: u8 = 1;
-const INDEXED: u8 = 2;
-
-impl Shared {
-    pub(super) fn new() -> Self {
-        Self {
-            state: Published::new(State::new()),
-            names: Mutex::default(),
-            label_queries: AtomicU8::new(0),
-            inbox: Inbox::default(),
-            reports: Reports::default(),
-            content_key: OnceLock::new(),
-        }
-    }
-
-    /// Held for one lookup, or for cloning the state.
-    #[inline]
-    pub(super) fn read(&self) -> Reading<State> {
-        self.state.read()
-    }
-
-    /// Held for one change, or for swapping in a prepared state.
-    pub(super) fn draft(&self) -> Draft<'_> {
-        self.state.draft()
-    }
-
-    pub(super) fn use_content_key(&self, key: ContentKey) {
-        // Where hashes were made with another one already, those that were saved differ, which costs a look at each.
-        let _ = self.content_key.set(key);
-    }
-
-    pub(super) fn names(&self) -> MutexGuard<'_, HashMap<Arc<str>, Name>> {
-        self.names.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Builds the label index unless it exists or is being built.
-    pub(super) fn index_labels(&self) {
-        if self.label_queries.swap(INDEXED, Ordering::AcqRel) == INDEXED {
-            return;
-        }
-        let base = self.read().clone();
-        let core = IndexCore::new(None, ByLabel(base.hasher.clone()));
-        self.build(Build::new(core, Some(BY_LABEL), base, &self.reports));
-    }
-
-    /// Called for each query that the label index would have answered. One is a single question; two are a habit.
-    pub(super) fn note_label_query(&self) {
-        let first = self.label_queries.compare_exchange(0, SCANNED_ONCE, Ordering::AcqRel, Ordering::Acquire);
-        if first.is_err() {
-            self.index_labels();
-        }
-    }
-}
-
 impl Cache {
     /// The object of a key. O(1).
     pub fn get(&self, key: &ObjectKey) -> Option<Arc<Object>> {
@@ -124,21 +49,21 @@ impl Cache {
         self.with(key, Arc::clone)
     }
 
-    /// Calls `look` with the object of a key, if it exists. Cheaper than [`Cache::get_str`], because it takes no
-    /// reference. O(1).
+    /// Calls `look` with the object of a key, if it exists. Cheaper than [`Cache::get_str`], because it takes no reference
+    /// count. O(1).
     ///
-    /// `look` blocks nothing, but keeps the whole state in memory: it should be short.
+    /// `look` blocks no other thread, but keeps the whole state in memory, so it should be short.
     pub fn with<R>(&self, key: &str, look: impl FnOnce(&Arc<Object>) -> R) -> Option<R> {
         self.shared.read().locate(key).map(|(_, object)| look(object))
     }
 
-    /// Whether the cache has the object of a key at this version: then a listed item needs no decoding. O(1).
+    /// Whether the cache has the object of a key at this version. If so, a listed item needs no decoding. O(1).
     pub fn is_unchanged(&self, key: &str, version: &ResourceVersion) -> bool {
         !version.is_unset()
             && self.shared.read().locate(key).is_some_and(|(_, object)| object.resource_version() == version)
     }
 
-    /// Whether the object of a key is of this version and came as bytes with this hash. O(1).
+    /// Whether the cached object of a key has this version, and arrived as bytes with this hash. O(1).
     pub(crate) fn is_unchanged_content(
         &self,
         key: &str,
@@ -151,7 +76,7 @@ impl Cache {
         !version.is_unset() && self.shared.read().locate(key).is_some_and(|(_, known)| is_same(known))
     }
 
-    /// The key of the hashes of what its objects came as.
+    /// The key of the content hashes of its objects.
     pub fn content_key(&self) -> ContentKey {
         *self.shared.content_key.get_or_init(ContentKey::random)
     }
@@ -166,14 +91,14 @@ impl Cache {
         self.len() == 0
     }
 
-    /// The current state, unchanging. O(1), whatever the number of objects and indexes.
+    /// The current state, as a snapshot that never changes. O(1), whatever the number of objects and indexes.
     pub fn snapshot(&self) -> Snapshot {
         let state = self.shared.read().clone();
         Snapshot::new(state, &self.shared)
     }
 
-    /// The version that the cache reflects: the oldest that its sources have reached. It never goes back, except after
-    /// a restored backup, or when the sources that had reached it are removed. Unset until every initial source has
+    /// The version that the cache reflects: the oldest that its sources have reached. It never goes back, except after a
+    /// restored backup, or when the sources that had reached it are removed. It is unset until every initial source has
     /// objects, listed or loaded, and when no source with objects is left.
     ///
     /// A source that is added later counts once it is synced and has reached that version.
@@ -186,9 +111,9 @@ impl Cache {
         self.shared.read().is_synced
     }
 
-    /// The bytes of memory that everything takes: objects ([`Object::held_bytes`]), tables and indexes, within 20 % of
-    /// the allocator's figure (contract C10). Not counted are older versions that a consumer holds, decoded values, and
-    /// what objects share in their storage ([`Storage::shared_bytes`](crate::Storage::shared_bytes)).
+    /// The bytes of memory that objects ([`Object::held_bytes`]), tables and indexes take, within 20 % of the allocator's
+    /// figure (contract C10). Not counted are older versions that a consumer holds, decoded values, and what objects share in
+    /// their storage ([`Storage::shared_bytes`](crate::Storage::shared_bytes)).
     ///
     /// O(number of objects / 75 + number of index values); takes only a short lock per index.
     pub fn held_bytes(&self) -> usize {

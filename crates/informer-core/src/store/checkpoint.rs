@@ -1,4 +1,4 @@
-//! The objects of a store and the versions of its sources, both of one moment: for saving and loading.
+//! What a save writes and a load reads: the objects of a store and the versions of its sources, both of one moment.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::snapshot::Snapshot;
 use super::sources::SourceId;
 use super::state::Scope;
 use super::{Steps, Store};
-use crate::{ContentKey, Object, ResourceVersion, Source};
+use crate::{ContentKey, Object, Origin, ResourceVersion};
 
 /// A store at one moment, and where each of its sources would resume.
 #[derive(Debug, Clone)]
@@ -15,14 +15,14 @@ pub struct Checkpoint {
     pub snapshot: Snapshot,
     /// The sources that have objects, listed or loaded.
     pub sources: Vec<SourcePoint>,
-    /// The key of its objects' hashes.
+    /// The key of the objects' content hashes.
     pub content_key: ContentKey,
 }
 
 /// The state of one source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourcePoint {
-    /// What it covers.
+    /// The scope that it covers.
     pub scope: Scope,
     /// The version up to which the objects are complete: a watch resumes from here.
     pub resource_version: ResourceVersion,
@@ -32,16 +32,16 @@ pub struct SourcePoint {
 }
 
 impl SourcePoint {
-    /// The source of a scope that was not saved.
+    /// The point of a scope that was not saved.
     pub fn nothing(scope: Scope) -> Self {
         Self { scope, resource_version: ResourceVersion::UNSET, has_unread: false }
     }
 }
 
 impl Store {
-    /// What a save would write now. O(1) in the number of objects.
+    /// The content that a save would write now. O(1) in the number of objects.
     ///
-    /// Sources without objects yet are left out, and so are those whose server has no versions.
+    /// Sources without content are left out, and so are those whose server has no versions.
     /// [`has_unread`](SourcePoint::has_unread) is known here only for sources that were loaded with it.
     pub fn checkpoint(&self) -> Checkpoint {
         let feeds = self.sources.iter().filter(|feed| feed.has_content() && !feed.reached.is_unset_or_zero());
@@ -58,17 +58,17 @@ impl Store {
         }
     }
 
-    /// Goes on with the key of hashes that were saved. To be called before anything is read.
+    /// Uses the saved key of content hashes. Call it before the first list or event.
     pub fn use_content_key(&mut self, key: ContentKey) {
         self.shared.use_content_key(key);
     }
 
-    /// Loads a saved state: adds a source for each of `sources`, whose version is unset if it was not saved, and the
-    /// objects that those with a version cover. In one step: readers see nothing, or all of it. Existing keys are not
-    /// changed.
+    /// Loads a saved state in one step: it adds a source for each of `sources`, and the objects that the sources with a
+    /// version cover. The version of a source that was not saved is unset. Readers see nothing of the load, or all of it.
+    /// Existing keys are not changed.
     ///
-    /// A source with a version has its objects from here on, but is not synced before a server has confirmed it
-    /// ([`Store::confirm`]), or a list is committed. Returns their ids in order.
+    /// A source with a version has its content from here on, but is not synced before a server has confirmed it
+    /// ([`Store::confirm`]), or a list is committed. Returns the ids in the order of `sources`.
     pub fn load(
         &mut self,
         sources: impl IntoIterator<Item = SourcePoint>,
@@ -93,11 +93,11 @@ impl Store {
         };
         let writes: Vec<_> = objects.into_iter().filter(is_new).collect();
         let count = writes.len();
-        self.apply_all(state.clone(), Steps { gone: Vec::new(), writes, count }, Source::List);
+        self.apply_all(state.clone(), Steps { gone: Vec::new(), writes, count }, Origin::List);
         ids
     }
 
-    /// The server resumes from the loaded state of a source: the source is synced.
+    /// Notes that the server resumes from the loaded state of a source: the source is synced.
     pub fn confirm(&mut self, source: SourceId) {
         self.shared.install_waiting();
         self.sources.confirmed(source);

@@ -1,6 +1,6 @@
 //! A hash table whose clones share memory.
 //!
-//! Linear hashing over small tables: the table grows by splitting one of them, never as a whole. So no single insert
+//! It uses linear hashing over small tables: the table grows by splitting one of them, never as a whole. So no single insert
 //! takes long, and a write beside a clone copies one small table.
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::memory::{COUNTS, allocated};
 /// Average entries per leaf. Leaves hold 0.7 to 1.4 times as many, which fits 128 buckets at hashbrown's load factor.
 const LOAD: usize = 75;
 
-/// A set of `T`; the caller knows how to hash and to compare them.
+/// A set of `T`. The caller supplies the hashes and the comparison.
 #[derive(Clone)]
 pub(super) struct CowTable<T> {
     leaves: CowVec<Option<Arc<HashTable<T>>>>,
@@ -49,9 +49,10 @@ impl<T: Clone> CowTable<T> {
         self.leaves.get(self.home(hash))?.as_ref()?.find(hash, is_it)
     }
 
-    /// Adds an entry that is not there yet. `rehash` gives the hash of an entry.
+    /// Adds an entry that the table does not contain yet. `rehash` returns the hash of an entry.
     pub(super) fn insert(&mut self, hash: u64, entry: T, rehash: impl Fn(&T) -> u64) {
         self.len += 1;
+        // Each insert above the average load splits one leaf, which spreads the cost of growing over the inserts.
         if self.len > self.leaves.len() as usize * LOAD {
             self.split(&rehash);
         }
@@ -61,7 +62,7 @@ impl<T: Clone> CowTable<T> {
         }
     }
 
-    /// Removes an entry. Copies nothing if it is missing.
+    /// Removes an entry. Copies nothing if the table does not contain it.
     pub(super) fn remove(
         &mut self,
         hash: u64,
@@ -73,14 +74,16 @@ impl<T: Clone> CowTable<T> {
         let leaf = Arc::make_mut(self.leaves.get_mut(home)?.as_mut()?);
         let (entry, _) = leaf.find_entry(hash, is_it).ok()?.remove();
         self.len -= 1;
+        // A table shrinks only at a third of the load, so that one at a limit is not split and merged in turns.
         if self.len * 3 < self.leaves.len() as usize * LOAD {
             self.merge(&rehash);
         }
         Some(entry)
     }
 
-    /// The leaf of a hash. hashbrown uses the lowest and the seven highest bits inside a leaf, so this
-    /// uses those from the middle upwards.
+    /// The leaf of a hash. hashbrown uses the lowest bits and the seven highest ones inside a leaf, so this uses the bits
+    /// from the middle upwards. In a table whose number of leaves is not a power of two, the leaves that were not split yet
+    /// also hold the entries of their missing halves.
     #[inline]
     fn home(&self, hash: u64) -> u32 {
         let count = self.leaves.len();
@@ -89,15 +92,17 @@ impl<T: Clone> CowTable<T> {
         if home < count { home } else { home & (mask >> 1) }
     }
 
-    /// Adds a leaf with those entries of an older one that now belong to it.
+    /// Adds a leaf, and moves to it those entries of an older leaf that now belong to it.
     fn split(&mut self, rehash: &impl Fn(&T) -> u64) {
         let added = self.leaves.len();
+        // The first leaf has no older one to take entries from.
         let Some(halved) = halved_by(added) else {
             self.leaves.push(None);
             return;
         };
         let bit = added - halved;
         let full = self.leaves.get_mut(halved).and_then(Option::take).unwrap_or_default();
+        // Both halves are new tables: a clone may still use the full one.
         let mut halves = [HashTable::with_capacity(LOAD), HashTable::with_capacity(LOAD)];
         for entry in full.iter() {
             let hash = rehash(entry);
@@ -113,6 +118,7 @@ impl<T: Clone> CowTable<T> {
     /// Undoes the latest split.
     fn merge(&mut self, rehash: &impl Fn(&T) -> u64) {
         let Some(halved) = self.leaves.len().checked_sub(1).and_then(halved_by) else { return };
+        // Leaves are removed in the reverse order of the splits, so `home` needs no further state.
         let last = self.leaves.pop().flatten().unwrap_or_default();
         if let Some(leaf) = self.leaves.get_mut(halved) {
             let leaf = Arc::make_mut(leaf.get_or_insert_default());

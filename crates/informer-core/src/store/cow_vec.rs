@@ -1,15 +1,15 @@
 //! A growable array whose clones share memory.
 //!
-//! A tree of fixed width. A clone is one reference count; a write copies the nodes on its path that a clone still
-//! holds, and none without a clone. A comparison of two clones skips what they share.
+//! It is a tree of fixed width. A clone is one reference count. A write copies the nodes on its path that a clone still
+//! holds; without a clone it copies none. A comparison of two clones skips the nodes that they share.
 
 use std::sync::Arc;
 
 use crate::memory::{COUNTS, allocated};
 
-/// Narrow nodes: a write beside a clone, which every write to a store is, increments a reference count for each pointer
-/// in each node of its path. Measured with 100,000 objects, 16 wide against 32 and 64: reads alike, such a write 1.5 us
-/// against 1.9 and 2.4.
+/// The nodes are narrow. A write beside a clone increments a reference count for each pointer in each node of its path, and
+/// every write to a store is beside a clone. Measured with 100,000 objects, with a width of 16 against 32 and 64: reads take
+/// the same time, and such a write takes 1.5 us against 1.9 and 2.4.
 const BITS: u32 = 4;
 const WIDTH: usize = 1 << BITS;
 const MASK: u32 = (1 << BITS) - 1;
@@ -18,14 +18,14 @@ const MASK: u32 = (1 << BITS) - 1;
 #[derive(Clone)]
 pub(super) struct CowVec<T> {
     root: Option<Arc<Node<T>>>,
-    /// Levels of inner nodes above the leaves. All leaves lie at the same depth, so an index alone says the path.
+    /// Levels of inner nodes above the leaves. All leaves lie at the same depth, so the index alone determines the path.
     height: u32,
     len: u32,
 }
 
 #[derive(Clone)]
 enum Node<T> {
-    // Arrays and not vectors: one allocation per node, and one pointer to follow per level.
+    // Arrays instead of vectors: one allocation per node, and one pointer to follow per level.
     Inner([Option<Arc<Node<T>>>; WIDTH]),
     Leaf([T; WIDTH]),
 }
@@ -43,7 +43,7 @@ impl<T> CowVec<T> {
 
     /// The bytes of memory that its nodes take, as if no clone shared them. O(log n).
     pub(super) fn held_bytes(&self) -> usize {
-        // The shape alone says how many there are: a visit to all of them would be O(n) for each look at the metrics.
+        // The shape alone determines the number of nodes. Visiting all of them would be O(n) at each read of the metrics.
         let (mut nodes, mut of_level) = (0, (self.len as usize).div_ceil(WIDTH));
         while of_level > 1 {
             nodes += of_level;
@@ -66,9 +66,9 @@ impl<T> CowVec<T> {
             .flat_map(|start| (start..self.len).zip(self.leaf(start).into_iter().flatten()))
     }
 
-    /// Whether the two are clones and neither was written since.
+    /// Whether the two are clones and neither was written since they were cloned.
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        // Pointers, not contents: a write to either has copied its root.
+        // This compares pointers, not contents: a write to either has copied its root.
         self.len == other.len
             && match (&self.root, &other.root) {
                 (Some(a), Some(b)) => Arc::ptr_eq(a, b),
@@ -77,7 +77,7 @@ impl<T> CowVec<T> {
             }
     }
 
-    /// Visits every place at which the two may differ: those in leaves that they do not share.
+    /// Visits every place where the two may differ: those in leaves that they do not share.
     pub(super) fn visit_differences<'a>(
         &'a self,
         newer: &'a Self,
@@ -87,7 +87,7 @@ impl<T> CowVec<T> {
         visit_pair(Subtree::of(self), Subtree::of(newer), height, 0, visit);
     }
 
-    /// The leaf that an index is in: from its first item to the leaf's width, which is the same for all leaves.
+    /// The leaf that contains an index. It is returned in its whole width, which is the same for all leaves.
     #[inline]
     pub(super) fn leaf(&self, index: u32) -> Option<&[T; WIDTH]> {
         if index >= self.len {
@@ -106,13 +106,13 @@ impl<T> CowVec<T> {
 }
 
 impl<T: Clone + Default> CowVec<T> {
-    /// Copies the nodes on the path that a clone still holds.
+    /// The item at an index, for writing. Copies the nodes on the path that a clone still holds.
     pub(super) fn get_mut(&mut self, index: u32) -> Option<&mut T> {
         if index >= self.len {
             return None;
         }
         let mut level = self.height;
-        // `make_mut` copies a node only while a clone holds it too: a list that files 100,000 objects copies each node once.
+        // `make_mut` copies a node only while a clone also holds it: a list that files 100,000 objects copies each node once.
         let mut node = Arc::make_mut(self.root.get_or_insert_with(|| Node::empty(level)));
         loop {
             match node {
@@ -129,7 +129,7 @@ impl<T: Clone + Default> CowVec<T> {
     /// Appends an item and returns its index.
     pub(super) fn push(&mut self, item: T) -> u32 {
         let index = self.len;
-        // The tree is full: it becomes the first child of a new root, so that no node has to move.
+        // When the tree is full, it becomes the first child of a new root, so that no node has to move.
         if u64::from(index) == 1 << (BITS * (self.height + 1)) {
             let mut children = std::array::from_fn(|_| None);
             children[0] = self.root.take();
@@ -145,7 +145,7 @@ impl<T: Clone + Default> CowVec<T> {
 
     /// Removes the last item.
     pub(super) fn pop(&mut self) -> Option<T> {
-        // The nodes stay: whatever has shrunk grows again, and `len` hides what is behind it.
+        // The nodes stay, because a vector that has shrunk usually grows again. `len` hides the items behind it.
         let last = self.get_mut(self.len.checked_sub(1)?).map(std::mem::take);
         self.len -= 1;
         last
@@ -177,7 +177,7 @@ impl<'a, T> Subtree<'a, T> {
         Self { node: vec.root.as_ref(), height: vec.height }
     }
 
-    /// The child at `at` of this subtree, seen as one of height `height`: a lower one is its leftmost part.
+    /// The child at `at` of this subtree, treated as one of height `height`. A subtree of less height is its leftmost part.
     fn child(&self, at: usize, height: u32) -> Self {
         if self.height < height {
             return Self { node: self.node.filter(|_| at == 0), height: self.height };

@@ -7,12 +7,13 @@ use std::sync::{Arc, Weak};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use super::build::Build;
-use super::cache::{Cache, Shared};
+use super::cache::Cache;
+use super::inbox::Build;
 use super::index::{Filed, IndexCore, IndexEntry, Indexer, ValueRef, Values};
 use super::objects::Objects;
 use super::posting::Posting;
 use super::report::IndexFault;
+use super::shared::Shared;
 use super::snapshot::Snapshot;
 use super::state::State;
 use crate::Object;
@@ -20,9 +21,9 @@ use crate::Object;
 /// An index over the objects of a cache, by values of type `K` that a function derives from each object.
 ///
 /// Every snapshot taken after the index was added agrees with it. An older snapshot, or one of another cache, does not
-/// hold the index; the lookup then calls the function for each of its objects.
+/// contain the index; a lookup then calls the function for each of the snapshot's objects.
 ///
-/// An index without a name is dropped with the last clone of its handle. One with a name stays.
+/// An index without a name is dropped with the last clone of its handle. A named index stays as long as the cache.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -45,15 +46,15 @@ pub struct Index<K> {
     parts: Parts<K>,
 }
 
-/// Returns the values of an object. `?` works on any error; none may quote the object's content.
+/// Returns the values of an object. `?` works on any error. No error may quote the object's content.
 type Function<K> = dyn Fn(&Arc<Object>) -> Result<Vec<K>, Box<dyn Error + Send + Sync>> + Send + Sync;
 
-/// What a handle needs besides the cache. The registry of names keeps these: a reference to the cache would form a
-/// cycle.
+/// What a handle needs besides the cache. The registry of names keeps these parts, because a reference to the cache there
+/// would form a cycle.
 struct Parts<K> {
     core: Arc<IndexCore>,
     function: Arc<Function<K>>,
-    /// Dropped with the last user of the index.
+    /// Removes the index when its last user drops it.
     _lease: Arc<Lease>,
 }
 
@@ -68,11 +69,11 @@ struct Lease {
 pub struct NameTaken(Arc<str>);
 
 impl Cache {
-    /// Indexes the objects by the values of `function`, existing and future ones.
+    /// Indexes all objects, existing and future ones, by the values of `function`.
     ///
-    /// Returns when the index is complete: O(number of objects), mostly calls of the function, on this thread. It
-    /// blocks neither readers nor the writer. Afterwards the writer calls it for each new version. If it fails or
-    /// panics, the object is left out of the index and reported ([`Cache::take_reports`]).
+    /// Returns when the index is complete: O(number of objects), mostly calls of the function, on this thread. It blocks
+    /// neither readers nor the writer. Afterwards the writer calls the function for each new version. If the function fails
+    /// or panics, the object is left out of the index and reported ([`Cache::take_reports`]).
     pub fn add_index<K, F>(&self, function: F) -> Index<K>
     where
         K: Hash + Eq + Send + Sync + 'static,
@@ -81,11 +82,11 @@ impl Cache {
         Index { cache: self.clone(), parts: self.shared.add_index(None, Arc::new(function)) }
     }
 
-    /// As [`Cache::add_index`], with a name; it stays as long as the cache.
+    /// As [`Cache::add_index`], with a name. The index stays as long as the cache.
     ///
     /// # Errors
     ///
-    /// When the name is taken: nothing changes then.
+    /// When the name is taken. Nothing changes then.
     pub fn add_named_index<K, F>(&self, name: &str, function: F) -> Result<Index<K>, NameTaken>
     where
         K: Hash + Eq + Send + Sync + 'static,
@@ -125,7 +126,7 @@ impl Shared {
 }
 
 impl<K: Hash + Eq + Send + Sync + 'static> Index<K> {
-    /// The objects filed under a value, in no particular order. O(number of hits).
+    /// The objects filed under a value in a snapshot, in no particular order. O(number of hits).
     pub fn lookup<'a, Q>(&self, snapshot: &'a Snapshot, value: &Q) -> Objects<'a>
     where
         K: std::borrow::Borrow<Q>,
@@ -156,8 +157,8 @@ impl<K: Hash + Eq + Send + Sync + 'static> Index<K> {
         self.with(value, Arc::clone)
     }
 
-    /// Calls `look` for each object filed under a value now, as [`Index::get`]. Cheaper, because it takes no
-    /// references. `look` blocks nothing, but keeps the whole state in memory meanwhile.
+    /// Calls `look` for each object filed under a value now, as [`Index::get`]. Cheaper, because it takes no reference
+    /// counts. `look` blocks no other thread, but keeps the whole state in memory.
     pub fn with<Q, R>(&self, value: &Q, mut look: impl FnMut(&Arc<Object>) -> R) -> Vec<R>
     where
         K: std::borrow::Borrow<Q>,
@@ -167,7 +168,7 @@ impl<K: Hash + Eq + Send + Sync + 'static> Index<K> {
         let filed = self.entry(&state).and_then(|index| find::<K, Q>(index, &state.hasher, value));
         let Some(filed) = filed else { return Vec::new() };
         match filed.posting {
-            // The usual case of an address or an owner: needs neither a count nor an iterator.
+            // The usual case of an address or an owner: it needs neither a reference count nor an iterator.
             Posting::One(slot) => state.object(slot).into_iter().map(look).collect(),
             ref posting => {
                 let mut found = Vec::with_capacity(posting.len());
@@ -246,11 +247,11 @@ impl<K: Hash + Eq + Send + Sync + 'static> Indexer for Typed<K> {
         known: &Values,
         before: &[u32],
     ) -> Result<Vec<ValueRef>, IndexFault> {
-        // Hashing and comparing are user code as much as the function is.
+        // Hashing and comparing values are user code as much as the function is.
         guarded(|| {
             let mut values = Vec::new();
             let mut new = HashTable::<(u64, Arc<K>)>::new();
-            // Most updates change no value: the former values are found without hashing and searching.
+            // Most updates change no value, so the former values are compared first, without hashing.
             let before = before.get(..FEW_BEFORE).unwrap_or(before);
             for value in (self.function)(object)? {
                 let is_it = |number: &u32| {
@@ -299,7 +300,7 @@ impl Drop for Lease {
         let mut state = shared.draft();
         let index = state.uninstall(&self.core);
         state.publish();
-        // Dropping it runs user code: not while a draft is held.
+        // Dropping the index runs user code, so the draft must not be held.
         drop(index);
     }
 }

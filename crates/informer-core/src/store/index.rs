@@ -1,13 +1,12 @@
-//! An index: for each value the slots of the objects filed under it.
+//! An index: for each value, the slots of the objects filed under it.
 //!
-//! This half knows no value types: a value is a number here, so that no user code (hashing, comparing, dropping a
-//! value, the index function itself) runs under a lock. The typed half ([`Indexer`]) looks values up first
+//! This half knows no value types. It handles a value as a number, so that no user code runs under a lock: neither hashing,
+//! comparing or dropping a value, nor the index function itself. The typed half ([`Indexer`]) looks values up first
 //! ([`IndexEntry::plan`]); the result is then applied by number ([`IndexEntry::apply`]).
 
 use std::any::Any;
 use std::sync::{Arc, PoisonError};
 
-use super::builtin::text_of;
 use super::cow_table::CowTable;
 use super::cow_vec::CowVec;
 use super::posting::Posting;
@@ -21,8 +20,8 @@ pub(super) type AnyValue = Arc<dyn Any + Send + Sync>;
 
 /// Returns the values of an object.
 pub(super) trait Indexer: Send + Sync {
-    /// The values of an object, each once, by number if `known` has them: likely those of `before`, the values of its
-    /// former version. May be user code: never call it under a lock.
+    /// The values of an object, each once. A value that `known` contains is returned by its number. `before` has the values
+    /// of the object's former version, which are likely the same. May be user code: never call it under a lock.
     fn values_of(
         &self,
         object: &Arc<Object>,
@@ -30,37 +29,38 @@ pub(super) trait Indexer: Send + Sync {
         before: &[u32],
     ) -> Result<Vec<ValueRef>, IndexFault>;
 
-    /// Whether the two are known to have equal values, without looking them up.
+    /// Whether the two are known to have equal values, without computing them.
     fn is_filed_alike(&self, _old: &Object, _new: &Object) -> bool {
         false
     }
 
-    /// Whether a second call for an object surely returns the same values. If not, the filed values are remembered, 16
-    /// bytes per object.
+    /// Whether a second call for an object surely returns the same values. If not, the index remembers the filed values, at
+    /// 16 bytes per object.
     fn is_pure(&self) -> bool;
 }
 
 /// A value of an object.
 pub(super) enum ValueRef {
-    /// The value is in the index: no user's hash or comparison runs when this is applied.
+    /// The index contains the value: no hash or comparison of the user's runs when this is applied.
     Known(u32),
-    /// The value was not in the index when it was looked up, outside of the lock.
+    /// The index did not contain the value when it was looked up, outside of the lock.
     New { hash: u64, value: AnyValue },
 }
 
 /// The values of an index and their objects: the part that snapshots share.
 #[derive(Clone, Default)]
 pub(super) struct Values {
-    /// By the value's hash. Numbers and not values, so that a write beside a snapshot copies four bytes for each entry.
+    /// By the value's hash. The table holds numbers, not values, so that a write beside a snapshot copies four bytes for each
+    /// entry.
     numbers: CowTable<u32>,
-    /// By number; a value that has no objects any more leaves its place to another one.
+    /// By number. The number of a value that has no objects left is given to another value.
     values: CowVec<Option<Filed>>,
 }
 
 /// One value and the slots filed under it, at least one.
 #[derive(Clone)]
 pub(super) struct Filed {
-    /// Kept, because hashing the value again would be user code under a lock.
+    /// The hash of the value. It is kept, because computing it again would run user code under a lock.
     hash: u64,
     pub(super) value: AnyValue,
     pub(super) posting: Posting,
@@ -74,16 +74,16 @@ pub(super) struct IndexCore {
     books: Mutex<Books>,
 }
 
-/// The writer's own records. Once the index is installed, other threads lock them only for a moment, to read their
-/// size.
+/// The writer's own records. Once the index is installed, other threads lock them only for a moment, to read their size.
 #[derive(Default)]
 struct Books {
     free_numbers: Vec<u32>,
-    /// By slot: the numbers of the values that its object is filed under.
+    /// By slot: the numbers of the values under which its object is filed.
     ///
-    /// An index function may answer otherwise when it is asked again, and the object would stay in the index for ever.
+    /// They are kept because an index function may return other values when it is called again. The object would then stay
+    /// under the former values for ever.
     filed: Vec<Numbers>,
-    /// The heap bytes of those that are not stored inline.
+    /// The heap bytes of those [`Numbers`] that are not stored inline.
     filed_bytes: usize,
 }
 
@@ -99,6 +99,11 @@ pub(super) struct Refiling {
     slot: u32,
     old: Numbers,
     new: Vec<ValueRef>,
+}
+
+/// The text of a value of the index by namespace or by labels.
+pub(super) fn text_of(value: &(dyn std::any::Any + Send + Sync)) -> Option<&str> {
+    value.downcast_ref::<Box<str>>().map(|text| &**text)
 }
 
 impl Values {
@@ -123,7 +128,7 @@ impl Values {
         self.values.get(number)?.as_ref()
     }
 
-    /// All numbers in use are below this.
+    /// All numbers in use are below this one.
     pub(super) fn numbers_end(&self) -> u32 {
         self.values.len()
     }
@@ -138,7 +143,7 @@ impl Values {
 
     fn add(&mut self, free_number: Option<u32>, filed: Filed) -> u32 {
         let hash = filed.hash;
-        // Numbers are given again, or an index by owner would grow with all the owners there ever were.
+        // Freed numbers are reused; otherwise an index by owner would grow with every owner that ever existed.
         let number = free_number.unwrap_or_else(|| self.values.push(None));
         if let Some(place) = self.values.get_mut(number) {
             *place = Some(filed);
@@ -174,7 +179,7 @@ impl IndexCore {
         self.installed.load(Ordering::Acquire)
     }
 
-    /// Every state published from here on has it.
+    /// Marks the index as installed: every state published from here on has it.
     pub(super) fn set_installed(&self) {
         self.installed.store(true, Ordering::Release);
     }
@@ -186,13 +191,13 @@ impl IndexCore {
 }
 
 impl IndexEntry {
-    /// The bytes of memory that the index takes; without what values other than strings refer to. O(number of values).
+    /// The bytes of memory that the index takes, without what values other than strings refer to. O(number of values).
     pub(super) fn held_bytes(&self) -> usize {
         let books = self.core.books().held_bytes();
         books + self.values.held_bytes()
     }
 
-    /// Whether a function of the user's says what is filed where.
+    /// Whether the index function is the user's.
     pub(super) fn is_users(&self) -> bool {
         !self.core.indexer.is_pure()
     }
@@ -201,7 +206,7 @@ impl IndexEntry {
         Self { core, values: Values::default() }
     }
 
-    /// Plans the change when a slot's object becomes `new`. Runs user code; `None` when nothing changes.
+    /// Plans the change when a slot's object becomes `new`; `None` when nothing changes. Runs user code.
     pub(super) fn plan(
         &self,
         slot: u32,
@@ -210,13 +215,13 @@ impl IndexEntry {
         reports: &Reports,
     ) -> Option<Refiling> {
         let indexer = &self.core.indexer;
-        // Most updates change a status and no label: they look nothing up.
+        // Most updates change a status and no label, so for these indexes they need no lookup.
         if old.zip(new).is_some_and(|(old, new)| indexer.is_filed_alike(old, new)) {
             return None;
         }
         let values_of = |object: &Arc<Object>, before: &[u32]| {
             indexer.values_of(object, &self.values, before).unwrap_or_else(|fault| {
-                reports.add(&self.core, object, fault);
+                reports.add(self.core.name.clone(), object, fault);
                 Vec::new()
             })
         };
@@ -226,13 +231,13 @@ impl IndexEntry {
             Some(old) => values_of(old, &[]).iter().filter_map(ValueRef::number).collect(),
         };
         let new = new.map(|new| values_of(new, old.as_slice())).unwrap_or_default();
-        // Where nothing changes nothing is written, so that snapshots go on sharing the whole index.
+        // If the values are equal, nothing is written, so that snapshots keep sharing the whole index.
         let is_same = new.len() == old.as_slice().len()
             && new.iter().all(|value| value.number().is_some_and(|number| old.contains(number)));
         (!is_same).then_some(Refiling { slot, old, new })
     }
 
-    /// Applies a plan that was made against these same values. Replaced values go to `displaced`: dropping them runs
+    /// Applies a plan that was made against these same values. Replaced values go to `displaced`, because dropping them runs
     /// user code.
     pub(super) fn apply(&mut self, refiling: Refiling, displaced: &mut Vec<AnyValue>) {
         let Refiling { slot, old, new } = refiling;
@@ -261,7 +266,7 @@ impl IndexEntry {
             let Some(posting) = self.values.posting_mut(number) else { continue };
             posting.remove(slot);
             if posting.is_empty() {
-                // A value without objects would show in the list of the index's values (contract C2).
+                // A value without objects would show up among the index's values (contract C2).
                 displaced.extend(self.values.remove(number).map(|filed| filed.value));
                 books.free_numbers.push(number);
             }
@@ -271,7 +276,7 @@ impl IndexEntry {
         }
     }
 
-    /// Catches up from one state of the slots to another.
+    /// Updates the index from one state of the slots to another.
     pub(super) fn catch_up(
         &mut self,
         from: &CowVec<Option<Arc<Object>>>,
@@ -294,7 +299,7 @@ impl IndexEntry {
         });
     }
 
-    /// The remembered values of a slot; for an index that remembers none, its current ones.
+    /// The remembered values of a slot; for an index that remembers none, the values of its object now.
     pub(super) fn numbers_of(&self, slot: u32, object: &Arc<Object>) -> Vec<u32> {
         if !self.core.indexer.is_pure() {
             return self.core.books().filed(slot).as_slice().to_vec();
@@ -305,7 +310,7 @@ impl IndexEntry {
 }
 
 impl Books {
-    /// O(1), because the writer waits.
+    /// O(1), because the writer waits for the lock in the meantime.
     fn held_bytes(&self) -> usize {
         let lists =
             self.filed.capacity() * size_of::<Numbers>() + self.free_numbers.capacity() * size_of::<u32>();
@@ -338,7 +343,7 @@ impl ValueRef {
     }
 }
 
-/// A few numbers, sorted; a single one, the usual case, is inline.
+/// A few numbers, sorted. A single one, the usual case, is stored inline.
 #[derive(Clone, Default)]
 enum Numbers {
     #[default]
@@ -356,7 +361,7 @@ impl Numbers {
         }
     }
 
-    /// Heap bytes.
+    /// The heap bytes.
     fn held_bytes(&self) -> usize {
         match self {
             Self::None | Self::One(_) => 0,

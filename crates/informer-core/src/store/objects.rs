@@ -21,7 +21,7 @@ enum From<'a> {
     Listed(vec::IntoIter<&'a Arc<Object>>),
 }
 
-/// What is left out.
+/// The slots that a query leaves out.
 pub(super) enum Without {
     Nothing,
     Slots(Posting),
@@ -55,7 +55,7 @@ impl<'a> Iterator for Objects<'a> {
                 From::All { leaf, next_leaf } => match leaf.next() {
                     Some(None) => continue,
                     Some(Some(object)) => {
-                        // The iterator stands behind the object, in the leaf before the next one.
+                        // The iterator has passed the object, in the leaf before `next_leaf`.
                         (*next_leaf - 1 - u32::try_from(leaf.len()).unwrap_or_default(), object)
                     }
                     None => {

@@ -1,7 +1,7 @@
 //! A set of slots: the objects filed under one value of an index.
 //!
-//! One slot is inline, a few are a sorted array, many are blocks of 4,096 slots, each a sorted array or a bitmap. A
-//! clone is one reference count. A write beside a clone copies one block, at most 512 bytes, and the list of blocks.
+//! One slot is stored inline, a few are a sorted array, and many are blocks of 4,096 slots, each a sorted array or a bitmap.
+//! A clone is one reference count. A write beside a clone copies one block, at most 512 bytes, and the list of blocks.
 
 mod block;
 
@@ -11,13 +11,13 @@ use block::{Block, block_of};
 
 use crate::memory::{COUNTS, allocated};
 
-/// Larger sets are stored in blocks ...
+/// A larger set is stored in blocks, ...
 const FEW: usize = 32;
-/// ... and become an array again below this. The gap avoids flipping to and fro.
+/// ... and becomes an array again at this length. The gap keeps a set at the limit from being rebuilt at each event.
 const VERY_FEW: usize = 16;
 
 /// A set of slots.
-// Most values of most indexes have one object (an owner, a node's lease) or a few: those take no allocation, or one.
+// Most values of most indexes have one object (an owner, a node's lease) or a few. Those take no allocation, or one.
 #[derive(Clone, Default)]
 pub(super) enum Posting {
     #[default]
@@ -31,7 +31,7 @@ pub(super) enum Posting {
 /// Sorted by [`Block::number`]; none is empty.
 #[derive(Clone, Default)]
 pub(super) struct Blocks {
-    /// Kept, since adding up the blocks at each `len` would be O(blocks), and intersections ask for it first.
+    /// The length is stored, because adding up the blocks would be O(blocks), and intersections ask for it first.
     len: usize,
     blocks: Vec<Block>,
 }
@@ -100,7 +100,8 @@ impl Posting {
 
     /// Returns whether the slot was in the set.
     pub(super) fn remove(&mut self, slot: u32) -> bool {
-        // Looked for before, because `make_mut` would copy what a snapshot shares only to find nothing.
+        // This check comes first, because `make_mut` would copy memory that a snapshot shares, only to find nothing to
+        // remove.
         if !self.contains(slot) {
             return false;
         }
@@ -125,7 +126,7 @@ impl Posting {
     pub(super) fn and(&self, other: &Self) -> Self {
         match (self, other) {
             (Self::Many(a), Self::Many(b)) => a.combine(b, |a, b| a & b, false, false),
-            // O(the smaller one): a rare label and a common one cost what the rare one does.
+            // O(the smaller set): the intersection of a rare label and a common one costs as much as the rare one.
             (Self::Many(_), few) => few.iter().filter(|&slot| self.contains(slot)).collect(),
             (few, _) => few.iter().filter(|&slot| other.contains(slot)).collect(),
         }
@@ -135,7 +136,7 @@ impl Posting {
     pub(super) fn and_not(&self, other: &Self) -> Self {
         match (self, other) {
             (Self::Many(a), Self::Many(b)) => a.combine(b, |a, b| a & !b, true, false),
-            // The clone shares all blocks but those of the few that go.
+            // The clone shares all blocks except those that lose a slot.
             (Self::Many(_), few) => few.iter().fold(self.clone(), |mut rest, slot| {
                 rest.remove(slot);
                 rest
@@ -146,7 +147,7 @@ impl Posting {
 
     /// The union.
     pub(super) fn or(&self, other: &Self) -> Self {
-        // The larger one is shared as it is, and the smaller one added to it.
+        // The larger set is shared as it is, and the smaller one is added to it.
         let (small, large) = if self.len() < other.len() { (self, other) } else { (other, self) };
         match (small, large) {
             (Self::Many(a), Self::Many(b)) => a.combine(b, |a, b| a | b, true, true),
@@ -190,13 +191,13 @@ impl Blocks {
         let Ok(at) = self.place(block_of(slot)) else { return };
         let Some(block) = self.blocks.get_mut(at) else { return };
         self.len -= usize::from(block.remove(slot));
-        // No block is empty: `combine` and the iterator take each for granted.
+        // No block may be empty: `combine` and the iterator rely on that.
         if block.len() == 0 {
             self.blocks.remove(at);
         }
     }
 
-    /// Combines block by block; `left` and `right` say whether blocks of only one side stay.
+    /// Combines block by block. `left` and `right` say whether blocks that only one side has stay.
     fn combine(&self, other: &Self, join: fn(u64, u64) -> u64, left: bool, right: bool) -> Posting {
         let (mut ours, mut theirs) = (self.blocks.iter().peekable(), other.blocks.iter().peekable());
         let mut blocks = Vec::new();
@@ -221,7 +222,7 @@ impl Blocks {
 pub(super) struct PostingIter {
     posting: Posting,
     block: usize,
-    /// How many were returned (of a few), or the lowest place in the block that was not visited (of many).
+    /// For `Few`: how many slots were returned. For `Many`: the lowest place in the block that was not visited yet.
     next: usize,
 }
 

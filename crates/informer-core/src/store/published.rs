@@ -1,7 +1,7 @@
-//! The one state that readers see. No reader waits, not even for a writer that is preempted in the middle of a change.
+//! The one state that readers see. No reader waits for a writer, even if the writer is preempted in the middle of a change.
 //!
-//! A writer changes a draft, a clone that shares what stays, and swaps it in with one exchange of pointers. Readers
-//! that still use the former state keep it.
+//! A writer changes a draft, which is a clone that shares all unchanged memory, and publishes it with one exchange of
+//! pointers. Readers that still use the former state keep it alive.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, PoisonError};
@@ -11,12 +11,12 @@ use crate::sync::{Mutex, MutexGuard, Place, Reading};
 
 pub(super) struct Published {
     state: Place<State>,
-    /// Held by the owner of a draft. Former states that a reader was using when the next one came: a later draft drops
-    /// them, not the reader, which would have to free everything that a list replaced.
+    /// Former states that a reader was still using when the next one was published. A later draft drops them instead of the
+    /// reader, which would have to free everything that a list replaced. The owner of a draft holds the lock.
     former: Mutex<Vec<Arc<State>>>,
 }
 
-/// The next state, visible to no reader before [`Draft::publish`].
+/// The next state. No reader sees it before [`Draft::publish`].
 pub(super) struct Draft<'a> {
     published: &'a Published,
     former: MutexGuard<'a, Vec<Arc<State>>>,
@@ -28,14 +28,13 @@ impl Published {
         Self { state: Place::new(Arc::new(state)), former: Mutex::default() }
     }
 
-    /// For a short read: it keeps a former state and its objects in memory. A clone of the result is an independent
-    /// state.
+    /// For short reads: the result keeps a former state and its objects in memory. A clone of it is an independent state.
     #[inline]
     pub(super) fn read(&self) -> Reading<State> {
         self.state.read()
     }
 
-    /// Waits for other drafts. No user code may run while one is held; a poisoned lock guards a consistent state.
+    /// Waits for other drafts. No user code may run while a draft is held. A poisoned lock guards a consistent state.
     pub(super) fn draft(&self) -> Draft<'_> {
         let former = self.former.lock().unwrap_or_else(PoisonError::into_inner);
         let next = self.read().clone();
@@ -49,7 +48,7 @@ impl Draft<'_> {
         former.push(published.state.exchange(Arc::new(next)));
         let unseen: Vec<_> = former.extract_if(.., |state| Arc::strong_count(state) == 1).collect();
         drop(former);
-        // Dropping these runs user code.
+        // Dropping these may run user code.
         drop(unseen);
     }
 }

@@ -13,18 +13,18 @@ use crate::{Object, ObjectKey, ResourceVersion};
 
 /// Stages a list of one source; [`Store::commit`](super::Store::commit) applies it in one step.
 ///
-/// Holds the objects that changed, and one bit for each that did not. Readers see nothing of it; dropping it discards
-/// it.
+/// It holds the objects that changed, and one bit for each object that did not. Readers see nothing of it. Dropping it
+/// discards it.
 pub struct Replace {
     pub(super) cache: Cache,
     pub(super) source: SourceId,
-    /// While a clone of this exists, the store reuses no slot, so that a kept slot stays what it was.
+    /// While a clone of this exists, the store reuses no slot, so that a kept slot keeps its object.
     pub(super) pins_slots: Arc<()>,
     pub(super) is_restored: bool,
     pub(super) kept: Bits,
-    /// In list order. An object that was listed and deleted, and then listed again, leaves an empty place.
+    /// In list order. When a deletion follows a listed object and the object is listed again, its former place is empty.
     pub(super) staged: Vec<Option<Staged>>,
-    /// Objects that came with another content once more though their version is the same.
+    /// Objects that arrived with other content once more, although their version is the same.
     unsteady: Vec<ObjectKey>,
     /// Indexes into `staged`.
     pub(super) by_key: HashTable<usize>,
@@ -52,8 +52,8 @@ impl Replace {
         }
     }
 
-    /// The list has this version of this key. Returns whether the cache has it as well: then it stays, and needs
-    /// neither decoding nor staging (contract L10). O(1).
+    /// Notes that the list has this version of this key. Returns whether the cache has it as well: then the object stays, and
+    /// needs neither decoding nor staging (contract L10). O(1).
     #[must_use = "an item that is not kept must be staged"]
     pub fn keep_unchanged(&mut self, key: &str, version: &ResourceVersion) -> bool {
         !self.is_restored
@@ -61,7 +61,7 @@ impl Replace {
             && self.keep_if(key, |known| known.resource_version() == version)
     }
 
-    /// The list has this key, at any version: the cached object stays. Returns whether one exists. O(1).
+    /// Notes that the list has this key, at any version, so that the cached object stays. Returns whether one exists. O(1).
     pub fn keep(&mut self, key: &str) -> bool {
         self.keep_if(key, |_| true)
     }
@@ -76,8 +76,9 @@ impl Replace {
         true
     }
 
-    /// The list has this key at an undecodable version: the cached object stays. Not so after a restored backup: the
-    /// cached object may be of a past that the server has not had, and no later version would be newer. O(1).
+    /// Notes that the list has this key at an undecodable version, so that the cached object stays. After a restored backup
+    /// this does nothing: the cached object may have a version that the restored server never had, and no later version would
+    /// be newer. O(1).
     pub fn keep_cached(&mut self, key: &ObjectKey) {
         if self.is_restored {
             return;
@@ -85,7 +86,7 @@ impl Replace {
         let Some((slot, known)) = self.known(key) else { return };
         match self.place(key.as_str()).and_then(|place| self.staged.get_mut(place)) {
             None => self.kept.set(slot),
-            // Of several versions of a key the newest counts.
+            // Of several versions of a key the newest one counts.
             Some(Some(staged))
                 if !staged.is_deleted
                     && staged.object.resource_version().is_older_than(known.resource_version()) =>
@@ -96,8 +97,8 @@ impl Replace {
         }
     }
 
-    /// The list has this object, or an event brought it before the list was complete. Of several versions of a key the
-    /// newest counts.
+    /// Stages an object of the list, or of an event that arrived before the list was complete. Of several versions of a key
+    /// the newest one counts.
     pub fn stage(&mut self, object: Arc<Object>) {
         let known = self.known(object.key());
         let Some(place) = self.place(object.key().as_str()) else {
@@ -117,8 +118,8 @@ impl Replace {
             self.is_revision(&object, known);
         }
         let Some(Some(staged)) = self.staged.get_mut(place) else { return };
-        // What was deleted by its key is the cached object: after a restored backup its version is one of another past, and the
-        // list says what it says in order.
+        // A deletion by key staged the cached object. After a restored backup the version of that object is not comparable
+        // with the list's versions, so the later statement counts.
         let is_of_another_past =
             self.is_restored && known.is_some_and(|(_, known)| Arc::ptr_eq(&known, &staged.object));
         if !is_of_another_past && object.resource_version().is_older_than(staged.object.resource_version()) {
@@ -131,7 +132,7 @@ impl Replace {
         }
     }
 
-    /// An event deleted the object before the list was complete; `object` is its last state.
+    /// Stages a deletion by an event that arrived before the list was complete. `object` is the last state of the object.
     pub fn delete(&mut self, object: Arc<Object>) {
         if let Some(place) = self.place(object.key().as_str()) {
             if let Some(Some(staged)) = self.staged.get_mut(place)
@@ -150,8 +151,8 @@ impl Replace {
         }
     }
 
-    /// As [`Replace::delete`], for an event that brings no last state: that is what was listed before it, or what the cache
-    /// has.
+    /// As [`Replace::delete`], for an event without the last state of the object. The last state is then the one that was
+    /// listed before the event, or the cached one.
     pub fn delete_key(&mut self, key: &ObjectKey, version: &ResourceVersion) {
         if let Some(place) = self.place(key.as_str()) {
             if let Some(Some(staged)) = self.staged.get_mut(place)
@@ -170,7 +171,8 @@ impl Replace {
         }
     }
 
-    /// Whether the list's object says something else at the version that is known (contract L14): if so, it is marked as that.
+    /// Whether the list's object has other content at the version that is known (contract L14). If so, it is marked as
+    /// revised.
     fn is_revision(&mut self, listed: &Object, known: &Object) -> bool {
         let is_again = !listed.resource_version().is_unset()
             && listed.resource_version() == known.resource_version()
@@ -198,7 +200,7 @@ impl Replace {
         true
     }
 
-    /// The objects that have another content at each list, as far as that was not said before.
+    /// The objects that have other content at each list, unless that was reported before.
     pub(crate) fn take_unsteady(&mut self) -> Vec<ObjectKey> {
         std::mem::take(&mut self.unsteady)
     }
@@ -225,13 +227,13 @@ impl Replace {
         }
     }
 
-    /// Whether the listed object is older than the cached one. Unless the whole list is, the server was restored from a
-    /// backup, and nobody has noticed (contract L12).
+    /// Whether the listed object is older than the cached one. If the list as a whole is not older, the server was restored
+    /// from a backup without the reflector noticing it (contract L12).
     pub(super) fn goes_back(listed: &Object, known: &Object) -> bool {
         listed.resource_version().is_older_than(known.resource_version())
     }
 
-    /// The list has kept the cached object, and this one is older.
+    /// Whether the list has kept the cached object, and this object is older.
     fn is_behind_kept(&self, slot: u32, object: &Object, known: &Object) -> bool {
         self.kept.contains(slot) && object.resource_version().is_older_than(known.resource_version())
     }

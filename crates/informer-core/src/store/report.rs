@@ -5,14 +5,13 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, PoisonError};
 
-use super::index::IndexCore;
 use crate::sync::Mutex;
 use crate::{Object, ObjectKey, ResourceVersion};
 
-/// How many reports are kept; then the oldest are dropped.
+/// The number of reports that are kept. The oldest ones beyond it are dropped.
 const KEPT: usize = 1024;
 
-/// An index function that failed on an object. The cache has the object, but that index does not.
+/// An index function failed on an object. The cache has the object, but that index does not.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct IndexReport {
@@ -69,9 +68,9 @@ impl fmt::Display for IndexReport {
 pub(super) struct Reports(Mutex<VecDeque<IndexReport>>);
 
 impl Reports {
-    pub(super) fn add(&self, index: &IndexCore, object: &Object, fault: IndexFault) {
+    pub(super) fn add(&self, index: Option<Arc<str>>, object: &Object, fault: IndexFault) {
         let report = IndexReport {
-            index: index.name.clone(),
+            index,
             key: object.key().clone(),
             resource_version: object.resource_version().clone(),
             fault,

@@ -2,17 +2,18 @@
 
 use std::sync::{Arc, OnceLock, Weak};
 
-use super::builtin::{posting_of_label, text_of};
-use super::cache::Shared;
+use super::builtin::posting_of_label;
+use super::index::text_of;
 use super::objects::{Objects, Without};
 use super::posting::Posting;
+use super::shared::Shared;
 use super::state::{BY_LABEL, BY_NAMESPACE, State};
 use crate::selector::Operator;
 use crate::{Object, ObjectKey, Requirement, ResourceVersion, Selector};
 
 /// Everything in a cache at one moment; it never changes. A clone is one reference count.
 ///
-/// It keeps the objects of its moment alive. It costs neither the writer nor other readers anything.
+/// It keeps its objects alive. It slows down neither the writer nor readers.
 #[derive(Clone)]
 pub struct Snapshot {
     inner: Arc<Inner>,
@@ -20,7 +21,7 @@ pub struct Snapshot {
 
 struct Inner {
     state: State,
-    /// The slots in the order of their keys: built on demand.
+    /// The slots in the order of their objects' keys, built on demand.
     sorted: OnceLock<Box<[u32]>>,
     /// Builds the label index on demand. Does not keep the store alive.
     shared: Weak<Shared>,
@@ -35,7 +36,7 @@ impl Snapshot {
         &self.inner.state
     }
 
-    /// The number of steps that led to this state: it tells which changes a snapshot includes.
+    /// The number of steps that led to this state. Compare it to find out which changes a snapshot includes.
     pub fn revision(&self) -> u64 {
         self.inner.state.revision
     }
@@ -70,7 +71,7 @@ impl Snapshot {
         self.state().is_synced
     }
 
-    /// The sum of what the objects hold ([`Object::held_bytes`]). O(1).
+    /// The sum of the objects' [`Object::held_bytes`]. O(1).
     pub fn held_bytes(&self) -> usize {
         self.state().held_bytes
     }
@@ -86,7 +87,7 @@ impl Snapshot {
         Objects::of(&self.state().slots, posting.cloned().unwrap_or_default())
     }
 
-    /// The namespaces that have objects, and how many, in no particular order.
+    /// The namespaces that have objects, and the number of objects in each, in no particular order.
     pub fn namespaces(&self) -> impl Iterator<Item = (&str, usize)> {
         let values = self.state().index(BY_NAMESPACE).into_iter().flat_map(|index| index.values.iter());
         values.filter_map(|filed| Some((text_of(&*filed.value)?, filed.posting.len())))
@@ -100,7 +101,7 @@ impl Snapshot {
         self.select_in(None, selector)
     }
 
-    /// The objects of a namespace (`None`: of all of them) with these labels, as [`Snapshot::select`].
+    /// The objects with these labels in one namespace, or in all of them (`None`), as [`Snapshot::select`].
     pub fn select_in(&self, namespace: Option<&str>, selector: &Selector) -> Objects<'_> {
         let state = self.state();
         let slots = &state.slots;
@@ -141,7 +142,7 @@ impl Snapshot {
         }
     }
 
-    /// The objects among which a requirement's hits are, or (`false`) outside of which.
+    /// The set that contains a requirement's hits (`true`), or the set that the requirement excludes (`false`).
     fn asks(&self, requirement: &Requirement) -> (Posting, bool) {
         let state = self.state();
         let of = |value: Option<&str>| {
@@ -162,10 +163,10 @@ impl Snapshot {
         }
     }
 
-    /// The first `limit` objects whose keys come after `after`, by namespace and name: for reading page by page.
+    /// The first `limit` objects whose keys come after `after`, ordered by namespace and name: for reading page by page.
     ///
-    /// The order is made once per snapshot, O(n log n), and shared by its clones; a page then costs
-    /// O(log n + limit).
+    /// The first page sorts the keys, O(n log n). All clones of the snapshot share the order. A further page costs O(limit +
+    /// log n).
     pub fn page(
         &self,
         after: Option<&ObjectKey>,

@@ -13,7 +13,7 @@ pub(super) struct Sources {
     added: u64,
     /// The version that the store as a whole reflects.
     reached: ResourceVersion,
-    /// All sources that there were at the time had a content once.
+    /// Whether there was a time when all sources had content, listed or loaded.
     has_begun: bool,
 }
 
@@ -24,14 +24,14 @@ pub(super) struct Feed {
     pub(super) reached: ResourceVersion,
 }
 
-/// What a source's part of the content is worth.
+/// How far a source's part of the content can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// Nothing is known yet.
+    /// The source has no content yet.
     Empty,
-    /// It was saved, and no server has confirmed yet that it goes on from there.
+    /// The content was loaded, and no server has confirmed yet that a watch resumes from its version.
     Loaded { has_unread: bool },
-    /// It is what a server had.
+    /// The content is what a server had.
     Synced,
 }
 
@@ -44,7 +44,7 @@ impl Feed {
         self.standing != Standing::Empty
     }
 
-    /// As [`SourcePoint::has_unread`](super::SourcePoint::has_unread), as far as it was loaded.
+    /// As [`SourcePoint::has_unread`](super::SourcePoint::has_unread), for a source that was loaded with it.
     pub(super) fn has_unread(&self) -> bool {
         self.standing == Standing::Loaded { has_unread: true }
     }
@@ -58,7 +58,7 @@ impl Sources {
         id
     }
 
-    /// A source's part was saved at this version.
+    /// Notes that a source's part was loaded at this version.
     pub(super) fn loaded(&mut self, id: SourceId, version: ResourceVersion, has_unread: bool) {
         if let Some(feed) = self.get_mut(id) {
             feed.standing = Standing::Loaded { has_unread };
@@ -66,14 +66,14 @@ impl Sources {
         }
     }
 
-    /// The server goes on from what was loaded.
+    /// Notes that the server resumes the watch from the loaded content.
     pub(super) fn confirmed(&mut self, id: SourceId) {
         if let Some(feed) = self.get_mut(id).filter(|feed| feed.has_content()) {
             feed.standing = Standing::Synced;
         }
     }
 
-    /// Looks once more at what the store as a whole reflects, after sources were loaded together.
+    /// Updates the version that the store as a whole reflects, after sources were loaded together.
     pub(super) fn begin(&mut self) {
         self.update();
     }
@@ -89,7 +89,7 @@ impl Sources {
     pub(super) fn remove(&mut self, id: SourceId) -> Option<Scope> {
         let at = self.sources.iter().position(|feed| feed.id == id)?;
         let scope = self.sources.swap_remove(at).scope;
-        // Nothing that is left reflects it.
+        // No source that is left reflects that version.
         if !self.sources.iter().any(|feed| feed.has_content() && !feed.reached.is_older_than(&self.reached)) {
             self.reached = ResourceVersion::UNSET;
         }
@@ -113,7 +113,7 @@ impl Sources {
         &self.reached
     }
 
-    /// An event or a bookmark said that the source has come this far. Whether the store's version moved.
+    /// Notes that an event or a bookmark brought the source to this version. Returns whether the store's version moved.
     pub(super) fn advance(&mut self, id: SourceId, version: &ResourceVersion) -> bool {
         let Some(feed) = self.get_mut(id) else { return false };
         if version.is_unset() || feed.reached.is_at_least(version) {
@@ -123,7 +123,7 @@ impl Sources {
         self.update()
     }
 
-    /// A list is in. Whether the store's version moved.
+    /// Notes that a list was committed. Returns whether the store's version moved.
     pub(super) fn synced(&mut self, id: SourceId, version: ResourceVersion, may_go_back: bool) -> bool {
         let Some(feed) = self.get_mut(id) else { return false };
         feed.standing = Standing::Synced;
@@ -134,8 +134,8 @@ impl Sources {
         self.update()
     }
 
-    /// The store reflects what the slowest source does; it takes part in no going back of a single source's. Nor does a
-    /// source that was added later hold it back: it may never come, if the server denies it.
+    /// Sets the store's version to that of the slowest source. It does not go back when a single source does. A source that
+    /// was added later does not hold it back before it has content: if the server denies it, it never gets any.
     fn update(&mut self) -> bool {
         self.has_begun |= !self.sources.is_empty() && self.sources.iter().all(Feed::has_content);
         if !self.has_begun {

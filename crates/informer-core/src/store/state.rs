@@ -1,7 +1,7 @@
-//! One content of the store: objects, indexes and the version that they reflect.
+//! One state of the store: its objects and indexes, and the version that they reflect.
 //!
-//! A clone costs a few reference counts, whatever the number of objects. All changes are made to a clone, which then is
-//! published, small ones and big ones by the same code.
+//! A clone costs a few reference counts, whatever the number of objects. Every change is made to a clone, which is then
+//! published. Small and large changes use the same code.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use super::posting::Posting;
 use super::report::Reports;
 use crate::{Object, ObjectKey, ResourceVersion};
 
-/// Where the index by namespace is.
+/// The position of the index by namespace.
 pub(super) const BY_NAMESPACE: usize = 0;
-/// Where the index by labels is, once it is there.
+/// The position of the index by labels, once it exists.
 pub(super) const BY_LABEL: usize = 1;
 
 pub(super) type Slots = CowVec<Option<Arc<Object>>>;
 
-/// By position; an index keeps its position while it exists.
+/// By position. An index keeps its position while it exists.
 pub(super) type Indexes = Arc<Vec<Option<IndexEntry>>>;
 
 #[derive(Clone)]
@@ -33,7 +33,7 @@ pub(super) struct State {
     pub(super) keys: CowTable<u32>,
     pub(super) slots: Slots,
     pub(super) indexes: Indexes,
-    /// Counts indexes coming and going. What was planned for one set of indexes does not fit another.
+    /// Counts additions and removals of indexes. A plan for one set of indexes does not fit another.
     pub(super) indexes_version: u64,
     pub(super) held_bytes: usize,
     pub(super) resource_version: ResourceVersion,
@@ -44,7 +44,7 @@ pub(super) struct State {
 
 /// A change of one slot.
 pub(super) enum SlotChange {
-    /// Of a free slot, or the next new one.
+    /// Fills a free slot, or the next new one.
     Insert(Arc<Object>),
     Replace(Arc<Object>),
     Remove,
@@ -68,7 +68,7 @@ impl State {
         }
     }
 
-    /// The bytes of memory that everything takes but the objects.
+    /// The bytes of memory that tables and indexes take, without the objects.
     pub(super) fn table_bytes(&self) -> usize {
         let indexes = self.indexes.iter().flatten().map(IndexEntry::held_bytes).sum::<usize>();
         self.keys.held_bytes() + self.slots.held_bytes() + indexes
@@ -102,7 +102,7 @@ impl State {
         posting_of_namespace(&self.index(BY_NAMESPACE)?.values, &self.hasher, namespace)
     }
 
-    /// Changes a slot and files it as planned for these indexes. No user code runs.
+    /// Changes a slot, and files it as planned for these indexes. Runs no user code.
     pub(super) fn apply(
         &mut self,
         slot: u32,
@@ -148,7 +148,7 @@ impl State {
         }
     }
 
-    /// Puts an index at a position, or at any free one. Returns it when there is one already.
+    /// Puts an index at a position, or at any free one. Returns the index if that position is taken.
     pub(super) fn install(&mut self, position: Option<usize>, index: IndexEntry) -> Option<IndexEntry> {
         let indexes = Arc::make_mut(&mut self.indexes);
         let free = || indexes.iter().skip(BY_LABEL + 1).position(Option::is_none).map(|at| at + BY_LABEL + 1);
@@ -164,7 +164,7 @@ impl State {
         None
     }
 
-    /// Takes an index away.
+    /// Removes an index.
     pub(super) fn uninstall(&mut self, core: &Arc<IndexCore>) -> Option<IndexEntry> {
         let is_it =
             |index: &Option<IndexEntry>| index.as_ref().is_some_and(|index| Arc::ptr_eq(&index.core, core));
@@ -173,8 +173,8 @@ impl State {
         Arc::make_mut(&mut self.indexes).get_mut(position)?.take()
     }
 
-    /// Takes over the published set of indexes, of which some came or went while this state was being prepared. Those
-    /// that came reflect `published`, the slots that this state started from.
+    /// Takes over the published set of indexes, which has changed while this state was being prepared. An index that was
+    /// added reflects `published`, the slots that this state started from.
     pub(super) fn take_over(
         &mut self,
         indexes: &Indexes,
@@ -207,7 +207,7 @@ fn hash_at(slots: &Slots, hasher: &DefaultHashBuilder, slot: u32) -> u64 {
 pub(super) struct Filing(Vec<(usize, Refiling)>);
 
 impl Filing {
-    /// Asks each index. Runs user code: never under a lock.
+    /// Asks each index for its plan. Runs user code: never call it under a lock.
     pub(super) fn plan(
         indexes: &Indexes,
         slot: u32,
@@ -223,11 +223,11 @@ impl Filing {
     }
 }
 
-/// Whether `new` says something that `old`, a version of the same key, does not say yet.
+/// Whether `new` is a change to `old`, a version of the same key.
 pub(super) fn is_news(new: &Object, old: &Object) -> bool {
     match new.resource_version().compare(old.resource_version()) {
         Some(order) => order.is_gt(),
-        // No order is known: without versions the content decides; opaque versions that differ are taken as they come.
+        // The order is unknown: without versions the contents are compared; another opaque version counts as newer.
         None => new.resource_version() != old.resource_version() || !new.same_content(old),
     }
 }

@@ -1,4 +1,4 @@
-//! Checks that the parts of a store agree with each other: for tests.
+//! Checks, for tests, that the parts of a store agree with each other.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,11 +6,11 @@ use super::Store;
 use super::state::State;
 
 impl Store {
-    /// Checks the inner agreements. O(objects × indexes).
+    /// Checks that the parts agree. O(objects × indexes).
     ///
     /// # Panics
     ///
-    /// When one does not hold.
+    /// When two parts do not agree.
     #[doc(hidden)]
     pub fn validate(&self) {
         assert_eq!(self.agreements(), Ok(()), "the store is not sound");

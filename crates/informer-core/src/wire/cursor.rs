@@ -1,4 +1,4 @@
-//! A walk over one complete JSON value that reads what it is asked for and skips the rest.
+//! A walk over one complete JSON value. It reads the requested members and skips the rest.
 
 use std::borrow::Cow;
 
@@ -30,7 +30,7 @@ pub(super) struct Members {
 }
 
 impl Members {
-    /// Goes on after a member's value.
+    /// Continues after a member's value.
     pub(super) const AFTER_A_VALUE: Self = Self { first: false };
 }
 
@@ -39,7 +39,7 @@ impl<'a> Cursor<'a> {
         Self { json, at: 0 }
     }
 
-    /// How many bytes lie behind.
+    /// The number of bytes before the position.
     pub(super) fn at(&self) -> usize {
         self.at
     }
@@ -48,12 +48,12 @@ impl<'a> Cursor<'a> {
         Fault { what: if self.at >= self.json.len() { ENDS_EARLY } else { what }, at: self.at }
     }
 
-    /// All bytes that lie ahead.
+    /// The bytes after the position.
     pub(super) fn rest(&self) -> &'a [u8] {
         self.json.get(self.at..).unwrap_or_default()
     }
 
-    /// The next byte that is not white space, without passing it.
+    /// Skips white space. Returns the next byte without skipping it.
     pub(super) fn peek(&mut self) -> Option<u8> {
         loop {
             let byte = *self.json.get(self.at)?;
@@ -64,7 +64,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Passes this byte, if it is the next one.
+    /// Skips this byte, if it is the next one. Returns whether it was.
     pub(super) fn pass(&mut self, byte: u8) -> bool {
         let found = self.peek() == Some(byte);
         self.at += usize::from(found);
@@ -76,7 +76,8 @@ impl<'a> Cursor<'a> {
         if self.pass(b'{') { Ok(Members { first: true }) } else { Err(self.fault("an object is expected")) }
     }
 
-    /// The next member's name; the position is then before its value. `None` after the object's end.
+    /// The next member's name. The position is then before the member's value. `None` at the end of the object, which it
+    /// skips.
     pub(super) fn next_member(&mut self, members: &mut Members) -> Result<Option<Text<'a>>, Fault> {
         if self.pass(b'}') {
             return Ok(None);
@@ -111,19 +112,19 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reads a string, or `null` as none.
+    /// Reads a string; `None` for `null`.
     pub(super) fn text_or_null(&mut self) -> Result<Option<Cow<'a, str>>, Fault> {
         if self.pass_null() { Ok(None) } else { self.text()?.decode().map(Some) }
     }
 
-    /// Passes a `null`, if it is the next value.
+    /// Skips a `null`, if it is the next value. Returns whether it was.
     pub(super) fn pass_null(&mut self) -> bool {
         let found = self.peek() == Some(b'n') && self.rest().starts_with(b"null");
         self.at += if found { 4 } else { 0 };
         found
     }
 
-    /// Passes a value and gives its bytes. Of objects and arrays only strings and brackets are looked at.
+    /// Skips a value and returns its bytes. In objects and arrays it looks only at strings and brackets.
     pub(super) fn skip_value(&mut self) -> Result<&'a [u8], Fault> {
         let first = self.peek();
         let start = self.at;
@@ -142,7 +143,7 @@ impl<'a> Cursor<'a> {
         Ok(self.json.get(start..self.at).unwrap_or_default())
     }
 
-    /// Passes everything up to the end of the object or array that is this many levels up.
+    /// Skips everything up to the end of the object or array that is this many levels up.
     pub(super) fn leave(&mut self, depth: u32) -> Result<(), Fault> {
         match Nesting::inside(depth).advance(self.rest()) {
             Ok(Some(length)) => {
@@ -157,7 +158,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Errs when anything but white space is left.
+    /// Fails if anything but white space is left.
     pub(super) fn expect_end(&mut self) -> Result<(), Fault> {
         if self.peek().is_none() { Ok(()) } else { Err(self.fault("nothing more is expected")) }
     }
@@ -176,12 +177,12 @@ impl<'a> Text<'a> {
         self.quoted.get(1..self.quoted.len().saturating_sub(1)).unwrap_or_default()
     }
 
-    /// Where its opening quote stands.
+    /// The offset of its opening quote.
     pub(super) fn start(&self) -> usize {
         self.at - 1
     }
 
-    /// The text for a comparison with known names, which no invalid text is equal to.
+    /// The string, for comparison with known names. An invalid string equals none of them.
     pub(super) fn bytes(&self) -> Cow<'a, [u8]> {
         if !self.escaped {
             return Cow::Borrowed(self.inner());
@@ -189,11 +190,11 @@ impl<'a> Text<'a> {
         self.decode().map_or(Cow::Borrowed(self.inner()), |text| Cow::Owned(text.into_owned().into_bytes()))
     }
 
-    /// The text, its escapes resolved.
+    /// The string with its escapes resolved.
     pub(super) fn decode(&self) -> Result<Cow<'a, str>, Fault> {
         let fault = |what| Fault { what, at: self.at };
         if self.escaped {
-            // Rare, and full of corners (surrogate pairs): serde_json has been through them.
+            // Escapes are rare, and have special cases such as surrogate pairs, which serde_json handles.
             let text = serde_json::from_slice::<String>(self.quoted);
             return text
                 .map(Cow::Owned)

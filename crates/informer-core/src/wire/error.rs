@@ -1,24 +1,24 @@
-//! Why a response could not be taken apart.
+//! Why a response could not be cut into its items.
 
 use super::ApiStatus;
 use crate::ObjectKey;
 
-/// A response that cannot be taken apart any further. Never holds any of an object's content.
+/// A response of which no further item can be read. Never holds any of an object's content.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(transparent)]
-pub struct WireError(#[from] Cause);
+pub struct WireError(#[from] WireErrorKind);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Cause {
-    #[error("the answer is not what it should be: {what} (byte {at})")]
+pub(super) enum WireErrorKind {
+    #[error("the response is malformed: {what} (byte {at})")]
     Malformed { what: &'static str, at: u64 },
-    #[error("the answer ends early (byte {at})")]
+    #[error("the response ends early (byte {at})")]
     Truncated { at: u64 },
-    #[error("one item of the answer is longer than {limit} bytes (byte {at})")]
+    #[error("one item of the response is longer than {limit} bytes (byte {at})")]
     TooLong { limit: usize, at: u64 },
     #[error("it is longer than {limit} bytes")]
     Skipped { key: ObjectKey, limit: usize },
-    #[error("one item of the answer is nested too deep (byte {at})")]
+    #[error("one item of the response is nested too deep (byte {at})")]
     TooDeep { at: u64 },
     #[error("the server answered with a Table, made for printing, where a list of objects was asked for")]
     Table,
@@ -29,51 +29,51 @@ pub(super) enum Cause {
 }
 
 impl WireError {
-    /// Whether it is not well-formed JSON of the expected shape.
+    /// Whether the response is not well-formed, or does not have the expected shape.
     pub fn is_malformed(&self) -> bool {
-        matches!(self.0, Cause::Malformed { .. })
+        matches!(self.0, WireErrorKind::Malformed { .. })
     }
 
-    /// Whether it ended before it was complete, as it does when a connection breaks.
+    /// Whether the response ended early, as it does when a connection breaks.
     pub fn is_truncated(&self) -> bool {
-        matches!(self.0, Cause::Truncated { .. })
+        matches!(self.0, WireErrorKind::Truncated { .. })
     }
 
-    /// Whether one item of it is longer than allowed.
+    /// Whether one item of the response is longer than allowed.
     pub fn is_too_long(&self) -> bool {
-        matches!(self.0, Cause::TooLong { .. } | Cause::Skipped { .. })
+        matches!(self.0, WireErrorKind::TooLong { .. } | WireErrorKind::Skipped { .. })
     }
 
-    /// The item that is left out, where that is all that is wrong ([`ListDecoder::skipping_long_items`]): the decoder's
-    /// next call goes on behind it.
+    /// The item that was skipped, if that is the only error ([`ListDecoder::skipping_long_items`]). The next call of the
+    /// decoder then continues after it.
     ///
     /// [`ListDecoder::skipping_long_items`]: super::ListDecoder::skipping_long_items
     pub fn skipped(&self) -> Option<&ObjectKey> {
         match &self.0 {
-            Cause::Skipped { key, .. } => Some(key),
+            WireErrorKind::Skipped { key, .. } => Some(key),
             _ => None,
         }
     }
 
-    /// Whether one item of it is nested deeper than allowed.
+    /// Whether one item of the response is nested deeper than allowed.
     pub fn is_too_deep(&self) -> bool {
-        matches!(self.0, Cause::TooDeep { .. })
+        matches!(self.0, WireErrorKind::TooDeep { .. })
     }
 
-    /// Whether it is a Table: rows for people to read, not objects.
+    /// Whether the response is a Table, which has rows for display instead of objects.
     pub fn is_table(&self) -> bool {
-        matches!(self.0, Cause::Table)
+        matches!(self.0, WireErrorKind::Table)
     }
 
-    /// Whether it is an object of some other kind than a list.
+    /// Whether the response is an object of another kind than a list.
     pub fn is_not_a_list(&self) -> bool {
-        matches!(self.0, Cause::NotAList | Cause::Table | Cause::Status(_))
+        matches!(self.0, WireErrorKind::NotAList | WireErrorKind::Table | WireErrorKind::Status(_))
     }
 
-    /// The server's status, if it answered with one.
+    /// The server's status, if the response is one.
     pub fn status(&self) -> Option<&ApiStatus> {
         match &self.0 {
-            Cause::Status(status) => Some(status),
+            WireErrorKind::Status(status) => Some(status),
             _ => None,
         }
     }

@@ -1,4 +1,4 @@
-//! Cuts a list answer into its items while it comes in.
+//! Cuts a list response into its items as it arrives.
 
 use std::fmt;
 use std::ops::Range;
@@ -6,12 +6,12 @@ use std::ops::Range;
 use serde::Deserialize;
 
 use super::cursor::Cursor;
-use super::error::Cause;
+use super::error::WireErrorKind;
 use super::window::Window;
 use super::{ApiStatus, WireError, key_of_part};
 use crate::ResourceVersion;
 
-/// Bounds of what is taken from a server.
+/// Limits on what is accepted from a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The longest item of a list, or event of a watch, in bytes.
@@ -19,7 +19,7 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// Items of up to 16 MiB: ten times what a server stores.
+    /// Items of up to 16 MiB, which is ten times what a server stores.
     fn default() -> Self {
         Self { item_bytes: 16 << 20 }
     }
@@ -30,13 +30,13 @@ impl Default for Limits {
 pub struct ListMeta {
     /// Such as `PodList`.
     pub kind: Option<String>,
-    /// Such as `v1`; its items are of the same.
+    /// Such as `v1`; the items have the same.
     pub api_version: Option<String>,
-    /// The state of the collection that the list shows.
+    /// The version of the collection that the list shows.
     pub resource_version: ResourceVersion,
-    /// Where the next page starts, if there is one.
+    /// The token of the next page, if one follows.
     pub continue_token: Option<String>,
-    /// How many items the further pages have, where the server says so.
+    /// The number of items on the pages that follow, if the server says so.
     pub remaining_item_count: Option<u64>,
 }
 
@@ -47,19 +47,18 @@ impl ListMeta {
     }
 }
 
-/// One part of a list answer.
+/// One part of a list response.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum ListPart<'a> {
-    /// The list's metadata so far: built-in resources send it before their items, others after them.
+    /// The list's metadata so far. For built-in resources the server sends it before the items, for others after them.
     Meta(&'a ListMeta),
     /// The JSON of one item.
     Item(&'a [u8]),
 }
 
-/// Takes the body of a list answer in chunks of any size and gives out the items one by one.
+/// Takes the body of a list response, in chunks of any size, and returns its items one by one.
 ///
-/// Holds no more than the chunk and an item that is not complete yet. The items' content is not looked at beyond what
-/// it takes to find their end.
+/// The decoder holds no more than the chunk and one incomplete item. It reads an item's content only to find its end.
 ///
 /// ```
 /// use informer_core::wire::{Limits, ListDecoder, ListPart};
@@ -86,11 +85,11 @@ pub struct ListDecoder {
     member: Member,
     seen_items: bool,
     meta: ListMeta,
-    /// The members that only a Status has, should it be one.
+    /// The members other than a list's, needed if the body is a Status.
     status: Vec<u8>,
     failed: Option<WireError>,
     skips_long_items: bool,
-    /// An item that is too long is coming in.
+    /// Whether an item that is too long is arriving.
     skipping: bool,
 }
 
@@ -119,11 +118,11 @@ enum Member {
     Other(Box<[u8]>),
 }
 
-/// More than any Status needs.
+/// No Status is longer than this.
 const MAX_STATUS: usize = 64 << 10;
 
 impl ListDecoder {
-    /// A decoder for one list answer.
+    /// A decoder for one list response.
     pub fn new(limits: Limits) -> Self {
         Self {
             window: Window::default(),
@@ -139,8 +138,9 @@ impl ListDecoder {
         }
     }
 
-    /// Skips an item that exceeds the limit, without holding it, if the part within the limit has its key: then
-    /// [`ListDecoder::next`] reports it once ([`WireError::skipped`]) and goes on. Otherwise no list could get past it.
+    /// Makes the decoder skip an item that exceeds the limit, without holding it, if the part within the limit has its key.
+    /// [`ListDecoder::next`] reports the item once ([`WireError::skipped`]) and continues after it. Otherwise one such item
+    /// would make every list of the resource fail.
     #[must_use]
     pub fn skipping_long_items(mut self) -> Self {
         self.skips_long_items = true;
@@ -152,12 +152,12 @@ impl ListDecoder {
         self.window.push(chunk);
     }
 
-    /// The next part, or `None` if it takes another chunk to know.
+    /// The next part, or `None` if another chunk is needed.
     ///
     /// # Errors
     ///
-    /// When the answer is not a list of objects, or not well-formed, or exceeds a limit; then again at each further call,
-    /// but for an item that is skipped.
+    /// When the response is not a list of objects, is malformed, or exceeds a limit. Each further call returns the same
+    /// error, except after a skipped item.
     #[expect(clippy::should_implement_trait, reason = "an Iterator cannot lend its items")]
     pub fn next(&mut self) -> Result<Option<ListPart<'_>>, WireError> {
         if let Some(error) = &self.failed {
@@ -170,7 +170,7 @@ impl ListDecoder {
                 self.window.relax();
                 Ok(None)
             }
-            Err(cause @ Cause::Skipped { .. }) => Err(cause.into()),
+            Err(cause @ WireErrorKind::Skipped { .. }) => Err(cause.into()),
             Err(cause) => Err(self.failed.insert(cause.into()).clone()),
         }
     }
@@ -180,20 +180,20 @@ impl ListDecoder {
         &self.meta
     }
 
-    /// Bytes that the decoder holds.
+    /// The bytes that the decoder holds.
     pub fn held_bytes(&self) -> usize {
         self.window.capacity()
     }
 
-    /// At the end of the body, after the last part was taken: what the list says about itself. The decoder is then ready
-    /// for the next page.
+    /// Ends the body, after the last part was taken. Returns the list's metadata. The decoder is then ready for the next
+    /// page.
     ///
     /// # Errors
     ///
-    /// As [`ListDecoder::next`], and when the list is not complete.
+    /// As [`ListDecoder::next`], and when the list is incomplete.
     pub fn finish(&mut self) -> Result<ListMeta, WireError> {
         if self.failed.is_none() && self.state != State::Nothing {
-            self.failed = Some(Cause::Truncated { at: self.window.received() }.into());
+            self.failed = Some(WireErrorKind::Truncated { at: self.window.received() }.into());
         }
         self.next()?;
         self.window.clear();
@@ -204,7 +204,7 @@ impl ListDecoder {
         Ok(std::mem::take(&mut self.meta))
     }
 
-    fn advance(&mut self) -> Result<Option<Found>, Cause> {
+    fn advance(&mut self) -> Result<Option<Found>, WireErrorKind> {
         if self.skipping {
             if !self.window.skip_value()? {
                 return Ok(None);
@@ -239,7 +239,7 @@ impl ListDecoder {
                 }
                 (State::FirstItem | State::AfterItem, b']') => self.pass_to(State::AfterValue),
                 (State::AfterItem, b',') => self.pass_to(State::Item),
-                // Whatever it is: an item that is no object concerns itself alone.
+                // Any value is an item here: one that is not an object is an error of that item alone.
                 (State::FirstItem | State::Item, _) => {
                     let Some(item) = self.next_value().map_err(|cause| self.skip(cause))? else {
                         return Ok(None);
@@ -258,26 +258,26 @@ impl ListDecoder {
         self.state = state;
     }
 
-    fn next_value(&mut self) -> Result<Option<Range<usize>>, Cause> {
+    fn next_value(&mut self) -> Result<Option<Range<usize>>, WireErrorKind> {
         self.window.next_value(self.limits.item_bytes)
     }
 
-    /// An item that is too long is left out, if it can be said which one.
-    fn skip(&mut self, cause: Cause) -> Cause {
-        let Cause::TooLong { limit, .. } = cause else { return cause };
+    /// Skips an item that is too long, if its key is known.
+    fn skip(&mut self, cause: WireErrorKind) -> WireErrorKind {
+        let WireErrorKind::TooLong { limit, .. } = cause else { return cause };
         if !self.skips_long_items {
             return cause;
         }
         let Some(key) = key_of_part(self.window.allowed_part(limit)) else { return cause };
         self.skipping = true;
-        Cause::Skipped { key, limit }
+        WireErrorKind::Skipped { key, limit }
     }
 
-    fn malformed(&self, what: &'static str) -> Cause {
-        Cause::Malformed { what, at: self.window.at() }
+    fn malformed(&self, what: &'static str) -> WireErrorKind {
+        WireErrorKind::Malformed { what, at: self.window.at() }
     }
 
-    fn member_named(&mut self, name: Range<usize>) -> Result<Member, Cause> {
+    fn member_named(&mut self, name: Range<usize>) -> Result<Member, WireErrorKind> {
         let raw = self.window.get(name);
         let text = Cursor::new(raw).text().map_err(|_| self.malformed("a member's name is expected"))?;
         Ok(match &*text.bytes() {
@@ -289,14 +289,14 @@ impl ListDecoder {
                 self.seen_items = true;
                 Member::Items
             }
-            // No list of objects has rows; a Table's may be long, so this does not wait for its kind.
-            b"rows" if !self.seen_items => return Err(Cause::Table),
+            // A list of objects has no rows. A Table may be long, so this does not wait for its kind.
+            b"rows" if !self.seen_items => return Err(WireErrorKind::Table),
             _ => Member::Other(raw.into()),
         })
     }
 
     /// Reads the value of a member, other than an array of items.
-    fn read(&mut self, value: Range<usize>) -> Result<(), Cause> {
+    fn read(&mut self, value: Range<usize>) -> Result<(), WireErrorKind> {
         let malformed = self.malformed("a member of the list has another type than expected");
         let value = self.window.get(value);
         let text = || serde_json::from_slice::<String>(value).map_err(|_| malformed.clone());
@@ -322,19 +322,23 @@ impl ListDecoder {
         }
         let of_meta_group =
             self.meta.api_version.as_deref().is_some_and(|version| version.starts_with("meta.k8s.io/"));
-        if of_meta_group && self.meta.kind.as_deref() == Some("Table") { Err(Cause::Table) } else { Ok(()) }
+        if of_meta_group && self.meta.kind.as_deref() == Some("Table") {
+            Err(WireErrorKind::Table)
+        } else {
+            Ok(())
+        }
     }
 
-    /// At the end, whether it was a list. Any object without items would pass for an empty one otherwise.
-    fn check_kind(&mut self) -> Result<(), Cause> {
+    /// Checks at the end that the body was a list. Otherwise any object without items would count as an empty list.
+    fn check_kind(&mut self) -> Result<(), WireErrorKind> {
         match self.meta.kind.as_deref() {
             _ if self.seen_items => Ok(()),
             Some("Status") => {
                 self.status.push(b'}');
-                Err(Cause::Status(ApiStatus::from_body(200, &self.status).into()))
+                Err(WireErrorKind::Status(ApiStatus::from_body(200, &self.status).into()))
             }
             Some(kind) if kind.ends_with("List") => Ok(()),
-            _ => Err(Cause::NotAList),
+            _ => Err(WireErrorKind::NotAList),
         }
     }
 }
@@ -372,7 +376,7 @@ impl State {
     }
 }
 
-/// What was found, free of borrows.
+/// The part that was found, without a borrow.
 enum Found {
     Meta,
     Item(Range<usize>),

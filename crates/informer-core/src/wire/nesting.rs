@@ -1,6 +1,6 @@
-//! Finds where an object or array ends, however its bytes are cut, 64 bytes at a time.
+//! Finds the end of an object or array, 64 bytes at a time, however its bytes are split into chunks.
 
-/// How deep a value may be nested. Kubernetes objects stay below 40 levels; serde_json refuses more than 128.
+/// The deepest nesting that is accepted. Kubernetes objects stay below 40 levels; serde_json refuses more than 128.
 pub(super) const MAX_DEPTH: u32 = 512;
 
 const BLOCK: usize = 64;
@@ -9,10 +9,10 @@ const BLOCK: usize = 64;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooDeep;
 
-/// Where a walk through the bytes of an object or array stands: enough to go on at any byte, inside a string or between a
-/// backslash and what it escapes.
+/// The state of a walk through the bytes of an object or array. The walk can continue at any byte, even inside a string or
+/// between a backslash and the character that it escapes.
 ///
-/// Tracks strings and depth only, not which kind of bracket closes which, nor what stands between them.
+/// It tracks only strings and depth. It does not check that brackets match, or what stands between them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Nesting {
     depth: u32,
@@ -28,8 +28,8 @@ impl Nesting {
         Self { depth, ..Self::default() }
     }
 
-    /// Walks on, to the end of `bytes` or to the bracket that closes the outermost level, and tells how many bytes that is
-    /// in the second case.
+    /// Continues the walk, to the end of `bytes` or to the bracket that closes the outermost level. In the second case it
+    /// returns the number of bytes up to and including that bracket.
     pub(super) fn advance(&mut self, bytes: &[u8]) -> Result<Option<usize>, TooDeep> {
         let (blocks, tail) = bytes.as_chunks::<BLOCK>();
         for (index, block) in blocks.iter().enumerate() {
@@ -45,7 +45,7 @@ impl Nesting {
         Ok(self.advance_block(&padded, tail.len())?.map(|end| blocks.len() * BLOCK + end))
     }
 
-    /// `filled` bytes of the block count, the rest is blank.
+    /// Only the first `filled` bytes of the block count; the rest is blank.
     fn advance_block(&mut self, block: &[u8; BLOCK], filled: usize) -> Result<Option<usize>, TooDeep> {
         let found = Found::in_block(block);
         let mut quotes = found.quotes;
@@ -59,7 +59,7 @@ impl Nesting {
         self.in_string = 0u64.wrapping_sub(inside >> 63);
         let (opens, closes) = (found.opens & !inside, found.closes & !inside);
         if self.depth > closes.count_ones() && self.depth + opens.count_ones() <= MAX_DEPTH {
-            // The usual block: whatever the order of its brackets, it neither ends the value nor gets too deep.
+            // The usual block: in whatever order its brackets come, it neither ends the value nor exceeds the depth.
             self.depth = self.depth + opens.count_ones() - closes.count_ones();
             return Ok(None);
         }
@@ -83,7 +83,7 @@ impl Nesting {
     }
 }
 
-/// Which backslashes start an escape: of a run of them the first, third, ...
+/// The backslashes that start an escape: in a run of them, the first, the third and so on.
 fn escapes(mut backslashes: u64) -> u64 {
     let mut escapes = 0;
     while backslashes != 0 {
@@ -94,7 +94,8 @@ fn escapes(mut backslashes: u64) -> u64 {
     escapes
 }
 
-/// Each bit the xor of itself and all lower ones: set from an opening quote up to before its closing one.
+/// Each result bit is the xor of the bit and all lower ones. So the bits from an opening quote up to before its closing one
+/// are set.
 fn running_xor(mut bits: u64) -> u64 {
     for shift in [1, 2, 4, 8, 16, 32] {
         bits ^= bits << shift;
@@ -102,7 +103,7 @@ fn running_xor(mut bits: u64) -> u64 {
     bits
 }
 
-/// Where the bytes that matter are in a block, one bit per byte.
+/// The positions of the relevant bytes in a block, one bit per byte.
 struct Found {
     quotes: u64,
     backslashes: u64,
@@ -110,11 +111,11 @@ struct Found {
     closes: u64,
 }
 
-/// Half of a block's rows are in one half of these lanes: what compilers turn into 16-byte vector instructions.
+/// Each half of the lanes collects the bits of half of a block's bytes, so that compilers use 16-byte vector instructions.
 const LANES: usize = 16;
 
 impl Found {
-    // Alone, it is compiled to vectors (9 ns, 4 times faster than word tricks); inlined it may not be.
+    // As a separate function it is compiled to vectors (9 ns, 4 times faster than word tricks); inlined, it may not be.
     #[inline(never)]
     fn in_block(block: &[u8; BLOCK]) -> Self {
         let [mut quotes, mut backslashes, mut opens, mut closes] = [[0; LANES]; 4];
@@ -123,7 +124,7 @@ impl Found {
             for lane in 0..LANES {
                 let bit = if lane < 8 { 1u8 } else { 2 } << (2 * row);
                 let byte = bytes[lane];
-                // `[` and `{`, and `]` and `}`, differ in this bit alone.
+                // `[` and `{` differ in this bit only, and so do `]` and `}`.
                 let bracket = byte | 0x20;
                 quotes[lane] |= if byte == b'"' { bit } else { 0 };
                 backslashes[lane] |= if byte == b'\\' { bit } else { 0 };
@@ -140,7 +141,7 @@ impl Found {
     }
 }
 
-/// From bit `n` of byte `m` of the lanes to bit `8 * n + m`.
+/// Moves bit `n` of byte `m` of the lanes to bit `8 * n + m`.
 fn in_order(lanes: [u8; LANES]) -> u64 {
     let lanes = u128::from_le_bytes(lanes);
     let (low, high) = (lanes & u128::from(u64::MAX), lanes >> 64);
@@ -148,7 +149,7 @@ fn in_order(lanes: [u8; LANES]) -> u64 {
     if bits == 0 {
         return 0;
     }
-    // Transposes an 8 x 8 matrix of bits, by swapping ever larger squares off its diagonal.
+    // Transposes an 8 x 8 matrix of bits by swapping squares of growing size off its diagonal.
     for (shift, squares) in
         [(7, 0x00AA_00AA_00AA_00AA), (14, 0x0000_CCCC_0000_CCCC), (28, 0x0000_0000_F0F0_F0F0)]
     {

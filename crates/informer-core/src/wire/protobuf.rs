@@ -1,8 +1,8 @@
-//! Answers in protobuf (`application/vnd.kubernetes.protobuf`), cut into their objects while they come in.
+//! Responses in protobuf (`application/vnd.kubernetes.protobuf`), cut into their objects as they arrive.
 //!
-//! An object, or a list, stands behind four magic bytes in an envelope that says what it is (`runtime.Unknown` of
-//! `k8s.io/apimachinery`). A watch sends frames: their length in four bytes, the highest first, then a `WatchEvent` whose
-//! object is in such an envelope again.
+//! An object or a list begins with four magic bytes, followed by an envelope that names its type (`runtime.Unknown` of
+//! `k8s.io/apimachinery`). A watch sends frames: four bytes with the length, the highest byte first, then a `WatchEvent`,
+//! whose object is again in such an envelope.
 
 mod list;
 mod scan;
@@ -19,17 +19,17 @@ use crate::ObjectKey;
 /// The first bytes of every envelope.
 pub(super) const MAGIC: &[u8; 4] = b"k8s\0";
 
-/// What stands before a field's value.
+/// The bytes before a field's value: its number and its length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Header {
     number: u64,
-    /// How many bytes come behind it: none behind a number, which is counted to the header.
+    /// The number of bytes after the header. It is zero for a varint, which counts as part of the header.
     following: u64,
-    /// How many bytes it takes itself.
+    /// The number of bytes of the header.
     bytes: usize,
 }
 
-/// Bytes that are no field.
+/// The bytes are not a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct NoField;
 
@@ -50,7 +50,7 @@ impl Header {
         }
     }
 
-    /// How many bytes follow, if so many can be.
+    /// The number of bytes that follow, if memory can hold so many.
     fn following(self) -> Option<usize> {
         usize::try_from(self.following).ok()
     }
@@ -77,10 +77,10 @@ fn field_of_part(mut part: &[u8], number: u64) -> Option<&[u8]> {
     }
 }
 
-/// The key of an object of whose message only the beginning is there, its metadata included.
+/// The key of an object from the beginning of its message, which must include the metadata.
 fn key_of_part(part: &[u8]) -> Option<ObjectKey> {
     let header = Header::read(part).ok()??;
-    // Every kind has its metadata first.
+    // Every kind has its metadata as the first field.
     if header.number != 1 {
         return None;
     }
@@ -96,7 +96,7 @@ fn key_of_damaged(message: &[u8]) -> Option<ObjectKey> {
     ObjectKey::new(text_of(3), text_of(1)?).ok()
 }
 
-/// The fields of a short message that is there as a whole.
+/// The fields of a short message, which is complete.
 fn fields(message: &[u8]) -> impl Iterator<Item = Field<'_>> {
     Fields::new(message).map_while(Result::ok)
 }

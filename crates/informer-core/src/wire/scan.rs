@@ -1,14 +1,14 @@
-//! Reads an object's metadata and nothing else, in one pass that stops as soon as it has it.
+//! Reads only an object's metadata, in one pass that stops as soon as it has all of it.
 //!
-//! What is not read is not validated either, beyond strings and brackets where it has to be passed: that happens when the
-//! object is first decoded (design D3). Of a member that is given twice, which no API server does, the first one counts.
+//! Other members are not validated here, apart from strings and brackets in those that are skipped. Validation happens when
+//! the object is first decoded (design D3). Of a duplicate member, which no API server sends, the first one counts.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::{ControlFlow, Range};
 
-use super::EventType;
 use super::cursor::{Cursor, Fault, Members};
+use super::event_type::EventType;
 use crate::{Labels, ObjectKey, ResourceVersion, Uid};
 
 /// An object with undecodable metadata. Never holds any of the object's content.
@@ -40,7 +40,7 @@ impl ScanError {
         self.event
     }
 
-    /// Where in the object's bytes it is wrong.
+    /// The offset of the error in the object's bytes.
     pub fn offset(&self) -> usize {
         self.at
     }
@@ -63,11 +63,11 @@ pub struct ScannedObject<'a> {
     kind: Option<Cow<'a, str>>,
     api_version: Option<Cow<'a, str>>,
     stopped_at: Cursor<'a>,
-    /// Whether it stopped before the metadata ended.
+    /// Whether the scan stopped before the end of the metadata.
     in_metadata: bool,
 }
 
-/// An object's `kind` and `apiVersion`, where it has them: items of built-in lists do not.
+/// An object's `kind` and `apiVersion`. Items of built-in lists have neither.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypeMeta<'a> {
     /// Such as `Deployment`.
@@ -93,7 +93,7 @@ pub struct TypeMeta<'a> {
 ///
 /// # Errors
 ///
-/// When it is not an object, has no metadata or no name, or what has to be read is not well-formed.
+/// When the bytes are not an object, have no metadata or no name, or are malformed in the part that is read.
 pub fn scan_object(json: &[u8]) -> Result<ScannedObject<'_>, ScanError> {
     let mut found = Metadata::default();
     let mut types = TypeMeta { kind: None, api_version: None };
@@ -129,8 +129,8 @@ pub fn scan_object(json: &[u8]) -> Result<ScannedObject<'_>, ScanError> {
     }
 }
 
-/// The key of an object of which only the beginning is there. One without a namespace has none until its metadata has
-/// ended, since that might still come.
+/// The key of an object from its beginning. An object without a namespace has no key before its metadata has ended, because
+/// the namespace may follow.
 pub(super) fn key_of_part(json: &[u8]) -> Option<ObjectKey> {
     scan_object(json).ok()?.key().ok()
 }
@@ -157,12 +157,12 @@ struct Metadata<'a> {
     uid: Option<Cow<'a, str>>,
     resource_version: Option<Cow<'a, str>>,
     labels: Option<Cursor<'a>>,
-    /// The first value that could be passed but not read.
+    /// The first value that has the wrong type and was skipped.
     fault: Option<Fault>,
 }
 
 impl<'a> Metadata<'a> {
-    /// Reads up to the end of the metadata, or breaks off where there is nothing more to learn.
+    /// Reads to the end of the metadata, or breaks off when it has found all members.
     fn read(&mut self, cursor: &mut Cursor<'a>) -> Result<ControlFlow<()>, Fault> {
         let mut metadata = cursor.enter_object()?;
         while let Some(member) = cursor.next_member(&mut metadata)? {
@@ -186,7 +186,7 @@ impl<'a> Metadata<'a> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Notes a value that is no text and goes on, so that the error can tell which object it concerns.
+    /// Notes a value that is not a string and continues, so that the error can name the object.
     fn text_or_fault(&mut self, cursor: &mut Cursor<'a>) -> Result<Option<Cow<'a, str>>, Fault> {
         let value = *cursor;
         cursor.text_or_null().or_else(|fault| {
@@ -220,7 +220,7 @@ impl<'a> ScannedObject<'a> {
     ///
     /// # Errors
     ///
-    /// When they cannot be a key.
+    /// When they are not a valid key.
     pub fn key(&self) -> Result<ObjectKey, ScanError> {
         ObjectKey::new(self.namespace(), &self.name).map_err(|_| ScanError {
             what: "the name or the namespace contains `/`",
@@ -230,31 +230,31 @@ impl<'a> ScannedObject<'a> {
         })
     }
 
-    /// Which incarnation of the key this is; unset where the object does not say.
+    /// The incarnation of the key; unset if the object has none.
     pub fn uid(&self) -> Uid {
         Uid::new(self.uid.as_deref().unwrap_or_default())
     }
 
-    /// The version of this state; unset where the object does not say.
+    /// The version of this state; unset if the object has none.
     pub fn resource_version(&self) -> ResourceVersion {
         ResourceVersion::new(self.resource_version.as_deref().unwrap_or_default())
     }
 
-    /// The labels, read now.
+    /// The labels, which are decoded by this call.
     ///
     /// # Errors
     ///
-    /// When they are not texts by texts.
+    /// When a label's key or value is not a string.
     pub fn labels(&self) -> Result<Labels, ScanError> {
         let Some(mut cursor) = self.labels else { return Ok(Labels::default()) };
         read_labels(&mut cursor).map_err(|fault| self.concerning(fault))
     }
 
-    /// The object's own `kind` and `apiVersion`, looked for behind the metadata too if they did not come before it.
+    /// The object's own `kind` and `apiVersion`. If they do not precede the metadata, this also looks for them after it.
     ///
     /// # Errors
     ///
-    /// When they are not texts, or the object ends early.
+    /// When they are not strings, or the object ends early.
     pub fn type_meta(&self) -> Result<TypeMeta<'a>, ScanError> {
         let mut types = TypeMeta { kind: self.kind.clone(), api_version: self.api_version.clone() };
         if types.is_complete() {
@@ -338,7 +338,7 @@ pub fn scan_bookmark(json: &[u8]) -> Result<Bookmark, ScanError> {
                 let mut annotations = cursor.enter_object()?;
                 while let Some(annotation) = cursor.next_member(&mut annotations)? {
                     let value = cursor.skip_value()?;
-                    // Another value does not count (contract S2).
+                    // Only the value `true` counts (contract S2).
                     initial_events_end |=
                         *annotation.bytes() == *b"k8s.io/initial-events-end" && value == br#""true""#;
                 }
@@ -365,8 +365,8 @@ fn enter_metadata(cursor: &mut Cursor<'_>) -> Result<Members, Fault> {
     Err(Fault { what: "the object has no metadata", at: cursor.at() })
 }
 
-/// Where an object's managed fields stand: the member with one of the commas beside it, so that what is left without it is
-/// still the same object. `None` if it has none, or cannot be read that far.
+/// The range of an object's managed fields: the member with one of its adjacent commas, so that the rest is still a valid
+/// object. `None` if the object has none, or is malformed before them.
 pub fn managed_fields_span(json: &[u8]) -> Option<Range<usize>> {
     let mut cursor = Cursor::new(json);
     let mut metadata = enter_metadata(&mut cursor).ok()?;
@@ -387,7 +387,7 @@ pub fn managed_fields_span(json: &[u8]) -> Option<Range<usize>> {
     None
 }
 
-/// An object without its managed fields, which are half of what a typed decode would have to read.
+/// An object without its managed fields, which are half of the bytes that a typed decode would have to read.
 ///
 /// ```
 /// use informer_core::wire;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-/// A failure as a Kubernetes API server describes it (`kind: Status`), from an answer's body or an ERROR event.
+/// A failure as a Kubernetes API server describes it (`kind: Status`), from the body of a response or from an ERROR event.
 ///
 /// ```
 /// # mod informer { pub use informer_core::wire::ApiStatus; }
@@ -22,7 +22,7 @@ pub struct ApiStatus {
     pub code: u16,
     /// The machine-readable reason, such as `Expired`.
     pub reason: String,
-    /// The message for people; truncated to 1 KiB.
+    /// The human-readable message; truncated to 1 KiB.
     pub message: String,
     /// How long the server asks to wait before the next attempt.
     pub retry_after: Option<Duration>,
@@ -36,14 +36,14 @@ pub struct ApiStatus {
 pub struct StatusCause {
     /// The machine-readable type, such as `FieldValueInvalid`.
     pub reason: String,
-    /// The message for people; truncated to 1 KiB.
+    /// The human-readable message; truncated to 1 KiB.
     pub message: String,
 }
 
 const MAX_TEXT: usize = 1024;
 const MAX_CAUSES: usize = 16;
 
-/// The reasons that speak for themselves: beside one of these the code adds nothing (apimachinery, `knownReasons`).
+/// The known reasons. With one of these the HTTP code adds nothing (apimachinery, `knownReasons`).
 const REASONS: [&str; 19] = [
     "AlreadyExists",
     "BadRequest",
@@ -69,7 +69,7 @@ const REASONS: [&str; 19] = [
 const TOO_LARGE_RESOURCE_VERSION: &str = "Too large resource version";
 
 impl ApiStatus {
-    /// Reads a Status, in JSON or in protobuf; of a body that is none, the HTTP code remains.
+    /// Reads a Status in JSON or in protobuf. If the body is not a Status, only the HTTP code remains.
     pub fn from_body(http_code: u16, body: &[u8]) -> Self {
         match informer_protobuf::open(body) {
             Ok(envelope) => Self::from_protobuf(http_code, envelope.raw),
@@ -77,7 +77,7 @@ impl ApiStatus {
         }
     }
 
-    /// The same of a message without its envelope.
+    /// Like `from_body`, for a message without its envelope.
     pub(super) fn from_protobuf(http_code: u16, message: &[u8]) -> Self {
         let status = informer_protobuf::Kind::of("v1", "Status");
         Self::read(http_code, status.and_then(|kind| informer_protobuf::from_slice(kind, message).ok()))
@@ -108,12 +108,12 @@ impl ApiStatus {
         }
     }
 
-    /// Whether the asked version, or page, is not kept any more: list again.
+    /// Whether the requested version, or page, is no longer available: list again.
     pub fn is_expired(&self) -> bool {
         self.is("Expired", 410) || self.is("Gone", 410)
     }
 
-    /// Whether the server has not yet reached the asked version, in each of the forms that servers have said it in.
+    /// Whether the server has not reached the requested version yet, in every form in which servers have reported that.
     pub fn is_too_large_resource_version(&self) -> bool {
         self.causes.iter().any(|cause| cause.reason == "ResourceVersionTooLarge")
             || self.is("Timeout", 504)
@@ -122,43 +122,43 @@ impl ApiStatus {
                     || self.message.contains(TOO_LARGE_RESOURCE_VERSION))
     }
 
-    /// Whether the server asks for patience.
+    /// Whether the server asks the client to wait.
     pub fn is_too_many_requests(&self) -> bool {
-        // Whatever the reason: that is how client-go has it.
+        // The code counts whatever the reason is, as in client-go.
         self.reason == "TooManyRequests" || self.code == 429
     }
 
-    /// Whether something failed inside the server.
+    /// Whether the request failed inside the server.
     pub fn is_internal_error(&self) -> bool {
         self.is("InternalError", 500)
     }
 
-    /// Whether the server does not know who asks.
+    /// Whether the server did not accept the credentials.
     pub fn is_unauthorized(&self) -> bool {
         self.is("Unauthorized", 401)
     }
 
-    /// Whether the one who asks may not have this.
+    /// Whether the client has no permission for the request.
     pub fn is_forbidden(&self) -> bool {
         self.is("Forbidden", 403)
     }
 
-    /// Whether there is no such object or resource.
+    /// Whether the object or the resource does not exist.
     pub fn is_not_found(&self) -> bool {
         self.is("NotFound", 404)
     }
 
-    /// Whether the request was understood and refused, as servers do with options they do not have.
+    /// Whether the server understood the request but rejects its content, for example an option that it does not support.
     pub fn is_invalid(&self) -> bool {
         self.is("Invalid", 422)
     }
 
-    /// Whether the request was not understood.
+    /// Whether the server did not understand the request.
     pub fn is_bad_request(&self) -> bool {
         self.is("BadRequest", 400)
     }
 
-    /// Whether the server will not do what it was asked for, however often it is asked: 400, 405, 406, 415, 422.
+    /// Whether the server will never accept the request as it is: 400, 405, 406, 415, 422.
     pub fn is_unsupported(&self) -> bool {
         self.is_bad_request()
             || self.is_invalid()
@@ -195,11 +195,11 @@ struct Body {
 struct Details {
     #[serde(rename = "retryAfterSeconds")]
     retry_after_seconds: Option<i64>,
-    causes: Option<Vec<Cause>>,
+    causes: Option<Vec<RawCause>>,
 }
 
 #[derive(Deserialize)]
-struct Cause {
+struct RawCause {
     reason: Option<String>,
     message: Option<String>,
 }

@@ -1,27 +1,13 @@
-//! Cuts a watch answer into its events while it comes in.
+//! Cuts a watch response into its events as it arrives.
 
 use std::fmt;
 
 use super::cursor::{Cursor, Fault};
-use super::error::Cause;
+use super::error::WireErrorKind;
+use super::event_type::EventType;
 use super::window::Window;
 use super::{Limits, ScanError, WireError, key_of_part, scan_object};
 use crate::ObjectKey;
-
-/// The type of a watch event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum EventType {
-    /// It came into being, or into what is watched.
-    Added,
-    /// It changed.
-    Modified,
-    /// It was deleted, or left what is watched; the object is its last state.
-    Deleted,
-    /// Nothing changed up to this version.
-    Bookmark,
-    /// The watch failed; the object is a Status.
-    Error,
-}
 
 /// One event of a watch.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -32,9 +18,9 @@ pub struct WatchFrame<'a> {
     pub object: &'a [u8],
 }
 
-/// Takes the body of a watch answer in chunks of any size and gives out the events one by one.
+/// Takes the body of a watch response, in chunks of any size, and returns its events one by one.
 ///
-/// Events are lines, each a JSON object. Holds no more than the chunk and a line that is not complete yet.
+/// Events are lines, each a JSON object. The decoder holds no more than the chunk and one incomplete line.
 ///
 /// ```
 /// use informer_core::wire::{EventType, Limits, WatchDecoder};
@@ -57,18 +43,18 @@ pub struct WatchDecoder {
     limits: Limits,
     failed: Option<WireError>,
     skips_long_events: bool,
-    /// An event that is too long is coming in.
+    /// Whether an event that is too long is arriving.
     skipping: bool,
 }
 
 impl WatchDecoder {
-    /// A decoder for one watch answer.
+    /// A decoder for one watch response.
     pub fn new(limits: Limits) -> Self {
         Self { window: Window::default(), limits, failed: None, skips_long_events: false, skipping: false }
     }
 
-    /// Treats an event that exceeds the limit as undecodable, without holding it, if the part within the limit names
-    /// the object of a new state. A deletion is excluded: it needs more than its key.
+    /// Makes the decoder treat an event that exceeds the limit as undecodable, without holding it. The part within the limit
+    /// must have a new state's type and key. A deletion is not skipped: it needs more than its key.
     #[must_use]
     pub fn skipping_long_events(mut self) -> Self {
         self.skips_long_events = true;
@@ -80,12 +66,12 @@ impl WatchDecoder {
         self.window.push(chunk);
     }
 
-    /// The next event, or `None` if another chunk is needed. The inner error is that of an undecodable event: the next
-    /// call goes on after it.
+    /// The next event, or `None` if another chunk is needed. The inner error is that of an undecodable event: the next call
+    /// continues after it.
     ///
     /// # Errors
     ///
-    /// When an event exceeds the limit and is not skipped; then again at each further call.
+    /// When an event exceeds the limit and is not skipped. Each further call returns the same error.
     #[expect(clippy::should_implement_trait, reason = "an Iterator cannot lend its items")]
     pub fn next(&mut self) -> Result<Option<Result<WatchFrame<'_>, ScanError>>, WireError> {
         if let Some(error) = &self.failed {
@@ -139,7 +125,7 @@ impl WatchDecoder {
         if let Some(error) = &self.failed {
             return Err(error.clone());
         }
-        let truncated = Cause::Truncated { at: self.window.received() };
+        let truncated = WireErrorKind::Truncated { at: self.window.received() };
         if self.skipping {
             return Err(truncated.into());
         }
@@ -158,34 +144,6 @@ impl fmt::Debug for WatchFrame<'_> {
     }
 }
 
-impl EventType {
-    pub(super) fn named(name: &[u8]) -> Option<Self> {
-        Some(match name {
-            b"ADDED" => Self::Added,
-            b"MODIFIED" => Self::Modified,
-            b"DELETED" => Self::Deleted,
-            b"BOOKMARK" => Self::Bookmark,
-            b"ERROR" => Self::Error,
-            _ => return None,
-        })
-    }
-
-    /// As it stands in an event.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Added => "ADDED",
-            Self::Modified => "MODIFIED",
-            Self::Deleted => "DELETED",
-            Self::Bookmark => "BOOKMARK",
-            Self::Error => "ERROR",
-        }
-    }
-
-    pub(super) fn is_new_state(self) -> bool {
-        matches!(self, Self::Added | Self::Modified)
-    }
-}
-
 fn is_blank(line: &[u8]) -> bool {
     line.iter().all(u8::is_ascii_whitespace)
 }
@@ -193,7 +151,7 @@ fn is_blank(line: &[u8]) -> bool {
 fn read_event(line: &[u8]) -> Result<WatchFrame<'_>, ScanError> {
     let mut seen = Seen::default();
     frame(line, &mut seen).map_err(|fault| {
-        // The event is lost, but which object it concerned may still be found.
+        // The event is lost, but its object's key may still be found.
         let scanned = seen.object.map(scan_object);
         let key = scanned.and_then(|scanned| {
             scanned.map_or_else(|error| error.key().cloned(), |object| object.key().ok())
@@ -202,7 +160,7 @@ fn read_event(line: &[u8]) -> Result<WatchFrame<'_>, ScanError> {
     })
 }
 
-/// What was found of an event before the fault in it.
+/// The parts of an event that were found before the fault in it.
 #[derive(Default)]
 struct Seen<'a> {
     kind: Option<EventType>,
@@ -210,7 +168,7 @@ struct Seen<'a> {
     object: Option<&'a [u8]>,
 }
 
-/// The type and the object of an event that brings a new state, from the event's beginning.
+/// The type and the key of an event with a new state, from the beginning of the event.
 fn new_state(part: &[u8]) -> Option<(EventType, ObjectKey)> {
     let mut new = None;
     let mut cursor = Cursor::new(part);

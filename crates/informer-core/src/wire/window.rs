@@ -1,4 +1,4 @@
-//! The part of a response that came and was not given out yet.
+//! The part of a response that has arrived and was not returned yet.
 
 use std::fmt;
 use std::ops::Range;
@@ -6,24 +6,24 @@ use std::ops::Range;
 use memchr::{memchr, memchr2};
 
 use super::cursor::{ends_scalar, is_space};
-use super::error::Cause;
+use super::error::WireErrorKind;
 use super::nesting::{Nesting, TooDeep};
 
-/// Above this the buffer shrinks again when what made it grow has gone.
+/// When the buffer is larger than this, it shrinks again after the item that made it grow.
 const KEPT_CAPACITY: usize = 256 << 10;
 
-/// The unread bytes of a response, and how far the search for the next item's end has come: no byte is looked at twice.
+/// The unread bytes of a response, and how far the search for the end of the next item has got. No byte is searched twice.
 #[derive(Default)]
 pub(super) struct Window {
     bytes: Vec<u8>,
-    /// Everything before it was given out.
+    /// The bytes before this were returned.
     start: usize,
-    /// Everything before it was searched.
+    /// The bytes before this were searched.
     searched: usize,
     search: Option<Search>,
-    /// How many bytes of the response are not in `bytes` any more.
+    /// The number of bytes of the response that `bytes` no longer has.
     dropped: u64,
-    /// How many bytes were searched, to prove that it is linear.
+    /// The number of bytes that were searched, which tests use to prove that the search is linear.
     #[cfg(test)]
     pub(super) looked_at: usize,
 }
@@ -42,7 +42,7 @@ impl Window {
         self.bytes.extend_from_slice(chunk);
     }
 
-    /// Gives back memory that one giant item needed.
+    /// Frees memory that one very large item needed.
     pub(super) fn relax(&mut self) {
         if self.bytes.capacity() > KEPT_CAPACITY && self.bytes.len() - self.start <= KEPT_CAPACITY / 2 {
             self.drop_given_out();
@@ -51,19 +51,19 @@ impl Window {
     }
 
     fn drop_given_out(&mut self) {
-        // What moves up came with the last chunk, or is part of the item that is still coming and does not move again.
+        // The bytes that move arrived with the last chunk, or belong to an incomplete item and do not move again.
         self.bytes.drain(..self.start);
         self.dropped += self.start as u64;
         self.searched -= self.start;
         self.start = 0;
     }
 
-    /// Where the response's next byte to give out is.
+    /// The offset in the response of the next byte to return.
     pub(super) fn at(&self) -> u64 {
         self.dropped + self.start as u64
     }
 
-    /// How many bytes of the response came.
+    /// The number of bytes of the response that have arrived.
     pub(super) fn received(&self) -> u64 {
         self.dropped + self.bytes.len() as u64
     }
@@ -76,12 +76,12 @@ impl Window {
         self.bytes.get(range).unwrap_or_default()
     }
 
-    /// What came and was not given out.
+    /// The bytes that have arrived and were not returned.
     pub(super) fn unread(&self) -> &[u8] {
         self.bytes.get(self.start..).unwrap_or_default()
     }
 
-    /// Gives out the next bytes, as many as came at most.
+    /// Returns the next bytes: at most as many as have arrived.
     pub(super) fn take(&mut self, length: usize) -> Range<usize> {
         let taken = self.start..self.start.saturating_add(length).min(self.bytes.len());
         self.start = taken.end;
@@ -93,10 +93,10 @@ impl Window {
         self.bytes.get(self.searched..).unwrap_or_default()
     }
 
-    /// The next byte that is not white space, and passes what is before it.
+    /// Skips white space. Returns the next byte without skipping it.
     pub(super) fn peek(&mut self) -> Option<u8> {
         while let Some(&byte) = self.bytes.get(self.start) {
-            // Within an item that is still coming the first byte is its own.
+            // In an incomplete item, the first byte belongs to the item, so no white space is skipped.
             if !is_space(byte) {
                 return Some(byte);
             }
@@ -105,14 +105,14 @@ impl Window {
         None
     }
 
-    /// Passes one byte.
+    /// Skips one byte.
     pub(super) fn pass(&mut self) {
         self.start += 1;
         self.searched = self.start;
     }
 
-    /// Finds the end of the value that starts here, and gives it out.
-    pub(super) fn next_value(&mut self, limit: usize) -> Result<Option<Range<usize>>, Cause> {
+    /// Finds the end of the value that starts here, and returns the value.
+    pub(super) fn next_value(&mut self, limit: usize) -> Result<Option<Range<usize>>, WireErrorKind> {
         let mut search = match self.search {
             Some(search) => search,
             None => match self.bytes.get(self.start) {
@@ -124,13 +124,14 @@ impl Window {
                 _ => Search::Scalar,
             },
         };
-        let found = search.advance(self.unsearched()).map_err(|TooDeep| Cause::TooDeep { at: self.at() })?;
+        let found =
+            search.advance(self.unsearched()).map_err(|TooDeep| WireErrorKind::TooDeep { at: self.at() })?;
         self.search = found.is_none().then_some(search);
         self.give_out(found, limit)
     }
 
-    /// Finds the end of the line that starts here, and gives it out without its end.
-    pub(super) fn next_line(&mut self, limit: usize) -> Result<Option<Range<usize>>, Cause> {
+    /// Finds the end of the line that starts here, and returns the line without its end.
+    pub(super) fn next_line(&mut self, limit: usize) -> Result<Option<Range<usize>>, WireErrorKind> {
         let found = memchr(b'\n', self.unsearched());
         let line = self.give_out(found, limit)?;
         if line.is_some() {
@@ -139,18 +140,18 @@ impl Window {
         Ok(line)
     }
 
-    /// As much of an item that turned out to be too long as was allowed: the same however it came in.
+    /// The part within the limit of an item that is too long. It does not depend on the chunks.
     pub(super) fn allowed_part(&self, limit: usize) -> &[u8] {
         let end = self.start.saturating_add(limit).min(self.bytes.len());
         self.get(self.start..end)
     }
 
-    /// Forgets what came of a value that turned out to be too long; whether that was all of it.
-    pub(super) fn skip_value(&mut self) -> Result<bool, Cause> {
+    /// Drops the bytes that have arrived of a value that is too long. Returns whether that was the whole value.
+    pub(super) fn skip_value(&mut self) -> Result<bool, WireErrorKind> {
         // Without a search the end was found already.
         if let Some(mut search) = self.search.take() {
             let rest = self.unsearched();
-            let found = search.advance(rest).map_err(|TooDeep| Cause::TooDeep { at: self.at() })?;
+            let found = search.advance(rest).map_err(|TooDeep| WireErrorKind::TooDeep { at: self.at() })?;
             self.searched += found.unwrap_or(rest.len());
             self.search = found.is_none().then_some(search);
         }
@@ -158,7 +159,7 @@ impl Window {
         Ok(self.search.is_none())
     }
 
-    /// The same of a line.
+    /// Like `skip_value`, for a line.
     pub(super) fn skip_line(&mut self) -> bool {
         let rest = self.unsearched();
         let found = memchr(b'\n', rest);
@@ -170,12 +171,16 @@ impl Window {
         found.is_some()
     }
 
-    /// All that is left.
+    /// Returns all bytes that are left.
     pub(super) fn take_rest(&mut self) -> Range<usize> {
         self.take(usize::MAX)
     }
 
-    fn give_out(&mut self, found: Option<usize>, limit: usize) -> Result<Option<Range<usize>>, Cause> {
+    fn give_out(
+        &mut self,
+        found: Option<usize>,
+        limit: usize,
+    ) -> Result<Option<Range<usize>>, WireErrorKind> {
         let searched = found.unwrap_or(self.bytes.len() - self.searched);
         self.searched += searched;
         #[cfg(test)]
@@ -183,7 +188,7 @@ impl Window {
             self.looked_at += searched;
         }
         if self.searched - self.start > limit {
-            return Err(Cause::TooLong { limit, at: self.at() });
+            return Err(WireErrorKind::TooLong { limit, at: self.at() });
         }
         Ok(found.map(|_| {
             let item = self.start..self.searched;
@@ -192,7 +197,7 @@ impl Window {
         }))
     }
 
-    /// Forgets everything but the memory.
+    /// Clears the window but keeps its memory.
     pub(super) fn clear(&mut self) {
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.clear();
@@ -201,14 +206,14 @@ impl Window {
 }
 
 impl fmt::Debug for Window {
-    /// Says how much there is; the bytes are never printed, they may be of a Secret.
+    /// Shows the size; the bytes are never printed, they may be a Secret's.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes from byte {}", self.bytes.len() - self.start, self.at())
     }
 }
 
 impl Search {
-    /// How many of these bytes still belong to the value, if it ends within or before them.
+    /// How many of these bytes belong to the value; `None` if the value does not end here.
     fn advance(&mut self, bytes: &[u8]) -> Result<Option<usize>, TooDeep> {
         match self {
             _ if bytes.is_empty() => Ok(None),

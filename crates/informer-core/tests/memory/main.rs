@@ -15,7 +15,7 @@ mod lists;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fuzzing::workloads::Pods;
-use informer_core::reader::{Answer, Expected, Reader, To};
+use informer_core::reader::{Answer, Expected, ResponseReader, To};
 use informer_core::reflector::{Input, Trust};
 use informer_core::wire::Limits;
 use informer_core::{ResourceVersion, Scope, Shelf, SourceId, Storage, Store};
@@ -37,7 +37,7 @@ struct Rig {
     store: Store,
     source: SourceId,
     shelf: Arc<Shelf>,
-    reader: Reader,
+    reader: ResponseReader,
 }
 
 impl Rig {
@@ -46,7 +46,7 @@ impl Rig {
         let source = store.add_source(Scope::All);
         let expected = Expected { api_version: "v1".to_owned(), kind: "Pod".to_owned(), or_kind: None };
         let shelf = Shelf::cold(storage);
-        let reader = Reader::new(store.cache(), shelf.clone(), expected);
+        let reader = ResponseReader::new(store.cache(), shelf.clone(), expected);
         Self { store, source, shelf, reader }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use informer_core::engine::Transform;
+use informer_core::engine::TransformFn;
 use informer_core::reflector::{ReflectorConfig, StreamingList};
 use informer_core::{Object, PlainStorage, saved};
 
@@ -163,7 +163,7 @@ fn l14_p2_content_that_changed_while_no_process_ran_is_an_update() {
     let file = Rig::watching(&[&a, &item("b", 6, "")], None).saved();
     let read = Arc::new(AtomicUsize::new(0));
     let counts = read.clone();
-    let transform: Transform = Arc::new(move |object: &Object| {
+    let transform: TransformFn = Arc::new(move |object: &Object| {
         counts.fetch_add(1, Ordering::Relaxed);
         Ok(Some(Object::from_json(&object.json().unwrap()).unwrap()))
     });
@@ -196,7 +196,7 @@ fn w8_l12_what_cannot_be_read_of_a_restored_server_is_held_wherever_the_version_
 
 #[test]
 fn l12_f9_a_listed_object_stays_only_if_the_cache_is_to_have_it_when_the_list_is_applied() {
-    let transform: Transform = Arc::new(|object| Ok(Some(object.without_managed_fields().unwrap())));
+    let transform: TransformFn = Arc::new(|object| Ok(Some(object.without_managed_fields().unwrap())));
     let (a, b) = (item("a", 5, ""), item("b", 6, ""));
     let mut rig = Rig::watching(&[&a, &b], Some(transform));
     rig.hold_computes();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use informer_core::engine::{
-    Command, Compute, Engine, Input, RequestId, Response, Start, Subscriber, Transform,
+    Command, Compute, Engine, Input, RequestId, Response, Start, Subscriber, TransformFn,
 };
 use informer_core::mailbox::{Delivery, Mode, Notice, WhenFull};
 use informer_core::reader::Expected;
@@ -24,14 +24,14 @@ pub(crate) struct Rig {
 }
 
 impl Rig {
-    pub(crate) fn new(config: ReflectorConfig, transform: Option<Transform>) -> Self {
+    pub(crate) fn new(config: ReflectorConfig, transform: Option<TransformFn>) -> Self {
         Self::with_saved(config, transform, None)
     }
 
     /// Begins with what was saved.
     pub(crate) fn with_saved(
         config: ReflectorConfig,
-        transform: Option<Transform>,
+        transform: Option<TransformFn>,
         saved: Option<Saved>,
     ) -> Self {
         let mut engine = Engine::new(Shelf::cold(Arc::new(PlainStorage)));
@@ -54,7 +54,7 @@ impl Rig {
     }
 
     /// A cache with these items at version 10, and a watch.
-    pub(crate) fn watching(items: &[&str], transform: Option<Transform>) -> Self {
+    pub(crate) fn watching(items: &[&str], transform: Option<TransformFn>) -> Self {
         let mut rig = Self::new(ReflectorConfig::default(), transform);
         rig.list(10, items);
         rig.accepted();

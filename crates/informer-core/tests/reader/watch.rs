@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use informer_core::engine::Transform;
+use informer_core::engine::TransformFn;
 use informer_core::reflector::{ReflectorConfig, StreamingList};
 
 use crate::rig::{Rig, pod};
@@ -38,7 +38,7 @@ fn w8_an_event_of_the_past_does_not_end_the_quarantine() {
 
 #[test]
 fn d6_a_transform_that_fails_for_an_event_of_the_past_says_nothing_of_the_present() {
-    let transform: Transform = Arc::new(|object| match object.resource_version().to_string().as_str() {
+    let transform: TransformFn = Arc::new(|object| match object.resource_version().to_string().as_str() {
         "4" => Err("no".to_owned()),
         _ => Ok(Some(object.without_managed_fields().unwrap())),
     });
@@ -135,7 +135,7 @@ fn w17_a_streaming_list_with_a_lost_event_begins_again() {
 }
 
 /// Leaves out objects whose label says so.
-fn picky() -> Option<Transform> {
+fn picky() -> Option<TransformFn> {
     Some(Arc::new(|object| {
         let is_left_out = object.labels().iter().any(|(_, app)| app.starts_with("out"));
         let same = informer_core::Object::from_json(&object.json().unwrap()).unwrap();

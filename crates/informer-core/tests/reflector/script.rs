@@ -12,7 +12,7 @@ use informer_core::reflector::{
 };
 use informer_core::store::SourcePoint;
 use informer_core::wire::{ApiStatus, Bookmark, ListMeta};
-use informer_core::{Cache, Change, Delta, Object, ResourceVersion, Scope, Source, SourceId, Store, Time};
+use informer_core::{Cache, Change, Delta, Object, Origin, ResourceVersion, Scope, SourceId, Store, Time};
 
 /// A reflector, a store that it feeds, and the time.
 pub(crate) struct Play {
@@ -230,7 +230,7 @@ impl Play {
             }
         };
         for change in changes {
-            let source = if change.source == Source::List { " by list" } else { "" };
+            let source = if change.origin == Origin::List { " by list" } else { "" };
             let _ = match change.delta {
                 Delta::Added(new) => writeln!(self.record, "  + {new:?}{source}"),
                 Delta::Updated { old, new } => writeln!(self.record, "  ~ {old:?} -> {new:?}{source}"),

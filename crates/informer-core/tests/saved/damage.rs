@@ -138,13 +138,13 @@ fn p1_what_only_claims_to_be_right_is_refused() {
     assert_eq!(Frame::new().object("json", CART).byte(0).number(1).loaded().unwrap(), 1);
     let says = |frame: Frame| frame.loaded().unwrap_err().to_string();
     let twice = Frame::new().object("json", CART).object("json", CART).byte(0).number(2);
-    assert_eq!(says(twice), "the saved cache is damaged: an object is there twice");
+    assert_eq!(says(twice), "the saved cache is damaged: an object occurs twice");
     let missing = Frame::new().object("json", CART).byte(0).number(2);
     assert_eq!(says(missing), "the saved cache is damaged: objects are missing");
     let endless = Frame::new().object("json", CART);
     assert_eq!(says(endless), "the saved cache is damaged: it ends early");
     let behind = Frame::new().byte(0).number(0).byte(0);
-    assert_eq!(says(behind), "the saved cache is damaged: something is behind its end");
+    assert_eq!(says(behind), "the saved cache is damaged: bytes follow its end");
     let nameless = Frame::new().object("json", r#"{"metadata":{}}"#).byte(0).number(1);
     assert_eq!(says(nameless), "the saved cache is damaged: an object in it is undecodable");
     let unknown = Frame::new().object("cbor", "?").byte(0).number(1);
@@ -194,7 +194,7 @@ fn p1_another_format_is_refused_by_its_number() {
     let error = load(&later).unwrap_err();
     assert!(error.is_foreign());
     assert_eq!(error.to_string(), "the saved cache has format 4, which this program does not support");
-    assert_eq!(load(b"{\"kind\":\"PodList\"}").unwrap_err().to_string(), "this is no saved cache");
+    assert_eq!(load(b"{\"kind\":\"PodList\"}").unwrap_err().to_string(), "this is not a saved cache");
 }
 
 /// Fails after so many bytes.

@@ -2,7 +2,7 @@
 
 use informer_core::reflector::Resume;
 use informer_core::store::SourcePoint;
-use informer_core::{Delta, ResourceVersion, Scope, Source, Store};
+use informer_core::{Delta, Origin, ResourceVersion, Scope, Store};
 
 use super::{content, object, store};
 
@@ -74,7 +74,7 @@ fn p2_a_list_over_a_loaded_cache_tells_what_differs() {
         })
         .collect();
     assert_eq!(told, ["- a/z@5", "a/y@4 -> a/y@8"]);
-    assert!(changes.iter().all(|change| change.source == Source::List));
+    assert!(changes.iter().all(|change| change.origin == Origin::List));
     assert!(store.is_synced());
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use informer_core::{ResourceVersion, Scope, Selector, Source, Store};
+use informer_core::{Origin, ResourceVersion, Scope, Selector, Store};
 
 use fuzzing::store::pods::{Pod, names, pod, relist, short, shorts, staged, synced, version};
 
@@ -147,7 +147,7 @@ fn f7_namespaces_come_and_go() {
     let mut gone = store.remove_source(all);
     gone.sort_by_key(|change| change.key().clone());
     assert_eq!(shorts(&gone), ["s-b/x@5", "s-c/x@6"]);
-    assert!(gone.iter().all(|change| change.source == Source::Scope));
+    assert!(gone.iter().all(|change| change.origin == Origin::Scope));
     assert!(store.upsert(all, pod("c/x", 20)).is_none(), "a late event of a source that is gone");
     let list = staged(store.begin_replace(a), [pod("a/new", 30)]);
     assert_eq!(store.remove_source(a).len(), 2);

@@ -3,7 +3,7 @@
 //! `managedFields` are a third of many objects and JSON of this kind, so this is one pass without recursion.
 
 use super::text::{self, IS_SPECIAL};
-use crate::error::{Cause, Error};
+use crate::error::{Error, ErrorKind};
 use crate::part::{Part, replaced};
 
 /// Appends the one value that `part` is. At most `room` levels may lie in it.
@@ -37,16 +37,16 @@ enum Next {
 }
 
 impl Copy<'_, '_> {
-    fn values(&mut self) -> Result<(), Cause> {
+    fn values(&mut self) -> Result<(), ErrorKind> {
         let mut next = Next::Value;
         loop {
-            let Some(&byte) = self.peek() else { return Err(Cause::Json) };
+            let Some(&byte) = self.peek() else { return Err(ErrorKind::Json) };
             next = match (next, byte) {
                 (Next::FirstElement, b']') | (Next::FirstName, b'}') => self.close(byte)?,
                 (Next::FirstName | Next::Name, b'"') => {
                     self.string()?;
                     if self.peek() != Some(&b':') {
-                        return Err(Cause::Json);
+                        return Err(ErrorKind::Json);
                     }
                     self.take(1);
                     Next::Value
@@ -57,10 +57,10 @@ impl Copy<'_, '_> {
                     if self.is_in_object() { Next::Name } else { Next::Value }
                 }
                 (Next::Rest, b'}' | b']') => self.close(byte)?,
-                _ => return Err(Cause::Json),
+                _ => return Err(ErrorKind::Json),
             };
             if self.depth == 0 {
-                return if self.peek().is_none() { Ok(()) } else { Err(Cause::Json) };
+                return if self.peek().is_none() { Ok(()) } else { Err(ErrorKind::Json) };
             }
         }
     }
@@ -82,7 +82,7 @@ impl Copy<'_, '_> {
         self.rest = rest;
     }
 
-    fn value(&mut self, first: u8) -> Result<Next, Cause> {
+    fn value(&mut self, first: u8) -> Result<Next, ErrorKind> {
         match first {
             b'{' | b'[' => return self.open(first == b'{'),
             b'"' => self.string()?,
@@ -94,9 +94,9 @@ impl Copy<'_, '_> {
         Ok(Next::Rest)
     }
 
-    fn open(&mut self, is_object: bool) -> Result<Next, Cause> {
+    fn open(&mut self, is_object: bool) -> Result<Next, ErrorKind> {
         if self.depth == self.room {
-            return Err(Cause::TooDeep);
+            return Err(ErrorKind::TooDeep);
         }
         self.depth += 1;
         self.objects = self.objects << 1 | u128::from(is_object);
@@ -108,9 +108,9 @@ impl Copy<'_, '_> {
         self.objects & 1 == 1
     }
 
-    fn close(&mut self, byte: u8) -> Result<Next, Cause> {
+    fn close(&mut self, byte: u8) -> Result<Next, ErrorKind> {
         if self.is_in_object() != (byte == b'}') {
-            return Err(Cause::Json);
+            return Err(ErrorKind::Json);
         }
         self.objects >>= 1;
         self.depth -= 1;
@@ -118,11 +118,11 @@ impl Copy<'_, '_> {
         Ok(Next::Rest)
     }
 
-    fn string(&mut self) -> Result<(), Cause> {
+    fn string(&mut self) -> Result<(), ErrorKind> {
         self.take(1);
         loop {
             let special = self.rest.iter().position(|&byte| IS_SPECIAL[usize::from(byte)]);
-            self.take(special.ok_or(Cause::Json)?);
+            self.take(special.ok_or(ErrorKind::Json)?);
             match self.rest {
                 [b'"', ..] => {
                     self.take(1);
@@ -134,21 +134,21 @@ impl Copy<'_, '_> {
                 {
                     self.take(6);
                 }
-                [b'\\' | ..0x20, ..] => return Err(Cause::Json),
+                [b'\\' | ..0x20, ..] => return Err(ErrorKind::Json),
                 _ => self.rest = text::escape(self.rest, self.json),
             }
         }
     }
 
-    fn word(&mut self, word: &[u8]) -> Result<(), Cause> {
+    fn word(&mut self, word: &[u8]) -> Result<(), ErrorKind> {
         if !self.rest.starts_with(word) {
-            return Err(Cause::Json);
+            return Err(ErrorKind::Json);
         }
         self.take(word.len());
         Ok(())
     }
 
-    fn number(&mut self) -> Result<(), Cause> {
+    fn number(&mut self) -> Result<(), ErrorKind> {
         if self.rest.first() == Some(&b'-') {
             self.take(1);
         }
@@ -167,10 +167,10 @@ impl Copy<'_, '_> {
         Ok(())
     }
 
-    fn digits(&mut self) -> Result<(), Cause> {
+    fn digits(&mut self) -> Result<(), ErrorKind> {
         let count = self.rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
         if count == 0 {
-            return Err(Cause::Json);
+            return Err(ErrorKind::Json);
         }
         self.take(count);
         Ok(())

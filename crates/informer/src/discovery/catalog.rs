@@ -1,10 +1,10 @@
-//! All resources of a server, and which of them a name means.
+//! All resources of a server, and the resolution of names.
 
 use super::DiscoveryError;
 use super::documents::{Resource, Served};
 use crate::resource::ResourceType;
 
-/// All resources that a server has and that can be listed and watched, at the moment when it was asked.
+/// All resources of a server that could be listed and watched when the server was asked.
 ///
 /// ```no_run
 /// # async fn example(factory: informer::SharedInformerFactory) -> Result<(), informer::DiscoveryError> {
@@ -29,24 +29,24 @@ struct Entry {
     singular: String,
     short_names: Vec<String>,
     categories: Vec<String>,
-    /// Whether the server prefers this version of it.
+    /// Whether the server prefers this version of the resource.
     is_preferred: bool,
 }
 
 impl Catalog {
-    /// Each resource once, in the version that the server prefers; in the server's order.
+    /// Each resource once, in the version that the server prefers, in the server's order.
     pub fn resources(&self) -> impl Iterator<Item = &ResourceType> {
         self.preferred().map(|entry| &entry.resource)
     }
 
-    /// The versions of API groups, as `group/version`, of which the server did not say what they have: as when an API server
-    /// behind it is down.
+    /// Versions of API groups, as `group/version`, whose resources are unknown because the server did not report them. One
+    /// reason is an aggregated API server that is down.
     pub fn unavailable(&self) -> &[String] {
         &self.unavailable
     }
 
-    /// The resource that a name means, as kubectl takes it: a plural, singular, short name or kind, alone, with its group or
-    /// with version and group.
+    /// Resolves a name as kubectl does: a plural, singular, short name or kind, alone, with its group, or with version and
+    /// group.
     ///
     /// | name | means |
     /// |---|---|
@@ -56,7 +56,7 @@ impl Catalog {
     ///
     /// # Errors
     ///
-    /// When there is none: the error names some that are much like it.
+    /// When no resource has the name. The error names similar ones.
     pub fn resource(&self, name: &str) -> Result<&ResourceType, DiscoveryError> {
         let lower = name.to_lowercase();
         let found = match lower.rsplit_once('/') {
@@ -70,18 +70,19 @@ impl Catalog {
         found.map(|entry| &entry.resource).ok_or_else(unknown)
     }
 
-    /// The resources of a category, such as `all`, in the versions that the server prefers. Empty where no resource is in it.
+    /// The resources of a category, such as `all`, in the versions that the server prefers. Empty if the category has no
+    /// resources.
     pub fn category(&self, name: &str) -> impl Iterator<Item = &ResourceType> {
         let entries = self.preferred().filter(move |entry| entry.categories.iter().any(|of| of == name));
         entries.map(|entry| &entry.resource)
     }
 
-    /// What a list of names means, as kubectl takes it: categories, or resources ([`Catalog::resource`]), parted by commas.
-    /// In their order, each once.
+    /// Resolves a list of names as kubectl does. The names are separated by commas; each one is a category or a resource
+    /// ([`Catalog::resource`]). The result has the order of the names, and each resource once.
     ///
     /// # Errors
     ///
-    /// When a name means nothing.
+    /// When a name is neither a category nor a resource.
     pub fn named(&self, names: &str) -> Result<Vec<ResourceType>, DiscoveryError> {
         let mut resources: Vec<ResourceType> = Vec::new();
         for name in names.split(',').filter(|name| !name.is_empty()) {
@@ -95,7 +96,7 @@ impl Catalog {
         Ok(resources)
     }
 
-    /// Adds a version of a group; those of one group in descending order of preference.
+    /// Adds the resources of one version of a group. The versions of a group are added in descending order of preference.
     pub(super) fn add(&mut self, served: Served) {
         if served.is_stale {
             self.leave_out(served.api_version());
@@ -142,7 +143,7 @@ impl Catalog {
         self.entries.iter().filter(|entry| entry.is_preferred)
     }
 
-    /// Names that begin alike, or hold the asked one.
+    /// The names of resources that begin like a name, or contain it.
     fn similar(&self, name: &str) -> Vec<String> {
         let stem = match name.rsplit_once('/') {
             Some((_, name)) => name,

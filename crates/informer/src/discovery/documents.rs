@@ -1,13 +1,13 @@
-//! The documents of discovery, as far as they are needed. Everything may be missing from what others write.
+//! The discovery documents, as far as they are needed. Servers may omit any field.
 
 use serde::Deserialize;
 
-/// What one version of an API group has.
+/// The resources of one version of an API group.
 pub(super) struct Served {
     pub(super) group: String,
     pub(super) version: String,
     pub(super) resources: Vec<Resource>,
-    /// An API server that was to say so did not answer: these are resources of before, or none.
+    /// The API server behind this version did not answer: the resources are those of its last answer, or none.
     pub(super) is_stale: bool,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Resource {
 pub(super) enum Document {
     /// Everything: the versions of each group in descending order of preference.
     Aggregated(Vec<Served>),
-    /// Which versions there are to ask, in the same order.
+    /// The versions that must be asked one by one, in the same order.
     Versions(Vec<GroupVersion>),
 }
 
@@ -217,7 +217,7 @@ mod wire {
     }
 
     impl ResourceDiscovery {
-        /// Without the kind of its objects only its subresources are served.
+        /// Decodes a resource. One without a kind has only subresources that are served, and is left out.
         fn read(self) -> Option<super::Resource> {
             Some(super::Resource {
                 plural: self.resource,
@@ -235,7 +235,7 @@ mod wire {
         pub(super) fn versions(self) -> impl Iterator<Item = super::GroupVersion> {
             let preferred = self.preferred_version.map(|preferred| preferred.version).unwrap_or_default();
             let mut versions: Vec<_> = self.versions.into_iter().map(|version| version.version).collect();
-            // Stable: the others stay in the server's order.
+            // The sort is stable: the other versions stay in the server's order.
             versions.sort_by_key(|version| *version != preferred);
             let group = self.name;
             versions.into_iter().map(move |version| super::GroupVersion { group: group.clone(), version })

@@ -6,7 +6,7 @@ use informer_core::wire::ApiStatus;
 
 use crate::transport::TransportError;
 
-/// A name that the server has no resource for, or a server that did not say what it has.
+/// Discovery did not resolve a name: the server has no such resource, or did not report its resources.
 ///
 /// ```
 /// # async fn example(factory: informer::SharedInformerFactory) {
@@ -26,11 +26,11 @@ pub struct DiscoveryError(Box<Kind>);
 enum Kind {
     #[error("{0}")]
     Unknown(Unknown),
-    #[error("the server does not say which resources it has")]
+    #[error("the server did not report its resources")]
     Transport(#[source] TransportError),
-    #[error("the server does not say which resources it has: {0}")]
+    #[error("the server refused to report its resources: {0}")]
     Refused(ApiStatus),
-    #[error("what the server says of its resources cannot be understood")]
+    #[error("the server's discovery document is undecodable")]
     NotUnderstood,
     #[error("the factory's runtime has ended")]
     Ended,
@@ -44,12 +44,12 @@ struct Unknown {
 }
 
 impl DiscoveryError {
-    /// Whether the server has answered, and has no resource of that name that can be listed and watched.
+    /// Whether the server answered, and has no resource of that name that can be listed and watched.
     pub fn is_unknown(&self) -> bool {
         matches!(*self.0, Kind::Unknown(_))
     }
 
-    /// Resources that the server has whose names are much like the unknown one, as `plural.group`.
+    /// Resources of the server whose names resemble the unknown one, as `plural.group`.
     pub fn similar(&self) -> &[String] {
         match &*self.0 {
             Kind::Unknown(unknown) => &unknown.similar,
@@ -90,11 +90,11 @@ impl fmt::Display for Unknown {
         let Self { name, similar, unavailable } = self;
         write!(f, "the server has no resource `{name}` that can be watched; ")?;
         match similar.as_slice() {
-            [] => write!(f, "`kubectl api-resources` lists what it has, name one as in `deployments.apps`")?,
+            [] => write!(f, "`kubectl api-resources` lists them; name one as in `deployments.apps`")?,
             similar => write!(f, "did you mean {}?", similar.join(" or "))?,
         }
         if !unavailable.is_empty() {
-            write!(f, " It did not say what it has in {}", unavailable.join(", "))?;
+            write!(f, " It did not report its resources in {}", unavailable.join(", "))?;
         }
         Ok(())
     }

@@ -55,7 +55,7 @@ pub struct FactoryBuilder {
     stop: CancellationToken,
     /// Checked when the factory is made.
     user_agent: Option<String>,
-    /// Instead of where the layout keeps objects.
+    /// Overrides the storage that the layout chooses.
     storage: Option<MakeStorage>,
     hot_bytes: Option<usize>,
     weights: Vec<Weigh>,
@@ -64,7 +64,7 @@ pub struct FactoryBuilder {
     schema_pace: Duration,
 }
 
-/// Tells a hot set what values of a type weigh.
+/// Registers with a hot set how many bytes values of a type take.
 type Weigh = Box<dyn FnOnce(&HotSet)>;
 
 /// How the server is reached.
@@ -73,7 +73,8 @@ pub(super) enum Connection {
     Transport(Arc<dyn Transport>),
 }
 
-/// Objects of up to this size are accepted: etcd's limit is 1.5 MiB by default, aggregated servers have their own.
+/// The default limit for the size of an object. etcd's limit is 1.5 MiB by default; aggregated servers have their own
+/// limits.
 const ITEM_LIMIT: usize = 16 * 1024 * 1024;
 /// A changed schema is seldom urgent, and each informer's list has a price.
 const SCHEMA_PACE: Duration = Duration::from_secs(30);
@@ -127,7 +128,7 @@ impl FactoryBuilder {
 
     /// Narrows the factory to one namespace. All namespaces by default.
     ///
-    /// What [`SharedInformerFactory::in_namespace`] says holds here, too.
+    /// See [`SharedInformerFactory::in_namespace`] for the rules.
     pub fn namespace(self, namespace: impl Into<String>) -> Self {
         self.namespaces([namespace])
     }
@@ -184,19 +185,19 @@ impl FactoryBuilder {
         self
     }
 
-    /// The resync period of handlers that do not choose one. Zero, the default: never.
+    /// The resync period of handlers that do not choose one. Zero, the default, disables resyncs.
     pub fn resync(mut self, period: Duration) -> Self {
         self.options.settings.resync = (!period.is_zero()).then_some(period);
         self
     }
 
-    /// The same for the handlers of one resource.
+    /// The resync period of the handlers of one resource, in place of the factory's. Zero disables resyncs.
     pub fn resync_of(mut self, resource: ResourceType, period: Duration) -> Self {
         self.options.resync.insert(resource, period);
         self
     }
 
-    /// Changes each object of each resource before it is kept.
+    /// Changes each object of each resource before it is stored.
     pub fn transform(mut self, transform: Transform) -> Self {
         self.options.transform = Some(transform);
         self
@@ -208,13 +209,13 @@ impl FactoryBuilder {
         self
     }
 
-    /// The bytes of memory that hot objects may take, of all informers of the factory together. 16 MiB by default.
+    /// The memory in bytes that hot objects of all informers of the factory may take together. 16 MiB by default.
     ///
-    /// A version that a watch event brings is hot, and so is the decoded value of what somebody reads. All consumers share what is
-    /// hot: handlers, filters, listers, indexes. What nobody has used for five to ten seconds cools, and what was not used for
-    /// the longest time makes room for others. A pod of 9 KB takes 20 to 40 KB, a
-    /// tiny one some KB: a `Pod` is large in itself. With 0 nothing is hot, and each consumer
-    /// decodes for itself, unless the layout is [`Layout::Decoded`], which counts towards no bound.
+    /// The version that a watch event brings is hot, and so is a decoded value that a consumer has used. All consumers
+    /// share what is hot: handlers, filters, listers, indexes. What no consumer has used for five to ten seconds cools.
+    /// When the set is full, the least recently used versions make room for others. A pod of 9 KB takes 20 to 40 KB, a tiny
+    /// one some KB, because a `Pod` struct is large in itself. With 0 nothing is hot, and each consumer decodes for itself.
+    /// The bound does not apply to the layout [`Layout::Decoded`].
     ///
     /// ```no_run
     /// # fn example(config: informer::kube::Config) -> Result<(), informer::Error> {
@@ -230,9 +231,9 @@ impl FactoryBuilder {
         self
     }
 
-    /// Says how many bytes of memory a value of a type takes, itself included. Values are weighed while they are
-    /// decoded, by the strings, lists and maps that serde makes; say it for a type of which that is far off: it keeps much in
-    /// `Box`es, or interns strings.
+    /// Sets the function that returns how many bytes of memory a value of a type takes, the value itself included. By
+    /// default values are weighed while they are decoded, by the strings, lists and maps that serde makes. Set a function
+    /// for a type whose values keep much in `Box`es, or intern strings: there the default is far off.
     pub fn weigh<T: Send + Sync + 'static>(
         mut self,
         weigh: impl Fn(&T) -> usize + Send + Sync + 'static,
@@ -241,7 +242,8 @@ impl FactoryBuilder {
         self
     }
 
-    /// Keeps objects' bytes elsewhere, or in another form: `storage` makes what keeps those of one cache.
+    /// Replaces the storage of objects' bytes, to keep them elsewhere or in another form. The function `storage` is called
+    /// for each cache, and returns the [`Storage`] of that cache.
     pub fn storage(
         mut self,
         storage: impl Fn(&ResourceType) -> Arc<dyn Storage> + Send + Sync + 'static,
@@ -250,7 +252,7 @@ impl FactoryBuilder {
         self
     }
 
-    /// Starts each informer when it is asked for, without [`SharedInformerFactory::start`].
+    /// Starts each informer as soon as the program asks for it, without [`SharedInformerFactory::start`].
     pub fn start_at_once(mut self) -> Self {
         self.options.start_at_once = true;
         self
@@ -268,7 +270,7 @@ impl FactoryBuilder {
         self
     }
 
-    /// What carries the requests. A client or transport of one's own has made this choice already.
+    /// The HTTP version of the connections. It has no effect with a client or transport of your own.
     ///
     /// ```
     /// use informer::{Http2, HttpVersion, SharedInformerFactory};
@@ -285,53 +287,54 @@ impl FactoryBuilder {
         self
     }
 
-    /// How long a credential plugin (`exec` in a kubeconfig) may take before it is killed and the requests that wait for it
-    /// fail. 30 s by default. A client or transport of one's own has made this choice already.
+    /// The time limit of a credential plugin (`exec` in a kubeconfig). A plugin that takes longer is killed, and the
+    /// requests that wait for it fail. 30 s by default. The limit has no effect with a client or transport of your own.
     pub fn credential_timeout(mut self, limit: Duration) -> Self {
         self.connection_options.credential_timeout = limit;
         self
     }
 
-    /// Asks the server to compress lists and watches. Off by default: within a cluster the network is faster.
+    /// Asks the server to compress lists and watches. Off by default: within a cluster the network is faster than
+    /// compression.
     pub fn gzip(mut self, gzip: bool) -> Self {
         self.options.settings.gzip = gzip;
         self
     }
 
-    /// In which encoding the server is asked to send objects. [`EncodingChoice::Auto`] by default.
+    /// The encoding that the server is asked for. [`EncodingChoice::Auto`] by default.
     pub fn encoding(mut self, choice: EncodingChoice) -> Self {
         self.options.settings.encoding = choice;
         self
     }
 
-    /// Whether objects that are looked at as a type have their `metadata.managedFields`, which are half of the work of decoding
-    /// them. Off by default. Their JSON ([`Object::json`](crate::Object::json)) has them in any case; to have them nowhere, see
-    /// [`Transform::drop_managed_fields`].
+    /// Whether decoded values of objects have their `metadata.managedFields`, which are half of the work of decoding. Off
+    /// by default. The JSON of an object ([`Object::json`](crate::Object::json)) has them in any case. To store objects
+    /// without them, see [`Transform::drop_managed_fields`].
     pub fn decode_managed_fields(mut self, decode: bool) -> Self {
         self.options.settings.decodes_managed_fields = decode;
         self
     }
 
-    /// Objects longer than this, in bytes as the server sends them, are not taken. 16 MiB by default.
+    /// The maximum size of an object, in bytes as the server sends it. A longer object is treated as undecodable. 16 MiB by
+    /// default.
     pub fn item_limit(mut self, bytes: usize) -> Self {
         self.options.settings.item_limit = bytes;
         self
     }
 
-    /// How many objects a page of a list has, where it is read in pages ([`FirstListChoice::Any`]). 500 by default;
-    /// zero: all in one.
+    /// The number of objects in a page of a paged list ([`FirstListChoice::Any`]). 500 by default. Zero disables paging.
     pub fn page_size(mut self, objects: u32) -> Self {
         self.options.settings.reflector.page_size = objects;
         self
     }
 
-    /// What requests say about who sends them, best the program's name and version. `informer/<version>` by default.
+    /// The `User-Agent` header of all requests, preferably the program's name and version. `informer/<version>` by default.
     pub fn user_agent(mut self, name: impl Into<String>) -> Self {
         self.user_agent = Some(name.into());
         self
     }
 
-    /// Waits after failures; [`Informer::set_backoff`](crate::Informer::set_backoff) is for one informer.
+    /// The backoff after failures. [`Informer::set_backoff`](crate::Informer::set_backoff) sets it for one informer.
     pub fn backoff(mut self, backoff: BackoffConfig) -> Self {
         self.options.settings.reflector.backoff = backoff;
         self
@@ -343,45 +346,48 @@ impl FactoryBuilder {
         self
     }
 
-    /// A watch without an event or a bookmark for this long is taken as dead. 130 s by default: two missed bookmarks.
+    /// A watch without an event or a bookmark for this long counts as dead. 130 s by default: two missed bookmarks.
     pub fn silence_limit(mut self, limit: Duration) -> Self {
         self.options.settings.reflector.silence_limit = limit;
         self
     }
 
-    /// A request without an answer, or a list without a further object, for this long is taken as dead. 60 s by default.
+    /// A request without an answer, or a list without a further object, for this long counts as dead. 60 s by default.
     pub fn response_timeout(mut self, limit: Duration) -> Self {
         self.options.settings.reflector.response_timeout = limit;
         self
     }
 
-    /// A streaming list whose end has not come within this time is given up for a LIST. 180 s by default; one that pauses
-    /// for 30 s is given up before.
+    /// The deadline of a streaming list. If its initial events have not ended by then, the informer aborts it and sends a
+    /// LIST. 180 s by default. A streaming list that pauses for 30 s is aborted earlier.
     pub fn initial_events_timeout(mut self, limit: Duration) -> Self {
         self.options.settings.reflector.initial_events_timeout = limit;
         self
     }
 
-    /// How often something denied ([`Status::Denied`](crate::Status::Denied)) is asked for again, jitter apart. 30 s by default.
+    /// The interval at which a denied request ([`Status::Denied`](crate::Status::Denied)) is retried, before jitter. 30 s
+    /// by default.
     pub fn denied_retry(mut self, period: Duration) -> Self {
         self.options.settings.reflector.denied_retry = period;
         self
     }
 
-    /// How soon changed schemas are acted on: the server is asked at most that often whether its schemas have changed, and each
-    /// informer of one that has changed lists within this time, at a random moment. 30 s by default.
+    /// How soon informers react to changed schemas. The factory asks the server at most once in this time whether its
+    /// schemas have changed. Each informer of a changed schema lists within this time, at a random moment. 30 s by default.
     ///
-    /// Objects read differently at an unchanged resourceVersion when a definition gets other defaults, or when the server
-    /// is upgraded: the list finds that out, and dispatches the differences as updates (contract L14). One request for all
-    /// informers of the factory tells about the schemas: the index at `/openapi/v3`, some kilobytes. It is sent soon after the start, when a
-    /// watch ends before its time, at growing distances after that, and at least each ten minutes.
+    /// An object can read differently at an unchanged resourceVersion: when a definition gets other defaults, or when the
+    /// server is upgraded. The list reveals the differences and dispatches them as updates (contract L14). To notice a
+    /// changed schema, the factory sends one request for all its informers: the index at `/openapi/v3`, some kilobytes. It
+    /// is sent soon after the start and when a watch ends before its time; then at growing intervals, at least every ten
+    /// minutes.
     pub fn schema_pace(mut self, pace: Duration) -> Self {
         self.schema_pace = pace;
         self.options.settings.reflector.relist_spread = pace;
         self
     }
 
-    /// How long internal errors inside of a watch are retried without a list. Zero, the default: not at all.
+    /// How long internal errors inside of a watch are retried without a list. Zero, the default: such an error leads to a
+    /// re-list.
     pub fn internal_error_retry(mut self, limit: Duration) -> Self {
         self.options.settings.reflector.internal_error_retry = limit;
         self
@@ -393,11 +399,12 @@ impl FactoryBuilder {
         self
     }
 
-    /// Makes the factory. Nothing is sent before the start of an informer.
+    /// Builds the factory. No request is sent before an informer starts.
     ///
     /// # Errors
     ///
-    /// When the configuration or the user agent cannot be used, or, for a client or transport of one's own, outside of a tokio runtime.
+    /// When the configuration or the user agent is invalid. With a client or transport of your own, also when this is
+    /// called outside of a tokio runtime.
     pub fn build(mut self) -> Result<SharedInformerFactory, Error> {
         if let Some(name) = &self.user_agent {
             let value = HeaderValue::from_str(name);

@@ -1,4 +1,4 @@
-//! Informers of resources that are named as kubectl takes them.
+//! Informers of resources that are named in kubectl's syntax.
 
 use futures_util::FutureExt;
 use informer_core::View;
@@ -10,8 +10,8 @@ use crate::informer::Informer;
 use crate::resource::ResourceType;
 
 impl SharedInformerFactory {
-    /// The informer of a resource that is named as kubectl takes it, viewed as any type: `deploy`, `deployments`,
-    /// `Deployment`, `deployments.apps`, `apps/v1/deployments` ([`Catalog::resource`] has the rules).
+    /// The informer of a resource that is named in kubectl's syntax: `deploy`, `deployments`, `Deployment`,
+    /// `deployments.apps`, `apps/v1/deployments` ([`Catalog::resource`] has the rules). `T` can be any view.
     ///
     /// ```no_run
     /// # async fn example(factory: informer::SharedInformerFactory) -> Result<(), Box<dyn std::error::Error>> {
@@ -26,21 +26,22 @@ impl SharedInformerFactory {
     /// # }
     /// ```
     ///
-    /// The informer follows the resource: when the server no longer finds it (404), discovery is asked what it is served as now, after each
-    /// [denied retry](crate::FactoryBuilder::denied_retry). Objects that are another version of what they were are updates; with another
-    /// scope (a definition that was deleted and made anew) the former objects are deletions. [`Informer::resource`] says what is
-    /// watched. Other informers stay with the version that they were made for.
+    /// The informer follows the resource. When the server answers 404, the informer asks discovery which version is served
+    /// now, after each [denied retry](crate::FactoryBuilder::denied_retry). It compares the next list with the cache: an
+    /// object in another version is an update. If the resource has another scope (its definition was deleted and created
+    /// again), all former objects are deletions. [`Informer::resource`] returns the resource that is watched. Other
+    /// informers stay with the version that they were made for.
     ///
-    /// Asks the server each time: for several names, take one [`catalog`](Self::catalog).
+    /// Each call asks the server. To resolve several names, fetch one [`catalog`](Self::catalog).
     ///
     /// # Errors
     ///
-    /// When the server has no such resource ([`DiscoveryError::is_unknown`], which names some that are much like it), or does
-    /// not say what it has.
+    /// When the server has no such resource ([`DiscoveryError::is_unknown`]; the error names similar ones), or discovery
+    /// fails.
     ///
     /// # Cancel safety
     ///
-    /// Safe: there is no informer then.
+    /// Safe: no informer is created.
     pub async fn informer_named<T: View>(&self, name: &str) -> Result<Informer<T>, DiscoveryError> {
         let informer = self.informer_of(self.resource(name).await?);
         let questions = self.questions();
@@ -52,7 +53,7 @@ impl SharedInformerFactory {
         Ok(informer)
     }
 
-    /// The resource that a name means to the server, as kubectl takes it ([`Catalog::resource`]).
+    /// Resolves a name in kubectl's syntax to a resource of the server ([`Catalog::resource`]).
     ///
     /// ```no_run
     /// # async fn example(factory: informer::SharedInformerFactory) -> Result<(), informer::DiscoveryError> {
@@ -73,24 +74,25 @@ impl SharedInformerFactory {
         self.catalog().await?.resource(name).cloned()
     }
 
-    /// Everything that the server has and that can be watched. Two requests; servers before Kubernetes 1.26 need one for each
-    /// version of each API group.
+    /// All resources of the server that can be listed and watched. This takes two requests; servers before Kubernetes 1.26
+    /// need one for each version of each API group.
     ///
     /// # Errors
     ///
-    /// When the server does not answer within the response timeout of the factory, denies it, or answers something else.
+    /// When the server does not answer within the response timeout of the factory, denies the request, or sends something
+    /// that is not a discovery document.
     ///
     /// # Cancel safety
     ///
     /// Safe.
     pub async fn catalog(&self) -> Result<Catalog, DiscoveryError> {
         let questions = self.questions();
-        // Where the connections are driven, which may not be the caller's runtime.
+        // The runtime that drives the connections sends the requests; it may not be the caller's.
         let (mut answer, answered) = oneshot::channel();
         self.inner.runtime.spawn(async move {
             tokio::select! {
                 catalog = questions.catalog() => {
-                    // Nobody may be waiting any more.
+                    // The caller may have stopped waiting.
                     let _ = answer.send(catalog);
                 }
                 () = answer.closed() => {}

@@ -1,4 +1,4 @@
-//! Saves an informer's cache, and begins with a saved one.
+//! Saves an informer's cache, and loads a saved one.
 
 use std::path::Path;
 
@@ -11,11 +11,11 @@ impl<T: View> Informer<T> {
     /// Saves the cache as it is now, with the version that it reflects, for [`Informer::load`] in a later process.
     /// [`FactoryBuilder::saved_in`](crate::FactoryBuilder::saved_in) does both by itself.
     ///
-    /// The file is replaced in one step: whenever the process or the machine ends, the old one is there, or the new one.
-    /// Nobody waits for this: it works on a snapshot, on a thread for blocking work.
+    /// The file is replaced in one step: if the process or the machine stops at any moment, the old file or the new one
+    /// exists. The save blocks no reader and no watch: it works on a snapshot, on a thread for blocking work.
     ///
-    /// **The file has the objects as they are in the cache, unencrypted: Secrets too, where this is an informer of Secrets.** On
-    /// Unix only its owner may read it (mode 0600).
+    /// **The file contains the objects as they are in the cache, unencrypted, and the Secrets of an informer of Secrets.**
+    /// On Unix only its owner may read it (mode 0600).
     ///
     /// ```no_run
     /// # async fn example(factory: informer::SharedInformerFactory) -> Result<(), Box<dyn std::error::Error>> {
@@ -36,14 +36,14 @@ impl<T: View> Informer<T> {
     ///
     /// # Errors
     ///
-    /// When there is no content yet, the file cannot be written, or what the cache is of has no name: the server's, where
-    /// the factory was made from a client or transport of one's own or tweaks list options
-    /// ([`FactoryBuilder::server_name`](crate::FactoryBuilder::server_name)), or the transform's
+    /// When the initial list is not complete yet, the file cannot be written, or a name is missing. The server needs a name
+    /// ([`FactoryBuilder::server_name`](crate::FactoryBuilder::server_name)) if the factory was made from a client or
+    /// transport of your own, or tweaks list options. A transform of JSON or of a type needs one too
     /// ([`Transform::named`](crate::Transform::named)).
     ///
     /// # Cancel safety
     ///
-    /// Safe: the file is written all the same, only the waiting ends.
+    /// Safe: the file is written all the same; only the wait ends.
     pub async fn save(&self, path: impl AsRef<Path>) -> Result<SavedCache, SaveError> {
         let core = self.core();
         let description = core.description()?;
@@ -51,25 +51,26 @@ impl<T: View> Informer<T> {
         write(core.runtime(), path.as_ref().to_owned(), description, savable).await
     }
 
-    /// Begins with a cache that was saved. Before the start.
+    /// Loads a saved cache, before the informer is started.
     ///
-    /// Its objects can be read at once, and are told as the first content. Nobody knows yet how old they are, so the
-    /// informer is not synced before a server has said that it has come as far and goes on from there. What has happened
-    /// since the save is then told as live changes. Where the server does not remember that far back, it is found out by a
-    /// list, and told as part of the first content, deletions included ([`DeleteReason::Missed`](crate::DeleteReason::Missed)).
+    /// The loaded objects can be read at once, and are dispatched as the initial list. Nothing shows yet how old they are:
+    /// the informer becomes synced only when a server has confirmed that it has reached the saved version, and resumes the
+    /// watch from there. Changes since the save then arrive as live changes. If the server no longer has that history, a
+    /// list reveals the changes. They are dispatched as part of the initial list, deletions included
+    /// ([`DeleteReason::Missed`](crate::DeleteReason::Missed)).
     ///
-    /// Namespaces that the file lacks are listed as usual, those that are not looked at any more are left out.
+    /// Namespaces that the file lacks are listed as usual. Namespaces that the informer no longer selects are left out.
     ///
     /// # Errors
     ///
-    /// When the file cannot be read, is damaged, or is of something else: another resource, selector, kind of content,
-    /// transform (by name) or server (by URL and certificate authority, or by name). Then nothing has changed, and the
-    /// informer lists. What the function that tweaks list options does is not known here: name what it
-    /// selects in the server's name, which it needs then.
+    /// When the file does not exist, is damaged, or belongs to another resource, selector, representation, transform (by
+    /// name) or server (by URL and certificate authority, or by name). The informer is unchanged then, and lists. The file
+    /// does not record what a function that tweaks list options does. Such a factory needs a server name: let it say what
+    /// the function selects.
     ///
     /// # Cancel safety
     ///
-    /// Safe: nothing is loaded then.
+    /// Safe: nothing is loaded.
     pub async fn load(&self, path: impl AsRef<Path>) -> Result<LoadedCache, LoadError> {
         let core = self.core();
         if core.is_begun() {

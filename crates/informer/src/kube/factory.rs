@@ -9,7 +9,7 @@ use crate::Error;
 use crate::factory::{FactoryBuilder, SharedInformerFactory};
 use crate::informer::Informer;
 use crate::resource::ResourceType;
-use crate::settings::Content;
+use crate::settings::Representation;
 use crate::transport::KubeTransport;
 
 use super::resource::is_metadata;
@@ -24,25 +24,25 @@ impl SharedInformerFactory {
         Self::builder(config).build()
     }
 
-    /// Chooses options first. One thread of the factory's own drives the connections.
+    /// Starts to build a factory with options. The factory drives its connections on one thread of its own.
     pub fn builder(config: Config) -> FactoryBuilder {
         FactoryBuilder::with_config(config)
     }
 
-    /// A factory on an existing kube client, whose connections stay on their runtime. Switch the client's retries off
-    /// (`Config::default_retry`): they are silent, while the informer reports its own.
+    /// Starts to build a factory on an existing kube client, whose connections stay on their runtime. Switch off the
+    /// client's retries (`Config::default_retry`): they are silent, while the informer reports its own.
     ///
-    /// A client hides what it was built from, so two things work only with [`SharedInformerFactory::builder`]: credentials
-    /// are not refreshed after a 401 (the informer is denied until the client itself renews them, as it does with tokens
-    /// that expire), and the version of HTTP is the client's ([`FactoryBuilder::http_version`] and
-    /// [`FactoryBuilder::credential_timeout`] change nothing).
+    /// A client does not show its configuration, so two things work only with [`SharedInformerFactory::builder`]. First,
+    /// credentials are refreshed after a 401. With a client, the informer is denied until the client itself renews them, as
+    /// it does with tokens that expire. Second, the HTTP version can be chosen. With a client,
+    /// [`FactoryBuilder::http_version`] and [`FactoryBuilder::credential_timeout`] have no effect.
     pub fn builder_with_client(client: Client) -> FactoryBuilder {
         Self::builder_with_transport(KubeTransport::from_client(client))
     }
 
-    /// The informer of a type that names its resource, as those of k8s-openapi and kube-derive do.
+    /// The informer of a type that names its resource, as types of k8s-openapi and kube-derive do.
     ///
-    /// `PartialObjectMeta<Pod>` stands for the metadata of pods, and only that is fetched: see
+    /// `PartialObjectMeta<Pod>` is the type for the metadata of pods, and fetches only that: see
     /// [`metadata`](Self::metadata).
     ///
     /// ```
@@ -59,7 +59,7 @@ impl SharedInformerFactory {
         self.informer_of(ResourceType::of::<T>())
     }
 
-    /// The informer of a resource, viewed as any type: a struct with five fields costs only those.
+    /// The informer of a resource, viewed as any type: a struct with five fields costs the decoding of five fields.
     ///
     /// ```no_run
     /// use informer::{ResourceType, SharedInformerFactory};
@@ -80,16 +80,16 @@ impl SharedInformerFactory {
     /// # }
     /// ```
     pub fn informer_of<T: View>(&self, resource: ResourceType) -> Informer<T> {
-        self.view(resource, if is_metadata::<T>() { Content::Metadata } else { Content::Whole })
+        self.view(resource, if is_metadata::<T>() { Representation::Metadata } else { Representation::Whole })
     }
 
-    /// The informer of any resource, with objects without a schema.
+    /// The informer of any resource; its objects need no schema.
     pub fn dynamic(&self, resource: ResourceType) -> Informer<DynamicObject> {
         self.informer_of(resource)
     }
 
-    /// The informer of any resource's metadata. If this factory has an informer of the whole objects, this is a view of
-    /// it. Otherwise only metadata is fetched, unless whole objects are asked for before the start.
+    /// The informer of any resource's metadata. If this factory has an informer of the whole objects, the result is a view
+    /// of that. Otherwise it fetches only metadata, unless the program asks for whole objects before the start.
     pub fn metadata(&self, resource: ResourceType) -> Informer<PartialObjectMeta<DynamicObject>> {
         self.informer_of(resource)
     }

@@ -1,5 +1,5 @@
-//! Identities of objects in kube's and k8s-openapi's types: with [`ResourceType::of`](crate::ResourceType::of) all that typed
-//! faces need of them.
+//! Identities of objects that have the types of kube and k8s-openapi. Together with
+//! [`ResourceType::of`](crate::ResourceType::of) that is everything that the typed API needs of those types.
 
 use informer_core::{ObjectKey, ResourceVersion, Uid};
 use kube_core::Resource;
@@ -10,8 +10,8 @@ use crate::resource::ResourceType;
 /// Reads an identity from an object with Kubernetes metadata: a `Pod`, a `DynamicObject`, a `PartialObjectMeta`, a custom
 /// resource.
 ///
-/// `None` where the server sets it and has not done so yet: before an object is created it has no uid and no resourceVersion, and
-/// with `generateName` no name either.
+/// The result is `None` if the object lacks the field because the server has not set it yet. Before an object is created it
+/// has no uid and no resourceVersion, and with `generateName` no name either.
 ///
 /// ```
 /// use informer::{FromObject, ObjectKey, ResourceVersion, Uid};
@@ -53,7 +53,8 @@ impl<T: Resource> FromObject<T> for Uid {
 }
 
 impl<T: Resource<DynamicType = (), Scope: 'static>> ObjectRef<T> {
-    /// Refers to an object with Kubernetes metadata, and to its incarnation if it has a uid. `None` for one without a name.
+    /// Refers to an object with Kubernetes metadata, and to its incarnation if it has a uid. Returns `None` for an object
+    /// without a name.
     ///
     /// ```
     /// use informer::ObjectRef;

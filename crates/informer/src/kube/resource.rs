@@ -1,4 +1,4 @@
-//! What kube's types say of resources.
+//! The resources of kube's types.
 
 use std::any::{TypeId, type_name};
 
@@ -23,8 +23,8 @@ impl ResourceType {
         }
     }
 
-    /// A resource as kube's discovery found it. [`SharedInformerFactory::resource`](crate::SharedInformerFactory::resource)
-    /// discovers one without kube's types.
+    /// A resource that kube's discovery found. [`SharedInformerFactory::resource`](crate::SharedInformerFactory::resource)
+    /// discovers a resource without kube's types.
     pub fn discovered(resource: &ApiResource, namespaced: bool) -> Self {
         Self {
             group: resource.group.clone(),
@@ -36,10 +36,10 @@ impl ResourceType {
     }
 }
 
-/// Whether a type is kube's [`PartialObjectMeta`] of something, which has no use for anything but the metadata.
+/// Whether a type is kube's [`PartialObjectMeta`], for which fetching the metadata is enough.
 ///
-/// No trait tells it from other types that deserialize, but its name does. If a name were ever written otherwise, whole objects
-/// would be fetched, and the view would be the same.
+/// No trait distinguishes it from other types that deserialize, but its type name does. If the compiler ever writes that
+/// name differently, whole objects are fetched, and the view is the same.
 pub(super) fn is_metadata<T>() -> bool {
     let generic = |name: &'static str| name.split('<').next();
     generic(type_name::<T>()) == generic(type_name::<PartialObjectMeta<DynamicObject>>())

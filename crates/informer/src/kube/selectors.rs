@@ -1,9 +1,9 @@
-//! Label selectors, ours and kube's.
+//! Converts label selectors between this crate's type and kube's.
 
 use informer_core::{InvalidSelector, Operator, Requirement, Selector};
 use kube_core::Expression;
 
-/// A label selector of kube's as one of this crate's.
+/// Converts a label selector of kube into one of this crate.
 ///
 /// ```
 /// use informer::kube::core::{Expression, Selector};
@@ -16,7 +16,7 @@ use kube_core::Expression;
 ///
 /// # Errors
 ///
-/// When a key or a value cannot be a label's: kube does not check them.
+/// When a key or a value is not valid for a label: kube does not check them.
 pub fn selector(selector: &kube_core::Selector) -> Result<Selector, InvalidSelector> {
     let requirements = selector.clone().into_iter().map(|expression| requirement(&expression));
     requirements.collect()
@@ -34,7 +34,8 @@ fn requirement(expression: &Expression) -> Result<Requirement, InvalidSelector> 
     Requirement::new(key, operator, values.into_iter().map(String::as_str))
 }
 
-/// A label selector of this crate's as one of kube's. `None` where it compares numbers, which kube's cannot.
+/// Converts a label selector of this crate into one of kube. Returns `None` if it compares numbers, which kube's selectors
+/// cannot.
 ///
 /// ```
 /// let ours: informer::Selector = "app=cart, !legacy".parse()?;

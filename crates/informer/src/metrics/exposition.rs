@@ -13,7 +13,7 @@ use super::{FactoryMetrics, HandlerMetrics, HotMetrics, InformerMetrics};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Format {
-    /// OpenMetrics 1.0: complete, nothing may follow it.
+    /// OpenMetrics 1.0. The text is complete: nothing may be appended to it.
     #[default]
     OpenMetrics,
     /// Prometheus' text format 0.0.4, to which a program can append its own metrics.
@@ -300,7 +300,7 @@ fn per_handler(informer: &InformerMetrics, value: fn(&HandlerMetrics) -> Value) 
     by_name.into_iter().map(labelled).collect()
 }
 
-/// What the families of one kind are about.
+/// A subject of metrics: an informer, or a hot set.
 trait Labelled {
     fn labels(&self) -> &[(String, String)];
 }
@@ -369,7 +369,7 @@ impl std::fmt::Display for Escaped<'_> {
 mod tests {
     use super::*;
 
-    /// The page is written by hand, and this keeps it true.
+    /// The page is written by hand. This test keeps it in agreement with the code.
     #[test]
     fn m1_the_documented_table_is_what_is_served() {
         let page = include_str!("../../../../docs/METRICS.md");

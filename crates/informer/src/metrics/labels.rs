@@ -29,7 +29,7 @@ fn valid(name: &str) -> String {
     }
 }
 
-/// Gives series with duplicate labels the lowest free number, in the label of that name.
+/// Gives series with duplicate labels the lowest free number, in the label `numbered`.
 pub(super) fn tell_apart<'a>(series: impl Iterator<Item = &'a mut Vec<(String, String)>>, numbered: &str) {
     let mut taken = HashSet::new();
     for labels in series {

@@ -103,7 +103,8 @@ impl LoadError {
         matches!(&self.0, LoadErrorKind::Content(error) if error.is_foreign())
     }
 
-    /// Whether the file is a saved cache of something else: the message names the difference.
+    /// Whether the file is a saved cache of another server, resource, selection or transform. The message names the
+    /// difference.
     pub fn is_of_another(&self) -> bool {
         matches!(&self.0, LoadErrorKind::Content(error) if error.is_of_another())
     }

@@ -8,16 +8,16 @@ use std::time::{Duration, SystemTime};
 
 use super::{BUFFER, SaveError};
 
-/// The step after which a crash may come.
+/// A step of a replacement, after which the process may crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     /// The new file exists beside the old one.
     Created,
-    /// It has more of the content.
+    /// The new file has more of the content.
     Written,
-    /// All of it is on the disk.
+    /// All content of the new file is on the disk.
     Synced,
-    /// It has taken the old one's place.
+    /// The new file has replaced the old one.
     Renamed,
     /// The rename is on the disk, too.
     Finished,
@@ -46,13 +46,13 @@ pub(super) fn replace<R>(
     Ok((result, bytes))
 }
 
-/// A file beside the one that it will replace. Removed when dropped before that.
+/// A temporary file beside the one that it will replace. If it is dropped before that, the file is removed.
 struct Beside {
     path: Option<PathBuf>,
     file: File,
 }
 
-/// Distinguishes those of one process.
+/// Distinguishes the temporary files of one process.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
 impl Beside {
@@ -91,7 +91,7 @@ impl Drop for Beside {
 }
 
 const SUFFIX: &str = ".tmp";
-/// No file takes this long to write.
+/// A temporary file of this age is abandoned: no save takes this long.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
 fn prefix(name: &std::ffi::OsStr) -> std::ffi::OsString {
@@ -101,7 +101,7 @@ fn prefix(name: &std::ffi::OsStr) -> std::ffi::OsString {
     prefix
 }
 
-/// Removes the remains of crashes beside a file, best effort: other processes may be writing there.
+/// Removes temporary files that crashes left beside a file. Best effort: other processes may be writing there.
 pub(crate) fn remove_abandoned(path: &Path) {
     let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { return };
     let prefix = prefix(name);

@@ -97,7 +97,7 @@ fn p1_what_a_crash_left_is_removed_when_it_is_old() {
             .set_modified(two_hours_ago)
             .unwrap();
     }
-    // It looks like one, and cannot be removed: that is no reason not to save.
+    // This directory looks like a temporary file, and cannot be removed. That must not prevent a save.
     fs::create_dir(directory.path().join(".pods.3-0.tmp")).unwrap();
     fs::File::open(directory.path().join(".pods.3-0.tmp")).unwrap().set_modified(two_hours_ago).unwrap();
     remove_abandoned(&path);

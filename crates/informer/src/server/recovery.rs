@@ -1,4 +1,4 @@
-//! How the informers of a factory get over an outage together. [`Outage`] decides; this half sends the probes, waits
+//! How the informers of a factory recover from an outage together. [`Outage`] decides; this module sends the probes, waits
 //! and wakes.
 
 use std::collections::HashMap;
@@ -17,28 +17,28 @@ use crate::error_chain;
 use crate::lock::lock;
 use crate::transport::{Response, TransportError};
 
-/// What all links to one server share.
+/// The state that all links to one server share.
 pub(super) struct Recovery {
     state: Mutex<State>,
-    /// Times are counted from here.
+    /// The origin of the outage's time.
     started: Instant,
-    /// Something happened that may be due sooner than what the probing link waits for.
+    /// Notified when something may be due earlier than what the probing link waits for.
     changed: Notify,
-    /// Held by the link that probes for all. When it goes on or is dropped, another one that is held takes over: there is
-    /// no task that could outlive them.
+    /// Held by the link that probes for all links. When it is released from the outage or dropped, another held link takes
+    /// over: no separate task could outlive them.
     probing: tokio::sync::Mutex<()>,
 }
 
 struct State {
     outage: Outage,
     links: HashMap<Member, Arc<Turn>>,
-    /// Why the last request that was not answered failed.
+    /// Why the latest unanswered request failed.
     reason: String,
 }
 
-/// What came of a probe.
+/// The result of a probe.
 pub(super) enum Probe {
-    /// The server answered, if only with an error status.
+    /// The server answered, possibly with an error status.
     Answered,
     Failed,
     TimedOut,
@@ -51,7 +51,7 @@ pub(crate) struct Link {
     turn: Arc<Turn>,
 }
 
-/// How a link hears that it may go on.
+/// Notifies a link that it may send requests again.
 #[derive(Default)]
 struct Turn {
     has_come: AtomicBool,
@@ -72,7 +72,7 @@ impl Recovery {
         }
     }
 
-    /// Whether the server is away, as far as anybody knows.
+    /// Whether the server is unreachable, as far as known.
     pub(super) fn is_outage(&self) -> bool {
         lock(&self.state).outage.lasts()
     }
@@ -96,7 +96,7 @@ impl Recovery {
         }
     }
 
-    /// Probes and wakes, for as long as the future is polled.
+    /// Probes and wakes while the future is polled.
     async fn run(&self, server: &Server) {
         let _for_all = self.probing.lock().await;
         loop {
@@ -110,14 +110,14 @@ impl Recovery {
                 match server.probe().await {
                     Probe::Answered => self.change(|outage, now| outage.answered(now, None)),
                     Probe::TimedOut => self.change(Outage::probe_timed_out),
-                    // The next one is planned already.
+                    // The outage has planned the next probe already.
                     Probe::Failed => {}
                 }
             }
         }
     }
 
-    /// Wakes whoever is to be woken now. Whether a probe is due.
+    /// Wakes the links whose turn it is. Returns whether a probe is due.
     fn act(&self) -> bool {
         let now = self.now();
         let mut state = lock(&self.state);
@@ -148,7 +148,8 @@ impl Link {
         Self { server, member, turn }
     }
 
-    /// Sends a request, and notes whether the server answers it. One that is given up after `patience` was not answered.
+    /// Sends a request, and notes whether the server answers it. A request that its caller drops after `patience` counts as
+    /// unanswered.
     pub(crate) async fn send(
         &self,
         request: http::Request<Vec<u8>>,
@@ -156,6 +157,7 @@ impl Link {
     ) -> Result<Response, TransportError> {
         let question = Question { link: self, asked: Instant::now(), patience };
         let response = self.server.transport().send(request).await;
+        // A response or an error has arrived, so the drop of the question must not count as a failure.
         std::mem::forget(question);
         if let Err(error) = &response {
             lock(&self.server.recovery.state).reason = error_chain(error);
@@ -167,14 +169,15 @@ impl Link {
         response
     }
 
-    /// Waits until a request may be sent. In an outage that is when it is this link's turn after it.
+    /// Waits until a request may be sent. In an outage that is when the outage has ended and it is this link's turn.
     ///
     /// # Errors
     ///
-    /// When the outage is longer than `patience`.
+    /// When that takes longer than `patience`.
     pub(crate) async fn ready(&self, patience: Duration) -> Result<(), TransportError> {
         let freed = async {
             loop {
+                // The wait is registered before the check, so that a turn that comes in between is not missed.
                 let mut notified = pin!(self.turn.notify.notified());
                 notified.as_mut().enable();
                 if !self.is_held() {
@@ -195,7 +198,7 @@ impl Link {
     ///
     /// # Cancel safety
     ///
-    /// Safe: a turn that has come is not lost, and a probe that is given up is followed by the next.
+    /// Safe: a turn that has come is not lost, and a dropped probe is followed by another one.
     pub(crate) async fn released(&self) {
         loop {
             let mut notified = pin!(self.turn.notify.notified());
@@ -228,7 +231,7 @@ impl Drop for Link {
     }
 }
 
-/// A request under way.
+/// A request that waits for its response. Its drop before that notes a failure, if the caller has waited long enough.
 struct Question<'a> {
     link: &'a Link,
     asked: Instant,

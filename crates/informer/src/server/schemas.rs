@@ -1,9 +1,10 @@
 //! Which schemas a server has, by the hashes in the index of its OpenAPI documents.
 //!
-//! A schema changes with a definition (defaults, pruning) and with an upgrade of the server. Objects that nobody wrote may
-//! then read differently at the same resourceVersion (L14). One small request tells this for all resources. It is sent
-//! soon after the first informer has started and when a watch has ended before its time, because a server ends the watches of a
-//! definition that changes; then at growing distances, because the index follows the definitions with a delay.
+//! A schema changes with a definition (defaults, pruning) and with an upgrade of the server. Objects that were not written
+//! since may then read differently at the same resourceVersion (L14). One small request shows this for all resources. It is
+//! sent soon after the first informer has started, and when a watch has ended before its timeout: a server ends the watches
+//! of a changed definition. Further requests follow at growing intervals, because the index follows the definitions with a
+//! delay.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -20,36 +21,36 @@ use crate::lock::lock;
 use crate::resource::ResourceType;
 use crate::transport::Transport;
 
-/// What a server has said, and when it is asked.
+/// The schemas that a server has reported, and when it is asked again.
 pub(super) struct KnownSchemas {
     pace: Duration,
     known: Mutex<Known>,
-    /// Held by the informer that asks for all. When that is dropped, another one takes over: there is no task that could
-    /// outlive them.
+    /// Held by the informer that asks for all informers. When that future is dropped, another informer takes over: no
+    /// separate task could outlive them.
     asking: tokio::sync::Mutex<()>,
-    /// A question is due sooner than what the asking informer waits for.
+    /// Notified when a request is due earlier than what the asking informer waits for.
     sooner: Notify,
-    /// Counts the answers.
+    /// The number of answers so far.
     answers: watch::Sender<u64>,
 }
 
 struct Known {
-    /// The address of each document, which has its hash; by group and version, as in `apis/apps/v1`.
+    /// The address of each document, which contains its hash, by group and version as in `apis/apps/v1`.
     addresses: HashMap<String, String>,
     asked: Option<Instant>,
-    /// Not before somebody asks.
+    /// When the next request is due. `None` before the first informer asks.
     due: Option<Instant>,
-    /// From a question to the next one.
+    /// The interval until the next request.
     distance: Duration,
 }
 
-/// The server is asked that often even if no watch ends before its time.
+/// The longest interval between requests, if no watch ends before its timeout.
 const LONGEST_DISTANCE: Duration = Duration::from_secs(600);
 const SHORTEST_PACE: Duration = Duration::from_millis(100);
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Sixty groups take 10 KB.
+/// The limit for the index. One of sixty groups takes 10 KB.
 const LIMIT: usize = 4 * 1024 * 1024;
-/// The document of the core group has the minor version of the server in it, so its hash changes with each such upgrade.
+/// The document of the core group contains the minor version of the server, so its hash changes with each minor upgrade.
 const CORE: &str = "api/v1";
 
 #[derive(serde::Deserialize)]
@@ -75,7 +76,8 @@ impl KnownSchemas {
         }
     }
 
-    /// A watch has ended before its time. The index follows what was the reason after a second or so.
+    /// Schedules a request because a watch has ended before its timeout. The index shows a changed definition after about a
+    /// second.
     pub(super) fn ask_soon(&self) {
         let mut known = lock(&self.known);
         known.distance = self.pace;
@@ -87,17 +89,17 @@ impl KnownSchemas {
         }
     }
 
-    /// Asks whenever that is due, for as long as the future is polled.
+    /// Asks whenever a request is due, while the future is polled.
     async fn run(&self, server: &Server) {
         let _for_all = self.asking.lock().await;
         loop {
-            // Beside the initial lists it would open connections of which some stay idle.
+            // The first request is delayed. Together with the initial lists it would open connections that then stay idle.
             let due = *lock(&self.known).due.get_or_insert_with(|| Instant::now() + self.pace / 10);
             tokio::select! {
                 () = self.sooner.notified() => continue,
                 () = sleep_until(due) => {}
             }
-            // In an outage nothing is sent but its probes.
+            // In an outage only its probes are sent.
             let index = if server.recovery.is_outage() {
                 None
             } else {
@@ -114,14 +116,14 @@ impl KnownSchemas {
         known.due = Some(now + known.distance);
         known.distance = (known.distance * 2).min(LONGEST_DISTANCE);
         let Some(index) = index else { return };
-        // A document that is missing now keeps its hash: a server that has just started does not have them all.
+        // A document that is missing now keeps its former hash: a server that has just started does not have all of them.
         known.addresses.extend(index.paths.into_iter().map(|(path, document)| (path, document.address)));
         drop(known);
         self.answers.send_modify(|answers| *answers += 1);
     }
 
-    /// What tells the schema of a resource from another one, and the server from another version of it. `None` while it
-    /// is unknown.
+    /// The fingerprint of a resource's schema: the hashes of its own document and of the core group's, which shows the
+    /// server's release. `None` while it is unknown.
     fn fingerprint(&self, resource: &ResourceType) -> Option<String> {
         let root = if resource.group.is_empty() { "api" } else { "apis" };
         let path = format!("{root}/{}", resource.api_version());
@@ -133,8 +135,9 @@ impl KnownSchemas {
 }
 
 impl Server {
-    /// The fingerprint of a resource's schema, now and whenever it changes, if it is not the `known` one. Unchanged objects may
-    /// read differently with another one.
+    /// A stream of the fingerprints of a resource's schema. It begins with the present one, unless that is `known`, and
+    /// continues with each different one. Objects that were not written since may read differently with another
+    /// fingerprint.
     pub(crate) fn schemas(
         self: &Arc<Self>,
         resource: ResourceType,
@@ -155,7 +158,7 @@ impl Server {
                     return Some((now.clone(), (server, resource, Some(now), answers)));
                 }
                 tokio::select! {
-                    // The sender lives as long as the server, which this has.
+                    // The sender is in the server, which this future holds.
                     _ = answers.changed() => {}
                     () = server.schemas.run(&server) => {}
                 }
@@ -165,8 +168,8 @@ impl Server {
     }
 }
 
-/// The index, if the server shows it. It has no entity tag that would spare its repetition. Over HTTP/1.1 its connection is closed
-/// afterwards: one that lies idle may die unnoticed, and the next watch would be sent on it.
+/// The index, if the server shows it. It has no entity tag that would avoid repeated downloads. Over HTTP/1.1 its
+/// connection is closed afterwards: an idle one may break unnoticed, and the next watch would be sent on it.
 async fn index(transport: &dyn Transport) -> Option<Index> {
     let request =
         http::Request::get("/openapi/v3").header(ACCEPT, "application/json").header(CONNECTION, "close");

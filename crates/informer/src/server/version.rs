@@ -1,4 +1,4 @@
-//! The server's Kubernetes release: fetched on demand, and again when the answer is old.
+//! The server's Kubernetes release: fetched on demand, and fetched again when the answer is old.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout};
 use crate::lock::lock;
 use crate::transport::Transport;
 
-/// A release of Kubernetes, as precise as decisions need it.
+/// A release of Kubernetes, as precise as the decisions here need it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Version {
     pub(super) major: u32,
@@ -20,20 +20,20 @@ pub(super) struct Version {
 /// The known release of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Release {
-    /// The server reported it, now or last.
+    /// The server reported this version, now or with its last report.
     Said(Version),
-    /// The server does not report it, and never did.
+    /// The server does not report its version, and never did.
     Unsaid,
     /// The server did not answer the last request.
     #[default]
     Unanswered,
 }
 
-/// The server's reported release.
+/// The release of one server, with the age of that knowledge.
 #[derive(Default)]
 pub(super) struct KnownRelease {
     known: Mutex<Known>,
-    /// Held by the task that asks: the others wait for its answer.
+    /// Held by the task that asks. The other tasks wait for its answer.
     asking: tokio::sync::Mutex<()>,
 }
 
@@ -42,24 +42,24 @@ struct Known {
     release: Release,
     /// The last reported version.
     version: Option<Version>,
-    /// No request is needed before.
+    /// Until then no request is needed.
     until: Option<Instant>,
     /// Counts the completed requests.
     asked: u64,
 }
 
-/// A server upgrade ends the watches: their next request must ask the new server. Many that come at once share one
-/// answer.
+/// How long an answer is used. A server upgrade ends the watches, and their next requests must ask the new server. Requests
+/// that come at the same time share one answer.
 const GOOD_FOR: Duration = Duration::from_secs(10);
-/// A server that does not answer must not block a caller for long, nor each of many callers in turn.
+/// The time limit of a request. A server that does not answer must not block a caller for long, nor many callers in turn.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// After that, no request for some time.
+/// How long no request is sent after an unanswered one.
 const SILENT_FOR: Duration = Duration::from_secs(60);
-/// A response is a few hundred bytes.
+/// The limit for a response, which has a few hundred bytes.
 const LIMIT: usize = 64 * 1024;
 
-/// A request for the version. If it is dropped it counts as unanswered, because its caller waited in vain; unless it is
-/// dropped so soon that there was another reason: the caller was stopped.
+/// A request for the version. If it is dropped, it counts as unanswered, because its caller waited in vain. A drop within
+/// `patience` does not count: the caller was stopped for another reason.
 struct Question<'a> {
     known: &'a KnownRelease,
     asked: Instant,
@@ -67,12 +67,12 @@ struct Question<'a> {
 }
 
 impl KnownRelease {
-    /// The release, fetched unless that happened in the last seconds. Takes ten seconds at most.
+    /// The release. It is fetched unless that happened in the last seconds. Takes ten seconds at most.
     ///
     /// # Cancel safety
     ///
-    /// Safe. If the caller gives up after more than `patience`, no request follows for a minute; sooner, the next
-    /// caller asks.
+    /// Safe. If the caller stops waiting after more than `patience`, no request follows for a minute. If it stops sooner,
+    /// the next caller asks.
     pub(super) async fn get(&self, transport: &dyn Transport, patience: Duration) -> Release {
         if let Some(release) = self.recent() {
             return release;
@@ -88,13 +88,14 @@ impl KnownRelease {
             }
             let question = Question { known: self, asked: Instant::now(), patience };
             let reply = ask(transport).await;
+            // A reply has arrived, so the drop of the question must not count as a missing answer.
             std::mem::forget(question);
             self.note(reply)
         };
         timeout(TIMEOUT, asking).await.unwrap_or(Release::Unanswered)
     }
 
-    /// Asks now. Whether there was any answer, if only an error status.
+    /// Asks now. Returns whether the server answered, possibly with an error status.
     pub(super) async fn ask(&self, transport: &dyn Transport) -> bool {
         let reply = ask(transport).await;
         let is_answer = !matches!(reply, Reply::None);
@@ -102,17 +103,17 @@ impl KnownRelease {
         is_answer
     }
 
-    /// What need not be asked for.
+    /// The known release, if it is recent enough.
     fn recent(&self) -> Option<Release> {
         let known = lock(&self.known);
         known.until.is_some_and(|until| Instant::now() < until).then_some(known.release)
     }
 
-    /// A server that no longer reports its version keeps the last one.
+    /// Notes a reply. A server that no longer reports its version keeps the last one.
     fn note(&self, reply: Reply) -> Release {
         let said = match reply {
             Reply::Said(said) => said,
-            // The next request will find out why, and may succeed.
+            // The request that needs the release will show the reason, and may succeed.
             Reply::None | Reply::Undecided => return self.unanswered(None),
         };
         let mut known = lock(&self.known);
@@ -144,13 +145,13 @@ impl Drop for Question<'_> {
     }
 }
 
-/// What came of a question.
+/// The result of a request for the version.
 enum Reply {
     /// The server was not reached.
     None,
-    /// It does not know the credentials yet, has too much to do, or is starting.
+    /// The server rejected the credentials, is overloaded, or is starting.
     Undecided,
-    /// What it is; nothing, if it forbids to ask, or says something that is no version.
+    /// The version. `None` if the server forbids the request, or sends something that is not a version.
     Said(Option<Version>),
 }
 
@@ -178,7 +179,7 @@ async fn ask(transport: &dyn Transport) -> Reply {
 }
 
 impl Version {
-    /// As in `{"major":"1","minor":"36+"}`: providers append to the minor version.
+    /// Decodes a document like `{"major":"1","minor":"36+"}`. Providers append to the minor version.
     fn from_json(json: &[u8]) -> Option<Self> {
         #[derive(serde::Deserialize)]
         struct Info {

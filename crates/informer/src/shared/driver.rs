@@ -1,5 +1,5 @@
-//! Drives one informer's engine: turns its commands into requests, and what comes back into its inputs. The only place
-//! that waits.
+//! Drives one informer's engine: it turns the engine's commands into requests, and their responses into inputs. This is the
+//! only place that waits.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,20 +20,20 @@ use super::requests::Requests;
 use super::schema::Schema;
 use super::{Chosen, Core};
 use crate::EncodingChoice;
-use crate::exchange::Progress;
+use crate::exchange::ExchangeEvent;
 use crate::resource::ResourceType;
-use crate::settings::Content;
+use crate::settings::Representation;
 use crate::transform::Transform;
 
-/// What the handles of an informer ask of its driver.
+/// A message from the handles of an informer to its driver.
 pub(super) enum Message {
     AddScope(Scope),
-    /// Answered when the scope's objects and its connection are gone.
+    /// The sender is notified when the scope's objects have left the cache and its connection is closed.
     RemoveScope(Scope, oneshot::Sender<()>),
     Wake,
     #[cfg_attr(not(feature = "save"), expect(dead_code, reason = "nothing is saved"))]
     Checkpoint(oneshot::Sender<informer_core::Checkpoint>),
-    /// How far a scope has come; `None` where it has not begun.
+    /// Asks how far a scope has come. The answer is `None` if the engine has no source for it yet.
     Reach(Scope, oneshot::Sender<Option<Reach>>),
 }
 
@@ -54,7 +54,7 @@ pub(super) async fn run(
         config = core.server.reflector_config(&core.settings, !scopes.is_empty()) => config,
     };
     let wants_json = chosen.transform.as_ref().is_some_and(Transform::wants_json);
-    let mut start = Start::new(core.expected(chosen.content), scopes);
+    let mut start = Start::new(core.expected(chosen.representation), scopes);
     start.reflector = informer_core::reflector::ReflectorConfig { backoff: chosen.backoff, ..reflector };
     start.limits = Limits { item_bytes: core.settings.item_limit };
     start.transform = chosen.transform.map(|transform| core.noting_drops(transform));
@@ -64,7 +64,7 @@ pub(super) async fn run(
     engine.handle(Time::from_start(started.elapsed()), Input::Start(Box::new(start)));
     let protobuf = core.settings.encoding == EncodingChoice::Auto && !wants_json;
     let schema = Schema::new(core.server.clone(), (*core.served()).clone(), core.schema());
-    let requests = Requests::new(core.clone(), chosen.content, protobuf && engine.reads_protobuf());
+    let requests = Requests::new(core.clone(), chosen.representation, protobuf && engine.reads_protobuf());
     let driver = Driver {
         engine,
         messages,
@@ -74,7 +74,7 @@ pub(super) async fn run(
         compute: None,
         discovery: None,
         lost: None,
-        content: chosen.content,
+        representation: chosen.representation,
         takes_protobuf: protobuf,
         journals: HashMap::new(),
         checkpoints: Vec::new(),
@@ -94,28 +94,28 @@ struct Driver {
     requests: Requests,
     schema: Schema,
     exchanges: Exchanges,
-    /// User code that runs on another thread; `None` comes back if that panicked, which it does not.
+    /// User code that runs on another thread. Its result is `None` if the thread panicked, which is a bug.
     compute: Option<BoxFuture<'static, Option<Computed>>>,
-    /// Asks what the resource is served as, which was not found.
+    /// A discovery request for a resource that was not found, or whose schema has changed.
     discovery: Option<BoxFuture<'static, Option<ResourceType>>>,
     lost: Option<Lost>,
-    content: Content,
+    representation: Representation,
     takes_protobuf: bool,
     journals: HashMap<Scope, Journal>,
-    /// Who waits for what is to be saved, until the user's code is back.
+    /// Callers that wait for a checkpoint until user code returns the writer.
     checkpoints: Vec<oneshot::Sender<informer_core::Checkpoint>>,
-    /// The same for how far a scope has come.
+    /// Callers that wait for the reach of a scope until user code returns the writer.
     reaches: Vec<(Scope, oneshot::Sender<Option<Reach>>)>,
     removals: HashMap<Scope, Vec<oneshot::Sender<()>>>,
-    /// Requests whose answer is known from what the server answered to another informer.
+    /// Requests that are not sent because their refusal is known already.
     refused: Vec<(RequestId, ApiStatus)>,
     started: Instant,
 }
 
-/// A resource that is followed and was not found.
+/// A followed resource that the server has not found.
 struct Lost {
     status: ApiStatus,
-    /// Discovery does not know it either.
+    /// Whether discovery does not know the resource either.
     is_unknown: bool,
 }
 
@@ -123,10 +123,10 @@ struct Lost {
 enum Event {
     Stop,
     Message(Message),
-    Progress(RequestId, Progress),
+    Exchange(RequestId, ExchangeEvent),
     Computed(Option<Computed>),
     Released,
-    /// The server has told a schema; whether it is another one than before.
+    /// The server reported a schema. The value says whether it differs from the former one.
     Schema(bool),
     Discovered(Option<ResourceType>),
     Deadline,
@@ -136,11 +136,11 @@ impl Driver {
     async fn run(mut self) {
         let stop = self.core.life.stop_token();
         let hot = self.core.settings.hot.clone();
-        // Dropped before this waits for the user's code to end: another informer goes on with it.
+        // Dropped before this waits for user code to end, so that another informer takes over the sweeps.
         let mut cooling = Box::pin(async move { hot.cool().await });
         self.obey();
         while !stop.is_cancelled() {
-            // A response that always has more must not keep this thread from everybody else.
+            // A response with endless data must not keep other tasks from this thread.
             tokio::task::coop::consume_budget().await;
             if self.engine.has_work() {
                 tokio::task::yield_now().await;
@@ -150,20 +150,21 @@ impl Driver {
                 self.input(Input::Tick);
                 continue;
             }
+            // While the engine takes no bytes, all responses rest, and flow control slows the server down.
             if self.engine.takes_bytes() {
                 self.exchanges.go_on();
             }
             let deadline = self.engine.deadline();
-            // One so far off that it cannot be told never comes.
+            // A deadline that is too far away to be represented never comes.
             let deadline = deadline.and_then(|at| self.started.checked_add(at.since(Time::ZERO)));
             let event = tokio::select! {
                 biased;
                 () = stop.cancelled() => Event::Stop,
-                // The sender lives as long as the core, which this has.
+                // The sender is in the core, which this holds.
                 Some(message) = self.messages.recv() => Event::Message(message),
                 Some(computed) = OptionFuture::from(self.compute.as_mut()) => Event::Computed(computed),
                 never = &mut cooling => match never {},
-                (id, progress) = self.exchanges.next() => Event::Progress(id, progress),
+                (id, progress) = self.exchanges.next() => Event::Exchange(id, progress),
                 () = self.requests.released() => Event::Released,
                 Some(resource) = OptionFuture::from(self.discovery.as_mut()) => Event::Discovered(resource),
                 is_other = self.schema.told() => Event::Schema(is_other),
@@ -180,14 +181,15 @@ impl Driver {
                 Event::Schema(is_other) => {
                     if is_other {
                         self.input(Input::SchemaChanged);
-                        // A resource that returned at once was never missing, and may have another scope.
+                        // A resource that was deleted and returned at once was never missing to the informer, and may have
+                        // another scope.
                         if self.core.follows() {
                             self.discover();
                         }
                     }
                 }
                 Event::Message(message) => self.message(message),
-                Event::Progress(id, progress) => self.progress(id, progress),
+                Event::Exchange(id, progress) => self.progress(id, progress),
                 Event::Computed(Some(computed)) => {
                     self.compute = None;
                     self.input(Input::Computed(Box::new(computed)));
@@ -205,7 +207,7 @@ impl Driver {
         self.stop().await;
     }
 
-    /// Ends everything; waits for user code that runs, unless the time for that is over.
+    /// Stops the engine. Waits for user code that runs, unless the time limit for that has passed.
     async fn stop(mut self) {
         self.note_schema();
         self.input(Input::Stop);
@@ -219,7 +221,7 @@ impl Driver {
         core.retire(engine, messages);
     }
 
-    /// Hands one input to the engine and does what it asks for.
+    /// Gives one input to the engine and executes its commands.
     fn input(&mut self, input: Input<'_>) {
         self.engine.handle(now(self.started), input);
         self.obey();
@@ -267,7 +269,7 @@ impl Driver {
             Command::ScopeRemoved(scope) => {
                 self.schema.scope_removed(&scope);
                 for removed in self.removals.remove(&scope).unwrap_or_default() {
-                    // The caller may be gone.
+                    // The caller may have stopped waiting.
                     let _ = removed.send(());
                 }
                 self.core.progress.changed();
@@ -292,19 +294,19 @@ impl Driver {
         let lost = self.lost.take();
         match self.core.serve_as(resource) {
             Some(former) => self.served_as(&former),
-            // It has returned as it was.
+            // The resource returned unchanged.
             None if lost.is_some_and(|lost| lost.is_unknown) => self.input(Input::Wake),
             None => {}
         }
     }
 
-    /// Goes on with the resource as it is served now.
+    /// Continues with the resource as the server serves it now.
     fn served_as(&mut self, former: &ResourceType) {
         let served = self.core.served();
         tracing::info!(resource = %former, %served, selection = %self.core.selection, "the resource is served as another one");
         self.schema = Schema::new(self.core.server.clone(), (*served).clone(), None);
         let is_other = former.namespaced != served.namespaced;
-        let input = Input::ServedAs { expected: self.core.expected(self.content), is_other };
+        let input = Input::ServedAs { expected: self.core.expected(self.representation), is_other };
         self.engine.handle(now(self.started), input);
         self.requests.take_protobuf(self.takes_protobuf && self.engine.reads_protobuf());
         self.obey();
@@ -325,7 +327,8 @@ impl Driver {
                 return self.refused.push((id, status));
             }
         }
-        // Its path may be that of another resource when it returns.
+        // While the resource is lost, nothing is requested: when it returns, its former path may belong to another
+        // resource.
         if let Some(lost) = &self.lost {
             self.refused.push((id, lost.status.clone()));
             return self.discover();
@@ -353,14 +356,14 @@ impl Driver {
         }
     }
 
-    /// What is saved from here on was read with this schema, unless a list is to find that out.
+    /// Notes the schema of the content that is saved from here on, unless a list is due that will decide it.
     fn note_schema(&self) {
         if !self.engine.awaits_list() {
             self.core.set_schema(self.schema.last().cloned());
         }
     }
 
-    /// Answers what was asked, unless user code has the writer. Nobody may be waiting for an answer any more.
+    /// Answers checkpoint and reach requests, unless user code has the writer. The callers may have stopped waiting.
     fn answer(&mut self) {
         while !self.checkpoints.is_empty() {
             let Ok(checkpoint) = self.engine.checkpoint() else { return };
@@ -375,19 +378,19 @@ impl Driver {
         }
     }
 
-    fn progress(&mut self, id: RequestId, progress: Progress) {
+    fn progress(&mut self, id: RequestId, progress: ExchangeEvent) {
         let response = match &progress {
-            Progress::Accepted { protobuf } => Response::Accepted { protobuf: *protobuf },
-            Progress::Bytes(bytes) => {
+            ExchangeEvent::Accepted { protobuf } => Response::Accepted { protobuf: *protobuf },
+            ExchangeEvent::Bytes(bytes) => {
                 let begun = std::time::Instant::now();
                 self.engine.handle(now(self.started), Input::Response(id, Response::Bytes(bytes)));
                 self.core.counters.decode_nanos.add_nanos(begun.elapsed());
                 return self.obey();
             }
-            Progress::End => Response::End,
-            Progress::Refused(status) => Response::Refused(status.clone()),
-            Progress::Unreachable(reason) => Response::Unreachable(reason.clone()),
-            Progress::Broken(reason) => Response::Broken(reason.clone()),
+            ExchangeEvent::End => Response::End,
+            ExchangeEvent::Refused(status) => Response::Refused(status.clone()),
+            ExchangeEvent::Unreachable(reason) => Response::Unreachable(reason.clone()),
+            ExchangeEvent::Broken(reason) => Response::Broken(reason.clone()),
         };
         self.input(Input::Response(id, response));
     }
@@ -405,12 +408,12 @@ async fn sleep_until(deadline: Option<Instant>) {
 }
 
 impl Core {
-    fn expected(&self, content: Content) -> Expected {
+    fn expected(&self, representation: Representation) -> Expected {
         let resource = self.served();
         let kind = resource.kind.clone();
-        match content {
-            Content::Whole => Expected { api_version: resource.api_version(), kind, or_kind: None },
-            Content::Metadata => Expected {
+        match representation {
+            Representation::Whole => Expected { api_version: resource.api_version(), kind, or_kind: None },
+            Representation::Metadata => Expected {
                 api_version: "meta.k8s.io/v1".to_owned(),
                 kind: "PartialObjectMetadata".to_owned(),
                 or_kind: Some(kind),
@@ -418,7 +421,7 @@ impl Core {
         }
     }
 
-    /// Passes on what readers and observers see of an engine.
+    /// Publishes those commands of an engine that concern readers and observers.
     pub(super) fn observe(&self, command: Command) {
         let Self { resource, selection, .. } = self;
         match command {
@@ -444,13 +447,13 @@ impl Core {
             }
             Command::Quarantined(report) => {
                 if let Report::Quarantined { key: Some(key), reason } = report {
-                    tracing::warn!(%resource, %selection, %key, reason, "object quarantined: it cannot be decoded; further ones are not logged");
+                    tracing::warn!(%resource, %selection, %key, reason, "object quarantined: it is undecodable; further objects are not logged");
                 }
             }
             Command::IndexFailed(report) => {
                 tracing::warn!(%resource, %selection, %report, "an index function failed");
             }
-            // Of a running engine only: its driver has done these.
+            // Only the driver of a running engine handles these.
             Command::Send { .. }
             | Command::Cancel(_)
             | Command::Compute(_)

@@ -1,4 +1,4 @@
-//! The requests under way for one informer: at most one per scope.
+//! The running requests of one informer: at most one per scope.
 
 use std::collections::HashMap;
 
@@ -7,18 +7,18 @@ use futures_util::future::{AbortHandle, Abortable, BoxFuture};
 use futures_util::stream::FuturesUnordered;
 use informer_core::engine::RequestId;
 
-use crate::exchange::{Exchange, Progress};
+use crate::exchange::{Exchange, ExchangeEvent};
 
 #[derive(Default)]
 pub(super) struct Exchanges {
     running: FuturesUnordered<Abortable<BoxFuture<'static, Step>>>,
-    /// Those that run or rest, with what ends those that run.
+    /// The handles of all exchanges, running or resting. A handle aborts a running one.
     handles: HashMap<RequestId, AbortHandle>,
-    /// Nobody reads these for now: the server sends no more than the connection's window.
+    /// Exchanges that nothing reads at present. Flow control limits what the server sends meanwhile.
     resting: Vec<(RequestId, Exchange)>,
 }
 
-type Step = (RequestId, Exchange, Progress);
+type Step = (RequestId, Exchange, ExchangeEvent);
 
 impl Exchanges {
     pub(super) fn start(&mut self, id: RequestId, exchange: Exchange) {
@@ -27,7 +27,7 @@ impl Exchanges {
         self.running.push(Abortable::new(step(id, exchange), registration));
     }
 
-    /// Drops a request, and with it its connection.
+    /// Drops a request, which closes its connection or stream.
     pub(super) fn cancel(&mut self, id: RequestId) {
         self.resting.retain(|(resting, _)| *resting != id);
         if let Some(handle) = self.handles.remove(&id) {
@@ -35,29 +35,29 @@ impl Exchanges {
         }
     }
 
-    /// Lets those go on that rest.
+    /// Resumes all resting exchanges.
     pub(super) fn go_on(&mut self) {
         for (id, exchange) in std::mem::take(&mut self.resting) {
             self.start(id, exchange);
         }
     }
 
-    /// Waits for the next thing that one of them brings. It rests then, until [`Exchanges::go_on`].
+    /// Waits for the next event of a running exchange. That exchange then rests until [`Exchanges::go_on`].
     ///
     /// # Cancel safety
     ///
     /// Safe: what has arrived is kept in its exchange.
-    pub(super) async fn next(&mut self) -> (RequestId, Progress) {
+    pub(super) async fn next(&mut self) -> (RequestId, ExchangeEvent) {
         loop {
             match self.running.next().await {
                 None => std::future::pending().await,
-                // It was cancelled, and is dropped by now.
+                // The exchange was cancelled, and is dropped by now.
                 Some(Err(_)) => {}
                 Some(Ok((id, exchange, progress))) => {
                     if !self.handles.contains_key(&id) {
                         continue;
                     }
-                    if matches!(progress, Progress::Accepted { .. } | Progress::Bytes(_)) {
+                    if matches!(progress, ExchangeEvent::Accepted { .. } | ExchangeEvent::Bytes(_)) {
                         self.resting.push((id, exchange));
                     } else {
                         self.handles.remove(&id);

@@ -10,15 +10,15 @@ use crate::lock::lock;
 use crate::resource::ResourceType;
 use crate::selection::Selection;
 
-/// What an informer asks for, which may be another version of the resource than the one that it was made for.
+/// The resource that an informer requests. It may be another version than the one that the informer was made for.
 pub(super) struct Served {
     now: Mutex<Arc<ResourceType>>,
-    /// Set where the resource is followed.
+    /// Set if the informer follows its resource.
     follows: OnceLock<Follows>,
 }
 
 struct Follows {
-    /// The whole selection, of which only a part counts while the resource has no namespaces.
+    /// The selection as the program gave it. Its namespaces do not count while the resource is cluster-wide.
     selection: Selection,
     discover: Discover,
 }
@@ -33,14 +33,14 @@ impl Served {
 }
 
 impl Core {
-    /// The resource as it is asked for now.
+    /// The resource that the informer requests now.
     pub(crate) fn served(&self) -> Arc<ResourceType> {
         lock(&self.served.now).clone()
     }
 
-    /// Lets it follow the resource from now on.
+    /// Makes the informer follow its resource from now on.
     pub(crate) fn follow(&self, selection: Selection, discover: Discover) {
-        // Whoever asks for the same informer again has the same of both.
+        // A second call has no effect: callers that share this informer pass the same selection and server.
         let _ = self.served.follows.set(Follows { selection, discover });
     }
 
@@ -48,32 +48,32 @@ impl Core {
         self.served.follows.get().is_some()
     }
 
-    /// Whether the content is of another resource than the informer was made for.
+    /// Whether the informer requests another resource than the one that it was made for.
     #[cfg(feature = "save")]
     pub(crate) fn has_followed(&self) -> bool {
         *self.served() != self.resource
     }
 
-    /// Asks for the resource as this from now on, where it is to be found: `None` if it is asked for as that already.
+    /// Changes the requested resource. Returns the former one, or `None` if nothing changed.
     pub(super) fn serve_as(&self, resource: ResourceType) -> Option<Arc<ResourceType>> {
         let resource = Arc::new(resource);
         let former = std::mem::replace(&mut *lock(&self.served.now), resource.clone());
         (former != resource).then_some(former)
     }
 
-    /// The scopes of another scope of the resource instead of those of the present one.
+    /// Replaces the scopes after the resource's scope has changed.
     pub(super) fn move_scopes(self: &Arc<Self>, former: &ResourceType) {
         let Some(Follows { selection, .. }) = self.served.follows.get() else { return };
         for scope in selection.of(&self.served()).scopes() {
             self.add_scope(scope);
         }
         for scope in selection.of(former).scopes() {
-            // It ends also if nobody waits for that.
+            // The scope is removed even if this future is dropped.
             drop(self.remove_scope(&scope));
         }
     }
 
-    /// What discovery says of the resource. `None` if it knows none, or does not answer.
+    /// Asks discovery for the resource. `None` if discovery does not know it, or does not answer.
     pub(super) fn discover(&self) -> BoxFuture<'static, Option<ResourceType>> {
         match self.served.follows.get() {
             Some(Follows { discover, .. }) => discover(self.served().qualified_name()),

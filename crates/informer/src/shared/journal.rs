@@ -17,17 +17,17 @@ pub(super) struct Journal {
 }
 
 enum Standing {
-    /// It has not been live yet, and nothing went wrong.
+    /// The source has not been live yet, and nothing has failed.
     New,
     Live,
-    /// Something is wrong; what of it was said, and how many attempts have failed.
+    /// Something has failed. `said` has the troubles that the log has, `failures` the number of failed attempts.
     Troubled {
         said: Vec<Trouble>,
         failures: u64,
     },
 }
 
-/// What is worth a line of its own, once until the source is live again.
+/// A trouble that deserves a log line of its own, once until the source is live again.
 #[derive(Debug, PartialEq, Eq)]
 struct Trouble {
     denied: bool,
@@ -35,7 +35,7 @@ struct Trouble {
     code: Option<u16>,
 }
 
-/// A server that finds a new way to fail each time is not worth more lines than this.
+/// The most lines until the source is live again, for a server that fails differently each time.
 const MOST_SAID: usize = 8;
 
 impl Journal {
@@ -43,7 +43,7 @@ impl Journal {
         Self { resource, selection, scope, standing: Standing::New }
     }
 
-    /// Takes a new status.
+    /// Logs a new status.
     pub(super) fn status(&mut self, status: &Status) {
         match status {
             Status::Live { resource_version } => return self.live(resource_version),
@@ -56,22 +56,22 @@ impl Journal {
         let namespace = Namespace(scope);
         match status {
             Status::Retrying { cause, .. } => {
-                tracing::warn!(%resource, %selection, %namespace, %cause, "the informer is interrupted, and tries again");
+                tracing::warn!(%resource, %selection, %namespace, %cause, "the informer is interrupted, and retries");
             }
             Status::Stalled => {
                 tracing::warn!(%resource, %selection, %namespace, "the informer is stalled: a transform or an index function does not return");
             }
             // A 401 or 403 needs an administrator; a missing resource may still appear.
             Status::Denied { status } if status.is_unauthorized() || status.is_forbidden() => {
-                tracing::error!(%resource, %selection, %namespace, %status, "the informer is denied, and asks again slowly");
+                tracing::error!(%resource, %selection, %namespace, %status, "the informer is denied, and retries slowly");
             }
             Status::Denied { status } => {
-                tracing::warn!(%resource, %selection, %namespace, %status, "the informer is denied, and asks again slowly");
+                tracing::warn!(%resource, %selection, %namespace, %status, "the informer is denied, and retries slowly");
             }
             Status::Stopped => {
                 tracing::info!(%resource, %selection, %namespace, "the informer stopped");
             }
-            // On the way to another one.
+            // The other statuses are on the way to another one.
             _ => {}
         }
     }
@@ -80,7 +80,7 @@ impl Journal {
         let Self { resource, selection, scope, standing } = self;
         let namespace = Namespace(scope);
         match std::mem::replace(standing, Standing::Live) {
-            // A watch like any other.
+            // A watch has replaced another one; nothing has changed.
             Standing::Live => {}
             Standing::New => {
                 tracing::info!(%resource, %selection, %namespace, %resource_version, "the informer is live");
@@ -91,7 +91,7 @@ impl Journal {
         }
     }
 
-    /// Notes a failure; whether it is one that was not there before.
+    /// Counts a failure. Returns whether it deserves a log line.
     fn is_new(&mut self, status: &Status) -> bool {
         let trouble = match status {
             Status::Retrying { cause, .. } => {

@@ -1,7 +1,7 @@
 //! Loads an informer's file at its start, and saves to it periodically and at the stop.
 //!
-//! A failure goes to the log and the metrics, and stops nothing: without a file the informer lists. The next save
-//! overwrites a file that was refused.
+//! A failure goes to the log and the metrics, and the informer continues: without a file it lists. The next save overwrites
+//! a file that was refused.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::saving::{
     write,
 };
 
-/// Runs from the start of an informer to its end. `loads`: the informer waits for its file before it starts.
+/// Runs from the start of an informer to its end. With `loads`, the informer waits for its file before it starts.
 pub(crate) async fn keep(core: Arc<Core>, saving: Saving, loads: bool) {
     let resource = &core.resource;
     if !saving.takes(resource) {
@@ -57,7 +57,7 @@ pub(crate) async fn keep(core: Arc<Core>, saving: Saving, loads: bool) {
     }
 }
 
-/// The content of the file, if it is valid.
+/// The content of the file, if the file is valid.
 async fn open(core: &Core, path: &Path, description: &Description) -> Option<Saved> {
     let resource = &core.resource;
     let (file, limit) = (path.to_owned(), core.settings.item_limit);
@@ -79,7 +79,7 @@ struct Keeper<'a> {
     core: &'a Core,
     /// The state in the file.
     saved: Option<Mark>,
-    /// The last save failed, and the log has it.
+    /// Whether the last save failed, which the log has already.
     fails: bool,
 }
 
@@ -101,7 +101,7 @@ impl Mark {
 impl Keeper<'_> {
     /// Saves the cache, unless the file has that state already.
     async fn save(&mut self, path: &Path, description: &Description) {
-        // The file is that of the resource as it was named at the start.
+        // The file belongs to the resource that the informer was made for.
         if self.core.has_followed() {
             return;
         }

@@ -1,4 +1,4 @@
-//! From start to stop: who is told to end, who is waited for, and who is cut off in the end.
+//! The life of a factory or an informer: how it is asked to stop, which tasks a stop waits for, and which it cuts off.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-/// The life of a factory, or of one of its informers: a part of the factory's.
+/// The life of a factory, or of one of its informers, which is a part of the factory's.
 pub(crate) struct Life {
     stop: CancellationToken,
     /// Handler calls that did not end in time are dropped at their next `await`.
@@ -15,20 +15,20 @@ pub(crate) struct Life {
     whole: Option<TaskTracker>,
 }
 
-/// A place among the tasks that a stop waits for. Whoever starts a task takes it before looking whether a stop has
-/// begun: so no task begins after the wait.
+/// A place among the tasks that a stop waits for. The code that starts a task takes a place before it checks whether a stop
+/// has begun. So no task begins after the wait.
 pub(crate) struct Running {
     _part: TaskTrackerToken,
     _whole: Option<TaskTrackerToken>,
 }
 
 impl Life {
-    /// One that ends with `stop` at the latest.
+    /// A life that ends when `stop` is cancelled, or earlier.
     pub(crate) fn new(stop: CancellationToken) -> Self {
         Self { stop, cut: CancellationToken::new(), tasks: TaskTracker::new(), whole: None }
     }
 
-    /// One that ends with this one at the latest.
+    /// A life that ends when this one ends, or earlier.
     pub(crate) fn part(&self) -> Self {
         Self {
             stop: self.stop.child_token(),
@@ -47,7 +47,7 @@ impl Life {
         self.stop.child_token()
     }
 
-    /// A token that is cancelled when what still runs is to be dropped.
+    /// A token that is cancelled when running handler calls are to be dropped.
     pub(crate) fn cut_token(&self) -> CancellationToken {
         self.cut.child_token()
     }
@@ -71,7 +71,7 @@ impl Life {
         self.tasks.wait().await;
     }
 
-    /// The same, but what still runs after `limit` is dropped. Whether everything ended by itself.
+    /// As [`Life::ended`], but what still runs after `limit` is dropped. Returns whether everything ended by itself.
     pub(crate) async fn ended_within(&self, limit: Duration) -> bool {
         if tokio::time::timeout(limit, self.ended()).await.is_ok() {
             return true;

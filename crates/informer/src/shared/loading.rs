@@ -1,4 +1,4 @@
-//! What is saved of a cache, and how one begins with that (design D10).
+//! The saved part of a cache, and the start from a loaded one (design D10).
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use super::driver::Message;
 use super::{Core, Phase, Setup};
 use crate::lock::lock;
 use crate::saving::{Description, Savable, Unnamed};
-use crate::settings::Content;
+use crate::settings::Representation;
 
 impl Core {
-    /// The content to be saved now. `None` where the user's code does not return, not even for a stop.
+    /// The content to be saved now. `None` if user code does not return, not even for a stop.
     pub(crate) async fn savable(&self) -> Option<Savable> {
         if let Some(savable) = self.resting() {
             return Some(savable);
@@ -24,11 +24,11 @@ impl Core {
         {
             return Some(self.with_schema(checkpoint));
         }
-        // The driver has ended meanwhile, and left the engine.
+        // The driver has ended meanwhile, and returned the engine.
         self.resting()
     }
 
-    /// Before the start, and after the stop.
+    /// The content before the start and after the stop, when no driver has the engine.
     fn resting(&self) -> Option<Savable> {
         let checkpoint = lock(&self.setup).engine.as_ref()?.checkpoint().ok()?;
         Some(self.with_schema(checkpoint))
@@ -38,16 +38,16 @@ impl Core {
         Savable { checkpoint, schema: lock(&self.setup).schema.clone().unwrap_or_default() }
     }
 
-    /// What the cache is of. Which namespaces is not part of it: each is saved with how far it was.
+    /// What the cache belongs to. Namespaces are not part of it: each one is saved with its own version.
     pub(crate) fn description(&self) -> Result<Description, Unnamed> {
         let chosen = self.chosen();
         let transform = match &chosen.transform {
             None => String::new(),
             Some(transform) => transform.name().ok_or(Unnamed::Transform)?,
         };
-        let content = match chosen.content {
-            Content::Whole => "whole",
-            Content::Metadata => "metadata",
+        let content = match chosen.representation {
+            Representation::Whole => "whole",
+            Representation::Metadata => "metadata",
         };
         Ok([
             ("server", self.server.name().ok_or(Unnamed::Server)?.to_owned()),
@@ -60,12 +60,12 @@ impl Core {
         ])
     }
 
-    /// Whether it is too late to load.
+    /// Whether it is too late to load a saved cache.
     pub(crate) fn is_begun(&self) -> bool {
         lock(&self.setup).phase != Phase::New
     }
 
-    /// Begins with what was saved. How many objects that are; `None` if it is too late.
+    /// Loads a saved cache. Returns the number of its objects, or `None` if it is too late.
     pub(crate) fn load(&self, saved: Saved) -> Option<usize> {
         let mut setup = lock(&self.setup);
         if setup.phase != Phase::New || self.life.is_stopped() {
@@ -75,7 +75,7 @@ impl Core {
         Some(self.begin_with(&mut setup, saved))
     }
 
-    /// Starts what waited for a file, with what was in it.
+    /// Starts an informer that waited for its file, with the file's content if there is any.
     pub(crate) fn begin(self: &Arc<Self>, saved: Option<Saved>) {
         let mut setup = lock(&self.setup);
         if setup.phase != Phase::Loading {

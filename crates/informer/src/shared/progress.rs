@@ -1,4 +1,4 @@
-//! Where an informer stands, for those who watch or wait: status, sync, version, reports.
+//! The observable state of an informer: status, sync, changes of the cache, reports.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,14 +12,14 @@ use crate::lock::lock;
 pub(crate) struct Progress {
     status: watch::Sender<Status>,
     synced: watch::Sender<bool>,
-    /// Fires after each change of the cache, a bookmark's included, and after the end of a scope.
+    /// Fires after each change of the cache, that by a bookmark included, and when a scope was removed.
     changed: watch::Sender<()>,
     is_listing: AtomicBool,
     /// `None` once nothing more will be reported.
     reports: Mutex<Option<broadcast::Sender<Report>>>,
 }
 
-/// Reports are for observers: one that is slower than this many misses some, and learns how many.
+/// The number of reports that are kept for a slow observer. It misses older ones, and gets their number.
 const REPORTS: usize = 256;
 
 impl Default for Progress {
@@ -56,7 +56,7 @@ impl Progress {
         self.changed.subscribe()
     }
 
-    /// Ends when the informer stops.
+    /// The receiver ends when the informer stops.
     pub(crate) fn reports(&self) -> broadcast::Receiver<Report> {
         match &*lock(&self.reports) {
             Some(reports) => reports.subscribe(),
@@ -64,7 +64,7 @@ impl Progress {
         }
     }
 
-    /// From here on the engine says where it stands.
+    /// The informer was started: from here on the engine sets the status.
     pub(super) fn started(&self) {
         self.status.send_if_modified(|status| {
             let is_new = *status == Status::NotStarted;
@@ -94,16 +94,16 @@ impl Progress {
         self.synced.send_if_modified(|synced| !std::mem::replace(synced, true));
     }
 
-    /// Whoever waits for something of the cache looks at it again.
+    /// Wakes the callers that wait for something of the cache.
     pub(super) fn changed(&self) {
         self.changed.send_replace(());
     }
 
     pub(super) fn report(&self, report: Report) {
-        // Sending wakes: not under a lock.
+        // Sending wakes receivers, so this does not happen under the lock.
         let reports = lock(&self.reports).clone();
         if let Some(reports) = reports {
-            // The receiver may be gone.
+            // There may be no receiver.
             let _ = reports.send(report);
         }
     }

@@ -9,8 +9,8 @@ use super::driver::Message;
 use crate::lock::lock;
 
 impl Core {
-    /// How far the scope is that feeds the cache from a namespace, or from where there is none: `None` if none does, or it was
-    /// removed.
+    /// The reach of the scope that covers a namespace (`None`: a cluster-wide object). Returns `None` if no scope covers
+    /// it.
     pub(crate) async fn reach(&self, namespace: Option<&str>) -> Option<Reach> {
         let scope = self.covering(namespace)?;
         if let Some(reach) = self.resting_reach(&scope) {
@@ -22,7 +22,7 @@ impl Core {
         {
             return Some(reach.unwrap_or_default());
         }
-        // The driver has ended meanwhile, and left the engine.
+        // The driver has ended meanwhile, and returned the engine.
         Some(self.resting_reach(&scope).unwrap_or_default())
     }
 
@@ -32,7 +32,7 @@ impl Core {
         own.into_iter().chain([Scope::All]).find(|scope| setup.scopes.contains(scope))
     }
 
-    /// Before the start, and after the stop.
+    /// The reach before the start and after the stop, when no driver has the engine.
     fn resting_reach(&self, scope: &Scope) -> Option<Reach> {
         let setup = lock(&self.setup);
         Some(setup.engine.as_ref()?.reach(scope).ok().flatten().unwrap_or_default())

@@ -12,7 +12,7 @@ use informer_core::reflector::Request;
 use super::Core;
 use crate::exchange::Exchange;
 use crate::server::Link;
-use crate::settings::{Content, ListOptionsTweak};
+use crate::settings::{ListOptionsTweak, Representation};
 use crate::transport::{PROTOBUF, Response, TransportError};
 
 const JSON: &str = "application/json";
@@ -23,17 +23,17 @@ type Query = Vec<(String, String)>;
 pub(super) struct Requests {
     core: Arc<Core>,
     link: Arc<Link>,
-    content: Content,
+    representation: Representation,
     takes_protobuf: bool,
 }
 
 impl Requests {
-    pub(super) fn new(core: Arc<Core>, content: Content, takes_protobuf: bool) -> Self {
+    pub(super) fn new(core: Arc<Core>, representation: Representation, takes_protobuf: bool) -> Self {
         let link = Arc::new(core.server.link());
-        Self { core, link, content, takes_protobuf }
+        Self { core, link, representation, takes_protobuf }
     }
 
-    /// Whether the objects can be had in protobuf from now on.
+    /// Whether requests ask for protobuf from now on.
     pub(super) fn take_protobuf(&mut self, takes_protobuf: bool) {
         self.takes_protobuf = takes_protobuf;
     }
@@ -44,8 +44,8 @@ impl Requests {
     }
 
     pub(super) fn send(&self, request: &Request, scope: &Scope, refresh_credentials: bool) -> Exchange {
-        // Each release gives fields to objects, and none to their metadata.
-        let unless_newer = self.takes_protobuf && self.content == Content::Whole;
+        // New releases add fields to objects, but not to their metadata.
+        let unless_newer = self.takes_protobuf && self.representation == Representation::Whole;
         let (core, path) = (self.core.clone(), self.core.served().path(scope));
         let link = self.link.clone();
         let (query, accept) = (self.query(request), self.accept(request));
@@ -57,7 +57,7 @@ impl Requests {
             let mut http = core.http_request(&path, query, accept)?;
             let limit = core.settings.reflector.response_timeout;
             link.ready(limit / 2).await?;
-            // Sent after that: a transport takes the credentials that it has by then.
+            // The refresh comes after the wait: it refreshes the credentials that the transport has by then.
             if refresh_credentials {
                 core.server.transport().refresh_credentials().await?;
             }
@@ -78,13 +78,15 @@ impl Requests {
         query
     }
 
-    /// Protobuf where the objects have such a form, as those of custom resources have not but for their metadata. Of a server
-    /// that turns out to be newer, whole objects are asked for in JSON all the same.
+    /// Asks for protobuf if the objects have such a form. Custom resources have it only for their metadata. If the server
+    /// turns out to be newer, whole objects are requested in JSON all the same.
     fn accept(&self, request: &Request) -> String {
-        let form = match (self.content, request) {
-            (Content::Whole, _) => "",
-            (Content::Metadata, Request::List(_)) => ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
-            (Content::Metadata, Request::Watch(_)) => ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+        let form = match (self.representation, request) {
+            (Representation::Whole, _) => "",
+            (Representation::Metadata, Request::List(_)) => {
+                ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+            }
+            (Representation::Metadata, Request::Watch(_)) => ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
         };
         let mut accept = String::new();
         if self.takes_protobuf {
@@ -92,14 +94,14 @@ impl Requests {
         }
         accept.push_str(&format!("{JSON}{form}"));
         if !form.is_empty() {
-            // A server that makes no metadata of objects sends them whole.
+            // A server that cannot convert objects to metadata sends them whole.
             accept.push_str(&format!(",{JSON}"));
         }
         accept
     }
 }
 
-/// The tweak is the user's code: it may block.
+/// Runs the tweak, which is user code and may block, on a thread for blocking work.
 async fn tweaked(
     core: &Arc<Core>,
     tweak: ListOptionsTweak,
@@ -119,7 +121,7 @@ async fn tweaked(
     Ok(query)
 }
 
-/// The parameters by which a server leaves objects out.
+/// The parameters by which a server selects objects.
 fn selectors(query: &Query) -> Query {
     let selects = |name: &str| matches!(name, "labelSelector" | "fieldSelector" | "shardSelector");
     query.iter().filter(|(name, _)| selects(name)).cloned().collect()

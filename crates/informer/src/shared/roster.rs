@@ -1,4 +1,4 @@
-//! The subscriptions of one informer by name, with the numbers of each.
+//! The subscriptions of one informer, with their names and numbers.
 
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
@@ -11,17 +11,17 @@ use crate::lock::lock;
 #[derive(Default)]
 pub(super) struct Roster(Mutex<Vec<Arc<Subscription>>>);
 
-/// One subscription, and what observers know of it.
+/// One subscription, with its name and its metrics.
 pub(crate) struct Subscription {
     subscriber: Arc<Subscriber>,
     name: String,
-    /// Its name, where none was given; else 0.
+    /// The number that is its name, or 0 if the program gave a name.
     number: usize,
     pub(crate) meter: CallMeter,
 }
 
 impl Roster {
-    /// Notes a subscription. One without a name is called by a number.
+    /// Adds a subscription. One without a name gets a number as its name.
     pub(super) fn add(&self, subscriber: Arc<Subscriber>, name: Option<String>) -> Arc<Subscription> {
         let mut subscriptions = lock(&self.0);
         let others = subscriptions.iter().map(|other| other.number);

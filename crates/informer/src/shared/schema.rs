@@ -1,4 +1,4 @@
-//! The schema that an informer's content was read with (L14).
+//! The schema with which an informer's objects were read (L14).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use crate::lock::lock;
 use crate::resource::ResourceType;
 use crate::server::Server;
 
-/// What a driver knows of the schema of its resource.
+/// The schema of a driver's resource, as far as it is known.
 pub(super) struct Schema {
     server: Arc<Server>,
     news: BoxStream<'static, String>,
-    /// The fingerprint that the server has told last; of a loaded cache that of its file, until then.
+    /// The fingerprint that the server reported last. Until then, that of a loaded cache's file.
     last: Option<String>,
-    /// When the watch of each scope ends by itself.
+    /// When the watch of each scope ends by its own timeout.
     watched_until: HashMap<Scope, Instant>,
 }
 
 impl Schema {
-    /// `known`: the fingerprint of a loaded cache.
+    /// `known` is the fingerprint of a loaded cache.
     pub(super) fn new(server: Arc<Server>, resource: ResourceType, known: Option<String>) -> Self {
         let news = server.schemas(resource, known.clone());
         Self { server, news, last: known, watched_until: HashMap::new() }
@@ -36,8 +36,9 @@ impl Schema {
         self.last.as_ref()
     }
 
-    /// Waits until the server tells another fingerprint. Whether the cache may have content that was read with the former
-    /// one: the first one of all is that of the list under way.
+    /// Waits until the server reports another fingerprint. Returns whether the cache may have objects that were read with
+    /// the former schema. The first fingerprint of an informer without a loaded cache is that of its initial list, so it
+    /// returns `false`.
     ///
     /// # Cancel safety
     ///
@@ -49,7 +50,7 @@ impl Schema {
         }
     }
 
-    /// Notes that a watch begins. One that follows another one before its time may be due to a changed definition.
+    /// Notes that a watch begins. If the former watch ended before its timeout, a changed definition may be the cause.
     pub(super) fn watch_begins(&mut self, scope: &Scope, watch: &WatchRequest) {
         let now = Instant::now();
         let until = now.checked_add(Duration::from_secs(watch.timeout_seconds)).unwrap_or(now);
@@ -65,12 +66,12 @@ impl Schema {
 }
 
 impl Core {
-    /// Notes the schema that the whole content was read with.
+    /// Notes the schema with which all cached objects were read.
     pub(super) fn set_schema(&self, schema: Option<String>) {
         lock(&self.setup).schema = schema;
     }
 
-    /// The schema of a loaded content.
+    /// The schema of a loaded cache.
     pub(super) fn schema(&self) -> Option<String> {
         lock(&self.setup).schema.clone()
     }

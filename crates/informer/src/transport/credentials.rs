@@ -1,4 +1,5 @@
-//! When credentials are read: once for all requests that wait for them, off the thread that drives the connections.
+//! The credentials of a factory: read once for all requests that wait for them, without blocking the thread of the
+//! connections.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
@@ -21,10 +22,10 @@ pub(super) struct Fresh {
     pub(super) expires: Option<SystemTime>,
 }
 
-/// Reads credentials and makes a client of them. May take as long as its own deadline allows.
+/// Reads credentials and makes a client from them. It sets its own deadline.
 pub(super) type Read = Box<dyn Fn() -> BoxFuture<'static, Result<Fresh, BoxError>> + Send + Sync>;
 
-/// The credentials of one factory. A handle.
+/// A handle to the credentials of one factory.
 #[derive(Clone)]
 pub(super) struct Credentials(Arc<Shared>);
 
@@ -42,9 +43,9 @@ struct State {
     refused: u64,
     /// How many reads have ended since the server last accepted credentials.
     fruitless: u32,
-    /// The read that is under way. Killed with the transport.
+    /// The read that runs. Dropping the transport aborts it.
     reading: Option<AbortOnDropHandle<()>>,
-    /// The next read does not begin before.
+    /// The next read does not begin before this time.
     not_before: Option<Instant>,
     /// Why the last read failed.
     failure: Option<Arc<dyn std::error::Error + Send + Sync>>,
@@ -54,14 +55,14 @@ struct State {
 #[derive(Clone)]
 pub(super) struct Current {
     pub(super) client: Client,
-    /// Numbers the reads.
+    /// The number of the read that returned them.
     pub(super) number: u64,
-    /// A little before they expire.
+    /// When they are to be renewed: shortly before they expire.
     renew: Option<SystemTime>,
     expires: Option<SystemTime>,
 }
 
-/// The wait after the first read that changed nothing; doubles with each further one.
+/// The wait after the first read that changed nothing. It doubles with each further one.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// Credentials are renewed this long before they expire, and in the last tenth of their lifetime at the earliest.
@@ -84,7 +85,7 @@ impl std::error::Error for SharedFailure {
 }
 
 impl Credentials {
-    /// Credentials that are read when the first request needs them, or are there already.
+    /// Credentials that are read when the first request needs them, unless a client with credentials exists already.
     pub(super) fn new(read: Read, present: Option<Client>) -> Self {
         let mut state = State::default();
         if let Some(client) = present {
@@ -94,7 +95,7 @@ impl Credentials {
         Self(Arc::new(Shared { read, state: Mutex::new(state), ended: watch::Sender::new(0) }))
     }
 
-    /// The client to send with. Reads credentials first where there are none yet, or where they are about to expire.
+    /// The client to send with. Reads credentials first if none were read yet, or if they are about to expire.
     pub(super) async fn current(&self) -> Result<Current, TransportError> {
         let now = SystemTime::now();
         let present = self.0.state().current.clone();
@@ -104,14 +105,14 @@ impl Credentials {
         let number = present.as_ref().map_or(0, |current| current.number);
         self.renewed(number).await;
         let state = self.0.state();
-        // Those that could not be renewed may be good for some time.
+        // Credentials that could not be renewed may be valid for some more time.
         match &state.current {
             Some(current) if current.expires.is_none_or(|at| SystemTime::now() < at) => Ok(current.clone()),
             _ => Err(state.failure()),
         }
     }
 
-    /// Reads credentials again, if those that were read last are refused.
+    /// Reads credentials again if the server has refused the latest ones.
     pub(super) async fn refresh(&self) -> Result<(), TransportError> {
         let number = {
             let state = self.0.state();
@@ -129,18 +130,19 @@ impl Credentials {
         }
     }
 
-    /// Notes what the server says to credentials.
+    /// Notes the server's answer to a request with credentials.
     pub(super) fn answered(&self, number: u64, status: http::StatusCode) {
         let mut state = self.0.state();
         match status {
             http::StatusCode::UNAUTHORIZED => state.refused = state.refused.max(number),
-            // Something between may have answered instead of the server.
+            // A proxy may have answered instead of the server.
             status if status.is_server_error() => {}
             _ => (state.fruitless, state.not_before) = (0, None),
         }
     }
 
-    /// Waits for credentials that are newer than `number`, unless they cannot be read, or must not be yet.
+    /// Waits for credentials that are newer than `number`. Returns without them when a read fails, or while the next read
+    /// must wait.
     async fn renewed(&self, number: u64) {
         loop {
             let mut ended = self.0.ended.subscribe();
@@ -157,7 +159,7 @@ impl Credentials {
                     state.reading = Some(AbortOnDropHandle::new(tokio::spawn(reading.run((self.0.read)()))));
                 }
             }
-            // The sender is in `self`.
+            // The sender is in `self`, so this cannot fail.
             let _ = ended.changed().await;
         }
     }
@@ -173,17 +175,17 @@ impl State {
     fn replace(&mut self, Fresh { client, expires }: Fresh) {
         let number = self.current.as_ref().map_or(0, |current| current.number) + 1;
         let lifetime = |at: SystemTime| at.duration_since(SystemTime::now()).ok();
-        // One that has expired when it comes was made by another clock: the server shall decide.
+        // Credentials that have expired on arrival come from another clock: the server decides about them.
         let expires = expires.filter(|at| lifetime(*at).is_some());
         let renew = expires.and_then(|at| at.checked_sub(EARLY.min(lifetime(at)? / 10)));
         self.current = Some(Current { client, number, renew, expires });
         self.failure = None;
     }
 
-    /// Reads that change nothing become rare: a server that refuses fresh credentials will refuse the next ones.
+    /// Spaces out reads that change nothing: a server that refuses fresh credentials will refuse the next ones, too.
     fn pace(&mut self) {
         self.fruitless = self.fruitless.saturating_add(1);
-        // Credentials that were read once are read once more before that.
+        // After a successful read, one more read is allowed without a wait.
         let patience = if self.failure.is_some() { 0 } else { 1 };
         let wait = self.fruitless.checked_sub(patience + 1);
         let wait = wait.map(|doublings| FIRST_WAIT.saturating_mul(1 << doublings.min(10)).min(LONGEST_WAIT));
@@ -196,7 +198,7 @@ impl State {
     }
 }
 
-/// A read under way. Whatever becomes of it, those who wait go on.
+/// A read that runs. However it ends, its drop wakes the requests that wait for it.
 struct Reading(Weak<Shared>);
 
 impl Reading {

@@ -1,5 +1,5 @@
-//! Gzip bodies of many members: a server compresses a watch one member per flush (Kubernetes 1.37), so the content of a
-//! member is handed out on arrival, without waiting for the next.
+//! Decompresses gzip bodies of many members. A server compresses a watch as one member per flush (Kubernetes 1.37). The
+//! content of a member is therefore returned on arrival, without waiting for the next one.
 
 use std::io::Write;
 use std::pin::Pin;
@@ -21,8 +21,8 @@ pub(crate) struct Inflated {
     is_empty: bool,
 }
 
-/// Compressed bytes are inflated in steps of this size, each handed out before the next, so that a small body cannot
-/// become a huge one at once: deflate expands by at most 1032, which is 4 MiB here.
+/// Compressed bytes are inflated in steps of this size, and each result is returned before the next step. So a small body
+/// cannot become a huge one at once: deflate expands by at most 1032, which makes 4 MiB of one step.
 const STEP: usize = 4 * 1024;
 
 impl Inflated {
@@ -44,8 +44,8 @@ impl Inflated {
         }
     }
 
-    /// The body is complete, so its last member must be complete. A body without a member is a response that ended
-    /// before it began.
+    /// Called when the body has ended: its last member must be complete. A body without a member belongs to a response that
+    /// ended before it began.
     fn finish(&mut self) -> Result<Bytes, TransportError> {
         let Some(decoder) = self.decoder.take().filter(|_| !self.is_empty) else { return Ok(Bytes::new()) };
         match decoder.finish() {
@@ -112,14 +112,14 @@ mod tests {
         Ok(String::from_utf8(text).unwrap())
     }
 
-    /// A body that goes on for as long as there is a sender.
+    /// A body that does not end while its sender exists.
     fn unfinished() -> (mpsc::UnboundedSender<Vec<u8>>, BoxStream<'static, Result<Bytes, TransportError>>) {
         let (sender, mut receiver) = mpsc::unbounded_channel();
         let chunks = stream::poll_fn(move |context| receiver.poll_recv(context));
         (sender, chunks.map(|chunk: Vec<u8>| Ok(Bytes::from(chunk))).boxed())
     }
 
-    /// All that can be had of what has come.
+    /// All text that the arrived bytes give.
     fn available(inflated: &mut Inflated) -> String {
         let mut text = Vec::new();
         while let Some(Some(piece)) = inflated.next().now_or_never() {
@@ -128,7 +128,7 @@ mod tests {
         String::from_utf8(text).unwrap()
     }
 
-    /// A body of one chunk, and what comes of it.
+    /// The text of a body that arrives in one chunk.
     fn inflated(body: Vec<u8>) -> Result<String, TransportError> {
         let size = body.len().max(1);
         text(chunks(body, size)).now_or_never().unwrap()
@@ -199,7 +199,7 @@ mod tests {
         let mut wrong = whole.clone();
         wrong[whole.len() - 6] ^= 1;
         assert!(inflated(wrong).is_err());
-        // What follows a member is another one, or the body is damaged, however short it is.
+        // A member may be followed only by another one; any other bytes are damage, however few.
         for garbage in ["x", "garbage", "more than the header of a member"] {
             let body: Vec<u8> = [&whole, garbage.as_bytes()].concat();
             assert!(inflated(body).is_err(), "{garbage}");

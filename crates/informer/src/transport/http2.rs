@@ -1,6 +1,5 @@
-//! HTTP/2: requests as streams of few connections. kube-client's layers (credentials, base URL, headers) are on top,
-//! its certificates and proxy settings below. The connections between them are ours, because kube-client's speak
-//! HTTP/1.1 only.
+//! HTTP/2: requests are streams of a few connections. kube-client's layers (credentials, base URL, headers) are above, its
+//! certificates and proxy settings below. The connections between them are ours, because kube-client's speak only HTTP/1.1.
 
 mod connect;
 mod connection;
@@ -20,7 +19,7 @@ pub(super) use connections::Connections;
 
 /// A client with the configuration's credentials, over these connections.
 ///
-/// In place of kube-client's own stack there is neither its retry nor its trace: the informer does both.
+/// kube-client's own stack also has retries and traces. They are left out here: the informer does both.
 pub(super) fn client(config: &Config, connections: &Connections) -> Result<Client, kube_client::Error> {
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
@@ -30,7 +29,7 @@ pub(super) fn client(config: &Config, connections: &Connections) -> Result<Clien
     Ok(Client::new(service, config.default_namespace.clone()))
 }
 
-/// Whether a server tells this client from others by its certificate: then other credentials need other connections.
+/// Whether the server identifies this client by its certificate: then other credentials need other connections.
 pub(super) fn is_known_by_certificate(config: &Config) -> bool {
     let auth = &config.auth_info;
     auth.client_certificate.is_some() || auth.client_certificate_data.is_some()
@@ -39,9 +38,9 @@ pub(super) fn is_known_by_certificate(config: &Config) -> bool {
 /// Why a request over HTTP/2 was not answered, or its answer broke off.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::transport) enum Failure {
-    #[error("there was no connection within {0:?}")]
+    #[error("failed to connect within {0:?}")]
     ConnectTimeout(Duration),
-    #[error("there is no connection")]
+    #[error("failed to connect")]
     Connect(#[source] BoxError),
     #[error("the server does not speak HTTP/2")]
     #[cfg_attr(not(feature = "rustls"), expect(dead_code, reason = "without TLS nothing is negotiated"))]

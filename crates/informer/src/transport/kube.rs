@@ -24,16 +24,16 @@ use crate::HttpVersion;
 
 /// Sends requests through a kube client.
 ///
-/// Built from a [`Config`], it refreshes credentials when the server answers 401 (tokens from files and credential
-/// plugins expire), and it leaves retries to the informer, which reports each failure. Built from a ready-made [`Client`]
-/// it can do neither, and speaks the version of HTTP that the client was built for.
+/// A transport made from a [`Config`] refreshes credentials when the server answers 401, because tokens from files and
+/// credential plugins expire. It leaves retries to the informer, which reports each failure. A transport made from a
+/// ready-made [`Client`] does neither, and speaks the HTTP version that the client was built for.
 pub struct KubeTransport {
     access: Access,
 }
 
-/// How requests get a client.
+/// Where the client of a request comes from.
 enum Access {
-    /// It is read again when the server refuses it.
+    /// The client is built from credentials, which are read again when the server refuses them.
     Credentials(Credentials),
     Client(Client),
 }
@@ -52,8 +52,8 @@ enum Access {
 pub struct ConnectionOptions {
     /// HTTP/1.1 by default.
     pub http_version: HttpVersion,
-    /// A credential plugin that is not done within this time is killed, and the requests that wait for it fail. 30 s by
-    /// default.
+    /// The time limit of a credential plugin. A plugin that takes longer is killed, and the requests that wait for it fail.
+    /// 30 s by default.
     pub credential_timeout: Duration,
 }
 
@@ -63,17 +63,17 @@ impl Default for ConnectionOptions {
     }
 }
 
-/// What clients are built from.
-struct Source {
+/// The inputs from which clients are built.
+struct Blueprint {
     config: Config,
     options: ConnectionOptions,
-    /// HTTP/2's, which outlive a client. With HTTP/1.1 each client has its own.
+    /// The connections of HTTP/2, which outlive a client. With HTTP/1.1 each client has its own.
     #[cfg(feature = "http2")]
     connections: Mutex<Option<Connections>>,
 }
 
 impl fmt::Debug for KubeTransport {
-    /// Without credentials.
+    /// Does not print credentials.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let of = match self.access {
             Access::Credentials(_) => "configuration",
@@ -96,13 +96,13 @@ impl KubeTransport {
 
     /// As [`KubeTransport::new`], with these options.
     ///
-    /// A credential plugin (`exec` in a kubeconfig) runs when the first request is sent, as a child process that nothing but
-    /// requests waits for. One run serves all requests that need its output. It runs again before the credentials expire
-    /// and after the server has answered 401; where that changes nothing, after growing pauses of up to 30 s.
+    /// A credential plugin (`exec` in a kubeconfig) runs when the first request is sent, as a child process; only requests
+    /// wait for it. One run serves all requests that need its output. It runs again before the credentials expire and after
+    /// a 401. If a run changes nothing, the next one follows after a growing pause of up to 30 s.
     ///
     /// # Errors
     ///
-    /// The same. Those of a credential plugin are errors of the requests that wait for it: see
+    /// As [`KubeTransport::new`]. The errors of a credential plugin are errors of the requests that wait for it: see
     /// [`TransportError::plugin`].
     pub fn with_options(mut config: Config, options: ConnectionOptions) -> Result<Self, TransportError> {
         tls::ensure_provider();
@@ -112,27 +112,27 @@ impl KubeTransport {
         config.read_timeout = None;
         let runs_program =
             plugin::of(&config.auth_info).is_some() || config.auth_info.auth_provider.is_some();
-        let source = Arc::new(Source {
+        let blueprint = Arc::new(Blueprint {
             config,
             options,
             #[cfg(feature = "http2")]
             connections: Mutex::default(),
         });
         let present =
-            if runs_program { None } else { Some(source.client(&source.config).map_err(unusable)?) };
-        let read = Box::new(move || source.clone().read().boxed());
+            if runs_program { None } else { Some(blueprint.client(&blueprint.config).map_err(unusable)?) };
+        let read = Box::new(move || blueprint.clone().read().boxed());
         Ok(Self { access: Access::Credentials(Credentials::new(read, present)) })
     }
 
-    /// A transport over an existing client. Switch its retries off (`Config::default_retry`), or failures are retried
-    /// silently before the informer sees them.
+    /// A transport over an existing client. Switch off the client's retries (`Config::default_retry`): they are silent, so
+    /// the informer would not see those failures.
     pub fn from_client(client: Client) -> Self {
         Self { access: Access::Client(client) }
     }
 }
 
-impl Source {
-    /// Reads tokens and certificates, and makes a client of them. Does not block.
+impl Blueprint {
+    /// Reads tokens and certificates, and makes a client from them. Does not block the thread.
     async fn read(self: Arc<Self>) -> Result<Fresh, BoxError> {
         let limit = self.options.credential_timeout;
         let mut config = self.config.clone();
@@ -142,7 +142,8 @@ impl Source {
             expires = credential.expires;
             credential.replace_plugin(&mut config.auth_info);
         }
-        // Files may be slow, and kube-client runs the commands of old `auth-provider`s inline.
+        // Files may be slow, and kube-client runs the commands of old `auth-provider`s inline: so this runs on a thread for
+        // blocking work.
         let making = tokio::task::spawn_blocking(move || self.client(&config));
         let made = timeout(limit, making).await;
         let client = made.map_err(|_| format!("the credentials were not read within {limit:?}"))???;

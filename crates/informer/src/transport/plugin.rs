@@ -1,8 +1,8 @@
 //! Credential plugins: programs that print a token or a client certificate (`exec` in a kubeconfig).
 //!
 //! kube-client runs a plugin on the thread that builds a client, once for each of the layers that might need its output,
-//! and waits for as long as it takes. This module runs it once, as a child process that the runtime waits for, with a
-//! deadline; kube-client then gets the credentials, and never sees the plugin.
+//! and without a deadline. This module runs the plugin once, as a child process with a deadline, and blocks no thread.
+//! kube-client then gets the credentials, and never sees the plugin.
 
 use std::io::IsTerminal;
 use std::process::{ExitStatus, Stdio};
@@ -17,7 +17,7 @@ use tokio::io::AsyncReadExt;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-/// What a plugin printed. It is secret, so it has no `Debug`.
+/// The output of a plugin. It is secret, so it has no `Debug`.
 pub(super) struct Credential {
     token: Option<String>,
     /// A certificate chain and its key, both in PEM.
@@ -25,7 +25,8 @@ pub(super) struct Credential {
     pub(super) expires: Option<SystemTime>,
 }
 
-/// A credential plugin that brought no credentials. Has the name of its command, and nothing of what it printed.
+/// A credential plugin that returned no credentials. The error has the name of the plugin's command, and nothing of its
+/// output.
 #[derive(Debug, thiserror::Error)]
 #[error("the credential plugin `{command}` {failure}")]
 pub struct PluginError {
@@ -48,13 +49,13 @@ enum Failure {
     Failed(ExitStatus),
     #[error("was not done within {0:?}")]
     TimedOut(Duration),
-    #[error("printed something that is no ExecCredential")]
+    #[error("printed something that is not an ExecCredential")]
     Undecodable,
     #[error("printed an ExecCredential without a token or a certificate")]
     Empty,
 }
 
-/// A token has a few kilobytes.
+/// The limit for a plugin's output. A token has a few kilobytes.
 const OUTPUT_LIMIT: u64 = 1024 * 1024;
 
 impl PluginError {
@@ -69,7 +70,7 @@ impl PluginError {
     }
 }
 
-/// The plugin of a user, if nothing that takes precedence in kube-client is there.
+/// The plugin of a user, unless kube-client prefers another kind of credentials of that user.
 pub(super) fn of(user: &AuthInfo) -> Option<&ExecConfig> {
     let is_preceded = user.auth_provider.is_some()
         || (user.username.is_some() && user.password.is_some())
@@ -104,8 +105,8 @@ async fn output(plugin: &ExecConfig) -> Result<Vec<u8>, Failure> {
     if status.success() { Ok(output) } else { Err(Failure::Failed(status)) }
 }
 
-/// The plugin as a child process, called as the protocol says
-/// (`client.authentication.k8s.io`; see the documentation of client-go's credential plugins).
+/// The plugin as a child process, called as the protocol defines (`client.authentication.k8s.io`; see the documentation of
+/// client-go's credential plugins).
 fn command(plugin: &ExecConfig) -> Result<Command, Failure> {
     let mut command = Command::new(plugin.command.as_ref().ok_or(Failure::NoCommand)?);
     command.args(plugin.args.iter().flatten());
@@ -118,7 +119,7 @@ fn command(plugin: &ExecConfig) -> Result<Command, Failure> {
     for name in plugin.drop_env.iter().flatten() {
         command.env_remove(name);
     }
-    // What the plugin prints to stderr is for the person at the terminal, who may have to open a page.
+    // Stderr is for the person at the terminal, who may have to open a page.
     let stdin = if is_interactive(plugin)? { Stdio::inherit() } else { Stdio::null() };
     command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::inherit()).kill_on_drop(true);
     Ok(command)
@@ -133,7 +134,7 @@ fn exec_info(plugin: &ExecConfig) -> Result<String, Failure> {
     Ok(json!({ "apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec }).to_string())
 }
 
-/// Whether the plugin may ask somebody something.
+/// Whether the plugin may ask the user something.
 fn is_interactive(plugin: &ExecConfig) -> Result<bool, Failure> {
     let is_terminal = std::io::stdin().is_terminal();
     match plugin.interactive_mode {
@@ -144,7 +145,7 @@ fn is_interactive(plugin: &ExecConfig) -> Result<bool, Failure> {
 }
 
 impl Credential {
-    /// Reads an ExecCredential. Some plugins print YAML, and client-go takes it.
+    /// Decodes an ExecCredential. Some plugins print YAML, and client-go accepts it.
     fn from_output(output: &[u8]) -> Result<Self, Failure> {
         #[derive(Deserialize)]
         struct ExecCredential {
@@ -160,7 +161,7 @@ impl Credential {
             client_key_data: Option<String>,
         }
 
-        // The error would quote the output.
+        // The decode error is dropped because it would quote the output.
         let printed: ExecCredential = serde_saphyr::from_slice(output).map_err(|_| Failure::Undecodable)?;
         let status = printed.status.ok_or(Failure::Empty)?;
         let certificate = status.client_certificate_data.zip(status.client_key_data);
@@ -171,7 +172,7 @@ impl Credential {
         Ok(Self { token, certificate, expires: status.expiration_timestamp.map(SystemTime::from) })
     }
 
-    /// Makes it the credentials of a user, in place of the plugin.
+    /// Makes this the credentials of a user, in place of the plugin.
     pub(super) fn replace_plugin(self, user: &mut AuthInfo) {
         user.exec = None;
         user.token = self.token.map(Into::into);

@@ -1,9 +1,9 @@
-//! Which cryptography rustls uses.
+//! The cryptography provider of rustls.
 
 #[cfg(feature = "rustls")]
 use tokio_rustls::rustls::crypto::CryptoProvider;
 
-/// Gives rustls a provider where the program has not installed one.
+/// Installs a provider for rustls if the program has not installed one.
 ///
 /// rustls chooses by itself only if exactly one provider is compiled in, and panics otherwise. Features add up over a
 /// whole program, so an indirect dependency can bring the second.

@@ -210,7 +210,7 @@ async fn c5_at_least_resolves_when_ones_own_write_is_there() {
     let begin = tokio::time::Instant::now();
     let late = informer.at_least(&version, Duration::from_secs(3)).await.unwrap_err();
     assert!(late.is_timeout() && begin.elapsed() == Duration::from_secs(3), "{late}");
-    let text = format!("pods.v1 (all namespaces) has not come to resourceVersion {version} within 3 s: ");
+    let text = format!("pods.v1 (all namespaces) has not reached resourceVersion {version} within 3 s: ");
     assert!(late.to_string().starts_with(&text), "{late}");
     let wait = informer.at_least(&version, LONG);
     server.release("pods");

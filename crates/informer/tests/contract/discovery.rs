@@ -226,7 +226,7 @@ async fn f11_what_is_not_available_is_left_out_and_named() {
     assert_eq!(catalog.resources().count(), 5);
     let error = catalog.resource("pods.example.com").unwrap_err();
     assert!(
-        error.to_string().ends_with("It did not say what it has in example.com/v2, example.com/v1"),
+        error.to_string().ends_with("It did not report its resources in example.com/v2, example.com/v1"),
         "{error}"
     );
 

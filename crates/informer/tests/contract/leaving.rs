@@ -1,6 +1,6 @@
 //! H14: an object that leaves the view of a subscription was not deleted, and says so.
 
-use informer::{Change, Changes, DeleteReason, Deleted, Existence, Item, Keep, Object, Source, Transform};
+use informer::{Change, Changes, DeleteReason, Deleted, Existence, Item, Keep, Object, Origin, Transform};
 use serde_json::json;
 
 use super::server::Server;
@@ -25,7 +25,7 @@ async fn h14_f7_a_removed_namespace_takes_its_objects_out_of_view() {
     until_synced(&mut changes).await;
     assert!(informer.remove_namespace("shop").await);
     let deleted = gone(&mut changes).await;
-    assert_eq!((deleted.reason(), deleted.source()), (DeleteReason::LeftView, Source::Scope));
+    assert_eq!((deleted.reason(), deleted.origin()), (DeleteReason::LeftView, Origin::Scope));
     assert!(!deleted.is_certain() && !deleted.is_missed());
     assert_eq!(deleted.key().as_str(), "shop/a");
     let exists = Existence::Exists { resource_version: "101".into() };
@@ -47,7 +47,7 @@ async fn h14_h12_an_object_that_leaves_a_filter_was_not_deleted() {
     enter(&mut changes, "shop/leaves").await;
     server.put("pods", "shop/leaves", json!({}));
     let left = gone(&mut changes).await;
-    assert_eq!((left.reason(), left.source()), (DeleteReason::LeftView, Source::Watch));
+    assert_eq!((left.reason(), left.origin()), (DeleteReason::LeftView, Origin::Watch));
     assert_eq!(left.last().labels().value("app"), Some("web"), "the state that was in");
     assert!(!soon(left.confirm()).await.unwrap().is_gone());
     // What leaves may be deleted later: the uid is asked for.
@@ -90,7 +90,7 @@ async fn h14_a_selector_hides_whether_an_object_was_deleted() {
         until_synced(&mut changes).await;
         server.delete("pods", "shop/a");
         let deleted = gone(&mut changes).await;
-        assert_eq!((deleted.reason(), deleted.source()), (reason, Source::Watch), "{labels} {fields}");
+        assert_eq!((deleted.reason(), deleted.origin()), (reason, Origin::Watch), "{labels} {fields}");
         assert_eq!(soon(deleted.confirm()).await.unwrap(), Existence::Gone);
     }
 }

@@ -25,7 +25,8 @@ async fn c7_listers_select_by_namespace_and_labels() {
     assert_eq!(lister.list().len(), 5);
     assert_eq!(keys(lister.namespace("shop").list()), "shop/a shop/db shop/web");
     assert_eq!(keys(lister.labels("app=web").unwrap().list()), "front/web shop/web");
-    let in_shop = lister.namespace("shop").labels("app in (web, db),app!=db").unwrap();
+    // Each call narrows.
+    let in_shop = lister.namespace("shop").labels("app in (web, db)").unwrap().labels("app!=db").unwrap();
     assert_eq!(keys(in_shop.list()), "shop/web");
     assert_eq!(keys(lister.namespace("nowhere").list()), "");
     assert_eq!(keys(lister.filter(|object| object.key().name() == "b")), "front/b");

@@ -100,11 +100,11 @@ impl Believer {
 
 impl Handler<Object> for Believer {
     async fn on_add(&mut self, object: Item<Object>, initial: bool) {
-        self.hear(Change::Added { new: object, initial, source: informer::Source::Watch }).await;
+        self.hear(Change::Added { new: object, initial, origin: informer::Origin::Watch }).await;
     }
 
     async fn on_update(&mut self, old: Previous<Object>, new: Item<Object>) {
-        self.hear(Change::Updated { old, new, source: informer::Source::Watch }).await;
+        self.hear(Change::Updated { old, new, origin: informer::Origin::Watch }).await;
     }
 
     async fn on_delete(&mut self, deleted: Deleted<Object>) {

@@ -19,127 +19,104 @@ enum Kind {
     Order,
 }
 
-/// Those that say least about why a change was no news come last: every write has a resourceVersion.
+const fn rule(
+    name: &'static str,
+    about: &'static str,
+    scopes: &'static [&'static str],
+    what: Kind,
+) -> Builtin {
+    Builtin { name, about, on: true, scopes, what }
+}
+
+const fn off(rule: Builtin) -> Builtin {
+    Builtin { on: false, ..rule }
+}
+
+/// Rules that explain least come last: every write changes the resourceVersion.
 const RULES: &[Builtin] = &[
-    Builtin {
-        name: "status",
-        about: "the whole status",
-        on: false,
-        scopes: &["*"],
-        what: Kind::Paths(&["status"]),
-    },
-    Builtin {
-        name: "events",
-        about: "Event objects: they report changes, and are none",
-        on: true,
-        scopes: &["Event.core", "Event.events.k8s.io"],
-        what: Kind::Objects,
-    },
-    Builtin {
-        name: "event-counts",
-        about: "how often an Event was seen, and when last",
-        on: true,
-        scopes: &["Event.core", "Event.events.k8s.io"],
-        what: Kind::Paths(&[
-            "count",
-            "lastTimestamp",
-            "series",
-            "deprecatedCount",
-            "deprecatedLastTimestamp",
-        ]),
-    },
-    Builtin {
-        name: "lease-renewal",
-        about: "a Lease that its holder renewed",
-        on: true,
-        scopes: &["Lease.coordination.k8s.io"],
-        what: Kind::Paths(&["spec.renewTime", "spec.acquireTime"]),
-    },
-    Builtin {
-        name: "leader-election",
-        about: "leader election by annotation",
-        on: true,
-        scopes: &["Endpoints.core", "ConfigMap.core", "Lease.coordination.k8s.io"],
-        what: Kind::Paths(&[r#"metadata.annotations["control-plane.alpha.kubernetes.io/leader"]"#]),
-    },
-    Builtin {
-        name: "node-heartbeat",
-        about: "conditions that a node's kubelet confirmed",
-        on: true,
-        scopes: &["Node.core"],
-        what: Kind::Paths(&["status.conditions[*].lastHeartbeatTime"]),
-    },
-    Builtin {
-        name: "node-images",
-        about: "the images that a node has pulled",
-        on: true,
-        scopes: &["Node.core"],
-        what: Kind::Paths(&["status.images"]),
-    },
-    Builtin {
-        name: "endpoints-trigger",
-        about: "when something last made endpoints change",
-        on: true,
-        scopes: &["Endpoints.core", "EndpointSlice.discovery.k8s.io"],
-        what: Kind::Paths(&[r#"metadata.annotations["endpoints.kubernetes.io/last-change-trigger-time"]"#]),
-    },
-    Builtin {
-        name: "last-applied",
-        about: "the annotation of kubectl apply; it repeats the change itself",
-        on: true,
-        scopes: &["*"],
-        what: Kind::Paths(&[r#"metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]"#]),
-    },
-    Builtin {
-        name: "condition-times",
-        about: "when conditions were last probed, updated or in transition",
-        on: true,
-        scopes: &["*"],
-        what: Kind::Paths(&[
+    off(rule("status", "the whole status", &["*"], Kind::Paths(&["status"]))),
+    rule(
+        "events",
+        "Event objects: they report changes, and are none",
+        &["Event.core", "Event.events.k8s.io"],
+        Kind::Objects,
+    ),
+    rule(
+        "event-counts",
+        "how often an Event was seen, and when last",
+        &["Event.core", "Event.events.k8s.io"],
+        Kind::Paths(&["count", "lastTimestamp", "series", "deprecatedCount", "deprecatedLastTimestamp"]),
+    ),
+    rule(
+        "lease-renewal",
+        "a Lease that its holder renewed",
+        &["Lease.coordination.k8s.io"],
+        Kind::Paths(&["spec.renewTime", "spec.acquireTime"]),
+    ),
+    rule(
+        "leader-election",
+        "leader election by annotation",
+        &["Endpoints.core", "ConfigMap.core", "Lease.coordination.k8s.io"],
+        Kind::Paths(&[r#"metadata.annotations["control-plane.alpha.kubernetes.io/leader"]"#]),
+    ),
+    rule(
+        "node-heartbeat",
+        "conditions that a node's kubelet confirmed",
+        &["Node.core"],
+        Kind::Paths(&["status.conditions[*].lastHeartbeatTime"]),
+    ),
+    rule("node-images", "the images that a node has pulled", &["Node.core"], Kind::Paths(&["status.images"])),
+    rule(
+        "endpoints-trigger",
+        "when something last made endpoints change",
+        &["Endpoints.core", "EndpointSlice.discovery.k8s.io"],
+        Kind::Paths(&[r#"metadata.annotations["endpoints.kubernetes.io/last-change-trigger-time"]"#]),
+    ),
+    rule(
+        "last-applied",
+        "the annotation of kubectl apply; it repeats the change itself",
+        &["*"],
+        Kind::Paths(&[r#"metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]"#]),
+    ),
+    rule(
+        "condition-times",
+        "when conditions were last probed, updated or in transition",
+        &["*"],
+        Kind::Paths(&[
             "status.conditions[*].lastProbeTime",
             "status.conditions[*].lastUpdateTime",
             "status.conditions[*].lastTransitionTime",
         ]),
-    },
-    Builtin {
-        name: "order",
-        about: "elements that changed places in a list where places mean nothing",
-        on: true,
-        scopes: &["*"],
-        what: Kind::Order,
-    },
-    Builtin {
-        name: "identity",
-        about: "uid and creation time of an object that was deleted and created again",
-        on: true,
-        scopes: &["*"],
-        what: Kind::Recreated(&["metadata.uid", "metadata.creationTimestamp"]),
-    },
-    Builtin {
-        name: "generation",
-        about: "metadata.generation, and which one a controller has seen",
-        on: true,
-        scopes: &["*"],
-        what: Kind::Paths(&[
+    ),
+    rule("order", "elements that changed places in a list where places mean nothing", &["*"], Kind::Order),
+    rule(
+        "identity",
+        "uid and creation time of an object that was deleted and created again",
+        &["*"],
+        Kind::Recreated(&["metadata.uid", "metadata.creationTimestamp"]),
+    ),
+    rule(
+        "generation",
+        "metadata.generation, and which one a controller has seen",
+        &["*"],
+        Kind::Paths(&[
             "metadata.generation",
             "status.observedGeneration",
             "status.conditions[*].observedGeneration",
         ]),
-    },
-    Builtin {
-        name: "managed-fields",
-        about: "which manager owns which field",
-        on: true,
-        scopes: &["*"],
-        what: Kind::Paths(&["metadata.managedFields"]),
-    },
-    Builtin {
-        name: "resource-version",
-        about: "metadata.resourceVersion, which every write changes",
-        on: true,
-        scopes: &["*"],
-        what: Kind::Paths(&["metadata.resourceVersion"]),
-    },
+    ),
+    rule(
+        "managed-fields",
+        "which manager owns which field",
+        &["*"],
+        Kind::Paths(&["metadata.managedFields"]),
+    ),
+    rule(
+        "resource-version",
+        "metadata.resourceVersion, which every write changes",
+        &["*"],
+        Kind::Paths(&["metadata.resourceVersion"]),
+    ),
 ];
 
 impl Default for Noise {

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use kubediff::render::json_line;
-use kubediff::{Change, Gvk, Session, Sighting, Source, Tally, managers};
+use kubediff::{Change, Gvk, Origin, Session, Sighting, Tally, managers};
 use serde_json::{Value, json};
 
 use crate::support::{change, deployment, edited, now, profile};
@@ -45,7 +45,7 @@ fn as_json() {
     });
     let change = change(Some(&old), Some(&new)).unwrap();
     expect![[r#"
-        {"cluster":null,"gvk":{"group":"apps","version":"v1","kind":"Deployment"},"namespace":"shop","name":"cart","uid":"2c3b9c1e-7d5a-4f0e-9b62-0d7c1f6a8e11","change":"updated","rv_before":"1001","rv":"1002","observed_at":"2026-03-01T14:03:22Z","source":"watch","managers":[{"manager":"kubectl-scale","operation":"Update","subresource":"scale","time":"2026-03-01T14:03:21Z"}],"paths":["metadata.labels.tier","spec.replicas"],"diff":[{"path":"metadata.labels.tier","kind":"changed","old":"web","new":null},{"path":"spec.replicas","kind":"changed","old":2,"new":3}],"summary":"replicas 2 -> 3, label tier: web -> null","dropped":{"managed-fields":1,"resource-version":1}}
+        {"cluster":null,"gvk":{"group":"apps","version":"v1","kind":"Deployment"},"namespace":"shop","name":"cart","uid":"2c3b9c1e-7d5a-4f0e-9b62-0d7c1f6a8e11","change":"updated","rv_before":"1001","rv":"1002","observed_at":"2026-03-01T14:03:22Z","origin":"watch","managers":[{"manager":"kubectl-scale","operation":"Update","subresource":"scale","time":"2026-03-01T14:03:21Z"}],"paths":["metadata.labels.tier","spec.replicas"],"diff":[{"path":"metadata.labels.tier","kind":"changed","old":"web","new":null},{"path":"spec.replicas","kind":"changed","old":2,"new":3}],"summary":"replicas 2 -> 3, label tier: web -> null","dropped":{"managed-fields":1,"resource-version":1}}
     "#]].assert_eq(&json_line(&change).unwrap());
     let pretty: Value = serde_json::to_value(change.with_objects()).unwrap();
     assert_eq!(pretty["old"], old);
@@ -72,7 +72,7 @@ fn bytes_that_are_no_json() {
         gvk: &gvk,
         resource: "pods",
         observed_at: now(),
-        source: Source::List,
+        origin: Origin::List,
     };
     let mut tally = Tally::default();
     let mut between = |old: Option<&[u8]>, new: Option<&[u8]>| {
@@ -108,7 +108,7 @@ fn the_end_of_a_session() {
             gvk: &gvk.0,
             resource: &gvk.1,
             observed_at: now(),
-            source: Source::Watch,
+            origin: Origin::Watch,
         };
         if let Some(change) = Change::between(&sighting, old, new, &profile(), &mut session.tally) {
             session.record(&change);
@@ -117,7 +117,7 @@ fn the_end_of_a_session() {
     let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "l"}, "spec": {"renewTime": "1"}});
     let (gvk, resource) = crate::support::gvk(&lease);
     let sighting =
-        Sighting { cluster: None, gvk: &gvk, resource: &resource, observed_at: now(), source: Source::Watch };
+        Sighting { cluster: None, gvk: &gvk, resource: &resource, observed_at: now(), origin: Origin::Watch };
     for time in 0..40 {
         let renewed = edited(&lease, |it| it["spec"]["renewTime"] = format!("{time}+").into());
         assert_eq!(

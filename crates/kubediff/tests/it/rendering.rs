@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use jiff::tz::TimeZone;
-use kubediff::Source;
+use kubediff::Origin;
 use kubediff::render::{Color, Renderer, json_line};
 use serde_json::{Value, json};
 
@@ -347,8 +347,8 @@ fn circumstances() {
     let renderer =
         Renderer { show_dropped: true, time_zone: TimeZone::fixed(jiff::tz::offset(5)), ..renderer() };
     let mut texts = String::new();
-    for source in [Source::List, Source::Restart] {
-        change.source = source;
+    for origin in [Origin::List, Origin::Restart] {
+        change.origin = origin;
         change.cluster = Some("prod".to_owned());
         texts += &plain(&renderer.text(&change));
         change.managers.truncate(1);

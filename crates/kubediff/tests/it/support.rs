@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use kubediff::render::{Color, Renderer};
-use kubediff::{Change, Gvk, Noise, Profile, Secrets, Sighting, Source, Tally};
+use kubediff::{Change, Gvk, Noise, Origin, Profile, Secrets, Sighting, Tally};
 use serde_json::{Value, json};
 
 /// A profile with the rules that are on by default, and a key that does not change.
@@ -37,7 +37,7 @@ pub(crate) fn change_with(
 ) -> Option<Change> {
     let (gvk, resource) = gvk(new.or(old).unwrap());
     let sighting =
-        Sighting { cluster: None, gvk: &gvk, resource: &resource, observed_at: now(), source: Source::Watch };
+        Sighting { cluster: None, gvk: &gvk, resource: &resource, observed_at: now(), origin: Origin::Watch };
     Change::between(&sighting, old, new, profile, tally)
 }
 

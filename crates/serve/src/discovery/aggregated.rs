@@ -10,11 +10,11 @@ use crate::{Body, Resource, Resources, Subresource, protobuf};
 const MEDIA_TYPE: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /// The media type in protobuf.
-pub(crate) const PROTOBUF: &str =
+pub(super) const PROTOBUF: &str =
     "application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /// The encoding in which a client wants aggregated discovery, if it does, in version 2, the version of today's servers.
-pub(crate) fn wanted(headers: &HeaderMap) -> Option<&str> {
+pub(super) fn wanted(headers: &HeaderMap) -> Option<&str> {
     accepted(headers).find_map(|wish| {
         let mut parts = wish.split(';').map(str::trim);
         let media_type = parts.next().unwrap_or_default();

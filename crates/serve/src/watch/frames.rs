@@ -26,7 +26,7 @@ enum Writer {
 impl Frames {
     pub(crate) fn new(resource: &Resource, format: Format, bookmark: Bookmark) -> Self {
         let writer = match format.encoding {
-            Encoding::Json => Writer::Text(Renderer::new(resource, format.form)),
+            Encoding::Json => Writer::Text(Renderer::new(resource, format.representation)),
             Encoding::Protobuf(messages) => Writer::Messages(messages),
         };
         Self { writer, bookmark, begun: false }

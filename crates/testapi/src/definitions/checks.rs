@@ -1,11 +1,11 @@
-//! What is wrong with a definition, of the little that is checked.
+//! Validates definitions, in part.
 
 use serde_json::{Value, json};
 
+use crate::object::Meta;
 use crate::refusal::FieldError;
-use crate::write::Meta;
 
-/// What is wrong with a definition, and with what has become of the one before.
+/// The errors of a definition, and of its change if it existed before.
 pub(crate) fn errors(before: Option<&Value>, object: &Value) -> Vec<FieldError> {
     let spec = &object["spec"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -48,7 +48,7 @@ pub(crate) fn errors(before: Option<&Value>, object: &Value) -> Vec<FieldError> 
     errors
 }
 
-/// The real server looks at a schema that all versions have as at one of the whole definition.
+/// The real server treats a schema that all versions share as a schema of the whole definition.
 fn is_common(versions: &[Value]) -> bool {
     versions.windows(2).all(|pair| pair[0]["schema"] == pair[1]["schema"])
 }
@@ -61,7 +61,7 @@ fn common_schema_error(versions: &Value) -> Option<FieldError> {
     wrong.then(|| FieldError::required(field, "must not be empty at the root"))
 }
 
-/// A version as the real server shows it: by the names of its structure, without what all versions have in common.
+/// A version as the real server prints it: with the names of the Go structure, without parts that all versions share.
 fn shown(version: &Value) -> String {
     let flag = |name: &str| version[name] == true;
     format!(
@@ -75,7 +75,7 @@ fn shown(version: &Value) -> String {
     )
 }
 
-/// What is kept in a version has to be readable.
+/// A version that objects may be stored in must not be removed.
 fn stored_version_errors(object: &Value) -> Vec<FieldError> {
     let stored = object["status"]["storedVersions"].as_array().map(Vec::as_slice).unwrap_or_default();
     if stored.is_empty() {

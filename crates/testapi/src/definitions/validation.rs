@@ -1,4 +1,4 @@
-//! Whether a custom resource is as its schema says, in the words of the real server.
+//! Validates custom resources by their schemas, with the messages of the real server.
 //!
 //! Types, required members, enumerations and bounds are checked; patterns, formats, combinations (`oneOf` and the like)
 //! and rules in CEL are not.
@@ -6,20 +6,16 @@
 use serde_json::{Value, json};
 
 use crate::refusal::FieldError;
-use crate::write::Target;
 
 /// Everything in an object that its schema does not allow.
-pub(crate) fn object_errors(target: &Target, object: &Value) -> Vec<FieldError> {
+pub(super) fn errors(schema: &Value, object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    let schema = target.definition.as_ref().and_then(|known| known.given_schema(&target.resource.version));
-    if let Some(schema) = schema {
-        for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
-            if let Some(value) = object.get(name).filter(|_| name != "metadata") {
-                check(schema, value, name, &mut errors);
-            }
+    for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
+        if let Some(value) = object.get(name).filter(|_| name != "metadata") {
+            check(schema, value, name, &mut errors);
         }
-        required(schema, object, "", &mut errors);
     }
+    required(schema, object, "", &mut errors);
     errors
 }
 

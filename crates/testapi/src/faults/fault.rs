@@ -1,4 +1,4 @@
-//! What can go wrong with one request.
+//! The faults of one request.
 
 use std::time::Duration;
 

@@ -26,42 +26,42 @@ use super::framing::{Border, Framing};
 /// connection.
 const SETTLE: Duration = Duration::from_millis(20);
 
-/// What is next in an answer.
+/// The next step of a response.
 #[derive(Debug)]
 pub(super) enum Step {
     Bytes(Bytes),
-    /// Sends what there is, and waits.
+    /// Sends the bytes so far, and waits.
     Wait(Duration),
-    /// Nothing comes after this.
+    /// The last step.
     Finish(Finish),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Finish {
-    /// As an answer ends.
+    /// A proper end.
     End,
     /// The connection breaks.
     Cut,
-    /// Nothing comes any more, and the connection stays.
+    /// No more bytes, and the connection stays open.
     Stall,
 }
 
-/// Does one thing to an answer.
+/// A stage applies one fault to a response.
 pub(super) trait Stage: Send {
-    /// Before anything has come.
+    /// Called before the first step.
     fn start(&mut self, _out: &mut VecDeque<Step>) {}
 
-    /// Passes a step on, or does something else.
+    /// Passes a step on, changed or unchanged.
     fn take(&mut self, step: Step, out: &mut VecDeque<Step>);
 }
 
-/// What is done to an answer while it runs.
+/// A change to a running response.
 #[derive(Debug, Clone)]
 pub(super) enum Order {
     Finish(Finish),
-    /// An event of a watch, and then go on.
+    /// Inserts an event into a watch.
     Event(Value),
-    /// A text in the place of one.
+    /// Inserts a line of text.
     Text(String),
 }
 
@@ -70,7 +70,7 @@ pub(super) struct Flow {
     source: Body,
     stages: Vec<Box<dyn Stage>>,
     orders: Option<mpsc::UnboundedReceiver<Order>>,
-    /// Orders that wait for the end of an event.
+    /// Orders that wait until an event is complete.
     held: VecDeque<Order>,
     next: VecDeque<Step>,
     waiting: Option<Pin<Box<Sleep>>>,
@@ -78,7 +78,7 @@ pub(super) struct Flow {
     started: bool,
     framing: Framing,
     border: Border,
-    /// Events have no borders that we could see.
+    /// The boundaries of events are not visible, because the response is compressed.
     opaque: bool,
 }
 
@@ -99,13 +99,13 @@ impl Flow {
         }
     }
 
-    /// Lets it be told what to do while it runs. An `opaque` answer is compressed.
+    /// Accepts orders while it runs. An `opaque` response is compressed.
     pub(super) fn with_orders(mut self, orders: mpsc::UnboundedReceiver<Order>, opaque: bool) -> Self {
         (self.orders, self.opaque) = (Some(orders), opaque);
         self
     }
 
-    /// Through all stages from one on.
+    /// Passes steps through all stages from `from` on.
     fn feed(&mut self, from: usize, steps: VecDeque<Step>) {
         let mut steps = steps;
         for stage in &mut self.stages[from..] {
@@ -126,7 +126,7 @@ impl Flow {
         }
     }
 
-    /// Notes orders; `true` if one has become the next step.
+    /// Takes orders from the channel; `true` if one has become the next step.
     fn poll_orders(&mut self, context: &mut Context<'_>) -> bool {
         if let Some(orders) = &mut self.orders {
             while let Poll::Ready(order) = orders.poll_recv(context) {
@@ -201,7 +201,7 @@ impl Flow {
                         Some(Err(error)) => return Poll::Ready(Some(Err(error))),
                         Some(Ok(frame)) => match frame.into_data() {
                             Ok(bytes) => Step::Bytes(bytes),
-                            // Trailers: no answer of the API has any.
+                            // Trailers, which no response of the API has.
                             Err(_) => continue,
                         },
                     };
@@ -228,7 +228,7 @@ impl http_body::Body for Flow {
     }
 }
 
-/// The steps that end an answer.
+/// The steps that end a response.
 pub(super) fn finishing(finish: Finish) -> impl Iterator<Item = Step> {
     let settle = (finish == Finish::Cut).then_some(Step::Wait(SETTLE));
     settle.into_iter().chain([Step::Finish(finish)])

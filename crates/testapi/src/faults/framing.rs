@@ -1,4 +1,4 @@
-//! How the events of a watch are told apart: each is a line of JSON, or a message of protobuf behind its length.
+//! The framing of watch events: each is a line of JSON, or a protobuf message after its length.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header};
@@ -8,10 +8,10 @@ use serve::wire;
 use crate::schema::{from_protobuf, to_protobuf};
 
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
-/// In front of a message.
+/// The number of bytes of a length.
 const LENGTH: usize = 4;
 
-/// How the events of a watch are told apart.
+/// The framing of watch events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Framing {
     #[default]
@@ -20,13 +20,13 @@ pub(super) enum Framing {
 }
 
 impl Framing {
-    /// That of an answer.
+    /// The framing of a response.
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let content_type = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
         if content_type.starts_with(PROTOBUF.as_bytes()) { Self::Messages } else { Self::Lines }
     }
 
-    /// How long the event is that the bytes begin with, if all of it is there.
+    /// The length of the first event, if it is complete.
     pub(super) fn first(self, bytes: &[u8]) -> Option<usize> {
         match self {
             Self::Lines => Some(memchr::memchr(b'\n', bytes)? + 1),
@@ -37,12 +37,12 @@ impl Framing {
         }
     }
 
-    /// Whether the bytes are one event, all of it.
+    /// Whether the bytes are exactly one event.
     pub(super) fn is_event(self, bytes: &[u8]) -> bool {
         self.first(bytes) == Some(bytes.len())
     }
 
-    /// Something in the place of an event.
+    /// The content, framed like an event.
     pub(super) fn framed(self, content: &[u8]) -> Bytes {
         match self {
             Self::Lines => [content, b"\n"].concat().into(),
@@ -53,7 +53,7 @@ impl Framing {
         }
     }
 
-    /// An event of these words; of an object that has no messages, an event without it.
+    /// Encodes an event. In protobuf an object without a message is left out.
     pub(super) fn event(self, event: &Value) -> Bytes {
         match self {
             Self::Lines => self.framed(event.to_string().as_bytes()),
@@ -67,7 +67,7 @@ impl Framing {
         }
     }
 
-    /// What an event of messages says, if it can be read.
+    /// Decodes an event in protobuf; `None` if it is undecodable.
     pub(super) fn read(event: &[u8]) -> Option<Value> {
         let object = event.windows(MAGIC.len()).position(|window| window == MAGIC)?;
         let name = event.get(LENGTH + 2..)?.get(..usize::from(*event.get(LENGTH + 1)?))?;
@@ -77,16 +77,16 @@ impl Framing {
     }
 }
 
-/// What every object in protobuf begins with.
+/// The first bytes of every object in protobuf.
 pub(super) const MAGIC: &[u8] = b"k8s\0";
 
-/// Whether what was sent so far ends with an event.
+/// Tracks whether the bytes sent so far end with a complete event.
 #[derive(Debug, Default)]
 pub(super) struct Border {
     framing: Framing,
-    /// The beginning of a length.
+    /// The first bytes of an incomplete length.
     length: Vec<u8>,
-    /// What is missing of a message, or of a line.
+    /// How many bytes of a message, or of a line, are missing.
     left: usize,
 }
 
@@ -122,7 +122,7 @@ impl Border {
     }
 }
 
-/// Leaves JSON of what a client accepts.
+/// Removes everything but JSON from the Accept header.
 pub(super) fn accept_json_only(headers: &mut HeaderMap) {
     let Some(accept) = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()) else { return };
     let others = accept.split(',').map(str::trim).filter(|clause| !clause.starts_with(PROTOBUF));

@@ -32,11 +32,11 @@ impl Hidden {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The answer to a request for something hidden.
+    /// The response to a request for a hidden resource.
     pub(super) fn refuse(&self, call: &Call) -> Option<Response<Body>> {
         let target = call.target.as_ref()?;
         self.all().iter().any(|hidden| target.is(hidden)).then(|| {
-            // The group of a custom resource is often its alone, and goes with it.
+            // A custom resource is often the only one of its group, which is hidden with it.
             match target.group.contains('.') && !target.group.ends_with(".k8s.io") {
                 true => words::no_page(),
                 false => words::answer(&words::no_resource()),
@@ -44,20 +44,20 @@ impl Hidden {
         })
     }
 
-    /// Whether an answer may speak of something hidden.
+    /// Whether a response may list hidden resources.
     pub(super) fn concerns(&self, call: &Call) -> bool {
         let discovery = call.path.starts_with("/api") && call.target.is_none();
         discovery && !self.0.read().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// Discovery is asked for whole and as text.
+    /// Makes discovery uncompressed and JSON, so that it can be filtered.
     pub(super) fn prepare(headers: &mut HeaderMap) {
         headers.remove(header::ACCEPT_ENCODING);
         headers.remove(header::IF_NONE_MATCH);
         accept_json_only(headers);
     }
 
-    /// A document of discovery without what is hidden. These are small, and collected.
+    /// A discovery document without hidden resources. The documents are small, so the body is collected first.
     pub(super) async fn filter(&self, response: Response<Body>) -> Response<Body> {
         if response.status() != StatusCode::OK {
             return response;
@@ -111,7 +111,7 @@ fn remove(document: &mut Value, is_hidden: impl Fn(&str, &str) -> bool) {
     }
 }
 
-/// Keeps what is wanted; `false` if that leaves nothing.
+/// Keeps the wanted items of a list; `false` if none is left.
 fn retain(list: &mut Value, wanted: impl FnMut(&mut Value) -> bool) -> bool {
     let Some(list) = list.as_array_mut() else { return true };
     list.retain_mut(wanted);

@@ -58,20 +58,20 @@ impl Matcher {
         Self::any().when(path, move |call| call.path == wanted)
     }
 
-    /// Only with one of these verbs.
+    /// Narrows to these verbs.
     #[must_use]
     pub fn with_verbs(mut self, verbs: impl IntoIterator<Item = Verb>) -> Self {
         self.verbs = Some(verbs.into_iter().collect());
         self
     }
 
-    /// Only writes.
+    /// Narrows to writes.
     #[must_use]
     pub fn writing(self) -> Self {
         self.when("writing", |call| !call.verb.is_read())
     }
 
-    /// Only in a namespace.
+    /// Narrows to a namespace.
     #[must_use]
     pub fn in_namespace(self, namespace: &str) -> Self {
         let wanted = namespace.to_owned();
@@ -80,41 +80,41 @@ impl Matcher {
         })
     }
 
-    /// Only for the object of this name.
+    /// Narrows to the object of this name.
     #[must_use]
     pub fn named(self, name: &str) -> Self {
         let wanted = name.to_owned();
         self.about(format!("named {name}"), move |target| target.name.as_ref() == Some(&wanted))
     }
 
-    /// Only for a subresource: `status`.
+    /// Narrows to a subresource: `status`.
     #[must_use]
     pub fn below(self, subresource: &str) -> Self {
         let wanted = subresource.to_owned();
         self.about(format!("/{subresource}"), move |target| target.subresource.as_ref() == Some(&wanted))
     }
 
-    /// Only by this user.
+    /// Narrows to a user.
     #[must_use]
     pub fn by_user(self, user: &str) -> Self {
         let wanted = user.to_owned();
         self.when(format!("by {user}"), move |call| call.user == wanted)
     }
 
-    /// Only with a query parameter whose value satisfies a predicate.
+    /// Narrows to requests with a query parameter whose value satisfies a predicate.
     #[must_use]
     pub fn with_query(self, name: &str, holds: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
         let wanted = name.to_owned();
         self.when(format!("with {name}"), move |call| call.query.get(&wanted).is_some_and(&holds))
     }
 
-    /// Only streaming lists.
+    /// Narrows to streaming lists.
     #[must_use]
     pub fn streaming_list(self) -> Self {
         self.when("streaming list", Call::is_streaming_list)
     }
 
-    /// Only if a predicate holds; the description is for people.
+    /// Narrows to requests that satisfy a predicate; the description is for people.
     #[must_use]
     pub fn when(
         mut self,
@@ -125,7 +125,7 @@ impl Matcher {
         self
     }
 
-    /// Not before the n-th request that matches all else, counted from 1 since the fault was armed.
+    /// Skips requests until the n-th one that matches otherwise, counted from 1 since the fault was armed.
     #[must_use]
     pub fn from_nth(mut self, n: u64) -> Self {
         self.from_nth = n;

@@ -15,32 +15,32 @@ use super::stage::{self, OneByOne};
 use super::words;
 use crate::{Call, Verb};
 
-/// What faults may do to a server.
+/// The operations on the server that faults need.
 pub(crate) trait Control: Sync {
     /// Closes the connection of the request.
     fn disconnect(&self);
     /// Closes all connections.
     fn disconnect_all(&self);
-    /// Forgets the history.
+    /// Discards the history.
     fn compact(&self);
 }
 
-/// What happens to one request.
+/// The faults of one request, in effect.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(super) call: Arc<Call>,
     pub(super) hits: Vec<Hit>,
 }
 
-/// What a client accepts that wants tables.
+/// The Accept header of a client that wants tables.
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
 
 impl Plan {
-    /// Makes the request one whose answer the faults can see and shape.
+    /// Changes the request so that the faults can read and change its response.
     pub(crate) fn prepare(&self, headers: &mut HeaderMap) {
         if self.hits.iter().any(|hit| hit.fault().reads_content()) {
             headers.remove(header::ACCEPT_ENCODING);
-            // Events can be changed in any encoding, documents as text.
+            // Faults can change events in any encoding, but other responses only as uncompressed JSON.
             if self.call.verb != Verb::Watch {
                 accept_json_only(headers);
             }
@@ -51,7 +51,7 @@ impl Plan {
         }
     }
 
-    /// What happens before the request is served; an answer if it is not served at all.
+    /// Applies the faults before the request is served. Returns a response if it is not served at all.
     pub(crate) async fn before(&self, control: &impl Control) -> Option<Response<Body>> {
         for hit in &self.hits {
             match hit.fault() {
@@ -91,7 +91,7 @@ impl Plan {
         None
     }
 
-    /// The answer with what happens to it on its way. `orders` may change it while it runs.
+    /// The response with its faults. `orders` may change it while it runs.
     pub(super) fn apply(
         &self,
         response: Response<Body>,
@@ -104,7 +104,7 @@ impl Plan {
             return response;
         }
         let (mut parts, body) = response.into_parts();
-        // What comes may be another length.
+        // The faults may change the length.
         parts.headers.remove(header::CONTENT_LENGTH);
         let mut flow = Flow::new(body, stages, framing);
         if let Some(orders) = orders {
@@ -113,7 +113,7 @@ impl Plan {
         Response::from_parts(parts, flow.boxed_unsync())
     }
 
-    /// Content first, then where it ends, then how fast it is sent.
+    /// Faults of content come first, then those of the end, then those of the pace.
     fn stages(&self, is_watch: bool, framing: Framing) -> Vec<Box<dyn Stage>> {
         let mut hits: Vec<&Hit> = self.hits.iter().collect();
         hits.sort_by_key(|hit| match hit.fault() {

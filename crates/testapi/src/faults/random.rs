@@ -10,7 +10,7 @@ use super::fault::{Fault, Point, Refusal, StreamError};
 use super::matcher::Matcher;
 use crate::{Call, Verb};
 
-/// Which random faults happen, and how often.
+/// The kinds of random faults and their weights.
 ///
 /// As text: a name and changes to it, such as `default`, `network,share=0.5`, `none,cut=3,too-many-requests=1`. The
 /// names are `none`, `default` (faults that clients must recover from by themselves), `network` (no fault of content,
@@ -42,7 +42,7 @@ macro_rules! kinds {
             /// All kinds.
             pub const ALL: &[Self] = &[$(Self::$kind),*];
 
-            /// As it is written in a [`Mix`].
+            /// The name in the text of a [`Mix`].
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$kind => $name,)* }
             }
@@ -81,7 +81,7 @@ kinds! {
 }
 
 impl Mix {
-    /// No fault at all; once kinds are added, for one in ten requests.
+    /// No fault. With kinds added, one in ten requests meets a fault.
     pub fn none() -> Self {
         Self { weights: BTreeMap::new(), share: 0.1, matcher: Matcher::any() }
     }
@@ -105,7 +105,7 @@ impl Mix {
         Kind::ALL.iter().fold(Self::none(), |mix, kind| mix.weight(*kind, 1))
     }
 
-    /// How often a kind happens in relation to the others; 0 for never.
+    /// The weight of a kind in relation to the others; 0 for never.
     #[must_use]
     pub fn weight(mut self, kind: Kind, weight: u32) -> Self {
         match weight {
@@ -122,7 +122,7 @@ impl Mix {
         self
     }
 
-    /// Only these requests.
+    /// Limits the faults to these requests.
     #[must_use]
     pub fn on(mut self, matcher: Matcher) -> Self {
         self.matcher = matcher;
@@ -191,12 +191,12 @@ impl FromStr for Mix {
 )]
 pub struct MixError(String);
 
-/// Draws what a request meets.
+/// Draws the fault of each request.
 #[derive(Debug)]
 pub(super) struct Random {
     seed: u64,
     mix: Mix,
-    /// How many requests there were with a verb, for a resource or path, in a namespace.
+    /// The number of requests so far by verb, resource or path, and namespace.
     counts: Mutex<HashMap<(Verb, String), u64>>,
 }
 
@@ -220,7 +220,7 @@ impl Random {
             *count += 1;
             *count
         };
-        // Each request its own stream of numbers.
+        // Each request has a random sequence of its own.
         let mut random = fastrand::Rng::with_seed(random.u64(..) ^ count.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         if random.f64() >= self.mix.share {
             return Vec::new();
@@ -308,7 +308,7 @@ impl Kind {
     }
 }
 
-/// Mostly small, sometimes hundreds.
+/// A number that is mostly small and sometimes in the hundreds.
 fn few(random: &mut fastrand::Rng) -> u64 {
     let most = 1 << random.u32(..9);
     random.u64(..most)

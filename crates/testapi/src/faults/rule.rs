@@ -1,4 +1,4 @@
-//! Faults that are armed, and what became of them.
+//! Armed faults and their effects.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use super::matcher::Matcher;
 use super::random::Random;
 use crate::{Call, Verb};
 
-/// How many fired faults are remembered.
+/// The number of fired faults that are kept.
 const FIRED_MAX: usize = 10_000;
 
 /// An armed fault. Dropping this changes nothing; [`disarm`](Self::disarm) does.
@@ -21,7 +21,7 @@ pub struct Armed(pub(super) Arc<Rule>);
 /// A fault that has taken effect.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fired {
-    /// What happened.
+    /// The fault.
     pub fault: Fault,
     /// The number of the request: [`Call::number`].
     pub request: u64,
@@ -31,9 +31,9 @@ pub struct Fired {
 pub(super) struct Rule {
     matcher: Matcher,
     recipe: Recipe,
-    /// So many requests meet it; `None` for all.
+    /// How many requests meet it; `None` for all.
     times: Option<u64>,
-    /// Requests that matched, and those that met it.
+    /// How many requests have matched it, and how many have met it.
     seen: AtomicU64,
     met: AtomicU64,
     disarmed: AtomicBool,
@@ -46,7 +46,7 @@ pub(super) enum Recipe {
     Random(Random),
 }
 
-/// What has fired, of all rules.
+/// The fired faults of all rules.
 #[derive(Debug)]
 pub(super) struct Record {
     fired: Mutex<VecDeque<Fired>>,
@@ -77,7 +77,8 @@ impl Armed {
         self.0.met.load(Ordering::Acquire)
     }
 
-    /// How often it has taken effect. A response that ends before the place of its fault was met, not hit.
+    /// How often it has taken effect. A response that ends before the place of its fault has met the fault, but is no
+    /// hit.
     pub fn hits(&self) -> u64 {
         *self.0.hits.borrow()
     }
@@ -106,19 +107,19 @@ impl Rule {
         }
     }
 
-    /// Whether it can still happen.
+    /// Whether a request can still meet it.
     pub(super) fn is_armed(&self) -> bool {
         let used_up = self.times.is_some_and(|times| self.met.load(Ordering::Acquire) >= times);
         let is_empty = matches!(&self.recipe, Recipe::Always(faults) if faults.is_empty());
         !used_up && !is_empty && !self.disarmed.load(Ordering::Acquire)
     }
 
-    /// Whether it is for a number of requests, not for all.
+    /// Whether it is armed for a number of requests.
     pub(super) fn is_counted(&self) -> bool {
         self.times.is_some()
     }
 
-    /// Whether a request is one of those it is for; counts it.
+    /// Whether the rule selects a request; counts it.
     pub(super) fn sees(&self, call: &Call) -> bool {
         let fits = |fault: &Fault| call.verb == Verb::Watch || !fault.is_for_watches();
         let fits = match &self.recipe {
@@ -131,7 +132,7 @@ impl Rule {
             && self.seen.fetch_add(1, Ordering::AcqRel) + 1 >= self.matcher.from_nth
     }
 
-    /// What happens to a request that it is for.
+    /// The faults for a request that the rule selects.
     pub(super) fn meet(self: &Arc<Self>, call: &Call, record: &Arc<Record>) -> Vec<Hit> {
         let faults = match &self.recipe {
             Recipe::Always(faults) => faults.clone(),
@@ -199,7 +200,7 @@ impl Hit {
         &self.0.fault
     }
 
-    /// The fault takes effect now; a second time changes nothing.
+    /// Records that the fault takes effect. A second call changes nothing.
     pub(super) fn fire(&self) {
         if !self.0.done.swap(true, Ordering::AcqRel) {
             self.0.record.add(Fired { fault: self.0.fault.clone(), request: self.0.request });
@@ -209,6 +210,6 @@ impl Hit {
 }
 
 async fn reach(count: &watch::Sender<u64>, times: u64) {
-    // The sender is borrowed: it cannot be gone.
+    // The sender is borrowed, so the channel cannot be closed.
     let _ = count.subscribe().wait_for(|hits| *hits >= times).await;
 }

@@ -1,4 +1,4 @@
-//! Running watches, and what can be done to them.
+//! Running watches and actions on them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -32,50 +32,50 @@ impl Running {
         self.0.iter().filter(|live| !live.orders.is_closed()).count()
     }
 
-    /// Their requests.
+    /// The requests of these watches.
     pub fn calls(&self) -> impl Iterator<Item = &Call> {
         self.0.iter().map(|live| &*live.call)
     }
 
-    /// Ends them properly, like a server.
+    /// Ends the watches properly, like a server.
     pub fn end(&self) -> usize {
         self.order([Order::Finish(Finish::End)])
     }
 
-    /// Breaks their connections.
+    /// Breaks the connections of the watches.
     pub fn cut(&self) -> usize {
         self.order([Order::Finish(Finish::Cut)])
     }
 
-    /// Sends nothing more, and keeps their connections open.
+    /// Stalls the watches: sends nothing more and keeps the connections open.
     pub fn stall(&self) -> usize {
         self.order([Order::Finish(Finish::Stall)])
     }
 
-    /// Ends them with an ERROR event. A compressed watch is left alone, but counted.
+    /// Ends the watches with an ERROR event. Compressed watches are counted but not changed.
     pub fn error(&self, error: StreamError) -> usize {
         let event = json!({ "type": "ERROR", "object": error.status().to_json() });
         self.order([Order::Event(event), Order::Finish(Finish::End)])
     }
 
-    /// Inserts an event of the script's own between those of the server. A compressed watch is left alone, but counted.
+    /// Inserts an event of the script between those of the server. Compressed watches are counted but not changed.
     pub fn event(&self, event: &Value) -> usize {
         self.order([Order::Event(event.clone())])
     }
 
-    /// Inserts a line, JSON or not; into protobuf, a message of these bytes.
+    /// Inserts a line, which need not be JSON; in protobuf, a message of these bytes.
     pub fn line(&self, text: &str) -> usize {
         self.order([Order::Text(text.to_owned())])
     }
 
     fn order<const N: usize>(&self, orders: [Order; N]) -> usize {
-        let told = |live: &&Live| orders.iter().all(|order| live.orders.send(order.clone()).is_ok());
-        self.0.iter().filter(told).count()
+        let sent = |live: &&Live| orders.iter().all(|order| live.orders.send(order.clone()).is_ok());
+        self.0.iter().filter(sent).count()
     }
 }
 
 impl Watches {
-    /// Notes a watch; it is there until the receiver is dropped.
+    /// Registers a watch until the receiver is dropped.
     pub(super) fn add(&self, call: Arc<Call>) -> mpsc::UnboundedReceiver<Order> {
         let (orders, receiver) = mpsc::unbounded_channel();
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);

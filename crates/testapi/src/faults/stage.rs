@@ -1,4 +1,4 @@
-//! The stages: each does one thing to an answer.
+//! The stages: each applies one fault to a response.
 
 mod edit;
 mod one_by_one;
@@ -18,8 +18,7 @@ use self::edit::{Edit, Editor, HeadEditor, is_bookmark, is_end_bookmark};
 pub(super) use self::one_by_one::OneByOne;
 use self::pace::{Chunks, Slow};
 
-/// The stage that does what a fault says, if it is about how the answer is sent or what it says.
-/// `events` is how those of a watch are told apart.
+/// The stage of a fault that changes the content or the sending of a response. `events` is the framing of a watch.
 pub(super) fn of(fault: &Fault, hit: Hit, events: Option<Framing>) -> Option<Box<dyn Stage>> {
     let framing = events.unwrap_or_default();
     let gate = |point, finish| -> Box<dyn Stage> { Box::new(Gate::new(point, finish, framing, hit.clone())) };
@@ -58,7 +57,7 @@ pub(super) fn of(fault: &Fault, hit: Hit, events: Option<Framing>) -> Option<Box
     })
 }
 
-/// Ends an answer after so many bytes or events.
+/// Ends a response after a number of bytes or events.
 struct Gate {
     left: Point,
     finish: Finish,
@@ -113,7 +112,7 @@ impl Stage for Gate {
     }
 }
 
-/// Leaves events out.
+/// Drops events.
 struct Without {
     unwanted: fn(&[u8]) -> bool,
     hit: Hit,

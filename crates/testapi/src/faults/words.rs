@@ -1,4 +1,4 @@
-//! How the real server words its refusals.
+//! The messages of the real server's refusals.
 
 use http::{HeaderValue, Response, StatusCode, header};
 use serve::{Body, Reason, Serve, Status, full};
@@ -11,7 +11,7 @@ use crate::refusal::{self, FieldError};
 const CONTINUE_EXPIRED: &str = "The provided continue parameter is too old to display a consistent list result. \
     You can start a new list without the continue parameter.";
 
-/// The answer to a request that is refused.
+/// The response to a refused request.
 pub(crate) fn refuse(refusal: Refusal, call: &Call) -> Response<Body> {
     let target = call.target.as_ref();
     let status = match refusal {
@@ -42,17 +42,17 @@ pub(crate) fn refuse(refusal: Refusal, call: &Call) -> Response<Body> {
     answer(&status)
 }
 
-/// A `Status` as an answer.
+/// A `Status` as a response.
 pub(crate) fn answer(status: &Status) -> Response<Body> {
     Serve::refusal(status)
 }
 
-/// What a path gets whose group is not served.
+/// The response for a path whose group is not served.
 pub(crate) fn no_page() -> Response<Body> {
     plain(StatusCode::NOT_FOUND, "404 page not found\n")
 }
 
-/// What a resource gets that is not served.
+/// The response for a resource that is not served.
 pub(crate) fn no_resource() -> Status {
     Status::new(Reason::NotFound, "the server could not find the requested resource").about("", "", "")
 }
@@ -133,7 +133,7 @@ fn invalid(call: &Call) -> Status {
     }
     let error = FieldError::required("metadata.name", "name or generateName is required");
     let Some(target) = &call.target else { return refusal::invalid("", "", "", &[error]) };
-    // What is not built in could have any kind.
+    // The kind of a custom resource is not known here.
     let kind = builtin::kind(&target.group, &target.resource);
     let kind = kind.as_deref().unwrap_or(&target.resource);
     refusal::invalid(&target.group, kind, name(target), &[error])

@@ -1,24 +1,24 @@
-//! What is refused, of the little that is checked.
+//! Validation of built-in kinds, in part.
 
 use serde_json::Value;
 
 use super::pods;
 use crate::definitions;
 use crate::refusal::FieldError;
-use crate::write::Target;
+use crate::turn::Target;
 
-/// What is wrong with an object, and with what has become of the one before.
+/// The errors of an object, and of its change if it existed before.
 ///
-/// `below` is the subresource by which it is written: some exist to change what the pod itself does not let anybody
-/// change.
+/// `below` is the subresource of the write: some subresources exist to change fields of a pod that are immutable
+/// otherwise.
 pub(crate) fn errors(
     target: &Target,
     before: Option<&Value>,
     object: &Value,
     below: Option<&str>,
 ) -> Vec<FieldError> {
-    if target.definition.is_some() {
-        return definitions::object_errors(target, object);
+    if let Some(definition) = &target.definition {
+        return definition.object_errors(&target.resource.version, object);
     }
     if target.status {
         return Vec::new();
@@ -53,15 +53,14 @@ fn containers(path: &str, spec: &Value) -> Option<FieldError> {
     none.then(|| FieldError::required(format!("{path}.containers"), ""))
 }
 
-/// Little can be changed of what is wanted of a pod. The real server goes on to say what has changed, in the words of
-/// Go.
+/// Few fields of a pod's spec can be changed. The real server adds a diff in Go syntax to the message.
 fn pod_change(before: &Value, object: &Value) -> Option<FieldError> {
     const WHY: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
         `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing \
         tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
     let fixed = |pod: &Value| {
         let mut spec = pod["spec"].clone();
-        // A pod that was loaded as it is has no defaults yet.
+        // A pod that was loaded (`Api::load`) has no defaults yet.
         pods::fill_pod(&mut spec);
         for list in ["containers", "initContainers"] {
             for container in spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
@@ -71,7 +70,7 @@ fn pod_change(before: &Value, object: &Value) -> Option<FieldError> {
             }
         }
         if let Some(spec) = spec.as_object_mut() {
-            // What admission has added to the pod is left to those who do not say it.
+            // Fields that admission has set may be missing in the update.
             for name in
                 ["activeDeadlineSeconds", "enableServiceLinks", "tolerations", "priority", "preemptionPolicy"]
             {
@@ -84,7 +83,7 @@ fn pod_change(before: &Value, object: &Value) -> Option<FieldError> {
     changed.then(|| FieldError::forbidden("spec", WHY))
 }
 
-/// What cannot change once it is said to be immutable, and the type of a secret.
+/// Changes of immutable ConfigMaps and Secrets, and of the type of a Secret.
 fn kept(plural: &str, before: &Value, object: &Value) -> Vec<FieldError> {
     const WHY: &str = "field is immutable when `immutable` is set";
     let mut errors = Vec::new();

@@ -1,14 +1,15 @@
-//! Defaults of kinds that need no more than that.
+//! Defaults of kinds that need no other code.
 
 use serde_json::{Value, json};
 
 use super::fill::{fill, fill_all, items, part};
 use super::{pods, services, workloads};
-use crate::write::Target;
+use crate::definitions;
+use crate::turn::Target;
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// Fills in what an object does not say, new or not.
+/// Sets the defaults of an object, new or not.
 pub(super) fn fill_in(target: &Target, object: &mut Value) {
     let plural = &*target.resource.plural;
     match (&*target.resource.group, plural) {
@@ -20,7 +21,7 @@ pub(super) fn fill_in(target: &Target, object: &mut Value) {
         ("", "podtemplates") => pods::fill_template(object, "template"),
         ("apps" | "batch", _) | ("", "replicationcontrollers") => workloads::fill_spec(plural, object),
         ("", "services") => services::fill_spec(object),
-        ("apiextensions.k8s.io", _) => crate::definitions::fill_in(object),
+        ("apiextensions.k8s.io", _) => definitions::fill_in(object),
         ("", "secrets") => fill(object, &["type"], "Opaque".into()),
         ("", "endpoints") => items(object, "subsets").for_each(|subset| {
             items(subset, "ports").for_each(|port| fill(port, &["protocol"], "TCP".into()))
@@ -73,7 +74,7 @@ pub(super) fn fill_in(target: &Target, object: &mut Value) {
     }
 }
 
-/// What the status says before anybody has written one; nothing for kinds without.
+/// The initial status of a kind; `None` for kinds without one.
 pub(super) fn first_status(target: &Target, now: &str) -> Option<Value> {
     let empty = || Some(json!({}));
     match (&*target.resource.group, &*target.resource.plural) {

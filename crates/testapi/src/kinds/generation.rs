@@ -1,10 +1,10 @@
-//! Which objects have a generation, and what makes a new one.
+//! The kinds with a generation, and the changes that increment it.
 
 use serde_json::Value;
 
-use crate::write::Target;
+use crate::turn::Target;
 
-/// Whether objects of the kind count their generations.
+/// Whether objects of the kind have a generation.
 pub(crate) fn has_generation(target: &Target) -> bool {
     if target.definition.is_some() {
         return true;
@@ -21,12 +21,12 @@ pub(crate) fn has_generation(target: &Target) -> bool {
     }
 }
 
-/// Whether a change makes a new generation.
+/// Whether a change increments the generation.
 pub(crate) fn is_new_generation(target: &Target, before: &Value, object: &Value) -> bool {
     if !has_generation(target) || target.status {
         return false;
     }
-    // An annotation is how a deployment is told to roll out again what it has.
+    // `kubectl rollout restart` changes an annotation of a deployment.
     let annotations = |object: &Value| object["metadata"]["annotations"].clone();
     if target.is("apps", "deployments") && annotations(before) != annotations(object) {
         return true;
@@ -34,7 +34,7 @@ pub(crate) fn is_new_generation(target: &Target, before: &Value, object: &Value)
     content(target, before) != content(target, object)
 }
 
-/// What is wanted, not what is.
+/// The members except metadata and status.
 fn content<'a>(target: &Target, object: &'a Value) -> Vec<(&'a String, &'a Value)> {
     let apart = |name: &str| {
         matches!(name, "metadata" | "kind" | "apiVersion") || name == "status" && target.has_status()

@@ -1,11 +1,11 @@
-//! Pods and templates of pods: their defaults, and what admission adds to a pod.
+//! Defaults of pods and pod templates, and the fields that admission adds to a pod.
 
 use serde_json::{Value, json};
 
 use super::fill::{fill, fill_all, items, part};
 
-/// What a new pod gets that a template does not say: by defaults, by the admission plugins for priorities and
-/// tolerations, and its first status.
+/// Sets the fields of a new pod that its template lacks: defaults, those of the admission plugins for priorities and
+/// tolerations, and the initial status.
 pub(super) fn prepare_create(pod: &mut Value) {
     let toleration = |key: &str| json!({ "key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300 });
     if let Some(spec) = part(pod, "spec") {
@@ -26,7 +26,7 @@ pub(super) fn prepare_create(pod: &mut Value) {
     pod["status"] = json!({ "phase": "Pending", "qosClass": quality(&pod["spec"]) });
 }
 
-/// Fills in the template of a workload.
+/// Sets the defaults of a workload's pod template.
 pub(super) fn fill_template(spec: &mut Value, name: &str) {
     if let Some(template) = part(spec, name) {
         fill(template, &["metadata"], json!({}));
@@ -36,7 +36,7 @@ pub(super) fn fill_template(spec: &mut Value, name: &str) {
     }
 }
 
-/// Fills in what is wanted of a pod that is no template: its containers ask for as much as they may have.
+/// Sets the defaults of a pod's spec. Unlike in a template, requests default to limits.
 pub(super) fn fill_pod(spec: &mut Value) {
     fill_spec(spec);
     for list in ["initContainers", "containers"] {
@@ -48,7 +48,7 @@ pub(super) fn fill_pod(spec: &mut Value) {
     fill(spec, &["enableServiceLinks"], true.into());
 }
 
-/// Fills in what is wanted of a pod, or of those that a template makes.
+/// Sets the defaults that the specs of pods and of templates share.
 pub(super) fn fill_spec(spec: &mut Value) {
     fill_all(
         spec,
@@ -121,13 +121,13 @@ fn fill_volume(volume: &mut Value) {
     }
 }
 
-/// Whether an image is of no version or of the version `latest`.
+/// Whether an image has no tag or the tag `latest`.
 fn is_latest(image: &str) -> bool {
     let name = image.rsplit('/').next().unwrap_or_default();
     !name.contains('@') && name.split_once(':').is_none_or(|(_, tag)| tag == "latest")
 }
 
-/// How well a pod is treated where resources are short, by what its containers ask for.
+/// The QoS class of a pod, by the requests and limits of its containers.
 fn quality(spec: &Value) -> &'static str {
     let containers = || {
         let list = |name: &str| spec[name].as_array().into_iter().flatten();

@@ -1,4 +1,4 @@
-//! Secrets: what is written as text is kept as base64.
+//! Secrets: `stringData` is stored as base64.
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use serde_json::{Value, json};

@@ -1,14 +1,14 @@
-//! Services: their addresses and ports, made up as from a cluster with the ranges 10.96.0.0/16 and 30000-32767.
+//! Services: addresses and ports from the ranges 10.96.0.0/16 and 30000-32767.
 //!
-//! An address is drawn at random and kept as long as the service is; that two services draw the same one is unlikely
-//! and not prevented.
+//! A service gets a random address and keeps it. Two services may get the same address, which is unlikely and not
+//! prevented.
 
 use serde_json::{Value, json};
 
 use super::fill::{fill, fill_all, items, part};
-use crate::write::Turn;
+use crate::turn::Turn;
 
-/// Fills in what a service does not say, but for its addresses.
+/// Sets the defaults of a service, except its addresses.
 pub(super) fn fill_spec(service: &mut Value) {
     let Some(spec) = part(service, "spec") else { return };
     fill_all(spec, json!({ "type": "ClusterIP", "sessionAffinity": "None" }));
@@ -29,7 +29,7 @@ pub(super) fn fill_spec(service: &mut Value) {
     }
 }
 
-/// Gives a service its addresses and ports, or leaves it those that it has.
+/// Assigns addresses and ports to a service, unless it has them.
 pub(super) fn prepare(turn: &Turn<'_>, before: Option<&Value>, service: &mut Value) {
     if before.is_none() {
         service["status"] = json!({ "loadBalancer": {} });
@@ -46,7 +46,7 @@ pub(super) fn prepare(turn: &Turn<'_>, before: Option<&Value>, service: &mut Val
     }
 }
 
-/// An update that does not say them leaves the addresses.
+/// Addresses that are missing in an update stay.
 fn keep_address(spec: &mut Value, before: Option<&Value>) {
     let Some(then) = before.map(|before| &before["spec"]) else { return };
     for name in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {

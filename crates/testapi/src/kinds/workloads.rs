@@ -1,12 +1,12 @@
-//! What makes pods: deployments and the rest of apps, jobs, replication controllers.
+//! Workloads: Deployments and the rest of `apps`, Jobs, ReplicationControllers.
 
 use serde_json::{Value, json};
 
 use super::fill::{fill, fill_all, items, part};
 use super::pods;
-use crate::write::{Meta, metadata_mut};
+use crate::object::{Meta, metadata_mut};
 
-/// Fills in what is wanted of a workload.
+/// Sets the defaults of a workload's spec.
 pub(super) fn fill_spec(plural: &str, object: &mut Value) {
     if plural == "replicationcontrollers" {
         take_labels(object);
@@ -67,7 +67,7 @@ pub(super) fn fill_spec(plural: &str, object: &mut Value) {
     pods::fill_template(spec, "template");
 }
 
-/// What a new workload gets besides.
+/// Sets the fields that only a new workload gets.
 pub(super) fn prepare_create(plural: &str, object: &mut Value) {
     if plural == "jobs" {
         let labels = object["spec"]["template"]["metadata"]["labels"].clone();
@@ -81,7 +81,7 @@ pub(super) fn prepare_create(plural: &str, object: &mut Value) {
     object["status"] = first_status(plural);
 }
 
-/// A replication controller that says no labels or selector has those of its template.
+/// Labels and selector of a ReplicationController default to the labels of its template.
 fn take_labels(object: &mut Value) {
     let labels = object["spec"]["template"]["metadata"]["labels"].clone();
     if labels.is_object() {
@@ -90,7 +90,7 @@ fn take_labels(object: &mut Value) {
     }
 }
 
-/// A job marks its pods with its uid, and selects them by it.
+/// A Job labels its pods with its uid, and selects them by this label.
 fn select_own_pods(job: &mut Value) {
     let (name, uid) = (Meta(job).name().to_owned(), Meta(job).uid().to_owned());
     let Some(spec) = part(job, "spec").filter(|spec| spec["manualSelector"] != true) else { return };
@@ -105,7 +105,7 @@ fn select_own_pods(job: &mut Value) {
     fill(spec, &["selector", "matchLabels", "batch.kubernetes.io/controller-uid"], uid.into());
 }
 
-/// What the status of a workload says before anybody has written one.
+/// The initial status of a workload.
 fn first_status(plural: &str) -> Value {
     match plural {
         "replicasets" | "replicationcontrollers" => json!({ "replicas": 0 }),

@@ -13,30 +13,31 @@ use super::{STRIPPED, Writer, differences, forget, merge_oldest, take, track, wi
 use crate::schema::Mismatch;
 use crate::schema::path::Element;
 
-/// Where kubectl keeps what it applied on its own side.
+/// The annotation in which client-side `kubectl apply` keeps the applied configuration.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// What somebody wants to be so.
+/// A server-side apply.
 #[derive(Debug, Clone, Copy)]
 pub struct ApplyRequest<'a> {
-    /// The object as it is, `None` if it is not there.
+    /// The current object; `None` if it does not exist.
     pub live: Option<&'a Value>,
-    /// What is applied: the fields that are wanted, with `apiVersion` and `kind`.
+    /// The applied configuration, with `apiVersion` and `kind`.
     pub config: &'a Value,
     /// The kind of the resource: `Deployment`.
     pub kind: &'a str,
-    /// Takes over what others own.
+    /// Whether to take fields from other managers.
     pub force: bool,
-    /// Who applies.
+    /// The manager that applies.
     pub writer: Writer<'a>,
 }
 
-/// The object as it is after something was applied to it, with its `metadata.managedFields`.
+/// The object after the apply, with its `metadata.managedFields`.
 ///
 /// # Errors
 ///
-/// 409 with one cause for each field that somebody else owns and that would change; 400 for another kind or version
-/// and for a configuration with `managedFields`; 500, as the API server has it, for one that is not of the type.
+/// 409 with a cause for each field that would change and that another manager owns; 400 for another kind or version and
+/// for a configuration with `managedFields`; 500, as from the API server, for a configuration that does not fit the
+/// type.
 pub fn apply(request: ApplyRequest<'_>) -> Result<Value, Status> {
     check(request)?;
     let writer = request.writer;
@@ -50,7 +51,7 @@ pub fn apply(request: ApplyRequest<'_>) -> Result<Value, Status> {
         None => Entries::new(),
     };
     if owned.is_empty() && request.live.is_some() {
-        // Nobody has been asked so far: what is there belongs to all who came before.
+        // The object has no entries yet, so its fields belong to a manager `before-first-apply`.
         let before = Writer { manager: "before-first-apply", subresource: writer.subresource, ..writer };
         track(&without_entries(None, &live), &live, &mut owned, before);
         merge_oldest(&mut owned);
@@ -89,7 +90,7 @@ fn check(request: ApplyRequest<'_>) -> Result<(), Status> {
     let ApplyRequest { config, writer, .. } = request;
     let text = |name: &str| config[name].as_str().unwrap_or_default();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
-    // As Go prints a kind: the group may be empty, the slash is there.
+    // Go prints the slash even if the group is empty.
     let printed = if api_version.contains('/') {
         format!("{api_version}, Kind={kind}")
     } else {
@@ -131,14 +132,14 @@ fn listed(mismatches: &[Mismatch]) -> String {
     }
 }
 
-/// A field that somebody else owns and that would change.
+/// A field that would change and that another manager owns.
 #[derive(Debug)]
 struct Conflict {
     owner: Owner,
     path: Vec<Element>,
 }
 
-/// The new object, `None` if nothing changes, and who owns what then.
+/// The new object, `None` if nothing changes, and the new owners.
 fn applied(
     request: ApplyRequest<'_>,
     live: &Value,
@@ -169,7 +170,7 @@ fn applied(
         })
         .collect();
     if !conflicts.is_empty() && !force {
-        // By the texts that the real server knows owners by, in which a subresource comes after a comma.
+        // Sorted by the real server's keys of owners, in which the subresource comes after a comma.
         conflicts.sort_by_key(|conflict| {
             let Owner { manager, kind, api_version, subresource } = conflict.owner.clone();
             (manager, kind, api_version, subresource.is_empty(), subresource)
@@ -209,13 +210,13 @@ fn refusal(conflicts: &[Conflict]) -> Status {
     })
 }
 
-/// Whether all that is in the way is what kubectl has applied on its own side before.
+/// Whether all conflicts are with an earlier client-side `kubectl apply`.
 fn are_of_kubectl_apply(request: ApplyRequest<'_>, live: &Value, conflicts: &[Conflict]) -> bool {
     let allowed = allowed_to_kubectl(request, live);
     conflicts.iter().all(|conflict| allowed.has(&conflict.path))
 }
 
-/// The fields that kubectl has applied on its own side, and that are still as it applied them.
+/// The fields that client-side `kubectl apply` has set and that have not changed since.
 fn allowed_to_kubectl(request: ApplyRequest<'_>, live: &Value) -> FieldSet {
     let writer = request.writer;
     let last_applied = live["metadata"]["annotations"][LAST_APPLIED].as_str();
@@ -230,7 +231,7 @@ fn allowed_to_kubectl(request: ApplyRequest<'_>, live: &Value) -> FieldSet {
     fields(writer.schema, &config).difference(&changed)
 }
 
-/// Keeps what kubectl on its own side would compare with up to date, where it is there at all.
+/// Updates the annotation of client-side `kubectl apply`, if there is one.
 fn renew_last_applied(object: &mut Value, config: &Value) {
     let Some(annotations) = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) else {
         return;

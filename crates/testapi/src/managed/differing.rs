@@ -1,9 +1,9 @@
-//! Two objects, cut to the parts in which they differ, so that what it costs to look closer depends on the change and
-//! not on the object.
+//! Reduces two objects to the parts that differ, so that the cost of comparing them depends on the change and not on
+//! the object.
 
 use serde_json::{Map, Value};
 
-/// The members of both that differ, but for the one at the path `skipped`. A list that differs is whole.
+/// The members of both that differ, except the one at the path `skipped`. Lists are not cut.
 pub(super) fn differing(before: &Value, after: &Value, skipped: &[&str]) -> (Value, Value) {
     let (next, skipped) = skipped.split_first().map_or(("", skipped), |(next, rest)| (*next, rest));
     let is_skipped = |name: &str| skipped.is_empty() && name == next;

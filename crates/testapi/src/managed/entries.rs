@@ -8,36 +8,36 @@ use serde_json::{Map, Value, json};
 use super::owned::Owned;
 use super::set::FieldSet;
 
-/// Whose entry it is. There is one entry for each.
+/// The key of an entry. There is one entry for each owner.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Owner {
     pub(super) manager: String,
     pub(super) kind: Kind,
-    /// Empty for who applies: there is one entry for all versions.
+    /// Empty for `Apply`, which has one entry for all versions.
     pub(super) api_version: String,
     pub(super) subresource: String,
 }
 
-/// How it came to own fields.
+/// The operation of the entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Apply,
     Update,
 }
 
-/// What somebody owns.
+/// The fields of an owner.
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
     pub(super) api_version: String,
     pub(super) fields: Owned,
-    /// When it last changed.
+    /// The time of the last change.
     pub(super) time: Option<String>,
 }
 
 /// All entries of an object.
 pub(super) type Entries = BTreeMap<Owner, Entry>;
 
-/// Reads the entries that a client has sent, to the last field; `None` if they cannot be read.
+/// Decodes the entries that a client has sent, including their fields; `None` if they are malformed.
 pub(super) fn read_closely(object: &Value) -> Option<Entries> {
     let mut entries = read(object)?;
     for entry in entries.values_mut() {
@@ -48,7 +48,7 @@ pub(super) fn read_closely(object: &Value) -> Option<Entries> {
     Some(entries)
 }
 
-/// Reads the entries of an object; `None` if they cannot be read.
+/// Decodes the entries of an object; `None` if they are malformed.
 pub(super) fn read(object: &Value) -> Option<Entries> {
     let mut entries = Entries::new();
     for entry in object["metadata"]["managedFields"].as_array().into_iter().flatten() {
@@ -75,7 +75,7 @@ pub(super) fn read(object: &Value) -> Option<Entries> {
     Some(entries)
 }
 
-/// Writes the entries of an object, which has none in `metadata.managedFields` afterwards if there are none.
+/// Writes the entries of an object; removes `metadata.managedFields` if there are none.
 pub(super) fn write(object: &mut Value, entries: impl IntoIterator<Item = (Owner, Entry)>) {
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
     metadata.remove("managedFields");
@@ -113,8 +113,8 @@ fn encode(owner: &Owner, entry: Entry) -> Value {
     Value::Object(encoded)
 }
 
-/// Whether an object says that it has no entries from now on. Of custom kinds the server cannot tell an empty list from
-/// none.
+/// Whether an object clears its entries. For custom kinds the server does not distinguish an empty list from a missing
+/// one.
 pub(super) fn says_none(object: &Value, is_structure: bool) -> bool {
     match &object["metadata"]["managedFields"] {
         Value::Array(entries) => match &entries[..] {
@@ -126,7 +126,7 @@ pub(super) fn says_none(object: &Value, is_structure: bool) -> bool {
     }
 }
 
-/// As messages name it: `"kubectl" with subresource "status" using apps/v1`.
+/// The name in messages: `"kubectl" with subresource "status" using apps/v1`.
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", self.manager)?;

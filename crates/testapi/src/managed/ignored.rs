@@ -1,16 +1,16 @@
-//! What cannot be written by a way: status by the object itself, everything else by `status`.
+//! The fields that a write cannot change: the status in a write of the object, all others in a write of `status`.
 
 use super::set::FieldSet;
 
-/// Fields that a write does not change, whatever it says of them.
+/// Fields that a write ignores.
 #[derive(Debug, Clone, Default)]
 pub struct Ignored {
     pub(super) fields: FieldSet,
 }
 
 impl Ignored {
-    /// Of a resource (group and plural name) by one of its subresources, empty for the object itself. `has_status`:
-    /// it has the subresource `status`.
+    /// The ignored fields of a resource (group and plural name) in a write of a subresource; empty for the object
+    /// itself. `has_status` says whether it has the subresource `status`.
     ///
     /// The table is that of the API server's strategies (`GetResetFields`).
     pub fn of(group: &str, plural: &str, subresource: &str, has_status: bool) -> Self {
@@ -20,7 +20,7 @@ impl Ignored {
             ("certificates.k8s.io", "certificatesigningrequests", "approval") => {
                 &["spec", "status.certificate"]
             }
-            // Both are written as a whole.
+            // Writes of these kinds replace the whole object.
             ("", "endpoints" | "events", _) => &[],
             ("", "namespaces", "finalize") => &["status"],
             (_, _, "") if has_status => &["status"],

@@ -1,4 +1,4 @@
-//! What is applied, laid over what is there; and values with fields taken out.
+//! Merges an applied configuration into an object, and removes fields from values.
 
 use serde_json::{Map, Value};
 
@@ -6,8 +6,7 @@ use super::set::FieldSet;
 use crate::schema::path::{Element, element_of};
 use crate::schema::{Relation, Shape, TypeRef};
 
-/// `config` over `live`: nothing goes, `config` wins, items of lists are in the order of `config` where it changes
-/// them.
+/// Merges `config` into `live`. Nothing is removed, `config` wins, and changed lists have the order of `config`.
 pub(super) fn merge(of: &TypeRef, live: Option<&Value>, config: Option<&Value>) -> Option<Value> {
     let (live, config) = match (live, config) {
         (Some(live), None) => return Some(live.clone()),
@@ -18,7 +17,7 @@ pub(super) fn merge(of: &TypeRef, live: Option<&Value>, config: Option<&Value>) 
 }
 
 fn merge_value(of: &TypeRef, live: Option<&Value>, config: &Value) -> Option<Value> {
-    // Null takes the form of the other.
+    // Null counts as a value of the other's type.
     let seen = if config.is_null() { live.unwrap_or(config) } else { config };
     match of.shape(Some(seen)) {
         Shape::Scalar | Shape::List(Relation::Atomic) | Shape::Map { atomic: true } => Some(config.clone()),
@@ -50,7 +49,7 @@ fn merge_value(of: &TypeRef, live: Option<&Value>, config: &Value) -> Option<Val
     }
 }
 
-/// Items of a list with what they are known by. One that has nothing is passed over.
+/// The items of a list with their keys. Items without a key are skipped.
 fn known<'a>(relation: &Relation, of: &TypeRef, items: &'a [Value]) -> Vec<(Element, &'a Value)> {
     items.iter().filter_map(|item| Some((element_of(relation, of, item).ok()?, item))).collect()
 }
@@ -59,13 +58,13 @@ fn merge_items(relation: &Relation, of: &TypeRef, live: &[Value], config: &[Valu
     let live = known(relation, of, live);
     let config = known(relation, of, config);
     let in_config = |step: &Element| config.iter().any(|(known, _)| known == step);
-    // Of several items with one key none is merged with what is applied: that replaces them.
+    // Several items with the same key are not merged: the applied item replaces them.
     let live_item = |step: &Element| {
         let mut same = live.iter().filter(|(known, _)| known == step).map(|(_, item)| *item);
         same.next().filter(|_| same.next().is_none())
     };
     let in_live = |step: &Element| live.iter().any(|(known, _)| known == step);
-    // Those that both have come in the order of what is applied.
+    // Items of both lists come in the order of the applied list.
     let mut shared = config.iter().map(|(step, _)| step).filter(|step| in_live(step)).peekable();
 
     let mut merged: Vec<Option<Value>> = Vec::new();
@@ -105,7 +104,7 @@ fn merge_items(relation: &Relation, of: &TypeRef, live: &[Value], config: &[Valu
     merged.into_iter().flatten().collect()
 }
 
-/// A value without these fields. What nothing is left of is null.
+/// A value without these fields; null if nothing is left.
 pub(super) fn without(of: &TypeRef, value: &Value, fields: &FieldSet) -> Value {
     match (of.shape(Some(value)), value) {
         (Shape::Scalar, value) => value.clone(),

@@ -1,4 +1,4 @@
-//! What somebody owns: as it was read until somebody has to look closer, because most writes touch few owners.
+//! The fields of an owner. They stay encoded until they are needed, because most writes touch few owners.
 
 use std::borrow::Cow;
 
@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 
 use super::set::FieldSet;
 
-/// A set of fields in one form or the other.
+/// A set of fields, encoded or decoded.
 #[derive(Debug, Clone)]
 pub(super) enum Owned {
-    /// `fieldsV1`, written by us.
+    /// `fieldsV1` that this server has written.
     Encoded(Value),
     Set(FieldSet),
 }
@@ -17,7 +17,7 @@ pub(super) enum Owned {
 impl Owned {
     pub(super) fn set(&self) -> Cow<'_, FieldSet> {
         match self {
-            // What cannot be read is owned by nobody.
+            // Malformed fields are owned by nobody.
             Self::Encoded(fields) => Cow::Owned(FieldSet::decode(fields).unwrap_or_default()),
             Self::Set(set) => Cow::Borrowed(set),
         }

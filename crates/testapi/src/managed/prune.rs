@@ -1,4 +1,4 @@
-//! Fields that somebody has applied before and applies no more go, unless somebody else owns them.
+//! Removes fields that a manager has applied before and no longer applies, unless another manager owns them.
 
 use serde_json::Value;
 
@@ -8,7 +8,8 @@ use super::set::FieldSet;
 use super::typed::fields;
 use crate::schema::TypeRef;
 
-/// `merged` without what is only in `last`, what the applying manager owned before. `owned` has what it owns now.
+/// `merged` without the fields that only `last`, the former set of the applying manager, contains. `owned` is its new
+/// set.
 pub(super) fn prune(of: &TypeRef, merged: Value, owned: &Entries, last: &FieldSet) -> Value {
     let named = |set: &FieldSet| set.with_named_fields(Some(of));
     let last = named(last);
@@ -16,10 +17,10 @@ pub(super) fn prune(of: &TypeRef, merged: Value, owned: &Entries, last: &FieldSe
     let everybodys = owned.values().fold(FieldSet::default(), |all, entry| all.union(&entry.fields.set()));
 
     let pruned = without(of, &merged, &last);
-    // What is owned stays, with what it is in.
+    // Owned fields stay, with the fields around them.
     let kept = named(&fields(of, &pruned)).union(&named(&everybodys));
     let pruned = without(of, &merged, &all.difference(&kept));
-    // What nobody owns stays too, if it was not this manager's.
+    // Fields that nobody owns stay too, unless this manager owned them.
     let gone = all.difference(&named(&fields(of, &pruned))).intersection(&last);
     without(of, &merged, &gone)
 }

@@ -1,4 +1,4 @@
-//! Who owns the number of replicas after it was written by way of the scale.
+//! The owner of the number of replicas after a write of the scale.
 
 use serde_json::Value;
 
@@ -7,18 +7,18 @@ use super::owned::Owned;
 use super::set::FieldSet;
 use super::{Writer, take};
 
-/// What a write of a scale makes of the number of replicas.
+/// How a write of the scale changes the number of replicas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scaling {
     Same,
-    /// Which is nothing in a scale, and so nobody's.
+    /// A scale omits 0, so nobody owns it.
     ToZero,
     To,
 }
 
-/// Gives the field `replicas` (`spec.replicas`) to who has changed it, and takes it from all others. As in the real
-/// server, which translates the entries into those of the scale and back: what comes back has no time, and who had
-/// updated the object has, where the number has stayed, an entry for the number alone beside the other.
+/// Makes the writer the only owner of the field `replicas` (`spec.replicas`). This follows the real server, which
+/// translates the entries into those of the scale and back: translated entries have no time. If the number stays the
+/// same, a manager that had updated the object gets a second entry, for the number alone.
 pub(crate) fn scaled(object: &mut Value, replicas: &str, scaling: Scaling, writer: Writer<'_>) {
     let Some(mut owned) = entries::read(object) else { return };
     if owned.is_empty() {
@@ -42,7 +42,7 @@ pub(crate) fn scaled(object: &mut Value, replicas: &str, scaling: Scaling, write
             owned.retain(|_, entry| !entry.fields.is_empty());
         }
         Scaling::ToZero => take(&mut owned, &field, None),
-        // Where nobody owned it, as of an object without entries, nobody begins to.
+        // If nobody owned it, for example in an object without entries, it stays so.
         Scaling::To if owned.values().all(|entry| !entry.fields.has_any(&field)) => {}
         Scaling::To => {
             let owner = writer.owner(Kind::Update);

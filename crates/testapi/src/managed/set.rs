@@ -1,4 +1,4 @@
-//! Sets of paths, as trees.
+//! Sets of field paths, as trees.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::schema::path::Element;
 use crate::schema::{Type, TypeRef};
 
-/// Paths from here: those of one step, and those that go on.
+/// The paths from a node: those of one step, and longer ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FieldSet {
     members: BTreeSet<Element>,
@@ -24,7 +24,7 @@ impl FieldSet {
         set
     }
 
-    /// The empty path is no path.
+    /// An empty path is ignored.
     pub(crate) fn insert(&mut self, path: &[Element]) {
         match path {
             [] => {}
@@ -45,17 +45,17 @@ impl FieldSet {
         }
     }
 
-    /// The paths that go on behind a step, without it.
+    /// The rest of the paths after a step.
     pub(crate) fn behind(&self, step: &Element) -> Option<&Self> {
         self.children.get(step).filter(|child| !child.is_empty())
     }
 
-    /// Whether a path of one step is in it.
+    /// Whether the set contains the path of this one step.
     pub(crate) fn has_member(&self, step: &Element) -> bool {
         self.members.contains(step)
     }
 
-    /// Paths that are in one or the other.
+    /// The paths in either set.
     pub(crate) fn union(mut self, other: &Self) -> Self {
         self.members.extend(other.members.iter().cloned());
         for (step, others) in &other.children {
@@ -65,7 +65,7 @@ impl FieldSet {
         self
     }
 
-    /// Paths that are in both.
+    /// The paths in both sets.
     pub(crate) fn intersection(&self, other: &Self) -> Self {
         let members = self.members.intersection(&other.members).cloned().collect();
         Self {
@@ -74,7 +74,7 @@ impl FieldSet {
         }
     }
 
-    /// Paths that are in this and not in the other.
+    /// The paths in this set and not in the other.
     pub(crate) fn difference(&self, other: &Self) -> Self {
         let members = self.members.difference(&other.members).cloned().collect();
         let children = self.pruned(|step, child| {
@@ -83,7 +83,7 @@ impl FieldSet {
         Self { members, children }
     }
 
-    /// Paths that are in this, and neither in the other nor below a path of the other.
+    /// The paths in this set that are neither in the other nor below one of its paths.
     pub(crate) fn outside(&self, other: &Self) -> Self {
         let members = self.members.difference(&other.members).cloned().collect();
         let children = self.pruned(|step, child| {
@@ -100,7 +100,7 @@ impl FieldSet {
         changed.filter(|(_, child)| !child.is_empty()).collect()
     }
 
-    /// With every field that has a name in the type and something of it in this set.
+    /// This set with every named field of the type of which it contains a part.
     pub(crate) fn with_named_fields(&self, of: Option<&TypeRef>) -> Self {
         let mut members = self.members.clone();
         let mut children = BTreeMap::new();
@@ -120,7 +120,7 @@ impl FieldSet {
         Self { members, children }
     }
 
-    /// All paths, short ones first at each step.
+    /// All paths; at each step the short ones come first.
     pub(crate) fn paths(&self) -> Vec<Vec<Element>> {
         let mut paths = Vec::new();
         self.collect(&mut Vec::new(), &mut paths);
@@ -140,7 +140,7 @@ impl FieldSet {
         }
     }
 
-    /// Whether any path of it is in a `fieldsV1`.
+    /// Whether a `fieldsV1` contains a path of this set.
     pub(crate) fn is_any_in(&self, encoded: &Value) -> bool {
         let is_leaf = |below: &Value| below.get(".").is_some() || below.as_object().is_none_or(Map::is_empty);
         self.members.iter().any(|member| encoded.get(member.encode()).is_some_and(is_leaf))

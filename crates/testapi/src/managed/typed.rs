@@ -1,4 +1,4 @@
-//! Which fields a value has, and which differ between two values: structured-merge-diff's rules of what a field is.
+//! The fields of a value, and the differences of two values, by the rules of structured-merge-diff.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::set::FieldSet;
 use crate::schema::path::{Element, element_of};
 use crate::schema::{Relation, Shape, TypeRef};
 
-/// How a value differs from another.
+/// The difference of two values.
 #[derive(Debug, Default)]
 pub(super) struct Comparison {
     pub(super) added: FieldSet,
@@ -17,12 +17,12 @@ pub(super) struct Comparison {
 }
 
 impl Comparison {
-    /// Everything that differs.
+    /// All fields that differ.
     pub(super) fn all(&self) -> FieldSet {
         self.modified.clone().union(&self.added).union(&self.removed)
     }
 
-    /// Without what is at or below these paths.
+    /// The difference without these paths and everything below them.
     pub(super) fn outside(self, ignored: &FieldSet) -> Self {
         Self {
             added: self.added.outside(ignored),
@@ -38,7 +38,7 @@ pub(super) fn compare(of: &TypeRef, before: &Value, after: &Value) -> Comparison
     walk.found
 }
 
-/// The fields that a value has.
+/// The fields of a value.
 pub(super) fn fields(of: &TypeRef, value: &Value) -> FieldSet {
     let mut set = FieldSet::default();
     collect(of, value, &mut Vec::new(), &mut set);
@@ -86,11 +86,11 @@ impl Walk {
             (Some(before), Some(after))
                 if kind(of, before).zip(kind(of, after)).is_some_and(|(before, after)| before != after) =>
             {
-                // Something of any type has become something of another kind: gone, and come.
+                // A value of any type that changes its kind counts as removed and added.
                 self.compare_as(&of.shape(Some(before)), of, Some(before), Some(after));
                 self.compare_as(&of.shape(Some(after)), of, Some(before), Some(after))
             }
-            // Null takes the form of the other.
+            // Null counts as a value of the other's type.
             (Some(before), Some(Value::Null)) => {
                 self.compare_as(&of.shape(Some(before)), of, Some(before), after)
             }
@@ -191,7 +191,7 @@ impl Walk {
                 ([] | [_], [] | [_]) => {
                     self.compare(of, before.first().copied(), after.first().copied());
                 }
-                // Several items with one key are one value.
+                // Several items with the same key count as one value.
                 ([_, _, ..], [_, _, ..]) => {
                     let is_equal = before.len() == after.len()
                         && before.iter().zip(after).all(|(before, after)| equal(before, after));
@@ -217,7 +217,7 @@ impl Walk {
     }
 }
 
-/// Items by their keys. One that has none is passed over.
+/// Items by their keys. Items without a key are skipped.
 fn grouped<'a>(
     relation: &Relation,
     of: &TypeRef,
@@ -232,7 +232,7 @@ fn grouped<'a>(
     groups
 }
 
-/// What a value of that type is, which only for something of any type may change. Null is whatever the other is.
+/// The kind of a value, which can change only for values of any type. Null has the kind of the other value.
 fn kind(of: &TypeRef, value: &Value) -> Option<u8> {
     match of.shape(Some(value)) {
         _ if value.is_null() => None,
@@ -242,7 +242,7 @@ fn kind(of: &TypeRef, value: &Value) -> Option<u8> {
     }
 }
 
-/// Whether two values are the same; 1 and 1.0 are.
+/// Whether two values are equal; 1 and 1.0 are.
 pub(super) fn equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => left == right || left.as_f64() == right.as_f64(),

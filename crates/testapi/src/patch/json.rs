@@ -1,5 +1,5 @@
-//! JSON Patch (RFC 6902), with the leniencies of the API server's library: an index may count from the end, what is
-//! replaced need not exist in an object, a missing member equals null.
+//! JSON Patch (RFC 6902), as lenient as the API server's library: an index may count from the end, `replace` may add a
+//! member, and a missing member equals null.
 
 use serde_json::Value;
 use serve::{Reason, Status};
@@ -7,14 +7,14 @@ use serve::{Reason, Status};
 use super::does_not_fit;
 use crate::go;
 
-/// As many operations as one patch may have.
+/// The maximum number of operations in a patch.
 const OPERATIONS: usize = 10_000;
 
 /// Applies a JSON patch, all of it or nothing.
 ///
 /// # Errors
 ///
-/// 400 for what is no JSON patch, 413 for one of more than 10,000 operations, 422 for one that does not fit `target`.
+/// 400 for a malformed patch, 413 for more than 10,000 operations, 422 for a patch that does not fit `target`.
 pub fn json(target: &mut Value, patch: &[u8]) -> Result<(), Status> {
     let operations = parse(patch)?;
     let mut patched = target.clone();
@@ -54,7 +54,7 @@ fn undecodable(value: &Value, wanted: &str) -> Status {
     ))
 }
 
-/// `None` where the operation does not fit.
+/// `None` if the operation does not fit.
 fn apply(document: &mut Value, operation: &Value) -> Option<()> {
     let path = || operation.get("path")?.as_str();
     let from = || operation.get("from")?.as_str();
@@ -96,7 +96,7 @@ fn add(document: &mut Value, path: &str, value: Value) -> Option<()> {
             members.insert(key, value);
         }
         Value::Array(items) if key == "-" => items.push(value),
-        // From the end it counts the place that the value takes.
+        // A negative index counts from the place after the last item.
         Value::Array(items) => items.insert(index(&key, items.len() + 1)?, value),
         _ => return None,
     }
@@ -131,9 +131,9 @@ fn remove(document: &mut Value, path: &str) -> Option<Value> {
     }
 }
 
-/// What the last part of a path is in, and that part.
+/// The value that contains the end of a path, and the last part of the path.
 fn parent<'a>(document: &'a mut Value, path: &str) -> Option<(&'a mut Value, String)> {
-    // What comes before the first slash counts for nothing.
+    // Text before the first slash is ignored.
     let (_, path) = path.split_once('/')?;
     let (parents, key) = path.rsplit_once('/').map_or((None, path), |(parents, key)| (Some(parents), key));
     let mut parent = document;
@@ -151,7 +151,7 @@ fn parent<'a>(document: &'a mut Value, path: &str) -> Option<(&'a mut Value, Str
     Some((parent, unescaped(key)))
 }
 
-/// A place among `places`, counted from the end where it is negative.
+/// An index below `places`; a negative one counts from the end.
 fn index(key: &str, places: usize) -> Option<usize> {
     let index: i64 = key.parse().ok()?;
     let at = if index < 0 { index.checked_add(i64::try_from(places).ok()?)? } else { index };

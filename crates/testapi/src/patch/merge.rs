@@ -1,6 +1,8 @@
-//! JSON Merge Patch (RFC 7396), as the API server's library has it.
+//! JSON Merge Patch (RFC 7396), as the API server's library implements it.
 
 use serde_json::{Map, Value};
+
+use crate::object::remove_nulls;
 
 /// Applies a merge patch: objects are merged, null removes, everything else replaces.
 ///
@@ -34,17 +36,5 @@ fn merge_members(target: &mut Map<String, Value>, patch: Map<String, Value>) {
                 target.insert(name, value);
             }
         }
-    }
-}
-
-/// Removes members that are null, also of objects in lists; what is null in a list stays.
-fn remove_nulls(value: &mut Value) {
-    match value {
-        Value::Object(members) => {
-            members.retain(|_, member| !member.is_null());
-            members.values_mut().for_each(remove_nulls);
-        }
-        Value::Array(items) => items.iter_mut().for_each(remove_nulls),
-        _ => {}
     }
 }

@@ -1,9 +1,9 @@
-//! The order of a merged list: items of the patch as the patch has them, the others as they were, and both woven
-//! together by where they were before.
+//! The order of a merged list: items of the patch keep the patch's order, other items keep theirs, and former positions
+//! decide how both are interleaved.
 
 use serde_json::Value;
 
-/// Whether two items are the same: by their key, or as a whole where there is none.
+/// Whether two items are the same: by their key, or as a whole if there is no key.
 pub(super) fn equal_by(key: Option<&str>, left: &Value, right: &Value) -> bool {
     match key {
         None => left == right,
@@ -11,14 +11,14 @@ pub(super) fn equal_by(key: Option<&str>, left: &Value, right: &Value) -> bool {
     }
 }
 
-/// Whether `items` come in the order of `order`, which may have more.
+/// Whether `items` are in the order of `order`, which may have more items.
 pub(super) fn in_order(items: &[&Value], order: &[Value], key: Option<&str>) -> bool {
     let mut order = order.iter();
     items.iter().all(|item| order.any(|next| equal_by(key, item, next)))
 }
 
-/// Brings `items` into order: those that `first` has as it has them, the others as in `before`. `None` where an item
-/// has no key.
+/// Sorts `items`: those in `first` by their order there, the others by their order in `before`. `None` if an item has
+/// no key.
 pub(super) fn join(
     items: Vec<Value>,
     first: &[Value],

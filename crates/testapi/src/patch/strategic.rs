@@ -1,5 +1,6 @@
-//! Strategic merge patches: a merge patch whose lists of objects merge too, by the key that the type says, and in which
-//! `$` words give orders. The rules are apimachinery's (`util/strategicpatch`); there are no others written down.
+//! Strategic merge patches: merge patches in which lists of objects merge by the key of their type, and members that
+//! begin with `$` are directives. The rules are those of apimachinery (`util/strategicpatch`), which no document
+//! specifies.
 
 use std::mem::take;
 
@@ -9,15 +10,16 @@ use serve::{Reason, Status};
 use super::does_not_fit;
 use super::ordered::{equal_by, in_order, join};
 use crate::go;
+use crate::object::remove_nulls;
 use crate::schema::TypeRef;
 
-/// On an object: `replace` or `delete` it instead of merging; in an object of a list: what to do with that item.
+/// In an object: `replace` or `delete` it instead of merging. In an item of a list: the action for that item.
 const DIRECTIVE: &str = "$patch";
 /// The members that stay.
 const RETAIN_KEYS: &str = "$retainKeys";
-/// Followed by the name of a list of plain values: those that go.
+/// Followed by the name of a list of plain values: the values to remove.
 const DELETE_FROM_LIST: &str = "$deleteFromPrimitiveList/";
-/// Followed by the name of a list: its order.
+/// Followed by the name of a list: the order of its items.
 const SET_ORDER: &str = "$setElementOrder/";
 
 type Members = Map<String, Value>;
@@ -26,8 +28,8 @@ type Members = Map<String, Value>;
 ///
 /// # Errors
 ///
-/// 415 where there is no type: custom resources have no strategic merge patch. 400, 422 and 500 for wrong orders, as
-/// the API server has it.
+/// 415 if there is no type: custom resources have no strategic merge patch. 400, 422 and 500 for wrong directives, as
+/// from the API server.
 ///
 /// ```
 /// use serde_json::json;
@@ -127,7 +129,7 @@ fn way(of: Option<&TypeRef>, name: &str) -> Result<Way, Status> {
     let child = of.child(name);
     let Some(field) = of.field(name) else {
         return match child {
-            // A map: its values have no names that the server could look up, so that it gives up on them.
+            // A map: the server cannot look up merge keys of its values and fails.
             Some(_) => Err(failed("merging an object in json but data type is not struct, instead is: map")),
             None => Err(failed(format!(
                 "unable to find api field in struct {} for the json field {name:?}",
@@ -139,7 +141,7 @@ fn way(of: Option<&TypeRef>, name: &str) -> Result<Way, Status> {
     Ok(Way { of, strategies: field.patch.clone(), key: field.merge_key.clone() })
 }
 
-/// Only those members of the target stay that the patch lists.
+/// Removes all members of the target that the patch does not list.
 fn retain_keys(target: &mut Members, patch: &mut Members) -> Result<(), Status> {
     let Some(retained) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
     let wrong = || Status::bad_request("invalid patch format of retainKeys");
@@ -158,7 +160,7 @@ fn retain_keys(target: &mut Members, patch: &mut Members) -> Result<(), Status> 
     Ok(())
 }
 
-/// Merges those lists for which the patch says an order.
+/// Merges the lists for which the patch gives an order.
 fn merge_ordered_lists(
     target: &mut Members,
     patch: &mut Members,
@@ -193,7 +195,7 @@ fn merge_ordered_lists(
     Ok(())
 }
 
-/// The patch's items have to be in the order that it says.
+/// The patch's items must be in the order that it gives.
 fn check_order(patched: &[Value], order: &[Value], key: Option<&str>) -> Result<(), Status> {
     if order.is_empty() || patched.is_empty() {
         return Ok(());
@@ -251,7 +253,7 @@ fn merge_lists(current: Vec<Value>, patch: Vec<Value>, way: &Way) -> Result<Vec<
     join(merged, &patch, &before, Some(key)).ok_or_else(|| no_key(Some(key)))
 }
 
-/// Lists that merge hold values of one kind, and no lists.
+/// Lists that merge must hold values of one kind, and no lists.
 fn kinds_agree(current: &[Value], patch: &[Value]) -> Result<bool, Status> {
     let mut items = current.iter().chain(patch);
     let Some(first) = items.next() else { return Ok(true) };
@@ -261,7 +263,7 @@ fn kinds_agree(current: &[Value], patch: &[Value]) -> Result<bool, Status> {
     Ok(items.all(|item| std::mem::discriminant(item) == std::mem::discriminant(first)))
 }
 
-/// Does what items of the patch order, and returns the current list and the rest of the patch.
+/// Applies the directives in items of the patch. Returns the new list and the other items of the patch.
 fn obey_items(
     mut current: Vec<Value>,
     patch: Vec<Value>,
@@ -316,19 +318,7 @@ fn merge_items(
     Ok(current)
 }
 
-/// Removes members that are null, also of objects in lists.
-fn remove_nulls(value: &mut Value) {
-    match value {
-        Value::Object(members) => {
-            members.retain(|_, member| !member.is_null());
-            members.values_mut().for_each(remove_nulls);
-        }
-        Value::Array(items) => items.iter_mut().for_each(remove_nulls),
-        _ => {}
-    }
-}
-
-/// What of a patch becomes an object where there was none: not what only gives orders.
+/// The value of a patch for a missing object: the patch without its directives.
 fn without_directives(value: Value) -> Option<Value> {
     Some(match value {
         Value::Object(members) if members.contains_key(DIRECTIVE) => return None,
@@ -362,7 +352,7 @@ fn no_key(key: Option<&str>) -> Status {
     failed(format!("map: map[] does not contain declared merge key: {}", key.unwrap_or_default()))
 }
 
-/// What the server has no reason for is its own failure.
+/// The server answers such an error with 500.
 fn failed(message: impl Into<String>) -> Status {
     Status::new(Reason::Unknown, message)
 }

@@ -21,21 +21,22 @@ use super::{Field, Object, Relation, Scalar, Type, TypeRef, Types, Use};
 /// assert_eq!(object, json!({"metadata": {"name": "corner"}, "spec": {"open": true}}));
 /// ```
 pub fn custom(openapi_v3_schema: &Value) -> TypeRef {
-    let mut reader = Reader { types: table::metadata() };
-    let mut root = reader.definition(openapi_v3_schema, false);
+    let mut converter = Converter { types: table::metadata() };
+    let mut root = converter.definition(openapi_v3_schema, false);
     if let Type::Object(object) = &mut root {
-        reader.add_own_fields(object);
+        converter.add_own_fields(object);
     }
-    let at = reader.types.add(root);
-    TypeRef::new(Arc::new(reader.types), at)
+    let at = converter.types.add(root);
+    TypeRef::new(Arc::new(converter.types), at)
 }
 
-struct Reader {
+/// Converts a schema, and collects the types in it.
+struct Converter {
     types: Types,
 }
 
-impl Reader {
-    /// `preserving`: something around it keeps unknown fields, and with them the opinion that they may be owned.
+impl Converter {
+    /// `preserving` says that a type around it keeps unknown fields, which may then be owned.
     fn definition(&mut self, schema: &Value, preserving: bool) -> Type {
         let says = |name: &str| schema[name] == true;
         let preserving = preserving || says("x-kubernetes-preserve-unknown-fields");
@@ -79,7 +80,7 @@ impl Reader {
         object.rest = match &schema["additionalProperties"] {
             values @ Value::Object(_) => Some(self.used(values, preserving)),
             Value::Bool(allowed) => allowed.then(|| self.anything()),
-            // Without any field it is a free form, and unknown fields that are kept have owners.
+            // An object without declared fields may have any, and unknown fields that are kept have owners.
             _ => (preserving || object.fields.is_empty()).then(|| self.anything()),
         };
         object.declares_rest =
@@ -96,7 +97,7 @@ impl Reader {
         Use::of(self.types.add(Type::any(false)))
     }
 
-    /// What every object has, whatever its schema says of it.
+    /// Adds the fields that every object has.
     fn add_own_fields(&mut self, object: &mut Object) {
         for name in ["apiVersion", "kind"] {
             let string = Scalar { name: "string".into(), format: Box::default() };

@@ -1,4 +1,5 @@
-//! Whether a server could decode an object of a built-in kind into its Go structures, in the words of Go's decoder.
+//! Finds values that a server could not decode into the Go structures of a built-in kind, with the messages of Go's
+//! decoder.
 
 use serde_json::Value;
 
@@ -9,9 +10,8 @@ const QUANTITY: &str =
     r"quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
 impl TypeRef {
-    /// Why an object cannot be decoded into the Go structures of its kind: `json: cannot unmarshal string into Go
-    /// struct field DeploymentSpec.spec.replicas of type int32`. Of a custom kind only the metadata are in a
-    /// structure.
+    /// The reason why an object is undecodable as the Go structures of its kind: `json: cannot unmarshal string into Go
+    /// struct field DeploymentSpec.spec.replicas of type int32`. For a custom kind only the metadata is a structure.
     pub fn undecodable(&self, object: &Value) -> Option<String> {
         if self.are_structures() {
             return self.decode(object, "", &mut Vec::new());
@@ -20,7 +20,7 @@ impl TypeRef {
         self.child("metadata")?.decode(metadata, "", &mut Vec::new())
     }
 
-    /// `structure` is the one around the value, `path` the names on the way there.
+    /// `structure` contains the value, `path` has the names on the way to it.
     fn decode<'a>(&'a self, value: &'a Value, structure: &'a str, path: &mut Vec<&'a str>) -> Option<String> {
         let refused = |kind: &str, path: &[&str]| {
             let kind = if value.is_number() { number(value, kind) } else { go::json_kind(value).to_owned() };
@@ -73,7 +73,7 @@ impl TypeRef {
         }
     }
 
-    /// As Go names the type.
+    /// Go's name of the type.
     fn go_name(&self) -> String {
         match self.definition() {
             Type::Scalar(scalar) => scalar.go_name().to_owned(),
@@ -116,7 +116,7 @@ impl Scalar {
     }
 }
 
-/// The decoder says which number it is where only this one does not fit.
+/// The message includes the number if it is only out of range.
 fn number(value: &Value, kind: &str) -> String {
     if kind == "integer" { format!("number {value}") } else { "number".to_owned() }
 }

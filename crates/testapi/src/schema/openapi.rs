@@ -1,5 +1,5 @@
-//! The built-in types in OpenAPI's words again, for `kubectl explain` and client-side validation. What the table leaves
-//! out, descriptions above all, is not there.
+//! Converts the built-in types back to OpenAPI, for `kubectl explain` and client-side validation. Descriptions are
+//! missing, because the table leaves them out.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ pub fn openapi(group: &str, version: &str) -> Option<Value> {
     (!schemas.is_empty()).then_some(Value::Object(schemas))
 }
 
-/// What every object has besides what its definition says, as properties, and the schemas that they refer to.
+/// The properties that every object has in addition to its definition, and the schemas that they refer to.
 pub(crate) fn common() -> (Map<String, Value>, Map<String, Value>) {
     let types = table::builtin();
     let metadata = types.names.get(table::OBJECT_META).copied().unwrap_or_default();
@@ -56,7 +56,7 @@ fn parts(definition: &Type) -> Vec<Use> {
 
 fn named(types: &Types, name: &str, at: usize) -> Value {
     let mut schema = definition(types, &types.all[at]);
-    // The two that server-side apply takes for anything.
+    // Server-side apply treats these two types as anything.
     if name.ends_with(".RawExtension") || name.ends_with(".FieldsV1") {
         schema = json!({"type": "object"});
     }
@@ -118,7 +118,7 @@ fn definition(types: &Types, definition: &Type) -> Value {
                 schema["x-kubernetes-map-type"] = map_type(atomic);
             }
             if object.fields.is_empty() {
-                // A type with a name and without fields is free, without saying so.
+                // A named type without fields may have any fields, although the schema does not say so.
                 let is_free = |rest: &Use| {
                     matches!(types.all[rest.at], Type::Any { .. })
                         && !types.names.values().any(|at| *at == rest.at)

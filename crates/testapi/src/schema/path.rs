@@ -1,4 +1,4 @@
-//! Paths to fields: by name, by the key of an item, by value, by place.
+//! Paths to fields: by name, by the key of an item, by value, by index.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Relation, TypeRef};
 
-/// One step of a path. They sort as they are written in managed fields: names, keys, values, places.
+/// One step of a path. Steps are sorted as in managed fields: names, keys, values, indexes.
 #[derive(Debug, Clone)]
 pub(crate) enum Element {
     /// `f:replicas`, `.replicas`
@@ -24,7 +24,7 @@ pub(crate) enum Element {
 ///
 /// # Errors
 ///
-/// What server-side apply says of an item that it cannot tell from others.
+/// The message of server-side apply for an item that it cannot identify.
 pub(crate) fn element_of(relation: &Relation, items: &TypeRef, item: &Value) -> Result<Element, String> {
     let keys = match relation {
         Relation::Atomic => return Err("invalid indexing of non-associative list".to_owned()),
@@ -65,7 +65,7 @@ impl Element {
         Self::Field(name.into())
     }
 
-    /// As managed fields write it: `f:spec`.
+    /// The form in managed fields: `f:spec`.
     pub(crate) fn encode(&self) -> String {
         match self {
             Self::Field(name) => format!("f:{name}"),
@@ -79,7 +79,7 @@ impl Element {
         }
     }
 
-    /// `Ok(None)` for a kind of step that is not known: those are passed over, `Err` for what is none.
+    /// `Ok(None)` for an unknown kind of step, which callers skip; `Err` for a malformed one.
     pub(crate) fn decode(text: &str) -> Result<Option<Self>, String> {
         if text.len() < 2 {
             return Err("key must be 2 characters long:".to_owned());
@@ -112,7 +112,7 @@ impl Element {
     }
 }
 
-/// As messages write it: `.containers`, `[name="a"]`.
+/// The form in messages: `.containers`, `[name="a"]`.
 impl fmt::Display for Element {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

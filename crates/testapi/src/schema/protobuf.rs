@@ -1,8 +1,8 @@
-//! Objects of built-in kinds as protobuf, in both directions: clients of client-go that were generated for built-in
-//! kinds prefer it, while the server keeps JSON.
+//! Objects of built-in kinds as protobuf, in both directions: the typed clients of client-go prefer it, while the
+//! server stores JSON.
 //!
-//! `table` has the fields' numbers, `decode` reads what clients send, `encode` writes what they get, along the `plan`
-//! that is made of the table. Around each object is an envelope that says its kind (`runtime.Unknown`).
+//! `table` has the numbers of fields, `decode` decodes the bodies of requests, and `encode` writes responses along a
+//! `plan` that is derived from the table. An envelope around each object names its kind (`runtime.Unknown`).
 
 mod decode;
 mod encode;
@@ -12,5 +12,5 @@ mod table;
 pub use decode::{ProtobufError, from_protobuf};
 pub use encode::{Encoder, to_protobuf};
 
-/// What stands before the envelope of every object.
+/// The bytes before the envelope of every object.
 const MAGIC: &[u8] = b"k8s\0";

@@ -1,4 +1,4 @@
-//! Cutting an object to what its type has, and filling in what its type has for it.
+//! Removes unknown fields from an object, and sets defaults of its type.
 
 use serde_json::Value;
 
@@ -31,9 +31,9 @@ impl TypeRef {
         }
     }
 
-    /// As a server that decodes into structures and encodes them again leaves an object of a built-in kind: without
-    /// unknown fields, without null, without values that are empty and not required, with `{}` for structures that are
-    /// part of others. Objects of other kinds stay as they are.
+    /// Changes an object of a built-in kind as if a server had decoded it into Go structures and encoded it again:
+    /// removes unknown fields, nulls, and empty values that are not required, and adds `{}` for embedded structures.
+    /// Objects of other kinds stay as they are.
     pub fn normalize(&self, value: &mut Value) {
         match (self.definition(), value) {
             (Type::Object(object), Value::Object(members)) if self.are_structures() => {
@@ -43,7 +43,7 @@ impl TypeRef {
                         *part = field.default.clone().unwrap_or_default();
                     }
                 }
-                // What is null in a map is there, and nothing.
+                // A null in a map stays and becomes the zero value.
                 for value in members.values_mut().filter(|value| value.is_null() && object.fields.is_empty())
                 {
                     *value = object.rest.map(|rest| self.at(rest).zero()).unwrap_or_default();
@@ -68,8 +68,8 @@ impl TypeRef {
         }
     }
 
-    /// With the fields that a Go structure of a built-in kind has although nobody has set them: those that may not be
-    /// missing, and structures that are part of it. Other kinds stay as they are.
+    /// Adds the fields that a Go structure of a built-in kind always has: required ones and embedded structures. Other
+    /// kinds stay as they are.
     pub(crate) fn fill_structure(&self, value: &mut Value) {
         match (self.definition(), value) {
             (Type::Object(object), Value::Object(members)) if self.are_structures() => {
@@ -93,7 +93,7 @@ impl TypeRef {
         }
     }
 
-    /// Sets the defaults of a custom kind where nothing is set, as structural schemas have them.
+    /// Sets the missing fields of a custom kind that have a default in its structural schema.
     pub fn fill_defaults(&self, value: &mut Value) {
         match (self.definition(), value) {
             (Type::Object(object), Value::Object(members)) => {
@@ -120,7 +120,7 @@ impl TypeRef {
         }
     }
 
-    /// What a value of this type is where nothing is said of it.
+    /// The zero value of this type.
     fn zero(&self) -> Value {
         match self.definition() {
             Type::Scalar(scalar) if *scalar.name == *"string" => "".into(),
@@ -128,7 +128,7 @@ impl TypeRef {
         }
     }
 
-    /// Whether a scalar is what it is where nobody has set it.
+    /// Whether a scalar has its zero value.
     fn is_zero(&self, value: &Value) -> bool {
         matches!(self.definition(), Type::Scalar(_))
             && match value {
@@ -139,7 +139,7 @@ impl TypeRef {
             }
     }
 
-    /// Whether a value is an empty list or an empty map, which structures leave out; an empty structure they keep.
+    /// Whether a value is an empty list or an empty map, which structures omit. They keep empty structures.
     fn is_empty(&self, value: &Value) -> bool {
         match (self.definition(), value) {
             (Type::List { .. }, Value::Array(items)) => items.is_empty(),
@@ -150,14 +150,14 @@ impl TypeRef {
 }
 
 impl Field {
-    /// A structure that is part of another, and so is always there.
+    /// Whether it is a structure embedded in another one, and so never missing.
     fn is_structure(&self) -> bool {
         self.default.as_ref().is_some_and(Value::is_object)
     }
 }
 
 impl Object {
-    /// Whether a field with such a value is not written at all.
+    /// Whether a field with this value is omitted.
     fn leaves_out(&self, name: &str, of: &TypeRef, value: &Value) -> bool {
         self.fields.get(name).is_some_and(|field| {
             let zero = !field.pointer && field.default.is_none() && of.is_zero(value);

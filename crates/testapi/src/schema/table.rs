@@ -1,4 +1,4 @@
-//! The table of built-in types. `crates/xtask/src/schema.rs` writes it and says what is in it.
+//! The table of built-in types. `crates/xtask/src/schema.rs` writes it and documents its format.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -15,7 +15,7 @@ pub(crate) fn builtin() -> &'static Arc<Types> {
     BUILTIN.get_or_init(|| Arc::new(Types { structures: true, ..read(|_| true) }))
 }
 
-/// Only those types that the metadata of an object are made of, for custom kinds to refer to.
+/// Only the types of an object's metadata, for custom kinds to refer to.
 pub(crate) fn metadata() -> Types {
     read(|name| {
         name.strip_prefix("io.k8s.apimachinery.pkg.apis.meta.v1.").is_some_and(|name| {
@@ -53,7 +53,7 @@ fn read(is_wanted: impl Fn(&str) -> bool) -> Types {
     types
 }
 
-/// The place of a type that is named before it is described.
+/// The index of a type that is referred to before its line.
 fn reserve(types: &mut Types, name: &str) -> usize {
     if let Some(at) = types.names.get(name) {
         return *at;
@@ -63,7 +63,7 @@ fn reserve(types: &mut Types, name: &str) -> usize {
     at
 }
 
-/// One line of the table.
+/// A line of the table.
 struct Line<'a> {
     name: &'a str,
     expression: &'a str,
@@ -73,7 +73,7 @@ struct Line<'a> {
 
 impl<'a> Line<'a> {
     fn of(line: &'a str) -> Self {
-        // The only attribute that may have spaces in it is the last.
+        // Only the last attribute may contain spaces.
         let (line, default) =
             line.split_once(" default=").map_or((line, None), |(line, default)| (line, Some(default)));
         let mut words = line.split_ascii_whitespace();
@@ -95,7 +95,7 @@ impl<'a> Line<'a> {
     }
 
     fn definition(&self, fields: BTreeMap<Box<str>, Field>, types: &mut Types) -> Type {
-        // Server-side apply has its own opinion of these two, whatever their schemas say.
+        // Server-side apply does not use the schemas of these two types.
         match self.name {
             "io.k8s.apimachinery.pkg.runtime.RawExtension" => {
                 return Type::any(true);
@@ -149,7 +149,7 @@ impl<'a> Line<'a> {
 
     fn relation(&self) -> Relation {
         let Some(list) = self.attribute("list") else {
-            // Before there were list types, the strategic merge patch said as much.
+            // Without a list type, the attributes of the strategic merge patch decide.
             let (patch, key) = self.attribute("patch").map_or(("", None), |patch| {
                 patch.split_once(':').map_or((patch, None), |(patch, key)| (patch, Some(key)))
             });
@@ -167,7 +167,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// What an expression stands for, with the attributes of the line that it is on.
+/// The type of an expression, with the attributes of its line.
 fn inline(expression: &str, line: &Line<'_>, types: &mut Types) -> Type {
     let inner = Line { name: "", expression: "", attributes: Vec::new(), default: None };
     if let Some(items) = expression.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {

@@ -1,7 +1,7 @@
-//! Types that refer to each other, and a way to walk along them.
+//! A graph of types, and a reference to a type in it.
 //!
-//! They say as much as server-side apply, strategic merge patches and the checks of unknown fields ask for. The rules
-//! by which OpenAPI's words become these are kube-openapi's (`schemaconv`).
+//! The types hold what server-side apply, strategic merge patches and checks of unknown fields need. OpenAPI schemas
+//! are converted by the rules of kube-openapi (`schemaconv`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,21 +15,21 @@ pub struct TypeRef {
     used: Use,
 }
 
-/// Types that refer to each other by their place.
+/// Types that refer to each other by index.
 #[derive(Default)]
 pub(crate) struct Types {
     pub(crate) all: Vec<Type>,
-    /// Those that have a name.
+    /// The named types.
     pub(crate) names: BTreeMap<Box<str>, usize>,
-    /// Values of them are Go structures to the server, which have fields that nobody has set.
+    /// Whether the server decodes their values into Go structures, in which all fields exist.
     pub(crate) structures: bool,
-    /// The kinds that a name stands for: group, version, kind. Sorted by kind, which most differ in.
+    /// The kinds (group, version, kind) and their types. Sorted by kind, in which most differ.
     pub(crate) kinds: Vec<([Box<str>; 3], usize)>,
 }
 
 /// One type.
 pub(crate) enum Type {
-    /// Anything: what it is shows when a value is there. All of it belongs to one owner if it is atomic.
+    /// Any value: only the value shows its shape. If it is atomic, it has a single owner.
     Any {
         atomic: bool,
         format: Box<str>,
@@ -51,7 +51,7 @@ pub(crate) struct Scalar {
     pub(crate) format: Box<str>,
 }
 
-/// A type where it is used, which may say itself whether a map is atomic.
+/// A use of a type, which may override whether a map is atomic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Use {
     pub(crate) at: usize,
@@ -63,49 +63,49 @@ pub(crate) struct Use {
 pub(crate) enum Relation {
     /// The list is one value.
     Atomic,
-    /// Each value is an item of its own, at most once.
+    /// Each value is an item and occurs at most once.
     Set,
-    /// Each item is known by the values of these fields.
+    /// The values of these fields identify an item.
     Map(Box<[Box<str>]>),
 }
 
-/// A type with named parts.
+/// A type with named fields.
 #[derive(Default)]
 pub(crate) struct Object {
     pub(crate) fields: BTreeMap<Box<str>, Field>,
-    /// The type of what has none of these names; unknown fields where it is `None`.
+    /// The type of fields without a name here; `None` if these are unknown fields.
     pub(crate) rest: Option<Use>,
-    /// Whether `rest` is part of the schema, and not only what owners of unknown fields see.
+    /// Whether the schema declares `rest`. Otherwise it is only there for the ownership of unknown fields.
     pub(crate) declares_rest: bool,
-    /// The rest is kept when unknown fields are pruned.
+    /// Whether pruning keeps unknown fields.
     pub(crate) keeps_unknown: bool,
-    /// The object has `apiVersion`, `kind` and `metadata` of its own.
+    /// Whether the object has `apiVersion`, `kind` and `metadata` of its own.
     pub(crate) embedded: bool,
     pub(crate) atomic: Option<bool>,
 }
 
-/// A named part.
+/// A named field.
 pub(crate) struct Field {
     pub(crate) used: Use,
     pub(crate) required: bool,
     pub(crate) default: Option<Value>,
-    /// In a structure, its zero value is another than none: it is there if somebody has set it.
+    /// In a structure: whether it is a pointer, so that its zero value differs from a missing one.
     pub(crate) pointer: bool,
-    /// In a structure, it is written even where it has no value.
+    /// In a structure: whether it is written even without a value.
     pub(crate) kept: bool,
-    /// Null is a value; elsewhere it counts as missing where there is a default.
+    /// Whether null is a value. Otherwise a null with a default counts as missing.
     pub(crate) nullable: bool,
-    /// The ways of a strategic merge patch: `merge`, `replace`, `retainKeys`.
+    /// The strategies of a strategic merge patch: `merge`, `replace`, `retainKeys`.
     pub(crate) patch: Box<[Box<str>]>,
-    /// By which field of theirs a strategic merge patch knows items of a list.
+    /// The field by which a strategic merge patch identifies items of a list.
     pub(crate) merge_key: Option<Box<str>>,
     /// The allowed values, for documentation.
     pub(crate) values: Box<[Box<str>]>,
-    /// What the list type says in OpenAPI, if anything.
+    /// The list type in OpenAPI, if any.
     pub(crate) list: Option<Box<str>>,
 }
 
-/// What a type is for a given value.
+/// The shape of a type for a given value.
 pub(crate) enum Shape<'a> {
     Scalar,
     List(&'a Relation),
@@ -122,7 +122,7 @@ impl TypeRef {
         Some(Self::new(Arc::clone(types), at))
     }
 
-    /// The type of objects of which nothing is known: every field belongs to whoever sets it, lists are one value.
+    /// The type of objects without a schema: each field belongs to the manager that sets it, and lists are atomic.
     pub fn any() -> Self {
         Self::new(Arc::new(Types { all: vec![Type::any(false)], ..Types::default() }), 0)
     }
@@ -132,11 +132,11 @@ impl TypeRef {
     }
 
     pub(crate) fn definition(&self) -> &Type {
-        // Every `Use` is made together with the types that it points into.
+        // A `Use` is always valid in the types that it was made with.
         &self.types.all[self.used.at]
     }
 
-    /// What a value of this type is; what it cannot be counts as what the type says.
+    /// The shape of a value of this type. A value that does not fit counts as a value that does.
     pub(crate) fn shape(&self, value: Option<&Value>) -> Shape<'_> {
         match self.definition() {
             Type::Any { atomic, .. } => match value {
@@ -154,7 +154,7 @@ impl TypeRef {
         }
     }
 
-    /// The field of that name, if it has one.
+    /// The field of this name, if there is one.
     pub(crate) fn field(&self, name: &str) -> Option<&Field> {
         match self.definition() {
             Type::Object(object) => object.fields.get(name),
@@ -162,7 +162,7 @@ impl TypeRef {
         }
     }
 
-    /// The type of a part: of the field, or of what has no name.
+    /// The type of a member: of the named field, or of the rest.
     pub(crate) fn child(&self, name: &str) -> Option<Self> {
         match self.definition() {
             Type::Any { .. } => Some(self.clone()),
@@ -183,12 +183,12 @@ impl TypeRef {
         }
     }
 
-    /// Something in a list that is one value.
+    /// The type of items in an atomic list.
     fn any_atomic() -> Self {
         Self::new(Arc::new(Types { all: vec![Type::any(true)], ..Types::default() }), 0)
     }
 
-    /// The type of the items of a list, and itself for what is none.
+    /// The type of the items of a list; the type itself if it is no list.
     pub(crate) fn items_or_self(self) -> Self {
         match self.definition() {
             Type::List { items, .. } => self.at(*items),
@@ -208,7 +208,7 @@ impl TypeRef {
 }
 
 impl TypeRef {
-    /// The name with its package, as Go has it: `v1.PodSpec`.
+    /// The name with its Go package: `v1.PodSpec`.
     pub(crate) fn qualified_name(&self) -> String {
         let named = self.types.names.iter().find(|(_, at)| **at == self.used.at);
         let mut parts = named.map_or("", |(name, _)| name).rsplit('.');
@@ -233,7 +233,7 @@ impl Types {
         Some(self.kinds[found.ok()?].1)
     }
 
-    /// Adds a type and returns where it is.
+    /// Adds a type and returns its index.
     pub(crate) fn add(&mut self, definition: Type) -> usize {
         self.all.push(definition);
         self.all.len() - 1

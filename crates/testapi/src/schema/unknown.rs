@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::{Type, TypeRef};
 
 impl TypeRef {
-    /// The paths of fields that the type does not have: `spec.containers[0].imag`. For `fieldValidation`, whose words
-    /// are `strict decoding error: unknown field "spec.containers[0].imag"`.
+    /// The paths of fields that the type does not have: `spec.containers[0].imag`. For `fieldValidation`, whose message
+    /// is `strict decoding error: unknown field "spec.containers[0].imag"`.
     pub fn unknown_fields(&self, object: &Value) -> Vec<String> {
         let mut found = Vec::new();
         self.find_unknown(object, "", &mut found);

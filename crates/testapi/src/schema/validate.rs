@@ -1,5 +1,4 @@
-//! Whether a value is of a type, in the words of server-side apply (structured-merge-diff), which are those that
-//! clients see of it.
+//! Validates values by their types, with the messages of server-side apply (structured-merge-diff).
 
 use serde_json::Value;
 
@@ -7,19 +6,19 @@ use super::path::{Element, element_of};
 use super::{Relation, Scalar, Shape, Type, TypeRef};
 use crate::go;
 
-/// A value that is not of its type.
+/// A value that does not fit its type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {
-    /// Where: `.spec.replicas`.
+    /// The path: `.spec.replicas`.
     pub path: String,
-    /// What is wrong there.
+    /// The message.
     pub message: String,
 }
 
 impl TypeRef {
-    /// Everything in a value that is not of this type, unknown fields included.
+    /// Everything in a value that does not fit this type, including unknown fields.
     ///
-    /// `duplicates` says whether two items of a list may have the same key: they may in objects that are there already.
+    /// `duplicates` says whether two items of a list may have the same key, as in existing objects.
     pub fn mismatches(&self, value: &Value, duplicates: bool) -> Vec<Mismatch> {
         let mut found = Vec::new();
         self.check(value, "", duplicates, &mut found);
@@ -48,7 +47,7 @@ impl TypeRef {
                         Some(child) => child.check(value, &path, duplicates, found),
                         None => {
                             found.push(Mismatch { path, message: "field not declared in schema".to_owned() });
-                            // The server stops at the first one of an object.
+                            // The server reports only the first error of an object.
                             return;
                         }
                     }
@@ -113,12 +112,12 @@ impl Scalar {
     }
 }
 
-/// As Go prints the structure that the value is in.
+/// The value as Go prints its structure (`%v`).
 fn printed(value: &Value) -> String {
     format!("&{{{}}}", go::print(value))
 }
 
-/// As Go prints the structure that the value is in where it says the types too.
+/// The value as Go prints its structure with types (`%#v`).
 fn described(value: &Value) -> String {
     let value = match value {
         Value::String(text) => format!("{text:?}"),

@@ -1,4 +1,4 @@
-//! An older state of everything.
+//! A backup of the whole state.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -39,7 +39,7 @@ impl Store {
 }
 
 impl Writer<'_> {
-    /// Everything is as it was in the backup: the revision goes back, history is forgotten, all watches end.
+    /// Restores a backup: the revision goes back, history is discarded, and all watches end.
     pub(crate) fn restore(&self, backup: &Backup) {
         self.store.revision.store(backup.revision, Ordering::Release);
         for (resource, objects) in self.store.all() {

@@ -1,16 +1,16 @@
-//! Between an object as JSON and an object as it is kept.
+//! Converts between JSON and stored objects.
 
 use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use serve::{Labels, Object};
 
-/// In which order the members of an object are written.
+/// The order of an object's members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// As built-in kinds come from a real server: `metadata` first, its members as in the type `ObjectMeta`.
+    /// The order of built-in kinds in a real server: `metadata` first, its members as in the type `ObjectMeta`.
     Declared,
-    /// As custom resources come: sorted by name.
+    /// The order of custom resources: sorted by name.
     Sorted,
 }
 
@@ -33,7 +33,7 @@ const METADATA: [&str; 15] = [
     "managedFields",
 ];
 
-/// An object as it is kept, from its JSON, which gets the revision; 0 is none, for what is never kept.
+/// Makes a stored object from JSON, and sets the revision in both. 0 is for objects that are not stored.
 pub(crate) fn encode(object: &mut Value, revision: u64, order: Order) -> Object {
     let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
     if let Some(metadata) = metadata {
@@ -60,11 +60,11 @@ pub(crate) fn decode(object: &Object) -> Value {
     let mut text = Vec::with_capacity(object.body.len() + 1);
     text.push(b'{');
     text.extend_from_slice(&object.body);
-    // What is kept was written by `body`.
+    // `body` has written this text.
     serde_json::from_slice(&text).unwrap_or_default()
 }
 
-/// The members of an object but for kind and version, and the closing brace.
+/// The members of an object without kind and version, and the closing brace.
 pub(super) fn body<'a, V: Serialize + 'a>(
     metadata: impl Iterator<Item = (&'a str, &'a V)>,
     others: impl Iterator<Item = (&'a str, &'a V)>,
@@ -88,7 +88,7 @@ pub(super) fn body<'a, V: Serialize + 'a>(
     out.into()
 }
 
-/// The members that are named first in the order of these names, then the others.
+/// The members in `first`, in this order, and then the others.
 fn in_order<'a, V>(first: &[&str], members: impl Iterator<Item = (&'a str, V)>) -> Vec<(&'a str, V)> {
     let mut members: Vec<_> = members.collect();
     members.sort_by_key(|(name, _)| (rank(first, name), *name));
@@ -121,7 +121,7 @@ fn rank(first: &[&str], name: &str) -> usize {
     first.iter().position(|candidate| *candidate == name).unwrap_or(first.len())
 }
 
-/// Memory takes everything, and JSON can always be written as JSON.
+/// Writing JSON to memory cannot fail.
 fn write<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
     let _ = serde_json::to_writer(out, value);
 }

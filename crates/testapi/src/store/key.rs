@@ -1,4 +1,4 @@
-//! What the objects of a collection are sorted by.
+//! The sort key of objects in a collection.
 
 use std::borrow::Borrow;
 
@@ -18,7 +18,7 @@ impl Key {
         Self::new(&object.namespace, &object.name)
     }
 
-    /// The keys of a namespace are from the first (included) to the second (excluded).
+    /// The range of a namespace's keys: the first is included, the second is excluded.
     pub(super) fn of_namespace(namespace: &str) -> (Self, Self) {
         (Self(format!("{namespace}/").into()), Self(format!("{namespace}0").into()))
     }

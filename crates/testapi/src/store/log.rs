@@ -4,19 +4,19 @@ use std::collections::VecDeque;
 
 use serve::{CollectionError, Event};
 
-/// The newest events of a collection. Each has a position that stays the same when older ones are forgotten.
+/// The newest events of a collection. Each event has a position that stays the same when older events are discarded.
 #[derive(Debug)]
 pub(super) struct Log {
     events: VecDeque<Event>,
     /// The position of the oldest event.
     first: u64,
-    /// Everything after this revision is there.
+    /// The log has all events after this revision.
     since: u64,
     limit: usize,
 }
 
 impl Log {
-    /// An empty log of a collection as it is at a revision.
+    /// An empty log of a collection at this revision.
     pub(super) fn new(since: u64, limit: usize) -> Self {
         Self { events: VecDeque::new(), first: 0, since, limit }
     }
@@ -28,7 +28,7 @@ impl Log {
         }
     }
 
-    /// Forgets all events.
+    /// Discards all events.
     pub(super) fn compact(&mut self, now: u64) {
         while !self.events.is_empty() {
             self.forget_oldest();
@@ -43,7 +43,7 @@ impl Log {
         }
     }
 
-    /// The position behind the newest event.
+    /// The position after the newest event.
     pub(super) fn end(&self) -> u64 {
         self.first + self.events.len() as u64
     }

@@ -1,4 +1,4 @@
-//! The objects of one resource, as they are and as they were.
+//! The objects of one resource, with their history.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -16,15 +16,15 @@ use super::log::Log;
 /// The objects of one resource. A handle: clones are the same collection.
 #[derive(Debug, Clone)]
 pub(crate) struct Objects {
-    shared: Arc<Shared>,
+    inner: Arc<Inner>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    /// The server's. It grows while the state that it belongs to is locked, so who holds the lock sees both or none.
+struct Inner {
+    /// The server's revision. It grows while the state is locked, so that a holder of the lock sees a consistent pair.
     revision: Arc<AtomicU64>,
     state: RwLock<State>,
-    /// Wakes those who wait for events.
+    /// Wakes readers that wait for events.
     news: watch::Sender<()>,
 }
 
@@ -32,7 +32,7 @@ struct Shared {
 struct State {
     objects: BTreeMap<Key, Arc<Object>>,
     log: Log,
-    /// Watches of an earlier age have ended.
+    /// Incremented when all watches end.
     age: u64,
 }
 
@@ -40,7 +40,7 @@ impl Objects {
     pub(super) fn new(revision: Arc<AtomicU64>, history: usize) -> Self {
         let log = Log::new(revision.load(Ordering::Acquire), history);
         let state = RwLock::new(State { objects: BTreeMap::new(), log, age: 0 });
-        Self { shared: Arc::new(Shared { revision, state, news: watch::Sender::new(()) }) }
+        Self { inner: Arc::new(Inner { revision, state, news: watch::Sender::new(()) }) }
     }
 
     pub(crate) fn current(&self, namespace: &str, name: &str) -> Option<Arc<Object>> {
@@ -53,7 +53,7 @@ impl Objects {
         self.read().within(&range).map(|(_, object)| Arc::clone(object)).collect()
     }
 
-    /// Whether nothing is in a namespace.
+    /// Whether a namespace has no objects.
     pub(crate) fn is_empty_in(&self, namespace: &str) -> bool {
         let range = Range { namespace: Some(namespace.into()), after: None };
         self.read().within(&range).next().is_none()
@@ -74,24 +74,24 @@ impl Objects {
     }
 
     fn log(&self, mut state: RwLockWriteGuard<'_, State>, event: Event) {
-        self.shared.revision.store(event.object.revision, Ordering::Release);
+        self.inner.revision.store(event.object.revision, Ordering::Release);
         state.log.push(event);
         drop(state);
-        self.shared.news.send_replace(());
+        self.inner.news.send_replace(());
     }
 
     pub(super) fn compact(&self) {
         let mut state = self.write();
-        let now = self.shared.revision.load(Ordering::Acquire);
+        let now = self.inner.revision.load(Ordering::Acquire);
         state.log.compact(now);
     }
 
     pub(super) fn end_watches(&self) {
         self.write().age += 1;
-        self.shared.news.send_replace(());
+        self.inner.news.send_replace(());
     }
 
-    /// Other objects, without history, and no watch that saw the former ones goes on.
+    /// Replaces all objects, discards history, and ends the watches of the former objects.
     pub(super) fn replace(&self, objects: Vec<Arc<Object>>, revision: u64) {
         let mut state = self.write();
         state.objects = objects.into_iter().map(|object| (Key::of(&object), object)).collect();
@@ -101,14 +101,14 @@ impl Objects {
     }
 
     fn read(&self) -> RwLockReadGuard<'_, State> {
-        self.shared.state.read().unwrap_or_else(PoisonError::into_inner)
+        self.inner.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, State> {
-        self.shared.state.write().unwrap_or_else(PoisonError::into_inner)
+        self.inner.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// That `at` can be asked for, else why not.
+    /// Checks that the history reaches back to `at`.
     fn known(&self, at: Option<u64>) -> Result<u64, CollectionError> {
         let now = self.revision();
         match at {
@@ -136,7 +136,7 @@ impl Objects {
             let objects = state.within(range).map(|(_, object)| Arc::clone(object)).collect();
             return Ok(Listing { revision, objects });
         }
-        // What has changed since was then as its first event since says it was before.
+        // The former state of an object that has changed since is in its first event after that revision.
         let mut then: BTreeMap<Key, Option<Arc<Object>>> = BTreeMap::new();
         for event in state.log.from(state.log.position(revision)?)? {
             then.entry(Key::of(&event.object)).or_insert_with(|| event.previous.clone());
@@ -153,7 +153,7 @@ impl Objects {
 impl State {
     fn within(&self, range: &Range) -> impl Iterator<Item = (&Key, &Arc<Object>)> {
         let (from, to) = bounds(range);
-        // An impossible range is one that nothing is in.
+        // `BTreeMap::range` panics on impossible ranges; they contain nothing.
         let possible = !matches!((&from, &to), (Bound::Excluded(from) | Bound::Included(from), Bound::Excluded(to)) if from >= to);
         possible.then(|| self.objects.range((from, to))).into_iter().flatten()
     }
@@ -181,7 +181,7 @@ fn contains(range: &Range, key: &Key) -> bool {
 
 impl Collection for Objects {
     fn revision(&self) -> u64 {
-        self.shared.revision.load(Ordering::Acquire)
+        self.inner.revision.load(Ordering::Acquire)
     }
 
     fn get<'a>(
@@ -206,12 +206,12 @@ impl Collection for Objects {
         let position = state.log.position(after)?;
         let age = state.age;
         drop(state);
-        let news = self.shared.news.subscribe();
+        let news = self.inner.news.subscribe();
         Ok(Box::new(Cursor { objects: self.clone(), position, age, revision: after, news }))
     }
 }
 
-/// How far somebody has read in the log of a collection.
+/// A reader's position in the log of a collection.
 struct Cursor {
     objects: Objects,
     position: u64,
@@ -221,7 +221,7 @@ struct Cursor {
 }
 
 impl Cursor {
-    /// What there is; nothing if all has been read.
+    /// The events after the position; empty if there are none.
     fn take(&mut self) -> Result<Batch, CollectionError> {
         let state = self.objects.read();
         if state.age != self.age {
@@ -245,7 +245,7 @@ impl Events for Cursor {
                 if !batch.events.is_empty() {
                     return Ok(batch);
                 }
-                // The sender lives as long as the collection that we hold.
+                // This struct holds the collection, and so the sender.
                 let _ = self.news.changed().await;
             }
         }
@@ -259,7 +259,7 @@ impl Events for Cursor {
         match unread {
             Ok(None) if state.age == self.age => self.objects.revision(),
             Ok(Some(next)) if state.age == self.age => next - 1,
-            // It has ended; there is nothing more to be known.
+            // The watch has ended.
             _ => self.revision,
         }
     }

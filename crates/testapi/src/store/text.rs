@@ -1,4 +1,4 @@
-//! An object as it is kept, from its text: without the tree of a [`Value`](serde_json::Value), which costs ten times as
+//! Makes a stored object from JSON text without the tree of a [`Value`](serde_json::Value), which costs ten times as
 //! much as the rest.
 
 use std::borrow::Cow;
@@ -11,7 +11,7 @@ use serve::{Labels, Object};
 
 use super::body::{Order, body};
 
-/// The text of an object, cut into its members and those of its metadata.
+/// The text of an object, split into its members and those of its metadata.
 pub(crate) struct Text<'a> {
     members: Members<'a>,
     metadata: Members<'a>,
@@ -20,7 +20,7 @@ pub(crate) struct Text<'a> {
 type Members<'a> = BTreeMap<String, Cow<'a, RawValue>>;
 
 impl<'a> Text<'a> {
-    /// Cuts a JSON object without line breaks, which would be taken for the ends of events.
+    /// Splits a JSON object. It must have no line breaks, because these end the events of a watch.
     pub(crate) fn read(text: &'a [u8]) -> Result<Self, Error> {
         let members = members(serde_json::from_slice(text)?);
         let metadata = match members.get("metadata") {
@@ -30,7 +30,7 @@ impl<'a> Text<'a> {
         Ok(Self { members, metadata })
     }
 
-    /// Sets a text of the metadata if there is none.
+    /// Sets a string in the metadata if it is missing.
     pub(crate) fn fill(&mut self, name: &str, value: impl FnOnce() -> String) -> Result<(), Error> {
         if !self.metadata.contains_key(name) {
             self.metadata.insert(name.into(), Cow::Owned(to_raw_value(&value())?));
@@ -38,7 +38,7 @@ impl<'a> Text<'a> {
         Ok(())
     }
 
-    /// The object as it is kept at a revision.
+    /// The stored object at a revision.
     pub(crate) fn encode(mut self, revision: u64, order: Order) -> Result<Object, Error> {
         self.metadata.insert("resourceVersion".into(), Cow::Owned(to_raw_value(&revision.to_string())?));
         let labels: BTreeMap<Cow<'_, str>, Cow<'_, str>> = self.read_metadata("labels")?.unwrap_or_default();

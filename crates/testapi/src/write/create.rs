@@ -1,15 +1,16 @@
-//! Creating an object.
+//! Creates objects.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 use serve::{Object, Status};
 
-use super::metadata::{Meta, set};
-use super::{Target, Turn, WriteOptions, input, metadata_mut, names};
+use super::{WriteOptions, input, names};
+use crate::kinds;
+use crate::object::{Meta, metadata_mut, set};
 use crate::refusal::{FieldError, already_exists, invalid, unknown};
-use crate::store::encode;
-use crate::{kinds, namespaces};
+use crate::store::{decode, encode};
+use crate::turn::{Target, Turn};
 
 impl Turn<'_> {
     /// Creates an object in the collection that `target` names.
@@ -20,7 +21,7 @@ impl Turn<'_> {
         options: &WriteOptions,
     ) -> Result<Arc<Object>, Status> {
         input::check_namespace(target, &object)?;
-        namespaces::check_open(self, target, &object)?;
+        kinds::check_namespace_is_open(self, target, &object)?;
         if !Meta(&object).resource_version().is_empty() {
             return Err(unknown("resourceVersion should not be set on objects to be created"));
         }
@@ -35,7 +36,7 @@ impl Turn<'_> {
             return Err(invalid(&target.resource.group, &target.resource.kind, &target.name, &errors));
         }
         if let Some(existing) = target.current() {
-            let existing = crate::store::decode(&existing);
+            let existing = decode(&existing);
             return Err(already_exists(&target.resource, &target.name, Meta(&existing).is_being_deleted()));
         }
         if options.dry_run {
@@ -46,7 +47,7 @@ impl Turn<'_> {
         Ok(created)
     }
 
-    /// What the server alone says of a new object.
+    /// Sets the metadata that only the server writes.
     fn fill_new_metadata(&self, target: &Target, object: &mut Value) {
         let generated = match (Meta(object).name(), Meta(object).generate_name()) {
             ("", prefix) if !prefix.is_empty() => Some(self.core.generated_name(prefix)),
@@ -70,7 +71,7 @@ impl Turn<'_> {
     }
 }
 
-/// Go leaves out what is empty.
+/// Removes empty members, as Go does.
 pub(super) fn drop_empty(metadata: &mut serde_json::Map<String, Value>) {
     metadata.retain(|_, value| match value {
         Value::Null => false,

@@ -1,4 +1,4 @@
-//! Deleting an object, and all it takes until it is gone.
+//! Deletes objects: preconditions, finalizers, grace periods.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -6,26 +6,25 @@ use std::time::SystemTime;
 use serde_json::{Value, json};
 use serve::{Object, Query, Status};
 
-use super::metadata::{Meta, set_list};
-use super::{Target, Turn, metadata_mut};
-use crate::clock;
+use crate::object::{Meta, metadata_mut, set_list};
 use crate::refusal::{FieldError, conflict, forbidden, invalid_options};
 use crate::store::{decode, encode};
-use crate::{definitions, kinds, namespaces};
+use crate::turn::{Target, Turn};
+use crate::{clock, definitions, kinds};
 
-/// How to delete.
+/// The options of a deletion.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DeleteOptions {
     pub(crate) dry_run: bool,
     pub(crate) grace_period: Option<i64>,
     pub(crate) propagation: Option<Propagation>,
-    /// Whether propagation was asked for in the old way, by `orphanDependents: false`.
+    /// Whether the request has `orphanDependents: false`, the old form of propagation.
     pub(crate) accepted: bool,
     pub(crate) uid: Option<String>,
     pub(crate) resource_version: Option<String>,
 }
 
-/// What becomes of those that an object owns.
+/// What happens to the dependents of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Propagation {
     Orphan,
@@ -33,12 +32,12 @@ pub(crate) enum Propagation {
     Foreground,
 }
 
-/// What a deletion has come to.
+/// The result of a deletion.
 #[derive(Debug, Clone)]
 pub(crate) enum Deleted {
-    /// It is gone; this was its last state.
+    /// The object was removed; this is its last state.
     Gone(Arc<Object>),
-    /// It stays until its finalizers, its grace period or its contents are done with.
+    /// The object stays until its finalizers, its grace period or its contents are done.
     Waiting(Arc<Object>),
 }
 
@@ -46,12 +45,12 @@ pub(crate) const ORPHAN: &str = "orphan";
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
 
 impl DeleteOptions {
-    /// From the body if there is one, else from the query.
+    /// Parses the body, or else the query.
     pub(crate) fn read(query: &Query, body: &[u8]) -> Result<Self, Status> {
         if body.is_empty() { Self::from_value(&from_query(query)?) } else { Self::from_body(body) }
     }
 
-    /// From a body; an empty one asks for nothing.
+    /// Parses a body, which may be empty.
     pub(crate) fn from_body(body: &[u8]) -> Result<Self, Status> {
         if body.is_empty() {
             return Ok(Self::default());
@@ -120,18 +119,18 @@ impl Turn<'_> {
     pub(crate) fn delete(&self, target: &Target, options: &DeleteOptions) -> Result<Deleted, Status> {
         let existing = target.current().ok_or_else(|| target.not_found())?;
         let before = decode(&existing);
-        if target.is("", "namespaces") && namespaces::ALWAYS_THERE.contains(&target.name.as_str()) {
+        if kinds::is_permanent(target) {
             return Err(forbidden(&target.resource, &target.name, "this namespace may not be deleted"));
         }
         check_preconditions(target, options, &before)?;
         let mut object = before.clone();
         let mut waits = false;
-        // A pod is told to end even where it can end at once.
+        // A pod is marked first even if it is removed at once.
         let mut ends_at_once = false;
         if target.is("", "namespaces") {
-            waits = namespaces::terminate(self, &mut object);
+            waits = kinds::terminate_namespace(&mut object, &self.now());
         } else if target.is("apiextensions.k8s.io", "customresourcedefinitions") {
-            definitions::terminate(self, &mut object);
+            definitions::terminate(&mut object, &self.now());
             waits = true;
         } else if let Some(period) = self.grace_period(target, &before, options) {
             match graceful(&before, period, options.grace_period, self.time) {
@@ -190,14 +189,14 @@ impl Turn<'_> {
         marked
     }
 
-    /// How long a pod may take to end; `None` for what ends at once.
+    /// The grace period of a pod; `None` for other kinds.
     fn grace_period(&self, target: &Target, object: &Value, options: &DeleteOptions) -> Option<i64> {
         if !target.is("", "pods") {
             return None;
         }
         let asked = options.grace_period.map(|period| if period < 0 { 1 } else { period });
         let period = asked.or(object["spec"]["terminationGracePeriodSeconds"].as_i64()).unwrap_or(30);
-        // Nobody runs it, or it has ended already.
+        // A pod without a node, or one that has ended, needs no time.
         let runs = object["spec"]["nodeName"].as_str().is_some_and(|node| !node.is_empty());
         let ended = matches!(object["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
         Some(if runs && !ended { period } else { 0 })
@@ -222,7 +221,7 @@ fn graceful(object: &Value, period: i64, asked: Option<i64>, now: SystemTime) ->
     }
 }
 
-/// Marks an object as one that will be gone at a time.
+/// Sets the deletion timestamp and the grace period.
 fn mark(object: &mut Value, end: &str, period: i64) {
     let first = !Meta(object).is_being_deleted();
     let generation = Meta(object).generation().filter(|_| first);
@@ -234,7 +233,7 @@ fn mark(object: &mut Value, end: &str, period: i64) {
     metadata.insert("deletionGracePeriodSeconds".into(), period.into());
 }
 
-/// Puts in the finalizers that the garbage collector waits for.
+/// Sets the finalizers of the garbage collector.
 fn set_propagation(object: &mut Value, propagation: Option<Propagation>) {
     let has = |finalizer: &str| Meta(object).finalizers().contains(&finalizer);
     let (orphan, foreground) = match propagation {
@@ -271,7 +270,7 @@ fn check_preconditions(target: &Target, options: &DeleteOptions, object: &Value)
 }
 
 impl Deleted {
-    /// The answer where the object itself is none.
+    /// The response to a deletion that does not return the object.
     pub(crate) fn status(target: &Target, object: &Object) -> Value {
         let uid = Meta(&decode(object)).uid().to_owned();
         let mut details = json!({ "name": target.name, "kind": &*target.resource.plural, "uid": uid });
@@ -281,7 +280,7 @@ impl Deleted {
         json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details })
     }
 
-    /// Whether the answer to the deletion is the object in its last state.
+    /// Whether the response to a deletion is the last state of the object.
     pub(crate) fn answers_object(target: &Target) -> bool {
         kinds::answers_deleted(target)
     }

@@ -1,10 +1,10 @@
-//! What follows from a write, in the same turn: what the controllers of a cluster do a moment later.
+//! What a write means for the controllers.
 
 use serde_json::Value;
 
-use super::{Meta, Target, Turn};
 use crate::core::group_resource;
-use crate::{definitions, garbage, namespaces};
+use crate::object::Meta;
+use crate::turn::{Effect, Target, Turn};
 
 impl Turn<'_> {
     /// An object is new or has changed.
@@ -12,29 +12,29 @@ impl Turn<'_> {
         let starts_ending =
             Meta(object).is_being_deleted() && !before.is_some_and(|then| Meta(then).is_being_deleted());
         if target.is("", "namespaces") && starts_ending {
-            namespaces::empty(self, Meta(object).name());
+            self.add_effect(Effect::NamespaceEnds(Meta(object).name().into()));
         }
         if target.is("apiextensions.k8s.io", "customresourcedefinitions") {
-            definitions::changed(self, target, object);
+            self.add_effect(Effect::DefinitionChanged(target.clone(), object.clone()));
         }
         if starts_ending && self.core.options.garbage_collection {
-            garbage::deletion_began(self, target, object);
+            self.add_effect(Effect::DeletionBegan(target.clone(), object.clone()));
         }
     }
 
-    /// An object is gone.
+    /// An object was removed.
     pub(super) fn after_removal(&self, target: &Target, object: &Value) {
         if target.is("apiextensions.k8s.io", "customresourcedefinitions") {
-            definitions::removed(self, object);
+            self.add_effect(Effect::DefinitionRemoved(object.clone()));
         }
         if self.core.options.garbage_collection {
-            garbage::removed(self, object);
+            self.add_effect(Effect::Removed(object.clone()));
         }
         if target.definition.is_some() {
-            definitions::finish(self, &group_resource(&target.resource));
+            self.add_effect(Effect::CustomObjectRemoved(group_resource(&target.resource)));
         }
         if !target.namespace.is_empty() {
-            namespaces::finish(self, &target.namespace);
+            self.add_effect(Effect::NamespaceShrank(target.namespace.clone()));
         }
     }
 }

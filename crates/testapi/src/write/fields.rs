@@ -1,14 +1,16 @@
-//! What is known of fields: their types, and who owns them.
+//! The types of fields and their owners.
 
 use serde_json::Value;
 use serve::Status;
 
-use super::{Target, Turn, WriteOptions};
+use super::WriteOptions;
 use crate::core::Core;
 use crate::managed::{self, ApplyRequest, Ignored, Scaling, Writer};
+use crate::object::set_type;
 use crate::schema::{self, TypeRef};
+use crate::turn::{Target, Turn};
 
-/// The schemas of a group and version for OpenAPI: those of the built-in kinds, or those that definitions give.
+/// The OpenAPI schemas of a group and version: those of the built-in kinds, or those of definitions.
 pub(crate) fn schemas(core: &Core, group: &str, version: &str) -> Option<Value> {
     let definitions = core.definitions();
     let (common, metadata) = schema::common();
@@ -50,14 +52,14 @@ impl Turn<'_> {
         after: &mut Value,
         options: &WriteOptions,
     ) {
-        // An apply has seen to that.
+        // An apply has done this already.
         if !options.applied {
-            super::set_type(&target.resource, after);
+            set_type(&target.resource, after);
             self.as_writer(target, options, |writer| managed::update(before, after, writer));
         }
     }
 
-    /// Records in `managedFields` that the number of replicas, in that field, was written by way of the scale.
+    /// Records in `managedFields` that a write of the scale has set the number of replicas, in this field.
     pub(super) fn scaled(
         &self,
         target: &Target,
@@ -69,7 +71,7 @@ impl Turn<'_> {
         self.as_writer(target, options, |writer| managed::scaled(object, field, scaling, writer));
     }
 
-    /// What an apply makes of an object.
+    /// The result of an apply.
     pub(super) fn applied(
         &self,
         target: &Target,

@@ -7,26 +7,25 @@ use http::request::Parts;
 use serde_json::{Value, json};
 use serve::{Resource, Status};
 
-use super::metadata::Meta;
-use super::options::FieldValidation;
-use super::{Target, WriteOptions};
-use crate::go;
+use super::{FieldValidation, WriteOptions};
+use crate::object::Meta;
 use crate::refusal::{FieldError, invalid, unsupported_media_type};
-use crate::schema;
+use crate::turn::Target;
+use crate::{go, schema};
 
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 const YAML: &str = "application/yaml";
 
-/// Reads the object of a create or an update.
-pub(super) fn object(resource: &Resource, headers: &HeaderMap, body: &[u8]) -> Result<Value, Status> {
+/// Parses the object of a create or an update.
+pub(crate) fn object(resource: &Resource, headers: &HeaderMap, body: &[u8]) -> Result<Value, Status> {
     json_only(headers)?;
     let object = parse(&resource.kind, body)?;
     check_type(resource, &object)?;
     Ok(object)
 }
 
-/// What a client sends as protobuf or YAML, as JSON. Custom kinds have no messages.
-pub(super) fn as_json(resource: &Resource, parts: &mut Parts, body: Bytes) -> Result<Bytes, Status> {
+/// Converts a body in protobuf or YAML to JSON. Custom kinds have no protobuf.
+pub(crate) fn as_json(resource: &Resource, parts: &mut Parts, body: Bytes) -> Result<Bytes, Status> {
     let sent = parts.headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
     if sent.starts_with(YAML.as_bytes()) {
         let object = parse_yaml(&body)?;
@@ -47,7 +46,7 @@ pub(super) fn as_json(resource: &Resource, parts: &mut Parts, body: Bytes) -> Re
     Ok(object.to_string().into())
 }
 
-/// Refuses what is not JSON, and has not become it.
+/// Refuses bodies that are not JSON, after `as_json`.
 pub(super) fn json_only(headers: &HeaderMap) -> Result<(), Status> {
     let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     match content_type.split(';').next().unwrap_or_default().trim() {
@@ -56,8 +55,8 @@ pub(super) fn json_only(headers: &HeaderMap) -> Result<(), Status> {
     }
 }
 
-/// An object of JSON; `kind` is what it should have been.
-pub(super) fn parse(kind: &str, body: &[u8]) -> Result<Value, Status> {
+/// Parses a JSON object; `kind` is for the error message.
+pub(crate) fn parse(kind: &str, body: &[u8]) -> Result<Value, Status> {
     let unrecognized = |why: String| {
         let message = format!(
             "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; "
@@ -83,7 +82,7 @@ fn summary(body: &[u8]) -> String {
     }
 }
 
-/// That the object is of the kind and version that the path names.
+/// Checks that the object has the kind and version of the path.
 pub(super) fn check_type(resource: &Resource, object: &Value) -> Result<(), Status> {
     let kind = object["kind"].as_str().unwrap_or_default();
     let api_version = object["apiVersion"].as_str().unwrap_or_default();
@@ -141,7 +140,7 @@ pub(super) fn parse_yaml(body: &[u8]) -> Result<Value, Status> {
         .map_err(|error| Status::bad_request(format!("error decoding YAML: {}", error.without_snippet())))
 }
 
-/// That what is applied says its kind, and the one of the path.
+/// Checks that an applied configuration has the kind and version of the path.
 pub(super) fn check_applied_type(target: &Target, config: &Value) -> Result<(), Status> {
     let kind = config["kind"].as_str().unwrap_or_default();
     let api_version = config["apiVersion"].as_str().unwrap_or_default();
@@ -152,8 +151,8 @@ pub(super) fn check_applied_type(target: &Target, config: &Value) -> Result<(), 
     Err(Status::bad_request(format!("invalid object type: {group}/{version}, Kind={kind}")))
 }
 
-/// What to say of fields that no schema has, and of those that are there twice.
-pub(super) fn check_fields(
+/// Warnings, or a refusal, for unknown and duplicate fields.
+pub(crate) fn check_fields(
     target: &Target,
     object: &Value,
     duplicates: &[String],
@@ -174,15 +173,15 @@ pub(super) fn check_fields(
     Err(Status::bad_request(format!("{handled}strict decoding error: {}", words.join(", "))))
 }
 
-/// That the server could decode the object into its structures; of a custom kind only the metadata are in one.
-pub(super) fn check_values(target: &Target, object: &Value) -> Result<(), Status> {
+/// Checks that the server could decode the object into Go structures. For a custom kind only the metadata is one.
+pub(crate) fn check_values(target: &Target, object: &Value) -> Result<(), Status> {
     let Some(wrong) = target.schema().and_then(|schema| schema.undecodable(object)) else { return Ok(()) };
     let (kind, version) = (&target.resource.kind, &target.resource.version);
     let message = format!("{kind} in version {version:?} cannot be handled as a {kind}: {wrong}");
     Err(Status::bad_request(message))
 }
 
-/// That the object is in the namespace of the path, which it gets if it has none.
+/// Checks that the object has the namespace of the path, or none.
 pub(super) fn check_namespace(target: &Target, object: &Value) -> Result<(), Status> {
     let namespace = Meta(object).namespace();
     if namespace.is_empty() || namespace == target.namespace {
@@ -192,7 +191,7 @@ pub(super) fn check_namespace(target: &Target, object: &Value) -> Result<(), Sta
     Err(Status::bad_request(message))
 }
 
-/// That the object has the name of the path.
+/// Checks that the object has the name of the path.
 pub(super) fn check_name(target: &Target, object: &Value) -> Result<(), Status> {
     let (name, expected) = (Meta(object).name(), &target.name);
     if name.is_empty() {

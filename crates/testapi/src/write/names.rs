@@ -1,10 +1,10 @@
-//! Which names are valid, in the words of the real server.
+//! Validates names, with the messages of the real server.
 
 use serde_json::{Value, json};
 use serve::Resource;
 
-use super::Target;
 use crate::refusal::FieldError;
+use crate::turn::Target;
 
 const SUBDOMAIN_WORDS: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or \
      '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
@@ -19,7 +19,7 @@ const LABEL_VALUE_WORDS: &str = "a valid label must be an empty string or consis
      '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used \
      for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
-/// What is wrong with the name of an object of a resource.
+/// The errors in the name of an object.
 pub(super) fn name_errors(resource: &Resource, name: &str) -> Vec<FieldError> {
     let words = match (&*resource.group, &*resource.plural) {
         ("", "namespaces" | "services") => label(name),
@@ -29,7 +29,7 @@ pub(super) fn name_errors(resource: &Resource, name: &str) -> Vec<FieldError> {
     words.into_iter().map(|why| FieldError::invalid("metadata.name", json!(name), &why)).collect()
 }
 
-/// What is wrong with labels, annotations, owners and finalizers.
+/// The errors in labels, annotations, owners and finalizers.
 pub(super) fn metadata_errors(target: &Target, object: &Value) -> Vec<FieldError> {
     let metadata = &object["metadata"];
     let mut errors = Vec::new();
@@ -50,7 +50,7 @@ pub(super) fn metadata_errors(target: &Target, object: &Value) -> Vec<FieldError
         errors.extend(
             qualified(finalizer).iter().map(|why| FieldError::invalid(field(), json!(finalizer), why)),
         );
-        // Not all kinds are looked at by those who look so closely.
+        // The real server validates these only for some kinds.
         let is_standard = target.definition.is_some()
             || &*target.resource.group == "coordination.k8s.io"
             || finalizer.contains('/');
@@ -83,7 +83,7 @@ fn subdomain(name: &str) -> Vec<String> {
     longer_than(name, 253).into_iter().chain((!fits).then(|| SUBDOMAIN_WORDS.into())).collect()
 }
 
-/// A label of a name in DNS, as the names of namespaces and services are.
+/// A DNS label, as for names of namespaces and services.
 fn label(name: &str) -> Vec<String> {
     if name.contains('.') && name.split('.').all(is_label) {
         return vec!["must not contain dots".into()];

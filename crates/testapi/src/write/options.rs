@@ -6,24 +6,24 @@ use serve::{Query, Status};
 
 use crate::refusal::{FieldError, invalid_options};
 
-/// What a write may say besides the object.
+/// The options of a write.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WriteOptions {
-    /// Nothing is kept.
+    /// Whether nothing is stored.
     pub(crate) dry_run: bool,
-    /// Who writes, for `managedFields`.
+    /// The field manager.
     pub(crate) manager: String,
-    /// What to do about fields that no schema has.
+    /// The treatment of unknown and duplicate fields.
     pub(crate) validation: FieldValidation,
-    /// Whether an apply takes fields from others.
+    /// Whether an apply takes fields from other managers.
     pub(crate) force: bool,
-    /// Whether the object says who owns what already: it comes from an apply.
+    /// Whether the object comes from an apply, so that its `managedFields` are final.
     pub(crate) applied: bool,
-    /// Below which part of the object it is written, for `managedFields`.
+    /// The subresource of the write, for `managedFields`.
     pub(crate) subresource: Option<String>,
 }
 
-/// What to do about fields that no schema has.
+/// The treatment of unknown and duplicate fields.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum FieldValidation {
     Ignore,
@@ -36,12 +36,12 @@ pub(crate) enum FieldValidation {
 const MANAGER_MAX: usize = 128;
 
 impl WriteOptions {
-    /// For writes of the program itself, which nobody warns.
+    /// The options of a write by the server itself, without warnings.
     pub(crate) fn by(manager: &str) -> Self {
         Self { manager: manager.into(), validation: FieldValidation::Ignore, ..Self::default() }
     }
 
-    /// `kind` is that of the options: `CreateOptions`, `UpdateOptions`, `PatchOptions`.
+    /// `kind` is the kind of the options: `CreateOptions`, `UpdateOptions`, `PatchOptions`.
     pub(crate) fn read(kind: &str, query: &Query, headers: &HeaderMap) -> Result<Self, Status> {
         let mut errors = Vec::new();
         let manager = query.get("fieldManager").unwrap_or_default();
@@ -84,7 +84,7 @@ fn dry_run(query: &Query, errors: &mut Vec<FieldError>) -> bool {
     !values.is_empty()
 }
 
-/// Who does not say who he is, is the program that his user agent names.
+/// The default field manager: the program that the `User-Agent` names.
 fn manager_of(headers: &HeaderMap) -> String {
     let agent =
         headers.get(http::header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();

@@ -1,37 +1,38 @@
-//! Changing an object by a patch.
+//! Patches objects.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 use serve::{Object, Status};
 
-use super::metadata::Meta;
-use super::options::FieldValidation;
-use super::{Target, Turn, WriteOptions, input, typed};
+use super::{FieldValidation, WriteOptions, input};
+use crate::object::{Meta, typed};
 use crate::refusal::{FieldError, invalid, invalid_options, unsupported_media_type, unsupported_patch};
+use crate::turn::{Target, Turn};
 use crate::{go, patch};
 
-/// A change to an object, in one of the forms of the API.
+/// A patch, in one of the formats of the API.
 #[derive(Debug, Clone)]
 pub enum Patch {
     /// RFC 6902, `application/json-patch+json`: the text of a list of operations.
     Json(Vec<u8>),
     /// RFC 7396, `application/merge-patch+json`.
     Merge(Value),
-    /// `application/strategic-merge-patch+json`: as merge, but lists as the schema says. Built-in kinds only.
+    /// `application/strategic-merge-patch+json`: like a merge patch, but lists merge by the schema. For built-in kinds
+    /// only.
     Strategic(Value),
-    /// `application/apply-patch+yaml`: the configuration that the manager applies (server-side apply).
+    /// `application/apply-patch+yaml`: the applied configuration (server-side apply).
     Apply(Value),
 }
 
 const JSON: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
-pub(super) const APPLY: &str = "application/apply-patch+yaml";
+pub(crate) const APPLY: &str = "application/apply-patch+yaml";
 
 impl Patch {
-    /// From a request of this content type.
-    pub(super) fn read(target: &Target, content_type: &str, body: &[u8]) -> Result<Self, Status> {
+    /// Parses the body of a request with this content type.
+    pub(crate) fn read(target: &Target, content_type: &str, body: &[u8]) -> Result<Self, Status> {
         let custom = target.definition.is_some();
         match content_type.split(';').next().unwrap_or_default().trim() {
             JSON => Ok(Self::Json(body.to_vec())),
@@ -43,7 +44,7 @@ impl Patch {
         }
     }
 
-    pub(super) fn check(&self, options: &WriteOptions, named_manager: bool) -> Result<(), Status> {
+    pub(crate) fn check(&self, options: &WriteOptions, named_manager: bool) -> Result<(), Status> {
         let is_apply = matches!(self, Self::Apply(_));
         let mut errors = Vec::new();
         if !is_apply && options.force {
@@ -57,19 +58,19 @@ impl Patch {
 }
 
 impl Patch {
-    /// That the server could decode what the patch has made.
+    /// Checks that the server could decode the patched object.
     fn check_values(&self, target: &Target, patched: &Value) -> Result<(), Status> {
         let wrong = target.schema().and_then(|schema| schema.undecodable(patched));
         wrong.map_or(Ok(()), |why| Err(self.invalid(patched, &why)))
     }
 
-    /// The refusal of what the patch has made.
+    /// The refusal of a patched object.
     fn invalid(&self, patched: &Value, why: &str) -> Status {
         let shown = if let Self::Strategic(patch) = self { go::print(patch) } else { patched.to_string() };
         invalid("", "", "", &[FieldError::invalid("patch", Value::from(shown), why)])
     }
 
-    /// What to say of fields that no schema has in what the patch has made.
+    /// Warnings, or a refusal, for unknown fields of the patched object.
     fn check_fields(
         &self,
         target: &Target,
@@ -109,7 +110,8 @@ impl Turn<'_> {
         input::check_type(&target.resource, &object)?;
         input::check_name(target, &object)?;
         input::check_namespace(target, &object)?;
-        // A patch that says nothing of the version is for any; one that does, for that one.
+        // The patched object contains the resourceVersion that `replace` checks: the current one, unless the patch sets
+        // another.
         Ok((self.replace(target, &existing, &before, object, options)?, false))
     }
 

@@ -1,41 +1,35 @@
-//! The subresource `scale`: how many there are to be.
+//! The subresource `scale`.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use serve::{Object, Status};
 
+use super::WriteOptions;
 use super::patch::{Patch, apply_to};
-use super::{Meta, Target, Turn, WriteOptions, typed};
+use crate::definitions::ScalePaths;
 use crate::managed::Scaling;
+use crate::object::{Meta, set_pointer, typed};
 use crate::refusal::modified;
 use crate::store::decode;
+use crate::turn::{Target, Turn};
 
-/// Where a kind keeps what its scale says (RFC 6901).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ScalePaths {
-    pub(crate) spec: String,
-    pub(crate) status: String,
-    pub(crate) selector: Option<String>,
-}
-
-impl ScalePaths {
-    fn of(target: &Target) -> Option<Self> {
-        if let Some(definition) = &target.definition {
-            return definition.scale(&target.resource.version).cloned();
-        }
-        let has = target.resource.subresources.iter().any(|subresource| &*subresource.name == "scale");
-        has.then(|| Self {
+/// Where objects of a kind keep their scale.
+fn paths(target: &Target) -> Result<ScalePaths, Status> {
+    let paths = match &target.definition {
+        Some(definition) => definition.scale(&target.resource.version).cloned(),
+        None => target.has_subresource("scale").then(|| ScalePaths {
             spec: "/spec/replicas".into(),
             status: "/status/replicas".into(),
             selector: Some("/spec/selector".into()),
-        })
-    }
+        }),
+    };
+    paths.ok_or_else(|| target.not_found())
 }
 
 /// The scale of an object.
 pub(crate) fn scale(target: &Target, object: &Object) -> Result<Value, Status> {
-    let paths = ScalePaths::of(target).ok_or_else(|| target.not_found())?;
+    let paths = paths(target)?;
     let object = decode(object);
     let count = |path: &str| object.pointer(path).and_then(Value::as_i64).unwrap_or(0);
     let mut spec = json!({});
@@ -110,7 +104,7 @@ impl Turn<'_> {
         let mut new = scale(target, &existing)?;
         match patch {
             Patch::Apply(config) => crate::patch::merge(&mut new, config.clone()),
-            // A scale has no lists: to merge strategically is to merge.
+            // A scale has no lists, so a strategic merge is a merge.
             Patch::Strategic(by) => crate::patch::merge(&mut new, by.clone()),
             other => apply_to(&mut new, target, other)?,
         }
@@ -124,7 +118,7 @@ impl Turn<'_> {
         scale: &Value,
         options: &WriteOptions,
     ) -> Result<Arc<Object>, Status> {
-        let paths = ScalePaths::of(target).ok_or_else(|| target.not_found())?;
+        let paths = paths(target)?;
         let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
         let before = typed(&target.resource, existing);
         let mut object = before.clone();
@@ -139,17 +133,4 @@ impl Turn<'_> {
         self.scaled(target, &mut object, &field, scaling, &options);
         self.replace(target, existing, &before, object, &options)
     }
-}
-
-/// Sets a value below `object` (RFC 6901, without lists and escapes), with the objects on the way to it; what is in the
-/// way goes. `Value`'s own index would panic on what is no object.
-pub(crate) fn set_pointer(object: &mut Value, pointer: &str, value: Value) {
-    let mut at = object;
-    for part in pointer.split('/').skip(1) {
-        if !at.is_object() {
-            *at = json!({});
-        }
-        at = &mut at[part];
-    }
-    *at = value;
 }

@@ -1,4 +1,4 @@
-//! Replacing an object.
+//! Replaces objects.
 
 use std::sync::Arc;
 
@@ -6,10 +6,11 @@ use serde_json::{Value, json};
 use serve::{Object, Status};
 
 use super::create::drop_empty;
-use super::metadata::{Meta, set};
-use super::{Target, Turn, WriteOptions, input, metadata_mut, names, typed};
+use super::{WriteOptions, input, names};
+use crate::object::{Meta, metadata_mut, set, set_type, typed};
 use crate::refusal::{FieldError, conflict, invalid, modified, unknown};
 use crate::store::encode;
+use crate::turn::{Target, Turn};
 use crate::{kinds, managed};
 
 impl Turn<'_> {
@@ -42,7 +43,7 @@ impl Turn<'_> {
         Ok((self.replace(target, &existing, &before, object, options)?, false))
     }
 
-    /// Puts `object` in the place of an existing one, whatever it was made by.
+    /// Replaces an existing object by the result of an update, patch or apply.
     pub(super) fn replace(
         &self,
         target: &Target,
@@ -64,9 +65,9 @@ impl Turn<'_> {
         if !errors.is_empty() {
             return Err(invalid(&target.resource.group, &target.resource.kind, &target.name, &errors));
         }
-        // The same once more is no new version.
+        // An unchanged object gets no new version.
         set(metadata_mut(&mut object), "resourceVersion", before["metadata"].get("resourceVersion").cloned());
-        super::set_type(&target.resource, &mut object);
+        set_type(&target.resource, &mut object);
         managed::keep_times(before, &mut object);
         if object == *before {
             return Ok(Arc::clone(existing));
@@ -84,7 +85,7 @@ impl Turn<'_> {
         Ok(changed)
     }
 
-    /// What only the server says of an object.
+    /// Restores the metadata that only the server writes.
     fn restore_metadata(&self, target: &Target, before: &Value, object: &mut Value) {
         let then = &before["metadata"];
         let metadata = metadata_mut(object);
@@ -108,7 +109,7 @@ impl Turn<'_> {
     }
 }
 
-/// The version that an object says that it is, 0 for none.
+/// The resourceVersion in an object; 0 if it has none.
 fn version(object: &Value) -> Result<u64, Status> {
     match Meta(object).resource_version() {
         "" => Ok(0),
@@ -118,7 +119,7 @@ fn version(object: &Value) -> Result<u64, Status> {
     }
 }
 
-/// That the object is of the version that is to be replaced.
+/// Checks that the object has the resourceVersion of the existing one.
 fn check_version(target: &Target, existing: &Object, object: &Value) -> Result<(), Status> {
     let version = version(object)?;
     if version == 0 && !kinds::is_updated_unconditionally(target) {
@@ -133,7 +134,7 @@ fn check_version(target: &Target, existing: &Object, object: &Value) -> Result<(
 
 fn uid_precondition(target: &Target, asked: &str, uid: &str) -> Status {
     let resource = &target.resource;
-    // Custom resources are kept below their group.
+    // The keys of custom resources in etcd contain the group.
     let group = if resource.typed_items { format!("{}/", resource.group) } else { String::new() };
     let key = match target.namespace.as_str() {
         "" => format!("/registry/{group}{}/{}", resource.plural, target.name),
@@ -167,7 +168,7 @@ fn update_errors(before: &Value, object: &Value) -> Vec<FieldError> {
             errors.push(FieldError::invalid(format!("metadata.{name}"), now, "field is immutable"));
         }
     }
-    // The real server looks twice.
+    // The real server validates twice.
     errors.extend(errors.clone());
     errors
 }
@@ -178,7 +179,7 @@ fn json_list(names: &[&str]) -> String {
     format!("[]string{{{}}}", names.join(", "))
 }
 
-/// Whether the object was only waiting for this change to be gone.
+/// Whether this change removes the last finalizer of an object that is being deleted.
 fn is_finished(before: &Value, object: &Value) -> bool {
     let then = Meta(before);
     then.is_being_deleted()

@@ -1,9 +1,9 @@
-//! Which tests of a run stand for which clause, and where they ran.
+//! The tests of a run that show a clause, and the servers on which they ran.
 
 use super::page::{ClauseId, Page};
 use crate::test_run::{Outcome, TestResult, TestRun};
 
-/// What the code under test talked to.
+/// The counterpart of the code under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// The libraries' own tests: the state machine and the cache, driven by scripts.
@@ -17,7 +17,7 @@ pub(super) enum Place {
 impl Place {
     pub(super) const ALL: [Self; 3] = [Self::Core, Self::TestApi, Self::RealServer];
 
-    /// As the table heads it.
+    /// The heading of its column.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Core => "core",
@@ -26,13 +26,13 @@ impl Place {
         }
     }
 
-    /// Tests anywhere else are nobody's evidence.
+    /// `None` for tests in other places, which do not count.
     fn of(test: &TestResult) -> Option<Self> {
         match (test.binary.package.as_str(), test.binary.target.as_str()) {
             ("informer-core" | "informer", _) => Some(Self::Core),
             ("conformance", "testapi") => Some(Self::TestApi),
             ("conformance", "real") => Some(Self::RealServer),
-            // One binary, because they share an allocator that counts.
+            // Tests of memory are one binary, because they share a counting allocator.
             ("conformance", "memory") if test.name.starts_with("real::") => Some(Self::RealServer),
             ("conformance", "memory") => Some(Self::TestApi),
             _ => None,
@@ -44,7 +44,7 @@ pub(super) struct Coverage<'a> {
     /// One entry per clause that a test names.
     evidence: Vec<Evidence<'a>>,
     strays: Vec<(&'a TestResult, ClauseId)>,
-    /// Tests of what every server shows that were shown by one of the two only, with the one that lacks.
+    /// Tests of the shared modules that passed on one server only, with the other server.
     halves: Vec<(&'a TestResult, Place)>,
 }
 
@@ -54,7 +54,7 @@ const SHARED: &str = "clauses::";
 struct Evidence<'a> {
     clause: ClauseId,
     place: Place,
-    /// The test needs a real server and there was none: it said ok without having looked.
+    /// The test needs a real server and there was none: it passed without doing anything.
     left_out: bool,
     test: &'a TestResult,
 }
@@ -76,7 +76,7 @@ impl<'a> Coverage<'a> {
         coverage
     }
 
-    /// The tests that passed there.
+    /// The tests that passed at this place.
     pub(super) fn tests(&self, clause: ClauseId, place: Place) -> Vec<&'a TestResult> {
         let here = |it: &&Evidence<'_>| it.clause == clause && it.place == place && !it.left_out;
         self.evidence.iter().filter(here).map(|it| it.test).collect()
@@ -86,7 +86,7 @@ impl<'a> Coverage<'a> {
         self.evidence.iter().any(|it| it.clause == clause && !it.left_out)
     }
 
-    /// Only tests that need a real server name it, and there was none.
+    /// Only tests that need a real server name the clause, and there was none.
     pub(super) fn is_left_out(&self, clause: ClauseId) -> bool {
         !self.is_tested(clause) && self.evidence.iter().any(|it| it.clause == clause)
     }
@@ -103,26 +103,25 @@ impl<'a> Coverage<'a> {
         tests.len()
     }
 
-    /// Tests that claim to hold for both servers and were shown by one.
+    /// Tests that should hold for both servers and passed on one only.
     pub(super) fn halves(&self) -> &[(&'a TestResult, Place)] {
         &self.halves
     }
 
-    /// Tests that name a clause that the page does not have: a typing error, most likely.
+    /// Tests that name a clause that the page does not have; most likely typing errors.
     pub(super) fn strays(&self) -> impl Iterator<Item = &(&'a TestResult, ClauseId)> {
         self.strays.iter()
     }
 }
 
-/// The tests of the shared modules that passed on one server and not on the other. Without a real server there is nothing
-/// to compare.
+/// The tests of the shared modules that passed on one server and not on the other. Empty without a real server.
 fn halves(run: &TestRun) -> Vec<(&TestResult, Place)> {
     let shared: Vec<_> = run
         .results
         .iter()
         .filter(|test| run.real_server && test.outcome == Outcome::Passed && test.name.starts_with(SHARED))
         .filter_map(|test| Some((test, Place::of(test)?)))
-        // Other crates have modules of that name, too.
+        // Other crates have modules of that name too.
         .filter(|(_, place)| *place != Place::Core)
         .collect();
     let missing = |&(test, place): &(&'_ TestResult, Place)| {

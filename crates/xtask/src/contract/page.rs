@@ -1,14 +1,14 @@
 //! Reads `docs/CONTRACT.md`.
 //!
-//! The page is for people, with four things that are read here: a heading `## L. Listing` per group, an item
-//! `- <a id="l3"></a>**L3. Title.** text` per clause, and in the section "What is in force" a table whose
-//! rows start with groups or clauses, then `in force` or `not yet`.
+//! The page is for people. This module reads four things from it: a heading `## L. Listing` per group, an item `- <a
+//! id="l3"></a>**L3. Title.** text` per clause, and in the section "What is in force" a table whose rows start with
+//! groups or clauses, then `in force` or `not yet`.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::error::Error;
+use tooling::Error;
 
 pub(super) const PATH: &str = "docs/CONTRACT.md";
 
@@ -30,12 +30,13 @@ pub(super) struct Page {
     /// In their order on the page.
     pub(super) clauses: Vec<Clause>,
     groups: HashMap<char, String>,
-    /// By group or clause, as written in the table.
+    /// Whether groups and clauses are in force, by their names in the table.
     in_force: HashMap<String, bool>,
 }
 
 impl ClauseId {
-    /// `w16`, as tests are named; upper case is no clause number there, so that names of types are not taken for one.
+    /// `w16`, as in the names of tests. Upper case is not accepted, so that the name of a type is never taken for a
+    /// clause.
     pub(super) fn from_test_name(word: &str) -> Option<Self> {
         let is_lower = word.starts_with(|c: char| c.is_ascii_lowercase());
         if is_lower { word.to_ascii_uppercase().parse().ok() } else { None }
@@ -62,7 +63,7 @@ impl FromStr for ClauseId {
 }
 
 impl Page {
-    /// A clause of its own row in the table, else its group.
+    /// The clause's own row of the table, or else its group's row.
     pub(super) fn is_in_force(&self, id: ClauseId) -> bool {
         let own = self.in_force.get(&id.to_string());
         own.or_else(|| self.in_force.get(&id.group.to_string())).copied().unwrap_or(true)
@@ -109,7 +110,7 @@ impl Page {
             return Err(invalid("the anchor is not the clause"));
         }
         let last = self.clauses.iter().rev().find(|other| other.id.group == clause.id.group);
-        // Numbers are never given twice nor left out; a clause that goes keeps its number and says so.
+        // Numbers are neither reused nor skipped: a clause that was dropped keeps its number and says so.
         if clause.id.number != last.map_or(1, |last| last.id.number + 1) {
             return Err(invalid("the numbers do not go up one by one"));
         }
@@ -198,7 +199,7 @@ mod tests {
     #[test]
     fn our_own_page_is_read() {
         let page: Page = include_str!("../../../../docs/CONTRACT.md").parse().unwrap();
-        // Clauses may be added; none goes.
+        // Clauses may be added, but never removed.
         assert!(page.clauses.len() >= 87, "{}", page.clauses.len());
     }
 

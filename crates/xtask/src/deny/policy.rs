@@ -1,10 +1,10 @@
-//! The part of `deny.toml` that we read ourselves.
+//! The part of `deny.toml` that xtask itself reads.
 
 use std::str::FromStr;
 
 use serde::Deserialize;
 
-use crate::error::Error;
+use tooling::Error;
 
 #[derive(Deserialize)]
 pub(super) struct Policy {
@@ -19,7 +19,7 @@ struct Licenses {
     exceptions: Vec<Exception>,
 }
 
-/// Licences that one crate alone may have.
+/// Licences that only one crate may have.
 #[derive(Deserialize)]
 struct Exception {
     #[serde(rename = "crate")]
@@ -37,7 +37,7 @@ struct Ban {
     #[serde(rename = "crate")]
     name: String,
     reason: String,
-    /// The crates that may depend on it all the same.
+    /// The crates that may depend on it nevertheless.
     #[serde(default)]
     wrappers: Vec<String>,
 }
@@ -51,14 +51,14 @@ impl FromStr for Policy {
 }
 
 impl Policy {
-    /// Whether the crate may come under the licence.
+    /// Whether the policy allows the crate to have this licence.
     pub(super) fn allows(&self, name: &str, licence: &str) -> bool {
         let Licenses { allow, exceptions } = &self.licenses;
         let own = exceptions.iter().filter(|exception| exception.name == name).flat_map(|it| &it.allow);
         allow.iter().chain(own).any(|id| id == licence)
     }
 
-    /// Why the crate is banned, if it is; `users` depend on it.
+    /// Why the crate is banned, if it is; `users` are the crates that depend on it.
     pub(super) fn ban(&self, name: &str, users: &[&str]) -> Option<&str> {
         let ban = self.bans.deny.iter().find(|ban| ban.name == name)?;
         let is_wrapper = |user: &&str| ban.wrappers.iter().any(|wrapper| wrapper == user);

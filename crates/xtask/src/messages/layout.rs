@@ -1,18 +1,19 @@
-//! The tables of constants that `informer-protobuf` is compiled with: `src/schema.rs` there says what they mean.
+//! Lays out the constant tables of `informer-protobuf`; `src/schema.rs` there says what they mean.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::{Field, Kind, Many, Message, Walked};
+use super::{Field, Kind, Message, Walked};
+use crate::definitions::Many;
 
-/// Members are a set of bits there.
+/// `informer-protobuf` keeps members as a set of bits.
 const MEMBERS_MAX: usize = 64;
-/// A field without a member.
+/// The slot of a field without a member.
 const NO_SLOT: usize = 0xff;
-/// And one whose fields are those of the message that it is in.
+/// The flag of a field whose message is inlined.
 const INLINE: usize = 0x80;
 
-/// A member of a message in JSON, where what is inlined is in its place.
+/// A member of a message in JSON; the members of an inlined message are in its place.
 struct Member<'a> {
     field: &'a Field,
     presence: &'static str,
@@ -20,7 +21,7 @@ struct Member<'a> {
 
 #[derive(Default)]
 struct Tables {
-    /// Quoted, with a colon, as JSON has them.
+    /// With quotes and colon, as in JSON.
     names: String,
     names_at: BTreeMap<String, usize>,
     names_length: usize,
@@ -32,7 +33,7 @@ struct Tables {
     messages: String,
 }
 
-/// `kubernetes`: the release that has these messages, major and minor.
+/// `kubernetes` is the release of these messages, major and minor.
 pub(super) fn table(walked: &Walked, versions: &str, kubernetes: (u32, u32)) -> Result<String, String> {
     let numbers: BTreeMap<&str, usize> =
         walked.messages.keys().enumerate().map(|(index, name)| (name.as_str(), index)).collect();
@@ -115,7 +116,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Where that name stands, and how long it is without quotes and colon.
+    /// The offset of the name, and its length without quotes and colon.
     fn name(&mut self, name: &str) -> Result<(usize, usize), String> {
         if !name.chars().all(|letter| letter.is_ascii_alphanumeric() || "$-".contains(letter)) {
             return Err(format!("cannot be quoted: {name}"));
@@ -161,7 +162,7 @@ fn members_of<'a>(message: &str, walked: &'a Walked) -> Result<Vec<Member<'a>>, 
     members(walked.messages.get(message).ok_or(format!("no message {message}"))?, walked)
 }
 
-/// When a field is in JSON: Go's `omitempty` never means a structure.
+/// When JSON has a field. Go's `omitempty` has no effect on structures.
 fn presence(field: &Field, walked: &Walked) -> Result<&'static str, String> {
     let has = |flag: &str| field.presence.iter().any(|it| it == flag);
     let is_structure = field.many == Many::One
@@ -196,7 +197,7 @@ fn number_of(message: &str, numbers: &BTreeMap<&str, usize>) -> Result<usize, St
     numbers.get(message).copied().ok_or(format!("no message {message}"))
 }
 
-/// Sorted, to be searched.
+/// Sorted, for binary search.
 fn kinds(text: &mut String, walked: &Walked, numbers: &BTreeMap<&str, usize>) -> Result<(), String> {
     let mut sorted: Vec<_> = walked.kinds.iter().collect();
     sorted.sort_by_key(|it| (&it.api_version, &it.kind));
@@ -239,10 +240,10 @@ message x.C object
     fn what_is_inlined_is_in_its_place() {
         let text = table(&Walked::read(WALKED).unwrap(), "versions", (1, 36)).unwrap();
         assert!(text.contains("const KUBERNETES: (u32, u32) = (1, 36);"), "{text}");
-        // Number 1 is the fourth member, 2 the first, and 3 stands for the two between.
+        // Field 1 is the fourth member, field 2 the first, and field 3 is inlined as the two between.
         assert!(text.contains("\n    3, 0, 128,\n"), "{text}");
         assert!(text.contains("\n    inline(3, 1),\n"), "{text}");
-        // A string without `omitempty`, and a structure whatever it says.
+        // A string without `omitempty`, and a structure in any case.
         assert!(text.contains("message(Form::Object, 0, 4, 0, 3, 0x3), // x.A"), "{text}");
     }
 }

@@ -1,5 +1,5 @@
-// What Go knows about Kubernetes' messages and generated.proto does not: the order, names and presence of their fields in
-// JSON. `cargo xtask messages` runs it together with a list of packages, in the module of control-plane.
+// Prints what Go knows about Kubernetes' messages and generated.proto does not: the order, names and presence of their
+// fields in JSON. `cargo xtask messages` runs it together with a list of packages, in the module of control-plane.
 //
 // Output: `kind APIVERSION KIND MESSAGE SAYS-IT` (whether its JSON does, too), and `message NAME FORM`, followed by its fields, set in by a space:
 // `NUMBER NAME TYPE FLAGS`, in their order in JSON. A NAME of `~` stands for all fields of TYPE, and a TYPE is one of
@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Those that write themselves as JSON, and what they write.
+// Types with a MarshalJSON of their own, and the form of its output.
 var forms = map[string]string{
 	"k8s.io.apimachinery.pkg.apis.meta.v1.Time":       "time",
 	"k8s.io.apimachinery.pkg.apis.meta.v1.MicroTime":  "microtime",
@@ -40,7 +40,7 @@ func init() {
 	}
 }
 
-// Their fields as generated.proto has them, where Go has others.
+// Fields as in generated.proto, for types whose Go fields differ.
 var fields = map[string][]string{
 	"time":      {"1 seconds int64 -", "2 nanos int32 -"},
 	"microtime": {"1 seconds int64 -", "2 nanos int32 -"},
@@ -66,7 +66,7 @@ func main() {
 	var lines []string
 	for kind, of := range scheme.AllKnownTypes() {
 		group, version := kind.Group, kind.Version
-		// Each group has the options of requests; one is enough.
+		// Every group has the options of requests; one is enough.
 		shared := strings.HasSuffix(of.PkgPath(), "/meta/v1") && group != "" && group != "meta.k8s.io"
 		if version == runtime.APIVersionInternal || shared || !reflect.PointerTo(of).Implements(protobuf) {
 			continue
@@ -74,7 +74,7 @@ func main() {
 		if group == "" && version != "v1" {
 			continue
 		}
-		// A watch event alone does not say that it is one.
+		// A watch event has no kind and apiVersion.
 		says := "says-it"
 		if _, typed := of.FieldByName("TypeMeta"); !typed {
 			says = "says-nothing"
@@ -134,7 +134,7 @@ func field(of reflect.Type, field reflect.StructField, special bool) {
 	names := strings.Split(field.Tag.Get("json"), ",")
 	label, options := names[0], names[1:]
 	if len(tag) < 3 {
-		// Said by the envelope, not by the message.
+		// The envelope has it, not the message.
 		if field.Type.Name() == "TypeMeta" || label == "-" || special && field.Tag.Get("protobuf") == "-" {
 			return
 		}
@@ -169,7 +169,7 @@ func field(of reflect.Type, field reflect.StructField, special bool) {
 			if kind.Kind() != reflect.Struct || len(flags) > 0 && flags[0] == "pointer" {
 				panic(fmt.Sprint(name(of), ".", field.Name, " cannot be inlined"))
 			}
-			// encoding/json knows no `inline`: a field that is not embedded is an object by its Go name.
+			// encoding/json ignores `inline`: a field that is not embedded becomes an object under its Go name.
 			if !field.Anonymous {
 				panic(fmt.Sprint(name(of), ".", field.Name, " is not embedded"))
 			}
@@ -184,7 +184,7 @@ func field(of reflect.Type, field reflect.StructField, special bool) {
 	fmt.Fprintln(out, "", tag[1], label, many(kind), strings.Join(flags, " "))
 }
 
-// Tags tell `rep` and `opt` wrongly here and there. A slice is a message if it has a message's methods.
+// Some tags have `rep` and `opt` wrong. A slice is a message if it has a message's methods.
 func many(kind reflect.Type) string {
 	switch {
 	case kind.Kind() == reflect.Map:

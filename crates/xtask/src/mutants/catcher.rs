@@ -1,4 +1,4 @@
-//! Who catches a bug: a set of test programs, run until one of them finds something.
+//! The catchers of deliberate bugs: each is a set of test programs, which run until one finds something.
 
 use std::fmt;
 use std::io::{BufRead, BufReader};
@@ -11,22 +11,22 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 
 use super::scratch::Scratch;
+use tooling::{Error, process};
+
 use crate::artifact;
-use crate::error::Error;
-use crate::process;
 use crate::tree::Tree;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Catcher {
     /// The tests of informer-core
     Core,
-    /// The engine in a simulated world
+    /// The engine in the simulation
     Simulation,
     /// The contract on the embedded API server
     Conformance,
 }
 
-/// A bug may well be an endless loop, or eat all memory. In kilobytes.
+/// Limits of a test program, memory in kilobytes: a bug may be an endless loop, or allocate without end.
 const TIME_LIMIT: Duration = Duration::from_secs(900);
 const MEMORY_LIMIT: &str = "ulimit -v 6000000; exec \"$@\"";
 
@@ -39,8 +39,8 @@ impl Catcher {
         })
     }
 
-    /// What it found first, if anything. Conformance plays the tests of these clauses only: all of them take minutes,
-    /// and one that a busy machine fails would catch anything.
+    /// The first finding, if any. Conformance runs only the tests of these clauses: all of them take minutes, and a
+    /// test that fails on a busy machine would seem to catch every bug.
     pub(super) fn catch(
         self,
         scratch: &Scratch,
@@ -86,12 +86,12 @@ impl fmt::Display for Catcher {
     }
 }
 
-/// How the names of tests have a clause: `w3_`.
+/// The clause as a prefix of test names: `w3_`.
 fn in_test_names(clause: &str) -> String {
     format!("{}_", clause.to_lowercase())
 }
 
-/// The program, with bounded memory where there is a shell to bound it.
+/// The program, with bounded memory if there is a shell that can bound it.
 fn limited(program: &Path) -> Command {
     if !cfg!(unix) {
         return Command::new(program);
@@ -101,7 +101,7 @@ fn limited(program: &Path) -> Command {
     shell
 }
 
-/// Runs it to its first finding and no further: a test that failed, a seed that did, a bad end, or none in time.
+/// Runs the program until its first finding: a failed test, a failed seed, a bad exit, or a timeout.
 fn first_finding(program: &mut Command) -> Result<Option<String>, Error> {
     let begin = Instant::now();
     let name = PathBuf::from(process::describe(program));

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::error::Error;
-use crate::process;
+use tooling::{Error, process};
+
 use crate::tree::Tree;
 
 const FOLDER: &str = "crates/xtask/mutants";
@@ -12,13 +12,13 @@ const FOLDER: &str = "crates/xtask/mutants";
 pub(super) struct Mutant {
     pub(super) name: String,
     pub(super) what: String,
-    /// As in `W3`.
+    /// The clause that it breaks, such as `W3`.
     pub(super) clause: String,
     patch: PathBuf,
 }
 
 impl Mutant {
-    /// All of them, by name.
+    /// All mutants, sorted by name.
     pub(super) fn all(tree: &Tree) -> Result<Vec<Self>, Error> {
         let folder = format!("{FOLDER}/");
         let files = tree.files(&["patch"])?.into_iter().filter(|file| file.path.starts_with(&folder));
@@ -36,7 +36,7 @@ impl Mutant {
         files.map(refuse).collect()
     }
 
-    /// Whether it can be applied there; nothing is changed.
+    /// Whether the patch applies to this directory; changes nothing.
     pub(super) fn check(&self, root: &Path) -> Result<(), Error> {
         self.git_apply(root, &["--check"])
     }
@@ -51,7 +51,7 @@ impl Mutant {
 
     fn git_apply(&self, root: &Path, options: &[&str]) -> Result<(), Error> {
         let mut git = Command::new("git");
-        // Inside a work tree, git would apply nothing to what it does not track.
+        // Inside a work tree, git would skip files that it does not track.
         git.current_dir(root).env("GIT_CEILING_DIRECTORIES", root.parent().unwrap_or(root));
         process::run(git.arg("apply").args(options).arg(&self.patch))
     }

@@ -1,13 +1,13 @@
-//! A copy of the work tree that may be broken, and where it is built.
+//! A copy of the work tree for deliberate bugs, and its target directory.
 
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::error::Error;
+use tooling::{Error, process};
+
 use crate::metadata::Metadata;
-use crate::process;
 use crate::tree::Tree;
 
 pub(super) struct Scratch {
@@ -16,8 +16,8 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// Makes the copy, or brings that of the last time up to date: what is the same keeps its time, so that cargo
-    /// need not build it again.
+    /// Makes the copy, or updates an existing one. Unchanged files keep their times, so that cargo does not build them
+    /// again.
     pub(super) fn of(tree: &Tree) -> Result<Self, Error> {
         let home = Metadata::workspace(tree.root())?.target_directory.join("mutants");
         let scratch = Self { root: home.join("tree"), target: home.join("build") };
@@ -46,7 +46,7 @@ impl Scratch {
 
     pub(super) fn cargo(&self) -> Command {
         let mut cargo = process::cargo(&self.root);
-        // Of a release build, too, only little changes from bug to bug.
+        // Incremental builds pay for a release build too, because little changes from bug to bug.
         cargo.env("CARGO_TARGET_DIR", &self.target).env("CARGO_INCREMENTAL", "1");
         cargo
     }

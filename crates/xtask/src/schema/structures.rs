@@ -1,16 +1,16 @@
-//! What OpenAPI does not tell of the Go structures behind the schemas: which fields are pointers, whose zero values are
-//! not the same as nothing, and which are written even where they have no value. Read from the declarations in the
-//! modules that the control plane for tests is built from.
+//! What the Go structures behind the schemas say and OpenAPI does not: which fields are pointers, whose zero value
+//! differs from a missing one, and which fields are written even without a value. The declarations come from the Go
+//! modules of the control plane for tests.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::error::Error;
-use crate::process;
+use tooling::{Error, process};
+
 use crate::tree::Tree;
 
-/// The modules, by how the names of their schemas begin.
+/// The Go modules, with the prefixes of their schemas' names.
 const MODULES: [(&str, &str); 4] = [
     ("io.k8s.api.", "k8s.io/api"),
     ("io.k8s.apimachinery.", "k8s.io/apimachinery"),
@@ -18,7 +18,7 @@ const MODULES: [(&str, &str); 4] = [
     ("io.k8s.kube-aggregator.", "k8s.io/kube-aggregator"),
 ];
 
-/// The structures of all packages that were asked for.
+/// The structures of all packages that were looked up.
 pub(super) struct Structures {
     modules: Vec<(&'static str, PathBuf)>,
     packages: BTreeMap<PathBuf, Package>,
@@ -27,11 +27,11 @@ pub(super) struct Structures {
 /// The fields of the structures of a package, by structure and name in JSON.
 type Package = BTreeMap<(String, String), Field>;
 
-/// How a field is declared.
+/// The declaration of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Field {
     pub(super) pointer: bool,
-    /// Written even where it has no value.
+    /// It is written even without a value.
     pub(super) kept: bool,
 }
 
@@ -46,7 +46,7 @@ impl Structures {
         Ok(Self { modules: modules.collect::<Result<_, Error>>()?, packages: BTreeMap::new() })
     }
 
-    /// The declaration of a field of the schema of that name, if it is a structure's.
+    /// The declaration of a schema's field, if the schema belongs to a structure.
     pub(super) fn field(&mut self, schema: &str, name: &str) -> Result<Option<Field>, Error> {
         let Some((package, structure)) = schema.rsplit_once('.') else { return Ok(None) };
         let found = self

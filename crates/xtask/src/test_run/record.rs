@@ -1,10 +1,10 @@
-//! The file in which a run is kept: lines of fields between tabs, so that `grep` and `cut` can read it too.
+//! The file of a recorded run: lines of tab-separated fields, which `grep` and `cut` can read too.
 
 use std::fmt::Write;
 use std::time::{Duration, SystemTime};
 
 use super::{Binary, Outcome, TestResult, TestRun};
-use crate::error::Error;
+use tooling::Error;
 
 pub(super) fn format(run: &TestRun) -> String {
     let started = run.started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();

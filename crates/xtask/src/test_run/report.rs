@@ -1,21 +1,21 @@
-//! Reads what `cargo test` tells people.
+//! Parses the output of `cargo test`.
 
 use std::collections::HashMap;
 
 use super::{Binary, Outcome, TestResult};
 
-/// Fed with one line after the other.
-pub(super) struct Reader {
+/// The parser, which gets one line after the other.
+pub(super) struct Parser {
     binaries: HashMap<String, Binary>,
-    /// Nothing while doctests run: their names say nothing about clauses.
+    /// `None` while doctests run, whose names have no clauses.
     current: Option<Binary>,
-    /// A test whose name was printed, but whose outcome was not yet: with one thread, what the test's child processes
-    /// write comes between the two.
+    /// A test whose name was printed, but not yet its result: with one thread, output of the test's child processes
+    /// comes between the two.
     pending: Option<String>,
     results: Vec<TestResult>,
 }
 
-impl Reader {
+impl Parser {
     /// `binaries` by file name.
     pub(super) fn new(binaries: HashMap<String, Binary>) -> Self {
         Self { binaries, current: None, pending: None, results: Vec::new() }
@@ -84,13 +84,13 @@ mod tests {
 
     /// One line per result.
     fn read(output: &str) -> Vec<String> {
-        let mut reader = Reader::new(HashMap::from([
+        let mut parser = Parser::new(HashMap::from([
             ("informer_core-01".to_owned(), binary("informer-core", "informer_core")),
             ("real-02".to_owned(), binary("conformance", "real")),
         ]));
-        output.lines().for_each(|line| reader.see(line));
+        output.lines().for_each(|line| parser.see(line));
         let line = |it: &TestResult| format!("{} {} {:?}", it.binary.target, it.name, it.outcome);
-        reader.results().iter().map(line).collect()
+        parser.results().iter().map(line).collect()
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! The rule against circles: of the modules side by side in a crate, none uses another that uses it, not even by way of
-//! others. So each can be read and understood on top of those that it uses.
+//! The rule against circles: sibling modules may not use each other in a circle, directly or through others. So a
+//! reader can understand each module from the modules that it uses.
 //!
-//! Test modules may use what they like. A name that a module re-exports counts as the module that has it.
+//! Test modules may use any module. A re-exported name counts as the module that defines it.
 
 mod known;
 mod paths;
@@ -9,19 +9,19 @@ mod paths;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Finding;
-use crate::source::Source;
+use crate::source::SourceCode;
 use crate::tree::File;
 use paths::Crate;
 
 /// Modules of one parent that use each other in a circle, by the parent: `informer-core::store`.
 type Knots = Vec<(String, BTreeSet<String>)>;
 
-/// Where a module uses a sibling: `from` and `to` to the place.
+/// The place where a module uses a sibling, by both names.
 type Uses = BTreeMap<(String, String), String>;
 
 const LIST: &str = "crates/xtask/src/tidy/circles/known.rs";
 
-pub(super) fn check(files: &[(&File, Source)]) -> Vec<Finding> {
+pub(super) fn check(files: &[(&File, SourceCode)]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut found = Knots::new();
     for (name, modules) in Crate::all(files) {
@@ -37,7 +37,7 @@ pub(super) fn check(files: &[(&File, Source)]) -> Vec<Finding> {
     findings
 }
 
-/// What is new in a circle, with the uses that close it.
+/// Findings for modules that are in a circle and not listed, with the uses that close the circle.
 fn unknown(parent: &str, knot: &BTreeSet<String>, uses: &Uses, known: &[(&str, &[&str])]) -> Vec<Finding> {
     let listed =
         |module: &String| known.iter().any(|(of, knot)| *of == parent && knot.contains(&module.as_str()));
@@ -53,7 +53,7 @@ fn unknown(parent: &str, knot: &BTreeSet<String>, uses: &Uses, known: &[(&str, &
     knot.iter().filter(new).map(|module| Finding::refused(LIST, 0, message(module))).collect()
 }
 
-/// What is listed and in no circle any more: the list only shrinks.
+/// Findings for listed modules that are in no circle any more.
 fn untied(found: &Knots, known: &[(&str, &[&str])]) -> Vec<Finding> {
     let is_found =
         |parent: &str, module: &str| found.iter().any(|(of, knot)| of == parent && knot.contains(module));
@@ -70,7 +70,7 @@ fn untied(found: &Knots, known: &[(&str, &[&str])]) -> Vec<Finding> {
         .collect()
 }
 
-/// The sets of modules of which each can be reached from each other one.
+/// The sets of modules in which each can be reached from each other one.
 fn knots(uses: &Uses) -> Vec<BTreeSet<String>> {
     let reach: BTreeMap<&String, BTreeSet<&String>> =
         uses.keys().map(|(from, _)| (from, reached(from, uses))).collect();
@@ -99,13 +99,13 @@ fn reached<'a>(from: &'a String, uses: &'a Uses) -> BTreeSet<&'a String> {
 mod tests {
     use super::*;
 
-    /// The knots of a crate of these files.
+    /// The circles in a crate of these files.
     fn found(files: &[(&str, &str)]) -> Vec<String> {
         let files: Vec<File> = files
             .iter()
             .map(|(path, text)| File { path: format!("crates/a/src/{path}"), text: (*text).to_owned() })
             .collect();
-        let files: Vec<_> = files.iter().map(|file| (file, Source::read(&file.text).unwrap())).collect();
+        let files: Vec<_> = files.iter().map(|file| (file, SourceCode::read(&file.text).unwrap())).collect();
         let mut found = Vec::new();
         for (name, modules) in Crate::all(&files) {
             for (parent, uses) in modules.siblings() {
@@ -145,7 +145,7 @@ mod tests {
             ("y/tests.rs", "use crate::x;"),
         ];
         assert_eq!(found(&test), [""; 0]);
-        // By way of a cousin.
+        // Through children of siblings.
         let deep = [
             ("lib.rs", "mod x; mod y;"),
             ("x.rs", "mod c;"),

@@ -1,9 +1,9 @@
-//! Which crate may depend on which: the invariants of the architecture, shown by what a `Cargo.toml` lacks.
+//! Which crate may depend on which: the invariants of the architecture, checked in each `Cargo.toml`.
 
 use super::Finding;
 use crate::metadata::{Dependency, Metadata, Package};
 
-/// `of` has no dependency whose name is in `on`; a `*` stands for any end.
+/// `of` has no dependency whose name is in `on`, where a final `*` matches any rest.
 struct Rule {
     of: &'static str,
     on: &'static [&'static str],
@@ -11,14 +11,14 @@ struct Rule {
     because: &'static str,
 }
 
-/// Where a rule does not apply.
+/// The exceptions of a rule.
 #[derive(PartialEq, Eq)]
 enum Unless {
-    /// It always does, for tests and builds too.
+    /// No exceptions, not even for tests and build scripts.
     Never,
-    /// For tests.
+    /// Tests may depend on it.
     Tests,
-    /// For tests, and behind a feature.
+    /// Tests may depend on it, and so may a feature.
     TestsAndFeatures,
 }
 
@@ -87,7 +87,7 @@ const RULES: &[Rule] = &[
         of: "control-plane",
         on: &["informer*"],
         unless: Unless::Never,
-        because: "it starts the real thing and judges nobody",
+        because: "it starts real servers and knows no informer",
     },
     Rule {
         of: "*",

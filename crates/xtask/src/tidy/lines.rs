@@ -1,8 +1,9 @@
-//! What each crate is for and how many lines it has: a table in `docs/ARCHITECTURE.md`, written by `tidy --lines`. It may be
-//! off by a fifth before tidy refuses it, so that not each change has to touch it.
+//! The table of crates and their lines in `docs/ARCHITECTURE.md`, written by `tidy --lines`. Tidy refuses it when it is
+//! off by more than a fifth, so that not every change has to update it.
 
 use super::Finding;
-use crate::error::Error;
+use tooling::Error;
+
 use crate::metadata::Package;
 use crate::tree::{File, Tree};
 
@@ -10,7 +11,7 @@ const PAGE: &str = "docs/ARCHITECTURE.md";
 const BEGIN: &str = "<!-- crates: cargo xtask tidy --lines -->\n";
 const END: &str = "<!-- end of crates -->";
 
-/// A row: the crate, and its lines of Rust in `src`, with unit tests, and elsewhere.
+/// A row: the crate, its lines of Rust in `src` (with unit tests), and its lines elsewhere.
 #[derive(Debug, PartialEq, Eq)]
 struct Row {
     name: String,
@@ -19,7 +20,7 @@ struct Row {
     tests: usize,
 }
 
-/// Writes the table anew.
+/// Updates the table.
 pub(super) fn write(tree: &Tree, files: &[File], packages: &[Package]) -> Result<(), Error> {
     let page = tree.read(PAGE)?;
     let outside = || Error::format(PAGE, format!("no `{}` and `{END}`", BEGIN.trim_end()));
@@ -57,7 +58,7 @@ fn rows(files: &[File], packages: &[Package]) -> Vec<Row> {
         let purpose = package.description.clone().unwrap_or_default();
         Row { name: package.name.clone(), purpose, source: lines(true), tests: lines(false) }
     };
-    // What is elsewhere, as the benchmarks' harness, costs nobody who builds the crates.
+    // Crates in other folders, such as the harness, are not part of a build of the library.
     let is_crate = |package: &&Package| {
         files.iter().any(|file| file.path == format!("crates/{}/Cargo.toml", package.name))
     };

@@ -1,11 +1,11 @@
-//! Links between our own Markdown files: the file must exist, and so must the heading or anchor in it.
+//! Links between Markdown files of the repository: the file must exist, and so must the heading or anchor in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Finding;
 use crate::tree::File;
 
-/// `exists` answers for paths below the root that are not among `files`.
+/// `exists` says whether a path below the root exists that is not in `files`.
 pub(super) fn check(files: &[File], exists: impl Fn(&str) -> bool) -> Vec<Finding> {
     let pages: Vec<&File> = files.iter().filter(|file| file.path.ends_with(".md")).collect();
     let anchors: BTreeMap<&str, BTreeSet<String>> =
@@ -52,12 +52,12 @@ fn unfenced(text: &str) -> impl Iterator<Item = (usize, &str)> {
     lines.map(|(index, line)| (index + 1, line))
 }
 
-/// The lines outside of fenced code, with what is in backquotes taken out.
+/// The lines outside of fenced code, without the text in backquotes.
 fn prose(text: &str) -> impl Iterator<Item = (usize, String)> {
     unfenced(text).map(|(number, line)| (number, line.split('`').step_by(2).collect::<Vec<_>>().join("")))
 }
 
-/// What stands in backquotes outside of blocks of code, with its line.
+/// The text in backquotes outside of fenced code, with its line.
 pub(super) fn code_spans(text: &str) -> impl Iterator<Item = (usize, String)> {
     let lines = unfenced(text).filter(|(_, line)| !line.starts_with("    "));
     lines.flat_map(|(number, line)| {
@@ -65,7 +65,7 @@ pub(super) fn code_spans(text: &str) -> impl Iterator<Item = (usize, String)> {
     })
 }
 
-/// The targets of `[text](target)` and `[name]: target` that are ours, with their lines.
+/// The targets of `[text](target)` and `[name]: target` inside the repository, with their lines.
 fn links(text: &str) -> Vec<(usize, String)> {
     let mut links = Vec::new();
     for (number, line) in prose(text) {
@@ -78,7 +78,7 @@ fn links(text: &str) -> Vec<(usize, String)> {
     links
 }
 
-/// What can stand after `#`: slugs of headings, and `<a id="…">`.
+/// The anchors of a page: slugs of headings, and `<a id="…">`.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut anchors = BTreeSet::new();
     let mut fenced = false;

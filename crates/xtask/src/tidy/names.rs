@@ -1,4 +1,4 @@
-//! Names of files in documents: what stands in backquotes and looks like a file of ours must be one.
+//! Names of files in documents: text in backquotes that looks like a file of the repository must be one.
 
 use super::Finding;
 use super::links::code_spans;
@@ -7,13 +7,13 @@ use crate::tree::File;
 const EXTENSIONS: &[&str] = &[".rs", ".md", ".toml", ".go", ".sh"];
 const FOLDERS: &[&str] = &["bench/", "control-plane/", "crates/", "docs/", "foreign/", "fuzz/"];
 
-/// `files` are those that documents and their names are looked for in, `exists` answers for folders.
+/// `files` are the files of the repository, documents included; `exists` says whether a folder exists.
 pub(super) fn check(files: &[File], exists: impl Fn(&str) -> bool) -> Vec<Finding> {
     let pages = files.iter().filter(|file| file.path == "README.md" || is_document(&file.path));
     let mut findings = Vec::new();
     for page in pages {
         for (line, name) in code_spans(&page.text).filter(|(_, name)| is_file_name(name)) {
-            // A document may leave out the folders that its sentence is about.
+            // A document may leave out folders that its sentence makes clear.
             let end = format!("/{name}");
             let is_there =
                 exists(&name) || files.iter().any(|file| file.path == name || file.path.ends_with(&end));

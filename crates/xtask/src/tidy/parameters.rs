@@ -1,13 +1,13 @@
-//! The rule against type-parameter soup: a public type of the libraries has two type parameters at most.
+//! The rule that a public type of the libraries has at most two type parameters.
 
 use super::Finding;
-use crate::source::{Kind, Source};
+use crate::source::{Kind, SourceCode};
 
 const MAX: usize = 2;
 const CRATES: &[&str] = &["crates/informer/src/", "crates/informer-core/src/"];
 const ITEMS: &[&str] = &["struct", "enum", "trait", "type"];
 
-pub(super) fn check(path: &str, source: &Source) -> Vec<Finding> {
+pub(super) fn check(path: &str, source: &SourceCode) -> Vec<Finding> {
     if !CRATES.iter().any(|library| path.starts_with(library)) {
         return Vec::new();
     }
@@ -25,15 +25,15 @@ pub(super) fn check(path: &str, source: &Source) -> Vec<Finding> {
     findings
 }
 
-/// Counts the type parameters of a list that starts with `<` there, without lifetimes and constants.
-fn type_parameters(source: &Source, start: usize) -> usize {
+/// Counts the type parameters of the list that starts with `<` at this index, without lifetimes and constants.
+fn type_parameters(source: &SourceCode, start: usize) -> usize {
     if !source.is_punct(start, '<') {
         return 0;
     }
     let (mut depth, mut count, mut begins) = (0, 0, true);
     let mut at = start + 1;
     while let Some(token) = source.tokens.get(at) {
-        // The arrow of `Fn() -> T` closes nothing.
+        // The `>` of `Fn() -> T` closes no list.
         let arrow = source.is_punct(at, '>') && source.is_punct(at - 1, '-');
         match &token.kind {
             Kind::Punct('>') if depth == 0 && !arrow => break,
@@ -68,15 +68,15 @@ mod tests {
             ("<A: Fn(B, C) -> D, E = F<G, H>>(I)", 2),
             ("<\n    A,\n    B,\n    C,\n>", 3),
         ] {
-            assert_eq!(type_parameters(&Source::read(text).unwrap(), 0), count, "{text}");
+            assert_eq!(type_parameters(&SourceCode::read(text).unwrap(), 0), count, "{text}");
         }
     }
 
     #[test]
     fn only_public_types_of_the_libraries_are_looked_at() {
         let code = "pub struct Free<A>;\n\npub trait Soup<A, B, C> {}\npub(crate) struct Own<A, B, C>;\n";
-        let findings = check("crates/informer/src/a.rs", &Source::read(code).unwrap());
+        let findings = check("crates/informer/src/a.rs", &SourceCode::read(code).unwrap());
         assert_eq!(findings.iter().map(|finding| finding.line).collect::<Vec<_>>(), [3]);
-        assert_eq!(check("crates/xtask/src/a.rs", &Source::read(code).unwrap()), []);
+        assert_eq!(check("crates/xtask/src/a.rs", &SourceCode::read(code).unwrap()), []);
     }
 }

@@ -1,17 +1,17 @@
 //! Rules for Rust source: module heads, lengths, and what tests must not do.
 
 use super::Finding;
-use crate::source::Source;
+use crate::source::SourceCode;
 use crate::tree::File;
 
 const FILE_LINES_MAX: usize = 700;
 const FILE_LINES_NOTED: usize = 500;
 const FUNCTION_LINES_NOTED: usize = 100;
 
-/// Waits for processes that tell nobody when they are ready.
+/// Files that may sleep: they wait for processes that do not report when they are ready.
 const MAY_SLEEP: &str = "crates/control-plane/";
 
-pub(super) fn check(file: &File, source: &Source) -> Vec<Finding> {
+pub(super) fn check(file: &File, source: &SourceCode) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(head(file));
     findings.extend(file_length(file));
@@ -39,7 +39,7 @@ fn file_length(file: &File) -> Option<Finding> {
     }
 }
 
-fn function_lengths(path: &str, source: &Source) -> Vec<Finding> {
+fn function_lengths(path: &str, source: &SourceCode) -> Vec<Finding> {
     let long = source.functions().into_iter().filter_map(|function| {
         let lines = function.last - function.first + 1;
         let message = format!("function `{}` has {lines} lines", function.name);
@@ -48,7 +48,7 @@ fn function_lengths(path: &str, source: &Source) -> Vec<Finding> {
     long.collect()
 }
 
-fn banned(path: &str, source: &Source) -> Vec<Finding> {
+fn banned(path: &str, source: &SourceCode) -> Vec<Finding> {
     let refused = |at: usize| {
         if source.is_word(at, "ignore") && source.brackets(at.checked_sub(1)?, '[').is_some() {
             Some("an ignored test tests nothing; choose by an environment variable, and say so")
@@ -62,7 +62,7 @@ fn banned(path: &str, source: &Source) -> Vec<Finding> {
     tokens.filter_map(|(at, token)| Some(Finding::refused(path, token.line, refused(at)?))).collect()
 }
 
-fn sleeping_tests(path: &str, source: &Source) -> Vec<Finding> {
+fn sleeping_tests(path: &str, source: &SourceCode) -> Vec<Finding> {
     if path.starts_with(MAY_SLEEP) {
         return Vec::new();
     }
@@ -79,8 +79,9 @@ fn sleeping_tests(path: &str, source: &Source) -> Vec<Finding> {
         .collect()
 }
 
-/// A call of a function `sleep` or `sleep_until`; a method of that name is somebody's own clock.
-fn sleeps(source: &Source, at: usize) -> bool {
+/// Calls of functions `sleep` or `sleep_until`. A method of that name belongs to a clock of the project and may be
+/// called.
+fn sleeps(source: &SourceCode, at: usize) -> bool {
     let is_call =
         matches!(source.word(at), Some("sleep" | "sleep_until")) && source.brackets(at + 1, '(').is_some();
     let before = at.checked_sub(1);
@@ -91,10 +92,10 @@ fn sleeps(source: &Source, at: usize) -> bool {
 mod tests {
     use super::*;
 
-    /// The lines and first words of what is found in `text`.
+    /// The lines and first words of the findings in `text`.
     fn found(path: &str, text: &str) -> Vec<(usize, String)> {
         let file = File { path: path.to_owned(), text: text.to_owned() };
-        let findings = check(&file, &Source::read(text).unwrap()).into_iter();
+        let findings = check(&file, &SourceCode::read(text).unwrap()).into_iter();
         let words = |message: &str| message.split(' ').take(3).collect::<Vec<_>>().join(" ");
         findings.map(|finding| (finding.line, words(&finding.message))).collect()
     }
@@ -142,7 +143,7 @@ mod tests {
     #[test]
     fn only_calls_of_functions_sleep() {
         let sleeps = |line: &str| {
-            let source = Source::read(line).unwrap();
+            let source = SourceCode::read(line).unwrap();
             (0..source.tokens.len()).any(|at| sleeps(&source, at))
         };
         for line in [

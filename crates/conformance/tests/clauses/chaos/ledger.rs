@@ -7,8 +7,8 @@ use std::time::Duration;
 use conformance::{Story, within};
 use futures_util::StreamExt;
 use informer::{
-    Change, Deleted, Handler, Informer, Item, Object, ObjectKey, Previous, Registration, ResourceVersion,
-    Source, Subscribe, Uid,
+    Change, Deleted, Handler, Informer, Item, Object, ObjectKey, Origin, Previous, Registration,
+    ResourceVersion, Subscribe, Uid,
 };
 use tokio::sync::watch;
 use tokio::time::Interval;
@@ -210,11 +210,11 @@ impl Book {
 
 impl Handler<Object> for Recorder {
     async fn on_add(&mut self, object: Item<Object>, initial: bool) {
-        self.record(&Change::Added { new: object, initial, source: Source::Watch }).await;
+        self.record(&Change::Added { new: object, initial, origin: Origin::Watch }).await;
     }
 
     async fn on_update(&mut self, old: Previous<Object>, new: Item<Object>) {
-        self.record(&Change::Updated { old, new, source: Source::Watch }).await;
+        self.record(&Change::Updated { old, new, origin: Origin::Watch }).await;
     }
 
     async fn on_delete(&mut self, deleted: Deleted<Object>) {

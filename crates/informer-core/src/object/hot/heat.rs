@@ -1,4 +1,4 @@
-//! What is hot of one object.
+//! The hot parts of one object.
 
 use std::any::{Any, TypeId};
 use std::sync::Arc;
@@ -8,25 +8,27 @@ use super::{Retention, Shelf};
 use crate::memory::{COUNTS, allocated};
 use crate::sync::Vacant;
 
-/// An object's place for what is hot of it. A look takes no lock. Every change is made under the lock of the set's ring, or
-/// where nobody else has the object: before it is in a cache, and when it is dropped.
+/// The place in an object for its hot parts. A look takes no lock. A change is made under the lock of the set's ring, or
+/// while no other thread can reach the object: before it is in a cache, and when it is dropped.
 pub(in super::super) struct Heat(Vacant<Hot>);
 
-/// Does not change, but for the mark: another value is another `Hot`.
+/// Immutable except for the mark: to change a value means to exchange the whole `Hot`.
+// The order of the fields in memory: a look reads those that come first.
+#[repr(C)]
 pub(in super::super) struct Hot {
-    shelf: Arc<Shelf>,
-    /// The bytes as they came, until they are stored at rest; and what of them the object does not take at rest.
-    bytes: Option<(Arc<[u8]>, usize)>,
-    /// In a place of its own, because nearly all objects are decoded into one type.
+    /// Stored inline, because nearly all objects are decoded into one type only.
     first: Option<Value>,
+    /// Whether it was used since the hand passed.
+    mark: AtomicBool,
+    /// The values are kept always, so a look at them says nothing about the use of the bytes.
+    ignores_looks: bool,
+    /// Whether the weight counts towards the set's bound: not before the object is in the ring, where it can be evicted.
+    counts: AtomicBool,
     others: Box<[Value]>,
     weight: usize,
-    /// It counts towards the set's bound: not before its object is in the ring, where it can be evicted.
-    counts: AtomicBool,
-    /// Somebody used it since the hand passed.
-    mark: AtomicBool,
-    /// Values are kept always: a look at them says nothing of the bytes.
-    ignores_looks: bool,
+    shelf: Arc<Shelf>,
+    /// The bytes as received, until they are stored at rest; and by how much they exceed what the object takes at rest.
+    bytes: Option<(Arc<[u8]>, usize)>,
 }
 
 #[derive(Clone)]
@@ -37,12 +39,12 @@ pub(super) struct Value {
 }
 
 impl Heat {
-    /// For a version that rests on arrival.
+    /// An empty place, for a version whose bytes are stored on arrival.
     pub(in super::super) fn vacant() -> Self {
         Self(Vacant::new(None))
     }
 
-    /// For a version that is hot on arrival, and that will take `resting` bytes at rest.
+    /// The place of a version that is hot on arrival, and that will take `resting` bytes at rest.
     pub(in super::super) fn arrived(shelf: &Arc<Shelf>, bytes: Arc<[u8]>, resting: usize) -> Self {
         let more = allocated(COUNTS + bytes.len()).saturating_sub(resting);
         let hot = Hot::of(shelf.clone(), Some((bytes, more)), None, [].into());
@@ -63,7 +65,7 @@ impl Heat {
         self.0.with(|hot| hot?.bytes.as_ref().map(|(bytes, _)| bytes.len()))
     }
 
-    /// The cache of an object of which something is hot.
+    /// The cache of the object, if something of it is hot.
     pub(in super::super) fn shelf(&self) -> Option<Arc<Shelf>> {
         self.0.with(|hot| Some(hot?.shelf.clone()))
     }
@@ -72,18 +74,18 @@ impl Heat {
         self.0.with(|hot| hot.is_some())
     }
 
-    /// The bytes that it takes of the set's bound.
+    /// The bytes that count towards the set's bound.
     pub(super) fn charged(&self) -> usize {
         let counts = |hot: &&Hot| hot.counts.load(Ordering::Relaxed);
         self.0.with(|hot| hot.filter(counts).map_or(0, |hot| hot.weight))
     }
 
-    /// Nobody can have used it.
+    /// Clears the mark of a version that no reader can have used yet.
     pub(super) fn unmark(&self) {
         self.take_mark();
     }
 
-    /// It counts towards the bound from now on: its object is in the ring.
+    /// Makes the weight count towards the bound: the object is in the ring.
     pub(super) fn join(&self) {
         self.0.with(|hot| {
             if let Some(hot) = hot {
@@ -92,7 +94,7 @@ impl Heat {
         });
     }
 
-    /// Whether there is a value that may be dropped.
+    /// Whether it has a value that may be evicted.
     pub(super) fn has_evictable_values(&self) -> bool {
         let may = |hot: &Hot| hot.first.is_some() && hot.shelf.retention == Retention::WhileHot;
         self.0.with(|hot| hot.is_some_and(may))
@@ -106,9 +108,10 @@ impl Heat {
         self.0.get()
     }
 
-    /// Returns what was there, to be dropped without a lock.
+    /// Returns the former parts, which the caller drops without a lock.
     pub(super) fn exchange(&self, next: Option<Arc<Hot>>) -> Option<Arc<Hot>> {
-        // One that is new where there was none has joined the ring; else it is as the one before.
+        // A first `Hot` belongs to an object that has just joined the ring; a later one counts if the one that it replaces
+        // did.
         let counted = self.0.with(|former| former.is_none_or(|former| former.counts.load(Ordering::Relaxed)));
         if let Some(next) = &next {
             next.shelf.charge(next.weight);
@@ -134,7 +137,7 @@ impl Drop for Heat {
 }
 
 impl Hot {
-    /// What one takes beside its bytes and values.
+    /// The bytes of an entry besides its bytes and values.
     pub(super) const WEIGHT: usize = allocated(COUNTS + size_of::<Self>());
 
     pub(super) fn new(shelf: Arc<Shelf>, value: Value) -> Arc<Self> {
@@ -149,14 +152,14 @@ impl Hot {
     ) -> Self {
         let of_values = first.iter().chain(&others).map(|value| value.weight).sum::<usize>();
         let more = bytes.as_ref().map_or(0, |(_, more)| *more) + allocated(size_of_val(&*others));
-        // Whoever makes it uses it.
+        // A new entry begins as used: its creator uses it.
         let (mark, ignores_looks) = (AtomicBool::new(true), shelf.retention == Retention::Always);
         let weight = Self::WEIGHT + more + of_values;
         let counts = AtomicBool::new(false);
         Self { shelf, bytes, first, others, weight, counts, mark, ignores_looks }
     }
 
-    /// The same with one value more.
+    /// A copy with one value more.
     pub(super) fn with(&self, value: Value) -> Arc<Self> {
         let (shelf, bytes) = (self.shelf.clone(), self.bytes.clone());
         Arc::new(match &self.first {
@@ -168,13 +171,13 @@ impl Hot {
         })
     }
 
-    /// What is left when the bytes are at rest; `None` if that is nothing.
+    /// A copy without the bytes, which are at rest now; `None` if nothing would be left.
     pub(super) fn without_bytes(&self) -> Option<Arc<Self>> {
         let first = self.first.clone()?;
         Some(Arc::new(Self::of(self.shelf.clone(), None, Some(first), self.others.clone())))
     }
 
-    /// What is left without values; `None` if that is nothing. It is not marked: nobody has used it.
+    /// A copy without values; `None` if nothing would be left. It is not marked, because nothing has used it.
     pub(super) fn without_values(&self) -> Option<Arc<Self>> {
         let bytes = self.bytes.clone()?;
         let hot = Self::of(self.shelf.clone(), Some(bytes), None, [].into());
@@ -201,12 +204,12 @@ impl Hot {
         self.bytes.as_ref().map(|(bytes, _)| &**bytes)
     }
 
-    /// The value as a `T`, and marks it as used.
+    /// Returns the value as a `T`, and marks it as used.
     #[inline]
     pub(super) fn value<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
         let is_it = |value: &&Value| value.type_id == TypeId::of::<T>();
         let value = self.first.iter().chain(&self.others).find(is_it)?;
-        // Looked at first: a store would take the line from other processors each time.
+        // The mark is read before it is written: a store at each hit would take the cache line from other processors.
         if !self.mark.load(Ordering::Relaxed) && !self.ignores_looks {
             self.mark.store(true, Ordering::Relaxed);
         }

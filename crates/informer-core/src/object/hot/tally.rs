@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// Has a place for each of a few threads: one number for all would go from processor to processor with each hit.
+/// One counter per group of threads: the cache line of a single one would move between processors at each hit.
 #[derive(Default)]
 pub(super) struct Tally([Place; PLACES]);
 
@@ -21,7 +21,7 @@ thread_local! {
 impl Tally {
     #[inline]
     pub(super) fn add(&self) {
-        // A thread that ends has no place any more.
+        // A thread that is ending has no place of its own any more.
         let place = PLACE.try_with(|place| *place).unwrap_or_default();
         self.0[place].0.fetch_add(1, Ordering::Relaxed);
     }

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use zstd_dictionary::{Packing, Unpacking};
 
-use super::choice::{Ratio, Sample, StandingOut};
-use super::contexts::{pack, unpack};
-use super::dictionaries::{Current, Draft};
+use super::standing_out::{Ratio, Sample, StandingOut};
+use crate::object::frames::{Current, Draft, pack, unpack};
 
 /// How many bytes are added before the uncovered samples are determined again.
 const ADDED_AT_ONCE: u64 = 4 << 10;
@@ -14,7 +13,7 @@ const ROUNDS: usize = 4;
 
 /// A dictionary to be tried.
 pub(super) struct Attempt {
-    /// What it grows from.
+    /// The dictionary that it grows from.
     pub(super) base: Option<(Current, Draft)>,
     pub(super) standing_out: StandingOut,
     pub(super) most_content: u64,
@@ -22,12 +21,12 @@ pub(super) struct Attempt {
 
 /// A dictionary that is worth its memory.
 pub(super) struct Outcome {
-    /// What it has grown from.
+    /// The dictionary that it has grown from.
     pub(super) base: Option<Current>,
     pub(super) draft: Draft,
     pub(super) packing: Arc<Packing>,
     pub(super) unpacking: Unpacking,
-    /// What those samples packed to that it covers.
+    /// The ratio of the sample that packs best, which is the estimate for the objects that the dictionary covers.
     pub(super) ratio: Ratio,
 }
 
@@ -46,7 +45,7 @@ impl Attempt {
         let mut rest: Vec<Tried> = samples.iter().filter_map(tried).collect();
         let mut packing = None;
         for _ in 0..ROUNDS {
-            // Nothing is covered before something was added.
+            // Nothing is covered before content was added.
             let covered = packing.as_ref().and_then(|_| rest.iter().map(Tried::ratio).min());
             let room = most_content.saturating_sub(draft.len());
             let added = take_uncovered(&mut rest, covered, room);
@@ -58,7 +57,7 @@ impl Attempt {
             let packed: Vec<u64> = rest.iter().map(|sample| sample.packed_with(&longer_packing)).collect();
             let gain: u64 =
                 rest.iter().zip(&packed).map(|(sample, now)| sample.packed.saturating_sub(*now)).sum();
-            // With this dictionary all objects that stood out would have gained as these did.
+            // The gain of the samples, extrapolated to all objects that stood out, has to exceed the bytes added.
             if gain * count / rest.len() as u64 >= added.iter().map(|bytes| bytes.len() as u64).sum() {
                 rest.iter_mut().zip(packed).for_each(|(sample, packed)| sample.packed = packed);
                 (draft, packing) = (longer, Some(longer_packing));
@@ -84,8 +83,8 @@ fn tried(sample: &Sample) -> Option<Tried> {
     Some(Tried { bytes: bytes_of(sample)?, packed: sample.frame.len() as u64 })
 }
 
-/// Takes some samples that pack worse than covered ones do, in the order in which they were drawn: the most common kind
-/// likely comes first, and samples that nothing helps are left out.
+/// Takes some of the samples that pack worse than covered ones. It takes them in the order in which they were drawn, since
+/// the most common kind likely comes first. Samples that no dictionary helps are left out.
 fn take_uncovered(rest: &mut Vec<Tried>, covered: Option<Ratio>, room: u64) -> Vec<Vec<u8>> {
     let mut added = Vec::new();
     let mut bytes = 0;

@@ -1,35 +1,32 @@
 //! When a dictionary is worth its memory, and what goes into it.
 //!
-//! Objects that pack worse than the others cost bytes that a better dictionary would have saved. When those add up to
-//! the cost of a dictionary, one is tried on a sample of them, and taken if it would have paid off by now. So the
-//! memory of dictionaries is never much more than what their absence has cost, whatever objects come.
+//! Objects that pack worse than the others cost bytes that a better dictionary would have saved. When those bytes add up to
+//! the cost of a dictionary, one is tried on samples of such objects. It is taken if it would have paid off by now. So
+//! whatever the objects are, dictionaries never take much more memory than their absence has cost.
 
 use std::sync::{Arc, Weak};
 
 use super::attempt::{Attempt, Outcome};
-use super::dictionaries::{Current, Draft, Family};
+use super::standing_out::{Ratio, SAMPLES_LEAST, Sample, StandingOut};
+use crate::object::frames::{Current, Draft, Family};
 
-/// What a dictionary takes besides its content, approximately.
+/// The approximate size of a dictionary without its content.
 const DICTIONARY_COST: u64 = 48 << 10;
-/// The expected packed size of what is unique to an object (uid, times), however short the object is.
+/// The expected packed size of the unique part of an object (uid, times), however short the object is.
 const OWN_BYTES: u64 = 64;
 /// The expected ratio for the rest before anything is known.
 const FIRST_GUESS: Ratio = Ratio::new(1, 16);
 /// Larger objects do not go into dictionaries: they repeat themselves.
 const LONGEST_SAMPLE: u32 = 64 << 10;
-/// Samples of objects that stand out: in bytes, and in number.
-const SAMPLE_BYTES: u64 = 64 << 10;
-const SAMPLES_LEAST: usize = 8;
-const SAMPLES_MOST: usize = 64;
 /// The content of dictionaries is at most one part in this many of the objects' unpacked size, between these bounds.
 const CONTENT_SHARE: u64 = 8;
 const CONTENT_LEAST: u64 = 64 << 10;
 const CONTENT_MOST: u64 = 4 << 20;
-/// The content of one dictionary: packing finds nothing that is farther from the end.
+/// The maximum content of one dictionary: packing finds no content farther from the end.
 const CONTENT_OF_ONE: u64 = zstd_dictionary::MOST_CONTENT as u64;
 /// The maximum number of dictionaries with objects.
 const FAMILIES: usize = 4;
-/// After a failed attempt the price of the next one doubles, at most this often.
+/// After a failed attempt the price of the next one doubles, at most this many times.
 const FAILURES_MOST: u32 = 12;
 
 /// Statistics of a cache's objects.
@@ -40,34 +37,11 @@ pub(super) struct Choice {
     former: Vec<(Weak<Family>, u64)>,
     /// The packing ratio of objects that the dictionary covers.
     ratio: Ratio,
-    /// A recent average.
+    /// A recent average of the objects' unpacked size.
     mean_length: u64,
     standing_out: StandingOut,
     failures: u32,
     random: fastrand::Rng,
-}
-
-/// Packed bytes by unpacked ones.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Ratio(u64);
-
-/// The objects that stood out since a dictionary was last tried.
-#[derive(Default)]
-pub(super) struct StandingOut {
-    /// Out of this many objects.
-    seen: u64,
-    pub(super) count: u64,
-    /// By how many bytes they exceeded the expectation.
-    excess: u64,
-    /// Some of them, drawn evenly.
-    pub(super) samples: Vec<Sample>,
-    sample_bytes: u64,
-}
-
-pub(super) struct Sample {
-    pub(super) frame: Box<[u8]>,
-    pub(super) length: u32,
-    pub(super) family: Option<Arc<Family>>,
 }
 
 impl Default for Choice {
@@ -98,7 +72,7 @@ impl Choice {
             if self.mean_length == 0 { unpacked } else { (63 * self.mean_length + unpacked) / 64 };
         let expected = self.ratio.of(unpacked) + OWN_BYTES;
         if self.current.is_some() {
-            // Fast towards better, slowly towards worse: so it stays near what the best pack to.
+            // The ratio moves fast towards better values and slowly towards worse ones, so it stays near the best ones.
             let weight = if packed < expected { 16 } else { 1024 };
             self.ratio = self.ratio.moved(Ratio::new(packed.saturating_sub(OWN_BYTES), unpacked), weight);
         }
@@ -124,7 +98,7 @@ impl Choice {
         price << self.failures
     }
 
-    /// An attempt, if it is still due. No other is due until it is concluded.
+    /// An attempt, if it is still due. No further one is due before this one is concluded.
     pub(super) fn attempt(&mut self) -> Option<Attempt> {
         if !self.is_due() {
             return None;
@@ -150,7 +124,7 @@ impl Choice {
         self.failures = (self.failures + 1).min(FAILURES_MOST);
     }
 
-    /// All dictionaries' content.
+    /// The bytes of all dictionaries' content.
     fn content(&self) -> u64 {
         self.draft.len() + self.former.iter().map(|(_, content)| content).sum::<u64>()
     }
@@ -166,8 +140,8 @@ impl Choice {
         let Some(Outcome { base, draft, packing, unpacking, ratio }) = outcome else { return self.failed() };
         let family = match base {
             Some(base) => {
-                // Frames of a later form of the current dictionary would find other content in one that grew from the
-                // former form.
+                // The current dictionary has changed in the meantime. Frames made with its later form would find other
+                // content in a dictionary that grew from the former form.
                 if !self.current.as_ref().is_some_and(|current| Arc::ptr_eq(&current.packing, &base.packing))
                 {
                     return self.failed();
@@ -185,7 +159,7 @@ impl Choice {
         self.failures = 0;
         self.draft = draft;
         self.current = Some(Current { family, packing });
-        // Objects that stood out meanwhile did so from the former dictionary.
+        // Objects that stood out during the attempt were compared with the former dictionary.
         self.standing_out = StandingOut::default();
     }
 
@@ -204,58 +178,5 @@ impl Choice {
         let samples = self.standing_out.samples.iter();
         let samples: usize = samples.map(|sample| size_of::<Sample>() + sample.frame.len()).sum();
         former + current + samples
-    }
-}
-
-impl Ratio {
-    const SCALE: u64 = 1 << 20;
-
-    pub(super) const fn new(packed: u64, unpacked: u64) -> Self {
-        Self(packed * Self::SCALE / if unpacked == 0 { 1 } else { unpacked })
-    }
-
-    fn of(self, unpacked: u64) -> u64 {
-        self.0 * unpacked / Self::SCALE
-    }
-
-    /// Whether this ratio is much worse.
-    pub(super) fn stands_out(self, from: Self) -> bool {
-        self.0 > from.0 + from.0 / 2
-    }
-
-    fn moved(self, towards: Self, weight: u64) -> Self {
-        Self((self.0 * (weight - 1) + towards.0) / weight)
-    }
-}
-
-impl StandingOut {
-    fn add(
-        &mut self,
-        frame: &[u8],
-        length: u32,
-        family: Option<&Arc<Family>>,
-        excess: u64,
-        random: &mut fastrand::Rng,
-    ) {
-        self.count += 1;
-        self.excess += excess;
-        let sample = || Sample { frame: frame.into(), length, family: family.cloned() };
-        let has_room = self.sample_bytes < SAMPLE_BYTES && self.samples.len() < SAMPLES_MOST;
-        if has_room || self.samples.len() < SAMPLES_LEAST {
-            self.sample_bytes += u64::from(length);
-            self.samples.push(sample());
-            return;
-        }
-        // With the same probability as each object before it.
-        let place = usize::try_from(random.u64(..self.count)).unwrap_or(usize::MAX);
-        if let Some(place) = self.samples.get_mut(place) {
-            let sample = sample();
-            self.sample_bytes = self.sample_bytes + u64::from(length) - u64::from(place.length);
-            *place = sample;
-        }
-    }
-
-    fn mean_length(&self) -> u64 {
-        self.sample_bytes / (self.samples.len() as u64).max(1)
     }
 }

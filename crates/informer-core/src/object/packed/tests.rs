@@ -1,10 +1,11 @@
-//! What packing owes: bytes as they were, a dictionary when it pays, and bounds.
+//! Packing returns the bytes unchanged, makes a dictionary when it pays, and keeps within bounds.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::*;
 
-/// Objects of kinds that share nothing but their form: about 3 KB each, of which some 50 bytes are their own.
+/// Objects of kinds that share only their form: about 3 KB each, of which some 50 bytes are unique.
 fn object(kind: u64, number: u64) -> Vec<u8> {
     let mut random = fastrand::Rng::with_seed(kind);
     let mut text = format!(r#"{{"kind":"Kind{kind}","metadata":{{"name":"{number}","uid":"#);
@@ -64,7 +65,7 @@ fn a_dictionary_grows_by_what_it_does_not_cover_and_older_objects_stay_readable(
     }
     assert_eq!(storage.choice().dictionaries(), 1);
     assert_readable(&all);
-    // What it covered it covers still.
+    // The dictionary still covers the former kind.
     let again = keep(&storage, &object(1, 1_000));
     assert!(again.held_bytes() < 200, "{again:?}");
 }
@@ -85,11 +86,11 @@ fn what_is_new_packs_well_after_more_content_than_one_dictionary_has() {
             missed.push(kind);
         }
         some.push((bytes, last));
-        // They are in the cache, so that there may be a dictionary for them.
+        // The cache keeps the objects, so that the content of dictionaries may grow.
         cache.extend(objects.into_iter().map(|(stored, _)| stored));
     }
     assert!(content > zstd_dictionary::MOST_CONTENT * 5 / 4, "{content}");
-    // It takes one or two to see that the first dictionary is full.
+    // One or two kinds are missed before the storage notices that the first dictionary is full.
     assert!(missed.len() <= 2, "{missed:?} of 200, {storage:?}");
     assert_eq!(storage.choice().dictionaries(), 2, "{storage:?}");
     assert_readable(&some);
@@ -101,7 +102,7 @@ fn dictionaries_follow_what_changes_and_those_that_nothing_needs_are_freed() {
     let mut some = Vec::new();
     for kind in 0..60 {
         let objects = kept(&storage, kind, 100);
-        // One of each kind lives on.
+        // One object of each kind stays alive.
         some.extend(objects.into_iter().take(1));
         let count = storage.choice().dictionaries();
         let held = storage.shared_bytes();
@@ -109,7 +110,7 @@ fn dictionaries_follow_what_changes_and_those_that_nothing_needs_are_freed() {
     }
     assert_readable(&some);
     drop(some);
-    // With the objects of long ago their dictionaries go.
+    // When the old objects go, their dictionaries are freed.
     kept(&storage, 1_000, 100);
     assert!(storage.choice().dictionaries() <= 2, "{storage:?}");
 }
@@ -167,7 +168,7 @@ fn one_thread_packs_while_others_unpack() {
 fn several_threads_pack_at_once_and_each_object_comes_back() {
     for threads in [2_u64, 4] {
         let storage = PackedStorage::new();
-        // Each with shapes of its own, all the time: one dictionary grows for what all of them see.
+        // Each thread packs objects of its own shapes all the time; one dictionary grows for all of them.
         let shapes_of = |thread: u64| (0..24).map(move |shape| shape * threads + thread);
         let all = std::thread::scope(|scope| {
             let keeping = |thread| {
@@ -215,7 +216,8 @@ fn a_damaged_frame_is_an_error_or_other_bytes_of_the_same_length() {
             _ => damaged.insert(at, random.u8(..)),
         }
         let length = u32::try_from(whole.len()).unwrap() - u32::from(round % 7 == 0);
-        match read(&damaged, length, Some(&current.family)) {
+        let stored = Stored::packed(damaged.into(), length, Some(current.family.clone()));
+        match stored.read() {
             Ok(bytes) => assert_eq!(bytes.len(), length as usize, "round {round}"),
             Err(error) => assert!(!error.to_string().is_empty(), "round {round}"),
         }

@@ -1,7 +1,7 @@
-//! Counts what a value takes of the heap while serde makes it: the strings, and the elements of lists and maps, as the standard
-//! library's collections keep them.
+//! Counts the heap bytes of a value while serde builds it: the strings, and the elements of lists and maps, in the layout of
+//! the standard library's collections.
 //!
-//! A struct's own fields are part of whatever holds the struct. What a `Box` holds is not seen.
+//! A struct's own fields count as part of the value that contains the struct. The content of a `Box` is not counted.
 
 use std::cell::Cell;
 use std::fmt;
@@ -12,7 +12,7 @@ use serde::de::{
 
 use crate::memory::allocated;
 
-/// Something of serde's, with the count next to it: a deserializer, a visitor, a seed, or an access.
+/// A part of serde with the counter next to it: a deserializer, a visitor, a seed, or an access.
 pub(super) struct Counting<'c, T> {
     inner: T,
     heap: &'c Cell<usize>,
@@ -32,7 +32,7 @@ fn add(heap: &Cell<usize>, bytes: usize) {
     heap.set(heap.get().saturating_add(bytes));
 }
 
-/// A visitor that is told of a map or of a struct, which look alike.
+/// A visitor for a map or a struct, which look alike to it.
 struct Members<'c, V> {
     visitor: Counting<'c, V>,
     is_map: bool,
@@ -67,7 +67,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Counting<'_, D> {
         self.inner.deserialize_map(visitor)
     }
 
-    // Neither is kept.
+    // The value keeps neither an identifier nor what it ignores, so they are not counted.
     fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
         self.inner.deserialize_identifier(visitor)
     }
@@ -182,7 +182,7 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Elements<'_, A> {
         if element.is_some() {
             self.count += 1;
             if self.count > self.capacity {
-                // As a `Vec` grows.
+                // The capacity grows as that of a `Vec` does.
                 let size = size_of::<T::Value>();
                 let least = if size > 1024 { 1 } else { 4 };
                 let capacity = (2 * self.capacity).max(least);
@@ -200,7 +200,7 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Elements<'_, A> {
 
 struct Entries<'c, A> {
     access: Counting<'c, A>,
-    /// What a key takes in itself.
+    /// The size of a key without its heap bytes.
     key: usize,
     count: usize,
     is_map: bool,

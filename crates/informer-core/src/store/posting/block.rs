@@ -7,9 +7,9 @@ use crate::memory::{COUNTS, allocated};
 const BITS: u32 = 12;
 const WORDS: usize = 1 << (BITS - 6);
 
-/// A sorted array longer than this is larger than half a bitmap ...
+/// A sorted array longer than this takes more than half of a bitmap's memory, so it becomes one, ...
 const SPARSE: usize = 128;
-/// ... and a bitmap below this becomes an array again.
+/// ... and a bitmap with fewer slots than this becomes an array again.
 const VERY_SPARSE: usize = 64;
 
 /// The part of a set that lies in one range of slots.
@@ -37,6 +37,7 @@ fn place_of(slot: u32) -> u16 {
 }
 
 fn word_and_bit(place: u16) -> (usize, u64) {
+    // The remainder changes nothing, but saves the bounds checks of the callers.
     (usize::from(place >> 6) % WORDS, 1 << (place & 63))
 }
 
@@ -45,7 +46,7 @@ impl Block {
         Self { number, len: 0, places: Places::Sparse(Arc::default()) }
     }
 
-    /// `number` is that of the slots' block.
+    /// Makes a block from a bitmap; `number` is the block's number.
     fn from_words(number: u32, words: [u64; WORDS]) -> Self {
         let len = words.iter().map(|word| word.count_ones()).sum();
         let mut block = Self { number, len, places: Places::Dense(Arc::new(words)) };
@@ -89,6 +90,7 @@ impl Block {
         match &mut self.places {
             Places::Sparse(places) => {
                 let Err(at) = places.binary_search(&place) else { return false };
+                // `make_mut` copies the places only if a snapshot shares them.
                 Arc::make_mut(places).insert(at, place);
                 if places.len() > SPARSE {
                     self.places = Places::Dense(Arc::new(self.words()));
@@ -126,12 +128,12 @@ impl Block {
     }
 
     pub(super) fn combine(&self, other: &Self, join: fn(u64, u64) -> u64) -> Self {
+        // Both sides become bitmaps on the stack, so that one loop over words serves every pair of forms.
         let (ours, theirs) = (self.words(), other.words());
         Self::from_words(self.number, std::array::from_fn(|at| join(ours[at], theirs[at])))
     }
 
-    /// The first slot at or after `next`, which moves past it. The unit of `next` is private to the block; 0 is the
-    /// start.
+    /// The first slot at or after `next`, which then moves past it. Only the block interprets `next`; a caller starts with 0.
     pub(super) fn advance(&self, next: &mut usize) -> Option<u32> {
         let place = match &self.places {
             Places::Sparse(places) => {
@@ -146,6 +148,7 @@ impl Block {
                     *next += rest.trailing_zeros() as usize + 1;
                     break u32::try_from(*next - 1).unwrap_or_default();
                 }
+                // This word has no further slot: continue with the next word.
                 *next = (*next | 63) + 1;
             },
         };

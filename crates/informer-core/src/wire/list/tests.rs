@@ -1,4 +1,4 @@
-//! Lists, cut everywhere and damaged.
+//! Lists, split at every byte, and damaged.
 
 use fastrand::Rng;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::wire::{scan_object, testing};
 
-/// Everything that a decoder gives out for these chunks.
+/// All parts that a decoder returns for these chunks.
 fn decode<'c>(
     decoder: &mut ListDecoder,
     chunks: impl IntoIterator<Item = &'c [u8]>,
@@ -136,7 +136,7 @@ fn l8_a_table_is_refused() {
         assert!(error.is_table(), "{json}: {error}");
         assert!(error.to_string().contains("Table"), "{error}");
     }
-    // Somebody else's Table is a kind like any other.
+    // A Table outside of the group `meta.k8s.io` is an ordinary kind.
     for json in [
         r#"{"kind":"TableList","apiVersion":"furniture.io/v1","items":[{"rows":4}]}"#,
         r#"{"kind":"Table","items":[{}]}"#,
@@ -174,7 +174,7 @@ fn l9_holds_the_chunk_and_one_incomplete_item() {
     assert!(held <= 2 * (chunk + item.len()), "{held}");
     assert!(decoder.window.looked_at <= list.len());
 
-    // What a giant needed is given back at once, not at the next chunk, which may be long in coming.
+    // The memory of a very large item is freed at once, not at the next chunk, which may arrive late.
     let giant = format!(r#"{{"items":[{{"a":"{}"}}"#, "x".repeat(4 << 20));
     let mut decoder = ListDecoder::new(Limits::default());
     decoder.push(giant.as_bytes());
@@ -260,7 +260,7 @@ fn malformed_lists_are_typed_errors() {
         let error = decode_whole(json).unwrap_err();
         assert!(error.is_malformed(), "{json}: {error}");
     }
-    // An item that is no object is no reason to refuse the others.
+    // An item that is not an object must not fail the others.
     assert_eq!(
         decode_whole(r#"{"items":[null, 1 ,"x",[],{}]}"#).unwrap().0,
         [&b"null"[..], b"1", br#""x""#, b"[]", b"{}"]
@@ -315,7 +315,7 @@ fn w16_a_longer_item_that_nobody_can_name_is_an_error_of_the_list() {
         decode(&mut decoder, [list.as_bytes()]).unwrap_err()
     };
     let long = "x".repeat(200);
-    // The key comes too late, or might not be all of it.
+    // The key comes after the limit, or may be incomplete at the limit.
     for item in [
         format!(r#"{{"data":"{long}","metadata":{{"name":"a","namespace":"shop"}}}}"#),
         format!(r#"{{"metadata":{{"name":"a","annotations":{{"a":"{long}"}},"namespace":"shop"}}}}"#),

@@ -1,20 +1,20 @@
-//! Cuts a list in protobuf into its items while it comes in.
+//! Cuts a list in protobuf into its items as it arrives.
 
 use std::fmt;
 use std::ops::Range;
 
 use informer_protobuf::wire::{Fields, Value};
 
-use super::super::error::Cause;
+use super::super::error::WireErrorKind;
 use super::super::window::Window;
 use super::super::{ApiStatus, Limits, ListMeta, ListPart, WireError};
 use super::{Header, MAGIC, NoField, fields, key_of_part, text};
 use crate::ResourceVersion;
 
-/// Takes the body of a list answer in protobuf in chunks of any size and gives out its items one by one: the messages of
-/// their kind, without an envelope.
+/// Takes the body of a list response in protobuf, in chunks of any size, and returns its items one by one. An item is a
+/// message of its kind, without an envelope.
 ///
-/// As [`ListDecoder`](super::super::ListDecoder) does for JSON: holds no more than the chunk and an item that is not complete yet.
+/// Like [`ListDecoder`](super::super::ListDecoder) for JSON, it holds no more than the chunk and one incomplete item.
 pub struct ProtobufListDecoder {
     window: Window,
     limits: Limits,
@@ -22,7 +22,7 @@ pub struct ProtobufListDecoder {
     meta: ListMeta,
     failed: Option<WireError>,
     skips_long_items: bool,
-    /// How many bytes of something that is left out are still to come.
+    /// The number of bytes of a skipped item or field that have not arrived yet.
     skipping: u64,
 }
 
@@ -32,23 +32,23 @@ enum State {
     Magic,
     /// A field of the envelope before the list.
     Envelope,
-    /// A field of the list, of which so many bytes are still to come.
+    /// A field of the list, of which this many bytes have not been read yet.
     List(u64),
-    /// A field of the envelope behind the list, or the end.
+    /// A field of the envelope after the list, or the end.
     Behind,
 }
 
-/// More than any part of a list needs that is no item.
+/// No part of a list other than an item is longer than this.
 const MAX_HEAD: u64 = 64 << 10;
 
-/// What was found, free of borrows.
+/// The part that was found, without a borrow.
 enum Found {
     Meta,
     Item(Range<usize>),
 }
 
 impl ProtobufListDecoder {
-    /// A decoder for one list answer.
+    /// A decoder for one list response.
     pub fn new(limits: Limits) -> Self {
         Self {
             window: Window::default(),
@@ -73,12 +73,12 @@ impl ProtobufListDecoder {
         self.window.push(chunk);
     }
 
-    /// The next part, or `None` if it takes another chunk to know. Says what the list is of before its first item.
+    /// The next part, or `None` if another chunk is needed. The kind of the list is known before its first item.
     ///
     /// # Errors
     ///
-    /// When the answer is not a list of objects, or not well-formed, or exceeds a limit; then again at each further call,
-    /// but for an item that is skipped.
+    /// When the response is not a list of objects, is malformed, or exceeds a limit. Each further call returns the same
+    /// error, except after a skipped item.
     #[expect(clippy::should_implement_trait, reason = "an Iterator cannot lend its items")]
     pub fn next(&mut self) -> Result<Option<ListPart<'_>>, WireError> {
         if let Some(error) = &self.failed {
@@ -91,7 +91,7 @@ impl ProtobufListDecoder {
                 self.window.relax();
                 Ok(None)
             }
-            Err(cause @ Cause::Skipped { .. }) => Err(cause.into()),
+            Err(cause @ WireErrorKind::Skipped { .. }) => Err(cause.into()),
             Err(cause) => Err(self.failed.insert(cause.into()).clone()),
         }
     }
@@ -101,22 +101,22 @@ impl ProtobufListDecoder {
         &self.meta
     }
 
-    /// Bytes that the decoder holds.
+    /// The bytes that the decoder holds.
     pub fn held_bytes(&self) -> usize {
         self.window.capacity()
     }
 
-    /// At the end of the body, after the last part was taken: what the list says about itself. The decoder is then ready
-    /// for the next page.
+    /// Ends the body, after the last part was taken. Returns the list's metadata. The decoder is then ready for the next
+    /// page.
     ///
     /// # Errors
     ///
-    /// As [`ProtobufListDecoder::next`], and when the list is not complete.
+    /// As [`ProtobufListDecoder::next`], and when the list is incomplete.
     pub fn finish(&mut self) -> Result<ListMeta, WireError> {
         let is_complete =
             self.state == State::Behind && self.skipping == 0 && self.window.unread().is_empty();
         if self.failed.is_none() && !is_complete {
-            self.failed = Some(Cause::Truncated { at: self.window.received() }.into());
+            self.failed = Some(WireErrorKind::Truncated { at: self.window.received() }.into());
         }
         self.next()?;
         self.window.clear();
@@ -124,7 +124,7 @@ impl ProtobufListDecoder {
         Ok(std::mem::take(&mut self.meta))
     }
 
-    fn advance(&mut self) -> Result<Option<Found>, Cause> {
+    fn advance(&mut self) -> Result<Option<Found>, WireErrorKind> {
         loop {
             if !self.skip_rest() {
                 return Ok(None);
@@ -132,7 +132,7 @@ impl ProtobufListDecoder {
             match self.state {
                 State::Magic => {
                     let Some(magic) = self.window.unread().get(..MAGIC.len()) else {
-                        // What is no protobuf may be shorter than that.
+                        // A body that is not protobuf may be shorter than the magic bytes.
                         return if MAGIC.starts_with(self.window.unread()) {
                             Ok(None)
                         } else {
@@ -172,27 +172,27 @@ impl ProtobufListDecoder {
         }
     }
 
-    fn no_magic(&self) -> Cause {
-        self.malformed("it does not begin as Kubernetes' protobuf does")
+    fn no_magic(&self) -> WireErrorKind {
+        self.malformed("it does not begin with the magic bytes of Kubernetes' protobuf")
     }
 
-    fn malformed(&self, what: &'static str) -> Cause {
-        Cause::Malformed { what, at: self.window.at() }
+    fn malformed(&self, what: &'static str) -> WireErrorKind {
+        WireErrorKind::Malformed { what, at: self.window.at() }
     }
 
-    fn header(&self) -> Result<Option<Header>, Cause> {
+    fn header(&self) -> Result<Option<Header>, WireErrorKind> {
         Header::read(self.window.unread()).map_err(|NoField| self.malformed("a field is expected"))
     }
 
-    /// Passes what is left out; whether all of it has come.
+    /// Skips the bytes to be skipped. Returns whether all of them have arrived.
     fn skip_rest(&mut self) -> bool {
         let taken = self.window.take(usize::try_from(self.skipping).unwrap_or(usize::MAX));
         self.skipping -= taken.len() as u64;
         self.skipping == 0
     }
 
-    /// Takes a field's value, if all of it has come.
-    fn whole(&mut self, header: Header) -> Result<Option<Range<usize>>, Cause> {
+    /// Takes the value of a short field, if all of it has arrived.
+    fn whole(&mut self, header: Header) -> Result<Option<Range<usize>>, WireErrorKind> {
         if header.following > MAX_HEAD {
             return Err(self.malformed("a field is longer than any of its kind"));
         }
@@ -206,8 +206,8 @@ impl ProtobufListDecoder {
         Some(self.window.take(following))
     }
 
-    /// Whether the field was passed.
-    fn envelope_field(&mut self, header: Header) -> Result<bool, Cause> {
+    /// Reads a field of the envelope. Returns whether it has arrived.
+    fn envelope_field(&mut self, header: Header) -> Result<bool, WireErrorKind> {
         match (self.state, header.number) {
             (State::Envelope, 1) => {
                 let Some(types) = self.whole(header)? else { return Ok(false) };
@@ -224,20 +224,20 @@ impl ProtobufListDecoder {
                 Some("Status") => {
                     let Some(status) = self.whole(header)? else { return Ok(false) };
                     let status = ApiStatus::from_protobuf(200, self.window.get(status));
-                    return Err(Cause::Status(status.into()));
+                    return Err(WireErrorKind::Status(status.into()));
                 }
-                Some("Table") => return Err(Cause::Table),
+                Some("Table") => return Err(WireErrorKind::Table),
                 Some(kind) if kind.ends_with("List") => {
                     self.window.take(header.bytes);
                     self.state = State::List(header.following);
                 }
-                _ => return Err(Cause::NotAList),
+                _ => return Err(WireErrorKind::NotAList),
             },
-            // How the content is encoded within: not at all.
+            // The encoding of the content within the envelope, which must be none.
             (_, 3) => {
                 let Some(encoding) = self.whole(header)? else { return Ok(false) };
                 if !self.window.get(encoding).is_empty() {
-                    return Err(self.malformed("its content is encoded in a way that is not known"));
+                    return Err(self.malformed("its content has an unknown encoding"));
                 }
             }
             (State::Behind, 2) => return Err(self.malformed("the envelope has two contents")),
@@ -249,8 +249,8 @@ impl ProtobufListDecoder {
         Ok(true)
     }
 
-    /// Takes a field of the list. Unless all of it has come, the state stays as it was.
-    fn list_field(&mut self, header: Header, left: u64) -> Result<Option<Found>, Cause> {
+    /// Takes a field of the list. If it has not arrived completely, the state stays unchanged.
+    fn list_field(&mut self, header: Header, left: u64) -> Result<Option<Found>, WireErrorKind> {
         match header.number {
             1 => {
                 let Some(metadata) = self.whole(header)? else { return Ok(None) };
@@ -273,14 +273,14 @@ impl ProtobufListDecoder {
         }
     }
 
-    /// An item that is too long is left out, if it can be said which one.
-    fn skip_item(&mut self, header: Header, left: u64) -> Result<Option<Found>, Cause> {
+    /// Skips an item that is too long, if its key is known.
+    fn skip_item(&mut self, header: Header, left: u64) -> Result<Option<Found>, WireErrorKind> {
         let limit = self.limits.item_bytes;
-        let too_long = Cause::TooLong { limit, at: self.window.at() };
+        let too_long = WireErrorKind::TooLong { limit, at: self.window.at() };
         if !self.skips_long_items {
             return Err(too_long);
         }
-        // The same however it came in: as much of it as may be held.
+        // It waits until as much of the item has arrived as may be held, so that the result does not depend on the chunks.
         let Some(part) = self.window.unread().get(header.bytes..header.bytes + limit) else {
             return Ok(None);
         };
@@ -288,7 +288,7 @@ impl ProtobufListDecoder {
         self.window.take(header.bytes);
         self.skipping = header.following;
         self.state = State::List(left);
-        Err(Cause::Skipped { key, limit })
+        Err(WireErrorKind::Skipped { key, limit })
     }
 
     fn read_metadata(&mut self, metadata: Range<usize>) {

@@ -1,4 +1,4 @@
-//! Reads the metadata of an object in protobuf and nothing else.
+//! Reads only the metadata of an object in protobuf.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub struct ScannedMessage<'a> {
 ///
 /// # Errors
 ///
-/// When it has no metadata or no name, or what has to be read is not well-formed.
+/// When the message has no metadata or no name, or when the metadata is malformed.
 pub fn scan_protobuf(message: &[u8]) -> Result<ScannedMessage<'_>, ScanError> {
     let metadata = informer_protobuf::scan(message)
         .map_err(|error| fault(&error, super::key_of_damaged(message).as_ref()))?;
@@ -44,14 +44,14 @@ pub fn scan_protobuf_bookmark(envelope: &[u8]) -> Result<Bookmark, ScanError> {
         let what = "the bookmark has no resourceVersion";
         return Err(ScanError::new(Fault { what, at: 0 }, None));
     }
-    // Another value does not count (contract S2).
+    // Only the value `true` counts (contract S2).
     let end = metadata.annotation("k8s.io/initial-events-end").map_err(|error| fault(&error, None))?;
     let initial_events_end = end.as_deref() == Some("true");
     Ok(Bookmark { resource_version, initial_events_end })
 }
 
 fn fault(error: &Error, key: Option<&ObjectKey>) -> ScanError {
-    let what = "its metadata cannot be read as protobuf";
+    let what = "its metadata is not well-formed protobuf";
     ScanError::new(Fault { what, at: error.offset().unwrap_or_default() }, key.cloned())
 }
 
@@ -61,26 +61,26 @@ impl ScannedMessage<'_> {
         &self.key
     }
 
-    /// The key alone.
+    /// The key, without the rest.
     pub fn into_key(self) -> ObjectKey {
         self.key
     }
 
-    /// The version of this state; unset where the object does not say.
+    /// The version of this state; unset if the object has none.
     pub fn resource_version(&self) -> &ResourceVersion {
         &self.resource_version
     }
 
-    /// Which incarnation of the key this is; unset where the object does not say.
+    /// The incarnation of the key; unset if the object has none.
     pub fn uid(&self) -> Uid {
         Uid::new(self.metadata.uid)
     }
 
-    /// The labels, read now.
+    /// The labels, which are decoded by this call.
     ///
     /// # Errors
     ///
-    /// When they are not texts by texts.
+    /// When a label's key or value is not a string.
     pub fn labels(&self) -> Result<Labels, ScanError> {
         let labels: Result<Vec<_>, _> = self.metadata.labels().collect();
         let labels = labels.map_err(|error| fault(&error, Some(&self.key)))?;

@@ -1,4 +1,4 @@
-//! Lists and watches in protobuf, whole, in pieces, cut off and damaged.
+//! Lists and watches in protobuf: whole, in chunks, truncated and damaged.
 
 use super::*;
 use crate::wire::{EventType, Limits, ListPart, WireError};
@@ -41,7 +41,7 @@ fn event(kind: &str, object: &[u8]) -> Vec<u8> {
     [u32::try_from(event.len()).unwrap().to_be_bytes().to_vec(), event].concat()
 }
 
-/// All items, and how it ended.
+/// All items, and how the list ended.
 fn read(decoder: &mut ProtobufListDecoder, body: &[u8], chunk: usize) -> (Vec<Vec<u8>>, Option<WireError>) {
     let mut items = Vec::new();
     for chunk in body.chunks(chunk) {
@@ -99,7 +99,7 @@ fn what_is_no_list_is_a_typed_error() {
     assert!(wrong(&envelope("meta.k8s.io/v1", "Table", b"")).is_table());
     assert!(wrong(&envelope("v1", "Pod", &pod("cart", "7"))).is_not_a_list());
     assert!(wrong(b"{\"kind\":\"PodList\"}").is_malformed());
-    // An item that claims more than the list has.
+    // An item that claims to be longer than the list.
     let claims = envelope("v1", "PodList", &[number(2 << 3 | 2), number(1 << 40)].concat());
     assert!(wrong(&claims).is_malformed());
     // Groups.

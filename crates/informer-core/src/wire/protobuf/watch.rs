@@ -1,33 +1,33 @@
-//! Cuts a watch in protobuf into its events while it comes in.
+//! Cuts a watch in protobuf into its events as it arrives.
 
 use informer_protobuf::wire::Fields;
 
 use super::super::cursor::Fault;
-use super::super::error::Cause;
+use super::super::error::WireErrorKind;
 use super::super::window::Window;
 use super::super::{EventType, Limits, ScanError, WatchFrame, WireError};
 use super::{MAGIC, field_of_part, key_of_part, text};
 use crate::ObjectKey;
 
-/// Takes the body of a watch answer in protobuf in chunks of any size and gives out the events one by one; their objects are
-/// in envelopes.
+/// Takes the body of a watch response in protobuf, in chunks of any size, and returns its events one by one. Their objects
+/// are in envelopes.
 ///
-/// As [`WatchDecoder`](super::super::WatchDecoder) does for JSON: holds no more than the chunk and an event that is not complete yet.
+/// Like [`WatchDecoder`](super::super::WatchDecoder) for JSON, it holds no more than the chunk and one incomplete event.
 #[derive(Debug)]
 pub struct ProtobufWatchDecoder {
     window: Window,
     limits: Limits,
     failed: Option<WireError>,
     skips_long_events: bool,
-    /// How many bytes of an event that is too long are still to come.
+    /// The number of bytes of an event that is too long that have not arrived yet.
     skipping: usize,
 }
 
-/// How many bytes say how long a frame is.
+/// The number of bytes that hold a frame's length.
 const LENGTH: usize = 4;
 
 impl ProtobufWatchDecoder {
-    /// A decoder for one watch answer.
+    /// A decoder for one watch response.
     pub fn new(limits: Limits) -> Self {
         Self { window: Window::default(), limits, failed: None, skips_long_events: false, skipping: 0 }
     }
@@ -44,12 +44,12 @@ impl ProtobufWatchDecoder {
         self.window.push(chunk);
     }
 
-    /// The next event, or `None` if another chunk is needed. The inner error is that of an undecodable event: the next
-    /// call goes on after it.
+    /// The next event, or `None` if another chunk is needed. The inner error is that of an undecodable event: the next call
+    /// continues after it.
     ///
     /// # Errors
     ///
-    /// When an event exceeds the limit and is not skipped; then again at each further call.
+    /// When an event exceeds the limit and is not skipped. Each further call returns the same error.
     #[expect(clippy::should_implement_trait, reason = "an Iterator cannot lend its items")]
     pub fn next(&mut self) -> Result<Option<Result<WatchFrame<'_>, ScanError>>, WireError> {
         if let Some(error) = &self.failed {
@@ -65,7 +65,7 @@ impl ProtobufWatchDecoder {
             let Some(part) = self.window.unread().get(LENGTH..LENGTH + limit) else { return Ok(None) };
             let new = if self.skips_long_events { new_state(part) } else { None };
             let Some((kind, key)) = new else {
-                let cause = Cause::TooLong { limit, at: self.window.at() };
+                let cause = WireErrorKind::TooLong { limit, at: self.window.at() };
                 return Err(self.failed.insert(cause.into()).clone());
             };
             self.window.take(LENGTH);
@@ -87,12 +87,12 @@ impl ProtobufWatchDecoder {
         usize::try_from(u32::from_be_bytes(*length)).ok()
     }
 
-    /// Bytes that the decoder holds.
+    /// The bytes that the decoder holds.
     pub fn held_bytes(&self) -> usize {
         self.window.capacity()
     }
 
-    /// At the end of the body, after the last event was taken.
+    /// Ends the body, after the last event was taken.
     ///
     /// # Errors
     ///
@@ -102,7 +102,7 @@ impl ProtobufWatchDecoder {
             return Err(error.clone());
         }
         let is_complete = self.skipping == 0 && self.window.unread().is_empty();
-        if is_complete { Ok(()) } else { Err(Cause::Truncated { at: self.window.received() }.into()) }
+        if is_complete { Ok(()) } else { Err(WireErrorKind::Truncated { at: self.window.received() }.into()) }
     }
 }
 
@@ -111,7 +111,7 @@ fn read_event(event: &[u8]) -> Result<WatchFrame<'_>, ScanError> {
     let mut fields = Fields::new(event);
     while let Some(field) = fields.next() {
         let Ok(field) = field else {
-            // The event is lost, but which object it concerned may still be found.
+            // The event is lost, but its object's key may still be found.
             let fault = Fault { what: "the event is cut short", at: fields.offset() };
             return Err(ScanError::new(fault, key_of_part_of_event(event)).of_event(kind));
         };
@@ -128,7 +128,7 @@ fn read_event(event: &[u8]) -> Result<WatchFrame<'_>, ScanError> {
             _ => {}
         }
     }
-    let kind = kind.ok_or_else(|| no_event("the event is of no known type", 0))?;
+    let kind = kind.ok_or_else(|| no_event("the event is of an unknown type", 0))?;
     let object =
         object.ok_or_else(|| no_event("the event has no object", event.len()).of_event(Some(kind)))?;
     Ok(WatchFrame { kind, object })
@@ -138,7 +138,7 @@ fn no_event(what: &'static str, at: usize) -> ScanError {
     ScanError::new(Fault { what, at }, None)
 }
 
-/// The type and the object of an event that brings a new state, from the event's beginning.
+/// The type and the key of an event with a new state, from the beginning of the event.
 fn new_state(part: &[u8]) -> Option<(EventType, ObjectKey)> {
     let kind = EventType::named(field_of_part(part, 1)?).filter(|kind| kind.is_new_state())?;
     Some((kind, key_of_part_of_event(part)?))

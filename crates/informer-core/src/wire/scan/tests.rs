@@ -1,4 +1,4 @@
-//! Metadata, against what serde reads.
+//! Compares the scanned metadata with what serde decodes.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::wire::testing;
 
-/// What serde makes of an object: the naive way to its metadata. A member given twice is an error.
+/// The metadata that serde decodes. Unlike the scanner, serde fails on a duplicate member.
 #[derive(Debug, PartialEq, Deserialize)]
 struct Oracle {
     kind: Option<String>,
@@ -28,7 +28,7 @@ struct OracleMetadata {
     labels: Option<BTreeMap<String, Option<String>>>,
 }
 
-/// The same by the scanner, everything read.
+/// The same metadata from the scanner.
 fn scan(json: &[u8]) -> Result<Oracle, ScanError> {
     let scanned = scan_object(json)?;
     scanned.key()?;
@@ -48,7 +48,7 @@ fn scan(json: &[u8]) -> Result<Oracle, ScanError> {
     })
 }
 
-/// `null`, nothing and the zero value mean the same where Go reads it.
+/// To Go, `null`, a missing member and the zero value mean the same.
 fn like_go(mut oracle: Oracle) -> Oracle {
     let labels = oracle.metadata.labels.take().unwrap_or_default();
     oracle.metadata.labels =
@@ -62,7 +62,7 @@ fn is_ok_by_serde(oracle: &Oracle) -> bool {
     name.as_ref().is_some_and(|name| !name.is_empty()) && part(name) && part(namespace)
 }
 
-/// How far serde came.
+/// The offset at which serde stopped.
 fn offset(error: &serde_json::Error, json: &[u8]) -> usize {
     let lines = json.split_inclusive(|&byte| byte == b'\n').take(error.line().saturating_sub(1));
     lines.map(<[u8]>::len).sum::<usize>() + error.column()
@@ -181,7 +181,7 @@ fn l13_a_listed_object_equals_a_watched_one() {
     let watched = scan_object(event).unwrap().into_object(event).unwrap();
     assert!(listed.same_content(&watched), "{:?}", String::from_utf8_lossy(&listed.json().unwrap()));
 
-    // Items of custom resources have them, wherever they stand; one that has one only gets the other.
+    // Items of custom resources have their own types, in any place. An item with one of the two gets only the other.
     for (item, expected) in [
         (
             r#"{"apiVersion":"x/v1","kind":"Y","metadata":{"name":"a"}}"#,
@@ -200,7 +200,7 @@ fn l13_a_listed_object_equals_a_watched_one() {
             scan_object(item.as_bytes()).unwrap().into_object_of(item.as_bytes(), "v1", "Pod").unwrap();
         assert_eq!(String::from_utf8_lossy(&object.json().unwrap()), expected);
     }
-    // Whatever the server calls a kind, the result is JSON.
+    // Whatever the server's kind is, the result is JSON.
     let object = scan_object(item).unwrap().into_object_of(item, "v1", "P\"o\n").unwrap();
     assert_eq!(object.decode::<Value>().unwrap()["kind"], "P\"o\n");
 }
@@ -220,7 +220,7 @@ fn w8_an_error_names_the_object_where_it_can() {
     for (json, key) in [
         (r#"{"metadata":{"uid":5,"name":"cart","namespace":"shop"}}"#, Some("shop/cart")),
         (r#"{"metadata":{"name":"node-1","resourceVersion":[]}}"#, Some("node-1")),
-        // The namespace may have been lost: a wrong key would be worse than none.
+        // The namespace may be missing because of the damage: a wrong key would be worse than none.
         (r#"{"metadata":{"uid":5,"name":"cart""#, None),
         (r#"{"metadata":{"name":"cart","namespace":7}}"#, None),
         (r#"{"metadata":{"name":""}}"#, None),

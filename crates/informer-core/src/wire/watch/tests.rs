@@ -1,4 +1,4 @@
-//! Watches, cut everywhere and damaged.
+//! Watches, split at every byte, and damaged.
 
 use fastrand::Rng;
 use serde_json::{Value, json};
@@ -86,7 +86,7 @@ fn w8_a_garbled_event_is_skipped_and_the_rest_goes_on() {
         {
             let (ours, object) = (events[1].as_ref(), &event["object"]);
             let is_good = event["type"] == "ADDED" && object.is_object();
-            // Of a member that the damage doubled we take the first, serde the last.
+            // Of a member that the damage duplicated, the decoder takes the first one and serde the last.
             let doubled = [&br#""object""#[..], br#""type""#]
                 .iter()
                 .any(|name| line.windows(name.len()).filter(|window| window == name).count() > 1);
@@ -142,7 +142,7 @@ fn w16_events_of_16_mib_decode() {
         event.len() - r#"{"type":"ADDED","object":}"#.len()
     );
     assert!(decoder.window.looked_at <= event.len());
-    // Its memory does not wait for the next event.
+    // The memory is freed before the next event arrives.
     assert!(decoder.next().unwrap().is_none());
     assert!(decoder.held_bytes() <= 512 << 10);
 }
@@ -185,7 +185,7 @@ fn no_content_goes_to_logs() {
     assert!(!before.contains("hunter2") && !before.contains("104, 117"), "{before}");
 }
 
-/// What a decoder that skips says about a stream: keys, `not key`, and how it ends.
+/// The results of a decoder that skips: the keys, `not key` for errors without one, and the end of the stream.
 fn told_skipping(stream: &str, chunk: usize) -> (Vec<String>, Result<(), WireError>) {
     let mut decoder = WatchDecoder::new(Limits { item_bytes: 300 }).skipping_long_events();
     let mut told = Vec::new();
@@ -232,7 +232,7 @@ fn w16_a_longer_event_is_left_out_where_its_key_can_be_told() {
 fn w16_a_longer_event_that_cannot_be_left_out_is_an_error_of_the_stream() {
     let long = "x".repeat(300);
     for event in [
-        // The object would stay for ever.
+        // If a deletion were skipped, the object would stay in the cache for ever.
         event("DELETED", "a", 300),
         event("BOOKMARK", "a", 300),
         event("ERROR", "a", 300),

@@ -1,4 +1,4 @@
-//! Which caches a factory saves, where, and as whose.
+//! The options for saving: which caches a factory saves, in which directory, and under which server name.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use super::{Connection, FactoryBuilder};
 use crate::saving::Saving;
 use crate::settings::Settings;
 
-/// What was chosen so far.
+/// The options that were chosen so far.
 pub(super) struct Saves {
     directory: Option<PathBuf>,
     period: Duration,
@@ -17,7 +17,7 @@ pub(super) struct Saves {
     server_name: Option<String>,
 }
 
-/// As often as etcd is compacted by default: a file that is older is likely to need a list.
+/// The default period. etcd is compacted as often by default: with an older file a list is likely.
 pub(super) const SAVE_EVERY: Duration = Duration::from_secs(300);
 
 impl Default for Saves {
@@ -31,7 +31,7 @@ impl Saves {
     pub(super) fn apply(self, settings: &mut Settings, connection: &Connection) -> Option<String> {
         let Self { directory, period, secrets, server_name } = self;
         settings.saving = directory.map(|directory| Saving { directory, period, secrets });
-        // What a tweak selects is not known here.
+        // A tweak may select objects, which the default name would not show.
         server_name.or_else(|| match settings.tweak {
             None => connection.server_name(),
             Some(_) => None,
@@ -40,23 +40,24 @@ impl Saves {
 }
 
 impl FactoryBuilder {
-    /// Keeps each informer's cache in a file of this directory: loads it at the start, and saves to it each five minutes
-    /// and at the stop, where something has changed. So a restart lists nothing that has not changed, and misses nothing
-    /// that has: see [`Informer::load`](crate::Informer::load), also for what makes a file unusable.
+    /// Keeps each informer's cache in a file in this directory. The file is loaded at the start, and saved every five
+    /// minutes and at the stop if something has changed. So a restart lists nothing that has not changed, and misses no
+    /// change. [`Informer::load`](crate::Informer::load) describes how loading works and which files are refused.
     ///
-    /// The stop is when [`SharedInformerFactory::shutdown`](crate::SharedInformerFactory::shutdown) or [`Informer::stop`](crate::Informer::stop) is called, or the
-    /// last handle dropped; the former two wait for the save.
+    /// The stop is a call of [`SharedInformerFactory::shutdown`](crate::SharedInformerFactory::shutdown) or
+    /// [`Informer::stop`](crate::Informer::stop), or the drop of the last handle. The two methods wait for the save.
     ///
-    /// Nothing is saved that has no name to be told from others by: see [`FactoryBuilder::server_name`] and
+    /// A cache is saved only if its server and its transform have names: see [`FactoryBuilder::server_name`] and
     /// [`Transform::named`](crate::Transform::named).
     ///
-    /// What fails is a warning in the log and a number in the metrics, and stops nothing. A file that is
-    /// refused is overwritten by the next save.
+    /// A failure is a warning in the log, and each failed save is counted in the metrics; the informer continues without
+    /// the file. The next save overwrites a file that was refused.
     ///
-    /// **The files have the objects as they are in the caches, unencrypted.** On Unix only their owner may read them (mode 0600, and
-    /// 0700 where the directory is made). Informers of Secrets are neither saved nor loaded unless
-    /// [`save_secrets`](Self::save_secrets) asks for it; what other resources hold of secrets is saved. Two processes at a time should not share a
-    /// directory: nothing breaks, but the file is that of whoever saved last.
+    /// **The files contain the objects as they are in the caches, unencrypted.** On Unix only their owner may read them
+    /// (mode 0600, and 0700 for a directory that is created). Informers of Secrets are neither saved nor loaded unless
+    /// [`save_secrets`](Self::save_secrets) asks for it. Secret values inside other resources are saved. Two processes
+    /// should not use one directory at the same time: nothing breaks, but each file contains the cache of the process that
+    /// saved last.
     ///
     /// ```no_run
     /// # async fn example(config: informer::kube::Config) -> Result<(), Box<dyn std::error::Error>> {
@@ -76,16 +77,16 @@ impl FactoryBuilder {
         self
     }
 
-    /// How often caches are saved in the directory of [`FactoryBuilder::saved_in`]. Zero: at the stop
-    /// only. Each save writes the whole cache, so a big one that changes all the time has its price in CPU; the older
-    /// the file, the likelier is a list at the next start, since servers remember some minutes only.
+    /// How often caches are saved in the directory of [`FactoryBuilder::saved_in`]. Zero: only at the stop. Each save
+    /// writes the whole cache, so frequent saves of a big cache cost CPU. The older the file, the likelier the next start
+    /// needs a list, because servers keep only some minutes of history.
     pub fn save_every(mut self, period: Duration) -> Self {
         self.saves.period = period;
         self
     }
 
-    /// Saves informers of Secrets as well, in clear text: see [`FactoryBuilder::saved_in`]. Off by default, so that they
-    /// list after each start. A file that was written before this was switched off stays where it is.
+    /// Saves informers of Secrets as well, in clear text: see [`FactoryBuilder::saved_in`]. Off by default: informers of
+    /// Secrets list after each start. Switching it off does not remove files that were written before.
     ///
     /// ```
     /// # fn example(config: informer::kube::Config) -> Result<(), informer::Error> {
@@ -101,9 +102,10 @@ impl FactoryBuilder {
         self
     }
 
-    /// What tells the server's cluster from others, in caches that are saved: one that was saved under another name is
-    /// not loaded. By default its URL and certificate authority; there is no default with a client or transport of one's
-    /// own, nor where list options are [tweaked](FactoryBuilder::tweak_list_options): then name what is selected as well.
+    /// The name of the server's cluster in saved caches. A cache that was saved under another name is not loaded. The
+    /// default name consists of the server's URL and certificate authority. There is no default with a client or transport
+    /// of your own, nor with [tweaked list options](FactoryBuilder::tweak_list_options). With tweaked options the name
+    /// should also say what they select.
     pub fn server_name(mut self, name: impl Into<String>) -> Self {
         self.saves.server_name = Some(name.into());
         self
@@ -111,7 +113,7 @@ impl FactoryBuilder {
 }
 
 impl Connection {
-    /// The URL alone would not do: within a cluster it is the same in all of them.
+    /// The URL alone would not identify the cluster: the in-cluster URL is the same in all clusters.
     fn server_name(&self) -> Option<String> {
         let Self::Config(config) = self else { return None };
         let mut authorities = crc32fast::Hasher::new();
@@ -120,7 +122,7 @@ impl Connection {
     }
 }
 
-/// Without the name and password that a URL may have.
+/// The URL without the user name and password that it may contain.
 fn address(url: &Uri) -> String {
     let scheme = url.scheme_str().unwrap_or_default();
     let host = url.host().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What options come to, whatever the order in which they are chosen.
+//! The effects of options, in whatever order they are set.
 
 #![allow(clippy::unwrap_used, reason = "a test may stop at a surprise, in its helpers too")]
 

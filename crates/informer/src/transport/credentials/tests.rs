@@ -1,4 +1,4 @@
-//! On a paused clock, with reads that are scripted.
+//! Credentials on a paused clock, with scripted reads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 
 use super::*;
 
-/// Credentials whose reads take a second, and how many reads have begun.
+/// Credentials whose reads take a second, with the number of reads that have begun.
 fn credentials(
     result: impl Fn(usize) -> Result<Option<SystemTime>, &'static str> + Send + Sync + 'static,
 ) -> (Credentials, Arc<AtomicUsize>) {
@@ -68,7 +68,7 @@ async fn w15_credentials_that_are_refused_again_and_again_are_read_at_growing_in
         sleep(Duration::from_secs(1)).await;
     }
     assert!((15..=40).contains(&reads(&begun)), "{}", reads(&begun));
-    // What the server accepts once is read again at once when it is refused.
+    // When the server has accepted credentials once and then refuses them, they are read again at once.
     let before = reads(&begun);
     let current = credentials.current().await.unwrap();
     credentials.answered(current.number, StatusCode::OK);

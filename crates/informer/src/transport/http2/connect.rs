@@ -13,24 +13,19 @@ use hyper_util::rt::TokioIo;
 use kube_client::Config;
 #[cfg(feature = "rustls")]
 use kube_client::client::ConfigExt;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tower::{BoxError, Service, ServiceExt};
 
 use super::Failure;
-use super::tls::Tls;
+use super::tls::{Bytes, Tls};
 
 /// Opens connections to one server.
 pub(in crate::transport) struct Connector {
     server: Uri,
     dial: Dial,
-    /// `None` means prior knowledge of HTTP/2 (RFC 9113, section 3.3).
+    /// `None` means plain HTTP with prior knowledge of HTTP/2 (RFC 9113, section 3.3).
     tls: Option<Tls>,
     timeout: Option<Duration>,
 }
-
-/// Bytes to and from a server.
-pub(super) trait Bytes: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<B: AsyncRead + AsyncWrite + Send + Unpin> Bytes for B {}
 
 type Dial = Box<dyn Fn(Uri) -> BoxFuture<'static, Result<Box<dyn Bytes>, BoxError>> + Send + Sync>;
 
@@ -58,7 +53,7 @@ impl Connector {
         }
     }
 
-    /// A connector over given bytes.
+    /// A connector whose connections are streams in memory.
     #[cfg(test)]
     pub(super) fn over(connector: impl Fn() -> tokio::io::DuplexStream + Send + Sync + 'static) -> Self {
         let dial = move |_| {
@@ -68,7 +63,7 @@ impl Connector {
         Self { server: Uri::from_static("http://server"), dial: Box::new(dial), tls: None, timeout: None }
     }
 
-    /// How long that may take, with whatever belongs to it.
+    /// The time limit for opening a connection, the HTTP/2 handshake included.
     pub(super) fn timeout(&self) -> Option<Duration> {
         self.timeout
     }

@@ -1,4 +1,4 @@
-//! One connection: counts its streams, watches its pings, and reports its end to all of them.
+//! One HTTP/2 connection. Counts its streams, sends pings, and reports its end to all of its streams.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -16,18 +16,20 @@ use super::Failure;
 use super::connect::Connector;
 use crate::Http2;
 
-/// What a server may send ahead of the reader, per stream. With it a list fills a link of 160 Mbit/s at 100 ms.
+/// The number of bytes that a server may send ahead of the reader, per stream. With 2 MiB a list fills a link of 160 Mbit/s
+/// at 100 ms.
 const STREAM_WINDOW: u32 = 2 << 20;
-/// How many streams a connection carries at most, if the server allows as many: kube-apiserver's own limit.
+/// The most streams that a connection carries, even if the server allows more. It is kube-apiserver's own limit.
 const STREAMS: u16 = 100;
-/// The same for all streams of a connection. It is the sum of theirs, so that unread streams do not block the others. So a connection has at most 200 MiB of unread bytes, if a hundred streams are not read.
+/// The window of a whole connection is the sum of the windows of its streams, so unread streams do not block the others. A
+/// connection therefore has at most 200 MiB of unread bytes, when no stream of a hundred is read.
 const CONNECTION_WINDOW: u32 = STREAM_WINDOW * STREAMS as u32;
-/// How long an idle connection is kept: the time between a list and its watch, and not much more.
+/// How long an idle connection stays open: somewhat longer than the time between a list and its watch.
 const LINGER: Duration = Duration::from_secs(1);
-/// Cancelled streams are remembered, so that frames that are still in flight for them are no protocol error.
+/// The number of cancelled streams that h2 remembers. Frames that are still in flight for them are then no protocol error.
 const REMEMBERED_RESETS: usize = 256;
 
-/// A connection, seen by requests that need streams.
+/// A connection, as seen by the requests that need streams.
 pub(super) struct Connection {
     /// `None` when the connection accepts no new streams.
     sender: Mutex<Option<SendRequest<bytes::Bytes>>>,
@@ -37,7 +39,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Opens a connection, which its own task drives from then on.
+    /// Opens a connection. A task of its own drives it from then on.
     pub(super) async fn open(connector: &Connector, options: &Http2) -> Result<Arc<Self>, Failure> {
         let opening = Self::handshake(connector, options);
         match connector.timeout() {
@@ -63,7 +65,7 @@ impl Connection {
             .handshake(wire);
         let (sender, mut driver) = handshake.await.map_err(Failure::Handshake)?;
         let Some(mut pings) = driver.ping_pong() else { return Err(Failure::Closed) };
-        // A server's settings precede everything else it sends: with the pong its stream limit is known.
+        // A server sends its settings before everything else: once the pong has arrived, its stream limit is known.
         let _pong = tokio::select! {
             biased;
             end = &mut driver => return Err(end.map_or_else(Failure::Handshake, |()| Failure::Closed)),
@@ -85,9 +87,10 @@ impl Connection {
     pub(super) fn place(self: &Arc<Self>) -> Option<Place> {
         let sender = self.sender();
         let sender = sender.as_ref()?;
-        // At least one: a server that accepts none right now must say so itself.
+        // At least one stream: a server that accepts no streams right now must refuse them itself.
         let limit = sender.current_max_send_streams().clamp(1, usize::from(STREAMS));
         let one_more = |streams| (streams < limit).then_some(streams + 1);
+        // Streams end without this lock, so their count is atomic.
         self.streams.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more).ok()?;
         Some(Place { taken: Taken(self.clone()), sender: sender.clone() })
     }
@@ -102,7 +105,7 @@ impl Connection {
         self.sender().is_some()
     }
 
-    /// Accepts no new streams; the connection ends with its last stream.
+    /// Makes the connection accept no new streams. It ends with its last stream.
     pub(super) fn retire(&self) {
         *self.sender() = None;
     }
@@ -116,7 +119,7 @@ impl Connection {
         loop {
             self.unused.notified().await;
             tokio::time::sleep(LINGER).await;
-            // Under the lock no request takes a place.
+            // No request can take a place while this lock is held.
             let mut sender = self.sender();
             if self.streams() == 0 {
                 *sender = None;
@@ -125,23 +128,23 @@ impl Connection {
         }
     }
 
-    /// Why a stream has ended: because of its connection, or by itself.
+    /// The reason why a stream has ended: the end of its connection, or else the stream's own error.
     fn explain(&self, error: h2::Error) -> Arc<Failure> {
         self.end.get().cloned().unwrap_or_else(|| Arc::new(Failure::Stream(error)))
     }
 }
 
-/// Drives the connection until it ends, for whatever reason.
+/// Drives the connection until it ends.
 async fn drive(
     connection: Arc<Connection>,
     mut driver: impl Future<Output = Result<(), h2::Error>> + Unpin,
     keep_alive: KeepAlive,
 ) {
-    // The caller that opened it may be gone.
+    // The caller that opened the connection may be gone; then the connection is idle from the start.
     connection.unused.notify_one();
     let unused = async {
         connection.unused().await;
-        // The driver ends by itself now.
+        // The connection is retired, so the driver ends by itself now.
         std::future::pending::<()>().await;
     };
     let end = tokio::select! {
@@ -152,7 +155,7 @@ async fn drive(
     };
     tracing::debug!(%end, "HTTP/2 connection");
     connection.retire();
-    // Set before the driver is dropped: its drop tells the streams that the connection ended, but not why.
+    // The end is set before the driver is dropped. That drop ends the streams, but does not tell them why.
     let _ = connection.end.set(Arc::new(end));
 }
 
@@ -166,7 +169,7 @@ struct KeepAlive {
 }
 
 impl KeepAlive {
-    /// Resolves when a ping was not answered.
+    /// Resolves when a ping was not answered in time.
     async fn failure(mut self) -> Failure {
         loop {
             tokio::time::sleep(self.interval).await;
@@ -176,12 +179,12 @@ impl KeepAlive {
                 let before = self.received.load(Ordering::Relaxed);
                 match tokio::time::timeout(self.timeout, &mut pong).await {
                     Ok(Ok(_)) => break,
-                    // The driver reports the reason.
+                    // The connection has ended. The driver reports the reason.
                     Ok(Err(_)) => return std::future::pending().await,
                     Err(_) if self.received.load(Ordering::Relaxed) == before => {
                         return Failure::PingUnanswered(self.timeout);
                     }
-                    // A slow link: bytes that the server had sent before the pong are still arriving.
+                    // The link is slow: bytes that the server sent before the pong are still arriving.
                     Err(_) => {}
                 }
             }
@@ -195,13 +198,13 @@ pub(super) struct Place {
     sender: SendRequest<bytes::Bytes>,
 }
 
-/// Counts as a stream for as long as it lives.
+/// Counts as a stream of its connection until it is dropped.
 struct Taken(Arc<Connection>);
 
 /// The outcome of a request.
 pub(super) enum Sent {
     Answered(http::Response<Incoming>),
-    /// The server guarantees that it did not process the request: it can be sent again, elsewhere.
+    /// The server guarantees that it did not process the request, which can be sent again over another connection.
     NotProcessed(Arc<Failure>),
     Failed(Arc<Failure>),
 }
@@ -221,7 +224,7 @@ impl Place {
         };
         let mut request = http::Request::from_parts(head, ());
         *request.version_mut() = http::Version::HTTP_2;
-        // Of HTTP/1.1 only (RFC 9113, section 8.2.2).
+        // The header is valid only in HTTP/1.1 (RFC 9113, section 8.2.2).
         request.headers_mut().remove(http::header::CONNECTION);
         let answer = sender.send_request(request, body.is_empty()).and_then(|(answer, mut rest)| {
             if !body.is_empty() {
@@ -247,8 +250,8 @@ impl Place {
     }
 }
 
-/// Whether the server guarantees that it did nothing (RFC 9113, section 8.7). After a GOAWAY only the streams fail that
-/// it does not count as processed.
+/// Whether the server guarantees that it did not process the request (RFC 9113, section 8.7). After a GOAWAY, only those
+/// streams fail that the server does not count as processed.
 fn is_refusal(error: &h2::Error) -> bool {
     error.is_remote() && (error.is_go_away() || error.reason() == Some(Reason::REFUSED_STREAM))
 }

@@ -1,4 +1,4 @@
-//! The connections to one server: as few as possible, opened on demand, with requests spread over them.
+//! The connections to one server: as few as possible, opened on demand. Requests are spread over them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
@@ -14,7 +14,7 @@ use super::connect::Connector;
 use super::connection::{Connection, Incoming, Place, Sent};
 use crate::Http2;
 
-/// The connections to one server. A handle.
+/// A handle to the connections to one server.
 #[derive(Clone)]
 pub(in crate::transport) struct Connections(Arc<Pool>);
 
@@ -26,13 +26,13 @@ struct Pool {
 struct State {
     connector: Arc<Connector>,
     open: Vec<Arc<Connection>>,
-    /// The connection that is being opened, while a request waits for it.
+    /// The connection that is being opened. It is dropped when no request waits for it any more.
     opening: Option<WeakShared<Opening>>,
 }
 
 type Opening = BoxFuture<'static, Result<(), Arc<Failure>>>;
 
-/// How often a request is sent that the server has not processed.
+/// How many times a request is sent if the server has not processed it.
 const ATTEMPTS: usize = 3;
 
 impl Connections {
@@ -41,11 +41,12 @@ impl Connections {
         Self(Arc::new(Pool { options, state: Mutex::new(state) }))
     }
 
-    /// Uses `connector` for new connections from now on. With `replaces_open`, new requests use new connections only:
-    /// open ones end with their last stream.
+    /// Uses `connector` for new connections from now on. With `replaces_open`, new requests use new connections only, and
+    /// the open ones end with their last stream.
     pub(in crate::transport) fn renew(&self, connector: Connector, replaces_open: bool) {
         let mut state = self.0.state();
         state.connector = Arc::new(connector);
+        // A connection that is being opened has the former connector. `open` retires it when it is ready.
         state.opening = None;
         if replaces_open {
             for connection in state.open.drain(..) {
@@ -79,7 +80,7 @@ impl Connections {
                 }
             };
             if let Err(failure) = opening.await {
-                // A shared connection is better than none.
+                // A connection that is shared with others is better than none.
                 return self.0.state().any_place().ok_or(failure);
             }
         }
@@ -93,21 +94,22 @@ impl Pool {
 }
 
 impl State {
-    /// A place; `None` if another connection is better.
+    /// A place on an open connection. `None` if one more connection is to be opened: all are in use, and there are fewer
+    /// than configured, or all are full.
     fn place(&mut self, connections: usize) -> Option<Place> {
         self.open.retain(|connection| connection.is_open());
         let is_used = self.open.iter().all(|connection| connection.streams() > 0);
         if is_used && self.open.len() < connections { None } else { self.any_place() }
     }
 
-    /// A place on the connection with the fewest streams that has room. When all are full, one more connection is
-    /// opened: a watch may keep its place for minutes.
+    /// A place on the connection with the fewest streams that has room. `None` when all are full: the caller then opens one
+    /// more connection, because a watch may keep its place for minutes.
     fn any_place(&mut self) -> Option<Place> {
         self.open.sort_by_key(|connection| connection.streams());
         self.open.iter().find_map(Connection::place)
     }
 
-    /// The connection that is being opened, shared by all requests that need one.
+    /// The future that opens a connection, shared by all requests that need one.
     fn opening(&mut self, pool: &Arc<Pool>) -> Shared<Opening> {
         if let Some(opening) = self.opening.as_ref().and_then(WeakShared::upgrade) {
             return opening;
@@ -128,7 +130,7 @@ async fn open(connector: Arc<Connector>, options: Http2, pool: Weak<Pool>) -> Re
     }
     match opened {
         Ok(connection) if is_current => state.open.push(connection),
-        // It has the certificates of before.
+        // The connection was opened with the former certificates.
         Ok(connection) => connection.retire(),
         Err(failure) => return Err(Arc::new(failure)),
     }

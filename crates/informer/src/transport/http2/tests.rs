@@ -19,12 +19,12 @@ use tower::{BoxError, ServiceExt};
 use super::{Connections, Connector};
 use crate::{Http2, error_chain};
 
-/// A server of h2's in memory: what it does is decided stream by stream.
+/// An h2 server in memory. Tests decide stream by stream what it does.
 struct Server {
     options: Builder,
     accepted: AtomicUsize,
     closed: watch::Sender<usize>,
-    /// How many of the next streams are refused; the others are answered.
+    /// How many of the next streams are refused. The others are answered.
     refusals: AtomicUsize,
     frozen: watch::Sender<bool>,
     /// Connections up to this one take no new streams.
@@ -35,7 +35,7 @@ struct Server {
 type Bodies = mpsc::UnboundedReceiver<(usize, SendStream<Bytes>)>;
 
 impl Server {
-    /// A server, and the bodies of what it answers, with the number of their connection.
+    /// A server, and the bodies of its answers with the number of their connection.
     fn new(streams: u32) -> (Arc<Self>, Bodies) {
         let (bodies, answered) = mpsc::unbounded_channel();
         let mut options = Builder::new();
@@ -178,7 +178,7 @@ fn frame(length: u8, kind: u8, flags: u8) -> [u8; 9] {
 
 #[tokio::test(start_paused = true)]
 async fn w12_a_server_that_is_slow_is_not_dead() {
-    // Its answer is behind so much else that it takes minutes; then it falls silent.
+    // The answer to the ping is queued behind so many other bytes that it takes minutes; then the server falls silent.
     async fn slow(mut bytes: DuplexStream) {
         const PREFACE: usize = 24;
         let (settings, ping, acknowledges) = (4, 6, 1);
@@ -227,7 +227,7 @@ async fn requests_are_spread_over_the_connections() {
         on[bodies.recv().await.unwrap().0] += 1;
     }
     assert_eq!(on, [0, 3, 3, 3]);
-    // What becomes free is used first.
+    // A place that becomes free is used first.
     drop(answers.remove(1));
     answers.push(get(&pool).await.unwrap());
     assert_eq!(bodies.recv().await.unwrap().0, 2);
@@ -263,7 +263,7 @@ async fn f9_streams_that_nobody_reads_hold_up_no_other() {
     let (mut stalled, mut senders) = (Vec::new(), Vec::new());
     for _ in 0..99 {
         stalled.push(get(&pool).await.unwrap());
-        // Far more than a stream may have unread.
+        // Each body is far larger than the window of a stream.
         let (_, mut body) = bodies.recv().await.unwrap();
         body.send_data(vec![b'x'; 8 << 20].into(), false).unwrap();
         senders.push(body);
@@ -276,7 +276,7 @@ async fn f9_streams_that_nobody_reads_hold_up_no_other() {
         assert_eq!(event.unwrap().unwrap(), "event");
     };
     event().await;
-    // One that is given up gives back what it has not read.
+    // A response that is dropped returns the window of its unread bytes.
     for answer in stalled.drain(..) {
         drop(answer);
         event().await;
@@ -301,7 +301,7 @@ async fn a_refused_stream_is_sent_again() {
     get(&pool).await.unwrap();
     assert_eq!(bodies.recv().await.unwrap().0, 1);
 
-    // But not for ever.
+    // The number of attempts is limited.
     server.refuse(3);
     let failure = failure(&pool).await;
     assert!(failure.contains("refused"), "{failure}");
@@ -360,7 +360,7 @@ async fn w15_other_certificates_mean_other_connections() {
     pool.renew(server.connector(), true);
     let _new = get(&pool).await.unwrap();
     assert_eq!(bodies.recv().await.unwrap().0, 2);
-    // What was under way goes on, and ends the old connection with it.
+    // The running stream continues, and the old connection ends with it.
     body.send_data("event".into(), false).unwrap();
     assert_eq!(text(&mut watch).await.unwrap(), "event");
     drop((watch, kept));

@@ -1,15 +1,19 @@
 //! TLS below HTTP/2. It needs rustls: OpenSSL carries HTTP/1.1 only.
 
 use kube_client::Config;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tower::BoxError;
 
 use super::Failure;
-use super::connect::Bytes;
 
 #[cfg(feature = "rustls")]
 pub(super) use with_rustls::Tls;
 
-/// What encrypts the connections to one server: nothing without rustls.
+/// Bytes to and from a server.
+pub(super) trait Bytes: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<B: AsyncRead + AsyncWrite + Send + Unpin> Bytes for B {}
+
+/// TLS for the connections to one server. Without rustls this has no value.
 #[cfg(not(feature = "rustls"))]
 pub(super) enum Tls {}
 
@@ -37,7 +41,7 @@ mod with_rustls {
     /// How ALPN names HTTP/2 (RFC 9113, section 3.1).
     const H2: &[u8] = b"h2";
 
-    /// What encrypts the connections to one server.
+    /// TLS for the connections to one server.
     pub(in super::super) struct Tls {
         connector: TlsConnector,
         name: ServerName<'static>,

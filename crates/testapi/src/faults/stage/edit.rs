@@ -1,6 +1,6 @@
-//! Changes what an answer says, as bytes: the rest stays as the server wrote it.
+//! Edits the content of a response as bytes: the rest stays as the server wrote it.
 //!
-//! Events are JSON or protobuf; other answers are JSON when they are to be changed.
+//! Events are JSON or protobuf; other responses that are edited are JSON.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -11,10 +11,10 @@ use crate::faults::flow::{Stage, Step};
 use crate::faults::framing::{Framing, MAGIC};
 use crate::faults::rule::Hit;
 
-/// Kind, version and metadata of a list or an object are in here.
+/// The first bytes of a response, which hold the kind, version and metadata of a list or an object.
 const HEAD: usize = 4 << 10;
 
-/// What is done to one event, or to the head of an answer.
+/// An edit of one event, or of the head of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Edit {
     Garble,
@@ -27,7 +27,7 @@ pub(super) enum Edit {
 /// Changes one event of a watch.
 pub(super) struct Editor {
     left: u64,
-    /// Taken when it is done.
+    /// `None` after the edit.
     edit: Option<Edit>,
     framing: Framing,
     hit: Hit,
@@ -45,7 +45,7 @@ impl Stage for Editor {
             out.push_back(step);
             return;
         };
-        // A bookmark tells too little to be changed; it counts.
+        // Bookmarks count, but have too little content for an edit.
         if self.left > 0 || is_bookmark(event) {
             self.left = self.left.saturating_sub(1);
             out.push_back(step);
@@ -63,7 +63,7 @@ impl Stage for Editor {
     }
 }
 
-/// Changes the head of an answer that is one document.
+/// Edits the head of a response that is one document.
 pub(super) struct HeadEditor {
     head: BytesMut,
     edit: Option<Edit>,
@@ -117,7 +117,7 @@ fn edited(text: &Bytes, edit: Edit) -> Bytes {
     }
 }
 
-/// As `edited`, of an event in protobuf, which stays a message with its length in front.
+/// As `edited`, for an event in protobuf, which stays a message after its length.
 fn edited_message(event: &Bytes, edit: Edit) -> Bytes {
     const LENGTH: usize = 4;
     let framing = Framing::Messages;
@@ -126,11 +126,11 @@ fn edited_message(event: &Bytes, edit: Edit) -> Bytes {
         Edit::Truncate => framing.framed(&event[LENGTH..event.len() / 2]),
         Edit::Garble => {
             let mut garbled = event.to_vec();
-            // No message has such a tag.
+            // This is an invalid tag in every message.
             garbled.iter_mut().skip(LENGTH).take(LENGTH).for_each(|byte| *byte = 0xff);
             garbled.into()
         }
-        // Of the same length, so that all others stay as they are.
+        // The replacement has the same length, so that all lengths around it stay valid.
         Edit::WrongKind => {
             let Some(kind) = kind_of(event) else { return event.clone() };
             let mut changed = event.to_vec();
@@ -149,8 +149,8 @@ fn edited_message(event: &Bytes, edit: Edit) -> Bytes {
     }
 }
 
-/// Where the kind of the object of an event is: in its envelope behind the version, each behind a tag and a length of a
-/// byte.
+/// The place of the kind of an event's object: in the envelope after the version, each after one byte of tag and one of
+/// length.
 fn kind_of(event: &[u8]) -> Option<Range<usize>> {
     let version = find(event, MAGIC)? + MAGIC.len() + 2;
     let tag = version + 2 + usize::from(*event.get(version + 1)?);
@@ -162,17 +162,18 @@ fn back(revision: &str, by: u64) -> String {
     revision.parse::<u64>().unwrap_or(1).saturating_sub(by).max(1).to_string()
 }
 
-/// No reader of JSON takes a bare `#` outside of a string, and a control character inside of one.
+/// JSON allows neither a bare `#` outside of a string, nor a control character inside of one.
 fn garbled(text: &Bytes) -> Bytes {
     let mut garbled = text.to_vec();
-    // In the head, and before the end of the line, which stays.
+    // The damage is in the head, and before the end of the line, which stays.
     let middle = (text.len().min(HEAD) / 2).min(text.len().saturating_sub(1));
     let end = (middle + 4).min(text.len().saturating_sub(1));
     garbled[middle..end].copy_from_slice(&b"\x01#\x02#"[..end - middle]);
     garbled.into()
 }
 
-/// With another value where a key first stands; `key` has everything up to the value's first character.
+/// The text with another value for the first occurrence of a key; `key` includes everything before the value's first
+/// character.
 fn with_value(text: &Bytes, key: &[u8], change: impl FnOnce(&[u8]) -> Vec<u8>) -> Bytes {
     let Some(start) = find(text, key).map(|at| at + key.len()) else { return text.clone() };
     let Some(end) = text[start..].iter().position(|byte| *byte == b'"').map(|length| start + length) else {
@@ -184,7 +185,7 @@ fn with_value(text: &Bytes, key: &[u8], change: impl FnOnce(&[u8]) -> Vec<u8>) -
     changed.into()
 }
 
-/// A line, or behind its length a message, whose first field is the type.
+/// An event is a line, or a message after its length, whose first field is the type.
 pub(super) fn is_bookmark(event: &[u8]) -> bool {
     event.starts_with(b"{\"type\":\"BOOKMARK\"")
         || event.get(4..).is_some_and(|message| message.starts_with(b"\x0a\x08BOOKMARK"))

@@ -1,4 +1,4 @@
-//! Events one by one, for the stages that count or change them.
+//! Splits a response into events, for stages that count or edit them.
 
 use std::collections::VecDeque;
 
@@ -7,11 +7,11 @@ use bytes::BytesMut;
 use crate::faults::flow::{Stage, Step};
 use crate::faults::framing::Framing;
 
-/// Makes each event of a watch one piece.
+/// Makes each event of a watch one chunk.
 #[derive(Debug)]
 pub(in crate::faults) struct OneByOne {
     framing: Framing,
-    /// The beginning of an event whose end has not come.
+    /// The first bytes of an incomplete event.
     begun: BytesMut,
 }
 

@@ -1,4 +1,4 @@
-//! How the bytes come: in small pieces, or slowly.
+//! Stages for the pace of a response: small chunks, or slow ones.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::faults::flow::{Stage, Step};
 use crate::faults::rule::Hit;
 
-/// Pieces of odd sizes, each sent by itself.
+/// Sends chunks of random sizes.
 pub(super) struct Chunks {
     random: fastrand::Rng,
     max: usize,
@@ -21,23 +21,14 @@ impl Chunks {
 
 impl Stage for Chunks {
     fn take(&mut self, step: Step, out: &mut VecDeque<Step>) {
-        let Step::Bytes(mut bytes) = step else {
-            out.push_back(step);
-            return;
-        };
-        self.hit.fire();
-        while !bytes.is_empty() {
-            let size = self.random.usize(1..=self.max).min(bytes.len());
-            out.push_back(Step::Bytes(bytes.split_to(size)));
-            out.push_back(Step::Wait(Duration::ZERO));
-        }
+        split(step, || self.random.usize(1..=self.max), Duration::ZERO, &self.hit, out);
     }
 }
 
-/// So often per second a slow answer goes on.
+/// How many times per second a slow response sends bytes.
 const BEATS: u32 = 20;
 
-/// So many bytes in each second.
+/// Sends a number of bytes per second.
 pub(super) struct Slow {
     per_beat: usize,
     beat: Duration,
@@ -54,15 +45,19 @@ impl Slow {
 
 impl Stage for Slow {
     fn take(&mut self, step: Step, out: &mut VecDeque<Step>) {
-        let Step::Bytes(mut bytes) = step else {
-            out.push_back(step);
-            return;
-        };
-        self.hit.fire();
-        while !bytes.is_empty() {
-            let size = self.per_beat.min(bytes.len());
-            out.push_back(Step::Bytes(bytes.split_to(size)));
-            out.push_back(Step::Wait(self.beat));
-        }
+        split(step, || self.per_beat, self.beat, &self.hit, out);
+    }
+}
+
+/// Splits bytes into chunks of these sizes, with a pause after each.
+fn split(step: Step, mut size: impl FnMut() -> usize, pause: Duration, hit: &Hit, out: &mut VecDeque<Step>) {
+    let Step::Bytes(mut bytes) = step else {
+        out.push_back(step);
+        return;
+    };
+    hit.fire();
+    while !bytes.is_empty() {
+        out.push_back(Step::Bytes(bytes.split_to(size().min(bytes.len()))));
+        out.push_back(Step::Wait(pause));
     }
 }

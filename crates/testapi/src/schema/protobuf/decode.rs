@@ -1,4 +1,4 @@
-//! Reads what clients send.
+//! Decodes the bodies of requests.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -9,24 +9,24 @@ use crate::schema::{TypeRef, table};
 
 use super::table::{Form, Message, Of, is_list, message_of, messages};
 
-/// Schemas may be in each other, and so may their messages.
+/// Schemas can be nested, and so can their messages.
 const MAX_DEPTH: usize = 128;
 
-/// Why a message cannot be read.
+/// Why a message is undecodable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ProtobufError {
-    /// It does not begin as Kubernetes' messages do.
+    /// It does not begin with the magic bytes of Kubernetes.
     #[error("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")]
     NotKubernetes,
-    /// Nothing is known of the kind that it says it is.
+    /// Its kind is unknown.
     #[error("no kind is registered for what the protobuf message says it is")]
     UnknownKind,
-    /// It ends too early, or its parts are none.
+    /// It ends too early, or is malformed.
     #[error("unexpected EOF")]
     Malformed,
 }
 
-/// Reads an object with its envelope, which says the kind.
+/// Decodes an object with its envelope, which names the kind.
 pub fn from_protobuf(body: &[u8]) -> Result<Value, ProtobufError> {
     let envelope = parts(body.strip_prefix(MAGIC).ok_or(ProtobufError::NotKubernetes)?)?;
     let (mut kind, mut api_version, mut raw) = (String::new(), String::new(), &[][..]);
@@ -51,7 +51,7 @@ pub fn from_protobuf(body: &[u8]) -> Result<Value, ProtobufError> {
     object.insert("kind".into(), kind.as_str().into());
     object.insert("apiVersion".into(), api_version.as_str().into());
     let mut object = Value::Object(object);
-    // What nobody has set is sent, too, where Go cannot tell.
+    // Go sends zero values for missing fields that are not pointers; this removes them.
     let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
     if let Some(schema) = crate::schema::builtin(group, version, &kind) {
         schema.normalize(&mut object);
@@ -59,7 +59,7 @@ pub fn from_protobuf(body: &[u8]) -> Result<Value, ProtobufError> {
     Ok(object)
 }
 
-/// One field's value as it is sent.
+/// The encoded value of a field.
 #[derive(Clone, Copy)]
 enum Part<'a> {
     Number(u64),
@@ -80,7 +80,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Takes a message apart.
+/// Splits a message into fields.
 fn parts(mut rest: &[u8]) -> Result<Vec<(u64, Part<'_>)>, ProtobufError> {
     let mut parts = Vec::new();
     while !rest.is_empty() {
@@ -156,7 +156,7 @@ fn members(message: &Message, bytes: &[u8], depth: usize) -> Result<Map<String, 
     Ok(object)
 }
 
-/// An entry of a map is a message of a key and a value.
+/// An entry of a map is a message with a key and a value.
 fn entry(of: Of, bytes: &[u8], depth: usize) -> Result<(String, Value), ProtobufError> {
     let absent = match of {
         Of::Integer | Of::Number | Of::Boolean => Part::Number(0),
@@ -188,7 +188,7 @@ fn value(of: Of, part: Part<'_>, depth: usize) -> Result<Value, ProtobufError> {
     })
 }
 
-/// Some types have a form of their own in JSON.
+/// Some types have a special form in JSON.
 fn special(name: &str, message: &Message, mut members: Map<String, Value>) -> Value {
     let mut take = |name: &str| members.remove(name).unwrap_or_default();
     match name.rsplit('.').next().unwrap_or_default() {
@@ -211,7 +211,7 @@ fn special(name: &str, message: &Message, mut members: Map<String, Value>) -> Va
     }
 }
 
-/// A schema in the place of anything: who cuts the object to its type does not see it.
+/// A schema inside of a value of any type, which pruning does not reach.
 fn without_zeros(mut schema: Value) -> Value {
     const SCHEMA: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
     let types = table::builtin();
@@ -221,7 +221,7 @@ fn without_zeros(mut schema: Value) -> Value {
     schema
 }
 
-/// A time that nobody has set is sent as nothing.
+/// A zero time is sent as an empty message.
 fn time(members: &Map<String, Value>, format: &str) -> Value {
     let number = |name: &str| members.get(name).and_then(Value::as_i64);
     let nanos = number("nanos").and_then(|nanos| nanos.try_into().ok()).unwrap_or(0);

@@ -1,7 +1,7 @@
-//! Writes objects as messages, from the text of their JSON, in one walk.
+//! Encodes objects as messages, in one pass over the text of their JSON.
 //!
-//! JSON has the fields in another order than messages have them: each message is written as it comes, at the end of
-//! what is there, and then put in order.
+//! JSON and messages have fields in different orders. So each message is first written in the order of JSON, at the end
+//! of the buffer, and then put in order.
 
 use std::fmt;
 use std::ops::Range;
@@ -15,10 +15,10 @@ use serde_json::value::RawValue;
 use serve::wire::{close, message, text, varint};
 
 use super::MAGIC;
-use super::plan::{Content, Field, Of, Plan, Plans, Step};
+use super::plan::{Field, Of, Plan, Plans, Step, ValuePlan};
 use super::table::{Form, message_of};
 
-/// Writes an object with its envelope, if its kind is known.
+/// Encodes an object with its envelope, if its kind is known.
 ///
 /// ```
 /// use testapi::schema::{from_protobuf, to_protobuf};
@@ -42,22 +42,22 @@ pub fn to_protobuf(object: &Value) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Writes objects of one kind.
+/// Encodes objects of one kind.
 #[derive(Debug, Clone, Copy)]
 pub struct Encoder {
     place: usize,
 }
 
 impl Encoder {
-    /// That of a kind that has messages: a built-in one, or one of those that all servers answer with.
+    /// The encoder of a kind with messages: a built-in kind, or one of the common kinds such as Status.
     pub fn of(api_version: &str, kind: &str) -> Option<Self> {
         Some(Self { place: Plans::get().find(message_of(api_version, kind)?)? })
     }
 
     /// Appends the message of an object in JSON; kind and version are not part of it. Values that do not fit their
-    /// field are left out, and so is everything that is no JSON.
+    /// fields are left out, and so is malformed JSON.
     pub fn write(self, json: &[u8], out: &mut Vec<u8>) {
-        // All messages are written twice at most, on each level on which they are.
+        // Each level of nesting writes a message at most twice.
         let space = Vec::with_capacity(json.len() * 4);
         let mut writer = Writer { out: space, parts: Vec::new() };
         let Ok(json) = std::str::from_utf8(json) else { return };
@@ -78,23 +78,23 @@ impl serve::Protobuf for Encoder {
 }
 
 struct Writer {
-    /// Fields as they come, and behind them the messages that they are put together to. What has become part of
-    /// another message stays where it was until the end.
+    /// Fields in the order of JSON, and after them the messages in order. Bytes that were copied into another message
+    /// stay until the end.
     out: Vec<u8>,
-    /// Of all messages that have begun.
+    /// The parts of all open messages.
     parts: Vec<Part>,
 }
 
-/// A field, as it was written.
+/// A written field.
 struct Part {
     step: usize,
     range: Range<usize>,
-    /// Only the content was written, without tag and length.
+    /// Whether only the content was written, without tag and length.
     is_content: bool,
 }
 
 impl Writer {
-    /// Puts a message together of its parts, which are forgotten, and says where it is.
+    /// Puts the parts of a message in order, forgets them, and returns the range of the message.
     fn arrange(&mut self, plan: &Plan, first_part: usize) -> Range<usize> {
         let parts = &mut self.parts[first_part..];
         parts.sort_unstable_by_key(|part| (part.step, part.range.start));
@@ -130,7 +130,7 @@ impl Writer {
     }
 }
 
-/// The members of a message. Says where it is, without tag and length: at the end of what was written.
+/// Reads the members of a message. Returns its range at the end of the buffer, without tag and length.
 struct Message<'w> {
     writer: &'w mut Writer,
     place: usize,
@@ -161,7 +161,7 @@ impl<'de> Visitor<'de> for Message<'_> {
                 members.next_value::<IgnoredAny>()?;
                 continue;
             };
-            // Messages become parts one by one, anything else when all of it is written.
+            // Each message becomes a part of its own; other values become one part when all of them are written.
             let messages = matches!((form, &content.of), (Form::One | Form::List, Of::Message(_)));
             let start = writer.out.len();
             let step_of_messages = messages.then_some(*step);
@@ -180,7 +180,7 @@ impl<'de> Visitor<'de> for Message<'_> {
     }
 }
 
-/// The name of a member, for its field. It is looked for from `next` on, because most names come sorted.
+/// Reads the name of a member and finds its field. The search begins at `next`, because most names are sorted.
 struct Name<'p, 'n> {
     plan: &'p Plan,
     next: &'n mut usize,
@@ -215,12 +215,12 @@ impl<'p> Visitor<'_> for Name<'p, '_> {
     }
 }
 
-/// The value of a field, with all of its tags. What does not fit is nothing.
+/// Reads the value of a field and writes it with its tags. Values that do not fit are skipped.
 struct Values<'w, 'c> {
     writer: &'w mut Writer,
-    content: &'c Content,
+    content: &'c ValuePlan,
     form: Form,
-    /// Where messages are a part of the one around; else they are written with tag and length.
+    /// The step of the outer message that messages are parts of; otherwise they are written with tag and length.
     step: Option<usize>,
 }
 
@@ -244,8 +244,8 @@ impl Values<'_, '_> {
         self.form == Form::One
     }
 
-    /// A value in this one.
-    fn one<'s>(&'s mut self, content: &'s Content) -> Values<'s, 's> {
+    /// For a value inside this one.
+    fn one<'s>(&'s mut self, content: &'s ValuePlan) -> Values<'s, 's> {
         Values { writer: self.writer, content, form: Form::One, step: self.step }
     }
 
@@ -290,7 +290,7 @@ impl Values<'_, '_> {
     }
 
     fn map<'de, A: MapAccess<'de>>(mut self, mut entries: A) -> Result<(), A::Error> {
-        let value = Content { tag: 2 << 3 | self.content.tag & 7, of: self.content.of.clone() };
+        let value = ValuePlan { tag: 2 << 3 | self.content.tag & 7, of: self.content.of.clone() };
         let tag = 2 | self.content.tag >> 3 << 3;
         while let Some(begin) = entries.next_key_seed(Key { tag, out: &mut self.writer.out })? {
             entries.next_value_seed(self.one(&value))?;
@@ -300,7 +300,7 @@ impl Values<'_, '_> {
     }
 }
 
-/// The key of an entry of a map, with what stands before it. Says where the entry begins.
+/// Reads the key of a map's entry and writes it with its tag. Returns where the entry begins.
 struct Key<'w> {
     tag: u64,
     out: &'w mut Vec<u8>,
@@ -480,7 +480,7 @@ mod tests {
             "status": { "startTime": "yesterday", "podIPs": { "ip": "x" } },
         });
         let read = round(&object);
-        // The value of an entry that has none is the empty one.
+        // An entry without a value has the empty value.
         let metadata = json!({ "name": "a", "labels": { "a": "b", "c": "" } });
         assert_eq!((&read["metadata"], &read["status"]), (&metadata, &json!({})));
         assert_eq!(read["spec"]["containers"], json!([{ "name": "c", "resources": {} }]));

@@ -1,5 +1,5 @@
-//! In which order a message is written, and what of it is written where nobody has set it: as Go's structures are, in
-//! the order of their numbers, with zeros for what is no pointer.
+//! The plan of a message: the order of its fields and the values of missing ones. As from Go's structures, fields are
+//! in the order of their numbers, and missing fields that are not pointers have zero values.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -9,19 +9,19 @@ use serve::wire::{close, varint};
 use super::table::{self, Form, Message, is_list, messages, structure};
 use crate::schema::Object;
 
-/// How a message is written.
+/// The plan of a message.
 pub(super) struct Plan {
-    /// Its fields, and those of the messages whose members are its own in JSON, sorted by name.
+    /// Its fields and those of inlined messages, sorted by name.
     pub(super) fields: Vec<Field>,
-    /// All of it in order.
+    /// The steps in order.
     pub(super) steps: Vec<Step>,
 }
 
 pub(super) enum Step {
-    /// A message begins whose members are among these fields.
+    /// A message with this number begins; JSON has its members in the object around it.
     Open(u64),
     Close,
-    /// The field, or what stands for it where it is missing.
+    /// A field, or its value if it is missing.
     Field {
         tag: u64,
         unset: Vec<u8>,
@@ -30,18 +30,18 @@ pub(super) enum Step {
 
 pub(super) struct Field {
     pub(super) name: &'static str,
-    /// Which of the steps.
+    /// The index of its step.
     pub(super) step: usize,
     pub(super) form: Form,
-    pub(super) content: Content,
-    /// It is written even if nobody has set it.
+    pub(super) content: ValuePlan,
+    /// Whether it is written even if it is missing.
     always: bool,
 }
 
-/// What one value of a field is.
+/// The form of one value of a field.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Content {
-    /// Number and wire type.
+pub(super) struct ValuePlan {
+    /// The number and the wire type.
     pub(super) tag: u64,
     pub(super) of: Of,
 }
@@ -49,24 +49,24 @@ pub(super) struct Content {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Of {
     String,
-    /// In JSON in base64.
+    /// Base64 in JSON.
     Bytes,
     Integer,
     Number,
     Boolean,
-    /// The place of its plan.
+    /// The index of its plan.
     Message(usize),
     Time,
     Quantity,
     IntOrString,
-    /// The text of any JSON, in a message.
+    /// JSON text inside a message.
     Json,
-    /// A list, in a message.
-    Items(Box<Content>),
-    /// One of `JSONSchemaPropsOr...`: an object is a schema, anything else is the other.
+    /// A list inside a message.
+    Items(Box<ValuePlan>),
+    /// One of `JSONSchemaPropsOr...`: an object is a schema, any other value is the alternative.
     Either {
-        schema: Box<Content>,
-        other: Box<Content>,
+        schema: Box<ValuePlan>,
+        other: Box<ValuePlan>,
     },
 }
 
@@ -95,13 +95,13 @@ impl Plans {
         })
     }
 
-    /// What stands for the fields of a message that nobody has set, by their steps.
+    /// The encoded values of missing fields, by their steps.
     fn unset(&self, place: usize) -> Vec<(usize, Vec<u8>)> {
         let always = self.at(place).fields.iter().filter(|field| field.always);
         always.map(|field| (field.step, self.zero(&field.content))).collect()
     }
 
-    fn zero(&self, content: &Content) -> Vec<u8> {
+    fn zero(&self, content: &ValuePlan) -> Vec<u8> {
         let mut out = Vec::new();
         varint(content.tag, &mut out);
         match content.of {
@@ -132,7 +132,7 @@ impl Plans {
     }
 
     pub(super) fn at(&self, place: usize) -> &Plan {
-        // Places are given out together with the plans.
+        // An index is always valid, because it is made together with its plan.
         &self.all[place]
     }
 
@@ -145,7 +145,7 @@ impl Plans {
         plan
     }
 
-    /// `outer` is the type of the object in JSON, whose members these are.
+    /// `outer` is the type of the JSON object that has these members.
     fn add(&self, message: &Message, outer: Option<&Object>, plan: &mut Plan) {
         for (number, field) in message {
             if let (Form::Inline, table::Of::Message(inner)) = (field.form, field.of) {
@@ -164,7 +164,7 @@ impl Plans {
         }
     }
 
-    fn content(&self, number: u64, of: table::Of) -> Content {
+    fn content(&self, number: u64, of: table::Of) -> ValuePlan {
         let (wire, of) = match of {
             table::Of::String => (2, Of::String),
             table::Of::Bytes => (2, Of::Bytes),
@@ -173,12 +173,12 @@ impl Plans {
             table::Of::Number => (1, Of::Number),
             table::Of::Message(name) => (2, self.message(name)),
         };
-        Content { tag: number << 3 | wire, of }
+        ValuePlan { tag: number << 3 | wire, of }
     }
 
-    /// Some types have a form of their own in JSON.
+    /// Some types have a special form in JSON.
     fn message(&self, name: &str) -> Of {
-        // Every message that a field names is in the table, as its test says.
+        // Every message that a field names is in the table, which a test shows.
         let Some((message, place)) = messages().get(name).zip(self.find(name)) else { return Of::Json };
         let field = |wanted: fn(&str) -> bool| {
             let found = message.iter().find(|(_, field)| wanted(field.name));
@@ -201,7 +201,7 @@ impl Plans {
     }
 }
 
-/// Fields that no structure has as a pointer, which OpenAPI does not tell of times.
+/// Fields that are never pointers in Go structures; for times OpenAPI does not show this.
 const ALWAYS_THERE: [&str; 10] = [
     "metadata",
     "creationTimestamp",
@@ -215,8 +215,8 @@ const ALWAYS_THERE: [&str; 10] = [
     "lastUpdateTime",
 ];
 
-/// Whether a structure has the field as a value, which is written even if nobody has set it. What the types do not tell
-/// is known by name.
+/// Whether the field is no pointer in its structure, and is therefore always written. Fields whose type does not show
+/// this are listed by name.
 fn is_always_there(field: &table::Field, outer: Option<&Object>) -> bool {
     let known = outer.and_then(|outer| outer.fields.get(field.name));
     match (field.form, field.of) {

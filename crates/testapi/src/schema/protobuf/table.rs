@@ -1,4 +1,4 @@
-//! The numbers of fields. `crates/xtask/src/protobuf.rs` writes the table and says what is in it.
+//! The numbers of fields. `crates/xtask/src/protobuf.rs` writes the table and documents its format.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
@@ -22,7 +22,7 @@ pub(super) enum Form {
     One,
     List,
     Map,
-    /// Its members are those of the object around it.
+    /// In JSON its members are members of the object around it.
     Inline,
 }
 
@@ -78,12 +78,12 @@ fn field(line: &'static str) -> Option<(u64, Field)> {
     Some((number, Field { name, form, of }))
 }
 
-/// Whether a message is a list in JSON: one that is a message because entries of maps cannot be lists.
+/// Whether a message is a list in JSON. Such messages exist because the values of a protobuf map cannot be lists.
 pub(super) fn is_list(name: &str, message: &Message) -> bool {
     message.len() == 1 && message.values().all(|field| field.name == "items") && structure(name).is_none()
 }
 
-/// The type that a message is in JSON, if it is one with fields.
+/// The object type of a message in JSON, if it has fields.
 pub(super) fn structure(message: &str) -> Option<&'static Object> {
     let types: &'static Types = table::builtin();
     match types.all.get(*types.names.get(message)?)? {
@@ -92,7 +92,7 @@ pub(super) fn structure(message: &str) -> Option<&'static Object> {
     }
 }
 
-/// The name of the message of a kind: of one that OpenAPI describes, or that is in the other table.
+/// The name of a kind's message: by OpenAPI, or by the list below.
 pub(super) fn message_of(api_version: &str, kind: &str) -> Option<&'static str> {
     static NAMES: OnceLock<HashMap<usize, &'static str>> = OnceLock::new();
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
@@ -105,7 +105,7 @@ pub(super) fn message_of(api_version: &str, kind: &str) -> Option<&'static str> 
         None => {
             let package = match (group, version, kind) {
                 ("meta.k8s.io", "v1" | "v1beta1", "PartialObjectMetadata" | "PartialObjectMetadataList")
-                // Two documents of discovery do not say their version.
+                // Two discovery documents do not have an apiVersion.
                 | ("", "", "APIVersions" | "APIResourceList") => "io.k8s.apimachinery.pkg.apis.meta.v1",
                 ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList") => "io.k8s.api.apidiscovery.v2",
                 _ => return None,

@@ -1,9 +1,9 @@
-//! Which module of a crate names which other, by the paths in its source.
+//! Which module of a crate uses which other one, by the paths in its source.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Uses;
-use crate::source::Source;
+use crate::source::SourceCode;
 use crate::tree::File;
 
 /// A path of a module below its crate's root.
@@ -14,15 +14,15 @@ type Module = Vec<String>;
 pub(super) struct Crate {
     modules: BTreeSet<Module>,
     tests: BTreeSet<Module>,
-    /// What a `use` of a module makes of a name.
+    /// The path that a name has by a `use` in a module.
     names: BTreeMap<(Module, String), Module>,
-    /// Who names what, and where.
+    /// The using module, the used path, and the place.
     uses: Vec<(Module, Module, String)>,
 }
 
 impl Crate {
     /// The crates of the workspace by their names.
-    pub(super) fn all<'a>(files: &'a [(&'a File, Source)]) -> BTreeMap<&'a str, Self> {
+    pub(super) fn all<'a>(files: &'a [(&'a File, SourceCode)]) -> BTreeMap<&'a str, Self> {
         let mut crates: BTreeMap<&str, Self> = BTreeMap::new();
         let places: Vec<_> =
             files.iter().filter_map(|(file, source)| Some((place(&file.path)?, file, source))).collect();
@@ -37,7 +37,7 @@ impl Crate {
         crates
     }
 
-    /// For each module with children, which of them uses which.
+    /// For each module with children: which child uses which other child.
     pub(super) fn siblings(&self) -> BTreeMap<Module, Uses> {
         let mut siblings: BTreeMap<Module, Uses> = BTreeMap::new();
         for (from, path, place) in &self.uses {
@@ -58,7 +58,7 @@ impl Crate {
     /// The module that a path is in, once re-exports are followed.
     fn resolve(&self, path: &Module) -> Module {
         let mut path = path.clone();
-        // As often as any re-export goes through another one.
+        // Re-exports of re-exports end after a few steps.
         for _ in 0..8 {
             let length = self.module_length(&path);
             let Some(name) = path.get(length) else { break };
@@ -69,12 +69,12 @@ impl Crate {
         path
     }
 
-    /// How many names of a path are those of modules.
+    /// How many names at the front of a path are modules.
     fn module_length(&self, path: &Module) -> usize {
         (0..=path.len()).rev().find(|&length| self.modules.contains(&path[..length])).unwrap_or(0)
     }
 
-    fn read(&mut self, module: &Module, file: &File, source: &Source) {
+    fn read(&mut self, module: &Module, file: &File, source: &SourceCode) {
         let tests = source.tests();
         let is_test = |at: usize| tests.iter().any(|test| test.contains(&at));
         let mut at = 0;
@@ -92,7 +92,7 @@ impl Crate {
             let first = source.word(start).unwrap_or_default();
             let starts = matches!(first, "crate" | "self" | "super") && source.is_path_separator(start + 1);
             let of_child = is_use && self.modules.contains(&[&**module, &[first.to_owned()]].concat());
-            // The middle of a path is none of its own.
+            // The middle of a path is not a path by itself.
             let inside = start >= 2 && source.is_path_separator(start - 2);
             if (starts || of_child) && !inside {
                 let base = if of_child { module.clone() } else { Module::new() };
@@ -110,15 +110,21 @@ impl Crate {
     }
 }
 
-/// One end of a path: all that `a::{b, c as d}` names.
+/// One of the paths that `a::{b, c as d}` names.
 struct Leaf {
     path: Module,
     name: String,
     line: usize,
 }
 
-/// Reads the path that begins there, with what is in its braces, and returns where it ends.
-fn leaves_of(source: &Source, start: usize, base: &Module, module: &Module, leaves: &mut Vec<Leaf>) -> usize {
+/// Reads the path at `start`, with the paths in its braces, and returns the index after it.
+fn leaves_of(
+    source: &SourceCode,
+    start: usize,
+    base: &Module,
+    module: &Module,
+    leaves: &mut Vec<Leaf>,
+) -> usize {
     let mut path = base.clone();
     let mut at = start;
     loop {
@@ -137,7 +143,7 @@ fn leaves_of(source: &Source, start: usize, base: &Module, module: &Module, leav
             Some("super") if path.is_empty() && at == start => path = parent(module),
             Some("super") => drop(path.pop()),
             Some(name) => path.push(name.to_owned()),
-            // A star, or what is no path after all.
+            // A star, or no path at all.
             None => {
                 leaves.push(Leaf { name: "*".to_owned(), path, line });
                 return at + 1;

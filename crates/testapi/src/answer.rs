@@ -1,4 +1,8 @@
-//! From a request to an answer.
+//! Answers requests: parses a write, runs it in a turn, and renders the response.
+
+mod duplicates;
+mod reviews;
+mod subresources;
 
 use std::sync::Arc;
 
@@ -10,23 +14,22 @@ use http_body_util::BodyExt;
 use serde_json::Value;
 use serve::{Body, Object, Reason, Resource, ResourceRequest, Route, Serve, Status, route};
 
-use super::delete::Deleted;
-use super::duplicates::duplicate_fields;
-use super::options::FieldValidation;
-use super::patch::APPLY;
-use super::{DeleteOptions, Patch, Target, Turn, WriteOptions, input, scale};
+use crate::controllers::in_turn;
 use crate::core::Core;
-use crate::kinds;
+use crate::object::Meta;
 use crate::refusal::method_not_allowed;
+use crate::turn::{Target, Turn};
+use crate::write::{APPLY, DeleteOptions, Deleted, FieldValidation, Patch, WriteOptions, input, scale};
+use duplicates::duplicate_fields;
 
-/// What a write is answered with.
-pub(super) struct Answer {
+/// The response to a write, before it is encoded.
+struct Answer {
     code: StatusCode,
-    content: Content,
+    payload: Payload,
     warnings: Vec<String>,
 }
 
-enum Content {
+enum Payload {
     Object(Arc<Resource>, Arc<Object>),
     Json(Value),
     Made(Response<Body>),
@@ -34,11 +37,11 @@ enum Content {
 
 impl Answer {
     fn object(code: StatusCode, target: &Target, object: Arc<Object>) -> Self {
-        Self { code, content: Content::Object(Arc::clone(&target.resource), object), warnings: Vec::new() }
+        Self { code, payload: Payload::Object(Arc::clone(&target.resource), object), warnings: Vec::new() }
     }
 
-    pub(super) fn json(code: StatusCode, value: Value) -> Self {
-        Self { code, content: Content::Json(value), warnings: Vec::new() }
+    fn json(code: StatusCode, value: Value) -> Self {
+        Self { code, payload: Payload::Json(value), warnings: Vec::new() }
     }
 
     fn warning(self, warnings: Vec<String>) -> Self {
@@ -84,7 +87,7 @@ async fn answer(core: &Arc<Core>, serve: &Serve, parts: &mut Parts, body: Bytes)
     }
 }
 
-/// The answer to what goes on to the kubelet of a pod's node.
+/// Answers requests that a real server passes on to the kubelet of a pod's node.
 fn kubelet(core: &Arc<Core>, asked: &ResourceRequest) -> Option<Result<Response<Body>, Status>> {
     let below = asked.subresource.as_deref()?;
     if asked.plural != "pods" || !matches!(below, "log" | "exec" | "attach" | "portforward") {
@@ -92,7 +95,7 @@ fn kubelet(core: &Arc<Core>, asked: &ResourceRequest) -> Option<Result<Response<
     }
     let resource = core.resources().find(&asked.group, &asked.version, &asked.plural).cloned()?;
     let target = Target::new(core, &resource, asked.namespace.as_deref()?, asked.name.as_deref()?)?;
-    Some(kinds::kubelet(&target, below).map(|()| {
+    Some(subresources::kubelet(&target, below).map(|()| {
         let mut log = Response::new(serve::full(""));
         *log.status_mut() = StatusCode::NO_CONTENT;
         log
@@ -100,13 +103,13 @@ fn kubelet(core: &Arc<Core>, asked: &ResourceRequest) -> Option<Result<Response<
 }
 
 fn render(serve: &Serve, resource: &Resource, answer: Answer, parts: &Parts) -> Response<Body> {
-    let mut response = match answer.content {
-        Content::Object(resource, object) => serve.object(&resource, &object, parts, answer.code),
-        Content::Json(value) if answer.code.is_success() => {
+    let mut response = match answer.payload {
+        Payload::Object(resource, object) => serve.object(&resource, &object, parts, answer.code),
+        Payload::Json(value) if answer.code.is_success() => {
             serve.document_for(resource, &parts.headers, answer.code, &value)
         }
-        Content::Json(value) => Serve::document(answer.code, &value),
-        Content::Made(response) => response,
+        Payload::Json(value) => Serve::document(answer.code, &value),
+        Payload::Made(response) => response,
     };
     for warning in answer.warnings {
         let quoted = Value::from(warning).to_string();
@@ -117,7 +120,7 @@ fn render(serve: &Serve, resource: &Resource, answer: Answer, parts: &Parts) -> 
     response
 }
 
-/// A write as it was asked for.
+/// A write request.
 struct Writing<'a> {
     core: &'a Core,
     serve: &'a Serve,
@@ -132,7 +135,7 @@ impl Writing<'_> {
         let verb = match (&self.parts.method, &self.asked.name) {
             (&Method::POST, None) => "create",
             (&Method::POST, Some(_)) if self.asked.subresource.is_some() => "create",
-            // Who serves custom resources looks at the verb alone.
+            // The handler of custom resources decides by the method alone.
             (&Method::POST, Some(_)) if self.resource.typed_items => "create",
             (&Method::PUT | &Method::PATCH, None) if self.resource.typed_items => {
                 return Err(Status::bad_request("name must be provided"));
@@ -155,7 +158,7 @@ impl Writing<'_> {
         };
         let known = self.resource.subresources.iter().find(|known| *known.name == *subresource);
         let Some(known) = known else {
-            // A custom resource has no path for what it has not; the object is what is not found.
+            // For an unknown subresource of a custom resource, the server reports the object as not found.
             return Err(if self.resource.typed_items {
                 self.target()?.not_found()
             } else {
@@ -169,14 +172,11 @@ impl Writing<'_> {
         match subresource {
             "scale" => self.scale(verb),
             "status" | "finalize" | "approval" | "ephemeralcontainers" | "resize" => self.write(verb),
-            _ => kinds::subresource(
-                &Turn::new(self.core),
-                &self.target()?,
-                subresource,
-                self.body,
-                &self.options(verb)?,
-            )
-            .map(|(code, value)| Answer::json(code, value)),
+            name => {
+                let (target, options) = (self.target()?, self.options(verb)?);
+                in_turn(self.core, |turn| subresources::subresource(turn, &target, name, self.body, &options))
+                    .map(|(code, value)| Answer::json(code, value))
+            }
         }
     }
 
@@ -198,17 +198,17 @@ impl Writing<'_> {
         Ok(options)
     }
 
-    /// A write of the object itself, or of its status.
+    /// Writes the object itself, or its status.
     fn write(&self, verb: &str) -> Result<Answer, Status> {
         if verb == "create" && !self.resource.allows("list") {
             let object = input::object(&self.resource, &self.parts.headers, self.body)?;
-            let answer = kinds::review(self.core, &self.resource, object)?;
+            let answer = reviews::review(&self.resource, object)?;
             return Ok(Answer::json(StatusCode::CREATED, answer));
         }
         let target = self.target()?;
         if verb == "delete" {
             let options = DeleteOptions::read(&self.asked.query, self.body)?;
-            return delete(&Turn::new(self.core), &target, &options);
+            return in_turn(self.core, |turn| delete(turn, &target, &options));
         }
         let options = self.options(verb)?;
         let code = |created| if created { StatusCode::CREATED } else { StatusCode::OK };
@@ -216,19 +216,19 @@ impl Writing<'_> {
             let patch = self.patch(&target)?;
             patch
                 .check(&options, self.asked.query.get("fieldManager").is_some_and(|name| !name.is_empty()))?;
-            let turn = Turn::new(self.core);
-            let (object, created) = turn.patch(&target, &patch, &options)?;
-            return Ok(Answer::object(code(created), &target, object).warning(turn.warnings.take()));
+            return in_turn(self.core, |turn| {
+                let (object, created) = turn.patch(&target, &patch, &options)?;
+                Ok(Answer::object(code(created), &target, object).warning(turn.warnings.take()))
+            });
         }
         let object = input::object(&self.resource, &self.parts.headers, self.body)?;
         input::check_values(&target, &object)?;
         let warnings = self.check_fields(&target, &object, &options)?;
-        let turn = Turn::new(self.core);
-        let written = match verb {
+        let written = in_turn(self.core, |turn| match verb {
             "create" => turn.create(&target, object, &options).map(|object| (object, true)),
             _ => turn.update(&target, object, &options),
-        };
-        // A write that is refused later is warned of all the same.
+        });
+        // A refused write returns warnings too.
         Ok(match written {
             Ok((object, created)) => Answer::object(code(created), &target, object).warning(warnings),
             Err(status) => Answer::json(status.code, status.to_json()).warning(warnings),
@@ -238,14 +238,14 @@ impl Writing<'_> {
     fn patch(&self, target: &Target) -> Result<Patch, Status> {
         let content_type = self.parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         Patch::read(target, content_type.unwrap_or_default(), self.body).map_err(|status| {
-            // What is to be changed is looked for before the change is read.
+            // The server looks up the object before it parses the patch, so 404 comes before 400.
             let creates = content_type.is_some_and(|sent| sent.starts_with(APPLY));
             let is_read = !creates && status.reason == Reason::BadRequest && target.current().is_none();
             if is_read { target.not_found() } else { status }
         })
     }
 
-    /// What to say of fields that no schema has.
+    /// Warnings about fields that the schema does not have.
     fn check_fields(
         &self,
         target: &Target,
@@ -266,12 +266,12 @@ impl Writing<'_> {
             return Ok(Answer::json(StatusCode::OK, scale::scale(&target, &object)?));
         }
         let options = self.options(verb)?;
-        let turn = Turn::new(self.core);
         let object = if verb == "patch" {
             let patch = self.patch(&target)?;
-            turn.patch_scale(&target, &patch, &options)?
+            in_turn(self.core, |turn| turn.patch_scale(&target, &patch, &options))?
         } else {
-            turn.update_scale(&target, &input::parse("Scale", self.body)?, &options)?
+            let scale = input::parse("Scale", self.body)?;
+            in_turn(self.core, |turn| turn.update_scale(&target, &scale, &options))?
         };
         Ok(Answer::json(StatusCode::OK, scale::scale(&target, &object)?))
     }
@@ -290,7 +290,7 @@ fn delete(turn: &Turn<'_>, target: &Target, options: &DeleteOptions) -> Result<A
     }
 }
 
-/// Deletes what a list with the same parameters shows, and answers with that list.
+/// Deletes the objects of a list with the same parameters, and answers with that list.
 async fn delete_collection(
     core: &Arc<Core>,
     serve: &Serve,
@@ -316,18 +316,19 @@ async fn delete_collection(
     get.headers.clone_from(&parts.headers);
     let shown = serve.read(&get).await;
     let namespace = asked.namespace.as_deref().unwrap_or_default();
-    let turn = Turn::new(core);
-    for item in list["items"].as_array().into_iter().flatten() {
-        let name = super::Meta(item).name();
-        let Some(target) = Target::new(core, resource, namespace, name) else { continue };
-        match turn.delete(&target, &options) {
-            Err(status) if status.code != StatusCode::NOT_FOUND => return Err(status),
-            _ => {}
+    in_turn(core, |turn| {
+        for item in list["items"].as_array().into_iter().flatten() {
+            let Some(target) = Target::new(core, resource, namespace, Meta(item).name()) else { continue };
+            match turn.delete(&target, &options) {
+                Err(status) if status.code != StatusCode::NOT_FOUND => return Err(status),
+                _ => {}
+            }
         }
-    }
-    Ok(Answer { code: shown.status(), content: Content::Made(shown), warnings: Vec::new() })
+        Ok(())
+    })?;
+    Ok(Answer { code: shown.status(), payload: Payload::Made(shown), warnings: Vec::new() })
 }
 
-pub(super) fn no_resource() -> Status {
+fn no_resource() -> Status {
     Status::new(serve::Reason::NotFound, "the server could not find the requested resource")
 }

@@ -1,62 +1,16 @@
 //! The garbage collector: deletes or orphans the dependents of deleted objects.
 //!
-//! It works in the turn of the write that causes it, so an answered deletion has cascaded already. It finds dependents
-//! by scanning all objects, which suits tests and is slow for hundreds of thousands.
-
-use std::collections::VecDeque;
+//! It finds dependents by scanning all objects, which suits tests and is slow for hundreds of thousands.
 
 use serde_json::Value;
 
+use crate::object::{Meta, metadata_mut};
 use crate::store::decode;
-use crate::write::{
-    DeleteOptions, FOREGROUND, Meta, ORPHAN, Propagation, Target, Turn, WriteOptions, metadata_mut,
-};
+use crate::turn::{Target, Turn};
+use crate::write::{DeleteOptions, FOREGROUND, ORPHAN, Propagation, WriteOptions};
 
-/// What the collector still has to do in a turn. What follows from one step waits for its end, for a chain of owners
-/// may
-/// be longer than a stack is deep.
-#[derive(Default)]
-pub(crate) struct Work {
-    steps: VecDeque<Step>,
-    is_running: bool,
-}
-
-enum Step {
-    DeletionBegan(Target, Value),
-    Removed(Value),
-}
-
-/// An object has finalizers and is to be deleted: carries out those that are the collector's.
-pub(crate) fn deletion_began(turn: &Turn<'_>, target: &Target, object: &Value) {
-    work(turn, Step::DeletionBegan(target.clone(), object.clone()));
-}
-
-/// An object is gone: its dependents go too, unless others own them, and an owner that waited for it goes on.
-pub(crate) fn removed(turn: &Turn<'_>, object: &Value) {
-    work(turn, Step::Removed(object.clone()));
-}
-
-/// Does a step and all that follow from it, or leaves it to whoever is at work already.
-fn work(turn: &Turn<'_>, step: Step) {
-    let is_running = {
-        let mut garbage = turn.garbage.borrow_mut();
-        garbage.steps.push_back(step);
-        std::mem::replace(&mut garbage.is_running, true)
-    };
-    if is_running {
-        return;
-    }
-    let next = || turn.garbage.borrow_mut().steps.pop_front();
-    while let Some(step) = next() {
-        match step {
-            Step::DeletionBegan(target, object) => carry_out_finalizers(turn, &target, &object),
-            Step::Removed(object) => collect(turn, &object),
-        }
-    }
-    turn.garbage.borrow_mut().is_running = false;
-}
-
-fn carry_out_finalizers(turn: &Turn<'_>, target: &Target, object: &Value) {
+/// An object with finalizers is being deleted: carries out those of the garbage collector.
+pub(super) fn deletion_began(turn: &Turn<'_>, target: &Target, object: &Value) {
     let finalizers = Meta(object).finalizers();
     if finalizers.contains(&ORPHAN) {
         for (dependent, before) in dependents(turn, Meta(object).uid()) {
@@ -74,7 +28,9 @@ fn carry_out_finalizers(turn: &Turn<'_>, target: &Target, object: &Value) {
     }
 }
 
-fn collect(turn: &Turn<'_>, object: &Value) {
+/// An object was removed: deletes its dependents, unless they have other owners, and lets an owner go that has waited for
+/// it.
+pub(super) fn removed(turn: &Turn<'_>, object: &Value) {
     let uid = Meta(object).uid();
     for (dependent, before) in dependents(turn, uid) {
         if owners(&before).any(|owner| owner["uid"] != uid) {
@@ -92,7 +48,7 @@ fn collect(turn: &Turn<'_>, object: &Value) {
     }
 }
 
-/// An owner that is being deleted in the foreground goes when no dependent is left that blocks it.
+/// Removes the finalizer of an owner that is being deleted in the foreground, once no dependent blocks it.
 fn finish_foreground(turn: &Turn<'_>, target: &Target) {
     let Some(object) = target.current().map(|object| decode(&object)) else { return };
     let waits = Meta(&object).is_being_deleted() && Meta(&object).finalizers().contains(&FOREGROUND);
@@ -123,7 +79,7 @@ fn disown(turn: &Turn<'_>, dependent: &Target, before: &Value, uid: &str) {
 fn change(turn: &Turn<'_>, target: &Target, change: impl FnOnce(&mut Value)) {
     let Some(mut object) = target.current().map(|object| decode(&object)) else { return };
     change(&mut object);
-    // It may be refused as any write may; then it stays, as with the real collector.
+    // If the write is refused, the object stays as it is, as with the real collector.
     let _ = turn.update(target, object, &WriteOptions::by("kube-controller-manager"));
 }
 
@@ -131,7 +87,7 @@ fn owners(object: &Value) -> impl Iterator<Item = &Value> {
     object["metadata"]["ownerReferences"].as_array().into_iter().flatten()
 }
 
-/// The object that a reference names, if it is the same still.
+/// The object that a reference names, if it still has the uid of the reference.
 fn find(turn: &Turn<'_>, dependent: &Value, reference: &Value) -> Option<Target> {
     let api_version = reference["apiVersion"].as_str()?;
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
@@ -150,7 +106,7 @@ fn dependents(turn: &Turn<'_>, uid: &str) -> Vec<(Target, Value)> {
     for resource in resources.iter() {
         let Some(target) = Target::new(turn.core, resource, "", "") else { continue };
         for object in target.objects.all(None) {
-            // Most objects do not name it at all: they need not be decoded.
+            // Most objects do not contain the uid, and are not decoded.
             if named.find(&object.body).is_none() {
                 continue;
             }

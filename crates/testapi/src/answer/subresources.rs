@@ -1,15 +1,17 @@
-//! What is done to an object by writing below it, besides its status and its scale.
+//! Subresources other than `status` and `scale`.
 
 use http::StatusCode;
 use serde_json::{Value, json};
 use serve::{Reason, Status};
 
 use crate::clock;
+use crate::object::{Meta, set_pointer, typed};
 use crate::refusal::conflict;
-use crate::write::{DeleteOptions, Meta, Target, Turn, WriteOptions, set_pointer, typed};
+use crate::turn::{Target, Turn};
+use crate::write::{DeleteOptions, WriteOptions};
 
-/// Carries out `pods/binding`, `pods/eviction` and `serviceaccounts/token`; nothing else of this kind is there.
-pub(crate) fn subresource(
+/// Handles `pods/binding`, `pods/eviction` and `serviceaccounts/token`; others are not supported.
+pub(super) fn subresource(
     turn: &Turn<'_>,
     target: &Target,
     name: &str,
@@ -29,9 +31,8 @@ pub(crate) fn subresource(
     }
 }
 
-/// Answers what the kubelet of a pod's node is asked through the server: there is none. A pod without a node has no
-/// log.
-pub(crate) fn kubelet(target: &Target, asked: &str) -> Result<(), Status> {
+/// Answers requests to the kubelet of a pod's node, which does not exist. The log of a pod without a node is empty.
+pub(super) fn kubelet(target: &Target, asked: &str) -> Result<(), Status> {
     let pod = typed(&target.resource, &*target.current().ok_or_else(|| target.not_found())?);
     match pod["spec"]["nodeName"].as_str().unwrap_or_default() {
         "" if asked == "log" => Ok(()),
@@ -63,7 +64,9 @@ fn bind(
     let scheduled = json!({ "type": "PodScheduled", "status": "True", "lastProbeTime": null,
         "lastTransitionTime": now });
     set_pointer(&mut pod, "/status/conditions", json!([scheduled]));
-    turn.put_whole(target, pod, options);
+    if !options.dry_run {
+        turn.put(target, &mut pod);
+    }
     Ok(done())
 }
 
@@ -81,7 +84,7 @@ fn evict(turn: &Turn<'_>, target: &Target, eviction: &Value) -> Result<(StatusCo
     Ok(done())
 }
 
-/// Tells those who watch the pod why it goes.
+/// Sets the condition from which watchers learn why the pod is deleted.
 fn mark_as_evicted(turn: &Turn<'_>, target: &Target) -> Result<(), Status> {
     const KIND: &str = "DisruptionTarget";
     let mut pod = typed(&target.resource, &*target.current().ok_or_else(|| target.not_found())?);
@@ -95,7 +98,7 @@ fn mark_as_evicted(turn: &Turn<'_>, target: &Target) -> Result<(), Status> {
         "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting" }),
     );
     set_pointer(&mut pod, "/status/conditions", conditions.into());
-    turn.put_whole(target, pod, &WriteOptions::default());
+    turn.put(target, &mut pod);
     Ok(())
 }
 

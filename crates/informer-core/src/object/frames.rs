@@ -1,16 +1,21 @@
-//! The working memory of packing and unpacking, as much as runs at once, for all caches of the process.
+//! Bytes in compressed form: each version is one frame, which refers to a dictionary of its cache.
+//!
+//! All caches of the process share the working memory for packing and unpacking. Its size depends on how many threads pack at
+//! the same time.
+
+mod dictionaries;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use zstd_dictionary::{Error, Packer, Packing, Unpacker};
 
-use super::dictionaries::Family;
+pub(super) use dictionaries::{Current, Draft, Family};
 
-/// How many are kept for later, of 130 to 360 KB each; caches of one connection thread pack on that thread.
+/// The number of idle packers that are kept, 130 to 360 KB each. The caches of one connection thread pack on that thread.
 const PACKERS: usize = 2;
-/// How many are kept for later, of 95 KB each.
+/// The number of idle unpackers that are kept, 95 KB each.
 const UNPACKERS: usize = 4;
-/// A larger buffer is not kept: it was for a rare object.
+/// A larger buffer is not kept, because it served a rare large object.
 const FRAME_BUFFER: usize = 256 << 10;
 
 struct Pool<T> {
@@ -42,7 +47,7 @@ impl<T> Pool<T> {
     }
 }
 
-/// The compressed bytes, or `None` without memory.
+/// The compressed bytes, or `None` if memory runs out.
 pub(super) fn pack(bytes: &[u8], dictionary: Option<&Packing>) -> Option<Box<[u8]>> {
     let (mut packer, mut buffer) = match PACKING.take() {
         Some(idle) => idle,

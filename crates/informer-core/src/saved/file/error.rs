@@ -46,7 +46,7 @@ pub struct LoadError(#[from] LoadErrorKind);
 enum LoadErrorKind {
     #[error("the saved cache cannot be read")]
     Io(#[source] io::Error),
-    #[error("this is no saved cache")]
+    #[error("this is not a saved cache")]
     Foreign,
     #[error("the saved cache has format {0}, which this program does not support")]
     Format(u32),
@@ -59,7 +59,7 @@ enum LoadErrorKind {
 }
 
 impl LoadError {
-    /// Whether reading failed: the file itself may be good.
+    /// Whether a read failed. The file itself may be good.
     pub fn is_io(&self) -> bool {
         matches!(self.0, LoadErrorKind::Io(_))
     }
@@ -69,22 +69,22 @@ impl LoadError {
         matches!(&self.0, LoadErrorKind::Io(error) if error.kind() == io::ErrorKind::NotFound)
     }
 
-    /// Whether it was a saved cache, and has been truncated or changed since.
+    /// Whether it is a saved cache that was truncated or changed.
     pub fn is_damaged(&self) -> bool {
         matches!(self.0, LoadErrorKind::Damaged(_))
     }
 
-    /// Whether it is no saved cache, or one of an unsupported format or encoding.
+    /// Whether it is not a saved cache, or has an unsupported format or encoding.
     pub fn is_foreign(&self) -> bool {
         matches!(self.0, LoadErrorKind::Foreign | LoadErrorKind::Format(_) | LoadErrorKind::Encoding(_))
     }
 
-    /// Whether it is a saved cache of something else.
+    /// Whether it is a saved cache with another description.
     pub fn is_of_another(&self) -> bool {
         matches!(self.0, LoadErrorKind::OfAnother { .. })
     }
 
-    /// A file that could not be opened.
+    /// The error for a file that could not be opened.
     pub fn io(error: io::Error) -> Self {
         LoadErrorKind::Io(error).into()
     }

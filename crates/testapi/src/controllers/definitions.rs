@@ -1,51 +1,22 @@
-//! The life of a definition: accepted at once, and deleted after its objects.
+//! Serves custom resources from their definitions: a definition is accepted at once, and deleted after its objects.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::Definition;
+use crate::definitions::{CLEANUP, Definition};
 use crate::kinds;
+use crate::object::{Meta, metadata_mut, set_pointer, typed};
 use crate::store::{GroupResource, decode, encode};
-use crate::write::{DeleteOptions, Meta, Target, Turn, WriteOptions, metadata_mut, set_pointer, typed};
+use crate::turn::{Target, Turn};
+use crate::write::{DeleteOptions, WriteOptions};
 
-/// A definition waits with this until its objects are gone.
-const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
-
-/// Who establishes definitions, in `managedFields`.
+/// The field manager of the controller's writes.
 const MANAGER: &str = "kube-apiserver";
 
-/// Fills in what a definition does not say.
-pub(crate) fn fill_in(object: &mut Value) {
-    let Some(spec) = object.get_mut("spec").filter(|spec| spec.is_object()) else { return };
-    let kind = spec["names"]["kind"].as_str().unwrap_or_default().to_owned();
-    if spec["names"].is_object() {
-        let missing = |name: &Value| name.as_str().unwrap_or_default().is_empty();
-        if missing(&spec["names"]["singular"]) && !kind.is_empty() {
-            spec["names"]["singular"] = kind.to_lowercase().into();
-        }
-        if missing(&spec["names"]["listKind"]) && !kind.is_empty() {
-            spec["names"]["listKind"] = format!("{kind}List").into();
-        }
-    }
-    if spec["conversion"].is_null() {
-        spec["conversion"] = json!({ "strategy": "None" });
-    }
-}
-
-/// The first status of a definition.
-pub(crate) fn prepare_create(object: &mut Value) {
-    let versions = object["spec"]["versions"].as_array().into_iter().flatten();
-    let stored: Vec<Value> = versions
-        .filter(|version| version["storage"] == true)
-        .map(|version| version["name"].clone())
-        .collect();
-    object["status"] = json!({ "conditions": null, "acceptedNames": { "plural": "", "kind": "" }, "storedVersions": stored });
-}
-
-/// A definition is new or has changed: what it defines is served from now on.
-pub(crate) fn changed(turn: &Turn<'_>, target: &Target, object: &Value) {
+/// Serves a new or changed definition.
+pub(super) fn changed(turn: &Turn<'_>, target: &Target, object: &Value) {
     let definition = Definition::read(object);
     let id = definition.id.clone();
     if Meta(object).is_being_deleted() {
@@ -65,8 +36,8 @@ pub(crate) fn changed(turn: &Turn<'_>, target: &Target, object: &Value) {
     }
 }
 
-/// What is kept is read with the new schemas: fields may go and defaults come, at the versions that the objects have. Watches
-/// end, and none begins where it was.
+/// Prunes and defaults the stored objects by the new schemas. Their resourceVersions stay the same. Watches end, and
+/// cannot resume.
 fn read_again(turn: &Turn<'_>, definition: &Definition) {
     let Some(target) = definition.stored().and_then(|resource| Target::new(turn.core, resource, "", ""))
     else {
@@ -80,12 +51,12 @@ fn read_again(turn: &Turn<'_>, definition: &Definition) {
     turn.writer.replace(&target.objects, target.objects.all(None).into_iter().map(read).collect());
 }
 
-/// Whether nothing has been said of a definition yet.
+/// Whether the definition has no conditions yet.
 fn is_new(object: &Value) -> bool {
     object["status"]["conditions"].as_array().is_none_or(Vec::is_empty)
 }
 
-/// What the server says of a definition, or of its new names, which it has accepted.
+/// Writes the status of a definition: it is established, or its new names are accepted.
 fn accept(turn: &Turn<'_>, target: &Target, object: &Value) {
     let now = turn.now();
     let condition = |kind: &str, reason: &str, message: &str| {
@@ -110,28 +81,6 @@ fn accept(turn: &Turn<'_>, target: &Target, object: &Value) {
     let _ = turn.update(&target, object, &options);
 }
 
-/// A definition is to be deleted: it has to wait until its objects are gone.
-pub(crate) fn terminate(turn: &Turn<'_>, object: &mut Value) {
-    if Meta(object).is_being_deleted() {
-        return;
-    }
-    let now = turn.now();
-    let metadata = metadata_mut(object);
-    metadata.insert("deletionTimestamp".into(), now.clone().into());
-    let finalizers = metadata.entry("finalizers").or_insert_with(|| json!([]));
-    if let Some(finalizers) = finalizers.as_array_mut() {
-        finalizers.push(CLEANUP.into());
-    }
-    let terminating = json!({
-        "type": "Terminating", "status": "True", "lastTransitionTime": now,
-        "reason": "InstanceDeletionPending", "message": "CustomResourceDefinition marked for deletion; \
-            CustomResource deletion will begin soon",
-    });
-    if let Some(conditions) = object.pointer_mut("/status/conditions").and_then(Value::as_array_mut) {
-        conditions.push(terminating);
-    }
-}
-
 fn clean_up(turn: &Turn<'_>, id: &GroupResource) {
     let definition = turn.core.definition(id);
     let resource = definition.as_ref().and_then(|definition| definition.resources.first());
@@ -142,15 +91,15 @@ fn clean_up(turn: &Turn<'_>, id: &GroupResource) {
                 name: object.name.as_ref().into(),
                 ..target.clone()
             };
-            // It is gone, or waits for its finalizers; either is right.
+            // Objects with finalizers stay for now; both results are fine.
             let _ = turn.delete(&target, &DeleteOptions::default());
         }
     }
     finish(turn, id);
 }
 
-/// An object of a definition is gone: if the definition has waited for that, it goes too.
-pub(crate) fn finish(turn: &Turn<'_>, id: &GroupResource) {
+/// After an object of a definition was removed: removes a definition that is being deleted and has no objects left.
+pub(super) fn finish(turn: &Turn<'_>, id: &GroupResource) {
     let resources = turn.core.resources();
     let Some(resource) = resources.find("apiextensions.k8s.io", "v1", "customresourcedefinitions") else {
         return;
@@ -169,8 +118,8 @@ pub(crate) fn finish(turn: &Turn<'_>, id: &GroupResource) {
     let _ = turn.update(&target, object, &WriteOptions::by(MANAGER));
 }
 
-/// A definition is gone: so are its objects, and watches of them end.
-pub(crate) fn removed(turn: &Turn<'_>, object: &Value) {
+/// A definition was removed: stops serving it, and ends watches of its objects.
+pub(super) fn removed(turn: &Turn<'_>, object: &Value) {
     let id = Definition::read(object).id;
     let mut definitions = turn.core.definitions();
     definitions.remove(&id);
@@ -178,7 +127,7 @@ pub(crate) fn removed(turn: &Turn<'_>, object: &Value) {
     turn.core.store.close(&id);
 }
 
-/// All definitions that are kept are served, and no others.
+/// Serves the stored definitions and no others.
 pub(crate) fn serve_all(turn: &Turn<'_>) {
     let Some(kept) = turn.core.objects("apiextensions.k8s.io", "customresourcedefinitions") else { return };
     let kept = kept.all(None);

@@ -1,15 +1,15 @@
-//! Members that a JSON object has twice, of which a parsed one shows only the last.
+//! Duplicate members of JSON objects, of which a parsed object holds only the last.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
-/// The paths of members that are there more than once: `metadata.name`. Of text that is no JSON, those before its fault.
+/// The paths of duplicate members: `metadata.name`. In malformed JSON it finds those before the error.
 pub(super) fn duplicate_fields(text: &[u8]) -> Vec<String> {
     let mut found = Vec::new();
     let mut deserializer = serde_json::Deserializer::from_slice(text);
-    // Whoever reads the object says what is wrong with the text.
+    // The parser of the object reports malformed JSON.
     let _ = Walk { path: "", found: &mut found }.deserialize(&mut deserializer);
     found
 }

@@ -1,50 +1,51 @@
-//! A dictionary and how it grows.
+//! A dictionary, and how it grows.
 //!
-//! A frame refers to content by its distance from the dictionary's end. So content *before* the existing one leaves
-//! older frames decodable: a dictionary grows, and one form is in memory for all frames that were ever made with it.
+//! A frame refers to content by its distance from the dictionary's end. So content that is added *before* the existing
+//! content leaves older frames decodable. The dictionary grows, and memory holds one form of it for all frames that were ever
+//! made with it.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
 use zstd_dictionary::{Dictionary, Form, Packing, Unpacking, finalize};
 
 /// A dictionary in its newest form, held by each object that was packed with any of its forms.
-pub(in crate::object) struct Family {
+pub(in super::super) struct Family {
     /// The lock is held only to clone or swap the `Arc`.
     unpacking: RwLock<Arc<Unpacking>>,
 }
 
-/// What new objects are packed with.
+/// The dictionary that new objects are packed with.
 #[derive(Clone)]
-pub(super) struct Current {
-    pub(super) family: Arc<Family>,
-    pub(super) packing: Arc<Packing>,
+pub(in super::super) struct Current {
+    pub(in super::super) family: Arc<Family>,
+    pub(in super::super) packing: Arc<Packing>,
 }
 
 /// A dictionary in the making: the statistics and the content of a former one, if any, with more content before it.
 #[derive(Clone)]
-pub(super) struct Draft {
-    /// The statistics that a finalized dictionary begins with.
+pub(in super::super) struct Draft {
+    /// The length of the statistics that a finalized dictionary begins with.
     header: usize,
     dictionary: Option<Dictionary>,
 }
 
 impl Family {
-    pub(super) fn new(unpacking: Unpacking) -> Self {
+    pub(in super::super) fn new(unpacking: Unpacking) -> Self {
         Self { unpacking: RwLock::new(Arc::new(unpacking)) }
     }
 
-    pub(super) fn unpacking(&self) -> Arc<Unpacking> {
+    pub(in super::super) fn unpacking(&self) -> Arc<Unpacking> {
         self.unpacking.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What the dictionary takes.
-    pub(super) fn held_bytes(&self) -> usize {
+    /// The bytes of memory that the dictionary takes.
+    pub(in super::super) fn held_bytes(&self) -> usize {
         let unpacking = self.unpacking();
         unpacking.held_bytes() + unpacking.bytes().len()
     }
 
-    /// Replaces the newest form by one that has grown.
-    pub(super) fn grow(&self, unpacking: Unpacking) {
+    /// Replaces the newest form by one that has grown from it.
+    pub(in super::super) fn grow(&self, unpacking: Unpacking) {
         let unpacking = Arc::new(unpacking);
         let mut place = self.unpacking.write().unwrap_or_else(PoisonError::into_inner);
         let former = std::mem::replace(&mut *place, unpacking);
@@ -54,14 +55,14 @@ impl Family {
 }
 
 impl Draft {
-    pub(super) const EMPTY: Self = Self { header: 0, dictionary: None };
+    pub(in super::super) const EMPTY: Self = Self { header: 0, dictionary: None };
 
-    pub(super) fn len(&self) -> u64 {
+    pub(in super::super) fn len(&self) -> u64 {
         self.dictionary.as_ref().map_or(0, |dictionary| dictionary.bytes().len() as u64)
     }
 
-    /// The same with `content` before its own.
-    pub(super) fn with(&self, content: &[Vec<u8>]) -> Option<Self> {
+    /// A draft with `content` before its own content.
+    pub(in super::super) fn with(&self, content: &[Vec<u8>]) -> Option<Self> {
         let (bytes, form) = match &self.dictionary {
             Some(dictionary) => (dictionary.bytes(), dictionary.form()),
             None => (&[][..], Form::Raw),
@@ -75,9 +76,9 @@ impl Draft {
         Some(Self { header: self.header, dictionary: Some(Dictionary::new(bytes.into(), form).ok()?) })
     }
 
-    /// Gives a new dictionary the statistics of these samples. One that has grown keeps those of its first form,
+    /// Gives a new dictionary the statistics of these samples. A dictionary that has grown keeps those of its first form,
     /// because its older frames were made with them.
-    pub(super) fn finalized(self, samples: &[Vec<u8>]) -> Self {
+    pub(in super::super) fn finalized(self, samples: &[Vec<u8>]) -> Self {
         match &self.dictionary {
             Some(dictionary) if dictionary.form() == Form::Raw => {
                 let content = dictionary.bytes();
@@ -93,11 +94,11 @@ impl Draft {
         }
     }
 
-    pub(super) fn packing(&self) -> Option<Packing> {
+    pub(in super::super) fn packing(&self) -> Option<Packing> {
         self.dictionary.as_ref()?.packing().ok()
     }
 
-    pub(super) fn unpacking(&self) -> Option<Unpacking> {
+    pub(in super::super) fn unpacking(&self) -> Option<Unpacking> {
         self.dictionary.as_ref()?.unpacking().ok()
     }
 }

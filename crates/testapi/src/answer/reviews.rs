@@ -1,14 +1,14 @@
-//! Reviews: questions that are asked by creating an object that is not stored. Every user is allowed everything.
+//! Reviews: a client creates an object, which the server answers and does not store. Every user may do everything.
 
 use serde_json::{Value, json};
 use serve::{Resource, Status};
 
-use crate::core::Core;
+use crate::object::set_type;
 use crate::refusal::method_not_allowed;
 
 /// Answers a review.
-pub(crate) fn review(_core: &Core, resource: &Resource, mut object: Value) -> Result<Value, Status> {
-    crate::write::set_type(resource, &mut object);
+pub(super) fn review(resource: &Resource, mut object: Value) -> Result<Value, Status> {
+    set_type(resource, &mut object);
     let user =
         json!({ "username": "admin", "uid": "admin", "groups": ["system:masters", "system:authenticated"] });
     object["status"] = match &*resource.plural {

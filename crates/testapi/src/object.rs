@@ -1,8 +1,11 @@
-//! An object's metadata, read and written in JSON.
+//! An object in JSON: its type, its metadata, and values in it by path.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use serve::{Object, Resource};
 
-/// The metadata of an object, made if it is missing.
+use crate::store::decode;
+
+/// The metadata of an object; created if it is missing.
 pub(crate) fn metadata_mut(object: &mut Value) -> &mut Map<String, Value> {
     if !object.is_object() {
         *object = Value::Object(Map::new());
@@ -17,7 +20,7 @@ pub(crate) fn metadata_mut(object: &mut Value) -> &mut Map<String, Value> {
     }
 }
 
-/// The metadata of an object, read.
+/// Read access to the metadata of an object.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Meta<'a>(pub(crate) &'a Value);
 
@@ -75,4 +78,43 @@ pub(crate) fn set(metadata: &mut Map<String, Value>, name: &str, value: Option<V
 /// Sets a list of strings, or removes it if it is empty.
 pub(crate) fn set_list(metadata: &mut Map<String, Value>, name: &str, list: &[String]) {
     set(metadata, name, (!list.is_empty()).then(|| list.into()));
+}
+
+/// An object's JSON with its kind and version.
+pub(crate) fn typed(resource: &Resource, object: &Object) -> Value {
+    let mut value = decode(object);
+    set_type(resource, &mut value);
+    value
+}
+
+pub(crate) fn set_type(resource: &Resource, object: &mut Value) {
+    if let Some(members) = object.as_object_mut() {
+        members.insert("kind".into(), (&*resource.kind).into());
+        members.insert("apiVersion".into(), resource.api_version().into());
+    }
+}
+
+/// Sets a value at a path (RFC 6901, without lists and escapes). Creates the objects on the way, and replaces other
+/// values there. Indexing a `Value` that is not an object would panic.
+pub(crate) fn set_pointer(object: &mut Value, pointer: &str, value: Value) {
+    let mut at = object;
+    for part in pointer.split('/').skip(1) {
+        if !at.is_object() {
+            *at = json!({});
+        }
+        at = &mut at[part];
+    }
+    *at = value;
+}
+
+/// Removes null members, also of objects in lists. Null items of lists stay.
+pub(crate) fn remove_nulls(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.retain(|_, member| !member.is_null());
+            members.values_mut().for_each(remove_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(remove_nulls),
+        _ => {}
+    }
 }

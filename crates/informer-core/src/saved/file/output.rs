@@ -8,14 +8,14 @@ use super::{FORMAT, LONGEST_TEXT, MAGIC, SaveError, WINDOW_LOG};
 use crate::store::SourcePoint;
 use crate::{Encoding, Object, Scope};
 
-/// What follows: another object, or the end.
+/// The next record is an object, or the end.
 pub(super) const OBJECT: u8 = 1;
 pub(super) const END: u8 = 0;
-/// What a source covers.
+/// The scope of a source.
 pub(super) const ALL: u8 = 0;
 pub(super) const NAMESPACE: u8 = 1;
 
-/// Objects of one resource resemble each other, so that the fastest level finds nearly all.
+/// Objects of one resource resemble each other, so that the fastest level compresses nearly as well as others.
 const LEVEL: i32 = 1;
 
 pub(super) struct Output<W: Write> {
@@ -81,7 +81,7 @@ impl<W: Write> Output<W> {
     }
 }
 
-/// As text, so that a program that does not know it can say so.
+/// The encoding as text, so that a program that does not support it can name it in its error.
 fn encoding_name(encoding: Encoding) -> String {
     match encoding {
         Encoding::Json => "json".to_owned(),
@@ -89,7 +89,7 @@ fn encoding_name(encoding: Encoding) -> String {
     }
 }
 
-/// Sums up what passes.
+/// Computes the checksum of all bytes that are written.
 struct Summed<W> {
     output: W,
     sum: crc32fast::Hasher,

@@ -1,4 +1,4 @@
-//! A subscription's notifications: the mailbox, decoded as a type, filtered, with resyncs in between.
+//! The notifications of a subscription: taken from its mailbox, decoded, filtered, with resyncs in between.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use informer_core::mailbox::{Delivery, Notice};
-use informer_core::{Change as Raw, DecodeError, Delta, Object, ObjectKey, Room, Source, View};
+use informer_core::{Change as Raw, DecodeError, Delta, Object, ObjectKey, Origin, Room, View};
 use tokio::task::coop::poll_proceed;
 use tokio::time::Sleep;
 
@@ -20,7 +20,7 @@ use crate::shared::{Core, Subscription};
 
 pub(crate) type Filter<T> = Arc<dyn Fn(&Item<T>) -> bool + Send + Sync>;
 
-/// What a subscription asks for.
+/// The options of a subscription.
 pub(crate) struct Terms<T> {
     pub(crate) delivery: Delivery,
     pub(crate) resync: Option<Duration>,
@@ -29,7 +29,7 @@ pub(crate) struct Terms<T> {
 }
 
 /// A subscription that does not keep its informer alive.
-pub(crate) struct Feed<T> {
+pub(crate) struct Notifications<T> {
     core: Arc<Core>,
     subscriber: Arc<Subscription>,
     filter: Option<Filter<T>>,
@@ -38,20 +38,20 @@ pub(crate) struct Feed<T> {
     resync: Option<Resync>,
 }
 
-/// A resync's timer, and the round under way.
+/// The timer of a resync, and the current round.
 struct Resync {
     period: Duration,
     timer: Pin<Box<Sleep>>,
     round: Option<Round>,
 }
 
-/// The objects of one round, read from a snapshot: live changes go first all the time.
+/// The objects of one round, taken from a snapshot. Pending changes are always delivered first.
 struct Round {
     revision: u64,
     left: std::vec::IntoIter<Arc<Object>>,
 }
 
-impl<T: View> Feed<T> {
+impl<T: View> Notifications<T> {
     pub(crate) fn subscribe(core: &Arc<Core>, terms: Terms<T>) -> Result<Self, Error> {
         let Terms { delivery, resync, filter, name } = terms;
         let core = core.clone();
@@ -62,7 +62,7 @@ impl<T: View> Feed<T> {
             return Err(Error::stopped(&core.resource));
         }
         let subscriber = core.subscribe(delivery, name)?;
-        // The snapshot is taken after the subscription began to collect: nothing falls in between.
+        // The subscription collects changes before the snapshot is taken, so no change is lost in between.
         let snapshot = core.cache.snapshot();
         let present = snapshot.iter().cloned().collect();
         subscriber.with_mailbox(|mailbox| mailbox.join(present, snapshot.revision()));
@@ -75,7 +75,7 @@ impl<T: View> Feed<T> {
         &self.subscriber
     }
 
-    /// Which subscription it is, for logs.
+    /// The name of the subscription for logs.
     pub(crate) fn name(&self) -> String {
         format!("{} of {}", self.subscriber.name(), self.core.resource)
     }
@@ -84,18 +84,19 @@ impl<T: View> Feed<T> {
         std::future::poll_fn(|context| self.poll_next(context)).await
     }
 
-    /// The next thing to tell; `None` when the informer has stopped and everything was told, or when this was removed.
+    /// The next change. `None` when the informer has stopped and all changes were returned, or when the subscription was
+    /// removed.
     pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Change<T>>> {
-        // Whatever is offered from here on wakes.
+        // A change that the mailbox gets from here on wakes this task.
         self.subscriber.register(context.waker());
         if self.subscriber.is_removed() {
             return Poll::Ready(None);
         }
-        // Looked at before the mailbox: what is pending when the informer stops is still told.
+        // This is read before the mailbox: changes that are pending when the informer stops are still returned.
         let closed = self.subscriber.is_closed();
         loop {
-            // A long backlog must not block this thread for other tasks. Where others have the same backlog, it also keeps
-            // them close enough together to find hot what the first one decoded.
+            // A long backlog must not keep other tasks from this thread. Subscriptions with the same backlog also stay
+            // close together this way, so that a value that one of them decoded is still hot for the others.
             let turn = ready!(poll_proceed(context));
             let Some(notice) = self.subscriber.take() else { break };
             turn.made_progress();
@@ -113,7 +114,7 @@ impl<T: View> Feed<T> {
         match notice {
             Notice::Synced => Some(Change::Synced),
             Notice::Lagged(dropped) => {
-                // The chain has a gap: the last delivered state of each key is unknown.
+                // The chain of changes has a gap here: the last delivered state of each key is unknown.
                 self.undecodable.clear();
                 Some(Change::Lagged(dropped))
             }
@@ -124,14 +125,14 @@ impl<T: View> Feed<T> {
         }
     }
 
-    /// Continues a key's chain from its last delivered state, which is not always the cache's former one: undecodable
-    /// versions are left out, and so are those that the filter rejects.
+    /// Continues a key's chain from its last delivered state. That is not always the previous state of the cache: the chain
+    /// leaves out undecodable versions, and versions that the filter rejects.
     fn story(&mut self, change: Raw, initial: bool) -> Result<Option<Change<T>>, DecodeError> {
-        let source = change.source;
+        let origin = change.origin;
         match change.delta {
             Delta::Added(new) => {
                 let new = self.read(&new, None)?;
-                Ok(self.wants(&new).then_some(Change::Added { new, initial, source }))
+                Ok(self.wants(&new).then_some(Change::Added { new, initial, origin }))
             }
             Delta::Updated { old, new } => {
                 let told = self.told(new.key(), old);
@@ -141,39 +142,40 @@ impl<T: View> Feed<T> {
                     Some(old) if wanted => Some(Change::Updated {
                         old: Previous::new(old, self.core.shelf.clone()),
                         new,
-                        source,
+                        origin,
                     }),
                     Some(old) => {
-                        // Another incarnation has the key: this one was deleted, whatever the filter says of the other.
+                        // Another incarnation has the key. This one was deleted, whether or not the filter matches the new
+                        // one.
                         let reason = if old.uid() == new.uid() {
                             DeleteReason::LeftView
                         } else {
-                            deletion_noticed_by(source)
+                            deletion_noticed_by(origin)
                         };
-                        Some(self.deleted(self.item(&old)?, reason, source))
+                        Some(self.deleted(self.item(&old)?, reason, origin))
                     }
-                    None => wanted.then_some(Change::Added { new, initial: false, source }),
+                    None => wanted.then_some(Change::Added { new, initial: false, origin }),
                 })
             }
             Delta::Deleted { old, last } => {
                 let told = self.told(last.key(), old).filter(|old| self.wants_object(old));
                 self.undecodable.remove(last.key());
                 let Some(told) = told else { return Ok(None) };
-                // The deletion itself must not be lost.
+                // If the last state does not decode, the last delivered one takes its place: the deletion must not be lost.
                 let item = self.item(&last).or_else(|_| self.item(&told))?;
-                let reason = match source {
-                    Source::Scope => DeleteReason::LeftView,
+                let reason = match origin {
+                    Origin::Scope => DeleteReason::LeftView,
                     _ if self.core.may_deselect() => DeleteReason::DeletedOrDeselected,
-                    source => deletion_noticed_by(source),
+                    origin => deletion_noticed_by(origin),
                 };
-                Ok(Some(self.deleted(item, reason, source)))
+                Ok(Some(self.deleted(item, reason, origin)))
             }
         }
     }
 
-    fn deleted(&self, last: Item<T>, reason: DeleteReason, source: Source) -> Change<T> {
+    fn deleted(&self, last: Item<T>, reason: DeleteReason, origin: Origin) -> Change<T> {
         let core = Arc::downgrade(&self.core);
-        Change::Deleted(Deleted::new(last, reason, source, core))
+        Change::Deleted(Deleted::new(last, reason, origin, core))
     }
 
     fn item(&self, object: &Arc<Object>) -> Result<Item<T>, DecodeError> {
@@ -184,12 +186,13 @@ impl<T: View> Feed<T> {
         Ok(Item::new(T::of(object, &self.core.shelf, room)?, object.clone()))
     }
 
-    /// The last delivered state of a key that had `old`; `None` if none of its versions was decodable so far.
+    /// The last delivered state of a key whose previous state was `old`. `None` if no version of the key has decoded so
+    /// far.
     fn told(&self, key: &ObjectKey, old: Arc<Object>) -> Option<Arc<Object>> {
         self.undecodable.get(key).map_or(Some(old), Clone::clone)
     }
 
-    /// The newest version of a key. Where it cannot be read, `told` is remembered for as long as that is so.
+    /// Decodes the newest version of a key. If that fails, `told` is remembered until a version decodes.
     fn read(&mut self, new: &Arc<Object>, told: Option<&Arc<Object>>) -> Result<Item<T>, DecodeError> {
         let view = self.item(new);
         if view.is_err() {
@@ -204,7 +207,7 @@ impl<T: View> Feed<T> {
         self.filter.is_none() || self.item_in(object, Room::EvictIfHot).is_ok_and(|item| self.wants(&item))
     }
 
-    /// An object for which the filter panics is not wanted.
+    /// Whether the filter matches. An object for which the filter panics does not match.
     fn wants(&self, object: &Item<T>) -> bool {
         let Some(filter) = &self.filter else { return true };
         catch_unwind(AssertUnwindSafe(|| filter(object))).unwrap_or_else(|_| {
@@ -226,11 +229,12 @@ impl<T: View> Feed<T> {
                 resync.round = Some(Round { revision: snapshot.revision(), left: left.into_iter() });
                 continue;
             };
-            // A re-list delivers changes; the round goes on after it.
+            // A re-list delivers changes; the round continues after it.
             if self.core.progress.is_listing() {
                 return Poll::Pending;
             }
-            // What the snapshot has must have been told before it can be told again. Whatever is missing wakes.
+            // The changes that led to the snapshot must be delivered before its objects are repeated. A missing change
+            // wakes this task.
             let told = self
                 .subscriber
                 .with_mailbox(|mailbox| if mailbox.backlog() == 0 { mailbox.revision() } else { 0 });
@@ -242,7 +246,8 @@ impl<T: View> Feed<T> {
                 resync.round = None;
                 continue;
             };
-            // Later changes are delivered as changes: a resync never goes back to an older state.
+            // A key that has changed since is left out: its changes are delivered as changes, and a resync never goes back
+            // to an older state.
             let current = self.core.cache.get(object.key());
             if !current.is_some_and(|current| Arc::ptr_eq(&current, &object)) {
                 continue;
@@ -255,15 +260,15 @@ impl<T: View> Feed<T> {
     }
 }
 
-/// Why an object is gone that was deleted for certain.
-fn deletion_noticed_by(source: Source) -> DeleteReason {
-    match source {
-        Source::Watch => DeleteReason::Observed,
-        Source::List | Source::Scope => DeleteReason::Missed,
+/// The reason of a deletion that is certain.
+fn deletion_noticed_by(origin: Origin) -> DeleteReason {
+    match origin {
+        Origin::Watch => DeleteReason::Observed,
+        Origin::List | Origin::Scope => DeleteReason::Missed,
     }
 }
 
-impl<T> Drop for Feed<T> {
+impl<T> Drop for Notifications<T> {
     fn drop(&mut self) {
         self.core.unsubscribe(&self.subscriber);
     }

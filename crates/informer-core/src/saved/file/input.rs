@@ -10,7 +10,7 @@ use zstd::stream::read::Decoder;
 use super::output::{ALL, END, NAMESPACE, OBJECT};
 use super::{FORMAT, LONGEST_TEXT, LoadError, MAGIC, WINDOW_LOG};
 use crate::labels::RecentLabels;
-use crate::object::Content;
+use crate::object::ContentRecord;
 use crate::store::SourcePoint;
 use crate::wire::scan_protobuf;
 use crate::{Object, ObjectKey, ResourceVersion, Scope, Storage};
@@ -34,7 +34,7 @@ impl<R: BufRead> Input<R> {
             return Err(LoadError::format(format));
         }
         let mut frame = Decoder::with_buffer(input).map_err(LoadError::io)?.single_frame();
-        // A frame that needs more memory than this was not written here.
+        // A frame that needs more memory than this was not written by this library.
         frame.window_log_max(WINDOW_LOG).map_err(LoadError::io)?;
         Ok(Self { frame })
     }
@@ -50,16 +50,16 @@ impl<R: BufRead> Input<R> {
     }
 
     pub(super) fn text(&mut self) -> Result<String, LoadError> {
-        String::from_utf8(self.bytes(LONGEST_TEXT)?).map_err(|_| LoadError::damaged("a text is none"))
+        String::from_utf8(self.bytes(LONGEST_TEXT)?).map_err(|_| LoadError::damaged("a string is not UTF-8"))
     }
 
-    /// Grows as bytes arrive: the length may be wrong.
+    /// The buffer grows as bytes arrive, because the length may be wrong.
     fn bytes(&mut self, longest: usize) -> Result<Vec<u8>, LoadError> {
         let mut length = [0; 4];
         self.exactly(&mut length)?;
         let length = u32::from_le_bytes(length);
         if length as usize > longest {
-            return Err(LoadError::damaged("something in it is too long"));
+            return Err(LoadError::damaged("a string or an object is too long"));
         }
         let mut bytes = Vec::new();
         let read = (&mut self.frame).take(length.into()).read_to_end(&mut bytes);
@@ -73,14 +73,14 @@ impl<R: BufRead> Input<R> {
         let scope = match self.byte()? {
             ALL => Scope::All,
             NAMESPACE => Scope::Namespace(self.text()?.into()),
-            _ => return Err(LoadError::damaged("a scope is none")),
+            _ => return Err(LoadError::damaged("a scope is of an unknown kind")),
         };
         let resource_version = ResourceVersion::new(&self.text()?);
         let has_unread = self.byte()? != 0;
         Ok(SourcePoint { scope, resource_version, has_unread })
     }
 
-    /// The next object; `None` after the last.
+    /// The next object; `None` after the last one.
     pub(super) fn object(
         &mut self,
         longest: usize,
@@ -89,10 +89,10 @@ impl<R: BufRead> Input<R> {
         match self.byte()? {
             OBJECT => {}
             END => return Ok(None),
-            _ => return Err(LoadError::damaged("there is something between its objects")),
+            _ => return Err(LoadError::damaged("bytes other than objects stand between them")),
         }
         let encoding = self.text()?;
-        let content = Content::from_saved(self.number()?);
+        let content = ContentRecord::from_saved(self.number()?);
         let bytes = self.bytes(longest)?;
         Ok(Some(object_of(&encoding, &bytes, storage)?.with_content(content)))
     }
@@ -116,14 +116,14 @@ impl<R: BufRead> Input<R> {
         }
     }
 
-    /// Checks that the file ends here, and is unchanged.
+    /// Checks that the file ends here and is unchanged.
     pub(super) fn end(mut self) -> Result<(), LoadError> {
         self.exhaust()?;
         let mut input = self.frame.finish();
         input.check()
     }
 
-    /// The real reason for `error`: a foreign or newer file may be a damaged one.
+    /// The actual reason for `error`: a file that seems foreign or newer may be damaged.
     pub(super) fn explain(mut self, error: LoadError) -> LoadError {
         if error.is_io() || error.is_damaged() {
             return error;
@@ -139,7 +139,7 @@ impl<R: BufRead> Input<R> {
     fn exhaust(&mut self) -> Result<(), LoadError> {
         match self.frame.read(&mut [0]) {
             Ok(0) => Ok(()),
-            Ok(_) => Err(LoadError::damaged("something is behind its end")),
+            Ok(_) => Err(LoadError::damaged("bytes follow its end")),
             Err(error) => Err(self.failure(error)),
         }
     }
@@ -183,10 +183,10 @@ impl<'a> Objects<'a> {
 
     pub(super) fn add(&mut self, object: Object) -> Result<(), LoadError> {
         if !self.sources.iter().any(|source| source.scope.contains(object.key())) {
-            return Err(LoadError::damaged("an object is of no source"));
+            return Err(LoadError::damaged("no source covers an object"));
         }
         if !self.keys.insert(object.key().clone()) {
-            return Err(LoadError::damaged("an object is there twice"));
+            return Err(LoadError::damaged("an object occurs twice"));
         }
         self.objects.push(Arc::new(object.sharing_labels(None, &mut self.labels)));
         Ok(())
@@ -197,11 +197,11 @@ impl<'a> Objects<'a> {
     }
 }
 
-/// Sums up what passes.
+/// Computes the checksum of all bytes that are read.
 struct Summed<R> {
     input: R,
     sum: crc32fast::Hasher,
-    /// Reading has failed.
+    /// Whether a read has failed.
     failed: bool,
 }
 
@@ -210,16 +210,16 @@ impl<R: BufRead> Summed<R> {
     fn check(&mut self) -> Result<(), LoadError> {
         let sum = self.sum.clone().finalize();
         let mut rest = Vec::new();
-        // One more than there should be.
+        // One byte more than expected shows whether the file is too long.
         (&mut self.input).take(5).read_to_end(&mut rest).map_err(LoadError::io)?;
         match <[u8; 4]>::try_from(rest.as_slice()) {
             Ok(written) if u32::from_le_bytes(written) == sum => Ok(()),
-            Ok(_) => Err(LoadError::damaged("its checksum is another")),
-            Err(_) => Err(LoadError::damaged("it ends early, or late")),
+            Ok(_) => Err(LoadError::damaged("its checksum does not match")),
+            Err(_) => Err(LoadError::damaged("it ends early, or bytes follow its checksum")),
         }
     }
 
-    /// The same without decoding what precedes: sums up everything but the last four bytes.
+    /// Like `check`, without decoding the rest of the frame: computes the checksum of all bytes except the last four.
     fn pass_over(&mut self) -> Result<(), LoadError> {
         let mut last = Vec::with_capacity(4);
         loop {
@@ -236,7 +236,7 @@ impl<R: BufRead> Summed<R> {
         }
         match <[u8; 4]>::try_from(last.as_slice()) {
             Ok(written) if u32::from_le_bytes(written) == self.sum.clone().finalize() => Ok(()),
-            _ => Err(LoadError::damaged("its checksum is another")),
+            _ => Err(LoadError::damaged("its checksum does not match")),
         }
     }
 }
@@ -255,7 +255,7 @@ impl<R: BufRead> BufRead for Summed<R> {
     }
 
     fn consume(&mut self, amount: usize) {
-        // What was looked at before is still there: this reads nothing.
+        // The bytes are still in the buffer, so this call reads nothing.
         if let Ok(looked_at) = self.input.fill_buf() {
             self.sum.update(looked_at.get(..amount).unwrap_or(looked_at));
         }
