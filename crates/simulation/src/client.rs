@@ -409,30 +409,21 @@ impl Client {
             self.watch = Some(Served::accepted(around.now));
         }
         let list = self.asked_for.get(&request).and_then(|asked| asked.list);
-        // A complete list ends every older doubt, except where the cache keeps the former object.
-        let (truth, transform) = (&around.server.truth, around.transform);
-        let parts = self.asked_for.values().filter(|asked| asked.list.is_some() && asked.list == list);
-        let (mut said, mut unread) = (Vec::new(), Vec::new());
-        for part in parts {
-            said.extend(part.said.iter().copied());
-            unread.extend(part.kept_unread.iter().copied());
-        }
-        let fails = |key: Key, now: &State| transform.fails(value(&said, key, *now));
-        let is_of_list = |doubt: &Doubt| Some(doubt.lists) == list;
-        let nameless =
-            self.doubts.iter().filter(|((_, cause), doubt)| *cause == Cause::Half && is_of_list(doubt));
-        let nameless: Vec<Key> = nameless.map(|((key, _), _)| *key).collect();
+        let kept = self.kept_by_transform(around, list, epoch, reached);
+        // A complete list ends every older doubt, except where the cache keeps the former object. The next version that the
+        // transform accepts ends that.
+        let truth = &around.server.truth;
         self.doubts.retain(|(key, cause), doubt| {
-            let now = truth.at(epoch, *key, reached);
-            let is_newer = match cause {
-                Cause::Unsteady => now.is_none_or(|now| now.version >= doubt.until),
+            let is_older = match cause {
+                Cause::Unsteady => {
+                    truth.at(epoch, *key, reached).is_none_or(|now| now.version >= doubt.until)
+                }
                 _ => Some(doubt.lists) < list,
             };
-            // An item without a name keeps no object: the cache deletes the former one.
-            let kept = now.filter(|now| fails(*key, now) && !nameless.contains(key));
-            // The next version that the transform accepts ends the doubt.
-            doubt.until = kept.filter(|_| is_newer).map_or(doubt.until, |now| now.version + 1);
-            !is_newer || kept.is_some()
+            if let (true, Some(version)) = (is_older, kept.get(key)) {
+                doubt.until = version + 1;
+            }
+            !is_older || kept.contains_key(key)
         });
         for key in std::mem::take(&mut self.unsteady) {
             let until = around.server.truth.at(epoch, key, reached).map_or(0, |now| now.version + 1);
@@ -445,24 +436,52 @@ impl Client {
         if around.content.epoch.replace(epoch).is_some_and(|before| before != epoch) {
             around.content.doubt_everything();
         }
-        // Where the transform fails, the cache keeps the object of the other epoch.
-        let covered: Vec<_> = Key::all().filter(|key| is_mixed && self.covers(*key)).collect();
-        for key in covered {
-            let now = around.server.truth.at(epoch, key, reached);
-            if let Some(now) = now.filter(|now| fails(key, now)) {
-                let lists = list.unwrap_or(self.lists);
-                let doubt = Doubt { until: now.version + 1, cause: Cause::Lie, is_held: false, lists };
-                self.doubts.insert((key, Cause::Lie), doubt);
-                around.content.doubt(key);
-            }
+        // A kept object may be of the other epoch.
+        for (key, version) in kept.iter().filter(|_| is_mixed) {
+            let lists = list.unwrap_or(self.lists);
+            let doubt = Doubt { until: version + 1, cause: Cause::Lie, is_held: false, lists };
+            self.doubts.insert((*key, Cause::Lie), doubt);
+            around.content.doubt(*key);
         }
-        for key in &unread {
+        self.check_undecodable(around, list)
+    }
+
+    /// The responses of a list.
+    fn parts(&self, list: Option<u64>) -> impl Iterator<Item = &Asked> {
+        self.asked_for.values().filter(move |asked| asked.list.is_some() && asked.list == list)
+    }
+
+    /// The listed objects for which the transform fails, with their versions: the cache keeps their former states. An item
+    /// without a name keeps nothing.
+    fn kept_by_transform(
+        &self,
+        around: &Around<'_>,
+        list: Option<u64>,
+        epoch: usize,
+        reached: u64,
+    ) -> BTreeMap<Key, u64> {
+        let said: Vec<_> = self.parts(list).flat_map(|part| part.said.iter().copied()).collect();
+        let is_nameless = |key: &Key| {
+            let doubt = self.doubts.get(&(*key, Cause::Half));
+            doubt.is_some_and(|doubt| Some(doubt.lists) == list)
+        };
+        let listed = Key::all().filter(|key| self.covers(*key) && !is_nameless(key));
+        let listed = listed.filter_map(|key| Some((key, around.server.truth.at(epoch, key, reached)?)));
+        let kept = listed.filter(|(key, now)| around.transform.fails(value(&said, *key, *now)));
+        kept.map(|(key, now)| (key, now.version)).collect()
+    }
+
+    /// The listed keys whose item was undecodable stay in the cache, and are in quarantine from now on (W8).
+    fn check_undecodable(&mut self, around: &Around<'_>, list: Option<u64>) -> Result<(), Violation> {
+        let undecodable = self.parts(list).flat_map(|part| part.kept_unread.iter().copied());
+        let undecodable: Vec<_> = undecodable.collect();
+        for key in &undecodable {
             let doubt = self.doubts.get_mut(&(*key, Cause::Damage));
             if let Some(doubt) = doubt.filter(|doubt| Some(doubt.lists) == list) {
                 doubt.is_held = true;
             }
         }
-        let kept = unread.into_iter().filter(|key| self.trusts && around.content.had(*key));
+        let kept = undecodable.into_iter().filter(|key| self.trusts && around.content.had(*key));
         let lost: Vec<_> = kept.filter(|key| around.content.cache().get_str(key.text()).is_none()).collect();
         Invariant::Content
             .holds(lost.is_empty(), || format!("the cache lost {lost:?}, whose items are undecodable (W8)"))

@@ -93,20 +93,19 @@ fn play_all(seeds: Range<u64>) -> ExitCode {
     let next = AtomicU64::new(seeds.start);
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while !tally.enough.load(Ordering::Relaxed) {
-                    let start = next.fetch_add(BATCH, Ordering::Relaxed);
-                    if start >= seeds.end {
-                        return;
-                    }
-                    tally.play(start..seeds.end.min(start.saturating_add(BATCH)));
+        let play = || {
+            while !tally.enough.load(Ordering::Relaxed) {
+                let start = next.fetch_add(BATCH, Ordering::Relaxed);
+                if start >= seeds.end {
+                    return;
                 }
-            });
-        }
-        // The other threads play. This one prints the progress.
+                tally.play(start..seeds.end.min(start.saturating_add(BATCH)));
+            }
+        };
+        let players: Vec<_> = (0..threads).map(|_| scope.spawn(play)).collect();
+        // The players play. This thread prints the progress.
         let mut printed_at = started;
-        while next.load(Ordering::Relaxed) < seeds.end && !tally.enough.load(Ordering::Relaxed) {
+        while players.iter().any(|player| !player.is_finished()) {
             std::thread::park_timeout(Duration::from_millis(100));
             if printed_at.elapsed() >= PROGRESS_EVERY {
                 printed_at = Instant::now();

@@ -14,7 +14,7 @@ use informer_core::{PlainStorage, Scope, Storage, Time};
 use crate::client::{Around, Client};
 use crate::content::Content;
 use crate::invariant::{Invariant, Violation};
-use crate::network::{Arrival, Head};
+use crate::network::{Arrival, Head, Link, LinkId};
 use crate::plan::{Plan, Setup, Start, Step};
 use crate::render::number;
 use crate::saving::File;
@@ -346,21 +346,11 @@ impl<'a> World<'a> {
             Step::Spoil(spoil) => self.server.spoil(spoil),
             Step::Lie(client, lie) => self.on_link(client, |server, id| server.lie(id, lie)),
             Step::Error(client, error) => self.on_link(client, |server, id| server.error(id, error)),
-            Step::End(client) => self.on_link(client, |server, id| {
-                server.link(id).into_iter().for_each(crate::network::Link::cut_short);
-            }),
-            Step::Cut(client) => self.on_link(client, |server, id| {
-                server.link(id).into_iter().for_each(crate::network::Link::break_off);
-            }),
-            Step::Mute(client) => self.on_link(client, |server, id| {
-                server.link(id).into_iter().for_each(|link| link.is_dead = true);
-            }),
-            Step::Stall(client) => self.on_link(client, |server, id| {
-                server.link(id).into_iter().for_each(|link| link.flows = false);
-            }),
-            Step::Flow(client) => self.on_link(client, |server, id| {
-                server.link(id).into_iter().for_each(|link| link.flows = true);
-            }),
+            Step::End(client) => self.change_link(client, Link::cut_short),
+            Step::Cut(client) => self.change_link(client, Link::break_off),
+            Step::Mute(client) => self.change_link(client, |link| link.is_dead = true),
+            Step::Stall(client) => self.change_link(client, |link| link.flows = false),
+            Step::Flow(client) => self.change_link(client, |link| link.flows = true),
             Step::Deliver(client, bytes) => {
                 let which = self.which(client);
                 self.receive(which, bytes.into())?;
@@ -424,10 +414,18 @@ impl<'a> World<'a> {
         usize::from(client) % self.clients.len().max(1)
     }
 
-    fn on_link(&mut self, client: u8, act: impl FnOnce(&mut Server, crate::network::LinkId)) {
+    fn on_link(&mut self, client: u8, act: impl FnOnce(&mut Server, LinkId)) {
         if let Some(id) = self.clients.get(self.which(client)).and_then(|client| client.link) {
             act(&mut self.server, id);
         }
+    }
+
+    fn change_link(&mut self, client: u8, change: impl FnOnce(&mut Link)) {
+        self.on_link(client, |server, id| {
+            if let Some(link) = server.link(id) {
+                change(link);
+            }
+        });
     }
 
     fn add_namespace(&mut self, namespace: u8) -> Result<(), Violation> {

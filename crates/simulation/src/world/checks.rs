@@ -57,8 +57,8 @@ impl World<'_> {
             }
         }
         // Several sources have a common opaque version only once theirs are equal.
-        let has_one = !self.clients.is_empty() && !(self.setup.server.opaque && self.clients.len() > 1);
-        let unset = has_one && self.content.cache().is_synced() && reached.is_unset();
+        let may_be_unset = self.clients.is_empty() || self.setup.server.opaque && self.clients.len() > 1;
+        let unset = !may_be_unset && self.content.cache().is_synced() && reached.is_unset();
         Invariant::Progress.holds(!unset, || "the cache is synced and has no version".to_owned())
     }
 
