@@ -29,7 +29,8 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
             let updates = run.updates(bench.server()?, count, count)?;
             run.check(bench.server()?)?;
             let handled = number(&updates.reached, "updates");
-            let figures = [(CPU, Unit::Seconds, updates.cpu_each()), ("updates handled", Unit::Count, handled)];
+            let figures =
+                [(CPU, Unit::Seconds, updates.cpu_each()), ("updates handled", Unit::Count, handled)];
             bench.figures.record(NAME, &setup, &figures);
         }
     }

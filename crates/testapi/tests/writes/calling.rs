@@ -106,7 +106,10 @@ async fn a_wait_ends_at_its_limit_and_says_what_it_saw_but_no_content() {
     let api = Api::new(options);
     let error = api.wait_for(&MAPS, "shop", "a", |_| true).await.unwrap_err();
     assert!(error.is_timeout());
-    assert_eq!(error.to_string(), "configmaps shop/a did not meet the condition within 3s: it does not exist");
+    assert_eq!(
+        error.to_string(),
+        "configmaps shop/a did not meet the condition within 3s: it does not exist"
+    );
     api.create(&MAPS, map("shop", "1")).unwrap();
     let error = api.wait_for(&MAPS, "shop", "a", |_| false).await.unwrap_err().to_string();
     assert!(error.ends_with(&format!("it is at resourceVersion {}", api.revision())), "{error}");
