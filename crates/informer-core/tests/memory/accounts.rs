@@ -62,30 +62,6 @@ fn c10_bytes_held_agree_with_the_allocator() {
 }
 
 #[test]
-fn c10_the_bytes_of_an_index_agree_with_the_allocator() {
-    let _turn = alone();
-    let mut rig = Rig::new(Arc::new(PlainStorage));
-    rig.list(9_000_000, leases(6_000));
-    let cache = rig.store.cache();
-    let values: [(&str, fn(usize) -> usize); 4] = [
-        ("one object each", |number| number),
-        ("few objects each", |number| number / 3),
-        ("adjacent objects", |number| number / 1_000),
-        ("scattered objects", |number| number % 200),
-    ];
-    for (what, value) in values {
-        let (said, taken) = (cache.held_bytes(), ALLOCATOR.current_usage());
-        let index = cache.add_index(move |object: &Arc<Object>| {
-            let number: usize = object.key().name().trim_start_matches("node-").parse()?;
-            Ok(vec![value(number)])
-        });
-        let (said, taken) = (cache.held_bytes() - said, ALLOCATOR.current_usage() - taken);
-        assert!(said.abs_diff(taken) <= taken / 10, "{what}: {said} said and {taken} taken");
-        drop(index);
-    }
-}
-
-#[test]
 fn a_packed_pod_takes_less_than_a_tenth_of_what_a_decoded_one_does() {
     let _turn = alone();
     let each = agree("10,000 pods", Arc::new(PackedStorage::new()), pods(&Pods::new(2), 10_000, None), false);
