@@ -200,6 +200,22 @@ mod tests {
     }
 
     #[test]
+    fn h8_a_backlog_that_has_gone_before_anybody_read_it_takes_no_room() {
+        // Of odd and of even length.
+        for length in [1_000, 1_001] {
+            let mut coalesced = Coalesced::default();
+            for number in 0..length {
+                coalesced.push(change(Delta::Added(object(number))), false, false);
+            }
+            for number in 0..length {
+                let last = object(number);
+                coalesced.push(change(Delta::Deleted { old: last.clone(), last }), false, false);
+            }
+            assert!(coalesced.order.len() <= ORDER_MIN, "{} places", coalesced.order.len());
+        }
+    }
+
+    #[test]
     fn h8_a_backlog_that_was_read_takes_no_room() {
         let mut coalesced = Coalesced::default();
         for number in 0..10_000 {

@@ -87,6 +87,17 @@ fn d7_h1_pending_keys_keep_their_order() {
 }
 
 #[test]
+fn d7_h1_a_key_that_comes_back_is_behind_the_others() {
+    let (a, b, again) = (object("a", 1, 1), object("b", 1, 2), object("a", 2, 3));
+    let mut mailbox = joined(LATEST);
+    mailbox.offer(1, &added(&a));
+    mailbox.offer(2, &deleted(&a, &a));
+    mailbox.offer(3, &added(&b));
+    mailbox.offer(4, &added(&again));
+    assert_eq!(drain(&mut mailbox), ["add b@2", "add a@3"]);
+}
+
+#[test]
 fn h1_merged_updates_go_from_the_state_told_to_the_newest() {
     let versions: Vec<_> = (1..=5).map(|version| object("a", 1, version)).collect();
     let mut mailbox = joined(LATEST);
@@ -107,6 +118,20 @@ fn h2_what_is_there_comes_first_then_synced_then_the_changes_since() {
     assert!(mailbox.take().is_none(), "nothing is told before the content");
     mailbox.join(vec![a], 2);
     assert_eq!(drain(&mut mailbox), ["add a@1 listed initial", "synced", "add b@2"]);
+}
+
+#[test]
+fn m1_the_backlog_counts_the_first_content_too() {
+    let (a, b, c) = (object("a", 1, 1), object("b", 1, 2), object("c", 1, 3));
+    let mut mailbox = Mailbox::new(LATEST, true);
+    mailbox.offer(3, &added(&c));
+    assert_eq!(mailbox.backlog(), 1);
+    mailbox.join(vec![a, b], 2);
+    for left in [3, 2, 1] {
+        assert_eq!(mailbox.backlog(), left);
+        while !matches!(mailbox.take(), Some(Notice::Change { .. })) {}
+    }
+    assert_eq!(mailbox.backlog(), 0);
 }
 
 #[test]
@@ -192,6 +217,20 @@ fn h8_one_pending_change_per_key_however_many_there_were() {
     // Of the 10,000 replaced versions it keeps the 100 that were told last.
     assert_eq!(weak.iter().filter(|version| version.strong_count() > 0).count(), 100);
     assert_eq!(drain(&mut mailbox).len(), 100);
+}
+
+#[test]
+fn h8_of_a_large_backlog_nothing_is_lost() {
+    let mut mailbox = Mailbox::new(LATEST, false);
+    mailbox.join(Vec::new(), 0);
+    for number in 1..=1_000 {
+        mailbox.offer(number, &listed(added(&object(&format!("a-{number}"), 1, number))));
+    }
+    mailbox.cache_synced();
+    let told = drain(&mut mailbox);
+    assert_eq!(told.len(), 1_001);
+    assert_eq!(told[999], "add a-1000@1000 listed initial");
+    assert_eq!(told[1_000], "synced");
 }
 
 #[test]
@@ -321,6 +360,16 @@ fn h9_what_is_the_same_again_is_not_told() {
 }
 
 /// What was saved is told in full before anything else, and what went since is told as gone.
+#[test]
+fn p2_h2_a_snapshot_from_after_a_load_is_newer_than_what_was_loaded() {
+    let (a, b) = (object("a", 1, 1), object("b", 1, 2));
+    let mut mailbox = Mailbox::new(LATEST, true);
+    mailbox.load(1, vec![a.clone()]);
+    mailbox.offer(2, &added(&b));
+    mailbox.join(vec![a, b], 2);
+    assert_eq!(drain(&mut mailbox), ["add a@1 listed initial", "add b@2 listed initial", "synced"]);
+}
+
 #[test]
 fn p2_a_deletion_since_the_save_is_told_to_whoever_has_not_heard_of_the_object() {
     let (one, two, new) = (object("a", 1, 1), object("b", 1, 2), object("b", 1, 5));

@@ -9,6 +9,7 @@
 
 mod backwards;
 mod list;
+mod requests;
 mod resume;
 mod schema;
 mod script;

@@ -1,7 +1,11 @@
 //! L14: a changed schema starts a list.
 
-use expect_test::expect;
+use std::time::Duration;
 
+use expect_test::expect;
+use informer_core::reflector::ReflectorConfig;
+
+use crate::script::Play;
 use crate::watch::watching;
 
 #[test]
@@ -73,4 +77,45 @@ fn l14_a_list_that_begins_after_the_schema_has_changed_is_enough() {
          +1m",
     );
     assert_eq!(record.matches("LIST").count(), 1, "{record}");
+}
+
+#[test]
+fn l14_the_cache_awaits_a_list_until_one_is_complete() {
+    let mut play = Play::new(ReflectorConfig::default());
+    for (script, awaits) in [
+        ("start", true),
+        ("items a@5", true),
+        ("done rv=10", false),
+        ("accept", false),
+        ("schema", true),
+        ("deadline", true),
+        ("accept", true),
+        ("items a@5", true),
+        ("done rv=11", false),
+    ] {
+        play.script(script);
+        assert_eq!(play.reflector().awaits_list(), awaits, "after {script}");
+    }
+}
+
+#[test]
+fn l14_a_watch_without_an_answer_has_its_time_though_a_list_is_due() {
+    let config = ReflectorConfig { relist_spread: Duration::from_secs(1), ..ReflectorConfig::default() };
+    let mut play = Play::new(config);
+    play.skip("start\ndone rv=10");
+    play.script("schema\n+2s\naccept");
+    // The list is due at once, now that nothing is interrupted.
+    play.script("+1ms");
+    expect![[r#"
+        > schema
+        > +2s
+        > accept
+          live since resourceVersion 10
+        > +1ms
+          cancel
+          disconnected: a schema has changed, and objects may look different without a write
+          connecting
+          LIST rv="10"
+    "#]]
+    .assert_eq(&play.into_record());
 }

@@ -92,6 +92,7 @@ impl Play {
             "schema" => self.input(Input::SchemaChanged),
             "stop" => self.input(Input::Stop),
             "wake" => self.input(Input::Wake),
+            "stall" => self.input(Input::Stalled),
             "accept" => self.input(Input::Accepted),
             "refuse" => self.input(Input::Refused(status(rest))),
             "error" => self.input(Input::ErrorEvent(status(rest))),

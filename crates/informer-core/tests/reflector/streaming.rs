@@ -330,6 +330,53 @@ fn s6_a_429_is_answered_with_the_same_request() {
 }
 
 #[test]
+fn s6_a_refused_streaming_list_says_until_when() {
+    let config = ReflectorConfig {
+        streaming_list: StreamingList::Preferred,
+        streaming_list_retry: Duration::from_secs(60),
+        ..ReflectorConfig::default()
+    };
+    let mut play = Play::new(config);
+    play.script("start");
+    assert_eq!(play.reflector().streaming_refused_until(), None);
+    play.script("+1s\nrefuse 422 Invalid");
+    assert_eq!(play.reflector().streaming_refused_until(), Some(play.now() + Duration::from_secs(60)));
+}
+
+#[test]
+fn s6_w15_what_a_list_would_be_denied_too_says_nothing_of_streaming_lists() {
+    expect![[r#"
+        > start
+          connecting
+          WATCH rv="" initial-events
+        > refuse 401 Unauthorized
+          discard
+          disconnected: the server refused: 401 Unauthorized
+          refresh credentials
+          connecting
+          WATCH rv="" initial-events
+        > refuse 403 Forbidden
+          discard
+          disconnected: the server refused: 403 Forbidden
+          denied: 403 Forbidden
+        > deadline
+          connecting
+          WATCH rv="" initial-events
+        > refuse 404 NotFound
+          discard
+          disconnected: the server refused: 404 NotFound
+          denied: 404 NotFound
+    "#]]
+    .assert_eq(&play(
+        "start
+         refuse 401 Unauthorized
+         refuse 403 Forbidden
+         deadline
+         refuse 404 NotFound",
+    ));
+}
+
+#[test]
 fn s7_no_end_bookmark_within_the_deadline_leads_to_a_list() {
     expect![[r#"
         > start

@@ -3,7 +3,7 @@
 use expect_test::expect;
 use informer_core::reflector::ReflectorConfig;
 
-use crate::script::Play;
+use crate::script::{Play, play};
 use crate::watch::watching;
 
 #[test]
@@ -95,4 +95,49 @@ fn being_woken_gives_a_request_no_more_time() {
         play.skip("+20s\nwake\nstart");
         assert_eq!(play.reflector().deadline(), deadline, "{what}");
     }
+}
+
+#[test]
+fn f9_a_watch_that_nobody_reads_goes_on_from_where_it_was() {
+    expect![[r#"
+        > added b@11
+          + b@11
+        > stall
+          cancel
+          disconnected: a transform or an index function did not return
+          stalled: a transform or an index function does not return
+        > +10m
+        > wake
+          WATCH rv="11"
+    "#]]
+    .assert_eq(&watching(
+        "added b@11
+         stall
+         +10m
+         wake",
+    ));
+}
+
+#[test]
+fn f9_a_list_that_nobody_reads_begins_again() {
+    expect![[r#"
+        > start
+          connecting
+          LIST rv=""
+        > items a@5
+        > stall
+          discard
+          cancel
+          disconnected: a transform or an index function did not return
+          stalled: a transform or an index function does not return
+        > wake
+          connecting
+          LIST rv=""
+    "#]]
+    .assert_eq(&play(
+        "start
+         items a@5
+         stall
+         wake",
+    ));
 }

@@ -307,3 +307,13 @@ fn c5_a_list_without_a_version_is_taken() {
     let list = staged(store.begin_replace(source), [Arc::clone(&old)]);
     assert!(store.commit(list, ResourceVersion::UNSET).unwrap().is_empty());
 }
+
+#[test]
+fn l12_what_a_restored_list_has_stays_though_an_older_event_says_that_it_is_gone() {
+    let (mut store, source) = synced([pod("a/x", 9)], 9);
+    let mut list = store.begin_restored_replace(source);
+    list.stage(pod("a/x", 9));
+    list.delete_key(&"a/x".parse().unwrap(), &version(3));
+    assert_eq!(shorts(&store.commit(list, version(9)).unwrap()), [""; 0]);
+    assert_eq!(names(&store.cache().snapshot()), ["a/x@9"]);
+}

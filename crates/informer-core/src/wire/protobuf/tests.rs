@@ -126,6 +126,55 @@ fn w16_a_longer_item_is_left_out_alone() {
 }
 
 #[test]
+fn w16_an_item_as_long_as_the_limit_is_an_item() {
+    let item = pod("cart", "7");
+    let body = list(&[item.clone(), item.clone()]);
+    for chunk in [1, body.len()] {
+        let read = |item_bytes| read(&mut ProtobufListDecoder::new(Limits { item_bytes }), &body, chunk);
+        assert_eq!(read(item.len()), (vec![item.clone(), item.clone()], None));
+        assert!(read(item.len() - 1).1.unwrap().is_too_long());
+    }
+}
+
+#[test]
+fn an_error_says_at_which_byte_it_is() {
+    let message = field(2, &pod("cart", "7"));
+    let body = envelope("v1", "PodList", &[message.clone(), vec![0x0b]].concat());
+    // Of the envelope, the last two fields are behind the group: 2 bytes each, and the byte of the group itself.
+    let at = body.len() - 5;
+    for chunk in [1, 7, body.len()] {
+        let error = read(&mut ProtobufListDecoder::new(Limits::default()), &body, chunk).1.unwrap();
+        assert!(error.to_string().ends_with(&format!("(byte {at})")), "{error}, not at {at}");
+    }
+}
+
+#[test]
+fn s2_only_the_annotation_true_ends_the_initial_events() {
+    let bookmark = |version: &str, end: Option<&str>| {
+        let annotation = end.map(|end| {
+            field(12, &[field(1, b"k8s.io/initial-events-end"), field(2, end.as_bytes())].concat())
+        });
+        let metadata = [field(6, version.as_bytes()), annotation.unwrap_or_default()].concat();
+        scan_protobuf_bookmark(&envelope("v1", "Pod", &field(1, &metadata)))
+    };
+    for (end, ends) in [(Some("true"), true), (Some("false"), false), (None, false)] {
+        let bookmark = bookmark("9", end).unwrap();
+        assert_eq!((bookmark.resource_version, bookmark.initial_events_end), ("9".into(), ends), "{end:?}");
+    }
+    assert!(bookmark("", Some("true")).is_err());
+}
+
+#[test]
+fn w8_an_object_whose_metadata_is_damaged_is_named_where_it_can_be() {
+    // Behind the namespace comes what is no field.
+    let metadata = [field(1, b"cart"), field(3, b"shop"), vec![0x0b]].concat();
+    let damaged = scan_protobuf(&field(1, &metadata)).unwrap_err();
+    assert_eq!(damaged.key().map(ToString::to_string).as_deref(), Some("shop/cart"));
+    let nameless = scan_protobuf(&field(1, &[field(3, b"shop"), vec![0x0b]].concat())).unwrap_err();
+    assert_eq!(nameless.key(), None);
+}
+
+#[test]
 fn l9_a_list_is_not_held() {
     let body = list(&vec![[pod("cart", "7"), field(9, &[0; 5_000])].concat(); 1_000]);
     let mut decoder = ProtobufListDecoder::new(Limits::default());
