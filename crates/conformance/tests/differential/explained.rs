@@ -15,8 +15,8 @@ struct Explained {
 const EXPLAINED: [Explained; 4] = [
     Explained { name: "Descriptions of columns", strip: descriptions_of_columns },
     Explained { name: "Objects in messages", strip: objects_in_messages },
-    Explained { name: "How it was built", strip: how_it_was_built },
-    Explained { name: "Groups and versions that are not served", strip: groups_that_are_not_served },
+    Explained { name: "Build information", strip: how_it_was_built },
+    Explained { name: "Missing groups and versions", strip: groups_that_are_not_served },
 ];
 
 /// The two answers without what is explained.
