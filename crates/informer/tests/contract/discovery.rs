@@ -252,8 +252,8 @@ async fn f11_a_server_that_does_not_say_is_an_error_of_its_own() {
     assert_eq!(documents.asked(), ["/api", "REFRESH", "/api"], "credentials are read again once");
     let mut documents = aggregated();
     documents.answer("/apis", true, 200, json!({ "kind": "Table" }));
-    assert!(failed(&documents).await.to_string().contains("cannot be understood"));
+    assert!(failed(&documents).await.to_string().contains("is undecodable"));
     let mut documents = legacy();
     documents.answer("/api/v1", false, 200, json!("?"));
-    assert!(failed(&documents).await.to_string().contains("cannot be understood"));
+    assert!(failed(&documents).await.to_string().contains("is undecodable"));
 }

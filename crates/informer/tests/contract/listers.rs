@@ -218,7 +218,7 @@ async fn c6_h1_a_type_without_metadata_has_an_identity_everywhere() {
     let (old, new) = (change.old().unwrap(), change.new().unwrap());
     assert_eq!((change.key(), old.uid(), new.number), (Some(expected.key()), expected.uid(), 2));
     same(&old.get().unwrap());
-    assert_eq!(format!("{change:?}"), "Updated { old: shop/a@101, new: shop/a@102, source: Watch }");
+    assert_eq!(format!("{change:?}"), "Updated { old: shop/a@101, new: shop/a@102, origin: Watch }");
     server.delete("pods", "shop/a");
     let change = next(&mut changes).await;
     assert!(change.new().is_none() && change.old().is_some_and(|old| old.uid() == expected.uid()));
