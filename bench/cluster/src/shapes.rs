@@ -65,7 +65,7 @@ impl Pods {
     }
 }
 
-/// What the pods of one Deployment have in common.
+/// The template and the owner that the pods of one Deployment share.
 struct Workload {
     template: Template,
     owner_uid: String,

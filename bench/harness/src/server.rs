@@ -49,7 +49,7 @@ pub(crate) struct Sentinel {
     resource_version: String,
 }
 
-/// What a server or a cache holds.
+/// A summary of the objects in a server or a cache, for comparing the two.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Digest {
     objects: Option<u64>,

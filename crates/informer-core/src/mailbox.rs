@@ -37,7 +37,7 @@ pub enum Mode {
     Every {
         /// The maximum number of pending changes.
         capacity: usize,
-        /// What happens to changes beyond the capacity.
+        /// The treatment of changes beyond the capacity.
         when_full: WhenFull,
     },
 }

@@ -87,7 +87,7 @@ impl Source {
         }
     }
 
-    /// What an equal resourceVersion proves about an object. It proves nothing while the cache has the state from before a
+    /// The facts that an equal resourceVersion proves about an object. It proves nothing while the cache has the state from before a
     /// restored backup, even if the events after the new list are being read already. It also does not prove that a listed
     /// object may stay while changes to the cache are pending: by the time the list is applied, the cache may have another
     /// version.

@@ -76,7 +76,7 @@ const UNSTEADY: u64 = 2;
 #[derive(Default)]
 pub(crate) struct ContentRecord(AtomicU64);
 
-/// What a list's item at the cached version means.
+/// The result of comparing a list's item with the cached object of the same version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Comparison {
     /// The cached object has this content.
@@ -87,7 +87,7 @@ pub(crate) enum Comparison {
     SteadyAgain,
 }
 
-/// What to do with an item whose tree differs from the cached object's.
+/// The treatment of an item whose tree differs from the cached object's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Difference {
     /// Apply it as a change.

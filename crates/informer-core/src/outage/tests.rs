@@ -159,7 +159,7 @@ fn w14_random_outages_keep_their_promises() {
             }
             assert!(held(&outage) == 0 || outage.deadline().is_some(), "seed {seed}: held, and for what?");
         }
-        // Whatever happened before: once the server answers and no request fails, all members are released.
+        // Earlier events do not matter: once the server answers and no request fails, all members are released.
         outage.answered(now, None);
         run(&mut outage, now + LONGEST_DELAY + RELEASE_TIME);
         assert!(members.iter().all(|member| !outage.holds(*member)), "seed {seed}");

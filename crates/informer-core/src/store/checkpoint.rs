@@ -1,4 +1,4 @@
-//! What a save writes and a load reads: the objects of a store and the versions of its sources, both of one moment.
+//! The content of a saved cache: the objects of a store and the versions of its sources, both of one moment.
 
 use std::sync::Arc;
 
