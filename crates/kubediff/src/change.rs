@@ -113,7 +113,7 @@ pub struct Sighting<'a> {
     pub resource: &'a str,
     /// When.
     pub observed_at: Timestamp,
-    /// How.
+    /// How the change became known: `source` in the JSON record.
     pub origin: Origin,
 }
 
@@ -279,7 +279,7 @@ fn serialize<S: Serializer>(change: &Change, objects: bool, serializer: S) -> Re
     map.serialize_field("rv_before", &change.rv_before)?;
     map.serialize_field("rv", &change.rv)?;
     map.serialize_field("observed_at", &change.observed_at)?;
-    map.serialize_field("origin", &change.origin)?;
+    map.serialize_field("source", &change.origin)?;
     map.serialize_field("managers", &change.managers)?;
     map.serialize_field("paths", &change.paths().collect::<Vec<_>>())?;
     map.serialize_field("diff", &change.diff)?;

@@ -126,7 +126,7 @@ async fn json_lines_have_the_fields_of_a_change() {
     let change: Value = serde_json::from_str(&line).unwrap();
     assert_eq!(change["gvk"], json!({"group": "", "version": "v1", "kind": "ConfigMap"}));
     assert_eq!((&change["namespace"], &change["name"]), (&json!("lines"), &json!("c")));
-    assert_eq!((&change["change"], &change["origin"]), (&json!("updated"), &json!("watch")));
+    assert_eq!((&change["change"], &change["source"]), (&json!("updated"), &json!("watch")));
     assert_eq!(change["paths"], json!(["data.k"]));
     for field in ["cluster", "uid", "rv_before", "rv", "observed_at"] {
         assert!(change[field].is_string(), "{field} in {change}");
