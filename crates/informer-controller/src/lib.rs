@@ -1,0 +1,4 @@
+//! Kubernetes controllers on the informers of the crate [`informer`]: the work queue, the reconcile loop, leader election
+//! and shards.
+
+#![warn(missing_debug_implementations)]
