@@ -79,7 +79,8 @@
 //!
 //! Every result is an [`Item`]: a value with its [`ObjectKey`], [`Uid`], [`ResourceVersion`] and [`Labels`] beside it,
 //! shared and immutable (C6). Readers do not wait for the watch, and the watch does not wait for readers. [`ObjectRef`]
-//! names an object of an informer. [`FromObject`] takes keys and versions from objects of your own.
+//! names an object of an informer. [`FromObject`] takes keys and versions from objects of your own. [`Informer::cast`],
+//! [`Snapshot::cast`] and [`Index::cast`] are the same objects as another type.
 //!
 //! The cache never goes back in time: a re-list is never older than the state before it (L2, L12). Content that changed
 //! without a write, because a definition or the server changed, arrives as an update (L14).

@@ -20,6 +20,10 @@ impl<T> Handle<T> {
         Self { shared, view: PhantomData }
     }
 
+    pub(crate) fn cast<U>(&self) -> Handle<U> {
+        Handle::new(self.shared.clone())
+    }
+
     pub(crate) fn core(&self) -> &Arc<Core> {
         self.shared.core()
     }

@@ -44,6 +44,11 @@ impl<T: View, K: Key> Index<T, K> {
         Self { handle, index }
     }
 
+    /// The same index with its results as another type.
+    pub fn cast<U: View>(&self) -> Index<U, K> {
+        Index { handle: self.handle.cast(), index: self.index.clone() }
+    }
+
     /// The objects that have a key now, in no particular order. O(number of hits).
     ///
     /// Objects that do not decode as a `T` are left out and reported. That happens only if another type made the index: an

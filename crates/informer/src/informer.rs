@@ -107,6 +107,26 @@ impl<T: View> Informer<T> {
         if item.uid().is_unset() { reference } else { reference.with_uid(item.uid().clone()) }
     }
 
+    /// The same informer with its objects as another type: one cache, one watch, one status.
+    ///
+    /// ```no_run
+    /// # fn example(pods: informer::Informer<k8s_openapi::api::core::v1::Pod>) {
+    /// use informer::Object;
+    ///
+    /// // Reads identities and labels, and decodes nothing.
+    /// let undecoded = pods.cast::<Object>();
+    /// assert!(undecoded.shares_cache_with(&pods));
+    /// # }
+    /// ```
+    pub fn cast<U: View>(&self) -> Informer<U> {
+        Informer { handle: self.handle.cast() }
+    }
+
+    /// Whether two informers are views of one cache.
+    pub fn shares_cache_with<U>(&self, other: &Informer<U>) -> bool {
+        Arc::ptr_eq(self.handle.shared(), other.handle.shared())
+    }
+
     /// Reads the cache: by key, namespace, label selector.
     pub fn lister(&self) -> Lister<T> {
         Lister::new(self.handle.clone())

@@ -23,6 +23,18 @@ impl<T: View> Snapshot<T> {
         Self { handle, snapshot }
     }
 
+    /// The same moment with its objects as another type. O(1).
+    ///
+    /// [`Informer::cast`](crate::Informer::cast) does the same for an informer.
+    pub fn cast<U: View>(&self) -> Snapshot<U> {
+        Snapshot { handle: self.handle.cast(), snapshot: self.snapshot.clone() }
+    }
+
+    /// Whether this is a state of that informer's cache, as whatever type.
+    pub fn is_of<U: View>(&self, informer: &crate::Informer<U>) -> bool {
+        Arc::ptr_eq(self.handle.core(), informer.core())
+    }
+
     pub(crate) fn raw(&self) -> &informer_core::Snapshot {
         &self.snapshot
     }
