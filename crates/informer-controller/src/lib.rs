@@ -2,3 +2,28 @@
 //! and shards.
 
 #![warn(missing_debug_implementations)]
+
+mod caches;
+mod cause;
+pub mod changed;
+mod clock;
+mod context;
+mod controller;
+mod error;
+mod inbox;
+mod owners;
+mod reconcile;
+mod request;
+mod source;
+mod writer;
+
+pub use cause::{Cause, Causes};
+pub use clock::{Clock, SystemClock};
+pub use context::Context;
+pub use controller::Controller;
+pub use error::RunError;
+pub use reconcile::{Failure, Outcome, Reconcile, With, with};
+pub use source::Watched;
+pub use writer::{Seen, Target, WriteError, Writer};
+
+pub use informer_core::queue;

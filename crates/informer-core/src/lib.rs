@@ -8,6 +8,7 @@
 
 pub mod backoff;
 mod change;
+pub mod control;
 pub mod engine;
 #[cfg(all(test, loom))]
 mod interleavings;
@@ -17,6 +18,7 @@ pub mod mailbox;
 mod memory;
 mod object;
 pub mod outage;
+pub mod queue;
 pub mod reader;
 pub mod reflector;
 pub mod saved;

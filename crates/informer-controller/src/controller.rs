@@ -1,0 +1,259 @@
+//! A controller: which objects it reconciles, what wakes it, and how it runs.
+
+mod run;
+
+use std::fmt;
+use std::future::Future;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use informer::kube::Client;
+use informer::{Informer, Item, ObjectKey, View};
+use informer_core::control::Control;
+use informer_core::queue::{Config, Queue, RateLimiter, default_rate_limiter};
+
+use crate::caches::Caches;
+use crate::clock::{Clock, SystemClock};
+use crate::error::RunError;
+use crate::inbox::Inbox;
+use crate::reconcile::Reconcile;
+use crate::source::{self, Source, Watched};
+
+/// Reconciles the objects of an informer: it calls a [reconciler](Reconcile) for each object that has changed, and for each
+/// whose related objects have.
+///
+/// ```no_run
+/// use informer::SharedInformerFactory;
+/// use informer::kube::{Client, Config};
+/// use informer_controller::{Context, Controller, Outcome};
+/// use k8s_openapi::api::apps::v1::Deployment;
+/// use k8s_openapi::api::core::v1::ConfigMap;
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let config = Config::infer().await?;
+/// let client = Client::try_from(config.clone())?;
+/// let factory = SharedInformerFactory::new(config)?;
+/// let deployments = factory.informer::<Deployment>();
+/// let maps = factory.informer::<ConfigMap>();
+///
+/// let read = deployments.clone();
+/// Controller::new("example", &maps)
+///     .reads(&deployments)
+///     .workers(4)
+///     .until(async { tokio::signal::ctrl_c().await.unwrap_or_default() })
+///     .run(client, move |context: Context<ConfigMap>| {
+///         let deployments = context.snapshot(&read);
+///         async move {
+///             println!("{}: {} deployments", context.key(), deployments.len());
+///             Ok(Outcome::Done)
+///         }
+///     })
+///     .await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// What it promises, with the clauses of `docs/CONTRACT.md`:
+///
+/// - An object has one reconciliation at a time, and another one after each change that comes meanwhile. Every object ends
+///   reconciled at its last version, whatever fails in between (Q6).
+/// - A reconciliation reads nothing older than what woke it (Q6), and sees what the last one for the same object wrote
+///   (Q7).
+/// - The objects of the initial list, and resyncs, wait behind changes, without starving (Q5).
+/// - A panic of the reconciler is a failure of that object, which is tried again.
+pub struct Controller<T> {
+    name: Arc<str>,
+    primary: Watched<T>,
+    sources: Vec<Source>,
+    caches: Caches,
+    settings: Settings,
+    until: BoxFuture<'static, ()>,
+}
+
+struct Settings {
+    workers: usize,
+    sync_limit: Duration,
+    grace: Duration,
+    write_limit: Duration,
+    own_writes: Duration,
+    limiter: Box<dyn RateLimiter<ObjectKey> + Send>,
+    clock: Arc<dyn Clock>,
+    seed: u64,
+}
+
+impl<T: View> Controller<T> {
+    /// A controller of the objects of an informer. Its name is the field manager of its writes, and the label of its
+    /// metrics and log lines.
+    pub fn new(name: &str, objects: impl Into<Watched<T>>) -> Self {
+        let primary = objects.into();
+        let mut caches = Caches::default();
+        caches.add(&primary.informer);
+        Self {
+            name: name.into(),
+            primary,
+            sources: Vec::new(),
+            caches,
+            settings: Settings::default(),
+            until: std::future::pending().boxed(),
+        }
+    }
+
+    /// Reconciles an object also when an object that it controls changes: one with an owner reference to it that has
+    /// `controller: true`. [`Context::owned`](crate::Context::owned) lists these.
+    ///
+    /// A namespaced object controls objects of its own namespace only, as Kubernetes' garbage collector demands.
+    #[must_use]
+    pub fn owns<U: View>(mut self, objects: impl Into<Watched<U>>) -> Self {
+        let watched = objects.into();
+        self.caches.add_owned(&watched.informer);
+        self.sources.push(source::owned(watched, self.primary.informer.resource()));
+        self
+    }
+
+    /// Reconciles the objects with these keys when an object of another informer changes. `keys` is called with the state
+    /// before a change and with the state after it.
+    ///
+    /// ```no_run
+    /// # use informer::Informer;
+    /// # use informer_controller::Controller;
+    /// # use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+    /// # fn example(pods: Informer<Pod>, maps: Informer<ConfigMap>) {
+    /// let by_map = pods.add_index(|pod| pod.labels().value("map").map(str::to_owned));
+    /// let controller = Controller::new("restart", &pods).watches(&maps, move |map| {
+    ///     by_map.get(map.key().name()).into_iter().map(|pod| pod.key().clone()).collect::<Vec<_>>()
+    /// });
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn watches<U: View, I: IntoIterator<Item = ObjectKey>>(
+        mut self,
+        objects: impl Into<Watched<U>>,
+        keys: impl Fn(&Item<U>) -> I + Send + Sync + 'static,
+    ) -> Self {
+        let watched = objects.into();
+        self.caches.add(&watched.informer);
+        self.sources.push(source::mapped(watched, keys));
+        self
+    }
+
+    /// Gives reconciliations a snapshot of another informer, whose changes wake nothing.
+    #[must_use]
+    pub fn reads<U: View>(mut self, informer: &Informer<U>) -> Self {
+        self.caches.add(informer);
+        self
+    }
+
+    /// Runs up to this many reconciliations at a time, of different objects. 1 by default, as in controller-runtime.
+    #[must_use]
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.settings.workers = workers;
+        self
+    }
+
+    /// How long after a failure an object is reconciled again. By default after 5 ms, doubling to 1000 s with each failure
+    /// in a row, and not more than 10 objects a second after the first 100, as in client-go.
+    #[must_use]
+    pub fn rate_limiter(mut self, limiter: impl RateLimiter<ObjectKey> + Send + 'static) -> Self {
+        self.settings.limiter = Box::new(limiter);
+        self
+    }
+
+    /// How long the informers may take to sync at the start. Two minutes by default, as in controller-runtime.
+    #[must_use]
+    pub fn sync_limit(mut self, limit: Duration) -> Self {
+        self.settings.sync_limit = limit;
+        self
+    }
+
+    /// How long running reconciliations may take to end after [`until`](Self::until). 30 s by default. Those that take
+    /// longer are dropped at their next `await`.
+    #[must_use]
+    pub fn grace(mut self, limit: Duration) -> Self {
+        self.settings.grace = limit;
+        self
+    }
+
+    /// How long the server may take to answer a write. 30 s by default.
+    #[must_use]
+    pub fn write_limit(mut self, limit: Duration) -> Self {
+        self.settings.write_limit = limit;
+        self
+    }
+
+    /// How long a reconciliation waits until the caches reflect what the last one for the same object wrote. 10 s by
+    /// default. After that the object waits like after a failure; it is never reconciled on older state.
+    #[must_use]
+    pub fn own_writes_limit(mut self, limit: Duration) -> Self {
+        self.settings.own_writes = limit;
+        self
+    }
+
+    /// The clock that [`Context::now`](crate::Context::now) reads.
+    #[must_use]
+    pub fn clock(mut self, clock: impl Clock) -> Self {
+        self.settings.clock = Arc::new(clock);
+        self
+    }
+
+    /// The seed of [`Context::random`](crate::Context::random). Random by default.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.settings.seed = seed;
+        self
+    }
+
+    /// Ends the controller when `stop` is ready: no reconciliation begins any more, and those that run may
+    /// [end](Self::grace).
+    #[must_use]
+    pub fn until(mut self, stop: impl Future<Output = ()> + Send + 'static) -> Self {
+        self.until = stop.boxed();
+        self
+    }
+
+    /// Runs the controller: starts its informers, waits until they are synced, and reconciles until
+    /// [`until`](Self::until) ends it. The writes of the reconciler go through `client`.
+    ///
+    /// Every object of the initial list is reconciled once.
+    ///
+    /// # Errors
+    ///
+    /// When an informer is not synced in time, is denied by the server, or stops.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future drops the running reconciliations at their `await`.
+    pub async fn run(self, client: Client, reconciler: impl Reconcile<T>) -> Result<(), RunError> {
+        run::run(self, client, reconciler).await
+    }
+
+    fn inbox(&self) -> Arc<Inbox> {
+        Arc::new(Inbox::new(Control::new(Queue::new(&Config::default()), self.settings.workers)))
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            workers: 1,
+            sync_limit: Duration::from_secs(120),
+            grace: Duration::from_secs(30),
+            write_limit: Duration::from_secs(30),
+            own_writes: Duration::from_secs(10),
+            limiter: Box::new(default_rate_limiter()),
+            clock: Arc::new(SystemClock),
+            seed: RandomState::new().build_hasher().finish(),
+        }
+    }
+}
+
+impl<T> fmt::Debug for Controller<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Controller")
+            .field("name", &self.name)
+            .field("of", &self.primary)
+            .finish_non_exhaustive()
+    }
+}

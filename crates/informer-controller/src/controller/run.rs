@@ -1,0 +1,284 @@
+//! The loop of a controller: it starts what the control loop of the core returns, and tells it how that ended.
+
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use informer::View;
+use informer::kube::Client;
+use informer::{Informer, ObjectKey};
+use informer_core::control::{End, Step, Work};
+use tokio::task::{Id, JoinError, JoinSet};
+use tokio::time::Instant;
+
+use super::{Controller, Settings};
+use crate::caches::Caches;
+use crate::cause::{Cause, Causes};
+use crate::context::{Context, Shared};
+use crate::error::RunError;
+use crate::inbox::Inbox;
+use crate::reconcile::{Failure, Outcome, Reconcile};
+use crate::source;
+use crate::writer::Writer;
+
+/// How a reconciliation ended, as its task saw it.
+enum Ended {
+    Returned(Result<Outcome, Failure>),
+    Panicked,
+}
+
+/// A reconciliation that runs.
+struct Running {
+    work: Work,
+    writer: Writer,
+}
+
+/// What woke the loop.
+enum Event {
+    /// A key was added, or a delay has passed.
+    Due,
+    Ended(Result<(Id, Ended), JoinError>),
+    /// The wait for a key's writes is over; whether the caches reflect them.
+    Awaited(ObjectKey, bool),
+    Stop,
+    /// An informer has stopped: its cache does not change any more.
+    InformerStopped,
+}
+
+struct Loop<T, R> {
+    name: Arc<str>,
+    informer: Informer<T>,
+    client: Client,
+    caches: Arc<Caches>,
+    settings: Settings,
+    inbox: Arc<Inbox>,
+    reconciler: Arc<R>,
+    tasks: JoinSet<Ended>,
+    running: HashMap<Id, Running>,
+    /// How many times in a row a key has failed; only of keys that have.
+    failures: HashMap<ObjectKey, u32>,
+    awaited: FuturesUnordered<BoxFuture<'static, (ObjectKey, bool)>>,
+}
+
+pub(super) async fn run<T: View>(
+    controller: Controller<T>,
+    client: Client,
+    reconciler: impl Reconcile<T>,
+) -> Result<(), RunError> {
+    let inbox = controller.inbox();
+    let Controller { name, primary, sources, caches, settings, mut until } = controller;
+    let mut this = Loop {
+        name,
+        informer: primary.informer.clone(),
+        client,
+        caches: Arc::new(caches),
+        settings,
+        inbox,
+        reconciler: Arc::new(reconciler),
+        tasks: JoinSet::new(),
+        running: HashMap::new(),
+        failures: HashMap::new(),
+        awaited: FuturesUnordered::new(),
+    };
+    // Dropped at the end, which ends the subscriptions.
+    let mut subscriptions = Vec::new();
+    for source in std::iter::once(source::itself(primary)).chain(sources) {
+        subscriptions.push(source(&this.name, this.inbox.clone()).map_err(RunError::informer)?);
+    }
+    let caches = this.caches.clone();
+    tokio::select! {
+        () = &mut until => return Ok(()),
+        synced = sync(&caches, this.settings.sync_limit) => synced?,
+    }
+    this.inbox.control().resume();
+    tracing::info!(controller = %this.name, "reconciling");
+    let ended = this.reconcile(&mut until).await;
+    this.finish().await;
+    ended
+}
+
+/// Starts the informers of a controller and waits for their initial lists.
+async fn sync(caches: &Caches, limit: Duration) -> Result<(), RunError> {
+    for informer in caches.informers() {
+        informer.start();
+    }
+    let end = Instant::now() + limit;
+    for informer in caches.informers() {
+        let left = end.saturating_duration_since(Instant::now());
+        informer.wait_for_sync_or_denial(left).await.map_err(RunError::not_synced)?;
+    }
+    Ok(())
+}
+
+impl<T: View, R: Reconcile<T>> Loop<T, R> {
+    async fn reconcile(&mut self, until: &mut BoxFuture<'static, ()>) -> Result<(), RunError> {
+        let stopped = self.caches.stopped();
+        let mut stopped = std::pin::pin!(stopped);
+        loop {
+            self.begin_all();
+            let wake = self.wake();
+            let event = tokio::select! {
+                biased;
+                () = &mut *until => Event::Stop,
+                () = &mut stopped => Event::InformerStopped,
+                Some(ended) = self.tasks.join_next_with_id() => Event::Ended(ended),
+                Some((key, reflected)) = self.awaited.next() => Event::Awaited(key, reflected),
+                () = wake => Event::Due,
+            };
+            match event {
+                Event::Due => {}
+                Event::Ended(ended) => self.ended(ended),
+                Event::Awaited(key, true) => self.inbox.control().written(&key),
+                Event::Awaited(key, false) => self.not_written(&key),
+                Event::Stop => return Ok(()),
+                Event::InformerStopped => return Err(RunError::informer_stopped()),
+            }
+        }
+    }
+
+    /// Waits until a key is added, or until the next delay has passed.
+    fn wake(&self) -> impl Future<Output = ()> + use<T, R> {
+        let inbox = self.inbox.clone();
+        let due = inbox.control().wake(inbox.now()).map(|time| inbox.instant(time));
+        async move {
+            match due {
+                Some(due) => {
+                    tokio::select! {
+                        () = inbox.wait() => {}
+                        () = tokio::time::sleep_until(due) => {}
+                    }
+                }
+                None => inbox.wait().await,
+            }
+        }
+    }
+
+    /// Starts everything that can start.
+    fn begin_all(&mut self) {
+        loop {
+            let now = self.inbox.now();
+            let step = self.inbox.control().next(now, |write| self.caches.reflect(write));
+            match step {
+                None => return,
+                Some(Step::Reconcile(work)) => self.begin(work),
+                Some(Step::AwaitWrites(key, writes)) => {
+                    let (caches, client, limit) =
+                        (self.caches.clone(), self.client.clone(), self.settings.own_writes);
+                    self.awaited.push(Box::pin(async move {
+                        let all = writes.iter().map(|write| caches.reflected(write, &client, limit));
+                        let reflected = futures_util::future::join_all(all).await;
+                        (key, reflected.into_iter().all(|reflected| reflected))
+                    }));
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self, work: Work) {
+        let snapshots: Arc<[_]> = self.caches.snapshots().into();
+        let writer = Writer::new(
+            self.name.clone(),
+            self.client.clone(),
+            self.caches.clone(),
+            snapshots.clone(),
+            self.settings.write_limit,
+        );
+        self.settings.seed = self.settings.seed.wrapping_add(1);
+        let shared = Arc::new(Shared {
+            causes: Causes::from_bits(work.causes),
+            failures: self.failures.get(&work.key).copied().unwrap_or(0),
+            caches: self.caches.clone(),
+            snapshots,
+            writer: writer.clone(),
+            clock: self.settings.clock.clone(),
+            seed: self.settings.seed,
+        });
+        let (reconciler, informer, key) = (self.reconciler.clone(), self.informer.clone(), work.key.clone());
+        let task = async move {
+            let context = Context::begin(key, &informer, shared);
+            let reconciling = async {
+                match context {
+                    Ok(context) => reconciler.reconcile(context).await,
+                    // The object as it is never decodes: its next version may.
+                    Err(error) => Err(Failure::give_up(error)),
+                }
+            };
+            match AssertUnwindSafe(reconciling).catch_unwind().await {
+                Ok(result) => Ended::Returned(result),
+                Err(_) => Ended::Panicked,
+            }
+        };
+        let id = self.tasks.spawn(task).id();
+        self.running.insert(id, Running { work, writer });
+    }
+
+    fn ended(&mut self, ended: Result<(Id, Ended), JoinError>) {
+        let (id, ended) = match ended {
+            Ok((id, ended)) => (id, ended),
+            // Panics are caught in the task, except those of a drop.
+            Err(error) => (error.id(), Ended::Panicked),
+        };
+        let Some(Running { work, writer }) = self.running.remove(&id) else { return };
+        let (name, key) = (&self.name, &work.key);
+        let end = match ended {
+            Ended::Returned(Ok(outcome)) => {
+                self.settle(key);
+                match outcome {
+                    Outcome::Done => End::Settled,
+                    Outcome::After(delay) => End::Again(delay, Causes::from(Cause::Again).bits()),
+                }
+            }
+            Ended::Returned(Err(failure)) if failure.gives_up() => {
+                tracing::error!(controller = %name, %key, error = %failure, "given up until the next change");
+                self.settle(key);
+                End::Settled
+            }
+            Ended::Returned(Err(failure)) => {
+                tracing::warn!(controller = %name, %key, error = %failure, "failed; tried again later");
+                self.retry(key)
+            }
+            Ended::Panicked => {
+                tracing::error!(controller = %name, %key, "the reconciler panicked; tried again later");
+                self.retry(key)
+            }
+        };
+        self.inbox.control().finished(self.inbox.now(), &work, end, writer.end());
+    }
+
+    /// A key does not fail any more, or is not tried again.
+    fn settle(&mut self, key: &ObjectKey) {
+        self.failures.remove(key);
+        self.settings.limiter.forget(key);
+    }
+
+    fn retry(&mut self, key: &ObjectKey) -> End {
+        let failures = self.failures.entry(key.clone()).or_default();
+        *failures = failures.saturating_add(1);
+        End::Again(self.settings.limiter.when(self.inbox.now(), key), Causes::from(Cause::Retry).bits())
+    }
+
+    fn not_written(&mut self, key: &ObjectKey) {
+        let now = self.inbox.now();
+        let delay = self.settings.limiter.when(now, key);
+        tracing::warn!(
+            controller = %self.name, %key, ?delay,
+            "the cache does not have this controller's last write yet; tried again"
+        );
+        self.inbox.control().not_written(now, key, delay);
+    }
+
+    /// Lets what runs end, within the grace period.
+    async fn finish(&mut self) {
+        self.inbox.control().stop(self.inbox.now());
+        let all = async { while self.tasks.join_next().await.is_some() {} };
+        if tokio::time::timeout(self.settings.grace, all).await.is_err() {
+            let left = self.tasks.len();
+            tracing::warn!(controller = %self.name, left, "reconciliations did not end in time and were dropped");
+            self.tasks.shutdown().await;
+        }
+    }
+}

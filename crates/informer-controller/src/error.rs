@@ -1,0 +1,47 @@
+//! Why a controller ended.
+
+use informer::NotSynced;
+
+/// A controller could not start, or cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[error("{why}")]
+pub struct RunError {
+    why: Why,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Why {
+    #[error("the controller's informers are not synced: {0}")]
+    NotSynced(#[source] NotSynced),
+    #[error("the controller cannot subscribe to an informer: {0}")]
+    Informer(#[source] informer::Error),
+    #[error("an informer of the controller has stopped")]
+    InformerStopped,
+}
+
+impl RunError {
+    pub(crate) fn not_synced(error: NotSynced) -> Self {
+        Self { why: Why::NotSynced(error) }
+    }
+
+    pub(crate) fn informer(error: informer::Error) -> Self {
+        Self { why: Why::Informer(error) }
+    }
+
+    pub(crate) fn informer_stopped() -> Self {
+        Self { why: Why::InformerStopped }
+    }
+
+    /// Which informers are not synced and why, if that is the reason.
+    pub fn as_not_synced(&self) -> Option<&NotSynced> {
+        match &self.why {
+            Why::NotSynced(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// Whether an informer was stopped.
+    pub fn is_stopped(&self) -> bool {
+        matches!(&self.why, Why::InformerStopped | Why::Informer(_))
+    }
+}

@@ -1,0 +1,54 @@
+//! Where changes wait for the control loop.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use informer::ObjectKey;
+use informer_core::Time;
+use informer_core::control::Control;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::caches::OwnWrite;
+use crate::cause::{Cause, Causes};
+
+/// The state of the control loop, to which sources add keys. No code of the user runs under its lock.
+pub(crate) struct Inbox {
+    control: Mutex<Control<OwnWrite>>,
+    /// Wakes the loop.
+    changed: Notify,
+    start: Instant,
+}
+
+impl Inbox {
+    pub(crate) fn new(control: Control<OwnWrite>) -> Self {
+        Self { control: Mutex::new(control), changed: Notify::new(), start: Instant::now() }
+    }
+
+    pub(crate) fn changed(&self, key: ObjectKey, cause: Cause, priority: i32) {
+        self.control().changed(self.now(), key, Causes::from(cause).bits(), priority);
+        self.changed.notify_one();
+    }
+
+    pub(crate) fn control(&self) -> MutexGuard<'_, Control<OwnWrite>> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until a key was added since the last wait.
+    pub(crate) async fn wait(&self) {
+        self.changed.notified().await;
+    }
+
+    pub(crate) fn now(&self) -> Time {
+        Time::from_start(self.start.elapsed())
+    }
+
+    pub(crate) fn instant(&self, time: Time) -> Instant {
+        self.start + time.since(Time::ZERO)
+    }
+}
+
+impl std::fmt::Debug for Inbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Inbox").finish_non_exhaustive()
+    }
+}

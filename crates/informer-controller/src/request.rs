@@ -1,0 +1,31 @@
+//! Requests to the API server, as kube's client carries them.
+
+use informer::kube::core::Request;
+use informer::kube::core::params::ListParams;
+use informer::kube::{Client, client};
+use informer::{ResourceType, ResourceVersion};
+use serde_json::Value;
+
+/// The path of a resource's collection, in a namespace or across all.
+pub(crate) fn collection(resource: &ResourceType, namespace: Option<&str>) -> Request {
+    let ResourceType { group, version, plural, .. } = resource;
+    let base = if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
+    Request::new(match namespace {
+        Some(namespace) => format!("{base}/namespaces/{namespace}/{plural}"),
+        None => format!("{base}/{plural}"),
+    })
+}
+
+/// The newest resourceVersion of a collection. An unset version in the request demands the most recent state
+/// ([resource versions](https://kubernetes.io/docs/reference/using-api/api-concepts/#semantics-for-get-and-list)).
+pub(crate) async fn current_version(
+    client: &Client,
+    resource: &ResourceType,
+    namespace: Option<&str>,
+) -> Result<ResourceVersion, client::Error> {
+    let request = collection(resource, namespace)
+        .list(&ListParams::default().limit(1))
+        .map_err(client::Error::BuildRequest)?;
+    let list: Value = client.request(request).await?;
+    Ok(ResourceVersion::new(list["metadata"]["resourceVersion"].as_str().unwrap_or_default()))
+}

@@ -1,0 +1,192 @@
+//! What wakes a controller: the changes of an informer, as keys of the objects to reconcile.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use informer::{Change, Informer, Item, Object, ObjectKey, Previous, Registration, ResourceType, View};
+
+use crate::cause::Cause;
+use crate::inbox::Inbox;
+use crate::owners::controlling;
+
+/// Whether a change matters.
+type Predicate<U> = Arc<dyn Fn(&Change<U>) -> bool + Send + Sync>;
+
+/// The objects of the initial list, and resyncs, wait behind changes: controller-runtime's priority for them.
+const LOW: i32 = -100;
+const NORMAL: i32 = 0;
+
+/// An informer whose changes wake a controller, all of them or those that a predicate passes.
+///
+/// An `&Informer<U>` converts into it, with all changes.
+///
+/// ```no_run
+/// # fn example(deployments: informer::Informer<k8s_openapi::api::apps::v1::Deployment>) {
+/// use informer_controller::{Watched, changed};
+///
+/// let specs = Watched::of(&deployments).when(changed::generation);
+/// # }
+/// ```
+pub struct Watched<U> {
+    pub(crate) informer: Informer<U>,
+    when: Option<Predicate<U>>,
+}
+
+impl<U: View> Watched<U> {
+    /// All changes of an informer.
+    pub fn of(informer: &Informer<U>) -> Self {
+        Self { informer: informer.clone(), when: None }
+    }
+
+    /// Only changes that `predicate` passes, and those of earlier calls of this method. The module
+    /// [`changed`](crate::changed) has the usual predicates.
+    ///
+    /// The predicate is called in the task of the subscription. If it panics, the change passes.
+    #[must_use]
+    pub fn when(self, predicate: impl Fn(&Change<U>) -> bool + Send + Sync + 'static) -> Self {
+        let when: Predicate<U> = match self.when {
+            None => Arc::new(predicate),
+            Some(first) => Arc::new(move |change| first(change) && predicate(change)),
+        };
+        Self { when: Some(when), ..self }
+    }
+}
+
+impl<U: View> From<&Informer<U>> for Watched<U> {
+    fn from(informer: &Informer<U>) -> Self {
+        Self::of(informer)
+    }
+}
+
+impl<U> fmt::Debug for Watched<U> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = self.when.is_none();
+        f.debug_struct("Watched").field("informer", &self.informer).field("all", &all).finish()
+    }
+}
+
+/// Subscribes to an informer and passes keys on to an inbox.
+pub(crate) type Source =
+    Box<dyn FnOnce(&str, Arc<Inbox>) -> Result<Registration, informer::Error> + Send + Sync>;
+
+/// The objects of the informer are those to reconcile.
+pub(crate) fn itself<T: View>(watched: Watched<T>) -> Source {
+    source(watched, Keys::Itself)
+}
+
+/// The objects of the informer are owned by objects of the resource `owner`, which are to reconcile.
+pub(crate) fn owned<U: View>(watched: Watched<U>, owner: Arc<ResourceType>) -> Source {
+    source(watched, Keys::Controlling(owner))
+}
+
+/// A function returns the keys of the objects to reconcile.
+pub(crate) fn mapped<U: View, I: IntoIterator<Item = ObjectKey>>(
+    watched: Watched<U>,
+    keys: impl Fn(&Item<U>) -> I + Send + Sync + 'static,
+) -> Source {
+    source(watched, Keys::Mapped(Box::new(move |item| keys(item).into_iter().collect())))
+}
+
+enum Keys<U> {
+    Itself,
+    Controlling(Arc<ResourceType>),
+    Mapped(Box<dyn Fn(&Item<U>) -> Vec<ObjectKey> + Send + Sync>),
+}
+
+/// Without a predicate or a mapping of the user's, no object is decoded as a `U` to find out its key.
+fn source<U: View>(watched: Watched<U>, keys: Keys<U>) -> Source {
+    match (watched.when, keys) {
+        (None, Keys::Itself) => subscribing::<Object>(watched.informer.cast(), None, Keys::Itself),
+        (None, Keys::Controlling(owner)) => {
+            subscribing::<Object>(watched.informer.cast(), None, Keys::Controlling(owner))
+        }
+        (when, keys) => subscribing(watched.informer, when, keys),
+    }
+}
+
+fn subscribing<U: View>(informer: Informer<U>, when: Option<Predicate<U>>, keys: Keys<U>) -> Source {
+    Box::new(move |name, inbox| {
+        let translate = Arc::new(Translate { when, keys });
+        informer.subscribe().named(name).on_change(move |change| {
+            translate.pass(&change, &inbox);
+            std::future::ready(())
+        })
+    })
+}
+
+/// Turns changes into keys.
+struct Translate<U> {
+    when: Option<Predicate<U>>,
+    keys: Keys<U>,
+}
+
+impl<U: View> Translate<U> {
+    fn pass(&self, change: &Change<U>, inbox: &Inbox) {
+        if !self.passes(change) {
+            return;
+        }
+        let (cause, priority) = match change {
+            Change::Added { initial: true, .. } => (Cause::Initial, LOW),
+            Change::Resynced(_) => (Cause::Resync, LOW),
+            _ if matches!(self.keys, Keys::Itself) => (Cause::Object, NORMAL),
+            _ => (Cause::Related, NORMAL),
+        };
+        for key in self.keys(change) {
+            inbox.changed(key, cause, priority);
+        }
+    }
+
+    fn passes(&self, change: &Change<U>) -> bool {
+        let Some(when) = &self.when else { return true };
+        catch_unwind(AssertUnwindSafe(|| when(change))).unwrap_or_else(|_| {
+            tracing::error!(key = ?change.key(), "a predicate panicked; its change passes");
+            true
+        })
+    }
+
+    fn keys(&self, change: &Change<U>) -> Vec<ObjectKey> {
+        catch_unwind(AssertUnwindSafe(|| self.keys.of(change))).unwrap_or_else(|_| {
+            tracing::error!(key = ?change.key(), "a mapping panicked; its change wakes nothing");
+            Vec::new()
+        })
+    }
+}
+
+impl<U: View> Keys<U> {
+    /// The keys that a change concerns: those of the state before it and of the state after it.
+    fn of(&self, change: &Change<U>) -> Vec<ObjectKey> {
+        match change {
+            Change::Added { new, .. } | Change::Resynced(new) => self.of_item(new),
+            Change::Updated { old, new, .. } => {
+                let mut keys = self.of_item(new);
+                for key in self.of_previous(old) {
+                    if !keys.contains(&key) {
+                        keys.push(key);
+                    }
+                }
+                keys
+            }
+            Change::Deleted(deleted) => self.of_item(deleted.last()),
+            // Its reconciliation reports it; a related object of which nothing is known wakes nobody.
+            Change::Undecodable(error) if matches!(self, Self::Itself) => vec![error.key().clone()],
+            _ => Vec::new(),
+        }
+    }
+
+    fn of_item(&self, item: &Item<U>) -> Vec<ObjectKey> {
+        match self {
+            Self::Itself => vec![item.key().clone()],
+            Self::Controlling(owner) => controlling(owner, item.object()).into_iter().collect(),
+            Self::Mapped(keys) => keys(item),
+        }
+    }
+
+    fn of_previous(&self, previous: &Previous<U>) -> Vec<ObjectKey> {
+        match self {
+            Self::Itself => Vec::new(),
+            Self::Controlling(owner) => controlling(owner, previous.object()).into_iter().collect(),
+            Self::Mapped(keys) => previous.get().map(|item| keys(&item)).unwrap_or_default(),
+        }
+    }
+}

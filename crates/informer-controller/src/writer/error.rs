@@ -1,0 +1,146 @@
+//! A write that failed.
+
+use std::fmt;
+use std::time::Duration;
+
+use informer::kube::client;
+
+use super::Attempt;
+
+/// A write that the server refused, or did not answer. The reconciliation returns it with `?`, and is tried again.
+pub struct WriteError {
+    what: String,
+    why: Why,
+}
+
+enum Why {
+    /// The server's answer, or none.
+    Request(client::Error),
+    Unanswered(Duration),
+    Unnamed,
+    Ended,
+}
+
+impl Attempt<'_> {
+    pub(super) fn failed(&self, error: client::Error) -> WriteError {
+        self.error(Why::Request(error))
+    }
+
+    pub(super) fn unanswered(&self, limit: Duration) -> WriteError {
+        self.error(Why::Unanswered(limit))
+    }
+
+    pub(super) fn unnamed(&self) -> WriteError {
+        self.error(Why::Unnamed)
+    }
+
+    pub(super) fn ended(&self) -> WriteError {
+        self.error(Why::Ended)
+    }
+
+    fn error(&self, why: Why) -> WriteError {
+        let Attempt { verb, resource, namespace, name } = self;
+        let namespace = namespace.map(|namespace| format!("{namespace}/")).unwrap_or_default();
+        let what = format!("cannot {verb} {resource} {namespace}{}", name.unwrap_or_default());
+        WriteError { what: what.trim_end().to_owned(), why }
+    }
+}
+
+impl WriteError {
+    /// Whether somebody else has written the object, or created it anew, since this reconciliation read it (409).
+    pub fn is_conflict(&self) -> bool {
+        self.reason() == Some("Conflict")
+    }
+
+    /// Whether an object of that name exists already (409).
+    pub fn is_already_exists(&self) -> bool {
+        self.reason() == Some("AlreadyExists")
+    }
+
+    /// Whether the object, or its resource, does not exist (404).
+    pub fn is_not_found(&self) -> bool {
+        self.code() == Some(404)
+    }
+
+    /// Whether permission is missing (403).
+    pub fn is_forbidden(&self) -> bool {
+        self.code() == Some(403)
+    }
+
+    /// Whether the object is not valid (400, 422): the same request will not succeed later.
+    pub fn is_invalid(&self) -> bool {
+        matches!(self.code(), Some(400 | 422)) || matches!(self.why, Why::Unnamed)
+    }
+
+    /// Whether the write may have been carried out all the same: the server did not answer, or failed.
+    pub fn is_uncertain(&self) -> bool {
+        match &self.why {
+            Why::Request(client::Error::Api(status)) => status.code >= 500,
+            Why::Request(client::Error::BuildRequest(_)) | Why::Unnamed | Why::Ended => false,
+            Why::Request(_) | Why::Unanswered(_) => true,
+        }
+    }
+
+    /// Whether the reconciliation had ended before. A task that outlives its reconciliation cannot write with its context.
+    pub fn is_ended(&self) -> bool {
+        matches!(self.why, Why::Ended)
+    }
+
+    /// The server's status code, if it answered.
+    pub fn code(&self) -> Option<u16> {
+        match &self.why {
+            Why::Request(client::Error::Api(status)) => Some(status.code),
+            _ => None,
+        }
+    }
+
+    fn reason(&self) -> Option<&str> {
+        match &self.why {
+            Why::Request(client::Error::Api(status)) => Some(&status.reason),
+            _ => None,
+        }
+    }
+}
+
+impl std::error::Error for WriteError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.why {
+            // Its text is in this error's.
+            Why::Request(client::Error::Api(_)) => None,
+            // It quotes what it cannot read.
+            Why::Request(client::Error::SerdeError(_)) => None,
+            Why::Request(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.what)?;
+        match &self.why {
+            Why::Request(client::Error::Api(status)) if status.reason == "Invalid" => {
+                // The server's message quotes the object's fields, which may be a Secret's.
+                let causes = status.details.iter().flat_map(|details| &details.causes);
+                let fields: Vec<_> = causes.map(|cause| cause.field.as_str()).collect();
+                write!(f, "the server finds these fields invalid: {}", fields.join(", "))
+            }
+            Why::Request(client::Error::Api(status)) => {
+                write!(f, "{} ({} {})", status.message, status.code, status.reason)
+            }
+            Why::Request(client::Error::SerdeError(error)) => {
+                write!(f, "JSON that does not fit its type, at column {}", error.column())
+            }
+            Why::Request(_) => write!(f, "the request failed"),
+            Why::Unanswered(limit) => write!(f, "no answer within {} s", limit.as_secs_f64()),
+            Why::Unnamed => write!(f, "the object has no metadata.name"),
+            Why::Ended => write!(f, "the reconciliation has ended"),
+        }
+    }
+}
+
+impl fmt::Debug for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

@@ -1,0 +1,7 @@
+//! The controller against `testapi`.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod loops;
+mod own_writes;
+mod support;

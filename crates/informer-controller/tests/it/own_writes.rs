@@ -1,0 +1,186 @@
+//! Clause Q7: after a write through the context the next reconciliation of that key sees it, or something newer, or is put
+//! off.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use informer::Informer;
+use informer::kube::client::Api;
+use informer::kube::core::params::PostParams;
+use informer_controller::{Context, Controller, Failure, Outcome, with};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::json;
+use testapi::faults::{Bytes, Events, Fault};
+use testapi::{Patch, Verb};
+use tokio::sync::mpsc;
+
+use crate::support::{LONG, Stop, World, map, maps, secrets};
+
+/// How a reconciler writes.
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    Context,
+    /// With a client, so that the controller does not know of the write.
+    Around,
+}
+
+struct State {
+    secrets: Informer<Secret>,
+    way: Way,
+    /// The number of children that each reconciliation saw.
+    seen: mpsc::UnboundedSender<usize>,
+}
+
+/// Each config map wants one secret, whose name the server chooses.
+async fn one_child(state: Arc<State>, context: Context<ConfigMap>) -> Result<Outcome, Failure> {
+    let Some(map) = context.object() else { return Ok(Outcome::Done) };
+    let children = context.owned(&state.secrets);
+    let _ = state.seen.send(children.len());
+    if !children.is_empty() {
+        return Ok(Outcome::Done);
+    }
+    let owner = informer::kube::Resource::controller_owner_ref(&**map, &());
+    let metadata = ObjectMeta {
+        namespace: map.key().namespace().map(str::to_owned),
+        generate_name: Some("child-".to_owned()),
+        owner_references: owner.map(|owner| vec![owner]),
+        ..ObjectMeta::default()
+    };
+    let child = Secret { metadata, ..Secret::default() };
+    match state.way {
+        Way::Context => context.writer().create(&child).await.map(drop)?,
+        Way::Around => {
+            let api: Api<Secret> = Api::namespaced(context.client().clone(), "shop");
+            api.create(&PostParams::default(), &child).await.map(drop)?;
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+/// Creates a child while the watch of children stands still, then changes the parent. Returns how many children there are
+/// in the end, and how many each reconciliation saw.
+async fn with_a_cache_that_lags(way: Way) -> (usize, Vec<usize>) {
+    let world = World::new([map("shop", "a")]).await;
+    let maps_informer = world.factory.informer::<ConfigMap>();
+    let children = world.factory.informer::<Secret>();
+    let _stalled = world.server.faults().on(Verb::Watch.of("secrets")).once(Fault::StallAfter(Events(0)));
+    let (seen, mut reconciled) = mpsc::unbounded_channel();
+    let (stop, stopped) = Stop::pair();
+    let controller = Controller::new("test", &maps_informer).owns(&children).until(stopped);
+    let state = State { secrets: children.clone(), way, seen };
+    let running = tokio::spawn(controller.run(world.client.clone(), with(state, one_child)));
+    let mut counts = Vec::new();
+    counts.push(tokio::time::timeout(LONG, reconciled.recv()).await.unwrap().unwrap());
+    world.answered(&Verb::Create.of("secrets"), 1).await;
+
+    let patch = Patch::Merge(json!({ "data": { "of": "changed" } }));
+    world.server.api().patch(&maps(), "shop", "a", &patch).unwrap();
+    maps_informer.at_least(&world.version(), LONG).await.unwrap();
+    if way == Way::Around {
+        // The second reconciliation does not see the first child.
+        world.answered(&Verb::Create.of("secrets"), 2).await;
+    }
+    // The watch goes on.
+    world.server.faults().running(Verb::Watch.of("secrets")).cut();
+    while counts.last() == Some(&0) {
+        counts.push(tokio::time::timeout(LONG, reconciled.recv()).await.unwrap().unwrap());
+    }
+    stop.and_wait(running).await.unwrap();
+    (world.server.api().list(&secrets(), Some("shop")).unwrap().len(), counts)
+}
+
+#[tokio::test]
+async fn q7_a_write_through_the_context_is_seen_by_the_next_reconciliation() {
+    assert_eq!(with_a_cache_that_lags(Way::Context).await, (1, vec![0, 1]));
+}
+
+#[tokio::test]
+async fn q7_without_it_a_child_is_created_twice() {
+    let (children, counts) = with_a_cache_that_lags(Way::Around).await;
+    assert_eq!((children, &counts[..2]), (2, &[0, 0][..]));
+}
+
+#[tokio::test]
+async fn q7_a_cache_that_stays_behind_puts_the_key_off_and_never_reconciles_on_older_state() {
+    let world = World::new([map("shop", "a")]).await;
+    let maps_informer = world.factory.informer::<ConfigMap>();
+    let children = world.factory.informer::<Secret>();
+    let _stalled = world.server.faults().on(Verb::Watch.of("secrets")).once(Fault::StallAfter(Events(0)));
+    let (seen, mut reconciled) = mpsc::unbounded_channel();
+    let (stop, stopped) = Stop::pair();
+    let controller = Controller::new("test", &maps_informer)
+        .owns(&children)
+        .own_writes_limit(Duration::from_millis(20))
+        .until(stopped);
+    let state = State { secrets: children.clone(), way: Way::Context, seen };
+    let running = tokio::spawn(controller.run(world.client.clone(), with(state, one_child)));
+    assert_eq!(reconciled.recv().await, Some(0));
+    world.answered(&Verb::Create.of("secrets"), 1).await;
+    for n in 0..20 {
+        let patch = Patch::Merge(json!({ "data": { "of": n.to_string() } }));
+        world.server.api().patch(&maps(), "shop", "a", &patch).unwrap();
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    world.server.faults().running(Verb::Watch.of("secrets")).cut();
+    assert_eq!(tokio::time::timeout(LONG, reconciled.recv()).await.unwrap(), Some(1));
+    stop.and_wait(running).await.unwrap();
+    assert_eq!(world.server.api().list(&secrets(), Some("shop")).unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn q7_a_write_without_an_answer_counts_as_carried_out() {
+    let world = World::new([map("shop", "a")]).await;
+    let maps_informer = world.factory.informer::<ConfigMap>();
+    let children = world.factory.informer::<Secret>();
+    // The server creates the secret, and the answer is lost.
+    let lost = world.server.faults().on(Verb::Create.of("secrets")).once(Fault::CutAfter(Bytes(0)));
+    let (seen, mut reconciled) = mpsc::unbounded_channel();
+    let (stop, stopped) = Stop::pair();
+    let controller = Controller::new("test", &maps_informer).owns(&children).until(stopped);
+    let state = State { secrets: children.clone(), way: Way::Context, seen };
+    let running = tokio::spawn(controller.run(world.client.clone(), with(state, one_child)));
+    assert_eq!(tokio::time::timeout(LONG, reconciled.recv()).await.unwrap(), Some(0));
+    tokio::time::timeout(LONG, lost.hit()).await.unwrap();
+    assert_eq!(tokio::time::timeout(LONG, reconciled.recv()).await.unwrap(), Some(1));
+    stop.and_wait(running).await.unwrap();
+    assert_eq!(world.server.api().list(&secrets(), Some("shop")).unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn q7_a_write_of_what_somebody_else_has_changed_is_a_conflict() {
+    let world = World::new([map("shop", "a")]).await;
+    let informer = world.factory.informer::<ConfigMap>();
+    let (errors, mut failed) = mpsc::unbounded_channel();
+    let (stop, stopped) = Stop::pair();
+    let controller = Controller::new("test", &informer).until(stopped);
+    let api: Api<ConfigMap> = Api::namespaced(world.client.clone(), "shop");
+    let state = (api, errors);
+    async fn reconcile(
+        state: Arc<(Api<ConfigMap>, mpsc::UnboundedSender<Option<bool>>)>,
+        context: Context<ConfigMap>,
+    ) -> Result<Outcome, Failure> {
+        let Some(map) = context.object() else { return Ok(Outcome::Done) };
+        if context.failures() == 0 && map.labels().is_empty() {
+            let other = json!({ "data": { "of": "somebody else" } });
+            let merge = informer::kube::core::params::Patch::Merge(&other);
+            state.0.patch("a", &Default::default(), &merge).await?;
+        }
+        let patched = context.writer().patch(map, json!({ "metadata": { "labels": { "a": "b" } } })).await;
+        let _ = state.1.send(patched.as_ref().err().map(|error| error.is_conflict()));
+        patched?;
+        // Its own last write does not conflict with this one.
+        context.writer().patch(map, json!({ "metadata": { "labels": { "c": "d" } } })).await?;
+        Ok(Outcome::Done)
+    }
+    let running = tokio::spawn(controller.run(world.client.clone(), with(state, reconcile)));
+    assert_eq!(tokio::time::timeout(LONG, failed.recv()).await.unwrap(), Some(Some(true)));
+    assert_eq!(tokio::time::timeout(LONG, failed.recv()).await.unwrap(), Some(None));
+    world
+        .server
+        .api()
+        .wait_for(&maps(), "shop", "a", |map| map["metadata"]["labels"]["c"] == "d")
+        .await
+        .unwrap();
+    stop.and_wait(running).await.unwrap();
+}

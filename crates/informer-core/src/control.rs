@@ -1,0 +1,230 @@
+//! The control loop of a controller, without its I/O: which object is reconciled, and when.
+//!
+//! [`Control`] knows the keys that wait, those that are being reconciled, and the writes that each key has made. Its owner
+//! feeds it changes and results, with the time, and starts what [`Control::next`] returns:
+//!
+//! - [`Step::Reconcile`]: run the reconciler for a key, then call [`Control::finished`].
+//! - [`Step::AwaitWrites`]: the last reconciliation of this key wrote objects. Wait until the caches reflect these writes,
+//!   then call [`Control::written`]. A reconciliation on older caches could repeat a write, for example create a second
+//!   child because the first one is not in the cache yet.
+//!
+//! A key has one reconciliation at a time, and another one after each change that comes meanwhile. No key is lost while
+//! the loop is paused: a controller that waits for leadership keeps what changes.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use crate::queue::{Add, Queue};
+use crate::{ObjectKey, Time};
+
+/// The state of a control loop. `W` names a write of its reconciler.
+#[derive(Debug)]
+pub struct Control<W> {
+    queue: Queue<ObjectKey>,
+    /// What the last reconciliation of a key wrote, until the caches reflect it.
+    writes: HashMap<ObjectKey, Vec<W>>,
+    /// The number of keys with writes at which the reflected ones are forgotten.
+    forget_at: usize,
+    /// Keys whose writes are awaited.
+    awaiting: HashMap<ObjectKey, Work>,
+    /// Keys whose writes are in the caches, and which no worker has taken yet.
+    ready: VecDeque<Work>,
+    workers: usize,
+    running: usize,
+    phase: Phase,
+}
+
+/// So many keys may have writes before it pays to look which of them the caches reflect.
+const FEW_WRITES: usize = 64;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Collects keys and starts nothing.
+    Paused,
+    Running,
+    /// Starts nothing any more.
+    Stopped,
+}
+
+/// A key to reconcile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Work {
+    /// The object.
+    pub key: ObjectKey,
+    /// Why, as bits whose meaning is the caller's: those of all changes since the last reconciliation began.
+    pub causes: u32,
+    /// The priority with which it waited.
+    pub priority: i32,
+}
+
+/// What the owner of a [`Control`] does next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step<W> {
+    /// Reconcile this key now.
+    Reconcile(Work),
+    /// Wait until the caches reflect these writes of a key.
+    AwaitWrites(ObjectKey, Vec<W>),
+}
+
+/// How a reconciliation ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The key waits for its next change.
+    Settled,
+    /// The key is reconciled again after a while, or after its next change if that is earlier. The bits are added to the
+    /// causes of that reconciliation.
+    Again(Duration, u32),
+}
+
+impl<W: Clone> Control<W> {
+    /// A paused loop that runs up to `workers` reconciliations at a time, at least one.
+    pub fn new(queue: Queue<ObjectKey>, workers: usize) -> Self {
+        Self {
+            queue,
+            writes: HashMap::new(),
+            forget_at: FEW_WRITES,
+            awaiting: HashMap::new(),
+            ready: VecDeque::new(),
+            workers: workers.max(1),
+            running: 0,
+            phase: Phase::Paused,
+        }
+    }
+
+    /// A key has changed.
+    pub fn changed(&mut self, now: Time, key: ObjectKey, causes: u32, priority: i32) {
+        // A key that waits for its writes has not begun: its reconciliation covers this change.
+        if let Some(work) = self.awaiting.get_mut(&key) {
+            work.causes |= causes;
+        } else if let Some(work) = self.ready.iter_mut().find(|work| work.key == key) {
+            work.causes |= causes;
+        } else {
+            self.queue.add(now, key, Add { priority, marks: causes, after: None });
+        }
+    }
+
+    /// Starts or continues.
+    pub fn resume(&mut self) {
+        if self.phase == Phase::Paused {
+            self.phase = Phase::Running;
+        }
+    }
+
+    /// Starts nothing until [`Control::resume`]. What runs is not affected: its owner ends it, and reports each key with
+    /// [`Control::interrupted`] or [`Control::finished`].
+    pub fn pause(&mut self) {
+        if self.phase == Phase::Running {
+            self.phase = Phase::Paused;
+        }
+    }
+
+    /// Starts nothing any more. Later changes are ignored.
+    pub fn stop(&mut self, now: Time) {
+        self.phase = Phase::Stopped;
+        self.queue.shut_down(now);
+        self.ready.clear();
+        self.awaiting.clear();
+    }
+
+    /// What to do next, if anything: call this until it returns `None` after each other call. `reflected` says whether the
+    /// caches reflect a write.
+    pub fn next(&mut self, now: Time, mut reflected: impl FnMut(&W) -> bool) -> Option<Step<W>> {
+        self.forget(&mut reflected);
+        if self.phase != Phase::Running || self.running >= self.workers {
+            return None;
+        }
+        if let Some(work) = self.ready.pop_front() {
+            self.running += 1;
+            return Some(Step::Reconcile(work));
+        }
+        let taken = self.queue.take(now)?;
+        let work = Work { key: taken.key, causes: taken.marks, priority: taken.priority };
+        if let Some(writes) = self.writes.get_mut(&work.key) {
+            writes.retain(|write| !reflected(write));
+            if !writes.is_empty() {
+                let step = Step::AwaitWrites(work.key.clone(), writes.clone());
+                self.awaiting.insert(work.key.clone(), work);
+                return Some(step);
+            }
+            self.writes.remove(&work.key);
+        }
+        self.running += 1;
+        Some(Step::Reconcile(work))
+    }
+
+    /// Forgets writes that the caches reflect, of keys that may never be reconciled again. Each look at all of them is paid
+    /// for by as many writes since the last one.
+    fn forget(&mut self, reflected: &mut impl FnMut(&W) -> bool) {
+        if self.writes.len() < self.forget_at {
+            return;
+        }
+        self.writes.retain(|key, writes| {
+            self.awaiting.contains_key(key) || {
+                writes.retain(|write| !reflected(write));
+                !writes.is_empty()
+            }
+        });
+        self.forget_at = (2 * self.writes.len()).max(FEW_WRITES);
+    }
+
+    /// When [`Control::next`] may have something to do although nothing else is called: the end of the next delay.
+    pub fn wake(&self, now: Time) -> Option<Time> {
+        if self.phase == Phase::Running && self.running < self.workers {
+            self.queue.next_ready(now)
+        } else {
+            None
+        }
+    }
+
+    /// The caches reflect the writes of a key: it is reconciled next.
+    pub fn written(&mut self, key: &ObjectKey) {
+        if let Some(work) = self.awaiting.remove(key) {
+            self.writes.remove(key);
+            self.ready.push_back(work);
+        }
+    }
+
+    /// The caches do not reflect the writes of a key within the bound: it waits again, for `delay`, and its writes stay
+    /// awaited.
+    pub fn not_written(&mut self, now: Time, key: &ObjectKey, delay: Duration) {
+        if let Some(work) = self.awaiting.remove(key) {
+            self.again(now, &work, delay, 0);
+        }
+    }
+
+    /// A reconciliation has ended, and has made these writes.
+    pub fn finished(&mut self, now: Time, work: &Work, end: End, writes: Vec<W>) {
+        self.running = self.running.saturating_sub(1);
+        if !writes.is_empty() {
+            self.writes.entry(work.key.clone()).or_default().extend(writes);
+        }
+        match end {
+            End::Settled => self.queue.done(now, &work.key),
+            End::Again(delay, cause) => {
+                let again = Work { causes: cause, ..work.clone() };
+                self.again(now, &again, delay, cause);
+            }
+        }
+    }
+
+    /// A reconciliation was cut off after these writes: the key is reconciled again, for the same causes.
+    pub fn interrupted(&mut self, now: Time, work: &Work, writes: Vec<W>) {
+        self.finished(now, work, End::Again(Duration::ZERO, work.causes), writes);
+    }
+
+    fn again(&mut self, now: Time, work: &Work, delay: Duration, cause: u32) {
+        self.queue.done(now, &work.key);
+        let add = Add { priority: work.priority, marks: work.causes | cause, after: Some(delay) };
+        self.queue.add(now, work.key.clone(), add);
+    }
+
+    /// The number of reconciliations that run.
+    pub fn running(&self) -> usize {
+        self.running
+    }
+
+    /// The queue, for its metrics.
+    pub fn queue(&self) -> &Queue<ObjectKey> {
+        &self.queue
+    }
+}
