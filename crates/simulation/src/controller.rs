@@ -1,7 +1,7 @@
 //! A controller of the tested informer: the control loop and the work queue are the real ones, the reconciler is a few
 //! numbers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,8 +37,10 @@ pub(crate) struct Controller {
     awaiting: Vec<(ObjectKey, Vec<Write>, Time)>,
     /// What each key's last reconciliation read; `None` for no object.
     read: BTreeMap<Key, Option<State>>,
-    /// What each key's last reconciliation wrote.
+    /// What each key's last reconciliation wrote, until the cache has it.
     written: BTreeMap<Key, Vec<Write>>,
+    /// The keys whose last reconciliation did not end well.
+    unfinished: BTreeSet<Key>,
 }
 
 /// The bound of the wait for writes, and the delay after it.
@@ -70,6 +72,7 @@ impl Controller {
             awaiting: Vec::new(),
             read: BTreeMap::new(),
             written: BTreeMap::new(),
+            unfinished: BTreeSet::new(),
         })
     }
 
@@ -92,6 +95,11 @@ impl Controller {
         trace: &mut Trace,
     ) -> Result<(), Violation> {
         let reflects = |write: &Write| reflects(cache, server, *write);
+        // What the cache has had, it may lose again: an object leaves the selection.
+        self.written.retain(|_, writes| {
+            writes.retain(|write| !reflects(write));
+            !writes.is_empty()
+        });
         for (key, writes, until) in std::mem::take(&mut self.awaiting) {
             if writes.iter().all(reflects) {
                 self.control.written(&key);
@@ -105,18 +113,13 @@ impl Controller {
             trace.line(|| format!("       controller: {step:?}"));
             match step {
                 Step::AwaitWrites(key, writes) => self.awaiting.push((key, writes, now + AWAITED)),
-                Step::Reconcile(work) => self.begin(work, cache, reflects)?,
+                Step::Reconcile(work) => self.begin(work, cache)?,
             }
         }
         Ok(())
     }
 
-    fn begin(
-        &mut self,
-        work: Work,
-        cache: &Cache,
-        reflects: impl Fn(&Write) -> bool,
-    ) -> Result<(), Violation> {
+    fn begin(&mut self, work: Work, cache: &Cache) -> Result<(), Violation> {
         let holds = |holds: bool, what: &str| {
             Invariant::Reconcile.holds(holds, || format!("{} is reconciled {what}", work.key))
         };
@@ -125,8 +128,7 @@ impl Controller {
         holds(self.running.len() < self.workers, "by more workers than there are")?;
         holds(self.running.iter().all(|other| other.key != work.key), "by two workers")?;
         holds(work.causes != 0, "without a cause")?;
-        let written = self.written.remove(&key).unwrap_or_default();
-        holds(written.iter().all(reflects), "before the cache has what it wrote")?;
+        holds(!self.written.contains_key(&key), "before the cache has what it wrote")?;
         self.read.insert(key, cached(cache, key));
         self.running.push(work);
         Ok(())
@@ -144,7 +146,13 @@ impl Controller {
             writes.push(Write { key, version: server.version, epoch: server.truth.epoch() });
         }
         if let Some(key) = Key::of(work.key.as_str()) {
-            self.written.entry(key).or_default().extend(writes.iter().copied());
+            if !writes.is_empty() {
+                self.written.entry(key).or_default().extend(writes.iter().copied());
+            }
+            match ending {
+                Ending::WritesAndFails(_) | Ending::Interrupted(_) => self.unfinished.insert(key),
+                _ => self.unfinished.remove(&key),
+            };
         }
         match ending {
             Ending::Done | Ending::Writes(_) => self.control.finished(now, &work, End::Settled, writes),
@@ -176,8 +184,11 @@ impl Controller {
         self.running.is_empty() && self.awaiting.is_empty() && self.control.wake(now).is_none()
     }
 
-    /// Every object was reconciled at its last version.
+    /// Every object was reconciled at its last version, and well.
     pub(crate) fn check_rest(&self, cache: &Cache) -> Result<(), Violation> {
+        Invariant::Reconcile.holds(self.unfinished.is_empty(), || {
+            format!("the last reconciliation of {:?} did not end well", self.unfinished)
+        })?;
         for key in Key::all() {
             let (read, cached) = (self.read.get(&key).copied().flatten(), cached(cache, key));
             Invariant::Reconcile.holds(read == cached, || {
