@@ -17,6 +17,7 @@ pub mod mailbox;
 mod memory;
 mod object;
 pub mod outage;
+pub mod queue;
 pub mod reader;
 pub mod reflector;
 pub mod saved;

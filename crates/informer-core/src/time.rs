@@ -28,10 +28,25 @@ impl Time {
         Self(elapsed)
     }
 
+    /// The time at this number of nanoseconds after the start.
+    pub(crate) const fn from_nanos(nanos: u64) -> Self {
+        Self(Duration::from_nanos(nanos))
+    }
+
+    /// The nanoseconds since the start; the greatest number after 584 years.
+    pub(crate) fn nanos(self) -> u64 {
+        nanos(self.0)
+    }
+
     /// The duration since `earlier`; zero if `earlier` is later.
     pub fn since(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)
     }
+}
+
+/// The nanoseconds of a duration; the greatest number for more than 584 years.
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 impl Add<Duration> for Time {

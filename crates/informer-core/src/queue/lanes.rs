@@ -1,0 +1,160 @@
+//! The items that are ready: a lane for each priority.
+
+use std::hash::Hash;
+
+use hashbrown::DefaultHashBuilder;
+
+use super::fifo::{Fifo, Waiting};
+use super::turns::Turns;
+
+/// Lanes without items that are kept for the next ones. A controller has two or three priorities.
+const KEPT_LANES: usize = 4;
+
+/// Items by priority. Operations are linear in the number of priorities that wait.
+pub(super) struct Lanes<K> {
+    /// The highest priority first.
+    lanes: Vec<Lane<K>>,
+    len: usize,
+    /// The time that one step of priority is worth, in nanoseconds.
+    handicap: u64,
+    fair: bool,
+    hashes: DefaultHashBuilder,
+}
+
+/// The items of one priority.
+struct Lane<K> {
+    priority: i32,
+    line: Line<K>,
+}
+
+/// The order of the items of one priority.
+enum Line<K> {
+    Fifo(Fifo<K>),
+    Turns(Turns<K>),
+}
+
+/// An item that left its lane.
+pub(super) struct Popped<K> {
+    pub(super) hash: u64,
+    pub(super) priority: i32,
+    pub(super) group: u32,
+    pub(super) item: Waiting<K>,
+}
+
+impl<K: Eq + Hash> Lanes<K> {
+    pub(super) fn new(handicap: u64, fair: bool, hashes: DefaultHashBuilder) -> Self {
+        Self { lanes: Vec::new(), len: 0, handicap, fair, hashes }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn are_fair(&self) -> bool {
+        self.fair
+    }
+
+    /// The number of items of each priority that has some.
+    pub(super) fn depths(&self) -> impl Iterator<Item = (i32, usize)> {
+        self.lanes.iter().map(|lane| (lane.priority, lane.line.len())).filter(|(_, len)| *len > 0)
+    }
+
+    /// Appends an item, whose key must not be in a lane.
+    pub(super) fn push(&mut self, priority: i32, group: u32, hash: u64, item: Waiting<K>) {
+        let at = self.lanes.partition_point(|lane| lane.priority > priority);
+        if self.lanes.get(at).is_none_or(|lane| lane.priority != priority) {
+            let line = match self.fair {
+                true => Line::Turns(Turns::new(self.hashes.clone())),
+                false => Line::Fifo(Fifo::new(self.hashes.clone())),
+            };
+            self.lanes.insert(at, Lane { priority, line });
+        }
+        if let Some(lane) = self.lanes.get_mut(at) {
+            lane.line.push(group, hash, item);
+            self.len += 1;
+        }
+    }
+
+    /// The item with this key, and its priority.
+    pub(super) fn find(&mut self, group: u32, hash: u64, key: &K) -> Option<(i32, &mut Waiting<K>)> {
+        let mut lanes = self.lanes.iter_mut();
+        lanes.find_map(|lane| Some((lane.priority, lane.line.get_mut(group, hash, key)?)))
+    }
+
+    pub(super) fn remove(&mut self, priority: i32, group: u32, hash: u64, key: &K) -> Option<Waiting<K>> {
+        let at = self.lanes.iter().position(|lane| lane.priority == priority)?;
+        let item = self.lanes.get_mut(at)?.line.remove(group, hash, key)?;
+        self.len -= 1;
+        self.drop_if_empty(at);
+        Some(item)
+    }
+
+    /// Removes the next item.
+    ///
+    /// It is of the lane whose oldest item joined first, after each step of priority has counted as a longer wait; of two
+    /// such lanes, of the higher one. So while an item waits, one with a priority that is higher by `n` is taken before it
+    /// only if that one joined less than `n` handicaps later, or just so much.
+    pub(super) fn pop(&mut self) -> Option<Popped<K>> {
+        let handicap = i128::from(self.handicap);
+        let rank =
+            |lane: &Lane<K>| Some(i128::from(lane.line.oldest()?) - handicap * i128::from(lane.priority));
+        let ranks = self.lanes.iter().enumerate().filter_map(|(at, lane)| Some((rank(lane)?, at)));
+        let (_, at) = ranks.min()?;
+        let lane = self.lanes.get_mut(at)?;
+        let priority = lane.priority;
+        let (group, hash, item) = lane.line.pop()?;
+        self.len -= 1;
+        self.drop_if_empty(at);
+        Some(Popped { hash, priority, group, item })
+    }
+
+    fn drop_if_empty(&mut self, at: usize) {
+        if self.lanes.len() > KEPT_LANES && self.lanes.get(at).is_some_and(|lane| lane.line.len() == 0) {
+            self.lanes.remove(at);
+        }
+    }
+}
+
+impl<K: Eq + Hash> Line<K> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Fifo(fifo) => fifo.len(),
+            Self::Turns(turns) => turns.len(),
+        }
+    }
+
+    fn oldest(&self) -> Option<u64> {
+        match self {
+            Self::Fifo(fifo) => fifo.front().map(|front| front.joined),
+            Self::Turns(turns) => turns.oldest(),
+        }
+    }
+
+    fn push(&mut self, group: u32, hash: u64, item: Waiting<K>) {
+        match self {
+            Self::Fifo(fifo) => fifo.push(hash, item),
+            Self::Turns(turns) => turns.push(group, hash, item),
+        }
+    }
+
+    fn get_mut(&mut self, group: u32, hash: u64, key: &K) -> Option<&mut Waiting<K>> {
+        match self {
+            Self::Fifo(fifo) => fifo.get_mut(hash, key),
+            Self::Turns(turns) => turns.get_mut(group, hash, key),
+        }
+    }
+
+    fn remove(&mut self, group: u32, hash: u64, key: &K) -> Option<Waiting<K>> {
+        match self {
+            Self::Fifo(fifo) => fifo.remove(hash, key),
+            Self::Turns(turns) => turns.remove(group, hash, key),
+        }
+    }
+
+    fn pop(&mut self) -> Option<(u32, u64, Waiting<K>)> {
+        match self {
+            Self::Fifo(fifo) => fifo.pop().map(|(hash, item)| (0, hash, item)),
+            Self::Turns(turns) => turns.pop(),
+        }
+    }
+}
