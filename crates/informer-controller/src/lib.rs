@@ -10,6 +10,7 @@ mod clock;
 mod context;
 mod controller;
 mod error;
+pub mod gate;
 mod inbox;
 mod owners;
 mod reconcile;
