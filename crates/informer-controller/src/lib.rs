@@ -9,6 +9,7 @@ pub mod changed;
 mod clock;
 mod context;
 mod controller;
+pub mod election;
 mod error;
 pub mod gate;
 mod inbox;
