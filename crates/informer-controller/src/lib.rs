@@ -31,3 +31,8 @@ pub use source::Watched;
 pub use writer::{Seen, Target, WriteError, Writer};
 
 pub use informer_core::queue;
+
+/// The code of the page compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/controllers.md")]
+struct ControllersPage;
