@@ -120,7 +120,9 @@ async fn lead(
     let client = term.gate().client_over(config, Below::connector(below)).await?;
     let maps: Api<ConfigMap> = Api::namespaced(client, namespace);
     let written = async {
+        let mut turns = tokio::time::interval(BETWEEN_WRITES);
         for number in 1.. {
+            turns.tick().await;
             let data = json!({
                 "writer": identity,
                 "generation": term.generation().to_string(),
@@ -137,7 +139,6 @@ async fn lead(
             let patch = Patch::Merge(json!({ "data": data }));
             let stored = maps.patch("unguarded", &PatchParams::default(), &patch).await;
             stored?;
-            tokio::time::sleep(BETWEEN_WRITES).await;
         }
         Ok(())
     };

@@ -15,9 +15,9 @@ use informer_controller::gate::{Loss, is_not_leading};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 use testapi::{Api, TestApi};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, timeout};
 
-use wire::{Fault, Lease, Wire};
+use wire::{Fault, Lease, Wire, pass};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -37,7 +37,7 @@ async fn q8_one_leads_and_another_follows_after_its_release() {
         let two = two.clone();
         tokio::spawn(async move { two.acquire().await.unwrap() })
     };
-    sleep(60 * SECOND).await;
+    pass(60 * SECOND).await;
     assert!(!waiting.is_finished() && term.gate().is_open());
     assert_eq!((leader_of(&two).await.as_deref(), two.status().is_leading()), (Some("a"), false));
 
@@ -64,7 +64,7 @@ async fn q8_a_leader_that_cannot_renew_stops_before_another_begins() {
         let [one, two] = [0, 1].map(|index| wires[index].candidate(["a", "b"][index]).build().unwrap());
         let term = one.acquire().await.unwrap();
         let next = tokio::spawn(async move { (two.acquire().await.unwrap(), Instant::now()) });
-        sleep(30 * SECOND).await;
+        pass(30 * SECOND).await;
         wires[0].set(fault);
         let failing = Instant::now();
         assert_eq!(term.lost().await, Loss::Expired);
@@ -108,12 +108,12 @@ async fn q8_a_short_outage_costs_nothing_and_is_shown() {
             }
         };
         let outage = async {
-            sleep(2 * SECOND + SECOND / 2).await;
+            pass(2 * SECOND + SECOND / 2).await;
             wire.set(Fault::None);
         };
         let (problem, ()) = tokio::join!(shown, outage);
         assert!(problem.contains(expected), "{problem}");
-        sleep(6 * SECOND).await;
+        pass(6 * SECOND).await;
         assert_eq!((election.status().problem, term.gate().is_open()), (None, true));
     }
     assert!(wire.refreshed() > 0);
@@ -133,9 +133,9 @@ async fn q8_a_stop_gives_the_lease_up() {
                 std::future::pending::<()>().await;
             })
         };
-        sleep(Duration::from_millis(millis)).await;
+        pass(Duration::from_millis(millis)).await;
         acquiring.abort();
-        sleep(SECOND).await;
+        pass(SECOND).await;
         let next = timeout(SECOND, Wire::to(&api).candidate("b").build().unwrap().acquire()).await;
         assert!(next.is_ok(), "not free after a stop at {millis} ms: {}", Lease(&api).get()["spec"]);
         next.unwrap().unwrap().release().await;
@@ -176,7 +176,7 @@ async fn q8_edits_of_the_lease_have_stated_effects() {
     ];
     for edit in harmless {
         lease.edit(edit);
-        sleep(20 * SECOND).await;
+        pass(20 * SECOND).await;
         assert!(term.gate().is_open());
     }
     assert_eq!(lease.get()["metadata"]["annotations"]["note"], "do not touch");
@@ -214,7 +214,7 @@ async fn q8_a_lease_deleted_under_a_leader_is_not_taken_before_its_time() {
     let [one, two] = [0, 1].map(|index| wires[index].candidate(["a", "b"][index]).build().unwrap());
     let term = one.acquire().await.unwrap();
     let next = tokio::spawn(async move { two.acquire().await.unwrap() });
-    sleep(20 * SECOND).await;
+    pass(20 * SECOND).await;
     // The leader does not notice.
     wires[0].set(Fault::Hangs);
     Lease(&api).delete();

@@ -13,7 +13,7 @@ use informer_controller::election::{Election, ElectionBuilder};
 use informer_controller::gate::Time;
 use serde_json::Value;
 use testapi::{Api, Gvr};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, timeout};
 
 /// What happens to the requests of one candidate.
 #[derive(Clone, Copy, Default, PartialEq)]
@@ -26,6 +26,11 @@ pub(crate) enum Fault {
     WritesUnanswered,
     /// Every request is answered like this.
     Answers(u16, &'static str),
+}
+
+/// Lets simulated time pass.
+pub(crate) async fn pass(duration: Duration) {
+    let _ = timeout(duration, std::future::pending::<()>()).await;
 }
 
 /// The connection of one candidate.
@@ -65,7 +70,7 @@ impl Transport for Wire {
         Box::pin(async move {
             let is_write = request.method() != Method::GET;
             // As on a network.
-            sleep(Duration::from_millis(5)).await;
+            pass(Duration::from_millis(5)).await;
             let (head, body) = match fault {
                 Fault::Hangs => std::future::pending().await,
                 Fault::Answers(code, body) => {
