@@ -13,6 +13,7 @@ pub mod election;
 mod error;
 pub mod gate;
 mod inbox;
+mod leadership;
 mod owners;
 mod reconcile;
 mod request;
@@ -24,8 +25,14 @@ pub use clock::{Clock, SystemClock};
 pub use context::Context;
 pub use controller::Controller;
 pub use error::RunError;
+pub use leadership::TermClient;
 pub use reconcile::{Failure, Outcome, Reconcile, With, with};
 pub use source::Watched;
 pub use writer::{Seen, Target, WriteError, Writer};
 
 pub use informer_core::queue;
+
+/// The code of the page compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/controllers.md")]
+struct ControllersPage;
