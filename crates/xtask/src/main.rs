@@ -19,6 +19,7 @@ mod mutants;
 mod protobuf;
 mod schema;
 mod simulate;
+mod soak;
 mod source;
 mod test;
 mod test_run;
@@ -85,6 +86,15 @@ enum Command {
         /// Show each step
         #[arg(long, requires = "seed")]
         trace: bool,
+    },
+    /// Play the stories of processes on a real server, such as leader elections, many times
+    Soak {
+        /// Only stories with one of these in their name
+        #[arg(long, value_delimiter = ',')]
+        only: Vec<String>,
+        /// How often each of them
+        #[arg(long, default_value_t = 100)]
+        times: u32,
     },
     /// Measure the memory, CPU and time that our informer and other libraries need
     #[command(disable_help_flag = true)]
@@ -168,6 +178,7 @@ fn execute(command: Command) -> Result<(), Error> {
             what.map_or(Ok(()), |what| simulate::run(&tree, what))
         }
         Command::Tidy { lines } => tidy::run(&tree, lines),
+        Command::Soak { only, times } => soak::run(&tree, &only, times),
         Command::Deny => deny::run(&tree),
         Command::Schema => schema::run(&tree),
         Command::Protobuf => protobuf::run(&tree),
