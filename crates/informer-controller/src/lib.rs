@@ -2,3 +2,9 @@
 //! and shards.
 
 #![warn(missing_debug_implementations)]
+
+#[cfg(all(test, loom))]
+mod interleavings;
+pub mod metrics;
+pub mod queue;
+mod sync;
