@@ -13,6 +13,7 @@ mod error;
 mod inbox;
 mod owners;
 mod reconcile;
+pub mod recorder;
 mod request;
 mod source;
 mod writer;

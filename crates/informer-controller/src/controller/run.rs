@@ -22,6 +22,7 @@ use crate::context::{Context, Shared};
 use crate::error::RunError;
 use crate::inbox::Inbox;
 use crate::reconcile::{Failure, Outcome, Reconcile};
+use crate::recorder::Recorder;
 use crate::source;
 use crate::writer::Writer;
 
@@ -54,6 +55,7 @@ struct Loop<T, R> {
     informer: Informer<T>,
     client: Client,
     caches: Arc<Caches>,
+    recorder: Recorder,
     settings: Settings,
     inbox: Arc<Inbox>,
     reconciler: Arc<R>,
@@ -71,9 +73,11 @@ pub(super) async fn run<T: View>(
 ) -> Result<(), RunError> {
     let inbox = controller.inbox();
     let Controller { name, primary, sources, caches, settings, mut until } = controller;
+    let recorder = Recorder::builder(&name).shared_clock(settings.clock.clone()).seed(settings.seed);
     let mut this = Loop {
         name,
         informer: primary.informer.clone(),
+        recorder: recorder.start(client.clone()),
         client,
         caches: Arc::new(caches),
         settings,
@@ -194,6 +198,7 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
             caches: self.caches.clone(),
             snapshots,
             writer: writer.clone(),
+            recorder: self.recorder.clone(),
             clock: self.settings.clock.clone(),
             seed: self.settings.seed,
         });
@@ -271,8 +276,9 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
         self.inbox.control().not_written(now, key, delay);
     }
 
-    /// Lets what runs end, within the grace period.
+    /// Lets what runs end, and sends its events, within the grace period.
     async fn finish(&mut self) {
+        let end = Instant::now() + self.settings.grace;
         self.inbox.control().stop(self.inbox.now());
         let all = async { while self.tasks.join_next().await.is_some() {} };
         if tokio::time::timeout(self.settings.grace, all).await.is_err() {
@@ -280,5 +286,6 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
             tracing::warn!(controller = %self.name, left, "reconciliations did not end in time and were dropped");
             self.tasks.shutdown().await;
         }
+        self.recorder.flush(end.saturating_duration_since(Instant::now())).await;
     }
 }

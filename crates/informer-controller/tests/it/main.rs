@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+mod events;
 mod loops;
 mod own_writes;
+mod scripted;
 mod support;
