@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use informer::kube::Client;
+use informer::kube::{Client, client};
 use informer::{
     Index, Informer, Labels, NotReached, Object, ObjectKey, ResourceType, ResourceVersion, Snapshot, Uid,
     View,
@@ -27,8 +27,8 @@ pub(crate) enum OwnWrite {
     Written { cache: usize, key: ObjectKey, version: ResourceVersion },
     /// This incarnation of the object is gone.
     Gone { cache: usize, key: ObjectKey, uid: Uid },
-    /// A request without an answer: the server may have carried it out.
-    Uncertain { cache: usize, namespace: Option<String> },
+    /// A request without an answer: the server may have carried it out. It has no name if the server was to generate one.
+    Uncertain { cache: usize, namespace: Option<String>, name: Option<String> },
 }
 
 impl Caches {
@@ -77,18 +77,18 @@ impl Caches {
         self.informers.iter().map(Informer::snapshot).collect()
     }
 
-    /// The caches that may hold an object with these labels. A cache that holds a version of it will be told of the next
-    /// one, also if that version leaves its selection.
+    /// The caches that an object with this key and these labels concerns: those that select it, and those that hold a version
+    /// of it, which will be told when it leaves their selection.
     pub(crate) fn holding(
         &self,
         resource: &ResourceType,
-        key: &ObjectKey,
+        key: Option<&ObjectKey>,
         labels: &Labels,
     ) -> impl Iterator<Item = usize> {
         self.of(resource).filter(move |number| {
             let informer = &self.informers[*number];
-            informer.selection().labels().matches(labels)
-                || matches!(informer.lister().get(key.as_str()), Ok(Some(_)))
+            let holds = |key: &ObjectKey| matches!(informer.lister().get(key.as_str()), Ok(Some(_)));
+            informer.selection().labels().matches(labels) || key.is_some_and(holds)
         })
     }
 
@@ -121,34 +121,62 @@ impl Caches {
     pub(crate) async fn reflected(&self, write: &OwnWrite, client: &Client, limit: Duration) -> bool {
         let reached = match write {
             OwnWrite::Written { cache, key, version } => {
-                at_least(&self.informers[*cache], key.namespace(), version, limit).await
+                let informer = &self.informers[*cache];
+                match at_least(informer, key, version, limit).await {
+                    Err(error) if error.is_timeout() => {
+                        return was_restored(client, &informer.resource(), version).await;
+                    }
+                    reached => reached,
+                }
             }
             OwnWrite::Gone { cache, key, uid } => self.informers[*cache].gone(key, uid, limit).await,
-            OwnWrite::Uncertain { cache, namespace } => {
+            OwnWrite::Uncertain { cache, namespace, name } => {
+                let found = self.found(*cache, namespace.as_deref(), name.as_deref(), client);
+                let Ok(Ok(found)) = tokio::time::timeout(limit, found).await else { return false };
                 let informer = &self.informers[*cache];
-                let resource = informer.resource();
-                let asked = request::current_version(client, &resource, namespace.as_deref());
-                match tokio::time::timeout(limit, asked).await {
-                    Ok(Ok(version)) => at_least(informer, namespace.as_deref(), &version, limit).await,
-                    _ => return false,
-                }
+                let all = found.iter().map(|(key, version)| at_least(informer, key, version, limit));
+                futures_util::future::join_all(all).await.into_iter().collect()
             }
         };
         // What an informer does not select, it never sees.
         reached.is_ok() || reached.is_err_and(|error| error.is_not_selected())
     }
+
+    /// The objects that a request without an answer may have written, as the server has them now.
+    async fn found(
+        &self,
+        cache: usize,
+        namespace: Option<&str>,
+        name: Option<&str>,
+        client: &Client,
+    ) -> Result<Vec<(ObjectKey, ResourceVersion)>, client::Error> {
+        let informer = &self.informers[cache];
+        match name {
+            Some(name) => request::version_of(client, &informer.resource(), namespace, name).await,
+            None => {
+                let labels = informer.selection().labels().to_string();
+                request::versions(client, &informer.resource(), namespace, &labels).await
+            }
+        }
+    }
 }
 
 async fn at_least(
     informer: &Informer<Object>,
-    namespace: Option<&str>,
+    key: &ObjectKey,
     version: &ResourceVersion,
     limit: Duration,
 ) -> Result<(), NotReached> {
-    match namespace {
+    match key.namespace() {
         Some(namespace) => informer.at_least_in(namespace, version, limit).await,
         None => informer.at_least(version, limit).await,
     }
+}
+
+/// Whether the server is older than a version that it has returned: it was restored from a backup, which voids the write.
+async fn was_restored(client: &Client, resource: &ResourceType, version: &ResourceVersion) -> bool {
+    let current = request::current_version(client, resource).await;
+    current.is_ok_and(|current| current.is_older_than(version))
 }
 
 /// Versions that cannot be compared never block, as in Kubernetes' own controllers (KEP-5504 makes all comparable).

@@ -17,8 +17,10 @@ use informer_core::queue::{Config, Queue, RateLimiter, default_rate_limiter};
 
 use crate::caches::Caches;
 use crate::clock::{Clock, SystemClock};
+use crate::election::Election;
 use crate::error::RunError;
 use crate::inbox::Inbox;
+use crate::leadership::{Leadership, TermClient};
 use crate::reconcile::Reconcile;
 use crate::source::{self, Source, Watched};
 
@@ -226,7 +228,53 @@ impl<T: View> Controller<T> {
     ///
     /// Dropping the future drops the running reconciliations at their `await`.
     pub async fn run(self, client: Client, reconciler: impl Reconcile<T>) -> Result<(), RunError> {
-        run::run(self, client, reconciler).await
+        run::run(self, Leadership::Alone(client), reconciler).await
+    }
+
+    /// As [`run`](Self::run), in several processes of which one reconciles: the others have synced their informers and wait
+    /// for the leadership. `writes` is a configuration, or a client for the writes of the reconciler; no request of a
+    /// former leader starts after its renew deadline ([`election`](crate::election) says what is promised).
+    ///
+    /// When leadership is lost, running reconciliations are dropped at their `await`, and the process waits for its next
+    /// term. Then it reconciles every object again. When [`until`](Self::until) ends the controller, the lease is released
+    /// after the last reconciliation.
+    ///
+    /// The caches of a new leader may lack the last writes of the former one, by as much as its watches lag behind. A
+    /// reconciler that creates objects should give them names that follow from the owner: a second creation then fails.
+    ///
+    /// ```no_run
+    /// # use informer::Informer;
+    /// # use informer::kube::Config;
+    /// # use informer_controller::{Context, Controller, Outcome};
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// use informer_controller::election::Election;
+    ///
+    /// # async fn example(config: Config, maps: Informer<ConfigMap>) -> Result<(), Box<dyn std::error::Error>> {
+    /// let election = Election::builder(config.clone(), "shop", "example").build()?;
+    /// Controller::new("example", &maps)
+    ///     .run_elected(&election, config, async |context: Context<ConfigMap>| {
+    ///         println!("{}", context.key());
+    ///         Ok(Outcome::Done)
+    ///     })
+    ///     .await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run), and when leadership can never be acquired: its lease is forbidden, for example.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`run`](Self::run). The lease is released, or expires.
+    pub async fn run_elected(
+        self,
+        election: &Election,
+        writes: impl Into<TermClient>,
+        reconciler: impl Reconcile<T>,
+    ) -> Result<(), RunError> {
+        run::run(self, Leadership::Elected(election.clone(), writes.into()), reconciler).await
     }
 
     fn inbox(&self) -> Arc<Inbox> {

@@ -1,6 +1,9 @@
 //! Why a controller ended.
 
 use informer::NotSynced;
+use informer::kube::client;
+
+use crate::election::ElectionError;
 
 /// A controller could not start, or cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +20,10 @@ enum Why {
     Informer(#[source] informer::Error),
     #[error("an informer of the controller has stopped")]
     InformerStopped,
+    #[error("the controller cannot become the leader: {0}")]
+    Election(#[source] ElectionError),
+    #[error("the controller has no client for its writes")]
+    Client(#[source] client::Error),
 }
 
 impl RunError {
@@ -30,6 +37,22 @@ impl RunError {
 
     pub(crate) fn informer_stopped() -> Self {
         Self { why: Why::InformerStopped }
+    }
+
+    pub(crate) fn election(error: ElectionError) -> Self {
+        Self { why: Why::Election(error) }
+    }
+
+    pub(crate) fn client(error: client::Error) -> Self {
+        Self { why: Why::Client(error) }
+    }
+
+    /// Why this process can never become the leader, if that is the reason.
+    pub fn as_election(&self) -> Option<&ElectionError> {
+        match &self.why {
+            Why::Election(error) => Some(error),
+            _ => None,
+        }
     }
 
     /// Which informers are not synced and why, if that is the reason.

@@ -49,6 +49,7 @@ use informer::kube::Client;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::clock::{Clock, SystemClock};
+use crate::host::host_name;
 use crate::writer::Target;
 use event::{Reference, Reporter, Subject};
 use sender::{Message, Sender};
@@ -85,6 +86,7 @@ pub struct Recorder {
 }
 
 /// Makes a [`Recorder`].
+#[derive(Clone)]
 pub struct Builder {
     controller: String,
     instance: String,
@@ -127,7 +129,7 @@ impl Recorder {
     pub fn builder(controller: &str) -> Builder {
         Builder {
             controller: controller.to_owned(),
-            instance: format!("{controller}-{}", host()),
+            instance: format!("{controller}-{}", host_name()),
             clock: Arc::new(SystemClock),
             seed: RandomState::new().build_hasher().finish(),
         }
@@ -204,14 +206,6 @@ impl Builder {
         tokio::spawn(sender.run(received));
         Recorder { messages, clock: self.clock, counters }
     }
-}
-
-/// The name of the host, as far as the environment tells it.
-fn host() -> String {
-    let given = std::env::var("HOSTNAME").ok();
-    let host = given.or_else(|| std::fs::read_to_string("/etc/hostname").ok()).unwrap_or_default();
-    let host = host.trim();
-    if host.is_empty() { "unknown".to_owned() } else { host.to_owned() }
 }
 
 impl fmt::Debug for Recorder {

@@ -1,9 +1,9 @@
 //! Requests to the API server, as kube's client carries them.
 
 use informer::kube::core::Request;
-use informer::kube::core::params::ListParams;
+use informer::kube::core::params::{GetParams, ListParams};
 use informer::kube::{Client, client};
-use informer::{ResourceType, ResourceVersion};
+use informer::{ObjectKey, ResourceType, ResourceVersion};
 use serde_json::Value;
 
 /// The path of a resource's collection, in a namespace or across all.
@@ -21,11 +21,45 @@ pub(crate) fn collection(resource: &ResourceType, namespace: Option<&str>) -> Re
 pub(crate) async fn current_version(
     client: &Client,
     resource: &ResourceType,
-    namespace: Option<&str>,
 ) -> Result<ResourceVersion, client::Error> {
-    let request = collection(resource, namespace)
-        .list(&ListParams::default().limit(1))
-        .map_err(client::Error::BuildRequest)?;
-    let list: Value = client.request(request).await?;
-    Ok(ResourceVersion::new(list["metadata"]["resourceVersion"].as_str().unwrap_or_default()))
+    let request = collection(resource, None).list_metadata(&ListParams::default().limit(1));
+    let list: Value = client.request(request.map_err(client::Error::BuildRequest)?).await?;
+    Ok(version(&list))
+}
+
+/// The keys and versions of the objects with matching labels, as the server has them now.
+pub(crate) async fn versions(
+    client: &Client,
+    resource: &ResourceType,
+    namespace: Option<&str>,
+    labels: &str,
+) -> Result<Vec<(ObjectKey, ResourceVersion)>, client::Error> {
+    let request = collection(resource, namespace).list_metadata(&ListParams::default().labels(labels));
+    let list: Value = client.request(request.map_err(client::Error::BuildRequest)?).await?;
+    Ok(list["items"].as_array().into_iter().flatten().filter_map(identity).collect())
+}
+
+/// The key and version of one object, as the server has it now; nothing if it does not exist.
+pub(crate) async fn version_of(
+    client: &Client,
+    resource: &ResourceType,
+    namespace: Option<&str>,
+    name: &str,
+) -> Result<Vec<(ObjectKey, ResourceVersion)>, client::Error> {
+    let request = collection(resource, namespace).get_metadata(name, &GetParams::default());
+    match client.request::<Value>(request.map_err(client::Error::BuildRequest)?).await {
+        Ok(object) => Ok(identity(&object).into_iter().collect()),
+        Err(client::Error::Api(status)) if status.code == 404 => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+fn identity(object: &Value) -> Option<(ObjectKey, ResourceVersion)> {
+    let metadata = &object["metadata"];
+    let key = ObjectKey::new(metadata["namespace"].as_str(), metadata["name"].as_str()?).ok()?;
+    Some((key, version(object)))
+}
+
+fn version(object: &Value) -> ResourceVersion {
+    ResourceVersion::new(object["metadata"]["resourceVersion"].as_str().unwrap_or_default())
 }

@@ -14,7 +14,7 @@ use crate::owners::controlling;
 type Predicate<U> = Arc<dyn Fn(&Change<U>) -> bool + Send + Sync>;
 
 /// The objects of the initial list, and resyncs, wait behind changes: controller-runtime's priority for them.
-const LOW: i32 = -100;
+pub(crate) const LOW: i32 = -100;
 const NORMAL: i32 = 0;
 
 /// An informer whose changes wake a controller, all of them or those that a predicate passes.

@@ -12,7 +12,7 @@ use informer::kube::core::Resource;
 use informer::kube::core::params::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use informer::kube::core::request;
 use informer::kube::{Client, client};
-use informer::{Object, ObjectKey, ResourceType, Snapshot};
+use informer::{Labels, Object, ObjectKey, ResourceType, Snapshot};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -21,8 +21,8 @@ use crate::caches::Caches;
 use crate::request::collection;
 
 pub use error::WriteError;
-use ledger::Ledger;
 pub(crate) use ledger::Writes;
+use ledger::{Ledger, labels};
 pub use target::{Seen, Target};
 
 /// Writes objects for one reconciliation, and remembers what it wrote: the next reconciliation of the same object begins
@@ -153,7 +153,7 @@ impl Writer {
         self.condition(&mut body, self.known(resource, &key));
         let parameters = PatchParams::apply(&self.shared.name).force();
         let request = attempt.collection().patch(key.name(), &parameters, &Patch::Apply(&body));
-        attempt.typed(self.send(attempt, request).await?)
+        attempt.typed(self.send(attempt, Some(&labels(&body["metadata"])), request).await?)
     }
 
     /// Creates an object. With `generateName` instead of a name, the server chooses one. Returns the object as written.
@@ -177,7 +177,7 @@ impl Writer {
         let parameters =
             PostParams { field_manager: Some(self.shared.name.to_string()), ..PostParams::default() };
         let request = attempt.collection().create(&parameters, body.to_string().into_bytes());
-        attempt.typed(self.send(attempt, request).await?)
+        attempt.typed(self.send(attempt, Some(&labels(&body["metadata"])), request).await?)
     }
 
     /// Replaces an object as a whole. Returns it as written.
@@ -203,7 +203,7 @@ impl Writer {
         let parameters =
             PostParams { field_manager: Some(self.shared.name.to_string()), ..PostParams::default() };
         let request = attempt.collection().replace(key.name(), &parameters, body.to_string().into_bytes());
-        attempt.typed(self.send(attempt, request).await?)
+        attempt.typed(self.send(attempt, Some(&labels(&body["metadata"])), request).await?)
     }
 
     /// Changes an object by a merge patch ([RFC 7386](https://www.rfc-editor.org/rfc/rfc7386)). Returns it as written.
@@ -253,7 +253,7 @@ impl Writer {
             }
             None => attempt.collection().patch(key.name(), &parameters, &patch),
         };
-        attempt.typed(self.send(attempt, request).await?)
+        attempt.typed(self.send(attempt, None, request).await?)
     }
 
     /// Deletes an object. An object with a grace period or finalizers stays, with a deletion timestamp, until these are
@@ -277,7 +277,7 @@ impl Writer {
         };
         let parameters = DeleteParams::default().preconditions(preconditions);
         let request = attempt.collection().delete(key.name(), &parameters);
-        self.send(attempt, request).await.map(drop)
+        self.send(attempt, None, request).await.map(drop)
     }
 
     /// What this reconciliation knows of an object: of its own last write, else of its snapshots.
@@ -318,11 +318,12 @@ impl Writer {
     async fn send(
         &self,
         attempt: Attempt<'_>,
+        labels: Option<&Labels>,
         request: Result<http::Request<Vec<u8>>, request::Error>,
     ) -> Result<Value, WriteError> {
         let Shared { client, limit, ledger, .. } = &*self.shared;
         let request = request.map_err(|error| attempt.failed(client::Error::BuildRequest(error)))?;
-        let Some(entry) = ledger.begin(attempt.resource, attempt.namespace) else {
+        let Some(entry) = ledger.begin(attempt.resource, attempt.namespace, attempt.name, labels) else {
             return Err(attempt.ended());
         };
         let answer = match tokio::time::timeout(*limit, client.request::<Value>(request)).await {

@@ -36,6 +36,7 @@ use futures_util::stream::{BoxStream, Stream, StreamExt, TryStreamExt};
 pub(crate) use gzip::Inflated;
 pub use kube::{ConnectionOptions, KubeTransport};
 pub use plugin::PluginError;
+pub use tls::ensure_tls_provider;
 
 /// The media type of Kubernetes' protobuf.
 pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";

@@ -348,14 +348,14 @@ impl Content {
         self.checked = None;
     }
 
-    /// Checks what must hold after each step.
-    pub(crate) fn check(&mut self) -> Result<(), Violation> {
+    /// Checks what must hold after each step. This many controllers are subscribed.
+    pub(crate) fn check(&mut self, controllers: usize) -> Result<(), Violation> {
         self.check_progress()?;
-        // The subscriptions of the run, and the witness.
-        let count = self.engine.fanout().len();
+        // The subscriptions of the run, those of controllers, and the witness.
+        let (count, right) = (self.engine.fanout().len(), self.subscriptions.len() + controllers + 1);
         let is_stopped = self.witness.is_closed();
-        Invariant::Bound.holds(is_stopped || count == self.subscriptions.len() + 1, || {
-            format!("there are {count} subscriptions instead of {}", self.subscriptions.len() + 1)
+        Invariant::Bound.holds(is_stopped || count == right, || {
+            format!("there are {count} subscriptions instead of {right}")
         })?;
         Invariant::Guest
             .holds(!self.guest.was_elsewhere(), || "user code ran outside a compute".to_owned())?;

@@ -50,6 +50,9 @@ pub enum Invariant {
     /// each change since the save is delivered once: a loaded cache obeys [`Invariant::Content`] and
     /// [`Invariant::Story`].
     Saved,
+    /// A key is reconciled by one worker at a time, for a cause, when the cache has what its last reconciliation wrote, and
+    /// again after each change: in the end, every key was reconciled at its last version (Q1, Q6, Q7).
+    Reconcile,
     /// Once nothing fails any more, the informer becomes live and current within a bounded time (W6, W12, W15, S6, S7,
     /// F3).
     Rest,

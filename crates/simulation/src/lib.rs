@@ -6,6 +6,7 @@
 //! user code, readers of any speed, and a clock that is a number. A seed gives a [`Plan`]. A run plays the plan, and
 //! after each step every [`Invariant`] must hold. At the end nothing fails any more, and the informer must become live
 //! and current.
+//! A run may have a controller: the work queue and the control loop of the core over the same cache (`controller`).
 //! The oracle consists of `client` (what one source may request, and what the cache may have of it), `subscription`
 //! (what one subscription may receive) and `world::checks` (which compares both with `truth`). `doubt` says where the
 //! oracle accepts more than one state.
@@ -19,6 +20,7 @@
 
 mod client;
 mod content;
+mod controller;
 mod doubt;
 mod guest;
 mod invariant;

@@ -51,6 +51,8 @@ pub struct Setup {
     pub server: ServerSetup,
     /// The subscriptions that exist before the start.
     pub readers: Vec<Reading>,
+    /// The number of workers of the controller; without any there is no controller.
+    pub workers: u8,
 }
 
 /// A transform. The value of an object decides what it does.
@@ -190,6 +192,12 @@ pub enum Step {
     AddNamespace(u8),
     /// A namespace is removed.
     RemoveNamespace(u8),
+    /// A reconciliation ends.
+    Reconciled(u8, Ending),
+    /// The controller starts no reconciliation, as without leadership.
+    Pause,
+    /// The controller goes on.
+    Resume,
     /// A caller takes a snapshot and keeps it.
     Snapshot,
     /// A caller adds an index, or drops it.
@@ -197,6 +205,21 @@ pub enum Step {
     /// No watch sends the next change. No informer could notice that, so no drawn plan has this step. Tests use it to
     /// show that the oracle finds a wrong cache.
     Forget,
+}
+
+/// How a reconciliation ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// Well.
+    Done,
+    /// Well, and again after a while.
+    Again,
+    /// Well, after it has created or changed an object.
+    Writes(Key),
+    /// Badly, after it has created or changed an object.
+    WritesAndFails(Key),
+    /// It is cut off after it has created or changed an object.
+    Interrupted(Key),
 }
 
 /// What an informer starts with.

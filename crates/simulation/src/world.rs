@@ -13,6 +13,7 @@ use informer_core::{PlainStorage, Scope, Storage, Time};
 
 use crate::client::{Around, Client};
 use crate::content::Content;
+use crate::controller::Controller;
 use crate::invariant::{Invariant, Violation};
 use crate::network::{Arrival, Head, Link, LinkId};
 use crate::plan::{Plan, Setup, Start, Step};
@@ -44,6 +45,7 @@ pub struct World<'a> {
     informers: u64,
     /// The cache that was saved last.
     saved: Option<File>,
+    controller: Option<Controller>,
 }
 
 impl<'a> World<'a> {
@@ -61,6 +63,7 @@ impl<'a> World<'a> {
             trace,
             informers: 0,
             saved: None,
+            controller: None,
             setup,
         };
         world.start(Start::Fresh)?;
@@ -75,6 +78,7 @@ impl<'a> World<'a> {
 
     /// Starts a new informer.
     fn start(&mut self, start: Start) -> Result<(), Violation> {
+        self.controller = None;
         self.content = Content::new(self.storage.clone());
         self.clients.clear();
         for reading in self.setup.readers.clone() {
@@ -96,7 +100,10 @@ impl<'a> World<'a> {
         for namespace in &namespaces {
             self.clients.push(Client::new(*namespace, beginnings.next()));
         }
-        self.content.check()?;
+        if self.setup.workers > 0 {
+            self.controller = Controller::new(&self.content.engine, self.setup.workers);
+        }
+        self.content.check(self.controller.iter().count())?;
         for client in &self.clients {
             self.check_content(Some(client), number(&self.content.source_version(client.namespace)))?;
         }
@@ -403,6 +410,13 @@ impl<'a> World<'a> {
             }
             Step::AddNamespace(namespace) => return self.add_namespace(namespace),
             Step::RemoveNamespace(namespace) => return self.remove_namespace(namespace),
+            Step::Reconciled(which, ending) => {
+                if let Some(controller) = &mut self.controller {
+                    controller.end(self.now, which, ending, &mut self.server);
+                }
+            }
+            Step::Pause => self.controller.iter_mut().for_each(Controller::pause),
+            Step::Resume => self.controller.iter_mut().for_each(Controller::resume),
             Step::Snapshot => self.content.keep_snapshot(),
             Step::Index => self.content.toggle_index(),
             Step::Forget => self.server.forget(),
@@ -508,6 +522,8 @@ impl<'a> World<'a> {
         let asked: Vec<_> = self.clients.iter().map(|client| client.asked).collect();
         for _ in 0..TURNS {
             let deadlines = self.content.engine.deadline().into_iter().chain(self.server.deadline());
+            let of_controller = self.controller.as_ref().and_then(|controller| controller.deadline(self.now));
+            let deadlines = deadlines.chain(of_controller);
             let next = deadlines.min().filter(|deadline| *deadline <= until);
             let Some(next) = next else {
                 self.now = until;
@@ -527,6 +543,7 @@ impl<'a> World<'a> {
                 })?;
             }
             self.flow()?;
+            self.reconcile()?;
             self.check()?;
         }
         Err(Invariant::Pace.violated("time does not pass"))
@@ -550,6 +567,7 @@ impl<'a> World<'a> {
     }
 
     fn read_by_themselves(&mut self) -> Result<(), Violation> {
+        self.reconcile()?;
         for which in 0..self.content.subscriptions.len() {
             let pace =
                 self.content.subscriptions.get(which).map_or(0, |subscription| subscription.reading.pace);
@@ -558,6 +576,13 @@ impl<'a> World<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Lets the controller take changes and start reconciliations.
+    fn reconcile(&mut self) -> Result<(), Violation> {
+        let Some(controller) = &mut self.controller else { return Ok(()) };
+        controller.listen(self.now);
+        controller.advance(self.now, self.content.cache(), &self.server, self.trace)
     }
 
     fn flow(&mut self) -> Result<(), Violation> {

@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use informer::View;
 use informer::kube::Client;
-use informer::{Informer, ObjectKey};
+use informer::{Informer, Object, ObjectKey};
 use informer_core::control::{End, Step, Work};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::Instant;
@@ -20,7 +20,9 @@ use crate::caches::Caches;
 use crate::cause::{Cause, Causes};
 use crate::context::{Context, Shared};
 use crate::error::RunError;
+use crate::gate::Loss;
 use crate::inbox::Inbox;
+use crate::leadership::{Authority, Leadership};
 use crate::reconcile::{Failure, Outcome, Reconcile};
 use crate::recorder::Recorder;
 use crate::source;
@@ -46,6 +48,8 @@ enum Event {
     /// The wait for a key's writes is over; whether the caches reflect them.
     Awaited(ObjectKey, bool),
     Stop,
+    /// The term is over.
+    Lost(Loss),
     /// An informer has stopped: its cache does not change any more.
     InformerStopped,
 }
@@ -66,43 +70,66 @@ struct Loop<T, R> {
     awaited: FuturesUnordered<BoxFuture<'static, (ObjectKey, bool)>>,
 }
 
+/// Runs a controller under a leadership, until it is stopped or fails.
 pub(super) async fn run<T: View>(
     controller: Controller<T>,
-    client: Client,
+    leadership: Leadership,
     reconciler: impl Reconcile<T>,
 ) -> Result<(), RunError> {
     let inbox = controller.inbox();
     let Controller { name, primary, sources, caches, settings, mut until } = controller;
+    let caches = Arc::new(caches);
+    let informer = primary.informer.clone();
+    // Dropped at the end, which ends the subscriptions.
+    let mut subscriptions = Vec::new();
+    for source in std::iter::once(source::itself(primary)).chain(sources) {
+        subscriptions.push(source(&name, inbox.clone()).map_err(RunError::informer)?);
+    }
+    tokio::select! {
+        () = &mut until => return Ok(()),
+        synced = sync(&caches, settings.sync_limit) => synced?,
+    }
+    let reconciler = Arc::new(reconciler);
+    let mut term = tokio::select! {
+        () = &mut until => return Ok(()),
+        begun = leadership.begin() => begun?,
+    };
     let recorder = Recorder::builder(&name).shared_clock(settings.clock.clone()).seed(settings.seed);
     let mut this = Loop {
         name,
-        informer: primary.informer.clone(),
-        recorder: recorder.start(client.clone()),
-        client,
-        caches: Arc::new(caches),
+        informer,
+        client: term.client().clone(),
+        caches,
+        recorder: recorder.clone().start(term.client().clone()),
         settings,
         inbox,
-        reconciler: Arc::new(reconciler),
+        reconciler,
         tasks: JoinSet::new(),
         running: HashMap::new(),
         failures: HashMap::new(),
         awaited: FuturesUnordered::new(),
     };
-    // Dropped at the end, which ends the subscriptions.
-    let mut subscriptions = Vec::new();
-    for source in std::iter::once(source::itself(primary)).chain(sources) {
-        subscriptions.push(source(&this.name, this.inbox.clone()).map_err(RunError::informer)?);
+    loop {
+        tracing::info!(controller = %this.name, "reconciling");
+        this.inbox.control().resume();
+        let loss = match this.reconcile(&mut until, &term).await {
+            Ok(Some(loss)) => loss,
+            ended => {
+                this.finish().await;
+                term.end().await;
+                return ended.map(drop);
+            }
+        };
+        tracing::warn!(controller = %this.name, %loss, "leadership is lost; waiting for the next term");
+        this.interrupt().await;
+        term = tokio::select! {
+            () = &mut until => return Ok(()),
+            begun = leadership.begin() => begun?,
+        };
+        this.client = term.client().clone();
+        this.recorder = recorder.clone().start(term.client().clone());
+        this.begin_anew();
     }
-    let caches = this.caches.clone();
-    tokio::select! {
-        () = &mut until => return Ok(()),
-        synced = sync(&caches, this.settings.sync_limit) => synced?,
-    }
-    this.inbox.control().resume();
-    tracing::info!(controller = %this.name, "reconciling");
-    let ended = this.reconcile(&mut until).await;
-    this.finish().await;
-    ended
 }
 
 /// Starts the informers of a controller and waits for their initial lists.
@@ -119,7 +146,14 @@ async fn sync(caches: &Caches, limit: Duration) -> Result<(), RunError> {
 }
 
 impl<T: View, R: Reconcile<T>> Loop<T, R> {
-    async fn reconcile(&mut self, until: &mut BoxFuture<'static, ()>) -> Result<(), RunError> {
+    /// Reconciles until the controller is stopped, or its leadership is lost.
+    async fn reconcile(
+        &mut self,
+        until: &mut BoxFuture<'static, ()>,
+        term: &Authority,
+    ) -> Result<Option<Loss>, RunError> {
+        let lost = term.lost();
+        let mut lost = std::pin::pin!(lost);
         let stopped = self.caches.stopped();
         let mut stopped = std::pin::pin!(stopped);
         loop {
@@ -128,6 +162,7 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
             let event = tokio::select! {
                 biased;
                 () = &mut *until => Event::Stop,
+                loss = &mut lost => Event::Lost(loss),
                 () = &mut stopped => Event::InformerStopped,
                 Some(ended) = self.tasks.join_next_with_id() => Event::Ended(ended),
                 Some((key, reflected)) = self.awaited.next() => Event::Awaited(key, reflected),
@@ -138,7 +173,8 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
                 Event::Ended(ended) => self.ended(ended),
                 Event::Awaited(key, true) => self.inbox.control().written(&key),
                 Event::Awaited(key, false) => self.not_written(&key),
-                Event::Stop => return Ok(()),
+                Event::Stop => return Ok(None),
+                Event::Lost(loss) => return Ok(Some(loss)),
                 Event::InformerStopped => return Err(RunError::informer_stopped()),
             }
         }
@@ -274,6 +310,31 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
             "the cache does not have this controller's last write yet; tried again"
         );
         self.inbox.control().not_written(now, key, delay);
+    }
+
+    /// Cuts off what runs. Its writes are refused already.
+    async fn interrupt(&mut self) {
+        self.inbox.control().pause();
+        self.tasks.abort_all();
+        while let Some(ended) = self.tasks.join_next_with_id().await {
+            match ended {
+                Err(error) if error.is_cancelled() => {
+                    let Some(Running { mut work, writer }) = self.running.remove(&error.id()) else {
+                        continue;
+                    };
+                    work.causes |= Causes::from(Cause::Interrupted).bits();
+                    self.inbox.control().interrupted(self.inbox.now(), &work, writer.end());
+                }
+                ended => self.ended(ended),
+            }
+        }
+    }
+
+    /// Reconciles every object: another leader may have left something unfinished.
+    fn begin_anew(&self) {
+        for object in self.informer.cast::<Object>().lister().list() {
+            self.inbox.changed(object.key().clone(), Cause::Leading, source::LOW);
+        }
     }
 
     /// Lets what runs end, and sends its events, within the grace period.

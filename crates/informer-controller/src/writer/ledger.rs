@@ -39,11 +39,27 @@ impl Ledger {
         &self.caches
     }
 
-    /// A request is about to be sent: from now on it may have been carried out. `None` if the reconciliation has ended, so
-    /// that nobody would wait for the result.
-    pub(super) fn begin(&self, resource: &ResourceType, namespace: Option<&str>) -> Option<Entry> {
-        let uncertain = |cache| OwnWrite::Uncertain { cache, namespace: namespace.map(str::to_owned) };
-        let writes = self.caches.of(resource).map(uncertain).collect();
+    /// A request is about to be sent: from now on it may have been carried out. `labels` are those that the object will have,
+    /// if the request says. `None` if the reconciliation has ended, so that nobody would wait for the result.
+    pub(super) fn begin(
+        &self,
+        resource: &ResourceType,
+        namespace: Option<&str>,
+        name: Option<&str>,
+        labels: Option<&Labels>,
+    ) -> Option<Entry> {
+        let uncertain = |cache| OwnWrite::Uncertain {
+            cache,
+            namespace: namespace.map(str::to_owned),
+            name: name.map(str::to_owned),
+        };
+        let writes = match labels {
+            Some(labels) => {
+                let key = name.and_then(|name| ObjectKey::new(namespace, name).ok());
+                self.caches.holding(resource, key.as_ref(), labels).map(uncertain).collect()
+            }
+            None => self.caches.of(resource).map(uncertain).collect(),
+        };
         let mut state = self.state();
         if state.ended {
             return None;
@@ -75,7 +91,7 @@ impl Ledger {
         let writes: Vec<_> = if is_object {
             let labels = labels(metadata);
             let written = |cache| OwnWrite::Written { cache, key: key.clone(), version: version.clone() };
-            self.caches.holding(resource, &key, &labels).map(written).collect()
+            self.caches.holding(resource, Some(&key), &labels).map(written).collect()
         } else {
             let gone = |cache| OwnWrite::Gone { cache, key: key.clone(), uid: uid.clone() };
             self.caches.of(resource).map(gone).collect()
@@ -114,7 +130,7 @@ impl Ledger {
     }
 }
 
-fn labels(metadata: &Value) -> Labels {
+pub(super) fn labels(metadata: &Value) -> Labels {
     let labels = metadata["labels"].as_object();
     let pairs = labels.into_iter().flatten();
     Labels::new(pairs.filter_map(|(name, value)| Some((name.as_str(), value.as_str()?))))

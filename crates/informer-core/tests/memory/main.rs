@@ -1,4 +1,4 @@
-//! What a cache takes of the allocator: contract clauses C10, L7, L9.
+//! What a cache and a work queue take of the allocator: contract clauses C10, L7, L9, Q5.
 //!
 //! The allocator counts for the whole process, so the tests take turns.
 
@@ -11,6 +11,7 @@
 
 mod accounts;
 mod lists;
+mod queue;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -105,7 +105,7 @@ impl KubeTransport {
     /// As [`KubeTransport::new`]. The errors of a credential plugin are errors of the requests that wait for it: see
     /// [`TransportError::plugin`].
     pub fn with_options(mut config: Config, options: ConnectionOptions) -> Result<Self, TransportError> {
-        tls::ensure_provider();
+        tls::ensure_tls_provider();
         // The reflector paces its own requests and reports each failure; the client's retries are silent.
         config.default_retry = false;
         // A watch is silent for minutes by design; the reflector's silence limit watches over it.

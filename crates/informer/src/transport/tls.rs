@@ -3,11 +3,11 @@
 #[cfg(feature = "rustls")]
 use tokio_rustls::rustls::crypto::CryptoProvider;
 
-/// Installs a provider for rustls if the program has not installed one.
+/// Installs a provider for rustls if the program has not installed one: that of this crate's features. Factories do it.
 ///
 /// rustls chooses by itself only if exactly one provider is compiled in, and panics otherwise. Features add up over a
 /// whole program, so an indirect dependency can bring the second.
-pub(super) fn ensure_provider() {
+pub fn ensure_tls_provider() {
     #[cfg(feature = "rustls")]
     if let (None, Some(provider)) = (CryptoProvider::get_default(), chosen()) {
         // An error means that another thread has just installed one, which serves as well.

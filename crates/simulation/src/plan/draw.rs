@@ -1,7 +1,7 @@
 //! Draws plans from seeds.
 
 use super::{
-    Denial, Error, Fault, Lie, Mode, Plan, Reading, ServerSetup, Setup, Spoil, Start, Step, Transform,
+    Denial, Ending, Error, Fault, Lie, Mode, Plan, Reading, ServerSetup, Setup, Spoil, Start, Step, Transform,
 };
 use crate::truth::{KEYS, Key, NAMESPACES};
 
@@ -16,7 +16,10 @@ impl Plan {
         while steps.len() < length {
             draw.scene(&mood, &setup, &mut steps);
         }
-        Self { seed, setup, steps }
+        let mut plan = Self { seed, setup, steps };
+        // Its own random numbers, so that the rest of a seed's plan is the same with and without a controller.
+        Draw { random: fastrand::Rng::with_seed(!seed) }.controller(&mut plan);
+        plan
     }
 }
 
@@ -61,6 +64,7 @@ impl Draw {
             queued_operations: if self.random.bool() { self.random.u16(1..12) } else { 4096 },
             server: self.server(),
             readers,
+            workers: 0,
         }
     }
 
@@ -147,6 +151,32 @@ impl Draw {
             Some(7) => self.life(setup, steps),
             Some(8) => steps.push(self.delivery()),
             _ => steps.push(Step::Code),
+        }
+    }
+
+    /// Adds a controller to some runs, whose reconciliations end at random moments.
+    fn controller(&mut self, plan: &mut Plan) {
+        if !self.one_in(3) {
+            return;
+        }
+        plan.setup.workers = [1, 1, 2, 8][self.random.usize(..4)];
+        for _ in 0..self.random.usize(..2 * plan.steps.len()) {
+            let step = match self.random.u8(..20) {
+                0 => Step::Pause,
+                1..=2 => Step::Resume,
+                _ => Step::Reconciled(self.random.u8(..8), self.ending()),
+            };
+            plan.steps.insert(self.random.usize(..=plan.steps.len()), step);
+        }
+    }
+
+    fn ending(&mut self) -> Ending {
+        match self.random.u8(..12) {
+            0..=5 => Ending::Done,
+            6..=7 => Ending::Again,
+            8..=9 => Ending::Writes(self.key()),
+            10 => Ending::WritesAndFails(self.key()),
+            _ => Ending::Interrupted(self.key()),
         }
     }
 

@@ -33,7 +33,7 @@ impl World<'_> {
         if self.content.is_lent() {
             return Ok(());
         }
-        self.content.check()?;
+        self.content.check(self.controller.iter().count())?;
         let reached = self.content.cache().resource_version();
         let revision = self.content.cache().snapshot().revision();
         let waits = self.content.engine.deadline().is_some() || self.clients.is_empty();

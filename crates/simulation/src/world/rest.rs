@@ -6,8 +6,9 @@ use informer_core::reflector::Status;
 
 use super::World;
 use crate::client::Client;
+use crate::controller::Controller;
 use crate::invariant::{Invariant, Violation};
-use crate::plan::{Mode, Reading};
+use crate::plan::{Ending, Mode, Reading};
 use crate::render::number;
 use crate::truth::NAMESPACES;
 
@@ -44,8 +45,24 @@ impl World<'_> {
         self.content.read_all(&self.server.truth, self.trace)?;
         self.content.check_nothing_lost()?;
         self.content.check_resyncs()?;
+        self.reconcile_everything()?;
         self.stop()?;
         Ok(compared)
+    }
+
+    /// Ends every reconciliation well, until nothing is left to reconcile.
+    fn reconcile_everything(&mut self) -> Result<(), Violation> {
+        self.controller.iter_mut().for_each(Controller::resume);
+        for _ in 0..ROUNDS {
+            self.settle()?;
+            let Some(controller) = &mut self.controller else { return Ok(()) };
+            if controller.is_at_rest(self.now) {
+                return controller.check_rest(self.content.cache());
+            }
+            controller.end(self.now, 0, Ending::Done, &mut self.server);
+            self.pass(Duration::from_secs(1))?;
+        }
+        Err(Invariant::Reconcile.violated("the controller does not come to rest"))
     }
 
     fn show_doubted(&mut self) -> Result<(), Violation> {

@@ -1,0 +1,202 @@
+//! Keeps a copy of each config map with the label `copy-to=all` in every namespace.
+//!
+//! `cargo run -p informer-controller --example copy_maps`
+//!
+//! A copy has the label `copied=true` and names its source in an annotation. Config maps without both are never touched. If
+//! a source is deleted or loses its label, its copies are deleted, also if that happened while the program did not run.
+
+use std::error::Error;
+use std::sync::Arc;
+
+use informer::kube::{Client, Config};
+use informer::{Index, Informer, Item, ObjectKey, SharedInformerFactory};
+use informer_controller::{Context, Controller, Failure, Outcome, with};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+const SOURCE: &str = "copy-maps.example.com/source";
+
+struct CopyMaps {
+    copies: Informer<ConfigMap>,
+    by_source: Index<ConfigMap, ObjectKey>,
+    namespaces: Informer<Namespace>,
+}
+
+/// The source that a copy names.
+fn source(copy: &Item<ConfigMap>) -> Option<ObjectKey> {
+    copy.metadata.annotations.as_ref()?.get(SOURCE)?.parse().ok()
+}
+
+fn copy_of(source: &Item<ConfigMap>, namespace: &str) -> ConfigMap {
+    let metadata = ObjectMeta {
+        name: source.metadata.name.clone(),
+        namespace: Some(namespace.to_owned()),
+        labels: Some([("copied".to_owned(), "true".to_owned())].into()),
+        annotations: Some([(SOURCE.to_owned(), source.key().to_string())].into()),
+        ..ObjectMeta::default()
+    };
+    ConfigMap {
+        metadata,
+        data: source.data.clone(),
+        binary_data: source.binary_data.clone(),
+        immutable: None,
+    }
+}
+
+fn is_current(copy: &ConfigMap, source: &ConfigMap) -> bool {
+    copy.data == source.data && copy.binary_data == source.binary_data
+}
+
+/// Brings the copies of one source up to date. The source is `None` once it is deleted or has lost its label.
+async fn reconcile(this: Arc<CopyMaps>, context: Context<ConfigMap>) -> Result<Outcome, Failure> {
+    let copies = context.snapshot(&this.copies);
+    for copy in this.by_source.lookup(&copies, context.key()) {
+        let is_wanted = context.object().is_some() && copy.key().name() == context.key().name();
+        if !is_wanted {
+            context.writer().delete(&copy).await?;
+        }
+    }
+    let Some(source) = context.object() else { return Ok(Outcome::Done) };
+    for namespace in context.snapshot(&this.namespaces).iter() {
+        let is_going = namespace.metadata.deletion_timestamp.is_some();
+        if is_going || Some(namespace.key().name()) == source.key().namespace() {
+            continue;
+        }
+        let copy = copy_of(source, namespace.key().name());
+        let key = ObjectKey::new(Some(namespace.key().name()), source.key().name())?;
+        match copies.get(&key)?.filter(|existing| self::source(existing).as_ref() == Some(source.key())) {
+            Some(existing) if is_current(&existing, source) => {}
+            Some(_) => drop(context.writer().replace(&copy).await?),
+            None => match context.writer().create(&copy).await {
+                // Somebody else's config map has the name.
+                Err(error) if error.is_already_exists() => println!("{key} is not ours"),
+                created => drop(created?),
+            },
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+/// Runs until `stop` is ready.
+async fn copy_maps(
+    config: Config,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), Box<dyn Error>> {
+    let client = Client::try_from(config.clone())?;
+    let factory = SharedInformerFactory::new(config)?;
+    let sources = factory.with_labels("copy-to=all")?.informer::<ConfigMap>();
+    let copies = factory.with_labels("copied=true")?.informer::<ConfigMap>();
+    let namespaces = factory.informer::<Namespace>();
+    let by_source = copies.add_index(source);
+    let all = sources.lister();
+    Controller::new("copy-maps", &sources)
+        // Copies that somebody changes are mended. Those whose source is gone after a restart are deleted.
+        .watches(&copies, source)
+        .watches(&namespaces, move |_| {
+            all.list().into_iter().map(|source| source.key().clone()).collect::<Vec<_>>()
+        })
+        .workers(4)
+        .until(stop)
+        .run(client, with(CopyMaps { copies, by_source, namespaces }, reconcile))
+        .await?;
+    Ok(())
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    copy_maps(Config::infer().await?, async { tokio::signal::ctrl_c().await.unwrap_or_default() }).await
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use testapi::faults::Fault;
+    use testapi::{Gvr, Patch, TestApi, Verb};
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    fn map(namespace: &str, name: &str, labels: Value) -> Value {
+        json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": { "namespace": namespace, "name": name, "labels": labels }, "data": { "price": "7" },
+        })
+    }
+
+    /// The program, on a thread of its own so that a test can wait for its end.
+    struct Program(oneshot::Sender<()>, std::thread::JoinHandle<()>);
+
+    impl Program {
+        fn start(server: &TestApi) -> Result<Self, Box<dyn Error>> {
+            let (stop, stopped) = oneshot::channel::<()>();
+            let config = server.config();
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            let thread = std::thread::spawn(move || {
+                let program = copy_maps(config, async move { stopped.await.unwrap_or_default() });
+                assert!(runtime.block_on(program).is_ok());
+            });
+            Ok(Self(stop, thread))
+        }
+
+        async fn stop(self) {
+            let _ = self.0.send(());
+            let ended = tokio::task::spawn_blocking(move || self.1.join().is_ok()).await;
+            assert!(ended.is_ok_and(|ended| ended), "the program ends without an error");
+        }
+    }
+
+    #[tokio::test]
+    async fn copies_follow_their_source_also_across_restarts_and_lost_answers() -> Result<(), Box<dyn Error>>
+    {
+        let maps = Gvr::new("v1", "configmaps");
+        let all = json!({ "copy-to": "all" });
+        let server = TestApi::builder()
+            .object(map("shop", "prices", all.clone()))
+            .object(map("shop", "private", json!({})))
+            .object(map("back", "private", json!({ "app": "other" })))
+            .object(map("front", "other", json!({})))
+            .start()
+            .await?;
+        // The server creates the first copy, and its answer is lost.
+        let lost = server
+            .faults()
+            .on(Verb::Create.of("configmaps"))
+            .once(Fault::CutAfter(testapi::faults::Bytes(0)));
+        let program = Program::start(&server)?;
+        for namespace in ["back", "front"] {
+            server.api().wait_for(&maps, namespace, "prices", |copy| copy["data"]["price"] == "7").await?;
+        }
+        lost.hit().await;
+
+        // The source changes, a copy is deleted by somebody, and a namespace is added.
+        let price = Patch::Merge(json!({ "data": { "price": "8" } }));
+        server.api().patch(&maps, "shop", "prices", &price)?;
+        for namespace in ["back", "front"] {
+            server.api().wait_for(&maps, namespace, "prices", |copy| copy["data"]["price"] == "8").await?;
+        }
+        server.api().delete(&maps, "front", "prices")?;
+        server.api().wait_for(&maps, "front", "prices", |copy| copy["data"]["price"] == "8").await?;
+        server.api().create(&Gvr::new("v1", "namespaces"), json!({ "metadata": { "name": "new" } }))?;
+        server.api().wait_for(&maps, "new", "prices", |copy| copy["data"]["price"] == "8").await?;
+
+        // While the program does not run, the source is deleted, and another one is added whose name is taken in `back`.
+        program.stop().await;
+        server.api().delete(&maps, "shop", "prices")?;
+        server.api().patch(
+            &maps,
+            "shop",
+            "private",
+            &Patch::Merge(json!({ "metadata": { "labels": all } })),
+        )?;
+        let program = Program::start(&server)?;
+        for namespace in ["back", "front", "new"] {
+            server.api().wait_until_gone(&maps, namespace, "prices").await?;
+        }
+        server.api().wait_for(&maps, "front", "private", |copy| copy["data"]["price"] == "7").await?;
+        program.stop().await;
+        let untouched = server.api().get(&maps, "back", "private")?;
+        assert_eq!(untouched["metadata"]["labels"], json!({ "app": "other" }));
+        assert!(server.api().get(&maps, "front", "other").is_ok());
+        Ok(())
+    }
+}

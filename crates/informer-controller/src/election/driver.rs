@@ -1,0 +1,201 @@
+//! Carries out what the logic decides: waits, sends, opens and closes the gate, tells observers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use informer_core::Time;
+use tokio::sync::{OwnedMutexGuard, oneshot, watch};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::lease::MicroTime;
+use super::logic::{Answer, Candidate, Command};
+use super::requests::Requests;
+use super::{ElectionError, ElectionStatus, Term, Timing};
+use crate::clock::Clock;
+use crate::gate::{Gate, GateKeeper, Loss, Uptime, sleep_until};
+
+/// What an election and its task share.
+pub(super) struct Shared {
+    pub(super) requests: Requests,
+    pub(super) identity: String,
+    pub(super) timing: Timing,
+    pub(super) release_on_stop: bool,
+    pub(super) uptime: Arc<dyn Uptime>,
+    pub(super) clock: Box<dyn Clock>,
+    pub(super) status: watch::Sender<ElectionStatus>,
+    pub(super) slow_renewals: AtomicU64,
+}
+
+/// Where the caller of `acquire` waits.
+pub(super) type Seat = oneshot::Sender<Result<Term, ElectionError>>;
+
+/// One campaign of a candidate, and the term that it wins.
+pub(super) struct Driver {
+    shared: Arc<Shared>,
+    candidate: OwnedMutexGuard<Candidate>,
+    command: Command,
+    /// That of the current term.
+    gate: Option<Gate>,
+    /// Why the last request has failed.
+    problem: Option<String>,
+}
+
+impl Driver {
+    pub(super) fn new(shared: Arc<Shared>, mut candidate: OwnedMutexGuard<Candidate>) -> Self {
+        let command = candidate.wake(shared.uptime.now(), shared.wall());
+        Self { shared, candidate, command, gate: None, problem: None }
+    }
+
+    /// Waits until the candidate leads, and renews its lease until the term is over.
+    pub(super) async fn run(mut self, mut seat: Seat) {
+        let won = tokio::select! {
+            biased;
+            () = seat.closed() => return self.release().await,
+            won = self.campaign() => won,
+        };
+        let deadline = match won {
+            Ok(deadline) => deadline,
+            Err(error) => {
+                // The caller may be gone.
+                let _ = seat.send(Err(error));
+                return;
+            }
+        };
+        let keeper = Arc::new(GateKeeper::with(self.shared.uptime.clone(), deadline));
+        let ended = CancellationToken::new();
+        let _ended = ended.clone().drop_guard();
+        let generation = self.candidate.seen().map_or(0, |(generation, _)| generation);
+        let term = Term::new(keeper.clone(), generation, ended);
+        let stop = term.stop();
+        self.gate = Some(keeper.gate());
+        self.publish();
+        tracing::info!(lease = self.shared.requests.lease(), generation, "leading");
+        // If the caller is gone, dropping the term stops it.
+        let _ = seat.send(Ok(term));
+
+        let loss = self.lead(&keeper, &stop).await;
+        // First the gate, then everybody else.
+        keeper.close(loss);
+        self.gate = None;
+        self.publish();
+        tracing::info!(lease = self.shared.requests.lease(), generation, %loss, "no longer leading");
+        if loss == Loss::Released {
+            self.release().await;
+        }
+    }
+
+    /// Returns the deadline of the new term.
+    async fn campaign(&mut self) -> Result<Time, ElectionError> {
+        loop {
+            if let Some(deadline) = self.candidate.deadline() {
+                return Ok(deadline);
+            }
+            self.step().await?;
+        }
+    }
+
+    /// Returns why the term is over.
+    async fn lead(&mut self, keeper: &GateKeeper, stop: &CancellationToken) -> Loss {
+        let gate = keeper.gate();
+        loop {
+            let step = tokio::select! {
+                biased;
+                () = stop.cancelled() => return Loss::Released,
+                closed = gate.closed() => {
+                    self.candidate.lose(closed.loss());
+                    return closed.loss();
+                }
+                step = self.step() => step,
+            };
+            if let Err(error) = step {
+                // A missing permission may come back before the deadline.
+                self.answered(self.shared.uptime.now(), Answer::Unknown, Some(error.to_string()));
+            }
+            if let Command::Lost(loss) = self.command {
+                return loss;
+            }
+            if let Some(deadline) = self.candidate.deadline()
+                && let Err(closed) = keeper.extend(deadline)
+            {
+                self.candidate.lose(closed.loss());
+                return closed.loss();
+            }
+        }
+    }
+
+    /// Carries out one command. Not cancel safe: the answer to a request may be lost, as on a bad network.
+    async fn step(&mut self) -> Result<(), ElectionError> {
+        let shared = self.shared.clone();
+        match self.command.clone() {
+            Command::Send(request) => {
+                let sent = shared.uptime.now();
+                let answered = shared.requests.send(&request).await?;
+                self.answered(sent, answered.answer, answered.problem);
+            }
+            Command::Wait(at) => {
+                sleep_until(&*shared.uptime, at).await;
+                self.command = self.candidate.wake(shared.uptime.now(), shared.wall());
+            }
+            Command::Lost(_) | Command::Done => {
+                self.command = self.candidate.wake(shared.uptime.now(), shared.wall());
+            }
+        }
+        Ok(())
+    }
+
+    fn answered(&mut self, sent: Time, answer: Answer, problem: Option<String>) {
+        let (now, wall) = (self.shared.uptime.now(), self.shared.wall());
+        self.command = self.candidate.answered(sent, now, wall, answer);
+        self.shared.slow_renewals.store(self.candidate.slow_renewals(), Ordering::Relaxed);
+        if let Some(problem) = &problem
+            && self.problem.as_ref() != Some(problem)
+        {
+            // Once, and not for each retry.
+            tracing::warn!(lease = self.shared.requests.lease(), problem, "a request for the lease failed");
+        }
+        self.problem = problem;
+        self.publish();
+    }
+
+    /// Gives the lease up, if this candidate has it or may have it.
+    async fn release(mut self) {
+        if !self.shared.release_on_stop {
+            return;
+        }
+        let wall = self.shared.wall();
+        self.command = self.candidate.release(wall);
+        let limit = self.shared.timing.renew_deadline;
+        let released = timeout(limit, async {
+            while matches!(self.command, Command::Send(_)) {
+                self.step().await?;
+            }
+            Ok::<_, ElectionError>(())
+        });
+        if let Ok(Err(error)) = released.await {
+            tracing::warn!(lease = self.shared.requests.lease(), %error, "not released; it will expire");
+        }
+    }
+
+    /// Tells observers where the election stands.
+    fn publish(&self) {
+        let (generation, leader) = self.candidate.seen().unzip();
+        let status = ElectionStatus {
+            leader: leader.flatten(),
+            generation,
+            problem: self.problem.clone(),
+            gate: self.gate.clone(),
+        };
+        self.shared.status.send_if_modified(|current| {
+            let is_news = *current != status;
+            *current = status;
+            is_news
+        });
+    }
+}
+
+impl Shared {
+    fn wall(&self) -> MicroTime {
+        MicroTime::new(self.clock.now())
+    }
+}

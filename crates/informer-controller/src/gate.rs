@@ -1,0 +1,261 @@
+//! The gate: may a request start now?
+//!
+//! A leader may write only while its lease lasts. Between the look at the lease and the write lies time: a connection is
+//! opened, the machine sleeps, the process is stopped by a debugger. So the question is asked again at the last moment, by
+//! the connection itself, just before it hands bytes to the socket. A [`Gate`] is the answer: it is open until the renew
+//! deadline of a term, by a clock that counts sleep, and each confirmed renewal moves the deadline on. Once closed it stays
+//! closed: the next term has a gate of its own.
+//!
+//! [`Term::gate`](crate::election::Term::gate) returns the gate of a term. Its clients are made like this:
+//!
+//! ```no_run
+//! use informer::kube::Config;
+//! use informer::kube::client::Api;
+//! use informer_controller::election::Term;
+//! use informer_controller::gate::is_not_leading;
+//! use k8s_openapi::api::core::v1::ConfigMap;
+//!
+//! # async fn example(term: Term, config: Config, map: ConfigMap) -> Result<(), informer::kube::client::Error> {
+//! let maps: Api<ConfigMap> = Api::namespaced(term.gate().client(config).await?, "shop");
+//! match maps.replace("cart", &Default::default(), &map).await {
+//!     Err(error) if is_not_leading(&error) => println!("{error}"),
+//!     written => drop(written?),
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Informers do not use such a client: reading is harmless, and a candidate that waits for its turn has synced already.
+//!
+//! # What is promised
+//!
+//! | | [`Gate::client`] | [`Gate::guard`] |
+//! |---|---|---|
+//! | a request starts only while the gate is open | checked before each write to the socket | checked when the client gets it |
+//! | requests under way are cancelled when it closes | their connections are closed, unsent bytes are discarded | their answers are dropped |
+//!
+//! Not promised: that a request which was sent is not carried out late. Bytes that have left the machine can be delayed by
+//! the network or the server, and a process can be frozen between the check and the next instruction. A Lease cannot prevent
+//! that, because the server does not check it on writes (it cannot *fence*). So each write should carry a precondition, its
+//! object's resourceVersion or uid: it then fails with a conflict if the next leader has changed the object.
+
+mod client;
+mod connection;
+mod layer;
+mod refusal;
+mod uptime;
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use informer::kube::{Client, Config, client as kube};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tower::{Layer, service_fn};
+
+pub use client::Connector;
+pub use informer_core::Time;
+pub use layer::{GateLayer, Guarded};
+pub use refusal::{Loss, NotLeading, is_not_leading};
+use uptime::LOOK;
+pub(crate) use uptime::sleep_until;
+pub use uptime::{BootTime, Uptime};
+
+/// Whether requests of one term of leadership may start. A clone is a handle to the same gate.
+///
+/// ```
+/// use std::time::Duration;
+/// use informer_controller::gate::{BootTime, GateKeeper, Loss, Uptime};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// let keeper = GateKeeper::open(BootTime, BootTime.now() + Duration::from_secs(10));
+/// let gate = keeper.gate();
+/// assert!(gate.is_open());
+///
+/// keeper.close(Loss::Released);
+/// assert_eq!(gate.check().unwrap_err().to_string(), "not leading: this process gave up the lease");
+/// assert_eq!(gate.closed().await.loss(), Loss::Released);
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Gate(Arc<State>);
+
+struct State {
+    uptime: Arc<dyn Uptime>,
+    /// Until when the gate is open, in nanoseconds; [`CLOSED`] for good.
+    until: AtomicU64,
+    loss: OnceLock<Loss>,
+    closed: CancellationToken,
+}
+
+const CLOSED: u64 = 0;
+
+impl Gate {
+    /// Checks whether a request may start now. Reads a clock, and takes no lock.
+    ///
+    /// # Errors
+    ///
+    /// When the gate is closed.
+    pub fn check(&self) -> Result<(), NotLeading> {
+        match self.left() {
+            Some(_) => Ok(()),
+            None => Err(self.refusal()),
+        }
+    }
+
+    /// Whether a request may start now.
+    pub fn is_open(&self) -> bool {
+        self.left().is_some()
+    }
+
+    /// Resolves when the gate is closed. Needs tokio's timers. Cancel safe; keeps the gate alive, but not open.
+    pub fn closed(&self) -> impl Future<Output = NotLeading> + Send + 'static {
+        let gate = self.clone();
+        async move {
+            while let Some(left) = gate.left() {
+                let _ = timeout(left.min(LOOK), gate.0.closed.cancelled()).await;
+            }
+            gate.refusal()
+        }
+    }
+
+    /// A client that sends requests only while the gate is open, over connections of its own. When the gate closes, they
+    /// are closed, and bytes that are not sent yet are discarded. Requests then fail with an error for which
+    /// [`is_not_leading`] is true.
+    ///
+    /// The client is otherwise kube's for this configuration. Credentials are read on a thread for blocking work, because
+    /// that may run a program. Call it within the tokio runtime that is to drive the connections.
+    ///
+    /// # Errors
+    ///
+    /// When the configuration cannot be used.
+    pub async fn client(&self, config: Config) -> Result<Client, kube::Error> {
+        self.client_over(config, client::tcp()).await
+    }
+
+    /// As [`client`](Self::client), over connections that `connector` opens. It is called for the server or the proxy, and
+    /// TLS is added above it. Whether it discards unsent bytes when a connection is dropped is up to it.
+    ///
+    /// # Errors
+    ///
+    /// When the configuration cannot be used.
+    pub async fn client_over(
+        &self,
+        config: Config,
+        connector: impl Connector,
+    ) -> Result<Client, kube::Error> {
+        let gate = self.clone();
+        let making = tokio::task::spawn_blocking(move || client::client(&gate, &config, connector));
+        making.await.unwrap_or_else(|stopped| Err(kube::Error::Service(stopped.into())))
+    }
+
+    /// A client that passes requests on to `client` while the gate is open, and drops those under way when it closes.
+    ///
+    /// This is for programs that have no configuration, only a ready-made client, and it is weaker: the gate is checked
+    /// when a request is handed over. If `client` then waits for a connection, the request may be sent after the deadline,
+    /// until the gate's close, which tokio's timers notice, drops it.
+    pub fn guard(&self, client: Client) -> Client {
+        let namespace = client.default_namespace().to_owned();
+        let service = service_fn(move |request| {
+            let client = client.clone();
+            async move { client.send(request).await }
+        });
+        Client::new(GateLayer::new(self.clone()).layer(service), namespace)
+    }
+
+    /// How long the gate stays open without a further renewal; `None` if it is closed.
+    fn left(&self) -> Option<Duration> {
+        loop {
+            let until = self.0.until.load(Ordering::Acquire);
+            if until == CLOSED {
+                return None;
+            }
+            let left = Duration::from_nanos(until.saturating_sub(nanos(self.0.uptime.now())));
+            if !left.is_zero() {
+                return Some(left);
+            }
+            // Otherwise it was extended or closed meanwhile.
+            if self.0.until.compare_exchange(until, CLOSED, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+                let _ = self.0.loss.set(Loss::Expired);
+                self.0.closed.cancel();
+            }
+        }
+    }
+
+    fn refusal(&self) -> NotLeading {
+        NotLeading::new(self.0.loss.get().copied().unwrap_or(Loss::Expired))
+    }
+}
+
+impl fmt::Debug for Gate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.check() {
+            Ok(()) => f.write_str("Gate(open)"),
+            Err(refusal) => write!(f, "Gate({refusal})"),
+        }
+    }
+}
+
+/// The side of a gate that opens, extends and closes it. Dropping it closes the gate.
+///
+/// [`Election`](crate::election::Election) has one for each term. A program with another kind of lock uses its own.
+#[derive(Debug)]
+pub struct GateKeeper(Gate);
+
+impl GateKeeper {
+    /// A gate that is open until then, by this clock.
+    pub fn open(uptime: impl Uptime, until: Time) -> Self {
+        Self::with(Arc::new(uptime), until)
+    }
+
+    pub(crate) fn with(uptime: Arc<dyn Uptime>, until: Time) -> Self {
+        Self(Gate(Arc::new(State {
+            uptime,
+            until: AtomicU64::new(nanos(until)),
+            loss: OnceLock::new(),
+            closed: CancellationToken::new(),
+        })))
+    }
+
+    /// The gate, for those who send requests.
+    pub fn gate(&self) -> Gate {
+        self.0.clone()
+    }
+
+    /// Keeps the gate open until then, at least.
+    ///
+    /// # Errors
+    ///
+    /// When the gate is closed, which is for good: requests may have been refused or cancelled already.
+    pub fn extend(&self, until: Time) -> Result<(), NotLeading> {
+        let gate = &self.0;
+        gate.check()?;
+        let later = |current| (current != CLOSED).then_some(nanos(until).max(current));
+        match gate.0.until.fetch_update(Ordering::AcqRel, Ordering::Acquire, later) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(gate.refusal()),
+        }
+    }
+
+    /// Closes the gate. When this returns, no further request starts, and those under way are being cancelled. Does
+    /// nothing if it is closed already.
+    pub fn close(&self, loss: Loss) {
+        let state = &*self.0.0;
+        // The reason before the fact: a refusal has one.
+        let _ = state.loss.set(loss);
+        state.until.store(CLOSED, Ordering::Release);
+        state.closed.cancel();
+    }
+}
+
+impl Drop for GateKeeper {
+    fn drop(&mut self) {
+        self.close(Loss::Released);
+    }
+}
+
+fn nanos(time: Time) -> u64 {
+    u64::try_from(time.since(Time::ZERO).as_nanos()).unwrap_or(u64::MAX)
+}

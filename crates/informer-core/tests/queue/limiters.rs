@@ -1,0 +1,132 @@
+//! The rate limiters. The numbers are those of client-go's tests (I10).
+
+use std::time::Duration;
+
+use informer_core::Time;
+use informer_core::queue::{
+    AtMost, Exponential, FastSlow, MaxOf, RateLimiter, TokenBucket, default_rate_limiter,
+};
+
+use super::milliseconds;
+
+fn ms(number: u64) -> Duration {
+    Duration::from_millis(number)
+}
+
+/// The waits, in milliseconds, of so many failures in a row at one time.
+fn waits<const N: usize>(limiter: &mut impl RateLimiter<&'static str>, key: &'static str) -> [u64; N] {
+    std::array::from_fn(|_| milliseconds(limiter.when(Time::ZERO, &key)))
+}
+
+#[test]
+fn q3_waits_of_an_item_double_until_it_is_forgotten() {
+    let mut limiter = Exponential::new(ms(1), Duration::from_secs(1));
+    assert_eq!(waits(&mut limiter, "one"), [1, 2, 4, 8, 16]);
+    assert_eq!(limiter.retries(&"one"), 5);
+    assert_eq!(waits(&mut limiter, "two"), [1, 2]);
+    assert_eq!(limiter.retries(&"two"), 2);
+    limiter.forget(&"one");
+    assert_eq!(limiter.retries(&"one"), 0);
+    assert_eq!(waits(&mut limiter, "one"), [1]);
+    assert_eq!(limiter.retries(&"two"), 2);
+}
+
+#[test]
+fn q3_waits_do_not_overflow() {
+    let hours = |hours: u64| Duration::from_secs(3_600 * hours);
+    for (first, longest) in [
+        (ms(1), Duration::from_secs(1_000)),
+        (Duration::from_secs(60), hours(1_000)),
+        (Duration::from_nanos(1), Duration::MAX),
+        (Duration::MAX, Duration::MAX),
+        (Duration::ZERO, Duration::ZERO),
+        (hours(2), hours(1)),
+    ] {
+        let mut limiter = Exponential::new(first, longest);
+        let mut before = Duration::ZERO;
+        for _ in 0..1_000 {
+            let wait = limiter.when(Time::ZERO, &"one");
+            assert!(wait >= before && wait <= longest, "{wait:?} after {before:?}");
+            assert!(
+                wait == longest || before == Duration::ZERO || wait == 2 * before,
+                "{wait:?} after {before:?}"
+            );
+            before = wait;
+        }
+        assert_eq!(before, longest);
+    }
+}
+
+#[test]
+fn q3_fast_retries_come_before_slow_ones() {
+    let mut limiter = FastSlow::new(ms(5), Duration::from_secs(10), 3);
+    assert_eq!(waits(&mut limiter, "one"), [5, 5, 5, 10_000, 10_000]);
+    assert_eq!(limiter.retries(&"one"), 5);
+    assert_eq!(waits(&mut limiter, "two"), [5, 5]);
+    limiter.forget(&"one");
+    assert_eq!(limiter.retries(&"one"), 0);
+    assert_eq!(waits(&mut limiter, "one"), [5]);
+}
+
+#[test]
+fn q3_the_longest_wait_of_several_limiters_counts() {
+    let mut limiter = MaxOf::default()
+        .with(FastSlow::new(ms(5), Duration::from_secs(3), 3))
+        .with(Exponential::new(ms(1), Duration::from_secs(1)));
+    assert_eq!(waits(&mut limiter, "one"), [5, 5, 5, 3_000, 3_000]);
+    assert_eq!(limiter.retries(&"one"), 5);
+    limiter.forget(&"one");
+    assert_eq!(limiter.retries(&"one"), 0);
+    assert_eq!(waits(&mut limiter, "one"), [5]);
+    assert_eq!(waits(&mut MaxOf::default(), "one"), [0, 0]);
+}
+
+#[test]
+fn q3_a_bucket_limits_all_items_together_after_a_burst() {
+    let mut bucket = TokenBucket::new(ms(100), 3);
+    let mut wait = |at: u64, key| bucket.when(Time::ZERO + ms(at), &key).as_millis();
+    assert_eq!([wait(0, "a"), wait(0, "b"), wait(0, "a")], [0, 0, 0]);
+    assert_eq!([wait(0, "a"), wait(0, "b"), wait(50, "c")], [100, 200, 250]);
+    // Six were asked for by 50 ms; the tokens of 400 to 600 ms are free.
+    assert_eq!([wait(600, "a"), wait(600, "a"), wait(600, "a"), wait(600, "a")], [0, 0, 0, 100]);
+    // A full bucket gets no fuller.
+    assert_eq!([wait(60_000, "a"), wait(60_000, "a"), wait(60_000, "a"), wait(60_000, "a")], [0, 0, 0, 100]);
+}
+
+#[test]
+fn q3_a_bucket_of_odd_sizes_never_refuses() {
+    let waits = |interval, burst| waits::<3>(&mut TokenBucket::new(interval, burst), "a");
+    assert_eq!(waits(ms(100), 0), [100, 200, 300]);
+    assert_eq!(waits(Duration::ZERO, 0), [0, 0, 0]);
+    let mut bucket = TokenBucket::new(Duration::MAX, 1);
+    assert_eq!(bucket.when(Time::ZERO + ms(1), &"a"), Duration::ZERO);
+    assert!(bucket.when(Time::ZERO + ms(2), &"a") < Duration::MAX);
+}
+
+#[test]
+fn q3_a_bound_cuts_the_waits_of_another_limiter() {
+    let mut limiter = AtMost::new(ms(150), TokenBucket::new(ms(100), 1));
+    assert_eq!(waits(&mut limiter, "one"), [0, 100, 150, 150]);
+    let mut limiter = AtMost::new(ms(3), Exponential::new(ms(1), ms(9)));
+    assert_eq!(waits(&mut limiter, "one"), [1, 2, 3, 3]);
+    assert_eq!(limiter.retries(&"one"), 4);
+    limiter.forget(&"one");
+    assert_eq!(limiter.retries(&"one"), 0);
+}
+
+#[test]
+fn q3_the_default_is_5_ms_doubling_to_1000_s_and_10_per_second_after_100() {
+    let mut limiter = default_rate_limiter();
+    let first: [u64; 18] = waits(&mut limiter, "one");
+    assert_eq!(first, std::array::from_fn(|doublings| 5 << doublings));
+    assert_eq!(waits(&mut limiter, "one"), [1_000_000, 1_000_000]);
+    // 20 of the burst are spent.
+    let burst: Vec<_> = (0..80).map(|key| format!("key-{key}")).collect();
+    let mut limiter = default_rate_limiter();
+    for _ in 0..20 {
+        limiter.when(Time::ZERO, &"one".to_owned());
+    }
+    assert!(burst.iter().all(|key| limiter.when(Time::ZERO, key) == ms(5)));
+    assert_eq!(limiter.when(Time::ZERO, &"next".to_owned()), ms(100));
+    assert_eq!(limiter.when(Time::ZERO, &"and next".to_owned()), ms(200));
+}

@@ -1,0 +1,161 @@
+//! Priorities and groups.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use fuzzing::seeds;
+use informer_core::Time;
+use informer_core::queue::{Add, Config, LOW_PRIORITY, Queue};
+
+use super::{Desk, milliseconds};
+
+#[test]
+fn q1_q5_higher_priorities_come_first_and_first_in_is_first_out_within_one() {
+    let mut desk = Desk::new();
+    for (key, priority) in [("a", LOW_PRIORITY), ("b", 0), ("c", 7), ("d", 0), ("e", 7)] {
+        desk.add_at(key, priority);
+        desk.wait(10);
+    }
+    assert_eq!(desk.process_all(), ["c", "e", "b", "d", "a"]);
+}
+
+#[test]
+fn q5_a_waiting_item_that_is_added_with_a_higher_priority_moves_up() {
+    let mut desk = Desk::new();
+    for (key, priority) in [("a", LOW_PRIORITY), ("b", LOW_PRIORITY), ("c", 0), ("b", 0), ("c", LOW_PRIORITY)]
+    {
+        desk.add_at(key, priority);
+    }
+    assert_eq!(desk.queue.len(), 3);
+    let taken = desk.queue.take(desk.now).unwrap();
+    assert_eq!((taken.key, taken.priority), ("c", 0), "it does not move down");
+    assert_eq!(desk.process_all(), ["b", "a"]);
+}
+
+#[test]
+fn q5_the_highest_priority_of_the_adds_counts_while_delayed_and_in_process() {
+    let mut desk = Desk::new();
+    desk.add_at("a", 3);
+    desk.take();
+    desk.add_at("a", -1);
+    desk.add_at("a", -2);
+    desk.done("a");
+    let taken = desk.queue.take(desk.now).unwrap();
+    assert_eq!((taken.key, taken.priority), ("a", -1), "the adds before it was taken do not count");
+    desk.done("a");
+    desk.add_after("b", 10);
+    let after = Some(Duration::from_millis(20));
+    desk.queue.add(desk.now, "b", Add { priority: 5, after, marks: 0 });
+    desk.wait(10);
+    assert_eq!(desk.queue.take(desk.now).unwrap().priority, 5);
+}
+
+#[test]
+fn q5_an_item_of_low_priority_waits_a_bounded_time_for_higher_ones() {
+    let mut desk = Desk::new();
+    desk.add_at("low", LOW_PRIORITY);
+    // There is always an item of priority 0, added just now.
+    let mut waited = 0;
+    loop {
+        desk.add("high");
+        if desk.take() == "low" {
+            break;
+        }
+        desk.done("high");
+        desk.wait(1_000);
+        waited += 1;
+    }
+    assert_eq!(waited, 101, "100 steps of one second, and the tie");
+}
+
+/// Random queues. A check of each gets, for each item that is taken, the handicap and the items that still wait.
+fn each_take<C: FnMut(u64, &Waiting, &[Waiting])>(fair: bool, check: impl Fn() -> C) {
+    seeds::each(0..300, |seed| {
+        let mut check = check();
+        let mut random = fastrand::Rng::with_seed(seed);
+        let handicap = Duration::from_millis(random.u64(0..40));
+        let mut queue = Queue::new(&Config { handicap, fair });
+        let (mut now, mut waiting) = (0, Vec::<Waiting>::new());
+        for key in 0..400_u32 {
+            now += random.u64(0..12);
+            let time = Time::from_start(Duration::from_millis(now));
+            // Groups are of different sizes.
+            let (priority, group) = (random.i32(-3..4), random.u32(0..6) * random.u32(0..2));
+            queue.add_to(time, group, key, Add { priority, ..Add::default() });
+            waiting.push(Waiting { key, priority, group, joined: now });
+            if random.u8(0..10) < 9 {
+                let key = queue.take(time).unwrap().key;
+                queue.done(time, &key);
+                let at = waiting.iter().position(|item| item.key == key).unwrap();
+                let taken = waiting.remove(at);
+                check(milliseconds(handicap), &taken, &waiting);
+            }
+        }
+    });
+}
+
+/// What a test knows of an item; times are in milliseconds.
+#[derive(Debug, Clone)]
+struct Waiting {
+    key: u32,
+    priority: i32,
+    group: u32,
+    joined: u64,
+}
+
+/// The rule of `Config::handicap`: how much earlier an item may have joined than it did.
+fn rank(item: &Waiting, handicap: u64) -> i64 {
+    item.joined as i64 - handicap as i64 * i64::from(item.priority)
+}
+
+#[test]
+fn q5_no_item_is_passed_by_one_that_came_more_than_the_handicap_later() {
+    let check = |handicap, taken: &Waiting, waiting: &[Waiting]| {
+        for other in waiting {
+            assert!(rank(taken, handicap) <= rank(other, handicap), "{taken:?} passed {other:?}");
+            let came_first = (other.joined, other.key) < (taken.joined, taken.key);
+            assert!(taken.priority != other.priority || !came_first, "{taken:?} passed {other:?}");
+        }
+    };
+    each_take(false, || check);
+}
+
+#[test]
+fn q5_in_a_fair_queue_the_oldest_item_of_no_priority_is_passed_by_later_ones() {
+    let check = |handicap, taken: &Waiting, waiting: &[Waiting]| {
+        let same = waiting.iter().filter(|item| item.priority == taken.priority);
+        let oldest = same.map(|item| rank(item, handicap)).fold(rank(taken, handicap), i64::min);
+        for other in waiting {
+            assert!(oldest <= rank(other, handicap), "the priority of {taken:?} passed {other:?}");
+        }
+    };
+    each_take(true, || check);
+}
+
+#[test]
+fn q5_in_a_fair_queue_groups_take_turns() {
+    each_take(true, || {
+        // For each priority and group that waits: the groups that had a turn meanwhile.
+        let mut turns = BTreeMap::<(i32, u32), BTreeSet<u32>>::new();
+        move |_, taken, waiting| {
+            turns.remove(&(taken.priority, taken.group));
+            let others = waiting.iter().filter(|it| it.priority == taken.priority && it.group != taken.group);
+            for group in others.map(|item| item.group).collect::<BTreeSet<_>>() {
+                let is_first = turns.entry((taken.priority, group)).or_default().insert(taken.group);
+                assert!(is_first, "group {group} waited while {} had two turns", taken.group);
+            }
+        }
+    });
+}
+
+#[test]
+fn q5_in_a_fair_queue_a_small_group_does_not_wait_for_a_big_one() {
+    let mut queue = Queue::new(&Config { fair: true, ..Config::default() });
+    for key in 0..1_000_u32 {
+        queue.add_to(Time::ZERO, 1, key, Add::default());
+    }
+    queue.add_to(Time::ZERO, 2, 2_000, Add::default());
+    queue.add_to(Time::ZERO, 2, 2_001, Add::default());
+    let taken: Vec<_> = (0..5).map(|_| queue.take(Time::ZERO).unwrap().key).collect();
+    assert_eq!(taken, [0, 2_000, 1, 2_001, 2]);
+}
