@@ -12,6 +12,7 @@ mod controller;
 pub mod election;
 mod error;
 pub mod gate;
+mod host;
 mod inbox;
 #[cfg(all(test, loom))]
 mod interleavings;
@@ -20,6 +21,7 @@ pub mod metrics;
 mod owners;
 pub mod queue;
 mod reconcile;
+pub mod recorder;
 mod request;
 mod source;
 mod sync;
