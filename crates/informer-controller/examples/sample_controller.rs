@@ -12,6 +12,7 @@ use informer::kube::core::CustomResourceExt;
 use informer::kube::{Config, Resource};
 use informer::{Informer, Item, SharedInformerFactory};
 use informer_controller::election::Election;
+use informer_controller::recorder::Event;
 use informer_controller::{Context, Controller, Failure, Outcome, Watched, changed, with};
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
 use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
@@ -80,10 +81,13 @@ async fn reconcile(sample: Arc<Sample>, context: Context<Foo>) -> Result<Outcome
     }
     let namespace = foo.key().namespace().unwrap_or_default();
     let existing = context.get(&sample.deployments, format!("{namespace}/{}", foo.spec.deployment_name))?;
+    let owned = context.owned(&sample.deployments);
     let deployment = match existing {
         None => context.writer().create(&deployment(foo)).await?,
-        Some(existing) if !is_controlled_by(&existing, foo) => {
-            return Err(Failure::give_up(format!("{} exists and is not managed by Foo", existing.key())));
+        Some(existing) if owned.iter().all(|ours| ours.uid() != existing.uid()) => {
+            let note = format!("Deployment {} exists and is not managed by Foo", existing.key());
+            context.event(foo, Event::warning("ErrResourceExists", "Sync", &note));
+            return Err(Failure::give_up(note));
         }
         Some(existing) if existing.spec.replicas != Some(foo.spec.replicas) => {
             context.writer().patch(&existing, json!({ "spec": { "replicas": foo.spec.replicas } })).await?
@@ -95,12 +99,8 @@ async fn reconcile(sample: Arc<Sample>, context: Context<Foo>) -> Result<Outcome
     if foo.status.as_ref() != Some(&status) {
         context.writer().patch_status(foo, json!({ "status": status })).await?;
     }
+    context.event(foo, Event::normal("Synced", "Sync", "Foo synced successfully"));
     Ok(Outcome::Done)
-}
-
-fn is_controlled_by(deployment: &Deployment, foo: &Item<Foo>) -> bool {
-    let owners = deployment.metadata.owner_references.iter().flatten();
-    owners.into_iter().any(|owner| owner.controller == Some(true) && owner.uid == foo.uid().to_string())
 }
 
 /// Runs until `stop` is ready.
@@ -147,6 +147,12 @@ mod tests {
         })
     }
 
+    /// The requests about events. testapi does not serve their API: they are lost, which is no error.
+    fn events(server: &TestApi) -> Vec<String> {
+        let all = server.requests().all();
+        all.iter().map(ToString::to_string).filter(|line| line.contains("/events.k8s.io/")).collect()
+    }
+
     #[tokio::test]
     async fn a_deployment_and_its_status_follow_their_foo() -> Result<(), Box<dyn Error>> {
         let deployments = Gvr::new("apps/v1", "deployments");
@@ -178,6 +184,13 @@ mod tests {
         server.api().patch(&deployments, "default", "nginx", &nine)?;
         server.api().wait_for(&deployments, "default", "nginx", |it| it["spec"]["replicas"] == 3).await?;
 
+        let patience = std::time::Duration::from_secs(10);
+        let is_refused = async {
+            while !events(&server).iter().any(|line| line.contains("CREATE")) {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(patience, is_refused).await?;
         let _ = stop.send(());
         program.await??;
         Ok(())
