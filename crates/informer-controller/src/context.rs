@@ -9,7 +9,8 @@ use informer::{DecodeError, Informer, Item, Object, ObjectKey, Snapshot, Uid, Vi
 use crate::caches::Caches;
 use crate::cause::Causes;
 use crate::clock::Clock;
-use crate::writer::Writer;
+use crate::recorder::{Event, Recorder};
+use crate::writer::{Target, Writer};
 
 /// One reconciliation of one object: what is known, and the means to change it.
 ///
@@ -46,6 +47,7 @@ pub(crate) struct Shared {
     pub(crate) caches: Arc<Caches>,
     pub(crate) snapshots: Arc<[Snapshot<Object>]>,
     pub(crate) writer: Writer,
+    pub(crate) recorder: Recorder,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) seed: u64,
 }
@@ -144,6 +146,19 @@ impl<T: View> Context<T> {
     /// Writes objects, as this controller.
     pub fn writer(&self) -> &Writer {
         &self.shared.writer
+    }
+
+    /// Records an event about an object, for people to read. It is sent in the background, as this controller: this returns at
+    /// once, and losing an event is no error. The module [`recorder`](crate::recorder) has the details.
+    ///
+    /// An event is not one of the controller's own writes: no reconciliation waits for it.
+    pub fn event<K>(&self, about: impl Target<K>, event: Event) {
+        self.shared.recorder.record(about, event);
+    }
+
+    /// The recorder of [`Context::event`].
+    pub fn recorder(&self) -> &Recorder {
+        &self.shared.recorder
     }
 
     /// The client of the writes, for other requests. Requests around the [`Writer`] are not remembered: the next

@@ -170,8 +170,8 @@ impl<T: View> Controller<T> {
         self
     }
 
-    /// How long running reconciliations may take to end after [`until`](Self::until). 30 s by default. Those that take
-    /// longer are dropped at their next `await`.
+    /// How long running reconciliations may take to end after [`until`](Self::until), and then their events to be sent. 30 s
+    /// by default. Reconciliations that take longer are dropped at their next `await`, events are lost.
     #[must_use]
     pub fn grace(mut self, limit: Duration) -> Self {
         self.settings.grace = limit;

@@ -69,6 +69,7 @@ use tokio::sync::{Mutex, oneshot, watch};
 
 use crate::clock::{Clock, SystemClock};
 use crate::gate::{BootTime, Uptime};
+use crate::host::host_name;
 use driver::{Driver, Shared};
 pub use error::ElectionError;
 use logic::Candidate;
@@ -324,15 +325,5 @@ fn check_name(name: &str) -> Result<(), ElectionError> {
 
 /// The host's name and a random number, as Kubernetes' own components do it.
 fn unique_identity() -> String {
-    format!("{}_{:032x}", host(), fastrand::u128(..))
-}
-
-#[cfg(unix)]
-fn host() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
-}
-
-#[cfg(not(unix))]
-fn host() -> String {
-    std::env::var("COMPUTERNAME").unwrap_or_else(|_| "candidate".to_owned())
+    format!("{}_{:032x}", host_name(), fastrand::u128(..))
 }

@@ -12,12 +12,19 @@ mod controller;
 pub mod election;
 mod error;
 pub mod gate;
+mod host;
 mod inbox;
+#[cfg(all(test, loom))]
+mod interleavings;
 mod leadership;
+pub mod metrics;
 mod owners;
+pub mod queue;
 mod reconcile;
+pub mod recorder;
 mod request;
 mod source;
+mod sync;
 mod writer;
 
 pub use cause::{Cause, Causes};
@@ -29,8 +36,6 @@ pub use leadership::TermClient;
 pub use reconcile::{Failure, Outcome, Reconcile, With, with};
 pub use source::Watched;
 pub use writer::{Seen, Target, WriteError, Writer};
-
-pub use informer_core::queue;
 
 /// The code of the page compiles.
 #[cfg(doctest)]

@@ -4,6 +4,7 @@
 mod cache;
 mod chaos;
 mod compressed;
+mod controllers;
 mod definitions;
 mod denied;
 mod dictionary;

@@ -24,6 +24,7 @@ use crate::gate::Loss;
 use crate::inbox::Inbox;
 use crate::leadership::{Authority, Leadership};
 use crate::reconcile::{Failure, Outcome, Reconcile};
+use crate::recorder::Recorder;
 use crate::source;
 use crate::writer::Writer;
 
@@ -58,6 +59,7 @@ struct Loop<T, R> {
     informer: Informer<T>,
     client: Client,
     caches: Arc<Caches>,
+    recorder: Recorder,
     settings: Settings,
     inbox: Arc<Inbox>,
     reconciler: Arc<R>,
@@ -92,11 +94,13 @@ pub(super) async fn run<T: View>(
         () = &mut until => return Ok(()),
         begun = leadership.begin() => begun?,
     };
+    let recorder = Recorder::builder(&name).shared_clock(settings.clock.clone()).seed(settings.seed);
     let mut this = Loop {
         name,
         informer,
         client: term.client().clone(),
         caches,
+        recorder: recorder.clone().start(term.client().clone()),
         settings,
         inbox,
         reconciler,
@@ -123,6 +127,7 @@ pub(super) async fn run<T: View>(
             begun = leadership.begin() => begun?,
         };
         this.client = term.client().clone();
+        this.recorder = recorder.clone().start(term.client().clone());
         this.begin_anew();
     }
 }
@@ -229,6 +234,7 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
             caches: self.caches.clone(),
             snapshots,
             writer: writer.clone(),
+            recorder: self.recorder.clone(),
             clock: self.settings.clock.clone(),
             seed: self.settings.seed,
         });
@@ -331,8 +337,9 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
         }
     }
 
-    /// Lets what runs end, within the grace period.
+    /// Lets what runs end, and sends its events, within the grace period.
     async fn finish(&mut self) {
+        let end = Instant::now() + self.settings.grace;
         self.inbox.control().stop(self.inbox.now());
         let all = async { while self.tasks.join_next().await.is_some() {} };
         if tokio::time::timeout(self.settings.grace, all).await.is_err() {
@@ -340,5 +347,6 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
             tracing::warn!(controller = %self.name, left, "reconciliations did not end in time and were dropped");
             self.tasks.shutdown().await;
         }
+        self.recorder.flush(end.saturating_duration_since(Instant::now())).await;
     }
 }

@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+mod events;
 mod leading;
 mod loops;
 mod own_writes;
+mod scripted;
 mod support;
