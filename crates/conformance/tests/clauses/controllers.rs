@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use conformance::{DEADLINE, Rig, config_map, within};
 use informer::{Informer, ResourceVersion};
@@ -12,7 +11,7 @@ use kube_client::Api;
 use kube_client::api::{ListParams, PostParams};
 use kube_core::{Resource, ResourceExt};
 use serde_json::json;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::SERVER;
 
@@ -183,7 +182,8 @@ async fn q6_every_object_ends_reconciled_at_its_last_version_whatever_fails() {
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
     let maps = rig.factory().informer::<ConfigMap>();
-    type Done = Arc<Mutex<HashMap<String, ResourceVersion>>>;
+    /// The version at which each object was reconciled last, and whom that wakes.
+    type Done = Arc<(Mutex<HashMap<String, ResourceVersion>>, Notify)>;
     let done = Done::default();
     let (stop, stopped) = oneshot::channel();
     let controller =
@@ -193,9 +193,10 @@ async fn q6_every_object_ends_reconciled_at_its_last_version_whatever_fails() {
         match context.random().u8(..10) {
             0 => return Err(Failure::retry("now and then it fails")),
             1 => panic!("now and then it panics"),
-            _ => tokio::time::sleep(Duration::from_millis(2)).await,
+            _ => tokio::task::yield_now().await,
         }
-        done.lock().unwrap().insert(map.key().name().to_owned(), map.resource_version().clone());
+        done.0.lock().unwrap().insert(map.key().name().to_owned(), map.resource_version().clone());
+        done.1.notify_one();
         Ok(Outcome::Done)
     }
     let running = tokio::spawn(controller.run(rig.client(), with(done.clone(), reconcile)));
@@ -212,8 +213,8 @@ async fn q6_every_object_ends_reconciled_at_its_last_version_whatever_fails() {
         }
     }
     within("every object at its last version", async {
-        while !last.iter().all(|(name, version)| done.lock().unwrap().get(name) == Some(version)) {
-            tokio::time::sleep(Duration::from_millis(5)).await;
+        while !last.iter().all(|(name, version)| done.0.lock().unwrap().get(name) == Some(version)) {
+            done.1.notified().await;
         }
     })
     .await;
