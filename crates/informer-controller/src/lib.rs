@@ -10,8 +10,10 @@ mod clock;
 mod context;
 mod controller;
 pub mod election;
+mod endings;
 mod error;
 pub mod gate;
+mod handle;
 mod host;
 mod inbox;
 #[cfg(all(test, loom))]
@@ -32,6 +34,7 @@ pub use clock::{Clock, SystemClock};
 pub use context::Context;
 pub use controller::Controller;
 pub use error::RunError;
+pub use handle::ControllerHandle;
 pub use leadership::TermClient;
 pub use reconcile::{Failure, Outcome, Reconcile, With, with};
 pub use source::Watched;

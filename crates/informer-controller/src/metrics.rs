@@ -6,6 +6,8 @@ use informer_core::exposition::{
     self, Family, Kind, Labelled, Sample, Value, labelled, labels, one, seconds,
 };
 
+use crate::endings::Ending;
+
 pub use informer::metrics::Format;
 pub use informer_core::Histogram;
 pub use informer_core::queue::Metrics as QueueNumbers;
@@ -26,6 +28,56 @@ impl QueueMetrics {
         Self { labels: vec![("name".to_owned(), name.to_owned())], numbers }
     }
 }
+
+/// The metrics of one controller at one moment: those of its queue, and how many reconciliations have ended in which way.
+///
+/// ```
+/// # fn example(handle: informer_controller::ControllerHandle) {
+/// use informer_controller::metrics::Format;
+///
+/// let text = handle.metrics().to_text(Format::OpenMetrics);
+/// # }
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ControllerMetrics {
+    /// The queue's.
+    pub queue: QueueMetrics,
+    /// The number of reconciliations by result: `done`, `again`, `failed`, `gave_up`, `panicked`, `interrupted`; `put_off`
+    /// counts those that did not begin because a cache lacked the controller's last write.
+    pub reconciles: Vec<(&'static str, u64)>,
+}
+
+impl ControllerMetrics {
+    pub(crate) fn new(queue: QueueMetrics, counts: [u64; Ending::ALL.len()]) -> Self {
+        Self { queue, reconciles: Ending::ALL.map(Ending::name).into_iter().zip(counts).collect() }
+    }
+
+    /// The metrics as text.
+    pub fn to_text(&self, format: Format) -> String {
+        let mut text = String::new();
+        exposition::write(&mut text, format, FAMILIES, std::slice::from_ref(&self.queue));
+        exposition::write(&mut text, format, RECONCILES, std::slice::from_ref(self));
+        exposition::finish(&mut text, format);
+        text
+    }
+}
+
+impl Labelled for ControllerMetrics {
+    fn labels(&self) -> &[(String, String)] {
+        &self.queue.labels
+    }
+}
+
+const RECONCILES: &[Family<ControllerMetrics>] = &[Family {
+    name: "controller_reconciles_total",
+    kind: Kind::Counter,
+    help: "Reconciliations that have ended, by result.",
+    samples: |metrics| {
+        let results = metrics.reconciles.iter();
+        results.map(|(result, count)| labelled("result", (*result).to_owned(), *count)).collect()
+    },
+}];
 
 /// The metrics of several work queues.
 ///

@@ -77,18 +77,23 @@ pub enum End {
 }
 
 impl<W: Clone> Control<W> {
-    /// A paused loop that runs up to `workers` reconciliations at a time, at least one.
-    pub fn new(queue: Queue<ObjectKey>, workers: usize) -> Self {
+    /// A paused loop that runs one reconciliation at a time.
+    pub fn new(queue: Queue<ObjectKey>) -> Self {
         Self {
             queue,
             writes: HashMap::new(),
             forget_at: FEW_WRITES,
             awaiting: HashMap::new(),
             ready: VecDeque::new(),
-            workers: workers.max(1),
+            workers: 1,
             running: 0,
             phase: Phase::Paused,
         }
+    }
+
+    /// Runs up to this many reconciliations at a time from now on, at least one.
+    pub fn set_workers(&mut self, workers: usize) {
+        self.workers = workers.max(1);
     }
 
     /// A key has changed.
