@@ -15,6 +15,7 @@ mod layouts;
 mod list;
 mod observed;
 mod saving;
+mod shards;
 mod streaming;
 mod watch;
 
