@@ -16,6 +16,7 @@ mod layouts;
 mod list;
 mod observed;
 mod saving;
+mod shards;
 mod streaming;
 mod watch;
 
