@@ -137,12 +137,8 @@ async fn sync(caches: &Caches, limit: Duration) -> Result<(), RunError> {
     for informer in caches.informers() {
         informer.start();
     }
-    let end = Instant::now() + limit;
-    for informer in caches.informers() {
-        let left = end.saturating_duration_since(Instant::now());
-        informer.wait_for_sync_or_denial(left).await.map_err(RunError::not_synced)?;
-    }
-    Ok(())
+    let all = caches.informers().iter().map(|informer| informer.wait_for_sync_or_denial(limit));
+    futures_util::future::try_join_all(all).await.map(drop).map_err(RunError::not_synced)
 }
 
 impl<T: View, R: Reconcile<T>> Loop<T, R> {
