@@ -19,6 +19,7 @@ mod inbox;
 mod leadership;
 mod owned;
 pub mod owners;
+pub mod permissions;
 mod reconcile;
 pub mod recorder;
 mod request;

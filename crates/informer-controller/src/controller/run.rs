@@ -23,6 +23,7 @@ use crate::error::RunError;
 use crate::gate::Loss;
 use crate::inbox::Inbox;
 use crate::leadership::{Authority, Leadership};
+use crate::permissions::review;
 use crate::reconcile::{Failure, Outcome, Reconcile};
 use crate::recorder::Recorder;
 use crate::source;
@@ -76,8 +77,16 @@ pub(super) async fn run<T: View>(
     leadership: Leadership,
     reconciler: impl Reconcile<T>,
 ) -> Result<(), RunError> {
-    let inbox = controller.inbox();
-    let Controller { name, primary, sources, caches, settings, mut until } = controller;
+    let (inbox, rules) = (controller.inbox(), controller.rules());
+    let Controller { name, primary, sources, caches, needs: _, settings, mut until } = controller;
+    let client = leadership.asking_client()?;
+    let missing = tokio::select! {
+        () = &mut until => return Ok(()),
+        missing = review(&client, &name, &rules) => missing,
+    };
+    if !missing.is_empty() {
+        return Err(RunError::permissions(missing));
+    }
     let caches = Arc::new(caches);
     let informer = primary.informer.clone();
     // Dropped at the end, which ends the subscriptions.

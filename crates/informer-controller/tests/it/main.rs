@@ -7,6 +7,7 @@ mod finalizers;
 mod leading;
 mod loops;
 mod own_writes;
+mod permissions;
 mod scripted;
 mod statuses;
 mod support;
