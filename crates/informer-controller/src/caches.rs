@@ -9,7 +9,7 @@ use informer::{
     View,
 };
 
-use crate::owners::Owned;
+use crate::owned::Owned;
 use crate::request;
 
 /// The informers of a controller, each once.

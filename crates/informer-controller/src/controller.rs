@@ -22,6 +22,7 @@ use crate::error::RunError;
 use crate::handle::ControllerHandle;
 use crate::inbox::Inbox;
 use crate::leadership::{Leadership, TermClient};
+use crate::permissions::{Access, Needs, Rules};
 use crate::reconcile::Reconcile;
 use crate::source::{self, Source, Watched};
 
@@ -72,6 +73,7 @@ pub struct Controller<T> {
     primary: Watched<T>,
     sources: Vec<Source>,
     caches: Caches,
+    needs: Needs,
     settings: Settings,
     inbox: Arc<Inbox>,
     until: BoxFuture<'static, ()>,
@@ -99,6 +101,7 @@ impl<T: View> Controller<T> {
             primary,
             sources: Vec::new(),
             caches,
+            needs: Needs::default(),
             settings: Settings::default(),
             inbox: Arc::new(Inbox::new(Control::new(Queue::new(&Config::default())))),
             until: std::future::pending().boxed(),
@@ -148,6 +151,20 @@ impl<T: View> Controller<T> {
     pub fn reads<U: View>(mut self, informer: &Informer<U>) -> Self {
         self.caches.add(informer);
         self
+    }
+
+    /// Names a permission that the reconciler needs. When the controller starts, it asks the server for all of them, and for
+    /// those of its informers, and ends with an error if some are missing
+    /// ([`RunError::missing_permissions`]). The module [`permissions`](crate::permissions) has an example.
+    #[must_use]
+    pub fn needs(mut self, access: Access) -> Self {
+        self.needs.add(access);
+        self
+    }
+
+    /// The RBAC rules that the controller needs: what [`needs`](Self::needs) names, and its informers.
+    pub fn rules(&self) -> Rules {
+        self.needs.rules(&self.name, self.caches.informers())
     }
 
     /// Runs up to this many reconciliations at a time, of different objects. 1 by default, as in controller-runtime.
@@ -229,7 +246,7 @@ impl<T: View> Controller<T> {
     ///
     /// # Errors
     ///
-    /// When an informer is not synced in time, is denied by the server, or stops.
+    /// When a permission is missing, or when an informer is not synced in time, is denied by the server, or stops.
     ///
     /// # Cancel safety
     ///

@@ -4,6 +4,7 @@ use informer::NotSynced;
 use informer::kube::client;
 
 use crate::election::ElectionError;
+use crate::permissions::Rules;
 
 /// A controller could not start, or cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +23,8 @@ enum Why {
     InformerStopped,
     #[error("the controller cannot become the leader: {0}")]
     Election(#[source] ElectionError),
+    #[error("the controller lacks permissions: {}. These rules grant them:\n{}", .0.summary(), .0.to_yaml())]
+    Permissions(Rules),
     #[error("the controller has no client for its writes")]
     Client(#[source] client::Error),
 }
@@ -43,6 +46,10 @@ impl RunError {
         Self { why: Why::Election(error) }
     }
 
+    pub(crate) fn permissions(missing: Rules) -> Self {
+        Self { why: Why::Permissions(missing) }
+    }
+
     pub(crate) fn client(error: client::Error) -> Self {
         Self { why: Why::Client(error) }
     }
@@ -51,6 +58,14 @@ impl RunError {
     pub fn as_election(&self) -> Option<&ElectionError> {
         match &self.why {
             Why::Election(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// The permissions that are missing, as the rules that grant them, if that is the reason.
+    pub fn missing_permissions(&self) -> Option<&Rules> {
+        match &self.why {
+            Why::Permissions(missing) => Some(missing),
             _ => None,
         }
     }

@@ -51,6 +51,16 @@ pub(crate) struct Authority {
 }
 
 impl Leadership {
+    /// A client of the same user, for requests that change nothing. No gate is below it.
+    pub(crate) fn asking_client(&self) -> Result<Client, RunError> {
+        match self {
+            Self::Alone(client) | Self::Elected(_, TermClient(Kind::Client(client))) => Ok(client.clone()),
+            Self::Elected(_, TermClient(Kind::Config(config))) => {
+                Client::try_from((**config).clone()).map_err(RunError::client)
+            }
+        }
+    }
+
     /// Waits until this process may write.
     pub(crate) async fn begin(&self) -> Result<Authority, RunError> {
         match self {

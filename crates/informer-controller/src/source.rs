@@ -8,7 +8,7 @@ use informer::{Change, Informer, Item, Object, ObjectKey, Previous, Registration
 
 use crate::cause::Cause;
 use crate::inbox::Inbox;
-use crate::owners::controlling;
+use crate::owned::controlling;
 
 /// Whether a change matters.
 type Predicate<U> = Arc<dyn Fn(&Change<U>) -> bool + Send + Sync>;

@@ -1,7 +1,9 @@
 //! The writes of a reconciliation.
 
 mod error;
+mod json_patch;
 mod ledger;
+mod status;
 mod target;
 
 use std::fmt;

@@ -24,6 +24,7 @@ use crate::error::RunError;
 use crate::gate::Loss;
 use crate::inbox::Inbox;
 use crate::leadership::{Authority, Leadership};
+use crate::permissions::review;
 use crate::reconcile::{Failure, Outcome, Reconcile};
 use crate::recorder::Recorder;
 use crate::source;
@@ -77,7 +78,16 @@ pub(super) async fn run<T: View>(
     leadership: Leadership,
     reconciler: impl Reconcile<T>,
 ) -> Result<(), RunError> {
-    let Controller { name, primary, sources, caches, settings, inbox, mut until } = controller;
+    let rules = controller.rules();
+    let Controller { name, primary, sources, caches, needs: _, settings, inbox, mut until } = controller;
+    let client = leadership.asking_client()?;
+    let missing = tokio::select! {
+        () = &mut until => return Ok(()),
+        missing = review(&client, &name, &rules) => missing,
+    };
+    if !missing.is_empty() {
+        return Err(RunError::permissions(missing));
+    }
     let caches = Arc::new(caches);
     let informer = primary.informer.clone();
     // Dropped at the end, which ends the subscriptions.

@@ -19,6 +19,8 @@ enum Why {
     Unanswered(Duration),
     Unnamed,
     Ended,
+    /// A test of a JSON patch failed.
+    Changed,
 }
 
 impl Attempt<'_> {
@@ -32,6 +34,10 @@ impl Attempt<'_> {
 
     pub(super) fn unnamed(&self) -> WriteError {
         self.error(Why::Unnamed)
+    }
+
+    pub(super) fn changed(&self) -> WriteError {
+        self.error(Why::Changed)
     }
 
     pub(super) fn ended(&self) -> WriteError {
@@ -49,7 +55,7 @@ impl Attempt<'_> {
 impl WriteError {
     /// Whether somebody else has written the object, or created it anew, since this reconciliation read it (409).
     pub fn is_conflict(&self) -> bool {
-        self.reason() == Some("Conflict")
+        self.reason() == Some("Conflict") || matches!(self.why, Why::Changed)
     }
 
     /// Whether an object of that name exists already (409).
@@ -76,7 +82,7 @@ impl WriteError {
     pub fn is_uncertain(&self) -> bool {
         match &self.why {
             Why::Request(client::Error::Api(status)) => status.code >= 500,
-            Why::Request(client::Error::BuildRequest(_)) | Why::Unnamed | Why::Ended => false,
+            Why::Request(client::Error::BuildRequest(_)) | Why::Unnamed | Why::Ended | Why::Changed => false,
             Why::Request(_) | Why::Unanswered(_) => true,
         }
     }
@@ -134,6 +140,7 @@ impl fmt::Display for WriteError {
             Why::Request(_) => write!(f, "the request failed"),
             Why::Unanswered(limit) => write!(f, "no answer within {} s", limit.as_secs_f64()),
             Why::Unnamed => write!(f, "the object has no metadata.name"),
+            Why::Changed => write!(f, "the object has changed since"),
             Why::Ended => write!(f, "the reconciliation has ended"),
         }
     }

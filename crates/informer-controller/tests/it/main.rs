@@ -3,8 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod events;
+mod finalizers;
 mod leading;
 mod loops;
 mod own_writes;
+mod permissions;
 mod scripted;
+mod statuses;
 mod support;
+mod waiting;

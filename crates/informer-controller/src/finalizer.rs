@@ -1,0 +1,181 @@
+//! Finalizers: an object stays until what it has outside of the cluster is cleaned up.
+//!
+//! ```no_run
+//! use informer_controller::finalizer::{Finalizer, Guarded};
+//! use informer_controller::{Context, Failure, Outcome};
+//! use k8s_openapi::api::core::v1::ConfigMap;
+//! # async fn make_bucket(_: &ConfigMap) -> Result<(), std::io::Error> { Ok(()) }
+//! # async fn remove_bucket(_: &ConfigMap) -> Result<(), std::io::Error> { Ok(()) }
+//!
+//! const BUCKET: Finalizer = Finalizer::new("shop.example.com/bucket");
+//!
+//! async fn reconcile(context: Context<ConfigMap>) -> Result<Outcome, Failure> {
+//!     let Some(map) = context.object() else { return Ok(Outcome::Done) };
+//!     match BUCKET.guard(context.writer(), map).await? {
+//!         Guarded::Held => make_bucket(map).await?,
+//!         Guarded::Cleanup(cleanup) => {
+//!             remove_bucket(map).await?;
+//!             cleanup.done().await?;
+//!         }
+//!         Guarded::Released => {}
+//!     }
+//!     Ok(Outcome::Done)
+//! }
+//! ```
+//!
+//! Objects of the cluster need none: owner references have them deleted.
+//!
+//! What happens when somebody else removes the finalizer:
+//!
+//! - From an object that stays: the next reconciliation adds it again.
+//! - From an object that is being deleted: the cleanup is skipped ([`Guarded::Released`]). The server lets nobody add
+//!   finalizers then.
+//! - If the object is gone by the next reconciliation, nothing is called: what it had outside stays behind. Only a look at the
+//!   outside, for example at the start of the program, finds it.
+//!
+//! # Preconditions
+//!
+//! Both writes keep the finalizers of others, also those that were added or removed since the cache saw the object.
+//!
+//! - Adding is a merge patch, which replaces the list as a whole: it carries the resourceVersion that the list was read at. It
+//!   is usually the first write of a reconciliation, so the version is known.
+//! - Removing is a JSON patch of one entry: it tests the uid, and that the entry is ours. It carries no resourceVersion, because
+//!   a cleanup may write the object's status, and others may do so meanwhile: that would be a conflict each time.
+//!
+//! A conflict ([`WriteError::is_conflict`]) repeats the reconciliation, as every error does. So a cleanup may run twice.
+
+use std::fmt;
+
+use informer::kube::Resource;
+use informer::{DecodeError, Item};
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use crate::owned::Owned;
+use crate::writer::{WriteError, Writer};
+
+/// A finalizer: a name of the form `domain/word`, in `metadata.finalizers`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Finalizer {
+    name: &'static str,
+}
+
+/// What to do with an object that has a finalizer.
+#[must_use]
+pub enum Guarded<'a, K> {
+    /// The finalizer holds the object, on the server too: effects outside may begin.
+    Held,
+    /// The object is being deleted, and waits: clean up, then call [`Cleanup::done`].
+    Cleanup(Cleanup<'a, K>),
+    /// The object is being deleted, and the finalizer does not hold it (any more): nothing to do. New effects outside would
+    /// stay behind.
+    Released,
+}
+
+/// A deletion that waits for a finalizer.
+#[must_use = "the object stays until the cleanup is done"]
+pub struct Cleanup<'a, K> {
+    finalizer: Finalizer,
+    writer: &'a Writer,
+    object: &'a Item<K>,
+    position: usize,
+}
+
+/// A finalizer could not be added.
+#[derive(Debug, thiserror::Error)]
+pub enum GuardError {
+    /// The cached object's metadata does not decode.
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    /// The server refused the write, or did not answer.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+impl Finalizer {
+    /// A finalizer of this name. The server refuses one without a domain and a `/`.
+    pub const fn new(name: &'static str) -> Self {
+        Self { name }
+    }
+
+    /// Its name.
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Adds the finalizer to an object that lacks it, and says what to do next.
+    ///
+    /// # Errors
+    ///
+    /// When the finalizer could not be added. Then no effect outside may begin.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: the finalizer is added or not.
+    pub async fn guard<'a, K>(
+        &self,
+        writer: &'a Writer,
+        object: &'a Item<K>,
+    ) -> Result<Guarded<'a, K>, GuardError>
+    where
+        K: Resource<DynamicType = (), Scope: 'static> + DeserializeOwned,
+    {
+        let owned = object.object().decode::<Owned>()?;
+        let position = owned.finalizers().iter().position(|name| name == self.name);
+        match (position, owned.is_being_deleted()) {
+            (Some(position), true) => {
+                Ok(Guarded::Cleanup(Cleanup { finalizer: *self, writer, object, position }))
+            }
+            (None, true) => Ok(Guarded::Released),
+            (Some(_), false) => Ok(Guarded::Held),
+            (None, false) => {
+                let mut finalizers = owned.finalizers().to_vec();
+                finalizers.push(self.name.to_owned());
+                let patch = json!({ "metadata": {
+                    "resourceVersion": object.resource_version().to_string(),
+                    "finalizers": finalizers,
+                } });
+                writer.patch::<K>(object, patch).await?;
+                Ok(Guarded::Held)
+            }
+        }
+    }
+}
+
+impl<K: Resource<DynamicType = (), Scope: 'static>> Cleanup<'_, K> {
+    /// Removes the finalizer, and no other. If it was the last one, the server deletes the object.
+    ///
+    /// # Errors
+    ///
+    /// When the server refuses the write, or does not answer. An object that is gone is no error.
+    pub async fn done(self) -> Result<(), WriteError> {
+        let path = format!("/metadata/finalizers/{}", self.position);
+        let operations = [
+            json!({ "op": "test", "path": path, "value": self.finalizer.name }),
+            json!({ "op": "remove", "path": path }),
+        ];
+        match self.writer.json_patch(self.object, operations).await {
+            Err(error) if error.is_not_found() => Ok(()),
+            done => done,
+        }
+    }
+}
+
+impl<K> fmt::Debug for Guarded<'_, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Held => f.write_str("Held"),
+            Self::Cleanup(cleanup) => cleanup.fmt(f),
+            Self::Released => f.write_str("Released"),
+        }
+    }
+}
+
+impl<K> fmt::Debug for Cleanup<'_, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cleanup")
+            .field("finalizer", &self.finalizer.name)
+            .field("object", self.object.key())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,109 @@
+//! Writing a status only if it says something new.
+
+use informer::Item;
+use informer::kube::Resource;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::{Target, WriteError, Writer};
+
+/// The part of an object that says how it is.
+#[derive(Deserialize)]
+struct HasStatus {
+    #[serde(default)]
+    status: Value,
+}
+
+impl Writer {
+    /// Writes the status of an object, unless the object has it already. Returns the object as written, or `None` if nothing
+    /// was sent.
+    ///
+    /// ```no_run
+    /// use informer_controller::conditions::{self, Condition};
+    /// use informer_controller::{Context, Failure, Outcome};
+    /// use k8s_openapi::api::apps::v1::Deployment;
+    ///
+    /// async fn reconcile(context: Context<Deployment>) -> Result<Outcome, Failure> {
+    ///     let Some(deployment) = context.object() else { return Ok(Outcome::Done) };
+    ///     let mut status = deployment.status.clone().unwrap_or_default();
+    ///     let checked = Condition::new("Checked", true, "AllGood");
+    ///     conditions::set(status.conditions.get_or_insert_default(), &checked, context.now())?;
+    ///     context.writer().write_status(deployment, &status).await?;
+    ///     Ok(Outcome::Done)
+    /// }
+    /// ```
+    ///
+    /// The request is a merge patch of the fields that differ. A field that `S` does not know stays as it is; one that `S`
+    /// knows and leaves out is removed. If this reconciliation has written the object before, the whole status is sent, because
+    /// the cache does not have the newest one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::patch_status`]. A status in the cache that does not decode as an `S` is written as a whole.
+    pub async fn write_status<K, S>(&self, object: &Item<K>, status: &S) -> Result<Option<K>, WriteError>
+    where
+        K: Resource<DynamicType = (), Scope: 'static> + DeserializeOwned,
+        S: Serialize + DeserializeOwned,
+    {
+        // What does not serialize is not sent, and the server says so.
+        let new = serde_json::to_value(status).unwrap_or_default();
+        let patch =
+            if self.has_written::<K>(object) { new } else { difference(&current::<K, S>(object), new) };
+        if patch.as_object().is_some_and(Map::is_empty) {
+            return Ok(None);
+        }
+        self.patch_status(object, json!({ "status": patch })).await.map(Some)
+    }
+
+    /// Whether this reconciliation has written the object, so that the cached status may be an old one.
+    fn has_written<K: Resource<DynamicType = (), Scope: 'static>>(&self, object: &Item<K>) -> bool {
+        let seen = object.seen();
+        self.newest(&object.resource(), object.key(), seen.clone()) != seen
+    }
+}
+
+/// The status in the cache, with the fields that `S` knows.
+fn current<K, S: Serialize + DeserializeOwned>(object: &Item<K>) -> Value {
+    let stored =
+        object.object().decode::<HasStatus>().map(|object| object.status.clone()).unwrap_or_default();
+    let known = serde_json::from_value::<S>(stored).ok();
+    known.and_then(|known| serde_json::to_value(known).ok()).unwrap_or_default()
+}
+
+/// The merge patch (RFC 7386) that makes `old` into `new`; an empty object if there is nothing to do.
+fn difference(old: &Value, new: Value) -> Value {
+    let (Value::Object(old), Value::Object(new)) = (old, new.clone()) else {
+        return if *old == new { json!({}) } else { new };
+    };
+    let mut patch = Map::new();
+    for name in old.keys().filter(|name| !new.contains_key(*name)) {
+        patch.insert(name.clone(), Value::Null);
+    }
+    for (name, value) in new {
+        match old.get(&name) {
+            Some(same) if *same == value => {}
+            Some(differs) if differs.is_object() && value.is_object() => {
+                patch.insert(name, difference(differs, value));
+            }
+            _ => drop(patch.insert(name, value)),
+        }
+    }
+    Value::Object(patch)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_difference_has_what_is_new_and_removes_what_is_gone() {
+        let old = json!({ "a": 1, "b": { "c": 1, "d": 2 }, "e": [1, 2], "f": 1 });
+        let new = json!({ "a": 1, "b": { "c": 1, "d": 3 }, "e": [2], "g": { "h": 1 } });
+        let patch = json!({ "b": { "d": 3 }, "e": [2], "f": null, "g": { "h": 1 } });
+        assert_eq!(difference(&old, new.clone()), patch);
+        assert_eq!(difference(&new, new.clone()), json!({}));
+        assert_eq!(difference(&Value::Null, json!({})), json!({}));
+        assert_eq!(difference(&Value::Null, new.clone()), new);
+    }
+}
