@@ -182,4 +182,38 @@ mod tests {
         program.await??;
         Ok(())
     }
+
+    /// The original tries again with a backoff.
+    #[tokio::test]
+    async fn a_foo_gets_its_deployment_once_its_name_is_free() -> Result<(), Box<dyn Error>> {
+        let deployments = Gvr::new("apps/v1", "deployments");
+        let taken = json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": { "namespace": "default", "name": "nginx" },
+            "spec": {
+                "selector": { "matchLabels": { "a": "b" } },
+                "template": {
+                    "metadata": { "labels": { "a": "b" } },
+                    "spec": { "containers": [{ "name": "c", "image": "i" }] },
+                },
+            },
+        });
+        let server =
+            TestApi::builder().object(serde_json::to_value(Foo::crd())?).object(taken).start().await?;
+        let (stop, stopped) = oneshot::channel::<()>();
+        let config = server.config();
+        let program = tokio::spawn(async move {
+            run(config, async move { stopped.await.unwrap_or_default() })
+                .await
+                .map_err(|error| error.to_string())
+        });
+        server.api().create(&foos(), foo("one", "nginx"))?;
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        server.api().delete(&deployments, "default", "nginx")?;
+        let made = server.api().wait_for(&deployments, "default", "nginx", |it| it["spec"]["replicas"] == 1);
+        tokio::time::timeout(std::time::Duration::from_secs(5), made).await??;
+        let _ = stop.send(());
+        program.await??;
+        Ok(())
+    }
 }

@@ -5,4 +5,5 @@
 mod leading;
 mod loops;
 mod own_writes;
+mod review;
 mod support;
