@@ -7,6 +7,7 @@
 
 use std::error::Error;
 use std::sync::Arc;
+use std::time::Duration;
 
 use informer::kube::{Client, Config};
 use informer::{Index, Informer, Item, ObjectKey, SharedInformerFactory};
@@ -15,6 +16,9 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 const SOURCE: &str = "copy-maps.example.com/source";
+
+/// No informer sees when a config map of somebody else gives a name free.
+const NAME_IS_TAKEN: Duration = Duration::from_secs(300);
 
 struct CopyMaps {
     copies: Informer<ConfigMap>,
@@ -57,6 +61,7 @@ async fn reconcile(this: Arc<CopyMaps>, context: Context<ConfigMap>) -> Result<O
         }
     }
     let Some(source) = context.object() else { return Ok(Outcome::Done) };
+    let mut outcome = Outcome::Done;
     for namespace in context.snapshot(&this.namespaces).iter() {
         let is_going = namespace.metadata.deletion_timestamp.is_some();
         if is_going || Some(namespace.key().name()) == source.key().namespace() {
@@ -69,12 +74,12 @@ async fn reconcile(this: Arc<CopyMaps>, context: Context<ConfigMap>) -> Result<O
             Some(_) => drop(context.writer().replace(&copy).await?),
             None => match context.writer().create(&copy).await {
                 // Somebody else's config map has the name.
-                Err(error) if error.is_already_exists() => println!("{key} is not ours"),
+                Err(error) if error.is_already_exists() => outcome = Outcome::After(NAME_IS_TAKEN),
                 created => drop(created?),
             },
         }
     }
-    Ok(Outcome::Done)
+    Ok(outcome)
 }
 
 /// Runs until `stop` is ready.

@@ -87,7 +87,8 @@ async fn reconcile(sample: Arc<Sample>, context: Context<Foo>) -> Result<Outcome
         Some(existing) if owned.iter().all(|ours| ours.uid() != existing.uid()) => {
             let note = format!("Deployment {} exists and is not managed by Foo", existing.key());
             context.event(foo, Event::warning("ErrResourceExists", "Sync", &note));
-            return Err(Failure::give_up(note));
+            // Somebody may delete it: then there is work, and nothing says so.
+            return Err(Failure::retry(note));
         }
         Some(existing) if existing.spec.replicas != Some(foo.spec.replicas) => {
             context.writer().patch(&existing, json!({ "spec": { "replicas": foo.spec.replicas } })).await?
@@ -153,6 +154,16 @@ mod tests {
         all.iter().map(ToString::to_string).filter(|line| line.contains("/events.k8s.io/")).collect()
     }
 
+    /// Waits for the first of them.
+    async fn refused(server: &TestApi) -> Result<(), Box<dyn Error>> {
+        let refused = async {
+            while !events(server).iter().any(|line| line.contains("CREATE")) {
+                tokio::task::yield_now().await;
+            }
+        };
+        Ok(tokio::time::timeout(std::time::Duration::from_secs(10), refused).await?)
+    }
+
     #[tokio::test]
     async fn a_deployment_and_its_status_follow_their_foo() -> Result<(), Box<dyn Error>> {
         let deployments = Gvr::new("apps/v1", "deployments");
@@ -184,13 +195,41 @@ mod tests {
         server.api().patch(&deployments, "default", "nginx", &nine)?;
         server.api().wait_for(&deployments, "default", "nginx", |it| it["spec"]["replicas"] == 3).await?;
 
-        let patience = std::time::Duration::from_secs(10);
-        let is_refused = async {
-            while !events(&server).iter().any(|line| line.contains("CREATE")) {
-                tokio::task::yield_now().await;
-            }
-        };
-        tokio::time::timeout(patience, is_refused).await?;
+        refused(&server).await?;
+        let _ = stop.send(());
+        program.await??;
+        Ok(())
+    }
+
+    /// The original tries again with a backoff.
+    #[tokio::test]
+    async fn a_foo_gets_its_deployment_once_its_name_is_free() -> Result<(), Box<dyn Error>> {
+        let deployments = Gvr::new("apps/v1", "deployments");
+        let taken = json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": { "namespace": "default", "name": "nginx" },
+            "spec": {
+                "selector": { "matchLabels": { "a": "b" } },
+                "template": {
+                    "metadata": { "labels": { "a": "b" } },
+                    "spec": { "containers": [{ "name": "c", "image": "i" }] },
+                },
+            },
+        });
+        let server =
+            TestApi::builder().object(serde_json::to_value(Foo::crd())?).object(taken).start().await?;
+        let (stop, stopped) = oneshot::channel::<()>();
+        let config = server.config();
+        let program = tokio::spawn(async move {
+            run(config, async move { stopped.await.unwrap_or_default() })
+                .await
+                .map_err(|error| error.to_string())
+        });
+        server.api().create(&foos(), foo("one", "nginx"))?;
+        refused(&server).await?;
+        server.api().delete(&deployments, "default", "nginx")?;
+        let made = server.api().wait_for(&deployments, "default", "nginx", |it| it["spec"]["replicas"] == 1);
+        tokio::time::timeout(std::time::Duration::from_secs(5), made).await??;
         let _ = stop.send(());
         program.await??;
         Ok(())

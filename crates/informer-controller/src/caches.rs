@@ -1,13 +1,16 @@
 //! The caches that a controller reads, and whether they reflect what it wrote.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use informer::kube::core::params::ListParams;
 use informer::kube::{Client, client};
 use informer::{
-    Index, Informer, Labels, NotReached, Object, ObjectKey, ResourceType, ResourceVersion, Snapshot, Uid,
-    View,
+    Index, Informer, Labels, Object, ObjectKey, ResourceType, ResourceVersion, Snapshot, Uid, View,
 };
+
+use tokio::time::Instant;
 
 use crate::owned::Owned;
 use crate::request;
@@ -18,6 +21,7 @@ pub(crate) struct Caches {
     informers: Vec<Informer<Object>>,
     /// For the cache of that number, its objects by the uid of the owner that controls them.
     by_owner: Vec<(usize, Index<Owned, Uid>)>,
+    probes: tokio::sync::Mutex<Probes>,
 }
 
 /// A write of a reconciliation that the next one of the same object has to see.
@@ -28,8 +32,19 @@ pub(crate) enum OwnWrite {
     /// This incarnation of the object is gone.
     Gone { cache: usize, key: ObjectKey, uid: Uid },
     /// A request without an answer: the server may have carried it out. It has no name if the server was to generate one.
-    Uncertain { cache: usize, namespace: Option<String>, name: Option<String> },
+    Uncertain { cache: usize, namespace: Option<String>, name: Option<String>, doing: Doing },
 }
+
+/// What a request without an answer was to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Doing {
+    #[default]
+    Write,
+    Delete,
+}
+
+/// The newest version of the server, by the number of the cache for whose resource it was asked, and when.
+type Probes = HashMap<usize, (Instant, ResourceVersion)>;
 
 impl Caches {
     /// Adds an informer, unless its cache is there, and returns the number of the cache.
@@ -72,7 +87,12 @@ impl Caches {
         async move { drop(first.await) }
     }
 
-    /// The state of each cache, taken together.
+    /// Whether one of the informers has stopped.
+    pub(crate) fn has_stopped(&self) -> bool {
+        self.informers.iter().any(Informer::is_stopped)
+    }
+
+    /// The state of each cache, taken one after another.
     pub(crate) fn snapshots(&self) -> Vec<Snapshot<Object>> {
         self.informers.iter().map(Informer::snapshot).collect()
     }
@@ -87,8 +107,11 @@ impl Caches {
     ) -> impl Iterator<Item = usize> {
         self.of(resource).filter(move |number| {
             let informer = &self.informers[*number];
+            let selection = informer.selection();
             let holds = |key: &ObjectKey| matches!(informer.lister().get(key.as_str()), Ok(Some(_)));
-            informer.selection().labels().matches(labels) || key.is_some_and(holds)
+            // Only the server can tell which fields an object has.
+            let selects = selection.fields().is_everything() && selection.labels().matches(labels);
+            selects || key.is_some_and(holds)
         })
     }
 
@@ -119,30 +142,84 @@ impl Caches {
 
     /// Waits until a cache reflects a write. Returns whether it does within `limit`.
     pub(crate) async fn reflected(&self, write: &OwnWrite, client: &Client, limit: Duration) -> bool {
-        let reached = match write {
+        match write {
             OwnWrite::Written { cache, key, version } => {
-                let informer = &self.informers[*cache];
-                match at_least(informer, key, version, limit).await {
-                    Err(error) if error.is_timeout() => {
-                        return was_restored(client, &informer.resource(), version).await;
-                    }
-                    reached => reached,
+                self.has_version(*cache, key, version, client, limit).await
+            }
+            OwnWrite::Gone { cache, key, uid } => self.is_gone(*cache, key, uid, limit).await,
+            OwnWrite::Uncertain { cache, namespace, name, doing } => {
+                if !self.informers[*cache].selects_namespace(namespace.as_deref()) {
+                    return true;
                 }
-            }
-            OwnWrite::Gone { cache, key, uid } => self.informers[*cache].gone(key, uid, limit).await,
-            OwnWrite::Uncertain { cache, namespace, name } => {
                 let found = self.found(*cache, namespace.as_deref(), name.as_deref(), client);
-                let Ok(Ok(found)) = tokio::time::timeout(limit, found).await else { return false };
-                let informer = &self.informers[*cache];
-                let all = found.iter().map(|(key, version)| at_least(informer, key, version, limit));
-                futures_util::future::join_all(all).await.into_iter().collect()
+                let found = match tokio::time::timeout(limit, found).await {
+                    Ok(Ok(found)) => found,
+                    Ok(Err(client::Error::Api(refusal))) if refusal.code == 403 => {
+                        tracing::warn!(%refusal, "a write got no answer, and the server does not tell its result");
+                        return true;
+                    }
+                    _ => return false,
+                };
+                let all =
+                    found.iter().map(|(key, version)| self.has_version(*cache, key, version, client, limit));
+                let written = futures_util::future::join_all(all).await.into_iter().all(|written| written);
+                written
+                    && self
+                        .has_lost(*cache, namespace.as_deref(), name.as_deref(), *doing, &found, limit)
+                        .await
             }
-        };
-        // What an informer does not select, it never sees.
-        reached.is_ok() || reached.is_err_and(|error| error.is_not_selected())
+        }
     }
 
-    /// The objects that a request without an answer may have written, as the server has them now.
+    async fn has_version(
+        &self,
+        cache: usize,
+        key: &ObjectKey,
+        version: &ResourceVersion,
+        client: &Client,
+        limit: Duration,
+    ) -> bool {
+        let informer = &self.informers[cache];
+        let reached = match key.namespace() {
+            Some(namespace) => informer.at_least_in(namespace, version, limit).await,
+            None => informer.at_least(version, limit).await,
+        };
+        match reached {
+            Ok(()) => true,
+            // What an informer does not select, it never sees.
+            Err(error) if error.is_not_selected() => true,
+            Err(error) if error.is_timeout() => self.was_restored(cache, key, version, client, limit).await,
+            Err(_) => false,
+        }
+    }
+
+    async fn is_gone(&self, cache: usize, key: &ObjectKey, uid: &Uid, limit: Duration) -> bool {
+        let gone = self.informers[cache].gone(key, uid, limit).await;
+        gone.is_ok() || gone.is_err_and(|error| error.is_not_selected())
+    }
+
+    /// An object that a request without an answer was to delete, and that the server does not have any more, has to leave the
+    /// cache.
+    async fn has_lost(
+        &self,
+        cache: usize,
+        namespace: Option<&str>,
+        name: Option<&str>,
+        doing: Doing,
+        found: &[(ObjectKey, ResourceVersion)],
+        limit: Duration,
+    ) -> bool {
+        let key = name.and_then(|name| ObjectKey::new(namespace, name).ok());
+        let Some(key) = key.filter(|_| doing == Doing::Delete && found.is_empty()) else { return true };
+        let cached = self.informers[cache].lister().get(key.as_str()).ok().flatten();
+        match cached {
+            Some(object) => self.is_gone(cache, &key, object.uid(), limit).await,
+            None => true,
+        }
+    }
+
+    /// The objects that a request without an answer may have written, as the server has them now. Needs the permission to
+    /// list, which informers need as well.
     async fn found(
         &self,
         cache: usize,
@@ -151,33 +228,36 @@ impl Caches {
         client: &Client,
     ) -> Result<Vec<(ObjectKey, ResourceVersion)>, client::Error> {
         let informer = &self.informers[cache];
-        match name {
-            Some(name) => request::version_of(client, &informer.resource(), namespace, name).await,
-            None => {
-                let labels = informer.selection().labels().to_string();
-                request::versions(client, &informer.resource(), namespace, &labels).await
-            }
+        let parameters = match name {
+            Some(name) => ListParams::default().fields(&format!("metadata.name={name}")),
+            None => ListParams::default().labels(&informer.selection().labels().to_string()),
+        };
+        request::versions(client, &informer.resource(), namespace, &parameters).await
+    }
+
+    /// Whether the server is older than a version that it has returned: it was restored from a backup, which voids the write.
+    /// The answer to one question serves all writes that wait.
+    async fn was_restored(
+        &self,
+        cache: usize,
+        key: &ObjectKey,
+        version: &ResourceVersion,
+        client: &Client,
+        limit: Duration,
+    ) -> bool {
+        let mut probes = self.probes.lock().await;
+        if !probes.get(&cache).is_some_and(|(at, _)| at.elapsed() < PROBE) {
+            let resource = self.informers[cache].resource();
+            let asked = request::current_version(client, &resource, key.namespace());
+            let Ok(Ok(current)) = tokio::time::timeout(limit, asked).await else { return false };
+            probes.insert(cache, (Instant::now(), current));
         }
+        probes.get(&cache).is_some_and(|(_, current)| current.is_older_than(version))
     }
 }
 
-async fn at_least(
-    informer: &Informer<Object>,
-    key: &ObjectKey,
-    version: &ResourceVersion,
-    limit: Duration,
-) -> Result<(), NotReached> {
-    match key.namespace() {
-        Some(namespace) => informer.at_least_in(namespace, version, limit).await,
-        None => informer.at_least(version, limit).await,
-    }
-}
-
-/// Whether the server is older than a version that it has returned: it was restored from a backup, which voids the write.
-async fn was_restored(client: &Client, resource: &ResourceType, version: &ResourceVersion) -> bool {
-    let current = request::current_version(client, resource).await;
-    current.is_ok_and(|current| current.is_older_than(version))
-}
+/// How long the answer to a probe is used.
+const PROBE: Duration = Duration::from_secs(5);
 
 /// Versions that cannot be compared never block, as in Kubernetes' own controllers (KEP-5504 makes all comparable).
 fn reaches(current: &ResourceVersion, version: &ResourceVersion) -> bool {

@@ -1,7 +1,7 @@
 //! What a reconciliation gets.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use informer::kube::Client;
 use informer::{DecodeError, Informer, Item, Object, ObjectKey, Snapshot, Uid, View};
@@ -14,9 +14,9 @@ use crate::writer::{Target, Writer};
 
 /// One reconciliation of one object: what is known, and the means to change it.
 ///
-/// The context has one snapshot of each informer of the controller. All were taken together, when the reconciliation began:
-/// each reflects its own resourceVersion, and is as new as the change that woke this reconciliation and as this
-/// controller's own writes for this object. They are not one instant of the cluster: the server has none across resources.
+/// The context has one snapshot of each informer of the controller, taken one after another when the reconciliation began.
+/// Each has its own resourceVersion, and is as new as the change that woke this reconciliation and as this controller's own
+/// writes for this object. They are not one instant of the cluster: the server has none across resources.
 ///
 /// A clone is the same reconciliation. When the reconciler returns, the context's [`Writer`] refuses further writes.
 ///
@@ -49,7 +49,7 @@ pub(crate) struct Shared {
     pub(crate) writer: Writer,
     pub(crate) recorder: Recorder,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) seed: u64,
+    pub(crate) random: Mutex<fastrand::Rng>,
 }
 
 impl<T: View> Context<T> {
@@ -69,7 +69,8 @@ impl<T: View> Context<T> {
         &self.key
     }
 
-    /// The object to reconcile; `None` if it does not exist, or no longer.
+    /// The object to reconcile. `None` if it does not exist, or no longer, or if the informer has a selector that does not
+    /// select it any more: then its existence is unknown to this controller.
     pub fn object(&self) -> Option<&Item<T>> {
         self.object.as_ref()
     }
@@ -172,9 +173,9 @@ impl<T: View> Context<T> {
         self.shared.clock.now()
     }
 
-    /// Random numbers, with a seed of their own for each reconciliation.
+    /// Random numbers. Each call returns a generator of its own; the seeds follow from that of the controller.
     pub fn random(&self) -> fastrand::Rng {
-        fastrand::Rng::with_seed(self.shared.seed)
+        self.shared.random.lock().unwrap_or_else(PoisonError::into_inner).fork()
     }
 }
 

@@ -64,6 +64,10 @@ pub(crate) fn controlling(owner: &ResourceType, object: &Object) -> Option<Objec
         return None;
     }
     // A namespaced owner is in the namespace of what it owns.
-    let namespace = if owner.namespaced { object.key().namespace() } else { None };
+    let namespace = object.key().namespace();
+    if owner.namespaced && namespace.is_none() {
+        return None;
+    }
+    let namespace = namespace.filter(|_| owner.namespaced);
     ObjectKey::new(namespace, &reference.name).ok()
 }

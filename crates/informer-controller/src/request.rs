@@ -1,7 +1,7 @@
 //! Requests to the API server, as kube's client carries them.
 
 use informer::kube::core::Request;
-use informer::kube::core::params::{GetParams, ListParams};
+use informer::kube::core::params::ListParams;
 use informer::kube::{Client, client};
 use informer::{ObjectKey, ResourceType, ResourceVersion};
 use serde_json::Value;
@@ -21,37 +21,23 @@ pub(crate) fn collection(resource: &ResourceType, namespace: Option<&str>) -> Re
 pub(crate) async fn current_version(
     client: &Client,
     resource: &ResourceType,
+    namespace: Option<&str>,
 ) -> Result<ResourceVersion, client::Error> {
-    let request = collection(resource, None).list_metadata(&ListParams::default().limit(1));
+    let request = collection(resource, namespace).list_metadata(&ListParams::default().limit(1));
     let list: Value = client.request(request.map_err(client::Error::BuildRequest)?).await?;
     Ok(version(&list))
 }
 
-/// The keys and versions of the objects with matching labels, as the server has them now.
+/// The keys and versions of the selected objects, as the server has them now.
 pub(crate) async fn versions(
     client: &Client,
     resource: &ResourceType,
     namespace: Option<&str>,
-    labels: &str,
+    selection: &ListParams,
 ) -> Result<Vec<(ObjectKey, ResourceVersion)>, client::Error> {
-    let request = collection(resource, namespace).list_metadata(&ListParams::default().labels(labels));
+    let request = collection(resource, namespace).list_metadata(selection);
     let list: Value = client.request(request.map_err(client::Error::BuildRequest)?).await?;
     Ok(list["items"].as_array().into_iter().flatten().filter_map(identity).collect())
-}
-
-/// The key and version of one object, as the server has it now; nothing if it does not exist.
-pub(crate) async fn version_of(
-    client: &Client,
-    resource: &ResourceType,
-    namespace: Option<&str>,
-    name: &str,
-) -> Result<Vec<(ObjectKey, ResourceVersion)>, client::Error> {
-    let request = collection(resource, namespace).get_metadata(name, &GetParams::default());
-    match client.request::<Value>(request.map_err(client::Error::BuildRequest)?).await {
-        Ok(object) => Ok(identity(&object).into_iter().collect()),
-        Err(client::Error::Api(status)) if status.code == 404 => Ok(Vec::new()),
-        Err(error) => Err(error),
-    }
 }
 
 fn identity(object: &Value) -> Option<(ObjectKey, ResourceVersion)> {

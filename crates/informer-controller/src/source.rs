@@ -4,7 +4,10 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use informer::{Change, Informer, Item, Object, ObjectKey, Previous, Registration, ResourceType, View};
+use informer::{
+    Change, DeleteReason, Informer, Item, Object, ObjectKey, Previous, Registration, ResourceType, View,
+    WhenFull,
+};
 
 use crate::cause::Cause;
 use crate::inbox::Inbox;
@@ -14,7 +17,7 @@ use crate::owned::controlling;
 type Predicate<U> = Arc<dyn Fn(&Change<U>) -> bool + Send + Sync>;
 
 /// The objects of the initial list, and resyncs, wait behind changes: controller-runtime's priority for them.
-pub(crate) const LOW: i32 = -100;
+const LOW: i32 = -100;
 const NORMAL: i32 = 0;
 
 /// An informer whose changes wake a controller, all of them or those that a predicate passes.
@@ -42,6 +45,9 @@ impl<U: View> Watched<U> {
     /// Only changes that `predicate` passes, and those of earlier calls of this method. The module
     /// [`changed`](crate::changed) has the usual predicates.
     ///
+    /// A predicate of owned objects sees the whole change: one that ignores a change of the owner reference leaves the former
+    /// owner asleep.
+    ///
     /// The predicate is called in the task of the subscription. If it panics, the change passes.
     #[must_use]
     pub fn when(self, predicate: impl Fn(&Change<U>) -> bool + Send + Sync + 'static) -> Self {
@@ -50,6 +56,32 @@ impl<U: View> Watched<U> {
             Some(first) => Arc::new(move |change| first(change) && predicate(change)),
         };
         Self { when: Some(when), ..self }
+    }
+}
+
+impl<U: View> Watched<U> {
+    /// Passes the key of every object that the predicate passes, as at a resync.
+    pub(crate) fn pass_all(&self, inbox: &Inbox, cause: Cause) {
+        match &self.when {
+            None => {
+                let all = self.informer.cast::<Object>().lister().list();
+                all.iter().for_each(|object| inbox.changed(object.key().clone(), cause, LOW));
+            }
+            Some(when) => {
+                for object in self.informer.lister().list() {
+                    let key = object.key().clone();
+                    if passes(when, &Change::Resynced(object)) {
+                        inbox.changed(key, cause, LOW);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl<U> Clone for Watched<U> {
+    fn clone(&self) -> Self {
+        Self { informer: self.informer.clone(), when: self.when.clone() }
     }
 }
 
@@ -65,6 +97,9 @@ impl<U> fmt::Debug for Watched<U> {
         f.debug_struct("Watched").field("informer", &self.informer).field("all", &all).finish()
     }
 }
+
+/// A subscription that is so many changes behind coalesces further ones.
+const BACKLOG: usize = 10_000;
 
 /// Subscribes to an informer and passes keys on to an inbox.
 pub(crate) type Source =
@@ -111,7 +146,10 @@ fn source<U: View>(watched: Watched<U>, keys: Keys<U>) -> Source {
 fn subscribing<U: View>(informer: Informer<U>, when: Option<Predicate<U>>, keys: Keys<U>) -> Source {
     Box::new(move |name, inbox| {
         let translate = Arc::new(Translate { when, keys });
-        informer.subscribe().named(name).on_change(move |change| {
+        // A mailbox that keeps the latest state only may cancel an addition and a deletion, or hide a state in between, whose
+        // keys a reconciliation may have depended on.
+        let subscription = informer.subscribe().named(name).every_change(BACKLOG, WhenFull::Coalesce);
+        subscription.on_change(move |change| {
             translate.pass(&change, &inbox);
             std::future::ready(())
         })
@@ -141,11 +179,7 @@ impl<U: View> Translate<U> {
     }
 
     fn passes(&self, change: &Change<U>) -> bool {
-        let Some(when) = &self.when else { return true };
-        catch_unwind(AssertUnwindSafe(|| when(change))).unwrap_or_else(|_| {
-            tracing::error!(key = ?change.key(), "a predicate panicked; its change passes");
-            true
-        })
+        self.when.as_ref().is_none_or(|when| passes(when, change))
     }
 
     fn keys(&self, change: &Change<U>) -> Vec<ObjectKey> {
@@ -154,6 +188,13 @@ impl<U: View> Translate<U> {
             Vec::new()
         })
     }
+}
+
+fn passes<U>(when: &Predicate<U>, change: &Change<U>) -> bool {
+    catch_unwind(AssertUnwindSafe(|| when(change))).unwrap_or_else(|_| {
+        tracing::error!(key = ?change.key(), "a predicate panicked; its change passes");
+        true
+    })
 }
 
 impl<U: View> Keys<U> {
@@ -170,6 +211,8 @@ impl<U: View> Keys<U> {
                 }
                 keys
             }
+            // It was not deleted: the informer does not select its namespace any more.
+            Change::Deleted(deleted) if deleted.reason() == DeleteReason::LeftView => Vec::new(),
             Change::Deleted(deleted) => self.of_item(deleted.last()),
             // Its reconciliation reports it; a related object of which nothing is known wakes nobody.
             Change::Undecodable(error) if matches!(self, Self::Itself) => vec![error.key().clone()],

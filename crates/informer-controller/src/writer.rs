@@ -14,12 +14,12 @@ use informer::kube::core::Resource;
 use informer::kube::core::params::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use informer::kube::core::request;
 use informer::kube::{Client, client};
-use informer::{Labels, Object, ObjectKey, ResourceType, Snapshot};
+use informer::{Labels, Object, ObjectKey, ResourceType, Snapshot, Uid};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::caches::Caches;
+use crate::caches::{Caches, Doing};
 use crate::request::collection;
 
 pub use error::WriteError;
@@ -33,7 +33,7 @@ pub use target::{Seen, Target};
 /// Each write of an object that exists carries the uid and the resourceVersion that this reconciliation knows: of the cache
 /// as it was when the reconciliation began, or of its own last write. If somebody else has written the object since, the
 /// server refuses the write ([`WriteError::is_conflict`]). The reconciliation then fails, and is repeated on newer state.
-/// [`Writer::unlocked`] leaves the resourceVersion out.
+/// [`Writer::unlocked`] leaves the resourceVersion out. (The status subresource of custom resources ignores the uid alone.)
 ///
 /// Writes by other ways, for example with a client of your own, are not remembered.
 ///
@@ -77,6 +77,22 @@ struct Attempt<'a> {
     namespace: Option<&'a str>,
     /// Unknown before the server generates it.
     name: Option<&'a str>,
+}
+
+/// What a request says of the object that it writes.
+#[derive(Default)]
+struct Request {
+    /// The labels that the object will have.
+    labels: Option<Labels>,
+    doing: Doing,
+    /// The incarnation that it demands.
+    uid: Option<Uid>,
+}
+
+impl Request {
+    fn of_body(body: &Value) -> Self {
+        Self { labels: Some(labels(&body["metadata"])), ..Self::default() }
+    }
 }
 
 impl Writer {
@@ -152,10 +168,10 @@ impl Writer {
             // The server refuses an apply with managed fields.
             metadata.remove("managedFields");
         }
-        self.condition(&mut body, self.known(resource, &key));
+        self.condition(&mut body, &self.known(resource, &key));
         let parameters = PatchParams::apply(&self.shared.name).force();
         let request = attempt.collection().patch(key.name(), &parameters, &Patch::Apply(&body));
-        attempt.typed(self.send(attempt, Some(&labels(&body["metadata"])), request).await?)
+        attempt.typed(self.send(attempt, Request::of_body(&body), request).await?)
     }
 
     /// Creates an object. With `generateName` instead of a name, the server chooses one. Returns the object as written.
@@ -176,10 +192,11 @@ impl Writer {
             namespace: namespace.as_deref(),
             name: name.as_deref(),
         };
+        attempt.check_namespace()?;
         let parameters =
             PostParams { field_manager: Some(self.shared.name.to_string()), ..PostParams::default() };
         let request = attempt.collection().create(&parameters, body.to_string().into_bytes());
-        attempt.typed(self.send(attempt, Some(&labels(&body["metadata"])), request).await?)
+        attempt.typed(self.send(attempt, Request::of_body(&body), request).await?)
     }
 
     /// Replaces an object as a whole. Returns it as written.
@@ -201,11 +218,11 @@ impl Writer {
             name: name.as_deref(),
         };
         let key = attempt.key()?;
-        self.condition(&mut body, self.known(&resource, &key));
+        self.condition(&mut body, &self.known(&resource, &key));
         let parameters =
             PostParams { field_manager: Some(self.shared.name.to_string()), ..PostParams::default() };
         let request = attempt.collection().replace(key.name(), &parameters, body.to_string().into_bytes());
-        attempt.typed(self.send(attempt, Some(&labels(&body["metadata"])), request).await?)
+        attempt.typed(self.send(attempt, Request::of_body(&body), request).await?)
     }
 
     /// Changes an object by a merge patch ([RFC 7386](https://www.rfc-editor.org/rfc/rfc7386)). Returns it as written.
@@ -245,7 +262,10 @@ impl Writer {
         let (resource, key) = (target.resource(), target.key());
         let attempt =
             Attempt { verb, resource: &resource, namespace: key.namespace(), name: Some(key.name()) };
-        self.condition(&mut patch, self.newest(&resource, &key, target.seen()));
+        if !patch.is_object() {
+            return Err(attempt.no_object());
+        }
+        self.condition(&mut patch, &self.newest(&resource, &key, target.seen()));
         let parameters =
             PatchParams { field_manager: Some(self.shared.name.to_string()), ..PatchParams::default() };
         let patch = Patch::Merge(&patch);
@@ -255,16 +275,30 @@ impl Writer {
             }
             None => attempt.collection().patch(key.name(), &parameters, &patch),
         };
-        attempt.typed(self.send(attempt, None, request).await?)
+        attempt.typed(self.send(attempt, Request::default(), request).await?)
     }
 
     /// Deletes an object. An object with a grace period or finalizers stays, with a deletion timestamp, until these are
-    /// over.
+    /// over. What it owns is deleted in the background.
     ///
     /// # Errors
     ///
     /// When the object does not exist ([`WriteError::is_not_found`]), or the server refuses the request or does not answer.
     pub async fn delete<K>(&self, target: impl Target<K>) -> Result<(), WriteError> {
+        self.delete_with(target, DeleteParams::background()).await
+    }
+
+    /// As [`Writer::delete`], with a grace period or another propagation policy. The preconditions of `parameters` are
+    /// replaced by those of this writer.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::delete`].
+    pub async fn delete_with<K>(
+        &self,
+        target: impl Target<K>,
+        parameters: DeleteParams,
+    ) -> Result<(), WriteError> {
         let (resource, key) = (target.resource(), target.key());
         let attempt = Attempt {
             verb: "delete",
@@ -274,58 +308,63 @@ impl Writer {
         };
         let Seen { uid, version } = self.newest(&resource, &key, target.seen());
         let preconditions = Preconditions {
-            uid: uid.map(|uid| uid.to_string()),
+            uid: uid.as_ref().map(ToString::to_string),
             resource_version: version.filter(|_| self.locked).map(|version| version.to_string()),
         };
-        let parameters = DeleteParams::default().preconditions(preconditions);
-        let request = attempt.collection().delete(key.name(), &parameters);
-        self.send(attempt, None, request).await.map(drop)
+        let request = attempt.collection().delete(key.name(), &parameters.preconditions(preconditions));
+        let deletion = Request { labels: None, doing: Doing::Delete, uid };
+        self.send(attempt, deletion, request).await.map(drop)
     }
 
     /// What this reconciliation knows of an object: of its own last write, else of its snapshots.
     fn known(&self, resource: &ResourceType, key: &ObjectKey) -> Seen {
+        if let Some(written) = self.shared.ledger.newest(resource, key) {
+            return written.unwrap_or_default();
+        }
         let numbers = self.shared.ledger.caches().of(resource);
-        let cached =
-            numbers.filter_map(|number| self.shared.snapshots.get(number)?.get(key.as_str()).ok()?).next();
-        self.newest(resource, key, cached.map(|object| Seen::of(&object)).unwrap_or_default())
+        let mut cached =
+            numbers.filter_map(|number| self.shared.snapshots.get(number)?.get(key.as_str()).ok().flatten());
+        cached.next().map(|object| Seen::of(&object)).unwrap_or_default()
     }
 
-    /// The newest version of an object that this reconciliation knows, if it is the same incarnation.
+    /// The newest version of a target that this reconciliation knows, if it is the same incarnation.
     fn newest(&self, resource: &ResourceType, key: &ObjectKey, seen: Seen) -> Seen {
-        match self.shared.ledger.newest(resource, key) {
-            Some(written) if seen.uid.is_none() || seen.uid == written.uid => written,
-            _ => seen,
-        }
+        let is_newer = seen.version.is_none() || self.shared.ledger.newest(resource, key).is_some();
+        let known = if is_newer { self.known(resource, key) } else { Seen::default() };
+        let is_same = known.uid.is_some() && (seen.uid.is_none() || seen.uid == known.uid);
+        if is_same { known } else { seen }
     }
 
     /// Adds preconditions to the body of a request, unless it has its own.
-    fn condition(&self, body: &mut Value, seen: Seen) {
+    fn condition(&self, body: &mut Value, seen: &Seen) {
         if !body["metadata"].is_object() {
             body["metadata"] = json!({});
         }
+        let Some(metadata) = body["metadata"].as_object_mut() else { return };
         let mut set = |field: &str, value: Option<String>| {
-            let metadata = &mut body["metadata"];
             if let Some(value) = value
-                && metadata[field].is_null()
+                && metadata.get(field).is_none_or(Value::is_null)
             {
-                metadata[field] = Value::String(value);
+                metadata.insert(field.to_owned(), Value::String(value));
             }
         };
-        set("uid", seen.uid.map(|uid| uid.to_string()));
+        set("uid", seen.uid.as_ref().map(ToString::to_string));
         if self.locked {
-            set("resourceVersion", seen.version.map(|version| version.to_string()));
+            set("resourceVersion", seen.version.as_ref().map(ToString::to_string));
+        } else {
+            metadata.remove("resourceVersion");
         }
     }
 
     async fn send(
         &self,
         attempt: Attempt<'_>,
-        labels: Option<&Labels>,
+        expected: Request,
         request: Result<http::Request<Vec<u8>>, request::Error>,
     ) -> Result<Value, WriteError> {
         let Shared { client, limit, ledger, .. } = &*self.shared;
         let request = request.map_err(|error| attempt.failed(client::Error::BuildRequest(error)))?;
-        let Some(entry) = ledger.begin(attempt.resource, attempt.namespace, attempt.name, labels) else {
+        let Some(entry) = ledger.begin(attempt, expected.labels.as_ref(), expected.doing) else {
             return Err(attempt.ended());
         };
         let answer = match tokio::time::timeout(*limit, client.request::<Value>(request)).await {
@@ -339,7 +378,7 @@ impl Writer {
             }
             Err(_) => return Err(attempt.unanswered(*limit)),
         };
-        ledger.answered(entry, attempt.resource, attempt.namespace, attempt.name, &answer);
+        ledger.answered(entry, attempt, expected.uid, &answer);
         Ok(answer)
     }
 
@@ -367,7 +406,15 @@ impl Attempt<'_> {
         collection(self.resource, self.namespace)
     }
 
+    /// Whatever else stands in a namespace's place would lead the request elsewhere.
+    fn check_namespace(&self) -> Result<(), WriteError> {
+        let is_name =
+            |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-.".contains(&byte));
+        if self.namespace.is_none_or(is_name) { Ok(()) } else { Err(self.no_namespace()) }
+    }
+
     fn key(&self) -> Result<ObjectKey, WriteError> {
+        self.check_namespace()?;
         let key = self.name.and_then(|name| ObjectKey::new(self.namespace, name).ok());
         key.ok_or_else(|| self.unnamed())
     }

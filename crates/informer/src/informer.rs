@@ -461,6 +461,12 @@ impl<T: View> Informer<T> {
             && self.core().add_scope(Scope::Namespace(namespace.into()))
     }
 
+    /// Whether the informer has the objects of a namespace, those that were added and removed considered. Cluster-scoped
+    /// objects (`None`) are always selected.
+    pub fn selects_namespace(&self, namespace: Option<&str>) -> bool {
+        self.core().selects_namespace(namespace)
+    }
+
     /// Removes a namespace, and waits until its connection is closed. Its objects leave the cache; subscriptions get
     /// deletions with the reason [`DeleteReason::LeftView`](crate::DeleteReason::LeftView). Returns `false` if the informer
     /// did not select the namespace.

@@ -2,15 +2,15 @@
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use informer::ObjectKey;
 use informer::View;
 use informer::kube::Client;
-use informer::{Informer, Object, ObjectKey};
 use informer_core::control::{End, Step, Work};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::Instant;
@@ -27,7 +27,7 @@ use crate::leadership::{Authority, Leadership};
 use crate::permissions::review;
 use crate::reconcile::{Failure, Outcome, Reconcile};
 use crate::recorder::Recorder;
-use crate::source;
+use crate::source::{self, Watched};
 use crate::writer::Writer;
 
 /// How a reconciliation ended, as its task saw it.
@@ -58,7 +58,7 @@ enum Event {
 
 struct Loop<T, R> {
     name: Arc<str>,
-    informer: Informer<T>,
+    watched: Watched<T>,
     client: Client,
     caches: Arc<Caches>,
     recorder: Recorder,
@@ -89,7 +89,7 @@ pub(super) async fn run<T: View>(
         return Err(RunError::permissions(missing));
     }
     let caches = Arc::new(caches);
-    let informer = primary.informer.clone();
+    let watched = primary.clone();
     // Dropped at the end, which ends the subscriptions.
     let mut subscriptions = Vec::new();
     for source in std::iter::once(source::itself(primary)).chain(sources) {
@@ -107,7 +107,7 @@ pub(super) async fn run<T: View>(
     let recorder = Recorder::builder(&name).shared_clock(settings.clock.clone()).seed(settings.seed);
     let mut this = Loop {
         name,
-        informer,
+        watched,
         client: term.client().clone(),
         caches,
         recorder: recorder.clone().start(term.client().clone()),
@@ -142,6 +142,9 @@ pub(super) async fn run<T: View>(
     }
 }
 
+/// A key whose wait for the caches was in vain waits again after this long. A growing delay would outlast the outage.
+const PUT_OFF: Duration = Duration::from_secs(1);
+
 /// Starts the informers of a controller and waits for their initial lists.
 async fn sync(caches: &Caches, limit: Duration) -> Result<(), RunError> {
     for informer in caches.informers() {
@@ -163,6 +166,9 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
         let stopped = self.caches.stopped();
         let mut stopped = std::pin::pin!(stopped);
         loop {
+            if self.caches.has_stopped() {
+                return Err(RunError::informer_stopped());
+            }
             self.begin_all();
             let wake = self.wake();
             let event = tokio::select! {
@@ -210,6 +216,9 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
             let step = self.inbox.control().next(now, |write| self.caches.reflect(write));
             match step {
                 None => return,
+                Some(Step::Reconcile(work)) if self.is_not_selected(&work.key) => {
+                    self.inbox.control().finished(now, &work, End::Settled, Vec::new());
+                }
                 Some(Step::Reconcile(work)) => self.begin(work),
                 Some(Step::AwaitWrites(key, writes)) => {
                     let (caches, client, limit) =
@@ -222,6 +231,11 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
                 }
             }
         }
+    }
+
+    /// Whether the namespace of a key was removed from the informer: what became of the object is unknown.
+    fn is_not_selected(&self, key: &ObjectKey) -> bool {
+        !self.watched.informer.selects_namespace(key.namespace())
     }
 
     fn begin(&mut self, work: Work) {
@@ -242,9 +256,10 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
             writer: writer.clone(),
             recorder: self.recorder.clone(),
             clock: self.settings.clock.clone(),
-            seed: self.settings.seed,
+            random: Mutex::new(fastrand::Rng::with_seed(self.settings.seed)),
         });
-        let (reconciler, informer, key) = (self.reconciler.clone(), self.informer.clone(), work.key.clone());
+        let (reconciler, informer, key) =
+            (self.reconciler.clone(), self.watched.informer.clone(), work.key.clone());
         let task = async move {
             let context = Context::begin(key, &informer, shared);
             let reconciling = async {
@@ -311,14 +326,12 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
     }
 
     fn not_written(&mut self, key: &ObjectKey) {
-        let now = self.inbox.now();
-        let delay = self.settings.limiter.when(now, key);
         tracing::warn!(
-            controller = %self.name, %key, ?delay,
+            controller = %self.name, %key, delay = ?PUT_OFF,
             "the cache does not have this controller's last write yet; tried again"
         );
         self.inbox.endings.count(Ending::PutOff);
-        self.inbox.control().not_written(now, key, delay);
+        self.inbox.control().not_written(self.inbox.now(), key, PUT_OFF);
     }
 
     /// Cuts off what runs. Its writes are refused already.
@@ -342,21 +355,26 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
 
     /// Reconciles every object: another leader may have left something unfinished.
     fn begin_anew(&self) {
-        for object in self.informer.cast::<Object>().lister().list() {
-            self.inbox.changed(object.key().clone(), Cause::Leading, source::LOW);
-        }
+        self.watched.pass_all(&self.inbox, Cause::Leading);
     }
 
     /// Lets what runs end, and sends its events, within the grace period.
     async fn finish(&mut self) {
-        let end = Instant::now() + self.settings.grace;
+        let begun = Instant::now();
+        let grace = self.settings.grace;
         self.inbox.control().stop(self.inbox.now());
-        let all = async { while self.tasks.join_next().await.is_some() {} };
-        if tokio::time::timeout(self.settings.grace, all).await.is_err() {
+        let all = async {
+            while let Some(ended) = self.tasks.join_next_with_id().await {
+                self.ended(ended);
+            }
+        };
+        if tokio::time::timeout(grace, all).await.is_err() {
             let left = self.tasks.len();
             tracing::warn!(controller = %self.name, left, "reconciliations did not end in time and were dropped");
             self.tasks.shutdown().await;
         }
-        self.recorder.flush(end.saturating_duration_since(Instant::now())).await;
+        // Their contexts may be elsewhere, and must not write any more.
+        self.running.drain().for_each(|(_, running)| drop(running.writer.end()));
+        self.recorder.flush(grace.saturating_sub(begun.elapsed())).await;
     }
 }

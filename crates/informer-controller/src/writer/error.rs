@@ -13,11 +13,27 @@ pub struct WriteError {
     why: Why,
 }
 
+/// The reasons of refusals whose messages name objects and do not quote them.
+const TELLABLE: &[&str] = &[
+    "AlreadyExists",
+    "Conflict",
+    "Expired",
+    "Forbidden",
+    "MethodNotAllowed",
+    "NotFound",
+    "ServiceUnavailable",
+    "Timeout",
+    "TooManyRequests",
+    "Unauthorized",
+];
+
 enum Why {
     /// The server's answer, or none.
     Request(client::Error),
     Unanswered(Duration),
     Unnamed,
+    NoObject,
+    NoNamespace,
     Ended,
     /// A test of a JSON patch failed.
     Changed,
@@ -40,6 +56,14 @@ impl Attempt<'_> {
         self.error(Why::Changed)
     }
 
+    pub(super) fn no_object(&self) -> WriteError {
+        self.error(Why::NoObject)
+    }
+
+    pub(super) fn no_namespace(&self) -> WriteError {
+        self.error(Why::NoNamespace)
+    }
+
     pub(super) fn ended(&self) -> WriteError {
         self.error(Why::Ended)
     }
@@ -55,7 +79,8 @@ impl Attempt<'_> {
 impl WriteError {
     /// Whether somebody else has written the object, or created it anew, since this reconciliation read it (409).
     pub fn is_conflict(&self) -> bool {
-        self.reason() == Some("Conflict") || matches!(self.why, Why::Changed)
+        let is_refused = self.reason() == Some("Conflict") || self.is_of_another_incarnation();
+        is_refused || matches!(self.why, Why::Changed)
     }
 
     /// Whether an object of that name exists already (409).
@@ -75,15 +100,24 @@ impl WriteError {
 
     /// Whether the object is not valid (400, 422): the same request will not succeed later.
     pub fn is_invalid(&self) -> bool {
-        matches!(self.code(), Some(400 | 422)) || matches!(self.why, Why::Unnamed)
+        let is_refused = matches!(self.code(), Some(400 | 422)) && !self.is_of_another_incarnation();
+        is_refused || matches!(self.why, Why::Unnamed | Why::NoObject | Why::NoNamespace)
+    }
+
+    /// The server's answer to a patch with another uid: `metadata.uid` cannot be changed.
+    fn is_of_another_incarnation(&self) -> bool {
+        let Why::Request(client::Error::Api(status)) = &self.why else { return false };
+        let causes = status.details.iter().flat_map(|details| &details.causes);
+        status.code == 422 && causes.into_iter().any(|cause| cause.field == "metadata.uid")
     }
 
     /// Whether the write may have been carried out all the same: the server did not answer, or failed.
     pub fn is_uncertain(&self) -> bool {
         match &self.why {
             Why::Request(client::Error::Api(status)) => status.code >= 500,
-            Why::Request(client::Error::BuildRequest(_)) | Why::Unnamed | Why::Ended | Why::Changed => false,
+            Why::Request(client::Error::BuildRequest(_)) => false,
             Why::Request(_) | Why::Unanswered(_) => true,
+            _ => false,
         }
     }
 
@@ -131,8 +165,12 @@ impl fmt::Display for WriteError {
                 let fields: Vec<_> = causes.map(|cause| cause.field.as_str()).collect();
                 write!(f, "the server finds these fields invalid: {}", fields.join(", "))
             }
-            Why::Request(client::Error::Api(status)) => {
+            // Other messages may quote the object too.
+            Why::Request(client::Error::Api(status)) if TELLABLE.contains(&status.reason.as_str()) => {
                 write!(f, "{} ({} {})", status.message, status.code, status.reason)
+            }
+            Why::Request(client::Error::Api(status)) => {
+                write!(f, "the server answers {} {}", status.code, status.reason)
             }
             Why::Request(client::Error::SerdeError(error)) => {
                 write!(f, "JSON that does not fit its type, at column {}", error.column())
@@ -140,6 +178,8 @@ impl fmt::Display for WriteError {
             Why::Request(_) => write!(f, "the request failed"),
             Why::Unanswered(limit) => write!(f, "no answer within {} s", limit.as_secs_f64()),
             Why::Unnamed => write!(f, "the object has no metadata.name"),
+            Why::NoObject => write!(f, "the patch is not a JSON object"),
+            Why::NoNamespace => write!(f, "metadata.namespace is not a name"),
             Why::Changed => write!(f, "the object has changed since"),
             Why::Ended => write!(f, "the reconciliation has ended"),
         }

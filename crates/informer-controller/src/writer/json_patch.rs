@@ -5,7 +5,7 @@ use http::header::CONTENT_TYPE;
 use informer::kube::core::params::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use super::{Attempt, Target, WriteError, Writer};
+use super::{Attempt, Request, Target, WriteError, Writer};
 
 impl Writer {
     /// Changes an object by a JSON patch ([RFC 6902](https://www.rfc-editor.org/rfc/rfc6902)), if it is the incarnation that
@@ -38,7 +38,7 @@ impl Writer {
             let json_patch = HeaderValue::from_static("application/json-patch+json");
             request.headers_mut().insert(CONTENT_TYPE, json_patch);
         }
-        match self.send(attempt, None, request).await {
+        match self.send(attempt, Request::default(), request).await {
             Err(error) if error.code() == Some(422) => Err(attempt.changed()),
             answer => answer.map(drop),
         }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use informer::{Labels, ObjectKey, ResourceType, ResourceVersion, Uid};
 use serde_json::Value;
 
-use super::Seen;
-use crate::caches::{Caches, OwnWrite};
+use super::{Attempt, Seen};
+use crate::caches::{Caches, Doing, OwnWrite};
 
 /// The writes of a reconciliation.
 pub(super) struct Ledger {
@@ -18,8 +18,8 @@ pub(super) struct Ledger {
 struct State {
     /// By the number of the request; empty once it has failed for certain.
     requests: Vec<Vec<OwnWrite>>,
-    /// What this reconciliation wrote last, by resource and key.
-    newest: Vec<(ResourceType, ObjectKey, Seen)>,
+    /// What this reconciliation wrote last, by resource and key; `None` for an object that it deleted.
+    newest: Vec<(ResourceType, ObjectKey, Option<Seen>)>,
     ended: bool,
 }
 
@@ -41,22 +41,17 @@ impl Ledger {
 
     /// A request is about to be sent: from now on it may have been carried out. `labels` are those that the object will have,
     /// if the request says. `None` if the reconciliation has ended, so that nobody would wait for the result.
-    pub(super) fn begin(
-        &self,
-        resource: &ResourceType,
-        namespace: Option<&str>,
-        name: Option<&str>,
-        labels: Option<&Labels>,
-    ) -> Option<Entry> {
+    pub(super) fn begin(&self, attempt: Attempt<'_>, labels: Option<&Labels>, doing: Doing) -> Option<Entry> {
+        let Attempt { resource, namespace, name, .. } = attempt;
         let uncertain = |cache| OwnWrite::Uncertain {
             cache,
             namespace: namespace.map(str::to_owned),
             name: name.map(str::to_owned),
+            doing,
         };
         let writes = match labels {
             Some(labels) => {
-                let key = name.and_then(|name| ObjectKey::new(namespace, name).ok());
-                self.caches.holding(resource, key.as_ref(), labels).map(uncertain).collect()
+                self.concerned(resource, attempt.key().ok().as_ref(), labels).map(uncertain).collect()
             }
             None => self.caches.of(resource).map(uncertain).collect(),
         };
@@ -68,47 +63,63 @@ impl Ledger {
         Some(Entry(state.requests.len() - 1))
     }
 
+    /// The caches that a write of an object concerns: also those that this reconciliation has written it into before.
+    fn concerned(
+        &self,
+        resource: &ResourceType,
+        key: Option<&ObjectKey>,
+        labels: &Labels,
+    ) -> impl Iterator<Item = usize> {
+        let before: Vec<_> = {
+            let state = self.state();
+            let written = state.requests.iter().flatten().filter_map(|write| match write {
+                OwnWrite::Written { cache, key: of, .. } if Some(of) == key => Some(*cache),
+                _ => None,
+            });
+            written.collect()
+        };
+        let holding: Vec<_> = self.caches.holding(resource, key, labels).collect();
+        let before: Vec<_> = before.into_iter().filter(|cache| !holding.contains(cache)).collect();
+        holding.into_iter().chain(before)
+    }
+
     /// The server has not carried out the request.
     pub(super) fn refused(&self, entry: Entry) {
         self.set(entry, Vec::new());
     }
 
-    /// The server has carried out the request and returned the object, or a status after a deletion.
-    pub(super) fn answered(
-        &self,
-        entry: Entry,
-        resource: &ResourceType,
-        namespace: Option<&str>,
-        name: Option<&str>,
-        answer: &Value,
-    ) {
+    /// The server has carried out the request and returned the object, or a status after a deletion. `uid` is that of the
+    /// request's precondition.
+    pub(super) fn answered(&self, entry: Entry, attempt: Attempt<'_>, uid: Option<Uid>, answer: &Value) {
+        let Attempt { resource, namespace, name, .. } = attempt;
         let is_object = answer["kind"].as_str() != Some("Status");
         let metadata = if is_object { &answer["metadata"] } else { &answer["details"] };
         let name = metadata["name"].as_str().or(name);
         let Some(key) = name.and_then(|name| ObjectKey::new(namespace, name).ok()) else { return };
-        let uid = Uid::new(metadata["uid"].as_str().unwrap_or_default());
-        let version = ResourceVersion::new(metadata["resourceVersion"].as_str().unwrap_or_default());
-        let writes: Vec<_> = if is_object {
-            let labels = labels(metadata);
-            let written = |cache| OwnWrite::Written { cache, key: key.clone(), version: version.clone() };
-            self.caches.holding(resource, Some(&key), &labels).map(written).collect()
-        } else {
-            let gone = |cache| OwnWrite::Gone { cache, key: key.clone(), uid: uid.clone() };
-            self.caches.of(resource).map(gone).collect()
+        let uid = metadata["uid"].as_str().map(Uid::new).or(uid);
+        let version = metadata["resourceVersion"].as_str().map(ResourceVersion::new);
+        let writes = match (&version, &uid) {
+            (Some(version), _) if is_object => {
+                let written = |cache| OwnWrite::Written { cache, key: key.clone(), version: version.clone() };
+                self.concerned(resource, Some(&key), &labels(metadata)).map(written).collect()
+            }
+            (_, Some(uid)) => {
+                let gone = |cache| OwnWrite::Gone { cache, key: key.clone(), uid: uid.clone() };
+                self.caches.of(resource).map(gone).collect()
+            }
+            // The answer says nothing that could be awaited. The object is asked for when its next reconciliation begins.
+            _ => return,
         };
         self.set(entry, writes);
         let mut state = self.state();
-        state.newest.retain(|(of, one, _)| (of, one) != (resource, &key));
-        if is_object {
-            let seen = Seen { uid: Some(uid), version: Some(version) };
-            state.newest.push((resource.clone(), key, seen));
-        }
+        state.newest.retain(|(of, one, _)| !(is_same(of, resource) && *one == key));
+        state.newest.push((resource.clone(), key, is_object.then_some(Seen { uid, version })));
     }
 
-    /// The version that this reconciliation wrote last.
-    pub(super) fn newest(&self, resource: &ResourceType, key: &ObjectKey) -> Option<Seen> {
+    /// The version that this reconciliation wrote last: nothing if it deleted the object. `None` if it wrote none.
+    pub(super) fn newest(&self, resource: &ResourceType, key: &ObjectKey) -> Option<Option<Seen>> {
         let state = self.state();
-        let written = state.newest.iter().find(|(of, one, _)| (of, one) == (resource, key));
+        let written = state.newest.iter().find(|(of, one, _)| is_same(of, resource) && one == key);
         written.map(|(_, _, seen)| seen.clone())
     }
 
@@ -128,6 +139,11 @@ impl Ledger {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The versions of a resource are one resource.
+fn is_same(one: &ResourceType, other: &ResourceType) -> bool {
+    one.group == other.group && one.plural == other.plural
 }
 
 pub(super) fn labels(metadata: &Value) -> Labels {

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use informer::kube::Resource;
 use informer::{Item, ObjectKey, ObjectRef, ResourceType, ResourceVersion, Uid};
 
-/// An object that exists, as a reconciler knows it: an `&Item<K>` of a cache, a `&K` that the server returned, or an
-/// `&ObjectRef<K>`, which has no resourceVersion.
+/// An object that exists, as a reconciler knows it: an `&Item<K>` of a cache, or an `&ObjectRef<K>`, whose resourceVersion is
+/// that of the controller's caches.
 pub trait Target<K> {
     /// Its resource.
     fn resource(&self) -> Cow<'_, ResourceType>;

@@ -11,4 +11,5 @@ mod permissions;
 mod scripted;
 mod statuses;
 mod support;
+mod traps;
 mod waiting;

@@ -26,6 +26,11 @@ impl Core {
         Some(self.resting_reach(&scope).unwrap_or_default())
     }
 
+    /// Whether a list and watch, if any is to run, covers a namespace.
+    pub(crate) fn selects_namespace(&self, namespace: Option<&str>) -> bool {
+        self.covering(namespace).is_some()
+    }
+
     fn covering(&self, namespace: Option<&str>) -> Option<Scope> {
         let setup = lock(&self.setup);
         let own = namespace.map(|namespace| Scope::Namespace(namespace.into()));
