@@ -16,7 +16,7 @@ use kube_client::config::{KubeConfigOptions, Kubeconfig};
 use kube_client::{Api, Client, Config};
 use serde_json::json;
 
-use crate::server::Server;
+use crate::server::{Server, is_older};
 use testapi::Backup;
 use testapi::faults::Faults;
 
@@ -40,6 +40,11 @@ impl Rig {
     /// A namespace, named after the test, of a server that all tests may share; `None` where there is none.
     pub async fn shared(kind: Kind, test: &str) -> Option<Self> {
         Some(Self::on(Server::shared(kind, test).await?, kind, test).await)
+    }
+
+    /// As [`shared`](Self::shared), where the server is Kubernetes 1.`minor` or newer.
+    pub async fn shared_since(kind: Kind, minor: u32, test: &str) -> Option<Self> {
+        if is_older(kind, minor, test) { None } else { Self::shared(kind, test).await }
     }
 
     /// A server for this test alone.

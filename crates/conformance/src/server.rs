@@ -1,4 +1,5 @@
 //! The servers that the contract is shown against: a real control plane, and the embedded one.
+#![expect(clippy::print_stderr, reason = "the output of tests must show what was skipped")]
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -28,11 +29,13 @@ pub struct Needs {
     pub watch_cache: bool,
     /// Watches can begin with the present objects.
     pub watch_list: bool,
+    /// Lists and watches can be of a shard.
+    pub shards: bool,
 }
 
 impl Default for Needs {
     fn default() -> Self {
-        Self { watch_cache: true, watch_list: true }
+        Self { watch_cache: true, watch_list: true, shards: false }
     }
 }
 
@@ -93,6 +96,7 @@ impl Embedded {
         builder = builder.options(|options| {
             options.serve.watch_cache = needs.watch_cache;
             options.serve.streaming_lists = needs.watch_list;
+            options.serve.shard_selectors = needs.shards;
         });
         let api = builder.start().await.expect("an embedded server");
         // A server that remembers nothing of its early days, as the real one.
@@ -147,6 +151,12 @@ impl Server {
                 let mut builder = ControlPlane::builder().watch_cache(needs.watch_cache);
                 if !needs.watch_list {
                     builder = builder.feature_gate("WatchList", false);
+                }
+                if needs.shards {
+                    if is_older(kind, 36, test) {
+                        return None;
+                    }
+                    builder = builder.feature_gate("ShardedListAndWatch", true);
                 }
                 Some(Self::Own(Arc::new(builder.start_or_skip(test)?)))
             }
@@ -241,6 +251,16 @@ impl Server {
             Self::Embedded(_) | Self::Process(_) => None,
         }
     }
+}
+
+/// Whether a test that needs a newer server than this is skipped.
+pub(crate) fn is_older(kind: Kind, minor: u32, test: &str) -> bool {
+    let release = control_plane::release().expect("a release of Kubernetes");
+    let older = kind == Kind::Real && release.minor < minor;
+    if older {
+        eprintln!("{test}: left out, because Kubernetes {release} does not have what 1.{minor} has");
+    }
+    older
 }
 
 /// A real control plane, whose calls block.

@@ -1,4 +1,4 @@
-//! The control plane's binary: built once for each state of its source, kept in a cache.
+//! The control plane's binary: built once for each state of its source and each release, kept in a cache.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 use std::{env, path, process};
 
-use crate::{Error, toolchain};
+use crate::{Error, Release, module, toolchain};
 
 /// The Go module. This crate is never published, so its place in the repository is known.
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../control-plane");
@@ -15,7 +15,34 @@ const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../control-plane")
 /// Builds that no process has used for this long are removed: each takes over 100 MB.
 const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// Returns the path of the control plane's binary. Builds it unless the cache has it.
+/// If set, the release of Kubernetes that [`build`] builds.
+pub const RELEASE: &str = "INFORMER_KUBERNETES";
+
+/// The release that `control-plane/go.mod` pins: the one that everything in the repository follows.
+///
+/// # Errors
+///
+/// [`Error::KubernetesVersion`] if it names none.
+pub fn pinned() -> Result<Release, Error> {
+    let go_mod = Path::new(SOURCE).join("go.mod");
+    let text = fs::read_to_string(&go_mod).map_err(Error::file("read", &go_mod))?;
+    Release::required(&text).ok_or(Error::KubernetesVersion { go_mod })
+}
+
+/// The release that [`build`] builds: `$INFORMER_KUBERNETES`, else the [`pinned`] one.
+///
+/// # Errors
+///
+/// [`Error::NotARelease`] if the variable names none, and those of [`pinned`].
+pub fn release() -> Result<Release, Error> {
+    match env::var_os(RELEASE).filter(|value| !value.is_empty()) {
+        Some(value) => value.to_string_lossy().parse(),
+        None => pinned(),
+    }
+}
+
+/// Returns the path of the control plane's binary, of the release that [`release`] names. Builds it unless the cache has
+/// it.
 ///
 /// The cache is in `$INFORMER_CACHE_DIR`, else in `informer` under `$XDG_CACHE_HOME` or `~/.cache`. A first build takes
 /// minutes; later ones, after a change of the Go source, some seconds. Processes that build at the same time take
@@ -23,12 +50,20 @@ const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 ///
 /// # Errors
 ///
-/// [`Error::GoMissing`] without a Go toolchain, otherwise the failure of the build.
+/// [`Error::GoMissing`] without a Go toolchain, [`Error::NoSuchRelease`] for a release that does not exist, otherwise
+/// the failure of the build.
 pub fn build() -> Result<PathBuf, Error> {
+    build_release(release()?)
+}
+
+/// As [`build`], of another release: beside the pinned one, from the same Go sources.
+///
+/// # Errors
+///
+/// As for [`build`].
+pub fn build_release(release: Release) -> Result<PathBuf, Error> {
     let source = Path::new(SOURCE);
-    let go_mod = source.join("go.mod");
-    let module = fs::read_to_string(&go_mod).map_err(Error::file("read", &go_mod))?;
-    let linker_flags = linker_flags(&module).ok_or(Error::KubernetesVersion { go_mod })?;
+    let linker_flags = linker_flags(release);
     let cache = cache_directory()?.join("control-plane");
     let directory = cache.join(fingerprint(source, &linker_flags)?);
     let binary = directory.join("control-plane");
@@ -44,10 +79,27 @@ pub fn build() -> Result<PathBuf, Error> {
     let lock = File::create(&lock_file).map_err(Error::file("make", &lock_file))?;
     lock.lock().map_err(Error::file("lock", &lock_file))?;
     if !binary.exists() {
-        compile(source, &linker_flags, &binary)?;
+        let module = if release == pinned()? {
+            source.to_owned()
+        } else {
+            let module = directory.join("module");
+            note(&format!("collecting the modules of Kubernetes {release}"));
+            module::copy(source, release, &module)?;
+            module
+        };
+        compile(&module, &linker_flags, &binary)?;
         remove_unused(&cache);
     }
     Ok(binary)
+}
+
+/// The text of a `control-plane/go.mod` for another release, before `go mod tidy`. Downloads what it needs.
+///
+/// # Errors
+///
+/// [`Error::NoSuchRelease`] for a release that does not exist, [`Error::GoMissing`] without a Go toolchain.
+pub fn go_mod(release: Release) -> Result<String, Error> {
+    module::text(Path::new(SOURCE), release)
 }
 
 fn compile(source: &Path, linker_flags: &str, binary: &Path) -> Result<(), Error> {
@@ -68,27 +120,21 @@ fn compile(source: &Path, linker_flags: &str, binary: &Path) -> Result<(), Error
 
 /// Makes the API server report the version that it was built from, because clients decide by it which requests a server
 /// supports. Kubernetes' own build does the same.
-fn linker_flags(go_mod: &str) -> Option<String> {
-    let version = go_mod.lines().find_map(|line| {
-        let line = line.trim().trim_start_matches("require ");
-        line.strip_prefix("k8s.io/kubernetes ")?.split_whitespace().next()
-    })?;
-    let (major, rest) = version.strip_prefix('v')?.split_once('.')?;
-    let (minor, _patch) = rest.split_once('.')?;
+fn linker_flags(release: Release) -> String {
     let mut flags = String::from("-s -w");
     for package in ["k8s.io/component-base/version", "k8s.io/client-go/pkg/version"] {
         for (variable, value) in [
-            ("gitVersion", version),
-            ("gitMajor", major),
-            ("gitMinor", minor),
+            ("gitVersion", format!("v{release}")),
+            ("gitMajor", "1".to_owned()),
+            ("gitMinor", release.minor.to_string()),
             // A module from the proxy is a release, and does not name its commit.
-            ("gitTreeState", "clean"),
-            ("gitCommit", ""),
+            ("gitTreeState", "clean".to_owned()),
+            ("gitCommit", String::new()),
         ] {
             flags.push_str(&format!(" -X {package}.{variable}={value}"));
         }
     }
-    Some(flags)
+    flags
 }
 
 /// Names a state of everything that the binary is built from.
@@ -166,17 +212,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_api_server_reports_what_go_mod_requires() {
-        for go_mod in
-            ["require (\n\tk8s.io/kubernetes v1.36.3\n)", "require k8s.io/kubernetes v1.36.3 // why"]
-        {
-            let flags = linker_flags(go_mod).expect("a version");
-            for flag in ["gitVersion=v1.36.3", "gitMajor=1", "gitMinor=36"] {
-                assert!(flags.contains(&format!(" -X k8s.io/component-base/version.{flag} ")), "{flags}");
-            }
-        }
-        for go_mod in ["", "replace k8s.io/kubernetes => ../kubernetes", "require k8s.io/kubernetes main"] {
-            assert_eq!(linker_flags(go_mod), None, "{go_mod:?}");
+    fn the_api_server_reports_what_it_was_built_from() {
+        let flags = linker_flags(Release { minor: 37, patch: 2 });
+        for flag in ["gitVersion=v1.37.2", "gitMajor=1", "gitMinor=37"] {
+            assert!(flags.contains(&format!(" -X k8s.io/component-base/version.{flag} ")), "{flags}");
         }
     }
 

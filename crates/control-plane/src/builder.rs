@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::shared::or_skip;
-use crate::{ControlPlane, Error};
+use crate::{ControlPlane, Error, Release};
 
 /// Settings of a control plane, made by [`ControlPlane::builder`].
 ///
@@ -14,6 +14,7 @@ use crate::{ControlPlane, Error};
 pub struct Builder {
     flags: Vec<String>,
     verbose: bool,
+    release: Option<Release>,
 }
 
 impl ControlPlane {
@@ -24,6 +25,12 @@ impl ControlPlane {
 }
 
 impl Builder {
+    /// Runs this release of Kubernetes, instead of the one that [`release`](crate::release) names.
+    pub fn release(mut self, release: Release) -> Self {
+        self.release = Some(release);
+        self
+    }
+
     /// Runs kube-controller-manager as well: deployments get their pods, the dependents of deleted owners are deleted,
     /// deleted namespaces go away. Off by default.
     pub fn controller_manager(self, on: bool) -> Self {
@@ -72,7 +79,7 @@ impl Builder {
     ///
     /// Those of [`build`](crate::build), and [`Error::Ended`] if the control plane does not start.
     pub fn start(self) -> Result<ControlPlane, Error> {
-        let binary = crate::build()?;
+        let binary = self.release.map_or_else(crate::build, crate::build_release)?;
         let mut command = Command::new(binary);
         command.arg("run").args(&self.flags);
         ControlPlane::spawn(command, self.verbose)

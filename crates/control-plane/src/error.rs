@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::Release;
+
 /// Why a control plane does not exist, or did not do what it was asked for.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -36,10 +38,37 @@ pub enum Error {
     },
 
     /// The Go module names no release of Kubernetes.
-    #[error("{} requires no release of k8s.io/kubernetes; add one such as v1.36.3", go_mod.display())]
+    #[error("{} requires no release of k8s.io/kubernetes; add one such as v1.37.2", go_mod.display())]
     KubernetesVersion {
         /// The file that should name it.
         go_mod: PathBuf,
+    },
+
+    /// A text that should name a release does not.
+    #[error("{text:?} is no release of Kubernetes; write it in full, such as 1.37.2")]
+    NotARelease {
+        /// The text.
+        text: String,
+    },
+
+    /// The Go modules of a release are not to be had.
+    #[error(
+        "Kubernetes {release} is not to be had: {reason}\n`go list -m -versions k8s.io/kubernetes` lists the releases"
+    )]
+    NoSuchRelease {
+        /// The release.
+        release: Release,
+        /// What Go says.
+        reason: String,
+    },
+
+    /// `go` answered with something else than expected.
+    #[error("`{command}` answered what this crate does not understand")]
+    GoAnswer {
+        /// The command line.
+        command: &'static str,
+        /// What is wrong with it.
+        source: serde_json::Error,
     },
 
     /// `go` failed.

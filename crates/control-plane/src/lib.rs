@@ -22,12 +22,15 @@
 mod binary;
 mod builder;
 mod error;
+mod module;
 mod process;
+mod release;
 mod shared;
 mod toolchain;
 
-pub use binary::build;
+pub use binary::{RELEASE, build, build_release, go_mod, pinned, release};
 pub use builder::Builder;
 pub use error::Error;
 pub use process::{ControlPlane, Ending};
+pub use release::Release;
 pub use shared::{shared, shared_or_skip};

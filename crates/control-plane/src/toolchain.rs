@@ -18,27 +18,54 @@ pub(crate) fn build(directory: &Path, linker_flags: &str, output: &Path) -> Resu
     go("go", directory, arguments.into_iter().chain([output.as_os_str(), OsStr::new(".")])).map(drop)
 }
 
+/// Completes the `go.mod` in `directory` with indirect dependencies, and writes its `go.sum`.
+pub(crate) fn tidy(directory: &Path) -> Result<(), Error> {
+    go("go", directory, ["mod", "tidy"]).map(drop)
+}
+
+/// What `go` says in JSON. It may fail and say so in its answer; then this is the answer.
+pub(crate) fn answer(directory: &Path, arguments: &[&str]) -> Result<String, Error> {
+    let (command, Output { status, stdout, stderr }) = output("go", directory, arguments)?;
+    if status.success() || stdout.starts_with(b"{") {
+        return Ok(String::from_utf8_lossy(&stdout).into_owned());
+    }
+    Err(failed(&command, directory, &stderr))
+}
+
 fn go<A: AsRef<OsStr>>(
     program: &str,
     directory: &Path,
     arguments: impl IntoIterator<Item = A>,
 ) -> Result<String, Error> {
+    let (command, Output { status, stdout, stderr }) = output(program, directory, arguments)?;
+    if status.success() {
+        return Ok(String::from_utf8_lossy(&stdout).trim().to_owned());
+    }
+    Err(failed(&command, directory, &stderr))
+}
+
+fn output<A: AsRef<OsStr>>(
+    program: &str,
+    directory: &Path,
+    arguments: impl IntoIterator<Item = A>,
+) -> Result<(Command, Output), Error> {
     let mut command = Command::new(program);
     // Without cgo the build needs no C compiler, and the binary runs on any libc.
     command.current_dir(directory).env("CGO_ENABLED", "0").args(arguments);
-    let Output { status, stdout, stderr } = command.output().map_err(|source| match source.kind() {
+    let output = command.output().map_err(|source| match source.kind() {
         // The directory was read before, so it is the program that is missing.
         io::ErrorKind::NotFound => Error::GoMissing,
         _ => Error::Run { program: program.into(), source },
     })?;
-    if status.success() {
-        return Ok(String::from_utf8_lossy(&stdout).trim().to_owned());
-    }
-    Err(Error::Go {
+    Ok((command, output))
+}
+
+fn failed(command: &Command, directory: &Path, stderr: &[u8]) -> Error {
+    Error::Go {
         command: format!("{command:?}"),
         directory: directory.to_owned(),
-        output: String::from_utf8_lossy(&stderr).into_owned(),
-    })
+        output: String::from_utf8_lossy(stderr).into_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ pub enum Cause {
     Interrupted,
     /// This process became the leader: whatever the former leader left unfinished is done now.
     Leading,
-    /// The program asked for it ([`Trigger::reconcile`](crate::Trigger::reconcile)).
+    /// The program asked for it ([`ControllerHandle::reconcile`](crate::ControllerHandle::reconcile)).
     Asked,
 }
 

@@ -19,6 +19,7 @@ use crate::caches::Caches;
 use crate::clock::{Clock, SystemClock};
 use crate::election::Election;
 use crate::error::RunError;
+use crate::handle::ControllerHandle;
 use crate::inbox::Inbox;
 use crate::leadership::{Leadership, TermClient};
 use crate::permissions::{Access, Needs, Rules};
@@ -74,11 +75,11 @@ pub struct Controller<T> {
     caches: Caches,
     needs: Needs,
     settings: Settings,
+    inbox: Arc<Inbox>,
     until: BoxFuture<'static, ()>,
 }
 
 struct Settings {
-    workers: usize,
     sync_limit: Duration,
     grace: Duration,
     write_limit: Duration,
@@ -102,6 +103,7 @@ impl<T: View> Controller<T> {
             caches,
             needs: Needs::default(),
             settings: Settings::default(),
+            inbox: Arc::new(Inbox::new(Control::new(Queue::new(&Config::default())))),
             until: std::future::pending().boxed(),
         }
     }
@@ -167,9 +169,14 @@ impl<T: View> Controller<T> {
 
     /// Runs up to this many reconciliations at a time, of different objects. 1 by default, as in controller-runtime.
     #[must_use]
-    pub fn workers(mut self, workers: usize) -> Self {
-        self.settings.workers = workers;
+    pub fn workers(self, workers: usize) -> Self {
+        self.inbox.control().set_workers(workers);
         self
+    }
+
+    /// A handle to the controller, for the time when it runs.
+    pub fn handle(&self) -> ControllerHandle {
+        ControllerHandle::new(self.name.clone(), self.inbox.clone())
     }
 
     /// How long after a failure an object is reconciled again. By default after 5 ms, doubling to 1000 s with each failure
@@ -293,16 +300,11 @@ impl<T: View> Controller<T> {
     ) -> Result<(), RunError> {
         run::run(self, Leadership::Elected(election.clone(), writes.into()), reconciler).await
     }
-
-    fn inbox(&self) -> Arc<Inbox> {
-        Arc::new(Inbox::new(Control::new(Queue::new(&Config::default()), self.settings.workers)))
-    }
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            workers: 1,
             sync_limit: Duration::from_secs(120),
             grace: Duration::from_secs(30),
             write_limit: Duration::from_secs(30),

@@ -125,7 +125,8 @@ impl Gate {
     /// are closed, and bytes that are not sent yet are discarded. Requests then fail with an error for which
     /// [`is_not_leading`] is true.
     ///
-    /// The client is otherwise kube's for this configuration. Credentials are read on a thread for blocking work, because
+    /// The client is otherwise kube's for this configuration, without its spans. Tokens are renewed as kube's clients do it.
+    /// A client certificate is read now and used until the end. Credentials are read on a thread for blocking work, because
     /// that may run a program. Call it within the tokio runtime that is to drive the connections.
     ///
     /// # Errors
@@ -239,7 +240,7 @@ impl GateKeeper {
         }
     }
 
-    /// Closes the gate. When this returns, no further request starts, and those under way are being cancelled. Does
+    /// Closes the gate. When this returns, no check passes any more, and requests under way are being cancelled. Does
     /// nothing if it is closed already.
     pub fn close(&self, loss: Loss) {
         let state = &*self.0.0;

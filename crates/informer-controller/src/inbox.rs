@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use crate::caches::OwnWrite;
 use crate::cause::{Cause, Causes};
+use crate::endings::Endings;
 
 /// The state of the control loop, to which sources add keys. No code of the user runs under its lock.
 pub(crate) struct Inbox {
@@ -17,11 +18,18 @@ pub(crate) struct Inbox {
     /// Wakes the loop.
     changed: Notify,
     start: Instant,
+    /// How reconciliations have ended.
+    pub(crate) endings: Endings,
 }
 
 impl Inbox {
     pub(crate) fn new(control: Control<OwnWrite>) -> Self {
-        Self { control: Mutex::new(control), changed: Notify::new(), start: Instant::now() }
+        Self {
+            control: Mutex::new(control),
+            changed: Notify::new(),
+            start: Instant::now(),
+            endings: Endings::default(),
+        }
     }
 
     pub(crate) fn changed(&self, key: ObjectKey, cause: Cause, priority: i32) {

@@ -11,19 +11,26 @@ pub mod conditions;
 mod context;
 mod controller;
 pub mod election;
+mod endings;
 mod error;
 pub mod finalizer;
 pub mod gate;
+mod handle;
 mod host;
 mod inbox;
+#[cfg(all(test, loom))]
+mod interleavings;
 mod leadership;
+pub mod metrics;
 mod owned;
 pub mod owners;
 pub mod permissions;
+pub mod queue;
 mod reconcile;
 pub mod recorder;
 mod request;
 mod source;
+mod sync;
 pub mod wait;
 mod writer;
 
@@ -32,9 +39,13 @@ pub use clock::{Clock, SystemClock};
 pub use context::Context;
 pub use controller::Controller;
 pub use error::RunError;
+pub use handle::ControllerHandle;
 pub use leadership::TermClient;
 pub use reconcile::{Failure, Outcome, Reconcile, With, with};
 pub use source::Watched;
 pub use writer::{Seen, Target, WriteError, Writer};
 
-pub use informer_core::queue;
+/// The code of the page compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/controllers.md")]
+struct ControllersPage;

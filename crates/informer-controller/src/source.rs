@@ -88,11 +88,14 @@ pub(crate) fn mapped<U: View, I: IntoIterator<Item = ObjectKey>>(
     source(watched, Keys::Mapped(Box::new(move |item| keys(item).into_iter().collect())))
 }
 
+/// The keys to reconcile when an object changes.
 enum Keys<U> {
     Itself,
     Controlling(Arc<ResourceType>),
-    Mapped(Box<dyn Fn(&Item<U>) -> Vec<ObjectKey> + Send + Sync>),
+    Mapped(Mapping<U>),
 }
+
+type Mapping<U> = Box<dyn Fn(&Item<U>) -> Vec<ObjectKey> + Send + Sync>;
 
 /// Without a predicate or a mapping of the user's, no object is decoded as a `U` to find out its key.
 fn source<U: View>(watched: Watched<U>, keys: Keys<U>) -> Source {

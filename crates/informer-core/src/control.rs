@@ -25,10 +25,10 @@ pub struct Control<W> {
     writes: HashMap<ObjectKey, Vec<W>>,
     /// The number of keys with writes at which the reflected ones are forgotten.
     forget_at: usize,
-    /// Keys whose writes are awaited.
-    awaiting: HashMap<ObjectKey, Work>,
-    /// Keys whose writes are in the caches, and which no worker has taken yet.
-    ready: VecDeque<Work>,
+    /// Keys that were taken and have not begun: their writes are awaited, or have arrived.
+    aside: HashMap<ObjectKey, Work>,
+    /// Those of them whose writes have arrived, in that order.
+    ready: VecDeque<ObjectKey>,
     workers: usize,
     running: usize,
     phase: Phase,
@@ -36,6 +36,10 @@ pub struct Control<W> {
 
 /// So many keys may have writes before it pays to look which of them the caches reflect.
 const FEW_WRITES: usize = 64;
+
+/// So many keys may wait for their writes at a time. Each waits for news of its caches, so that more of them would make each
+/// change of a cache expensive; the others stay in the queue.
+const MOST_ASIDE: usize = 1_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -77,29 +81,31 @@ pub enum End {
 }
 
 impl<W: Clone> Control<W> {
-    /// A paused loop that runs up to `workers` reconciliations at a time, at least one.
-    pub fn new(queue: Queue<ObjectKey>, workers: usize) -> Self {
+    /// A paused loop that runs one reconciliation at a time.
+    pub fn new(queue: Queue<ObjectKey>) -> Self {
         Self {
             queue,
             writes: HashMap::new(),
             forget_at: FEW_WRITES,
-            awaiting: HashMap::new(),
+            aside: HashMap::new(),
             ready: VecDeque::new(),
-            workers: workers.max(1),
+            workers: 1,
             running: 0,
             phase: Phase::Paused,
         }
     }
 
+    /// Runs up to this many reconciliations at a time from now on, at least one.
+    pub fn set_workers(&mut self, workers: usize) {
+        self.workers = workers.max(1);
+    }
+
     /// A key has changed.
     pub fn changed(&mut self, now: Time, key: ObjectKey, causes: u32, priority: i32) {
-        // A key that waits for its writes has not begun: its reconciliation covers this change.
-        if let Some(work) = self.awaiting.get_mut(&key) {
-            work.causes |= causes;
-        } else if let Some(work) = self.ready.iter_mut().find(|work| work.key == key) {
-            work.causes |= causes;
-        } else {
-            self.queue.add(now, key, Add { priority, marks: causes, after: None });
+        match self.aside.get_mut(&key) {
+            // Its reconciliation has not begun, and covers this change.
+            Some(work) => work.causes |= causes,
+            None => self.queue.add(now, key, Add { priority, marks: causes, after: None }),
         }
     }
 
@@ -123,7 +129,7 @@ impl<W: Clone> Control<W> {
         self.phase = Phase::Stopped;
         self.queue.shut_down(now);
         self.ready.clear();
-        self.awaiting.clear();
+        self.aside.clear();
     }
 
     /// What to do next, if anything: call this until it returns `None` after each other call. `reflected` says whether the
@@ -133,9 +139,12 @@ impl<W: Clone> Control<W> {
         if self.phase != Phase::Running || self.running >= self.workers {
             return None;
         }
-        if let Some(work) = self.ready.pop_front() {
+        if let Some(work) = self.ready.pop_front().and_then(|key| self.aside.remove(&key)) {
             self.running += 1;
             return Some(Step::Reconcile(work));
+        }
+        if self.aside.len() >= MOST_ASIDE {
+            return None;
         }
         let taken = self.queue.take(now)?;
         let work = Work { key: taken.key, causes: taken.marks, priority: taken.priority };
@@ -143,7 +152,7 @@ impl<W: Clone> Control<W> {
             writes.retain(|write| !reflected(write));
             if !writes.is_empty() {
                 let step = Step::AwaitWrites(work.key.clone(), writes.clone());
-                self.awaiting.insert(work.key.clone(), work);
+                self.aside.insert(work.key.clone(), work);
                 return Some(step);
             }
             self.writes.remove(&work.key);
@@ -159,7 +168,7 @@ impl<W: Clone> Control<W> {
             return;
         }
         self.writes.retain(|key, writes| {
-            self.awaiting.contains_key(key) || {
+            self.aside.contains_key(key) || {
                 writes.retain(|write| !reflected(write));
                 !writes.is_empty()
             }
@@ -169,25 +178,22 @@ impl<W: Clone> Control<W> {
 
     /// When [`Control::next`] may have something to do although nothing else is called: the end of the next delay.
     pub fn wake(&self, now: Time) -> Option<Time> {
-        if self.phase == Phase::Running && self.running < self.workers {
-            self.queue.next_ready(now)
-        } else {
-            None
-        }
+        let takes = self.running < self.workers && self.aside.len() < MOST_ASIDE;
+        if self.phase == Phase::Running && takes { self.queue.next_ready(now) } else { None }
     }
 
     /// The caches reflect the writes of a key: it is reconciled next.
     pub fn written(&mut self, key: &ObjectKey) {
-        if let Some(work) = self.awaiting.remove(key) {
+        if self.aside.contains_key(key) {
             self.writes.remove(key);
-            self.ready.push_back(work);
+            self.ready.push_back(key.clone());
         }
     }
 
     /// The caches do not reflect the writes of a key within the bound: it waits again, for `delay`, and its writes stay
     /// awaited.
     pub fn not_written(&mut self, now: Time, key: &ObjectKey, delay: Duration) {
-        if let Some(work) = self.awaiting.remove(key) {
+        if let Some(work) = self.aside.remove(key) {
             self.again(now, &work, delay, 0);
         }
     }

@@ -10,6 +10,8 @@ pub mod backoff;
 mod change;
 pub mod control;
 pub mod engine;
+pub mod exposition;
+mod histogram;
 #[cfg(all(test, loom))]
 mod interleavings;
 mod key;
@@ -32,6 +34,7 @@ mod view;
 pub mod wire;
 
 pub use change::{Change, Delta, Origin};
+pub use histogram::Histogram;
 pub use key::{InvalidKey, ObjectKey};
 pub use labels::Labels;
 #[cfg(feature = "packed")]

@@ -44,15 +44,15 @@ use std::time::Duration;
 
 use hashbrown::DefaultHashBuilder;
 
-use crate::Time;
 use crate::time::nanos;
+use crate::{Histogram, Time};
 use delays::{Delayed, Delays};
 use fifo::Waiting;
 use in_process::{Again, InProcess, Running};
 use lanes::{Lanes, Popped};
 
 pub use limiter::{AtMost, Exponential, FastSlow, MaxOf, RateLimiter, TokenBucket, default_rate_limiter};
-pub use metrics::{Histogram, Metrics};
+pub use metrics::Metrics;
 
 /// The priority of items that can wait: those of an initial list or a resync. controller-runtime uses the same number.
 pub const LOW_PRIORITY: i32 = -100;

@@ -122,7 +122,7 @@ pub enum EncodingChoice {
     /// Protobuf for built-in resources and for the metadata of custom ones: a third less to send, half the work for the
     /// server, and less to decode. JSON for what has no protobuf form or goes through a [`Transform`](crate::Transform) of JSON.
     ///
-    /// Protobuf messages do not name their fields, and this library knows those of Kubernetes 1.36. A newer server
+    /// Protobuf messages do not name their fields, and this library knows those of Kubernetes 1.37. A newer server
     /// therefore gets requests for JSON. Each factory reads the server's `/version` before lists and watches, at most once
     /// in ten seconds, so a server upgrade needs no restart. Objects that are cached already keep their fields until they
     /// change. Metadata comes in protobuf from newer servers too, because its fields have been the same for years. A

@@ -6,12 +6,12 @@
 //! Names and units: `docs/METRICS.md`.
 
 mod exposition;
-mod labels;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use informer_core::exposition::labels;
 use informer_core::reflector::Status;
 use informer_core::{HotSet, ResourceVersion, Time};
 
@@ -22,8 +22,8 @@ use crate::settings::Representation;
 use crate::shared::{Core, Shared};
 
 pub use crate::counters::HandlerMetrics;
-pub use exposition::Format;
 pub use informer_core::engine::{EventCounts, RequestCounts};
+pub use informer_core::exposition::Format;
 
 /// The metrics of one informer at one moment. Counts begin with the informer.
 ///

@@ -30,11 +30,6 @@ impl<T: View> Snapshot<T> {
         Snapshot { handle: self.handle.cast(), snapshot: self.snapshot.clone() }
     }
 
-    /// Whether this is a state of that informer's cache, as whatever type.
-    pub fn is_of<U: View>(&self, informer: &crate::Informer<U>) -> bool {
-        Arc::ptr_eq(self.handle.core(), informer.core())
-    }
-
     pub(crate) fn raw(&self) -> &informer_core::Snapshot {
         &self.snapshot
     }

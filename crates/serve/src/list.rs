@@ -11,6 +11,7 @@ use crate::fresh::until_fresh;
 use crate::negotiate::{Encoding, Format};
 use crate::parameters::{Parameters, VersionMatch};
 use crate::render::{ListMeta, Renderer};
+use crate::representation::Representation;
 use crate::token::Token;
 use crate::{
     Body, Collection, CollectionError, Object, Range, Reason, Resource, ResourceRequest, ServeOptions,
@@ -82,6 +83,9 @@ pub(crate) async fn list(
             break;
         }
     }
+    let format = format.with_rows(&request.query)?;
+    // Only lists of typed objects say of which shard they are, although all are filtered.
+    let says_shard = !resource.typed_items && matches!(format.representation, Representation::Whole);
     let selection = &parameters.selection;
     let meta = ListMeta {
         revision: listing.revision,
@@ -91,9 +95,8 @@ pub(crate) async fn list(
             let namespace = if one_namespace { String::new() } else { last.namespace.to_string() };
             Token { revision: Some(listing.revision), after: (namespace, last.name.to_string()) }.encode()
         }),
-        shard: selection.shard().map(|shard| shard.as_str().to_string()),
+        shard: selection.shard().filter(|_| says_shard).map(ToString::to_string),
     };
-    let format = format.with_rows(&request.query)?;
     negotiate::several(&format.representation, resource)?;
     let gzip_from = options.gzip_from.filter(|_| gzip);
     Ok(match format.encoding {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Options for behaviour that differs between servers. The default is a kube-apiserver 1.36 with default flags.
+/// Options for behaviour that differs between servers. The default is a kube-apiserver 1.37 with default flags.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServeOptions {
@@ -17,7 +17,7 @@ pub struct ServeOptions {
     /// Whether streaming lists are compressed for clients that accept gzip, as servers do from 1.37 on: in many
     /// members, each complete when it is sent.
     pub gzip_watch_members: bool,
-    /// Whether `shardSelector` is honoured (KEP-5866, off by default in 1.36). If not, it is ignored.
+    /// Whether `shardSelector` is honoured (KEP-5866: alpha in 1.36 and 1.37, and off by default). If not, it is ignored.
     pub shard_selectors: bool,
     /// Whether lists are answered as from a watch cache: "any version" as a whole, whatever the limit.
     pub watch_cache: bool,
@@ -32,7 +32,7 @@ impl Default for ServeOptions {
             watch_timeout: Duration::from_secs(1800),
             fresh_timeout: Duration::from_secs(3),
             gzip_from: Some(128 * 1024),
-            gzip_watch_members: false,
+            gzip_watch_members: true,
             shard_selectors: false,
             watch_cache: true,
             streaming_lists: true,

@@ -66,9 +66,7 @@ impl Parameters {
         }
         let shard = match text("shardSelector") {
             "" => None,
-            selector if options.shard_selectors => {
-                Some(ShardSelector::parse(selector).map_err(Status::bad_request)?)
-            }
+            selector if options.shard_selectors => Some(ShardSelector::parse(selector).map_err(no_shard)?),
             _ => None,
         };
         let mut selection = selectors.of(resource, shard)?;
@@ -96,6 +94,11 @@ impl Parameters {
     pub(crate) fn version(&self) -> Result<u64, String> {
         parse_version(&self.resource_version)
     }
+}
+
+/// A real server answers with an error that it did not foresee: it has no reason, and the code 500.
+fn no_shard(why: String) -> Status {
+    Status::new(Reason::Unknown, format!("invalid shard selector: {why}"))
 }
 
 /// A version as a number, 0 if unset or "0"; the error is in the server's words.

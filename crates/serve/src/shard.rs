@@ -1,11 +1,12 @@
 //! Shard selectors (KEP-5866): a share of the objects by the hash of their uid or namespace.
 
+use std::fmt;
+
 use crate::{Object, json};
 
 /// Ranges of hashes of one field; an object is in the shard if its hash is in one of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ShardSelector {
-    text: String,
     field: Field,
     ranges: Vec<Range>,
 }
@@ -37,12 +38,7 @@ impl ShardSelector {
             ranges.push(range);
         }
         let field = field.ok_or("empty shard selector")?;
-        Ok(Self { text: text.to_string(), field, ranges })
-    }
-
-    /// The selector as it was requested.
-    pub(crate) fn as_str(&self) -> &str {
-        &self.text
+        Ok(Self { field, ranges })
     }
 
     /// Whether an object is in the shard.
@@ -56,6 +52,21 @@ impl ShardSelector {
             }
         };
         self.ranges.iter().any(|range| (range.start..range.end).contains(&u128::from(hash)))
+    }
+}
+
+/// As the server writes it, which may differ from what was asked in white space and quotes.
+impl fmt::Display for ShardSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let field = match self.field {
+            Field::Uid => "uid",
+            Field::Namespace => "namespace",
+        };
+        for (index, Range { start, end }) in self.ranges.iter().enumerate() {
+            let or = if index > 0 { " || " } else { "" };
+            write!(f, "{or}shardRange(object.metadata.{field}, '{start:#018x}', '{end:#018x}')")?;
+        }
+        Ok(())
     }
 }
 

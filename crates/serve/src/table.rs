@@ -1,6 +1,6 @@
 //! Objects as rows of a table, as servers print them for `kubectl get`.
 //!
-//! The columns are data (`table/columns.json`, the answer of kube-apiserver 1.36); the cells of each kind are code, one
+//! The columns are data (`table/columns.json`, the answer of kube-apiserver 1.37); the cells of each kind are code, one
 //! file per family of kinds.
 
 mod access;

@@ -60,7 +60,8 @@ impl Controller {
         let present: Vec<_> = snapshot.iter().cloned().collect();
         subscriber.with_mailbox(|mailbox| mailbox.join(present, snapshot.revision()));
         let workers = usize::from(workers);
-        let mut control = Control::new(Queue::new(&Config::default()), workers);
+        let mut control = Control::new(Queue::new(&Config::default()));
+        control.set_workers(workers);
         control.resume();
         Some(Self {
             fanout: engine.fanout().clone(),

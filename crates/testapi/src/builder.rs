@@ -14,7 +14,7 @@ use crate::tokens::Tokens;
 use crate::{Api, ApiOptions, Gvr};
 
 /// Starts a [`TestApi`]. By default: plain HTTP on a free port of the loopback address, without authentication, an
-/// empty Kubernetes 1.36.
+/// empty Kubernetes 1.37.
 #[must_use = "nothing is started yet"]
 #[derive(Clone)]
 pub struct Builder {

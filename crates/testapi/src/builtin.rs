@@ -11,7 +11,7 @@ const ALL_VERBS: [&str; 8] =
     ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
 /// The fields that field selectors may name, which discovery does not list: group, plural name and field, and for some
-/// the path of the value and its default. They come from the field label conversions and registries of Kubernetes 1.36.
+/// the path of the value and its default. They come from the field label conversions and registries of Kubernetes 1.37.
 const SELECTABLE: &[(&str, &str, &str, &str, &str)] = &[
     ("", "pods", "spec.nodeName", "", ""),
     ("", "pods", "spec.restartPolicy", "", ""),
@@ -42,6 +42,7 @@ const SELECTABLE: &[(&str, &str, &str, &str, &str)] = &[
     ("certificates.k8s.io", "certificatesigningrequests", "spec.signerName", "", ""),
     ("resource.k8s.io", "resourceslices", "spec.nodeName", "", ""),
     ("resource.k8s.io", "resourceslices", "spec.driver", "", ""),
+    ("resource.k8s.io", "resourceslices", "spec.pool.name", "", ""),
 ];
 
 /// All built-in resources, in the order of discovery.

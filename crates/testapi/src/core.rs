@@ -10,7 +10,7 @@ use crate::builtin;
 use crate::definitions::Definition;
 use crate::store::{GroupResource, Objects, Store};
 
-/// Options of an [`Api`](crate::Api). The default is a kube-apiserver 1.36 with the controller that empties deleted
+/// Options of an [`Api`](crate::Api). The default is a kube-apiserver 1.37 with the controller that empties deleted
 /// namespaces, and with nodes that end pods at once.
 #[derive(Clone)]
 #[non_exhaustive]
@@ -43,7 +43,7 @@ pub struct ApiOptions {
 impl Default for ApiOptions {
     fn default() -> Self {
         Self {
-            version: ServerVersion { major: 1, minor: 36, git_version: "v1.36.3".into() },
+            version: ServerVersion { major: 1, minor: 37, git_version: "v1.37.2".into() },
             serve: ServeOptions::default(),
             history: 10_000,
             empty_namespaces: true,

@@ -1,20 +1,28 @@
 //! `cargo xtask control-plane`: the real etcd and kube-apiserver of the tests, built from `control-plane/`.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::Command;
 
 use tooling::{Error, process};
 
 use crate::tree::Tree;
 
-pub(crate) fn build() -> Result<(), Error> {
-    println!("{}", control_plane::build()?.display());
+pub(crate) fn build(release: Option<&str>) -> Result<(), Error> {
+    println!("{}", binary(release)?.display());
     Ok(())
 }
 
+fn binary(release: Option<&str>) -> Result<PathBuf, Error> {
+    match release {
+        Some(release) => Ok(control_plane::build_release(release.parse()?)?),
+        None => Ok(control_plane::build()?),
+    }
+}
+
 /// Replaces this process by the binary (exec), so that the binary itself gets stdin and signals and writes stdout.
-pub(crate) fn run(options: &[OsString]) -> Result<(), Error> {
-    let mut command = Command::new(control_plane::build()?);
+pub(crate) fn run(release: Option<&str>, options: &[OsString]) -> Result<(), Error> {
+    let mut command = Command::new(binary(release)?);
     command.arg("run").args(options);
     become_command(&mut command)
 }

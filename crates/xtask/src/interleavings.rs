@@ -11,7 +11,7 @@ use crate::artifact;
 use crate::tree::Tree;
 
 /// The crates with such data structures; their tests are in modules of the name below.
-const CRATES: &[&str] = &["informer-core"];
+const CRATES: &[&str] = &["informer-core", "informer-controller"];
 const MODULE: &str = "interleavings::";
 
 pub(crate) fn run(tree: &Tree) -> Result<(), Error> {

@@ -13,12 +13,14 @@ mod definitions;
 mod deny;
 mod fuzz;
 mod interleavings;
+mod kubernetes;
 mod messages;
 mod metadata;
 mod mutants;
 mod protobuf;
 mod schema;
 mod simulate;
+mod soak;
 mod source;
 mod test;
 mod test_run;
@@ -49,8 +51,11 @@ enum Command {
     /// Run all checks that a change must pass: format, lints, docs, tests, tidy, licences, contract
     Test {
         /// Leave out the tests against a real server
-        #[arg(long)]
+        #[arg(long, conflicts_with = "kubernetes")]
         fast: bool,
+        /// Only the contract, against a real server of another release: `1.34.4`
+        #[arg(long, value_name = "RELEASE")]
+        kubernetes: Option<String>,
     },
     /// Try kubediff on a real API server, without a cluster
     Try,
@@ -86,6 +91,15 @@ enum Command {
         #[arg(long, requires = "seed")]
         trace: bool,
     },
+    /// Play the stories of processes on a real server, such as leader elections, many times
+    Soak {
+        /// Only stories with one of these in their name
+        #[arg(long, value_delimiter = ',')]
+        only: Vec<String>,
+        /// How often each of them
+        #[arg(long, default_value_t = 100)]
+        times: u32,
+    },
     /// Measure the memory, CPU and time that our informer and other libraries need
     #[command(disable_help_flag = true)]
     Bench {
@@ -116,7 +130,13 @@ enum Command {
     },
     /// Check licences, sources and banned crates, with cargo-deny if it is installed
     Deny,
-    /// Write the schemas of a real API server for testapi; needs kubectl
+    /// Move everything that follows a release of Kubernetes to another one, and show what it changes for users
+    Kubernetes {
+        /// In full: `1.37.2`
+        #[arg(value_name = "RELEASE")]
+        release: String,
+    },
+    /// Write the schemas and resources of a real API server for testapi; needs kubectl
     Schema,
     /// Write the fields of Kubernetes' protobuf messages for testapi
     Protobuf,
@@ -132,9 +152,16 @@ enum Command {
 #[derive(Subcommand)]
 enum ControlPlane {
     /// Build the binary into its cache and print its path; takes minutes the first time
-    Build,
+    Build {
+        /// Another release of Kubernetes than go.mod has: `1.34.4`
+        #[arg(long, value_name = "RELEASE")]
+        kubernetes: Option<String>,
+    },
     /// Build if needed, then run until stdin closes; options go to the binary (`-- --help` lists them)
     Run {
+        /// Another release of Kubernetes than go.mod has: `1.34.4`
+        #[arg(long, value_name = "RELEASE")]
+        kubernetes: Option<String>,
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         options: Vec<OsString>,
     },
@@ -153,7 +180,8 @@ fn main() -> ExitCode {
 fn execute(command: Command) -> Result<(), Error> {
     let tree = Tree::here();
     match command {
-        Command::Test { fast } => test::run(&tree, fast),
+        Command::Test { fast: _, kubernetes: Some(release) } => test::other_release(&tree, &release),
+        Command::Test { fast, kubernetes: None } => test::run(&tree, fast),
         Command::Try => try_it::run(&tree),
         Command::Contract { run, names } => contract::run(&tree, run, names),
         Command::Bench { options } => bench::run(&tree, &options),
@@ -168,12 +196,18 @@ fn execute(command: Command) -> Result<(), Error> {
             what.map_or(Ok(()), |what| simulate::run(&tree, what))
         }
         Command::Tidy { lines } => tidy::run(&tree, lines),
+        Command::Soak { only, times } => soak::run(&tree, &only, times),
         Command::Deny => deny::run(&tree),
+        Command::Kubernetes { release } => kubernetes::run(&tree, &release),
         Command::Schema => schema::run(&tree),
         Command::Protobuf => protobuf::run(&tree),
         Command::Messages => messages::run(&tree),
-        Command::ControlPlane { command: ControlPlane::Build } => control_plane::build(),
-        Command::ControlPlane { command: ControlPlane::Run { options } } => control_plane::run(&options),
+        Command::ControlPlane { command: ControlPlane::Build { kubernetes } } => {
+            control_plane::build(kubernetes.as_deref())
+        }
+        Command::ControlPlane { command: ControlPlane::Run { kubernetes, options } } => {
+            control_plane::run(kubernetes.as_deref(), &options)
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::definitions::{self, MODULES, Many, Messages};
 use crate::tree::Tree;
 
 /// The file that `informer-protobuf` includes.
-const TABLE: &str = "crates/informer-protobuf/src/schema/table.inc";
+pub(crate) const TABLE: &str = "crates/informer-protobuf/src/schema/table.inc";
 const WALK: &str = include_str!("messages/walk.go");
 
 pub(crate) fn run(tree: &Tree) -> Result<(), Error> {

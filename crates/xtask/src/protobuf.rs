@@ -17,7 +17,7 @@ use crate::definitions::{self, MODULES, Many, Messages};
 use crate::tree::Tree;
 
 /// The file that `testapi` reads.
-const TABLE: &str = "crates/testapi/schema/protobuf.txt";
+pub(crate) const TABLE: &str = "crates/testapi/schema/protobuf.txt";
 /// The fields of the types in JSON, written by `cargo xtask schema`.
 const TYPES: &str = "crates/testapi/schema/types.txt";
 

@@ -1,7 +1,7 @@
-//! `cargo xtask schema`: writes the schemas of a real API server's types for `testapi`, which needs them to merge
-//! fields and to track their owners.
+//! `cargo xtask schema`: writes what a real API server says of its types and resources for `testapi`.
 //!
-//! The table has one line for each type, `NAME TYPE ATTRIBUTES`. Below it is one line for each field, indented by a
+//! The resources are those of discovery (`resources.rs`). The types are needed to merge fields and to track their owners.
+//! Their table has one line for each type, `NAME TYPE ATTRIBUTES`. Below it is one line for each field, indented by a
 //! space. Types: `string` `integer` `number` `boolean` `object` (with fields, or with any if none are listed) `any`,
 //! with `/FORMAT` if they have one, `@NAME` for a type of the table, `[T]` for a list, `{T}` for a map. Attributes:
 //! `kind=GROUP/VERSION/KIND` (one each), `required`, `list=atomic|set|map:KEY,KEY`, `map=atomic|granular`,
@@ -9,6 +9,7 @@
 //! left out, because they are nine tenths of the text. Two attributes come from the declarations in Go: `pointer` for a
 //! scalar whose zero value differs from a missing one, and `kept` for a field that is written even without a value.
 
+mod resources;
 mod structures;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,11 +24,14 @@ use tooling::{Error, process};
 use crate::tree::Tree;
 use structures::Structures;
 
-/// The file that `testapi` reads.
-const TABLE: &str = "crates/testapi/schema/types.txt";
+/// The types, as `testapi` reads them.
+pub(crate) const TABLE: &str = "crates/testapi/schema/types.txt";
+/// The resources, as `testapi` reads them.
+pub(crate) const RESOURCES: &str = "crates/testapi/src/builtin.txt";
 
 pub(crate) fn run(tree: &Tree) -> Result<(), Error> {
-    let server = ControlPlane::builder().start()?;
+    let release = control_plane::pinned()?;
+    let server = ControlPlane::builder().release(release).start()?;
     let documents = get(&server, "/openapi/v3")?;
     let mut types = BTreeMap::new();
     for path in members(&documents["paths"]).map(|(path, _)| path).filter(|path| path.starts_with("api")) {
@@ -39,17 +43,18 @@ pub(crate) fn run(tree: &Tree) -> Result<(), Error> {
         }
     }
     let mut structures = Structures::of(tree)?;
-    let version = get(&server, "/version")?;
-    let mut text = format!(
-        "# The types of kube-apiserver {}, by `cargo xtask schema`.\n",
-        string(&version["gitVersion"])
-    );
+    let mut text = format!("# The types of kube-apiserver v{release}, by `cargo xtask schema`.\n");
     for (name, described) in &types {
         text.push_str(&described.lines(name, &mut structures)?);
     }
     let path = tree.root().join(TABLE);
     std::fs::write(&path, &text).map_err(Error::io(&path))?;
     println!("{TABLE}: {} types, {} KiB", types.len(), text.len() / 1024);
+
+    let text = resources::table(&server, release)?;
+    let path = tree.root().join(RESOURCES);
+    std::fs::write(&path, &text).map_err(Error::io(&path))?;
+    println!("{RESOURCES}: {} lines", text.lines().count());
     Ok(())
 }
 
@@ -86,7 +91,9 @@ impl Type {
                 .any(|scalar| expression.split('/').next() == Some(scalar));
             let required = if is_required { " required" } else { "" };
             let declared = structures.field(structure, name)?.filter(|_| !is_required);
-            let kept = declared.is_some_and(|declared| declared.kept) && field.get("default").is_none();
+            // A structure is written in any case, and a value by default too.
+            let says_nothing = field.get("default").is_none_or(is_zero);
+            let kept = declared.is_some_and(|declared| declared.kept) && says_nothing;
             let kept = if kept { " kept" } else { "" };
             let pointer = declared.is_some_and(|declared| declared.pointer) && is_scalar;
             let pointer = if pointer { " pointer" } else { "" };
@@ -143,6 +150,11 @@ fn members(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
 
 fn items(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
+}
+
+/// Whether a scalar is what Go has without a value.
+fn is_zero(value: &Value) -> bool {
+    *value == Value::from("") || *value == Value::from(0) || *value == Value::from(false)
 }
 
 /// Empty if the value is no string.

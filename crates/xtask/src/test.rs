@@ -6,6 +6,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use ::control_plane::Release;
 use tooling::{Error, process};
 
 use crate::test_run::{TestRun, real_server};
@@ -33,6 +34,23 @@ pub(crate) fn run(tree: &Tree, fast: bool) -> Result<(), Error> {
     steps.push(("benchmarks", Box::new(move || bench::check(tree, real_server))));
     steps.push(("contract", Box::new(|| contract::report(tree, false))));
     perform(&steps)
+}
+
+/// Shows the contract against a real server of another release. No more: tables, samples and the comparison with testapi
+/// are those of one release.
+pub(crate) fn other_release(tree: &Tree, release: &str) -> Result<(), Error> {
+    let release: Release = release.parse()?;
+    let steps: [Step<'_>; 2] = [
+        ("control plane", Box::new(move || Ok(::control_plane::build_release(release).map(drop)?))),
+        ("conformance", Box::new(move || conformance(tree, release))),
+    ];
+    perform(&steps)
+}
+
+fn conformance(tree: &Tree, release: Release) -> Result<(), Error> {
+    let mut command = process::cargo(tree.root());
+    command.env(::control_plane::RELEASE, release.to_string());
+    process::run(command.args(["test", "--package", "conformance", "--test", "real", "--no-fail-fast"]))
 }
 
 fn perform(steps: &[Step<'_>]) -> Result<(), Error> {

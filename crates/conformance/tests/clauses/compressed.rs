@@ -1,4 +1,5 @@
-//! W16: lists and watches in many gzip members, their borders and those of the pieces anywhere.
+//! W16: lists and watches in many gzip members, as servers from 1.37 on send them, and with their borders and those of the
+//! pieces anywhere.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -125,6 +126,50 @@ async fn w16_lists_and_watches_in_many_gzip_members_decode() {
             assert_eq!(in_protobuf, encoding == EncodingChoice::Auto);
         }
         assert_eq!(reports.try_recv(), None, "seed {seed}");
+        factory.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn w16_a_stream_that_the_server_compresses_decodes_and_a_plain_watch_is_not_compressed() {
+    const LISTED: usize = 50;
+    let Some(rig) = Rig::shared_since(SERVER, 37, "w16_compressed").await else { return };
+    let long = |text: &str| text.repeat(20_000);
+    let name = |number: usize| format!("long-{number:02}");
+    let texts = (0..LISTED).map(|number| rig.create_with(config_map(&name(number), &long("\u{1f600}"))));
+    rig.at_once(texts.collect::<Vec<_>>()).await;
+    for (round, encoding) in [EncodingChoice::Auto, EncodingChoice::Json].into_iter().enumerate() {
+        let builder = rig.builder().gzip(true).encoding(encoding);
+        let factory = builder.streaming_list(StreamingListChoice::Always).build().unwrap();
+        let mut reports = factory.informer_of::<Object>(config_maps()).reports();
+        let informer = rig.synced(&factory).await;
+        // The cluster's certificate authority may be there too.
+        assert!(informer.len() >= LISTED);
+        let mut seen = informer.metrics().received_bytes;
+        // The text alone is 80 KB.
+        assert!(seen < LISTED as u64 * 10_000, "{encoding:?}: {seen} bytes of the list");
+        let mut update = async |number: usize, text: &str| {
+            let value = long(text);
+            let version = rig.update(&name(number), &value).await;
+            informer.at_least(&version, conformance::DEADLINE).await.unwrap();
+            let key = format!("{}/{}", rig.namespace(), name(number));
+            let object = informer.lister().get(key).unwrap().unwrap();
+            assert!(value_of(&object)["data"]["value"] == value.as_str());
+            let now = informer.metrics().received_bytes;
+            now - std::mem::replace(&mut seen, now)
+        };
+        // The same stream goes on.
+        for number in 0..5 {
+            let bytes = update(number, &format!("{round}")).await;
+            assert!(bytes < 10_000, "{encoding:?}: {bytes} bytes of an event in the stream");
+        }
+        rig.proxy.cut();
+        rig.wire
+            .until("a plain watch", |asked| asked.last().is_some_and(|last| !last.is_streaming_list()))
+            .await;
+        let bytes = update(0, "x").await;
+        assert!(bytes > 20_000, "{encoding:?}: {bytes} bytes of an event in a plain watch");
+        drop(reports.try_recv());
         factory.shutdown().await;
     }
 }

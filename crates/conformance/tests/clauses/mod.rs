@@ -4,6 +4,7 @@
 mod cache;
 mod chaos;
 mod compressed;
+mod controllers;
 mod definitions;
 mod denied;
 mod dictionary;
@@ -15,6 +16,7 @@ mod layouts;
 mod list;
 mod observed;
 mod saving;
+mod shards;
 mod streaming;
 mod watch;
 

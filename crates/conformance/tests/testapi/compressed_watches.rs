@@ -18,9 +18,7 @@ fn long(text: &str) -> String {
 #[tokio::test]
 async fn w16_what_a_server_compresses_member_by_member_decodes_in_either_encoding() {
     const LISTED: usize = 50;
-    // As a server of 1.37 does it, at a version whose messages are known.
-    let builder = TestApi::builder().options(|options| options.serve.gzip_watch_members = true);
-    let server = builder.start().await.unwrap();
+    let server = TestApi::builder().start().await.unwrap();
     let config = server.config();
     let maps = Api::default_namespaced(Client::try_from(config.clone()).unwrap());
     let name = |number: usize| format!("long-{number:02}");

@@ -19,6 +19,7 @@ use super::{Controller, Settings};
 use crate::caches::Caches;
 use crate::cause::{Cause, Causes};
 use crate::context::{Context, Shared};
+use crate::endings::Ending;
 use crate::error::RunError;
 use crate::gate::Loss;
 use crate::inbox::Inbox;
@@ -77,8 +78,8 @@ pub(super) async fn run<T: View>(
     leadership: Leadership,
     reconciler: impl Reconcile<T>,
 ) -> Result<(), RunError> {
-    let (inbox, rules) = (controller.inbox(), controller.rules());
-    let Controller { name, primary, sources, caches, needs: _, settings, mut until } = controller;
+    let rules = controller.rules();
+    let Controller { name, primary, sources, caches, needs: _, settings, inbox, mut until } = controller;
     let client = leadership.asking_client()?;
     let missing = tokio::select! {
         () = &mut until => return Ok(()),
@@ -146,12 +147,8 @@ async fn sync(caches: &Caches, limit: Duration) -> Result<(), RunError> {
     for informer in caches.informers() {
         informer.start();
     }
-    let end = Instant::now() + limit;
-    for informer in caches.informers() {
-        let left = end.saturating_duration_since(Instant::now());
-        informer.wait_for_sync_or_denial(left).await.map_err(RunError::not_synced)?;
-    }
-    Ok(())
+    let all = caches.informers().iter().map(|informer| informer.wait_for_sync_or_denial(limit));
+    futures_util::future::try_join_all(all).await.map(drop).map_err(RunError::not_synced)
 }
 
 impl<T: View, R: Reconcile<T>> Loop<T, R> {
@@ -274,28 +271,30 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
         };
         let Some(Running { work, writer }) = self.running.remove(&id) else { return };
         let (name, key) = (&self.name, &work.key);
-        let end = match ended {
-            Ended::Returned(Ok(outcome)) => {
+        let (ending, end) = match ended {
+            Ended::Returned(Ok(Outcome::Done)) => {
                 self.settle(key);
-                match outcome {
-                    Outcome::Done => End::Settled,
-                    Outcome::After(delay) => End::Again(delay, Causes::from(Cause::Again).bits()),
-                }
+                (Ending::Done, End::Settled)
+            }
+            Ended::Returned(Ok(Outcome::After(delay))) => {
+                self.settle(key);
+                (Ending::Again, End::Again(delay, Causes::from(Cause::Again).bits()))
             }
             Ended::Returned(Err(failure)) if failure.gives_up() => {
                 tracing::error!(controller = %name, %key, error = %failure, "given up until the next change");
                 self.settle(key);
-                End::Settled
+                (Ending::GaveUp, End::Settled)
             }
             Ended::Returned(Err(failure)) => {
                 tracing::warn!(controller = %name, %key, error = %failure, "failed; tried again later");
-                self.retry(key)
+                (Ending::Failed, self.retry(key))
             }
             Ended::Panicked => {
                 tracing::error!(controller = %name, %key, "the reconciler panicked; tried again later");
-                self.retry(key)
+                (Ending::Panicked, self.retry(key))
             }
         };
+        self.inbox.endings.count(ending);
         self.inbox.control().finished(self.inbox.now(), &work, end, writer.end());
     }
 
@@ -318,6 +317,7 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
             controller = %self.name, %key, ?delay,
             "the cache does not have this controller's last write yet; tried again"
         );
+        self.inbox.endings.count(Ending::PutOff);
         self.inbox.control().not_written(now, key, delay);
     }
 
@@ -332,6 +332,7 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
                         continue;
                     };
                     work.causes |= Causes::from(Cause::Interrupted).bits();
+                    self.inbox.endings.count(Ending::Interrupted);
                     self.inbox.control().interrupted(self.inbox.now(), &work, writer.end());
                 }
                 ended => self.ended(ended),

@@ -42,7 +42,10 @@ impl Timing {
                 "the renew deadline {renew_deadline:?} is not less than the lease duration {lease_duration:?}"
             ));
         }
-        if retry_period.is_zero() || renew_deadline <= retry_period.mul_f64(JITTER) {
+        if retry_period.is_zero()
+            || renew_deadline <= retry_period
+            || renew_deadline <= retry_period.mul_f64(JITTER)
+        {
             return refused(format!(
                 "the renew deadline {renew_deadline:?} is not more than {JITTER} times the retry period {retry_period:?}"
             ));
@@ -82,6 +85,7 @@ mod tests {
         for (lease, renew, retry, reason) in [
             (10_000, 10_000, 2_000, "is not less than the lease duration"),
             (15_000, 2_400, 2_000, "is not more than 1.2 times the retry period"),
+            (15_000, 10_000, u64::MAX, "is not more than 1.2 times the retry period"),
             (15_000, 10_000, 0, "is not more than 1.2 times the retry period"),
             (1_500, 1_000, 200, "is not in whole seconds"),
             (0, 0, 0, "is not in whole seconds"),

@@ -8,7 +8,7 @@ use informer::kube::client;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum Loss {
-    /// The renew deadline passed: no renewal sent since the last confirmed one has been confirmed.
+    /// No renewal was confirmed before the renew deadline.
     #[error("the lease was not renewed in time")]
     Expired,
     /// The lease names another holder, or none.

@@ -178,3 +178,31 @@ async fn q6_a_denied_informer_is_an_error_that_names_it() {
         .expect_err("it is denied");
     assert!(error.to_string().contains("configmaps.v1"), "{error}");
 }
+
+#[tokio::test]
+async fn q4_a_handle_triggers_reconciliations_and_has_the_metrics() {
+    let world = World::new([map("shop", "a")]).await;
+    let informer = world.factory.informer::<ConfigMap>();
+    let (calls, mut called) = mpsc::unbounded_channel();
+    let (stop, stopped) = Stop::pair();
+    let controller = Controller::new("test", &informer).until(stopped);
+    let handle = controller.handle();
+    type Calls = mpsc::UnboundedSender<(String, Vec<Cause>)>;
+    async fn reconcile(calls: Arc<Calls>, context: Context<ConfigMap>) -> Result<Outcome, Failure> {
+        let _ = calls.send((context.key().to_string(), context.causes().iter().collect()));
+        if context.object().is_none() { Err(Failure::give_up("there is none")) } else { Ok(Outcome::Done) }
+    }
+    let running = tokio::spawn(controller.run(world.client.clone(), with(calls, reconcile)));
+    assert_eq!(next(&mut called).await, ("shop/a".to_owned(), vec![Cause::Initial]));
+    handle.reconcile("shop/none".parse().unwrap());
+    assert_eq!(next(&mut called).await, ("shop/none".to_owned(), vec![Cause::Asked]));
+    stop.and_wait(running).await.unwrap();
+    let text = handle.metrics().to_text(informer_controller::metrics::Format::Prometheus);
+    for line in [
+        r#"controller_reconciles_total{name="test",result="done"} 1"#,
+        r#"workqueue_adds_total{name="test"} 2"#,
+        r#"workqueue_depth{name="test",priority="0"} 0"#,
+    ] {
+        assert!(text.contains(line), "{line} is missing in\n{text}");
+    }
+}

@@ -120,7 +120,7 @@ async fn q7_a_cache_that_stays_behind_puts_the_key_off_and_never_reconciles_on_o
     for n in 0..20 {
         let patch = Patch::Merge(json!({ "data": { "of": n.to_string() } }));
         world.server.api().patch(&maps(), "shop", "a", &patch).unwrap();
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        maps_informer.at_least(&world.version(), LONG).await.unwrap();
     }
     world.server.faults().running(Verb::Watch.of("secrets")).cut();
     assert_eq!(tokio::time::timeout(LONG, reconciled.recv()).await.unwrap(), Some(1));

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use informer_core::Time;
-use informer_core::queue::{Add, Config, Histogram, Queue};
+use informer_core::queue::{Add, Config, Queue};
+use informer_core::{Histogram, Time};
 
 use super::Desk;
 

@@ -1,78 +1,27 @@
-//! Metrics as text, for Prometheus and compatible systems.
+//! The metrics of informers as text.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt::Write;
-use std::time::Duration;
 
+use informer_core::exposition::{
+    self, Family, Format, Kind, Labelled, Sample, Value, labelled, one, seconds,
+};
 use informer_core::reflector::Status;
 
 use super::{FactoryMetrics, HandlerMetrics, HotMetrics, InformerMetrics};
-
-/// A text format for metrics.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[non_exhaustive]
-pub enum Format {
-    /// OpenMetrics 1.0. The text is complete: nothing may be appended to it.
-    #[default]
-    OpenMetrics,
-    /// Prometheus' text format 0.0.4, to which a program can append its own metrics.
-    Prometheus,
-}
-
-impl Format {
-    /// The `Content-Type` of the format.
-    pub fn content_type(self) -> &'static str {
-        match self {
-            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
-            Self::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
-        }
-    }
-}
 
 impl FactoryMetrics {
     /// The metrics as text. Handlers of one informer with the same name are added up.
     pub fn to_text(&self, format: Format) -> String {
         let mut text = String::new();
-        for family in FAMILIES {
-            family.write(&mut text, format, &self.informers);
-        }
-        for family in HOT_FAMILIES {
-            family.write(&mut text, format, &self.hot);
-        }
-        if format == Format::OpenMetrics {
-            text.push_str("# EOF\n");
-        }
+        exposition::write(&mut text, format, FAMILIES, &self.informers);
+        exposition::write(&mut text, format, HOT_FAMILIES, &self.hot);
+        exposition::finish(&mut text, format);
         text
     }
 }
 
-/// One row of the table in `docs/METRICS.md`.
-struct Family<T> {
-    /// As in queries, `_total` included.
-    name: &'static str,
-    kind: Kind,
-    help: &'static str,
-    samples: fn(&T) -> Vec<Sample<'_>>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Gauge,
-    Counter,
-}
-
-/// A value, and the label that only this family has.
-struct Sample<'a> {
-    label: Option<(&'static str, Cow<'a, str>)>,
-    value: Value,
-}
-
-enum Value {
-    Count(u64),
-    Seconds(Duration),
-}
-
+/// The rows of the table in `docs/METRICS.md`.
 const FAMILIES: &[Family<InformerMetrics>] = &[
     Family {
         name: "informer_objects",
@@ -270,21 +219,9 @@ fn state(status: &Status) -> &'static str {
     }
 }
 
-fn one<'a>(count: u64) -> Vec<Sample<'a>> {
-    Vec::from([Sample { label: None, value: Value::Count(count) }])
-}
-
-fn seconds<'a>(time: Duration) -> Sample<'a> {
-    Sample { label: None, value: Value::Seconds(time) }
-}
-
-fn labelled<'a>(name: &'static str, value: impl Into<Cow<'a, str>>, count: u64) -> Sample<'a> {
-    Sample { label: Some((name, value.into())), value: Value::Count(count) }
-}
-
 /// One sample per name: a duplicate series would make the whole text invalid.
-fn per_handler(informer: &InformerMetrics, value: fn(&HandlerMetrics) -> Value) -> Vec<Sample<'_>> {
-    let mut by_name = BTreeMap::<&str, Value>::new();
+fn per_handler(informer: &InformerMetrics, value: fn(&HandlerMetrics) -> Value<'static>) -> Vec<Sample<'_>> {
+    let mut by_name = BTreeMap::<&str, Value<'static>>::new();
     for handler in &informer.handlers {
         let value = value(handler);
         by_name
@@ -300,11 +237,6 @@ fn per_handler(informer: &InformerMetrics, value: fn(&HandlerMetrics) -> Value) 
     by_name.into_iter().map(labelled).collect()
 }
 
-/// A subject of metrics: an informer, or a hot set.
-trait Labelled {
-    fn labels(&self) -> &[(String, String)];
-}
-
 impl Labelled for InformerMetrics {
     fn labels(&self) -> &[(String, String)] {
         &self.labels
@@ -314,54 +246,6 @@ impl Labelled for InformerMetrics {
 impl Labelled for HotMetrics {
     fn labels(&self) -> &[(String, String)] {
         &self.labels
-    }
-}
-
-impl<T: Labelled> Family<T> {
-    fn write(&self, text: &mut String, format: Format, all: &[T]) {
-        let (kind, suffix) = match self.kind {
-            Kind::Gauge => ("gauge", ""),
-            Kind::Counter => ("counter", "_total"),
-        };
-        let family = match format {
-            Format::OpenMetrics => self.name.strip_suffix(suffix).unwrap_or(self.name),
-            Format::Prometheus => self.name,
-        };
-        // Writing to a String does not fail.
-        let _ = writeln!(text, "# TYPE {family} {kind}\n# HELP {family} {}", self.help);
-        for one in all {
-            for sample in (self.samples)(one) {
-                self.write_sample(text, one.labels(), &sample);
-            }
-        }
-    }
-
-    fn write_sample(&self, text: &mut String, labels: &[(String, String)], sample: &Sample<'_>) {
-        let labels = labels.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let own = sample.label.iter().map(|(name, value)| (*name, value.as_ref()));
-        text.push_str(self.name);
-        for (position, (name, value)) in labels.chain(own).enumerate() {
-            let separator = if position == 0 { '{' } else { ',' };
-            let _ = write!(text, "{separator}{name}=\"{}\"", Escaped(value));
-        }
-        let _ = match sample.value {
-            Value::Count(count) => writeln!(text, "}} {count}"),
-            Value::Seconds(time) => writeln!(text, "}} {}", time.as_secs_f64()),
-        };
-    }
-}
-
-/// A label's value, as both formats quote it.
-struct Escaped<'a>(&'a str);
-
-impl std::fmt::Display for Escaped<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.chars().try_for_each(|character| match character {
-            '\\' => f.write_str(r"\\"),
-            '"' => f.write_str("\\\""),
-            '\n' => f.write_str(r"\n"),
-            other => f.write_char(other),
-        })
     }
 }
 
@@ -382,10 +266,5 @@ mod tests {
             assert!(row.starts_with(&format!("| `{name}` | {said} |")), "{row}: {name}");
             assert_eq!(name.ends_with("_total"), kind == Kind::Counter, "{name}");
         }
-    }
-
-    #[test]
-    fn label_values_are_quoted() {
-        assert_eq!(Escaped("a\"b\\c\nd").to_string(), r#"a\"b\\c\nd"#);
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn node(name: &str) -> Value {
         "status": {
             "capacity": { "cpu": "8", "memory": "32Gi", "pods": "110" },
             "conditions": [{ "type": "Ready", "status": "True", "reason": "KubeletReady" }],
-            "nodeInfo": { "kubeletVersion": "v1.36.3", "osImage": "Debian GNU/Linux 13" },
+            "nodeInfo": { "kubeletVersion": "v1.37.2", "osImage": "Debian GNU/Linux 13" },
         },
     })
 }

@@ -9,6 +9,8 @@ pub(super) fn cells(resource: &str) -> Option<fn(&Row<'_>) -> Vec<Value>> {
     Some(match resource {
         "rolebindings.rbac.authorization.k8s.io" | "clusterrolebindings.rbac.authorization.k8s.io" => binding,
         "certificatesigningrequests.certificates.k8s.io" => signing_request,
+        "clustertrustbundles.certificates.k8s.io" => trust_bundle,
+        "podcertificaterequests.certificates.k8s.io" => pod_certificate,
         "mutatingwebhookconfigurations.admissionregistration.k8s.io"
         | "validatingwebhookconfigurations.admissionregistration.k8s.io" => webhooks,
         "validatingadmissionpolicies.admissionregistration.k8s.io" => |row| policy(row, "/spec/validations"),
@@ -37,6 +39,24 @@ fn binding(row: &Row<'_>) -> Vec<Value> {
         users.join(", ").into(),
         groups.join(", ").into(),
         accounts.join(", ").into(),
+    ]
+}
+
+fn trust_bundle(row: &Row<'_>) -> Vec<Value> {
+    vec![row.name(), row.text_or("/spec/signerName", "<none>").into()]
+}
+
+fn pod_certificate(row: &Row<'_>) -> Vec<Value> {
+    // One of them, at most.
+    let state = ["Issued", "Denied", "Failed"].into_iter().find(|kind| row.condition(kind).is_some());
+    vec![
+        row.name(),
+        row.text("/spec/podName").into(),
+        row.text("/spec/serviceAccountName").into(),
+        row.text("/spec/nodeName").into(),
+        row.text("/spec/signerName").into(),
+        state.unwrap_or("Pending").into(),
+        row.labels("/spec/unverifiedUserAnnotations").into(),
     ]
 }
 

@@ -22,6 +22,9 @@ pub(super) fn cells(resource: &str) -> Option<fn(&Row<'_>) -> Vec<Value>> {
         "deviceclasses.resource.k8s.io" | "resourceclaimtemplates.resource.k8s.io" => name_and_age,
         "resourceclaims.resource.k8s.io" => resource_claim,
         "resourceslices.resource.k8s.io" => resource_slice,
+        "devicetaintrules.resource.k8s.io" => device_taint_rule,
+        "storageversionmigrations.storagemigration.k8s.io" => migration,
+        "customresourcedefinitions.apiextensions.k8s.io" => definition,
         _ => return None,
     })
 }
@@ -204,4 +207,48 @@ fn resource_slice(row: &Row<'_>) -> Vec<Value> {
     let [node, driver, pool] =
         ["/spec/nodeName", "/spec/driver", "/spec/pool/name"].map(|it| row.text(it).into());
     vec![row.name(), node, driver, pool, row.age()]
+}
+
+fn device_taint_rule(row: &Row<'_>) -> Vec<Value> {
+    let added =
+        row.get("/spec/taint/timeAdded").map_or_else(String::new, |_| row.since("/spec/taint/timeAdded"));
+    vec![
+        row.name(),
+        row.text("/spec/taint/key").into(),
+        row.text("/spec/taint/value").into(),
+        row.text("/spec/taint/effect").into(),
+        added.into(),
+        row.age(),
+    ]
+}
+
+fn migration(row: &Row<'_>) -> Vec<Value> {
+    let (group, resource) = (row.text("/spec/resource/group"), row.text("/spec/resource/resource"));
+    let of = if group.is_empty() { resource.to_string() } else { format!("{resource}.{group}") };
+    // The last of the conditions that say how far it is.
+    let conditions = row.list("/status/conditions").filter(|condition| condition.text("/status") == "True");
+    let mut states = conditions.map(|condition| condition.text("/type"));
+    let state = states.rfind(|kind| matches!(*kind, "Running" | "Failed" | "Succeeded"));
+    vec![row.name(), of.into(), state.unwrap_or("Unknown").into()]
+}
+
+fn definition(row: &Row<'_>) -> Vec<Value> {
+    let served = row.list("/spec/versions").filter(|version| version.flag("/served"));
+    let named = |version: Row<'_>| {
+        let stored = if version.flag("/storage") { "(storage)" } else { "" };
+        format!("{}{stored}", version.text("/name"))
+    };
+    let mut versions: Vec<String> = served.map(named).collect();
+    versions.sort_unstable();
+    let established = row.condition("Established").is_some_and(|it| it.text("/status") == "True");
+    vec![
+        row.name(),
+        row.text("/spec/scope").into(),
+        versions.join(",").into(),
+        row.text("/metadata/creationTimestamp").into(),
+        row.text("/spec/group").into(),
+        row.text("/spec/names/kind").into(),
+        row.texts("/spec/names/shortNames").join(",").into(),
+        established.into(),
+    ]
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::Resource;
 
-/// The members that a kube-apiserver 1.36 writes in a bookmark besides kind, version and metadata: those that a
+/// The members that a kube-apiserver 1.37 writes in a bookmark besides kind, version and metadata: those that a
 /// built-in kind always has, by resource and version.
 static MEMBERS: LazyLock<Map<String, Value>> =
     LazyLock::new(|| serde_json::from_str(include_str!("bookmarks.json")).unwrap_or_default());

@@ -77,6 +77,6 @@ async fn a_shard_that_is_none_is_refused() {
         "shardRange(object.metadata.uid)".to_string(),
     ] {
         let refused = get(&serve, &format!("{PODS}?shardSelector={selector}")).await;
-        assert_eq!(refused.code, 400, "{selector}");
+        assert_eq!(refused.code, 500, "{selector}");
     }
 }

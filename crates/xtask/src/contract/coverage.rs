@@ -29,9 +29,9 @@ impl Place {
     /// `None` for tests in other places, which do not count.
     fn of(test: &TestResult) -> Option<Self> {
         match (test.binary.package.as_str(), test.binary.target.as_str()) {
-            ("informer-core" | "informer", _) => Some(Self::Core),
+            ("informer-core" | "informer" | "informer-controller", _) => Some(Self::Core),
             ("conformance", "testapi") => Some(Self::TestApi),
-            ("conformance", "real") => Some(Self::RealServer),
+            ("conformance", "real" | "leaders") => Some(Self::RealServer),
             // Tests of memory are one binary, because they share a counting allocator.
             ("conformance", "memory") if test.name.starts_with("real::") => Some(Self::RealServer),
             ("conformance", "memory") => Some(Self::TestApi),

@@ -91,7 +91,7 @@ source: { component: eye }
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_server_tells_what_it_is() {
     let Some(kubectl) = Kubectl::start("kubectl_discovers").await else { return };
-    has(&kubectl.says("version"), &["Client Version: v1.36", "Server Version: v1.36"]);
+    has(&kubectl.says("version"), &["Client Version: v1.37", "Server Version: v1.37"]);
     let resources = kubectl.says("api-resources");
     has(&resources, &["pods", "po", "v1", "true", "Pod", "deployments", "deploy", "apps/v1"]);
     let of_cluster = kubectl.says("api-resources --namespaced=false -o name");

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-/// Labels that only some series have, as in `exposition.rs`.
-const OF_SERIES: [&str; 6] = ["state", "request", "cause", "type", "handler", "result"];
+/// Labels that only the series of some families have.
+const OF_SERIES: [&str; 8] = ["state", "request", "cause", "type", "handler", "result", "priority", "le"];
 
 /// Puts a label in front, under a valid and free name.
-pub(super) fn add(labels: &mut Vec<(String, String)>, name: &str, value: &str) {
+pub fn add(labels: &mut Vec<(String, String)>, name: &str, value: &str) {
     let mut name = valid(name);
     while OF_SERIES.contains(&name.as_str()) || labels.iter().any(|(taken, _)| *taken == name) {
         name.push('_');
@@ -30,7 +30,7 @@ fn valid(name: &str) -> String {
 }
 
 /// Gives series with duplicate labels the lowest free number, in the label `numbered`.
-pub(super) fn tell_apart<'a>(series: impl Iterator<Item = &'a mut Vec<(String, String)>>, numbered: &str) {
+pub fn tell_apart<'a>(series: impl Iterator<Item = &'a mut Vec<(String, String)>>, numbered: &str) {
     let mut taken = HashSet::new();
     for labels in series {
         let mut number = 0;

@@ -1,0 +1,198 @@
+//! The sample controller of Kubernetes: it keeps a Deployment for each Foo.
+//!
+//! `cargo run -p informer-controller --example sample_controller`, after `kubectl apply -f` of the definition that
+//! `-- --definition` prints. Several processes may run: one leads.
+//!
+//! The original is <https://github.com/kubernetes/sample-controller>. `docs/controllers.md` compares both line by line.
+
+use std::error::Error;
+use std::sync::Arc;
+
+use informer::kube::core::CustomResourceExt;
+use informer::kube::{Config, Resource};
+use informer::{Informer, Item, SharedInformerFactory};
+use informer_controller::election::Election;
+use informer_controller::recorder::Event;
+use informer_controller::{Context, Controller, Failure, Outcome, Watched, changed, with};
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
+use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use kube_derive::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+/// A Deployment to keep.
+#[derive(CustomResource, Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "samplecontroller.k8s.io",
+    version = "v1alpha1",
+    kind = "Foo",
+    namespaced,
+    status = "FooStatus"
+)]
+#[kube(crates(kube_core = "informer::kube::core"))]
+#[serde(rename_all = "camelCase")]
+struct FooSpec {
+    deployment_name: String,
+    replicas: i32,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct FooStatus {
+    available_replicas: i32,
+}
+
+struct Sample {
+    deployments: Informer<Deployment>,
+}
+
+/// The Deployment that a Foo asks for.
+fn deployment(foo: &Item<Foo>) -> Deployment {
+    let labels =
+        [("app".to_owned(), "nginx".to_owned()), ("controller".to_owned(), foo.key().name().to_owned())];
+    let metadata = ObjectMeta {
+        name: Some(foo.spec.deployment_name.clone()),
+        namespace: foo.metadata.namespace.clone(),
+        owner_references: foo.controller_owner_ref(&()).map(|owner| vec![owner]),
+        ..ObjectMeta::default()
+    };
+    let nginx = Container {
+        name: "nginx".to_owned(),
+        image: Some("nginx:latest".to_owned()),
+        ..Container::default()
+    };
+    let template = PodTemplateSpec {
+        metadata: Some(ObjectMeta { labels: Some(labels.clone().into()), ..ObjectMeta::default() }),
+        spec: Some(PodSpec { containers: vec![nginx], ..PodSpec::default() }),
+    };
+    let selector = LabelSelector { match_labels: Some(labels.into()), ..LabelSelector::default() };
+    let spec =
+        DeploymentSpec { replicas: Some(foo.spec.replicas), selector, template, ..DeploymentSpec::default() };
+    Deployment { metadata, spec, status: None }
+}
+
+async fn reconcile(sample: Arc<Sample>, context: Context<Foo>) -> Result<Outcome, Failure> {
+    // The Deployment of a deleted Foo is deleted by the garbage collector.
+    let Some(foo) = context.object() else { return Ok(Outcome::Done) };
+    if foo.spec.deployment_name.is_empty() {
+        return Err(Failure::give_up("spec.deploymentName must not be empty"));
+    }
+    let namespace = foo.key().namespace().unwrap_or_default();
+    let existing = context.get(&sample.deployments, format!("{namespace}/{}", foo.spec.deployment_name))?;
+    let owned = context.owned(&sample.deployments);
+    let deployment = match existing {
+        None => context.writer().create(&deployment(foo)).await?,
+        Some(existing) if owned.iter().all(|ours| ours.uid() != existing.uid()) => {
+            let note = format!("Deployment {} exists and is not managed by Foo", existing.key());
+            context.event(foo, Event::warning("ErrResourceExists", "Sync", &note));
+            return Err(Failure::give_up(note));
+        }
+        Some(existing) if existing.spec.replicas != Some(foo.spec.replicas) => {
+            context.writer().patch(&existing, json!({ "spec": { "replicas": foo.spec.replicas } })).await?
+        }
+        Some(existing) => Deployment::clone(&existing),
+    };
+    let available_replicas = deployment.status.and_then(|status| status.available_replicas).unwrap_or(0);
+    let status = FooStatus { available_replicas };
+    if foo.status.as_ref() != Some(&status) {
+        context.writer().patch_status(foo, json!({ "status": status })).await?;
+    }
+    context.event(foo, Event::normal("Synced", "Sync", "Foo synced successfully"));
+    Ok(Outcome::Done)
+}
+
+/// Runs until `stop` is ready.
+async fn run(config: Config, stop: impl Future<Output = ()> + Send + 'static) -> Result<(), Box<dyn Error>> {
+    let factory = SharedInformerFactory::new(config.clone())?;
+    let foos = factory.informer::<Foo>();
+    let deployments = factory.informer::<Deployment>();
+    let election = Election::builder(config.clone(), "default", "sample-controller").build()?;
+    Controller::new("sample-controller", Watched::of(&foos).when(changed::generation))
+        .owns(&deployments)
+        .workers(2)
+        .until(stop)
+        .run_elected(&election, config, with(Sample { deployments }, reconcile))
+        .await?;
+    Ok(())
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    if std::env::args().any(|argument| argument == "--definition") {
+        println!("{}", serde_json::to_string_pretty(&Foo::crd())?);
+        return Ok(());
+    }
+    run(Config::infer().await?, async { tokio::signal::ctrl_c().await.unwrap_or_default() }).await
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+    use testapi::{Gvr, Patch, TestApi};
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    fn foos() -> Gvr {
+        Gvr::new("samplecontroller.k8s.io/v1alpha1", "foos")
+    }
+
+    fn foo(name: &str, deployment: &str) -> Value {
+        json!({
+            "apiVersion": "samplecontroller.k8s.io/v1alpha1", "kind": "Foo",
+            "metadata": { "namespace": "default", "name": name },
+            "spec": { "deploymentName": deployment, "replicas": 1 },
+        })
+    }
+
+    /// The requests about events. testapi does not serve their API: they are lost, which is no error.
+    fn events(server: &TestApi) -> Vec<String> {
+        let all = server.requests().all();
+        all.iter().map(ToString::to_string).filter(|line| line.contains("/events.k8s.io/")).collect()
+    }
+
+    #[tokio::test]
+    async fn a_deployment_and_its_status_follow_their_foo() -> Result<(), Box<dyn Error>> {
+        let deployments = Gvr::new("apps/v1", "deployments");
+        let definition = serde_json::to_value(Foo::crd())?;
+        let server = TestApi::builder().object(definition).start().await?;
+        let (stop, stopped) = oneshot::channel::<()>();
+        let config = server.config();
+        let program = tokio::spawn(async move {
+            run(config, async move { stopped.await.unwrap_or_default() })
+                .await
+                .map_err(|error| error.to_string())
+        });
+        server.api().create(&foos(), foo("one", "nginx"))?;
+        let made =
+            server.api().wait_for(&deployments, "default", "nginx", |it| it["spec"]["replicas"] == 1).await?;
+        assert_eq!(made["metadata"]["ownerReferences"][0]["name"], "one");
+
+        // The Deployment becomes available, and the Foo's status says so.
+        let mut made = made;
+        made["status"] = json!({ "availableReplicas": 1 });
+        server.api().update_status(&deployments, made)?;
+        server.api().wait_for(&foos(), "default", "one", |it| it["status"]["availableReplicas"] == 1).await?;
+
+        // Replicas follow, also after somebody else has changed them.
+        let three = Patch::Merge(json!({ "spec": { "replicas": 3 } }));
+        server.api().patch(&foos(), "default", "one", &three)?;
+        server.api().wait_for(&deployments, "default", "nginx", |it| it["spec"]["replicas"] == 3).await?;
+        let nine = Patch::Merge(json!({ "spec": { "replicas": 9 } }));
+        server.api().patch(&deployments, "default", "nginx", &nine)?;
+        server.api().wait_for(&deployments, "default", "nginx", |it| it["spec"]["replicas"] == 3).await?;
+
+        let patience = std::time::Duration::from_secs(10);
+        let is_refused = async {
+            while !events(&server).iter().any(|line| line.contains("CREATE")) {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(patience, is_refused).await?;
+        let _ = stop.send(());
+        program.await??;
+        Ok(())
+    }
+}
