@@ -28,11 +28,10 @@ mod review;
 mod rules;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::fmt;
 
 use informer::kube::Resource;
-use informer::{Informer, ResourceType};
+use informer::{Informer, Object, ResourceType};
 
 pub(crate) use review::review;
 pub use rules::Rules;
@@ -119,14 +118,14 @@ impl Access {
         }
     }
 
-    /// What an informer needs. Namespaces that are added to it later are not included.
-    fn of_informer<T>(informer: &Informer<T>, selection: Option<&[String]>) -> Self
-    where
-        T: informer::View,
-    {
-        let mut access = Self::to_resource(&informer.resource(), [Verb::List, Verb::Watch]);
-        access.namespaces = selection.unwrap_or_default().to_vec();
-        access
+    /// What an informer needs: nothing, if it selects no namespace now. Namespaces that are added later are not included.
+    fn of_informer(informer: &Informer<Object>) -> Option<Self> {
+        let access = Self::to_resource(&informer.resource(), [Verb::List, Verb::Watch]);
+        match informer.selection().namespaces() {
+            None => Some(access),
+            Some([]) => None,
+            Some(namespaces) => Some(Self { namespaces: namespaces.to_vec(), ..access }),
+        }
     }
 
     /// Access to a subresource, such as `status`.
@@ -205,12 +204,9 @@ impl Needs {
     }
 
     /// With what its informers need.
-    pub(crate) fn rules(&self, name: &str, informers: &[Informer<informer::Object>]) -> Rules {
-        let of_informers: Vec<_> = informers
-            .iter()
-            .map(|informer| Access::of_informer(informer, informer.selection().namespaces()))
-            .collect();
-        let all: BTreeSet<_> = self.0.iter().chain(&of_informers).flat_map(Access::permissions).collect();
-        Rules::new(name, all)
+    pub(crate) fn rules(&self, name: &str, informers: &[Informer<Object>]) -> Rules {
+        let of_informers: Vec<_> = informers.iter().filter_map(Access::of_informer).collect();
+        let all = self.0.iter().chain(&of_informers).flat_map(Access::permissions);
+        Rules::new(name, all.collect())
     }
 }

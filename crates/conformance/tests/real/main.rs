@@ -3,12 +3,14 @@
 
 #![expect(
     clippy::expect_used,
+    clippy::panic,
     clippy::unwrap_used,
     reason = "a test may stop at a surprise, its helpers too"
 )]
 
 #[path = "../clauses/mod.rs"]
 mod clauses;
+mod controllers;
 
 /// What the clauses are shown against.
 const SERVER: conformance::Kind = conformance::Kind::Real;

@@ -83,6 +83,17 @@ async fn the_rules_have_the_informers_and_what_the_reconciler_needs() {
 }
 
 #[tokio::test]
+async fn an_informer_needs_its_namespaces_and_nothing_without_one() {
+    let world = World::new([]).await;
+    let rules = |namespaces: &[&str]| {
+        let factory = world.factory.in_namespaces(namespaces.iter().copied());
+        Controller::new("copier", &factory.informer::<ConfigMap>()).rules().summary()
+    };
+    assert_eq!(rules(&["shop"]), "list configmaps in namespace shop, watch configmaps in namespace shop");
+    assert_eq!(rules(&[]), "");
+}
+
+#[tokio::test]
 async fn a_controller_with_its_permissions_or_without_reviews_runs() {
     for refusal in [None, Some(Refusal::Forbidden), Some(Refusal::NotFound)] {
         let world = World::new([map("shop", "a")]).await;
