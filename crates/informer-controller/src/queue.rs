@@ -78,8 +78,8 @@ pub use taken::Taken;
 
 /// A work queue. A clone is another handle of the same queue.
 ///
-/// The key of an item is a name that is cheap to clone, such as [`ObjectKey`](informer::ObjectKey). Keys are compared, hashed
-/// and cloned under the queue's lock, where they must not call the queue. No other user code runs under that lock.
+/// The key of an item is a name that is cheap to clone, such as [`ObjectKey`](informer::ObjectKey). Keys are compared, hashed,
+/// cloned and dropped under the queue's lock, where they must not call the queue. No other user code runs under that lock.
 ///
 /// Adding, taking and finishing an item are O(1) in the number of items, and linear in the number of priorities that wait;
 /// with a delay, O(log delayed items); in a fair queue, O(log groups). A waiting item takes about 43 bytes if its key takes 16,
@@ -119,7 +119,8 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
     }
 
     /// Adds an item with a priority, a delay or marks. If it waits already, both adds become one: with the earlier time, the
-    /// higher priority and the marks of both.
+    /// higher priority and the marks of both. If it has waited so long that it comes sooner with the lower priority, it keeps
+    /// that one.
     ///
     /// ```
     /// use informer_controller::queue::{Add, LOW_PRIORITY, WorkQueue};
@@ -193,6 +194,8 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
     /// It returns to the runtime now and then even if there is always an item.
     ///
     /// Cancel safe: a future that is dropped takes no item, and one that was woken for an item wakes another worker for it.
+    /// One that is kept but not polled, beside other branches of a `select!`, keeps that item waiting until then or until the
+    /// next change of the queue.
     pub async fn get(&self) -> Option<Taken<K>> {
         cooperative(Get::new(&self.0)).await
     }

@@ -105,7 +105,7 @@ pub fn labelled<'a>(name: &'static str, value: impl Into<Cow<'a, str>>, count: u
     Sample { label: Some((name, value.into())), value: Value::Count(count) }
 }
 
-/// The bounds of a histogram in seconds, as client-go's libraries write them.
+/// The bounds of a histogram in seconds, in the form that OpenMetrics recommends.
 const BOUNDS: [&str; Histogram::BOUNDS.len()] =
     ["1e-08", "1e-07", "1e-06", "1e-05", "0.0001", "0.001", "0.01", "0.1", "1.0", "10.0"];
 

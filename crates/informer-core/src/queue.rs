@@ -97,7 +97,7 @@ pub struct Add {
 pub struct Taken<K> {
     /// The item.
     pub key: K,
-    /// The highest priority of the adds since it was last taken.
+    /// The highest priority of the adds since it was last taken; a lower one with which it came sooner.
     pub priority: i32,
     /// The marks of these adds.
     pub marks: u32,
@@ -162,7 +162,8 @@ impl<K: Clone + Eq + Hash> Queue<K> {
     /// never change: an item that waits in two groups is processed twice, though not at the same time.
     ///
     /// If the item waits already, both adds become one: with the earlier time, the higher priority and the marks of both.
-    /// If its priority rises, it goes to the end of the items of that priority. If a worker has it, it comes again after it
+    /// If its priority rises, it goes to the end of the items of that priority, unless it has waited so long that it comes
+    /// sooner with the lower one. If a worker has it, it comes again after it
     /// is done. A queue that was shut down ignores the add.
     pub fn add_to(&mut self, now: Time, group: u32, key: K, add: Add) {
         let now = self.advance_to(now);
@@ -178,7 +179,8 @@ impl<K: Clone + Eq + Hash> Queue<K> {
             self.adds += u64::from(running.add(now, again));
         } else if let Some((priority, waiting)) = self.lanes.find(group, hash, &key) {
             waiting.marks |= add.marks;
-            if add.priority > priority {
+            let joined = waiting.joined;
+            if add.priority > priority && self.lanes.is_sooner((now, add.priority), (joined, priority)) {
                 self.raise(priority, group, hash, &key, add.priority);
             }
         } else {

@@ -1,6 +1,6 @@
 //! A queue and the workers that wait for it, under one lock.
 //!
-//! No user code runs under the lock, except what a key does when it is compared, hashed or cloned. Wakers are cloned, woken and
+//! No user code runs under the lock, except what a key does when it is compared, hashed, cloned or dropped. Wakers are cloned, woken and
 //! dropped outside of it.
 
 use std::collections::BTreeMap;

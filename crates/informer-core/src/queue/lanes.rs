@@ -95,9 +95,7 @@ impl<K: Eq + Hash> Lanes<K> {
     /// such lanes, of the higher one. So while an item waits, one with a priority that is higher by `n` is taken before it
     /// only if that one joined less than `n` handicaps later, or just so much.
     pub(super) fn pop(&mut self) -> Option<Popped<K>> {
-        let handicap = i128::from(self.handicap);
-        let rank =
-            |lane: &Lane<K>| Some(i128::from(lane.line.oldest()?) - handicap * i128::from(lane.priority));
+        let rank = |lane: &Lane<K>| Some(self.rank(lane.line.oldest()?, lane.priority));
         let ranks = self.lanes.iter().enumerate().filter_map(|(at, lane)| Some((rank(lane)?, at)));
         let (_, at) = ranks.min()?;
         let lane = self.lanes.get_mut(at)?;
@@ -106,6 +104,16 @@ impl<K: Eq + Hash> Lanes<K> {
         self.len -= 1;
         self.drop_if_empty(at);
         Some(Popped { hash, priority, group, item })
+    }
+
+    /// Whether an item that joins at a time with a priority is taken before one of another time and a lower priority.
+    pub(super) fn is_sooner(&self, (joined, priority): (u64, i32), (other, lower): (u64, i32)) -> bool {
+        self.rank(joined, priority) <= self.rank(other, lower)
+    }
+
+    /// When an item with priority 0 would have joined to be taken at the same time.
+    fn rank(&self, joined: u64, priority: i32) -> i128 {
+        i128::from(joined) - i128::from(self.handicap) * i128::from(priority)
     }
 
     fn drop_if_empty(&mut self, at: usize) {

@@ -72,7 +72,9 @@ impl Model {
             running.again = Some((again, counted));
         } else if let Some(position) = self.ready.iter().position(|ready| ready.key == key) {
             self.ready[position].marks |= item.marks;
-            if item.priority > self.ready[position].priority {
+            let rank = |at: u64, priority: i32| at as i64 - self.handicap as i64 * i64::from(priority);
+            let (waiting, priority) = (&self.ready[position], item.priority);
+            if priority > waiting.priority && rank(now, priority) <= rank(waiting.at, waiting.priority) {
                 let before = self.ready.remove(position);
                 self.join(Item { priority: item.priority, at: now, ..before });
             }

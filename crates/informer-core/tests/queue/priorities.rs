@@ -33,6 +33,19 @@ fn q5_a_waiting_item_that_is_added_with_a_higher_priority_moves_up() {
 }
 
 #[test]
+fn q5_a_higher_priority_never_lets_an_item_wait_longer() {
+    for (waited, expected) in [(3_000, ["newer", "old"]), (101_000, ["old", "newer"])] {
+        let mut desk = Desk::new();
+        desk.add_at("old", LOW_PRIORITY);
+        desk.wait(waited);
+        desk.add("newer");
+        desk.wait(10);
+        desk.add("old");
+        assert_eq!(desk.process_all(), expected, "after {waited} ms");
+    }
+}
+
+#[test]
 fn q5_the_highest_priority_of_the_adds_counts_while_delayed_and_in_process() {
     let mut desk = Desk::new();
     desk.add_at("a", 3);
