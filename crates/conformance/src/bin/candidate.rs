@@ -38,7 +38,7 @@ use tower::Service;
 
 /// The lease of the tests: two seconds.
 const LEASE: Duration = Duration::from_secs(2);
-const RENEW_DEADLINE: Duration = Duration::from_millis(1_400);
+const RENEW_DEADLINE: Duration = Duration::from_millis(1_700);
 const RETRY_PERIOD: Duration = Duration::from_millis(300);
 const BETWEEN_WRITES: Duration = Duration::from_millis(20);
 

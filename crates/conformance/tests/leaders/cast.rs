@@ -1,20 +1,25 @@
 //! The candidates of the story: child processes, what they say, and signals to them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};
+use std::pin::pin;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use conformance::{Rig, within};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use tokio::sync::mpsc;
 
+use crate::history::History;
+
+/// A leader could not renew its lease of two seconds in time, although nobody disturbed it.
+#[derive(Debug)]
+pub(crate) struct TooBusy;
+
 /// One period in which a candidate led.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Led {
     pub(crate) name: &'static str,
     pub(crate) generation: u32,
-    /// Nanoseconds of the clock that all processes share.
-    since: u64,
 }
 
 /// A line of a candidate.
@@ -25,9 +30,12 @@ pub(crate) struct Cast {
     lines: mpsc::UnboundedReceiver<Said>,
     /// Lines that nobody has waited for yet.
     unread: Vec<Said>,
-    terms: Vec<Led>,
+    /// By generation: when the term began.
+    begins: BTreeMap<u32, u64>,
     /// By generation: when the last write passed the gate.
     last_writes: BTreeMap<u32, u64>,
+    /// The generations whose leaders were frozen.
+    frozen: BTreeSet<u32>,
 }
 
 struct Process {
@@ -67,30 +75,37 @@ impl Cast {
             (name, Process { child, orders })
         };
         let processes = names.map(start).into();
-        Self { processes, lines, unread: Vec::new(), terms: Vec::new(), last_writes: BTreeMap::new() }
+        Self {
+            processes,
+            lines,
+            unread: Vec::new(),
+            begins: BTreeMap::new(),
+            last_writes: BTreeMap::new(),
+            frozen: BTreeSet::new(),
+        }
     }
 
-    /// The next candidate that leads.
-    pub(crate) async fn leader(&mut self) -> Led {
-        let (name, words) = self.says("a leader", |(_, words)| words[0] == "leading").await;
-        let led = Led { name, generation: words[1].parse().unwrap(), since: words[2].parse().unwrap() };
-        self.terms.push(led.clone());
-        led
+    /// The next candidate that leads, when it has written both objects.
+    pub(crate) async fn leader(&mut self, history: &History) -> Result<Led, TooBusy> {
+        let (name, words) = self.says("a leader", |(_, words)| words[0] == "leading").await?;
+        let led = Led { name, generation: words[1].parse().unwrap() };
+        self.meanwhile("a write", history.has(led.generation)).await?;
+        Ok(led)
     }
 
     /// Waits for the end of a term, and returns its reason.
-    pub(crate) async fn loss(&mut self, of: &Led) -> String {
-        let (_, words) = self.says("a loss", |said| is_about(said, "lost", of)).await;
-        self.last_writes.insert(of.generation, words[2].parse().unwrap());
-        words[3].clone()
+    pub(crate) async fn loss(&mut self, of: &Led) -> Result<String, TooBusy> {
+        let (_, words) = self.says("a loss", |said| is_about(said, "lost", of)).await?;
+        Ok(words[3].clone())
     }
 
     /// Waits until a former leader has sent the write that it was stopped before.
-    pub(crate) async fn sent_late(&mut self, leader: &Led) {
-        self.says("a late write", |said| is_about(said, "sent-late", leader)).await;
+    pub(crate) async fn sent_late(&mut self, leader: &Led) -> Result<(), TooBusy> {
+        self.says("a late write", |said| is_about(said, "sent-late", leader)).await.map(drop)
     }
 
-    pub(crate) fn freeze(&self, leader: &Led) {
+    pub(crate) fn freeze(&mut self, leader: &Led) {
+        self.frozen.insert(leader.generation);
         kill_process(self.pid(leader), Signal::STOP).unwrap();
     }
 
@@ -99,13 +114,16 @@ impl Cast {
     }
 
     /// Makes a leader stop itself before its next write of this object, and waits until it has.
-    pub(crate) async fn stop_before(&mut self, leader: &Led, object: &str) {
+    pub(crate) async fn stop_before(&mut self, leader: &Led, object: &str) -> Result<(), TooBusy> {
         let pid = self.pid(leader);
         let orders = self.processes.get_mut(leader.name).and_then(|process| process.orders.as_mut());
         writeln!(orders.expect("a pipe"), "stop-before {object}").unwrap();
         let stopped = tokio::task::spawn_blocking(move || waitpid(Some(pid), WaitOptions::UNTRACED));
-        let (_, status) = within("a stop", stopped).await.unwrap().unwrap().expect("a status");
+        let stopped = self.meanwhile("a stop", stopped).await?;
+        let (_, status) = stopped.unwrap().unwrap().expect("a status");
         assert!(status.stopped(), "{status:?}");
+        self.frozen.insert(leader.generation);
+        Ok(())
     }
 
     /// Kills a leader, which has no time to say anything.
@@ -122,11 +140,9 @@ impl Cast {
 
     /// No write passed a gate after the next candidate led.
     pub(crate) fn check_terms(&self) {
-        for next in self.terms.windows(2) {
-            let [former, next] = next else { continue };
-            assert!(former.generation < next.generation, "{:?}", self.terms);
-            if let Some(last) = self.last_writes.get(&former.generation) {
-                assert!(former.since < *last && *last < next.since, "{former:?} wrote at {last}, {next:?}");
+        for (generation, last) in &self.last_writes {
+            if let Some((next, begin)) = self.begins.range(generation + 1..).next() {
+                assert!(last < begin, "term {generation} wrote at {last}, term {next} began at {begin}");
             }
         }
     }
@@ -135,14 +151,50 @@ impl Cast {
         Pid::from_child(&self.processes.get(leader.name).expect("a process").child)
     }
 
-    async fn says(&mut self, what: &str, is_it: impl Fn(&Said) -> bool) -> Said {
+    async fn says(&mut self, what: &str, is_it: impl Fn(&Said) -> bool) -> Result<Said, TooBusy> {
         loop {
             if let Some(at) = self.unread.iter().position(&is_it) {
-                return self.unread.remove(at);
+                return Ok(self.unread.remove(at));
             }
-            let said = within(what, self.lines.recv()).await;
-            self.unread.push(said.expect("a candidate that lives"));
+            within(what, self.line()).await?;
         }
+    }
+
+    /// Waits for something else, while the candidates may say what they like.
+    async fn meanwhile<F: Future>(&mut self, what: &str, future: F) -> Result<F::Output, TooBusy> {
+        let mut future = pin!(future);
+        let waiting = async {
+            loop {
+                tokio::select! {
+                    biased;
+                    output = &mut future => return Ok(output),
+                    line = self.line() => line?,
+                }
+            }
+        };
+        within(what, waiting).await
+    }
+
+    /// Takes one line down. Cancel safe.
+    async fn line(&mut self) -> Result<(), TooBusy> {
+        let (name, words) = self.lines.recv().await.expect("a candidate that lives");
+        let mut result = Ok(());
+        let number = |at: usize| words[at].parse().unwrap();
+        let generation = words[1].parse().unwrap();
+        match words[0].as_str() {
+            "leading" => drop(self.begins.insert(generation, number(2))),
+            "lost" => {
+                self.last_writes.insert(generation, number(2));
+                if !self.frozen.contains(&generation) {
+                    assert_eq!(words[3], "Expired", "{name} {words:?}");
+                    eprintln!("{name}: term {generation} ended by itself");
+                    result = Err(TooBusy);
+                }
+            }
+            _ => {}
+        }
+        self.unread.push((name, words));
+        result
     }
 }
 

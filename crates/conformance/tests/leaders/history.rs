@@ -57,7 +57,7 @@ impl History {
     pub(crate) fn overlaps(&self, object: &str) -> Vec<u32> {
         let writes = self.writes.borrow();
         let mut latest = 0;
-        let late = writes[object].iter().filter(|&&generation| {
+        let late = writes.get(object).into_iter().flatten().filter(|&&generation| {
             latest = latest.max(generation);
             generation < latest
         });
