@@ -36,7 +36,7 @@ pub fn pinned() -> Result<Release, Error> {
 /// [`Error::NotARelease`] if the variable names none, and those of [`pinned`].
 pub fn release() -> Result<Release, Error> {
     match env::var_os(RELEASE).filter(|value| !value.is_empty()) {
-        Some(value) => value.to_string_lossy().parse(),
+        Some(value) => Ok(value.to_string_lossy().parse()?),
         None => pinned(),
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::Release;
+use crate::release::{NotARelease, Release};
 
 /// Why a control plane does not exist, or did not do what it was asked for.
 #[derive(Debug, thiserror::Error)]
@@ -45,11 +45,8 @@ pub enum Error {
     },
 
     /// A text that should name a release does not.
-    #[error("{text:?} is no release of Kubernetes; write it in full, such as 1.37.2")]
-    NotARelease {
-        /// The text.
-        text: String,
-    },
+    #[error(transparent)]
+    NotARelease(#[from] NotARelease),
 
     /// The Go modules of a release are not to be had.
     #[error(

@@ -32,5 +32,5 @@ pub use binary::{RELEASE, build, build_release, go_mod, pinned, release};
 pub use builder::Builder;
 pub use error::Error;
 pub use process::{ControlPlane, Ending};
-pub use release::Release;
+pub use release::{NotARelease, Release};
 pub use shared::{shared, shared_or_skip};

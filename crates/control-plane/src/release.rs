@@ -3,8 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::Error;
-
 /// A release of Kubernetes 1, such as `1.37.2`. The newer one is the greater one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Release {
@@ -13,6 +11,11 @@ pub struct Release {
     /// The 2 of `1.37.2`.
     pub patch: u32,
 }
+
+/// A text that should name a release does not.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no release of Kubernetes; write it in full, such as 1.37.2")]
+pub struct NotARelease(String);
 
 impl Release {
     /// The version of the modules that Kubernetes publishes beside `k8s.io/kubernetes`: `v0.37.2` for 1.37.2.
@@ -38,9 +41,9 @@ impl fmt::Display for Release {
 
 /// Reads `1.37.2`, and `v1.37.2`. Pre-releases have no lasting modules and are refused.
 impl FromStr for Release {
-    type Err = Error;
+    type Err = NotARelease;
 
-    fn from_str(text: &str) -> Result<Self, Error> {
+    fn from_str(text: &str) -> Result<Self, NotARelease> {
         let number = |digits: &str| {
             let plain = digits.bytes().all(|digit| digit.is_ascii_digit())
                 && (digits.len() == 1 || !digits.starts_with('0'));
@@ -52,7 +55,7 @@ impl FromStr for Release {
             _ => None,
         }
         .map(|(minor, patch)| Self { minor, patch })
-        .ok_or_else(|| Error::NotARelease { text: text.to_owned() })
+        .ok_or_else(|| NotARelease(text.to_owned()))
     }
 }
 

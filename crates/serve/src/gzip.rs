@@ -27,10 +27,13 @@ impl Gzip {
     }
 }
 
-/// A complete member, which a client can decompress without what follows.
+/// A complete member, which a client can decompress without what follows. It is flushed before it ends, as the real
+/// server does it: Go's reader gives out the text of a last block only when the next member begins.
 pub(crate) fn member(text: &[u8]) -> Bytes {
     let mut gzip = Gzip::new();
     let mut bytes = gzip.write(text).to_vec();
+    let _ = gzip.0.flush();
+    bytes.extend_from_slice(&std::mem::take(gzip.0.get_mut()));
     bytes.extend_from_slice(&gzip.finish());
     Bytes::from(bytes)
 }

@@ -151,7 +151,7 @@ mod tests {
         let scale = &find("apps", "deployments").subresources[0];
         assert_eq!(scale.group_version_kind, Some(("autoscaling".into(), "v1".into(), "Scale".into())));
         assert_eq!(find("apps", "deployments").subresources[1].group_version_kind, None);
-        assert_eq!(resources.len(), 66);
+        assert_eq!(resources.len(), 70);
     }
 
     #[test]

@@ -15,7 +15,9 @@ pub(crate) fn build(release: Option<&str>) -> Result<(), Error> {
 
 fn binary(release: Option<&str>) -> Result<PathBuf, Error> {
     match release {
-        Some(release) => Ok(control_plane::build_release(release.parse()?)?),
+        Some(release) => {
+            Ok(control_plane::build_release(release.parse().map_err(control_plane::Error::from)?)?)
+        }
         None => Ok(control_plane::build()?),
     }
 }

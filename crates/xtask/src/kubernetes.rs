@@ -21,7 +21,7 @@ const CONTROL_PLANE: &str = "control-plane";
 const CLIENTS: [&str; 2] = ["foreign/go", "bench/client-go"];
 
 pub(crate) fn run(tree: &Tree, version: &str) -> Result<(), Error> {
-    let to: Release = version.parse()?;
+    let to: Release = version.parse().map_err(control_plane::Error::from)?;
     let from = control_plane::pinned()?;
     if to < from {
         return Err(Error::Found(format!(
@@ -43,8 +43,8 @@ pub(crate) fn run(tree: &Tree, version: &str) -> Result<(), Error> {
     let files = Files::read(tree, written.chain(modules))?;
     let known = Known::read(tree)?;
     if let Err(error) = move_all(tree, from, to, &go_mod) {
-        println!("Nothing is changed: every file is as it was.");
         files.restore()?;
+        println!("Nothing is changed: every file is as it was.");
         return Err(error);
     }
     let changed = files.changed()?;

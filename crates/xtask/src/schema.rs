@@ -154,7 +154,7 @@ fn items(value: &Value) -> impl Iterator<Item = &Value> {
 
 /// Whether a scalar is what Go has without a value.
 fn is_zero(value: &Value) -> bool {
-    *value == Value::from("") || *value == Value::from(0) || *value == Value::from(false)
+    *value == "" || *value == 0 || *value == false
 }
 
 /// Empty if the value is no string.

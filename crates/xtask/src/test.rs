@@ -39,7 +39,7 @@ pub(crate) fn run(tree: &Tree, fast: bool) -> Result<(), Error> {
 /// Shows the contract against a real server of another release. No more: tables, samples and the comparison with testapi
 /// are those of one release.
 pub(crate) fn other_release(tree: &Tree, release: &str) -> Result<(), Error> {
-    let release: Release = release.parse()?;
+    let release: Release = release.parse().map_err(::control_plane::Error::from)?;
     let steps: [Step<'_>; 2] = [
         ("control plane", Box::new(move || Ok(::control_plane::build_release(release).map(drop)?))),
         ("conformance", Box::new(move || conformance(tree, release))),

@@ -14,8 +14,9 @@ fn objects_are_damaged_at_random() {
         let pair = random.choice(&pairs).unwrap();
         let mut raw = pair.envelope().raw.to_vec();
         for _ in 0..random.usize(1..4) {
-            let at = random.usize(..raw.len());
+            let at = random.usize(..raw.len().max(1));
             match random.u8(..4) {
+                _ if raw.is_empty() => raw.push(random.u8(..)),
                 0 => raw[at] = random.u8(..),
                 1 => raw[at] ^= 1 << random.u8(..8),
                 2 => drop(raw.remove(at)),

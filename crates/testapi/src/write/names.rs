@@ -64,11 +64,15 @@ pub(super) fn metadata_errors(target: &Target, object: &Value) -> Vec<FieldError
 
 fn owner_errors(owners: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    for owner in owners.as_array().into_iter().flatten() {
+    for (at, owner) in owners.as_array().into_iter().flatten().enumerate() {
         let text = |name: &str| owner[name].as_str().unwrap_or_default();
-        for name in ["apiVersion", "kind", "name", "uid"].into_iter().filter(|name| text(name).is_empty()) {
-            let why = if name == "apiVersion" { "version must not be empty" } else { "must not be empty" };
-            errors.push(FieldError::invalid(format!("metadata.ownerReferences.{name}"), json!(""), why));
+        let field = |name: &str| format!("metadata.ownerReferences[{at}].{name}");
+        let missing = ["apiVersion", "kind", "name", "uid"].into_iter().filter(|name| text(name).is_empty());
+        errors.extend(missing.map(|name| FieldError::required(field(name), "must not be empty")));
+        let version = text("apiVersion");
+        if !version.is_empty() && (version.matches('/').count() > 1 || version.ends_with('/')) {
+            let why = "must be <group>/<version> or <version>";
+            errors.push(FieldError::invalid(field("apiVersion"), json!(version), why));
         }
     }
     errors
