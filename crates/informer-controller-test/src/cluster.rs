@@ -85,7 +85,7 @@ impl Cluster {
             api,
             reads,
             plan,
-            sights: [Sight::new(), Sight::new()],
+            sights: Default::default(),
             started: now,
             state: Mutex::new(state),
             changed: Notify::new(),

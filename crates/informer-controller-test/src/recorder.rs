@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use serde_json::{Value, json};
-use serve::{Change as Kind, Event, Events, Object, Resource};
+use serve::{Change as Kind, CollectionError, Event, Events, Object, Resource};
 use testapi::Api;
 
 use crate::history::{Author, Change};
@@ -97,7 +97,12 @@ impl Recorder {
                 continue;
             }
             let Some(collection) = catalog.collection(resource) else { continue };
-            let Ok(events) = collection.events(self.revision.min(collection.revision())) else { continue };
+            let events = match collection.events(self.revision.min(collection.revision())) {
+                // The history of a resource begins when it is served.
+                Err(CollectionError::Expired { oldest }) => collection.events(oldest),
+                events => events,
+            };
+            let Ok(events) = events else { continue };
             let followed = Followed { resource: resource.clone(), name: name.as_str().into(), events };
             self.followed.insert(name, followed);
         }

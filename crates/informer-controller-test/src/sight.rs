@@ -1,14 +1,20 @@
 //! What the watches and lists of a replica show: everything, or less for a while.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 /// The sight of one replica, which the bench changes and all its watches follow.
-pub(crate) struct Sight(watch::Sender<Limits>);
+#[derive(Default)]
+pub(crate) struct Sight {
+    limits: Mutex<Limits>,
+    /// Its waiters wake in the order in which they came.
+    changed: Notify,
+}
 
 #[derive(Default)]
-pub(crate) struct Limits {
+struct Limits {
     /// How many disturbances hold the watch of a resource.
     held: BTreeMap<String, u32>,
     /// Up to this revision the server has forgotten the changes of a resource.
@@ -18,20 +24,21 @@ pub(crate) struct Limits {
 }
 
 impl Sight {
-    pub(crate) fn new() -> Self {
-        Self(watch::Sender::new(Limits::default()))
+    fn limits(&self) -> MutexGuard<'_, Limits> {
+        self.limits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn follow(&self) -> watch::Receiver<Limits> {
-        self.0.subscribe()
+    fn change(&self, change: impl FnOnce(&mut Limits)) {
+        change(&mut self.limits());
+        self.changed.notify_waiters();
     }
 
     pub(crate) fn hold(&self, resource: &str) {
-        self.0.send_modify(|limits| *limits.held.entry(resource.to_owned()).or_default() += 1);
+        self.change(|limits| *limits.held.entry(resource.to_owned()).or_default() += 1);
     }
 
     pub(crate) fn go_on(&self, resource: &str) {
-        self.0.send_modify(|limits| {
+        self.change(|limits| {
             if let Some(held) = limits.held.get_mut(resource) {
                 *held = held.saturating_sub(1);
             }
@@ -39,30 +46,41 @@ impl Sight {
     }
 
     pub(crate) fn forget(&self, resource: &str, upto: u64) {
-        self.0.send_modify(|limits| {
+        self.change(|limits| {
             limits.forgotten.insert(resource.to_owned(), upto);
         });
     }
 
     pub(crate) fn freeze(&self, revision: u64) {
-        self.0.send_modify(|limits| limits.frozen = Some(revision));
+        self.change(|limits| limits.frozen = Some(revision));
     }
 
     pub(crate) fn thaw(&self) {
-        self.0.send_modify(|limits| limits.frozen = None);
+        self.change(|limits| limits.frozen = None);
     }
 
     pub(crate) fn frozen(&self) -> Option<u64> {
-        self.0.borrow().frozen
+        self.limits().frozen
     }
 
     pub(crate) fn forgotten(&self, resource: &str) -> u64 {
-        self.0.borrow().forgotten.get(resource).copied().unwrap_or(0)
+        self.limits().forgotten.get(resource).copied().unwrap_or(0)
+    }
+
+    /// Waits until the watch of a resource stands still, or until it goes on.
+    pub(crate) async fn until(&self, resource: &str, still: bool) {
+        loop {
+            let changed = self.changed.notified();
+            if self.limits().holds(resource) == still {
+                return;
+            }
+            changed.await;
+        }
     }
 }
 
 impl Limits {
-    pub(crate) fn holds(&self, resource: &str) -> bool {
+    fn holds(&self, resource: &str) -> bool {
         self.frozen.is_some() || self.held.get(resource).is_some_and(|held| *held > 0)
     }
 }

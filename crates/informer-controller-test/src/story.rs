@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::time::Duration;
 
 use crate::history::{Author, Change, Entry, History, Instance, What};
 use crate::plan::Plan;
@@ -9,6 +10,8 @@ use crate::verdict::Trouble;
 
 /// More lines than this are not read: the middle is left out.
 const LINES: usize = 60;
+/// What the server sent so shortly before a write arrived cannot have been known to its sender.
+const ON_THE_WAY: Duration = Duration::from_millis(10);
 /// So many unseen changes are named.
 const UNSEEN: usize = 6;
 
@@ -111,6 +114,7 @@ impl Unseen {
         let mut seen: BTreeMap<&str, u64> = BTreeMap::new();
         let mut skipped = Vec::new();
         let before: Vec<_> = history.entries.iter().take(upto).collect();
+        let wrote = history.entries.get(upto).map_or(Duration::ZERO, |entry| entry.at);
         let changes = || {
             before.iter().filter_map(|entry| match &entry.what {
                 What::Changed(change) => Some(change),
@@ -118,6 +122,9 @@ impl Unseen {
             })
         };
         for entry in before.iter().filter(|entry| entry.by == Author::Program(instance)) {
+            if entry.at + ON_THE_WAY > wrote {
+                break;
+            }
             let What::Seen(now) = &entry.what else { continue };
             let former = seen.insert(&now.resource, now.upto);
             if let Some(former) = former.filter(|_| now.by_list) {

@@ -8,13 +8,12 @@ use serve::{
     Batch, Catalog, Collection, CollectionError, Events, Listing, Object, Protobuf, Range, Resource,
     Resources, ServerVersion,
 };
-use tokio::sync::watch;
 
 use crate::cluster::Cluster;
 use crate::history::Seen;
 use crate::process::Process;
 use crate::recorder::qualified;
-use crate::sight::{Limits, Sight};
+use crate::sight::Sight;
 
 /// A catalog for [`serve::Serve`].
 pub(crate) struct View {
@@ -107,7 +106,6 @@ impl Collection for Seeing {
             cluster: self.cluster.clone(),
             process: self.process.clone(),
             resource: self.resource.clone(),
-            limits: sight.follow(),
         }))
     }
 }
@@ -118,7 +116,6 @@ struct Held {
     cluster: Arc<Cluster>,
     process: Arc<Process>,
     resource: Arc<str>,
-    limits: watch::Receiver<Limits>,
 }
 
 impl Held {
@@ -134,22 +131,24 @@ impl Held {
 impl Events for Held {
     fn next(&mut self) -> BoxFuture<'_, Result<Batch, CollectionError>> {
         async move {
+            let cluster = self.cluster.clone();
+            let Some(sight) = cluster.sights.get(self.process.instance.replica as usize) else {
+                return self.events.next().await;
+            };
             loop {
-                let mut limits = self.limits.clone();
-                // The senders are in the cluster, which this holds.
-                let _ = limits.wait_for(|limits| !limits.holds(&self.resource)).await;
+                sight.until(&self.resource, false).await;
                 if self.has_lost() {
                     return Err(CollectionError::Expired { oldest: 0 });
                 }
                 tokio::select! {
                     biased;
-                    _ = limits.wait_for(|limits| limits.holds(&self.resource)) => {}
+                    () = sight.until(&self.resource, true) => {}
                     batch = self.events.next() => {
                         let batch = batch?;
                         if let Some(last) = batch.events.last() {
                             let upto = last.object.revision;
                             let seen = Seen { resource: self.resource.clone(), upto, by_list: false };
-                            self.cluster.seen(self.process.instance, seen);
+                            cluster.seen(self.process.instance, seen);
                         }
                         return Ok(batch);
                     }

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use crate::support::{NAMESPACE, State, child, control, finds, passes};
 
 async fn faulty(state: Arc<State>, context: Context<ConfigMap>) -> Result<Outcome, Failure> {
-    let Some(name) = create(&context).await? else { return Ok(Outcome::Done) };
+    let Some(name) = create(&state, &context).await? else { return Ok(Outcome::Done) };
     let key = context.key().to_string();
     let former = state.memory.lock().unwrap().get(&key).cloned();
     if let Some(former) = former.filter(|former| *former != name) {
@@ -35,7 +35,7 @@ async fn faulty(state: Arc<State>, context: Context<ConfigMap>) -> Result<Outcom
 }
 
 async fn corrected(state: Arc<State>, context: Context<ConfigMap>) -> Result<Outcome, Failure> {
-    let Some(name) = create(&context).await? else { return Ok(Outcome::Done) };
+    let Some(name) = create(&state, &context).await? else { return Ok(Outcome::Done) };
     for secret in context.owned(&state.secrets) {
         if secret.key().name() != name {
             match context.writer().delete(&secret).await {
@@ -48,9 +48,12 @@ async fn corrected(state: Arc<State>, context: Context<ConfigMap>) -> Result<Out
 }
 
 /// Creates the child of the wanted name, and returns that name.
-async fn create(context: &Context<ConfigMap>) -> Result<Option<String>, Failure> {
+async fn create(state: &State, context: &Context<ConfigMap>) -> Result<Option<String>, Failure> {
     let Some(map) = context.object() else { return Ok(None) };
     let Some(name) = map.data.as_ref().and_then(|data| data.get("child")).cloned() else { return Ok(None) };
+    if context.get(&state.secrets, format!("{NAMESPACE}/{name}"))?.is_some() {
+        return Ok(Some(name));
+    }
     match context.writer().create(&child(map, Some(name.clone()))).await {
         Err(error) if error.is_already_exists() => {}
         created => drop(created?),
