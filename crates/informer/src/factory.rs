@@ -315,9 +315,15 @@ impl Inner {
         }
     }
 
+    /// In an order that does not depend on hashes, so that a deterministic factory starts its informers alike.
     fn living(&self) -> Vec<Arc<Shared>> {
         let informers = self.informers.lock().unwrap_or_else(PoisonError::into_inner);
-        informers.values().filter_map(Weak::upgrade).collect()
+        let mut living: Vec<_> = informers.values().filter_map(Weak::upgrade).collect();
+        living.sort_by_cached_key(|informer| {
+            let core = informer.core();
+            (core.resource.to_string(), core.selection.to_string())
+        });
+        living
     }
 
     fn cores(&self) -> Vec<Arc<Core>> {

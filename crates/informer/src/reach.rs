@@ -165,10 +165,9 @@ const LAST_LOOK: Duration = Duration::from_secs(1);
 ///
 /// Safe.
 pub(crate) async fn wait_for(core: &Core, goal: Goal, limit: Duration) -> Result<(), NotReached> {
-    let mut changes = core.progress.changes();
     let ended = async {
         loop {
-            changes.mark_unchanged();
+            let change = core.progress.next_change();
             match goal.standing(core).await {
                 Standing::Reached => return Ok(()),
                 Standing::NotSelected => return Err(Why::NotSelected),
@@ -177,8 +176,7 @@ pub(crate) async fn wait_for(core: &Core, goal: Goal, limit: Duration) -> Result
             tokio::select! {
                 biased;
                 () = core.life.stopping() => return Err(Why::Stopped),
-                // The sender lives as long as the core.
-                _ = changes.changed() => {}
+                () = change => {}
             }
         }
     };

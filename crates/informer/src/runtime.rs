@@ -3,6 +3,7 @@
 //! To read, decode and pack on one current-thread runtime costs half of the CPU that the same work costs on a
 //! multi-threaded one, where it wakes other threads (design D3a).
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,8 @@ use tokio_util::task::AbortOnDropHandle;
 #[derive(Clone)]
 pub(crate) struct Runtime {
     handle: Handle,
+    /// Whether work that blocks runs where it is asked for, instead of on a thread.
+    inline: bool,
     /// Ends the thread with the last clone.
     _thread: Option<Arc<Thread>>,
 }
@@ -29,7 +32,12 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 impl Runtime {
     /// The runtime that the caller runs on.
     pub(crate) fn current() -> Result<Self, tokio::runtime::TryCurrentError> {
-        Ok(Self { handle: Handle::try_current()?, _thread: None })
+        Ok(Self { handle: Handle::try_current()?, inline: false, _thread: None })
+    }
+
+    /// This runtime, which uses no thread for blocking work.
+    pub(crate) fn inline(self) -> Self {
+        Self { inline: true, ..self }
     }
 
     /// A new thread with a runtime of its own.
@@ -42,7 +50,7 @@ impl Runtime {
             let _ = runtime.block_on(ended);
             runtime.shutdown_timeout(LAST_WORDS);
         })?;
-        Ok(Self { handle, _thread: Some(Arc::new(Thread { end: Some(end) })) })
+        Ok(Self { handle, inline: false, _thread: Some(Arc::new(Thread { end: Some(end) })) })
     }
 
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
@@ -58,12 +66,16 @@ impl Runtime {
         Box::pin(async move { task.await.ok() })
     }
 
-    /// Runs `work`, which blocks, on a thread for blocking work. `None` if it panicked, or the runtime ended. The work
-    /// continues when the future is dropped.
+    /// Runs `work`, which blocks, on a thread for blocking work, or here if this runtime is [inline](Self::inline). `None`
+    /// if it panicked, or the runtime ended. The work continues when the future is dropped.
     pub(crate) fn blocking<R: Send + 'static>(
         &self,
         work: impl FnOnce() -> R + Send + 'static,
     ) -> BoxFuture<'static, Option<R>> {
+        if self.inline {
+            let result = catch_unwind(AssertUnwindSafe(work)).ok();
+            return Box::pin(std::future::ready(result));
+        }
         let result = self.handle.spawn_blocking(work);
         Box::pin(async move { result.await.ok() })
     }

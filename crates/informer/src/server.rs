@@ -6,6 +6,7 @@ mod version;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -32,6 +33,7 @@ pub(crate) struct Server {
     release: KnownRelease,
     schemas: KnownSchemas,
     recovery: Recovery,
+    seeds: Seeds,
     /// Refused streaming lists, with the time and the status of the refusal.
     refused: Mutex<HashMap<ApiGroup, (Instant, ApiStatus)>>,
 }
@@ -50,14 +52,22 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Server {
-    /// `pace` is the shortest time between two requests for the server's schemas.
-    pub(crate) fn new(transport: Arc<dyn Transport>, name: Option<String>, pace: Duration) -> Self {
+    /// `pace` is the shortest time between two requests for the server's schemas. All randomness follows from `seed`, if
+    /// there is one.
+    pub(crate) fn new(
+        transport: Arc<dyn Transport>,
+        name: Option<String>,
+        pace: Duration,
+        seed: Option<u64>,
+    ) -> Self {
+        let seeds = Seeds(seed.map(AtomicU64::new));
         Self {
             transport,
             name,
             release: KnownRelease::default(),
             schemas: KnownSchemas::new(pace),
-            recovery: Recovery::new(seed()),
+            recovery: Recovery::new(seeds.next()),
+            seeds,
             refused: Mutex::default(),
         }
     }
@@ -131,7 +141,7 @@ impl Server {
 
     /// A random seed for a reflector.
     pub(crate) fn seed(&self) -> u64 {
-        seed()
+        self.seeds.next()
     }
 
     async fn release(&self, limit: Duration) -> Release {
@@ -150,8 +160,16 @@ impl Server {
     }
 }
 
-fn seed() -> u64 {
-    RandomState::new().build_hasher().finish()
+/// The seeds of a factory: one after the other from a first one, or random.
+struct Seeds(Option<AtomicU64>);
+
+impl Seeds {
+    fn next(&self) -> u64 {
+        match &self.0 {
+            Some(next) => next.fetch_add(1, Ordering::Relaxed),
+            None => RandomState::new().build_hasher().finish(),
+        }
+    }
 }
 
 fn api_group(resource: &ResourceType) -> ApiGroup {

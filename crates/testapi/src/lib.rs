@@ -67,6 +67,7 @@ mod tls;
 mod tokens;
 mod turn;
 mod wait;
+mod workloads;
 mod write;
 
 pub use api::{Api, Gvr};

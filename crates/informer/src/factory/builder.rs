@@ -62,6 +62,8 @@ pub struct FactoryBuilder {
     #[cfg(feature = "save")]
     saves: saved::Saves,
     schema_pace: Duration,
+    /// The seed of a deterministic factory.
+    seed: Option<u64>,
 }
 
 /// Registers with a hot set how many bytes values of a type take.
@@ -123,6 +125,7 @@ impl FactoryBuilder {
             #[cfg(feature = "save")]
             saves: saved::Saves::default(),
             schema_pace: SCHEMA_PACE,
+            seed: None,
         }
     }
 
@@ -393,6 +396,28 @@ impl FactoryBuilder {
         self
     }
 
+    /// Makes the factory repeat itself, for simulations: everything random follows from `seed`, and user code that
+    /// otherwise runs on threads for blocking work (index functions, transforms, tweaks of list options) runs in the
+    /// factory's tasks.
+    ///
+    /// A factory with a transport of its own then uses no thread at all. On a current-thread runtime with a paused clock,
+    /// the same answers at the same times lead to the same notifications at the same times. User code that blocks stops
+    /// everything, so this is not for programs that serve.
+    ///
+    /// ```
+    /// use informer::SharedInformerFactory;
+    /// use informer::transport::Transport;
+    ///
+    /// # fn example(simulated: impl Transport) -> Result<(), informer::Error> {
+    /// let factory = SharedInformerFactory::builder_with_transport(simulated).deterministic(7).build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn deterministic(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
     /// Stops everything when the token is cancelled.
     pub fn stop_token(mut self, token: CancellationToken) -> Self {
         self.stop = token.child_token();
@@ -433,9 +458,10 @@ impl FactoryBuilder {
                 (Arc::new(transport), runtime)
             }
         };
+        let runtime = if self.seed.is_some() { runtime.inline() } else { runtime };
         let inner = Inner {
             options: self.options,
-            server: Arc::new(Server::new(transport, server_name, self.schema_pace)),
+            server: Arc::new(Server::new(transport, server_name, self.schema_pace, self.seed)),
             runtime,
             life: Life::new(self.stop),
             informers: Mutex::default(),

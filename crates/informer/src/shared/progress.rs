@@ -4,7 +4,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use informer_core::reflector::{Report, Status};
-use tokio::sync::{broadcast, watch};
+use tokio::sync::futures::Notified;
+use tokio::sync::{Notify, broadcast, watch};
 
 use crate::lock::lock;
 
@@ -12,8 +13,9 @@ use crate::lock::lock;
 pub(crate) struct Progress {
     status: watch::Sender<Status>,
     synced: watch::Sender<bool>,
-    /// Fires after each change of the cache, that by a bookmark included, and when a scope was removed.
-    changed: watch::Sender<()>,
+    /// Fires after each change of the cache, that by a bookmark included, and when a scope was removed. Its waiters wake in
+    /// the order in which they came, which those of a `watch` do not: a deterministic factory needs that.
+    changed: Notify,
     is_listing: AtomicBool,
     /// `None` once nothing more will be reported.
     reports: Mutex<Option<broadcast::Sender<Report>>>,
@@ -27,7 +29,7 @@ impl Default for Progress {
         Self {
             status: watch::Sender::new(Status::NotStarted),
             synced: watch::Sender::new(false),
-            changed: watch::Sender::new(()),
+            changed: Notify::new(),
             is_listing: AtomicBool::new(false),
             reports: Mutex::new(Some(broadcast::Sender::new(REPORTS))),
         }
@@ -52,8 +54,9 @@ impl Progress {
         self.is_listing.load(Ordering::Acquire)
     }
 
-    pub(crate) fn changes(&self) -> watch::Receiver<()> {
-        self.changed.subscribe()
+    /// The next change after this call.
+    pub(crate) fn next_change(&self) -> Notified<'_> {
+        self.changed.notified()
     }
 
     /// The receiver ends when the informer stops.
@@ -96,7 +99,7 @@ impl Progress {
 
     /// Wakes the callers that wait for something of the cache.
     pub(super) fn changed(&self) {
-        self.changed.send_replace(());
+        self.changed.notify_waiters();
     }
 
     pub(super) fn report(&self, report: Report) {

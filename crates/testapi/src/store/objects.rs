@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 use serve::{Batch, Change, Collection, CollectionError, Event, Events, Listing, Object, Range, Status};
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 use super::key::Key;
 use super::log::Log;
@@ -25,7 +25,8 @@ struct Inner {
     revision: Arc<AtomicU64>,
     state: RwLock<State>,
     /// Wakes readers that wait for events.
-    news: watch::Sender<()>,
+    /// Wakes the watches, in the order in which they wait.
+    news: Notify,
 }
 
 #[derive(Debug)]
@@ -40,7 +41,7 @@ impl Objects {
     pub(super) fn new(revision: Arc<AtomicU64>, history: usize) -> Self {
         let log = Log::new(revision.load(Ordering::Acquire), history);
         let state = RwLock::new(State { objects: BTreeMap::new(), log, age: 0 });
-        Self { inner: Arc::new(Inner { revision, state, news: watch::Sender::new(()) }) }
+        Self { inner: Arc::new(Inner { revision, state, news: Notify::new() }) }
     }
 
     pub(crate) fn current(&self, namespace: &str, name: &str) -> Option<Arc<Object>> {
@@ -77,7 +78,7 @@ impl Objects {
         self.inner.revision.store(event.object.revision, Ordering::Release);
         state.log.push(event);
         drop(state);
-        self.inner.news.send_replace(());
+        self.inner.news.notify_waiters();
     }
 
     pub(super) fn compact(&self) {
@@ -88,7 +89,7 @@ impl Objects {
 
     pub(super) fn end_watches(&self) {
         self.write().age += 1;
-        self.inner.news.send_replace(());
+        self.inner.news.notify_waiters();
     }
 
     /// Replaces all objects, discards history, and ends the watches of the former objects.
@@ -206,8 +207,7 @@ impl Collection for Objects {
         let position = state.log.position(after)?;
         let age = state.age;
         drop(state);
-        let news = self.inner.news.subscribe();
-        Ok(Box::new(Cursor { objects: self.clone(), position, age, revision: after, news }))
+        Ok(Box::new(Cursor { objects: self.clone(), position, age, revision: after }))
     }
 }
 
@@ -217,7 +217,6 @@ struct Cursor {
     position: u64,
     age: u64,
     revision: u64,
-    news: watch::Receiver<()>,
 }
 
 impl Cursor {
@@ -239,14 +238,15 @@ impl Cursor {
 impl Events for Cursor {
     fn next(&mut self) -> BoxFuture<'_, Result<Batch, CollectionError>> {
         async move {
+            let objects = self.objects.clone();
             loop {
-                self.news.mark_unchanged();
+                // From here on, news count.
+                let news = objects.inner.news.notified();
                 let batch = self.take()?;
                 if !batch.events.is_empty() {
                     return Ok(batch);
                 }
-                // This struct holds the collection, and so the sender.
-                let _ = self.news.changed().await;
+                news.await;
             }
         }
         .boxed()

@@ -1,0 +1,98 @@
+//! What a program gets from the bench, in place of a kubeconfig, a clock and a source of randomness.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use informer::kube::Client;
+use informer::{FactoryBuilder, SharedInformerFactory};
+use informer_controller::Clock;
+use jiff::Timestamp;
+
+use crate::cluster::Cluster;
+use crate::external::External;
+use crate::wire::Wire;
+
+/// The surroundings of a program under test: its way to the server, its clock, and its randomness.
+///
+/// The program must not reach around it: sockets, threads, files, the system's clock and randomness, and statics are not
+/// simulated. See the [crate's documentation](crate#what-a-program-may-do).
+#[derive(Clone)]
+pub struct Env {
+    wire: Wire,
+}
+
+/// The moment at which each run begins.
+pub(crate) const BEGIN: i64 = 1_767_225_600;
+
+impl Env {
+    pub(crate) fn new(wire: Wire) -> Self {
+        Self { wire }
+    }
+
+    /// Starts to build a factory of informers. The factory is
+    /// [deterministic](informer::FactoryBuilder::deterministic), and all its options are free.
+    pub fn factory(&self) -> FactoryBuilder {
+        SharedInformerFactory::builder_with_transport(self.wire.clone()).deterministic(self.seed())
+    }
+
+    /// A client of the server.
+    pub fn client(&self) -> Client {
+        Client::new(self.wire.clone(), "default")
+    }
+
+    /// The clock for [`Controller::clock`](informer_controller::Controller::clock), and for everything else that asks for
+    /// the time. It follows tokio's clock.
+    pub fn clock(&self) -> impl Clock + Clone + use<> {
+        SimulatedClock(self.wire.cluster.clone())
+    }
+
+    /// A seed for [`Controller::seed`](informer_controller::Controller::seed) and other randomness: another one for each
+    /// run, replica and restart.
+    pub fn seed(&self) -> u64 {
+        let instance = self.wire.process.instance;
+        let number = u64::from(instance.replica) << 32 | u64::from(instance.restarts);
+        (self.wire.cluster.plan.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+            .wrapping_mul(0xff51_afd7_ed55_8ccd)
+    }
+
+    /// Random numbers from [`seed`](Self::seed).
+    pub fn random(&self) -> fastrand::Rng {
+        fastrand::Rng::with_seed(self.seed())
+    }
+
+    /// A name of this process that no other one has, as a pod's name: `program-0-2`. For leader election.
+    pub fn identity(&self) -> String {
+        identity(self.wire.process.instance)
+    }
+
+    /// A system outside of the cluster, which the program manages: see [`External`].
+    pub fn external(&self) -> External {
+        External::new(self.wire.cluster.clone(), self.wire.process.clone())
+    }
+}
+
+impl fmt::Debug for Env {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Env({})", self.identity())
+    }
+}
+
+pub(crate) fn identity(instance: crate::Instance) -> String {
+    format!("program-{}-{}", instance.replica, instance.restarts)
+}
+
+#[derive(Clone)]
+struct SimulatedClock(Arc<Cluster>);
+
+impl Clock for SimulatedClock {
+    fn now(&self) -> Timestamp {
+        time(self.0.now())
+    }
+}
+
+/// The simulated time of day.
+fn time(since_begin: Duration) -> Timestamp {
+    let begin = Timestamp::new(BEGIN, 0).unwrap_or(Timestamp::UNIX_EPOCH);
+    begin.checked_add(since_begin).unwrap_or(Timestamp::MAX)
+}

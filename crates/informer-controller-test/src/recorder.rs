@@ -1,0 +1,134 @@
+//! Reads what has changed in the server, in the order of the changes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use serde_json::{Value, json};
+use serve::{Change as Kind, CollectionError, Event, Events, Object, Resource};
+use testapi::Api;
+
+use crate::history::{Author, Change};
+
+/// A position in the server's changes.
+#[derive(Default)]
+pub(crate) struct Recorder {
+    followed: BTreeMap<String, Followed>,
+    revision: u64,
+    /// The revision of each change.
+    revisions: Vec<u64>,
+    counts: BTreeMap<Arc<str>, u64>,
+}
+
+struct Followed {
+    resource: Arc<Resource>,
+    name: Arc<str>,
+    events: Box<dyn Events>,
+}
+
+impl Recorder {
+    /// The changes since the last call. The first one is by `by`, and so are others of the same resource; the rest are
+    /// consequences, which the server's controllers have carried out.
+    pub(crate) fn take(&mut self, api: &Api, at: Duration, by: Author) -> Vec<Change> {
+        let newest = api.revision();
+        if newest == self.revision {
+            return Vec::new();
+        }
+        let mut found = self.read();
+        if (found.len() as u64) < newest - self.revision {
+            // A resource that is served since the last call.
+            self.follow(api);
+            found.extend(self.read());
+        }
+        found.sort_by_key(|(_, event)| event.object.revision);
+        self.revision = newest;
+        let first = found.first().map(|(name, _)| name.clone());
+        let changes: Vec<_> = found
+            .into_iter()
+            .filter_map(|(name, event)| {
+                let by = if Some(&name) == first.as_ref() { by } else { Author::Cluster };
+                let resource = &self.followed.get(&*name)?.resource;
+                let before = event.previous.as_ref().map(|object| decoded(resource, object));
+                let after = (event.change != Kind::Deleted).then(|| decoded(resource, &event.object));
+                let revision = event.object.revision;
+                Some(Change { at, by, resource: name, revision, before, after })
+            })
+            .collect();
+        self.revisions.extend(changes.iter().map(|change| change.revision));
+        changes
+    }
+
+    /// Counts a change: the number of it among all, and among those of its resource.
+    pub(crate) fn count(&mut self, resource: &Arc<str>) -> (u64, u64) {
+        let of_resource = self.counts.entry(resource.clone()).or_default();
+        *of_resource += 1;
+        let of_resource = *of_resource;
+        (self.changes(), of_resource)
+    }
+
+    /// How many changes were counted.
+    pub(crate) fn changes(&self) -> u64 {
+        self.counts.values().sum()
+    }
+
+    /// The revision that lacks this many of the last changes.
+    pub(crate) fn revision_before(&self, changes: u64) -> u64 {
+        let back = usize::try_from(changes).unwrap_or(usize::MAX).saturating_add(1);
+        let at = self.revisions.len().saturating_sub(back);
+        self.revisions.get(at).copied().unwrap_or(self.revision)
+    }
+
+    fn read(&mut self) -> Vec<(Arc<str>, Event)> {
+        let mut found = Vec::new();
+        for followed in self.followed.values_mut() {
+            if let Some(Ok(batch)) = followed.events.next().now_or_never() {
+                found.extend(batch.events.into_iter().map(|event| (followed.name.clone(), event)));
+            }
+        }
+        found
+    }
+
+    fn follow(&mut self, api: &Api) {
+        let catalog = api.catalog();
+        for resource in catalog.resources().iter() {
+            let name = qualified(resource);
+            if self.followed.contains_key(&name) {
+                continue;
+            }
+            let Some(collection) = catalog.collection(resource) else { continue };
+            let events = match collection.events(self.revision.min(collection.revision())) {
+                // The history of a resource begins when it is served.
+                Err(CollectionError::Expired { oldest }) => collection.events(oldest),
+                events => events,
+            };
+            let Ok(events) = events else { continue };
+            let followed = Followed { resource: resource.clone(), name: name.as_str().into(), events };
+            self.followed.insert(name, followed);
+        }
+    }
+}
+
+/// `secrets`, `deployments.apps`.
+pub(crate) fn qualified(resource: &Resource) -> String {
+    match &*resource.group {
+        "" => resource.plural.to_string(),
+        group => format!("{}.{group}", resource.plural),
+    }
+}
+
+fn decoded(resource: &Resource, object: &Object) -> Arc<Value> {
+    let mut text = Vec::with_capacity(object.body.len() + 1);
+    text.push(b'{');
+    text.extend_from_slice(&object.body);
+    let mut value: Value = serde_json::from_slice(&text).unwrap_or_default();
+    let api_version = match &*resource.group {
+        "" => resource.version.to_string(),
+        group => format!("{group}/{}", resource.version),
+    };
+    if value.is_object() {
+        value["apiVersion"] = json!(api_version);
+        value["kind"] = json!(&*resource.kind);
+    }
+    Arc::new(value)
+}

@@ -1,0 +1,230 @@
+//! Plays the seeds of a rehearsal on all cores, and shrinks the first failure.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::{Duration, Instant};
+
+use crate::end_state::EndState;
+use crate::history::History;
+use crate::plan::{Disturbance, Plan, Shape};
+use crate::rehearsal::{Failure, Outcome};
+use crate::run::{Case, Run, play};
+use crate::shrink::shrink;
+use crate::story;
+use crate::verdict::{Trouble, compare, judge};
+
+/// The undisturbed runs whose differences do not count.
+const UNDISTURBED: u64 = 4;
+/// A run that does nothing for so long, in real time, hangs.
+const STUCK: Duration = Duration::from_secs(20);
+
+pub(crate) struct Stage {
+    case: Arc<Case>,
+    heartbeat: Arc<AtomicU64>,
+}
+
+/// What a worker has found out about a seed.
+struct Found {
+    seed: u64,
+    happened: BTreeMap<Disturbance, u64>,
+    trouble: Option<Trouble>,
+}
+
+/// What is known before the first seed.
+struct Basis {
+    shape: Shape,
+    ends: Vec<EndState>,
+}
+
+impl Stage {
+    pub(crate) fn new(case: Case) -> Self {
+        Self { case: Arc::new(case), heartbeat: Arc::default() }
+    }
+
+    pub(crate) fn rehearse(self, seeds: Range<u64>) -> Outcome {
+        let mut outcome = Outcome { seeds: 0, disturbances: BTreeMap::new(), failure: None };
+        let stage = Arc::new(self);
+        let first = stage.clone();
+        let basis = match stage.watched(move || first.undisturbed(&[])) {
+            Ok(Ok(basis)) => Arc::new(basis),
+            Ok(Err(failure)) => return Outcome { failure: Some(*failure), ..outcome },
+            Err(stuck) => return Outcome { failure: Some(stuck), ..outcome },
+        };
+        let (results, found) = mpsc::channel();
+        let next = Arc::new(Mutex::new(seeds));
+        let workers = std::thread::available_parallelism().map_or(1, usize::from);
+        for _ in 0..workers {
+            let (stage, basis, next, results) = (stage.clone(), basis.clone(), next.clone(), results.clone());
+            std::thread::spawn(move || {
+                let draw = || next.lock().unwrap_or_else(PoisonError::into_inner).next();
+                while let Some(seed) = draw() {
+                    let found = stage.rehearse_one(seed, &basis);
+                    if found.trouble.is_some() {
+                        // No further seeds; those that run end.
+                        *next.lock().unwrap_or_else(PoisonError::into_inner) = 0..0;
+                    }
+                    if results.send(found).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(results);
+        let mut failed: Option<(u64, Trouble)> = None;
+        let mut patience = Patience::new(&stage.heartbeat);
+        loop {
+            match found.recv_timeout(Duration::from_millis(200)) {
+                Ok(found) => {
+                    outcome.seeds += 1;
+                    for (kind, count) in found.happened {
+                        *outcome.disturbances.entry(kind).or_default() += count;
+                    }
+                    if let Some(trouble) = found.trouble
+                        && failed.as_ref().is_none_or(|(seed, _)| found.seed < *seed)
+                    {
+                        failed = Some((found.seed, trouble));
+                    }
+                }
+                Err(mpsc::RecvTimeoutError::Disconnected) => break,
+                Err(mpsc::RecvTimeoutError::Timeout) if patience.is_over() => {
+                    return Outcome { failure: Some(stuck()), ..outcome };
+                }
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+            }
+        }
+        if let Some((seed, trouble)) = failed {
+            let (telling, of) = (stage.clone(), basis);
+            outcome.failure = Some(match stage.watched(move || telling.explain(seed, trouble, &of)) {
+                Ok(failure) => failure,
+                Err(stuck) => stuck,
+            });
+        }
+        outcome
+    }
+
+    /// Runs `work` on a thread of its own, and gives up when nothing happens any more.
+    fn watched<R: Send + 'static>(&self, work: impl FnOnce() -> R + Send + 'static) -> Result<R, Failure> {
+        let (result, results) = mpsc::channel();
+        std::thread::spawn(move || result.send(work()));
+        let mut patience = Patience::new(&self.heartbeat);
+        loop {
+            match results.recv_timeout(Duration::from_millis(200)) {
+                Ok(result) => return Ok(result),
+                Err(mpsc::RecvTimeoutError::Timeout) if !patience.is_over() => {}
+                Err(_) => return Err(stuck()),
+            }
+        }
+    }
+
+    /// Runs without disturbances, whose ends the others have to match. All keep the rules.
+    fn undisturbed(&self, left_out: &[usize]) -> Result<Basis, Box<Failure>> {
+        let mut ends = Vec::new();
+        let mut shape = Shape::default();
+        for seed in 0..UNDISTURBED {
+            let plan = Plan { left_out: left_out.to_vec(), ..Plan::undisturbed(seed) };
+            let run = self.play(&plan);
+            let mut trouble = judge(&self.case, &run, &[]);
+            if seed == 0 && trouble.is_none() {
+                trouble = compare(&run.history, &self.play(&plan).history);
+            }
+            if let Some(trouble) = trouble {
+                let story = story::tell(&plan, &plan, run.shape.steps, &trouble, &run.history);
+                return Err(Box::new(Failure {
+                    seed: None,
+                    summary: trouble.to_string(),
+                    story: format!("The program fails without disturbances.\n{story}"),
+                    history: run.history,
+                }));
+            }
+            if shape.writes <= run.shape.writes {
+                shape = run.shape;
+            }
+            ends.push(run.end);
+        }
+        Ok(Basis { shape, ends })
+    }
+
+    fn rehearse_one(&self, seed: u64, basis: &Basis) -> Found {
+        let plan = Plan::draw(seed, &self.case.kinds, &basis.shape);
+        let run = self.play(&plan);
+        let again = self.play(&plan);
+        let trouble = judge(&self.case, &run, &basis.ends).or_else(|| compare(&run.history, &again.history));
+        Found { seed, happened: run.happened, trouble }
+    }
+
+    /// Finds the smallest case of a failure, and tells its story.
+    fn explain(&self, seed: u64, trouble: Trouble, basis: &Basis) -> Failure {
+        let plan = Plan::draw(seed, &self.case.kinds, &basis.shape);
+        let steps = basis.shape.steps;
+        let mut smallest: Option<(Run, Trouble)> = None;
+        let mut fails = |candidate: &Plan| {
+            let shown = self.troubled(candidate, basis).filter(|(_, shown)| shown.is_like(&trouble));
+            let fails = shown.is_some();
+            if fails {
+                smallest = shown;
+            }
+            fails
+        };
+        let shrunk = match &trouble {
+            // These are not about what happens in the run.
+            Trouble::Unsupported(_) | Trouble::Differs(_) => plan.clone(),
+            _ => shrink(&plan, steps, &mut fails),
+        };
+        let (history, trouble) = match smallest {
+            Some((run, trouble)) => (run.history, trouble),
+            None => (self.play(&plan).history, trouble),
+        };
+        let story = story::tell(&plan, &shrunk, steps, &trouble, &history);
+        Failure { seed: Some(seed), summary: trouble.to_string(), story, history }
+    }
+
+    fn troubled(&self, plan: &Plan, basis: &Basis) -> Option<(Run, Trouble)> {
+        let run = self.play(plan);
+        let other;
+        let ends = match plan.left_out.is_empty() {
+            true => &basis.ends,
+            false => {
+                other = self.undisturbed(&plan.left_out).ok()?.ends;
+                &other
+            }
+        };
+        let trouble = judge(&self.case, &run, ends)?;
+        Some((run, trouble))
+    }
+
+    fn play(&self, plan: &Plan) -> Run {
+        play(&self.case, plan, &self.heartbeat)
+    }
+}
+
+/// Notices that nothing happens.
+struct Patience<'a> {
+    heartbeat: &'a AtomicU64,
+    last: u64,
+    since: Instant,
+}
+
+impl<'a> Patience<'a> {
+    fn new(heartbeat: &'a AtomicU64) -> Self {
+        Self { heartbeat, last: 0, since: Instant::now() }
+    }
+
+    fn is_over(&mut self) -> bool {
+        let now = self.heartbeat.load(Ordering::Relaxed);
+        if now != self.last {
+            (self.last, self.since) = (now, Instant::now());
+        }
+        self.since.elapsed() > STUCK
+    }
+}
+
+fn stuck() -> Failure {
+    let seconds = STUCK.as_secs();
+    let summary = format!(
+        "the bench cannot rehearse this: for {seconds} s of real time nothing happened. The program blocks its thread, waits \
+         for another thread, or spins without simulated time passing"
+    );
+    Failure { seed: None, story: summary.clone(), summary, history: History::default() }
+}

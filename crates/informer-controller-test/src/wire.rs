@@ -1,0 +1,239 @@
+//! The way between a process and the server: informer's transport, and the service below a `kube::Client`. Here requests
+//! take time, and the disturbances of writes happen.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt, TryStreamExt};
+use http::header::{ACCEPT, ACCEPT_ENCODING, HeaderValue};
+use http::{Method, Request, Response};
+use http_body::Frame;
+use http_body_util::{BodyExt, StreamBody};
+use informer::kube::client::client::Body as ClientBody;
+use informer::transport::{self, Transport, TransportError};
+use serde_json::Value;
+use serve::{Body, Reason, Route, Serve, Status};
+
+use crate::cluster::Cluster;
+use crate::history::{Author, What};
+use crate::plan::Disturbance;
+use crate::process::Process;
+use crate::view::View;
+
+/// The connection of one process.
+#[derive(Clone)]
+pub(crate) struct Wire {
+    pub(crate) cluster: Arc<Cluster>,
+    pub(crate) process: Arc<Process>,
+    /// Reads from a cache of the server, and reads of the newest state.
+    cached: Arc<Serve>,
+    consistent: Arc<Serve>,
+}
+
+/// A request without an answer.
+#[derive(Debug, thiserror::Error)]
+#[error("the connection was lost")]
+pub(crate) struct Lost;
+
+impl Wire {
+    pub(crate) fn new(cluster: Arc<Cluster>, process: Arc<Process>) -> Self {
+        let serve = |consistent| {
+            let view = View { cluster: cluster.clone(), process: process.clone(), consistent };
+            Arc::new(Serve::new(Arc::new(view), cluster.reads.clone()))
+        };
+        Self { cached: serve(false), consistent: serve(true), cluster, process }
+    }
+
+    async fn send(self, request: Request<Bytes>) -> Result<Response<Body>, Lost> {
+        if !self.cluster.is_here() {
+            return Err(Lost);
+        }
+        self.process.lives().await;
+        self.cluster.latency().await;
+        self.process.lives().await;
+        let request = readable(request);
+        let answer = if *request.method() == Method::GET {
+            self.read(request).await
+        } else {
+            self.write(request).await?
+        };
+        self.cluster.latency().await;
+        self.process.lives().await;
+        Ok(answer)
+    }
+
+    async fn read(&self, request: Request<Bytes>) -> Response<Body> {
+        let words = words(&request);
+        let (parts, body) = request.into_parts();
+        let collection = match serve::route(&parts.uri) {
+            Route::Resource(asked) if asked.name.is_none() => Some(asked),
+            _ => None,
+        };
+        let Some(asked) = collection else {
+            let answer = match parts.uri.path().starts_with("/openapi/") {
+                // The schemas of all kinds cost more than the rest of a run, and do not change in it.
+                true => Serve::refusal(&Status::new(Reason::NotFound, "schemas are not rehearsed")),
+                false => self.cluster.api.handle(Request::from_parts(parts, body)).await,
+            };
+            self.note(words, &answer, false);
+            return answer;
+        };
+        let watches = asked.watch || asked.query.get("watch").is_some_and(|it| it != "false" && it != "0");
+        let any_version = asked.query.get("resourceVersion").is_some_and(|version| !version.is_empty());
+        let serve = if watches || any_version { &self.cached } else { &self.consistent };
+        let answer = serve.read(&parts).await;
+        self.note(words, &answer, false);
+        if watches { self.delayed(answer) } else { answer }
+    }
+
+    /// A response whose chunks take time, and which ends with the process.
+    fn delayed(&self, answer: Response<Body>) -> Response<Body> {
+        let (head, body) = answer.into_parts();
+        let wire = self.clone();
+        let frames = body.into_data_stream().then(move |chunk| {
+            let wire = wire.clone();
+            async move {
+                wire.cluster.latency().await;
+                wire.process.lives().await;
+                chunk.map(Frame::data)
+            }
+        });
+        Response::from_parts(head, StreamBody::new(frames).boxed_unsync())
+    }
+
+    async fn write(&self, request: Request<Bytes>) -> Result<Response<Body>, Lost> {
+        let words = words(&request);
+        if !is_write(&request) {
+            let answer = self.cluster.api.handle(request).await;
+            self.note(words, &answer, false);
+            return Ok(answer);
+        }
+        let number = self.cluster.next_write();
+        let planned = self.cluster.planned_for(number);
+        let kind = planned.as_ref().map(|planned| planned.kind);
+        match kind {
+            Some(kind @ Disturbance::Failure) => {
+                self.cluster.happened(kind, format!("the server fails: {words}"));
+                let status = Status::new(Reason::InternalError, "etcdserver: request timed out");
+                let answer = Serve::refusal(&status);
+                self.note(words, &answer, true);
+                return Ok(answer);
+            }
+            Some(kind @ Disturbance::Conflict) if has_precondition(&request) => {
+                self.cluster.happened(kind, format!("another client is faster: {words}"));
+                let message = "the object has been modified; please apply your changes to the latest version";
+                let answer = Serve::refusal(&Status::new(Reason::Conflict, message));
+                self.note(words, &answer, true);
+                return Ok(answer);
+            }
+            _ => {}
+        }
+        let answer = self.cluster.api.handle(request).await;
+        self.cluster.drain(Author::Program(self.process.instance));
+        self.note(words.clone(), &answer, true);
+        // A change may have set off a crash.
+        self.process.lives().await;
+        match (kind, planned.map(|planned| planned.lasting)) {
+            (Some(kind @ Disturbance::Crash), Some(down)) => {
+                self.cluster.happened(kind, format!("the program crashes right after: {words}"));
+                self.cluster.kill(&self.process, down, "crashed");
+                self.process.lives().await;
+            }
+            (Some(kind @ Disturbance::LostAnswer), Some(wait)) => {
+                self.cluster.happened(kind, format!("the answer is lost: {words}"));
+                self.lose(words, wait).await?;
+            }
+            _ => {}
+        }
+        Ok(answer)
+    }
+
+    async fn lose(&self, words: String, wait: Duration) -> Result<(), Lost> {
+        tokio::time::sleep(wait).await;
+        self.process.lives().await;
+        self.cluster.note(Author::Program(self.process.instance), What::Lost(words));
+        Err(Lost)
+    }
+
+    fn note(&self, request: String, answer: &Response<Body>, writes: bool) {
+        let status = answer.status().as_u16();
+        self.cluster.note(Author::Program(self.process.instance), What::Answered { request, status, writes });
+    }
+}
+
+impl Transport for Wire {
+    fn send(
+        &self,
+        request: Request<Vec<u8>>,
+    ) -> BoxFuture<'static, Result<transport::Response, TransportError>> {
+        let wire = self.clone();
+        async move {
+            let answer = Self::send(wire, request.map(Bytes::from)).await;
+            let answer = answer.map_err(|lost| TransportError::new("no answer", Some(lost.into())))?;
+            let (head, body) = answer.into_parts();
+            let body = body
+                .into_data_stream()
+                .map_err(|error| TransportError::new("the answer broke off", Some(error.into())));
+            Ok(transport::Response { head, body: body.boxed() })
+        }
+        .boxed()
+    }
+
+    fn refresh_credentials(&self) -> BoxFuture<'static, Result<(), TransportError>> {
+        std::future::ready(Ok(())).boxed()
+    }
+}
+
+impl tower::Service<Request<ClientBody>> for Wire {
+    type Response = Response<Body>;
+    type Error = Lost;
+    type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Lost>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<ClientBody>) -> Self::Future {
+        let wire = self.clone();
+        async move {
+            let (parts, body) = request.into_parts();
+            let body = body.collect().await.map_err(|_| Lost)?.to_bytes();
+            Self::send(wire, Request::from_parts(parts, body)).await
+        }
+        .boxed()
+    }
+}
+
+/// The request, asking for plain JSON: the sight and the recorder read no other form.
+fn readable(mut request: Request<Bytes>) -> Request<Bytes> {
+    request.headers_mut().remove(ACCEPT_ENCODING);
+    let accepted = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    let json: Vec<_> = accepted.split(',').filter(|form| !form.contains("protobuf")).collect();
+    let json = if json.is_empty() { "application/json".to_owned() } else { json.join(",") };
+    if let Ok(value) = HeaderValue::from_str(&json) {
+        request.headers_mut().insert(ACCEPT, value);
+    }
+    request
+}
+
+/// `PATCH /api/v1/namespaces/shop/secrets/a?fieldManager=x`
+fn words(request: &Request<Bytes>) -> String {
+    format!("{} {}", request.method(), request.uri().path_and_query().map_or("/", |path| path.as_str()))
+}
+
+/// Whether a request changes objects: questions about permissions are sent as POST, too.
+fn is_write(request: &Request<Bytes>) -> bool {
+    match serve::route(request.uri()) {
+        Route::Resource(asked) => !matches!(&*asked.group, "authorization.k8s.io" | "authentication.k8s.io"),
+        _ => false,
+    }
+}
+
+/// Whether a request succeeds only for one version of the object.
+fn has_precondition(request: &Request<Bytes>) -> bool {
+    let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
+    body["metadata"]["resourceVersion"].is_string() || body["preconditions"]["resourceVersion"].is_string()
+}

@@ -1,0 +1,11 @@
+//! The bench: what it promises about runs, and five faulty controllers with their corrected twins.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod double_creation;
+mod flapping_status;
+mod leaked_child;
+mod missing_finalizer;
+mod runs;
+mod stale_owner;
+mod support;

@@ -1,0 +1,90 @@
+//! What the controllers of the tests share: config maps that want secrets.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use informer::Informer;
+use informer::kube::{Client, Resource};
+use informer_controller::{Context, Controller, Failure, Outcome, RunError, with};
+use informer_controller_test::{Env, External, Rehearsal};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::{Value, json};
+
+pub(crate) const NAMESPACE: &str = "shop";
+
+/// What every reconciler here has.
+pub(crate) struct State {
+    pub(crate) secrets: Informer<Secret>,
+    pub(crate) client: Client,
+    pub(crate) external: External,
+    /// What a process remembers until it crashes.
+    pub(crate) memory: Mutex<BTreeMap<String, String>>,
+}
+
+/// Runs a controller of config maps, which owns secrets.
+pub(crate) async fn control<F, R>(env: Env, reconcile: F) -> Result<(), RunError>
+where
+    F: Fn(Arc<State>, Context<ConfigMap>) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<Outcome, Failure>> + Send + 'static,
+{
+    let factory = env.factory().build().expect("the options are valid");
+    let maps = factory.informer::<ConfigMap>();
+    let secrets = factory.informer::<Secret>();
+    let client = env.client();
+    let state = State {
+        secrets: secrets.clone(),
+        client: client.clone(),
+        external: env.external(),
+        memory: Mutex::default(),
+    };
+    Controller::new("rehearsed", &maps)
+        .owns(&secrets)
+        .clock(env.clock())
+        .seed(env.seed())
+        .run(client, with(state, reconcile))
+        .await
+}
+
+pub(crate) fn map(name: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": { "namespace": NAMESPACE, "name": name }, "data": { "of": name },
+    })
+}
+
+/// A secret that a config map owns.
+pub(crate) fn child(of: &ConfigMap, name: Option<String>) -> Secret {
+    let metadata = ObjectMeta {
+        namespace: of.metadata.namespace.clone(),
+        generate_name: name.is_none().then(|| "child-".to_owned()),
+        name,
+        owner_references: of.controller_owner_ref(&()).map(|owner| vec![owner]),
+        ..ObjectMeta::default()
+    };
+    Secret { metadata, ..Secret::default() }
+}
+
+/// The faulty one is found within 1,000 seeds; the rule or the sentence that it breaks contains `expected`.
+#[track_caller]
+pub(crate) fn finds(rehearsal: Rehearsal, expected: &str) {
+    let begun = Instant::now();
+    let outcome = rehearsal.seeds(0..1_000).exactly().outcome();
+    let failure = outcome.failure.expect("the fault is found");
+    println!("found after {:?} in {} runs\n{failure}", begun.elapsed(), outcome.seeds);
+    assert!(failure.seed.is_some(), "{failure}");
+    assert!(failure.summary.contains(expected), "{failure}");
+    assert!(failure.story.contains("The write to look at: the program"), "{failure}");
+}
+
+/// The corrected one passes.
+pub(crate) fn passes(rehearsal: Rehearsal) {
+    let begun = Instant::now();
+    let outcome = rehearsal.seeds(0..1_000).outcome();
+    println!("{:?} for {} seeds: {:?}", begun.elapsed(), outcome.seeds, outcome.disturbances);
+    if let Some(failure) = outcome.failure {
+        panic!("{failure}");
+    }
+    assert!(outcome.disturbances.len() >= 5 || outcome.seeds < 50, "{:?}", outcome.disturbances);
+}
