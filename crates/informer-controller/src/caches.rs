@@ -246,7 +246,7 @@ impl Caches {
         limit: Duration,
     ) -> bool {
         let mut probes = self.probes.lock().await;
-        if !probes.get(&cache).is_some_and(|(at, _)| at.elapsed() < PROBE) {
+        if probes.get(&cache).is_none_or(|(at, _)| at.elapsed() >= PROBE) {
             let resource = self.informers[cache].resource();
             let asked = request::current_version(client, &resource, key.namespace());
             let Ok(Ok(current)) = tokio::time::timeout(limit, asked).await else { return false };
