@@ -8,6 +8,7 @@
     clippy::panic,
     reason = "a test may stop at a surprise, its helpers too"
 )]
+#![expect(clippy::print_stderr, reason = "a soak shows how far it is, and what was carried out late")]
 
 mod cast;
 mod history;
