@@ -5,6 +5,8 @@
 //!
 //! The original is <https://github.com/kubernetes/sample-controller>. `docs/controllers.md` compares both line by line.
 
+#![allow(clippy::print_stdout, clippy::disallowed_names, reason = "a program, and the original's name")]
+
 use std::error::Error;
 use std::sync::Arc;
 

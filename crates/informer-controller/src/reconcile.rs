@@ -52,7 +52,7 @@ where
     }
 }
 
-/// A reconciler from a function and the state that its calls share.
+/// A reconciler from a function and the state that its calls share, with or without its `Arc`.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -73,8 +73,8 @@ where
 ///     with(State { greeting }, reconcile)
 /// }
 /// ```
-pub fn with<S, F>(state: S, reconcile: F) -> With<S, F> {
-    With { state: Arc::new(state), reconcile }
+pub fn with<S, F>(state: impl Into<Arc<S>>, reconcile: F) -> With<S, F> {
+    With { state: state.into(), reconcile }
 }
 
 /// A reconciler with state: what [`with`] returns.

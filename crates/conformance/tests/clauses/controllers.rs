@@ -183,8 +183,8 @@ async fn q6_every_object_ends_reconciled_at_its_last_version_whatever_fails() {
     let mut random = fastrand::Rng::with_seed(seed);
     let maps = rig.factory().informer::<ConfigMap>();
     /// The version at which each object was reconciled last, and whom that wakes.
-    type Done = Arc<(Mutex<HashMap<String, ResourceVersion>>, Notify)>;
-    let done = Done::default();
+    type Done = (Mutex<HashMap<String, ResourceVersion>>, Notify);
+    let done = Arc::new(Done::default());
     let (stop, stopped) = oneshot::channel();
     let controller =
         Controller::new("storm", &maps).workers(4).until(async { stopped.await.unwrap_or_default() });

@@ -3,7 +3,6 @@
 
 #![expect(
     clippy::expect_used,
-    clippy::panic,
     clippy::unwrap_used,
     reason = "a test may stop at a surprise, its helpers too"
 )]

@@ -1,6 +1,6 @@
 //! Q8: elections against the embedded server, in simulated time.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise, its helpers too")]
+#![expect(clippy::unwrap_used, reason = "a test may stop at a surprise, its helpers too")]
 
 mod wire;
 

@@ -111,7 +111,7 @@ async fn q6_one_reconciliation_of_a_key_at_a_time_and_another_one_after_a_change
         begun,
         go_on: tokio::sync::Semaphore::new(0),
     };
-    async fn reconcile(state: Arc<Arc<State>>, context: Context<ConfigMap>) -> Result<Outcome, Failure> {
+    async fn reconcile(state: Arc<State>, context: Context<ConfigMap>) -> Result<Outcome, Failure> {
         let running = state.running.fetch_add(1, Ordering::SeqCst) + 1;
         state.most.fetch_max(running, Ordering::SeqCst);
         let _ = state.begun.send(());

@@ -20,7 +20,7 @@ async fn informer(world: &World) -> Informer<ConfigMap> {
 
 static KEY: LazyLock<ObjectKey> = LazyLock::new(|| "shop/a".parse().unwrap());
 
-fn of<'a>(map: Option<&'a Item<ConfigMap>>) -> Option<&'a str> {
+fn of(map: Option<&Item<ConfigMap>>) -> Option<&str> {
     map?.data.as_ref()?.get("of").map(String::as_str)
 }
 
