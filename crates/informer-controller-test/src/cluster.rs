@@ -320,7 +320,8 @@ impl Cluster {
     pub(crate) async fn second(&self) -> Duration {
         loop {
             let changed = self.changed.notified();
-            if let Some(lasting) = self.state().second.take() {
+            let wanted = self.state().second.take();
+            if let Some(lasting) = wanted {
                 self.state().open += 1;
                 return lasting;
             }

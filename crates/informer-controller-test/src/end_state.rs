@@ -127,7 +127,8 @@ impl Names {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         match self.generated.get(name) {
             Some(pattern) => format!("{}{pattern}", key.strip_suffix(name).unwrap_or_default()),
-            None => key,
+            // A name that follows from a uid.
+            None => replace_uids(&key, &|_| "<uid>".to_owned()).unwrap_or(key),
         }
     }
 
@@ -167,11 +168,12 @@ impl Names {
         if let Some(name) = self.generated.get(text) {
             return Some(name.clone());
         }
-        if let Some(owner) = self.owners.get(text) {
-            return Some(format!("<uid of {owner}>"));
-        }
-        if is_uid(text) {
-            return Some("<uid of nothing that exists>".to_owned());
+        let named = |uid: &str| match self.owners.get(uid) {
+            Some(owner) => format!("<uid of {owner}>"),
+            None => "<uid of nothing that exists>".to_owned(),
+        };
+        if let Some(replaced) = replace_uids(text, &named) {
+            return Some(replaced);
         }
         let is_time = text.len() >= 20 && text.parse::<jiff::Timestamp>().is_ok();
         is_time.then(|| "<time>".to_owned())
@@ -185,6 +187,17 @@ fn is_uid(text: &str) -> bool {
             true => byte == b'-',
             false => byte.is_ascii_hexdigit(),
         })
+}
+
+/// The text with other words for the uids in it; `None` if it has none.
+fn replace_uids(text: &str, named: &dyn Fn(&str) -> String) -> Option<String> {
+    let (at, uid) = (0..text.len()).find_map(|at| {
+        let uid = text.get(at..at + 36)?;
+        is_uid(uid).then_some((at, uid))
+    })?;
+    let (before, rest) = (text.get(..at)?, text.get(at + 36..)?);
+    let rest = replace_uids(rest, named).unwrap_or_else(|| rest.to_owned());
+    Some(format!("{before}{}{rest}", named(uid)))
 }
 
 fn flatten(value: &Value, object: &str, path: String, into: &mut BTreeMap<(String, String), String>) {

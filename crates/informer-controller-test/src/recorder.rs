@@ -47,7 +47,9 @@ impl Recorder {
         let changes: Vec<_> = found
             .into_iter()
             .filter_map(|(name, event)| {
-                let by = if Some(&name) == first.as_ref() { by } else { Author::Cluster };
+                let is_its_own =
+                    Some(&name) == first.as_ref() || (by == Author::World && event.change == Kind::Added);
+                let by = if is_its_own { by } else { Author::Cluster };
                 let resource = &self.followed.get(&*name)?.resource;
                 let before = event.previous.as_ref().map(|object| decoded(resource, object));
                 let after = (event.change != Kind::Deleted).then(|| decoded(resource, &event.object));

@@ -45,9 +45,9 @@ pub(crate) fn tell(
         let mark = if Some(number) == wrong { ">>" } else { "  " };
         lines.push((number, format!("{mark} {:9.3} s  {words}", entry.at.as_secs_f64())));
     }
-    let cut = lines.len().saturating_sub(LINES);
-    let from = wrong.and_then(|wrong| lines.iter().position(|(number, _)| *number == wrong));
-    // What led to the wrong write counts; without one, the end does.
+    // What led to a broken rule counts; otherwise the end does.
+    let breaks = wrong.filter(|_| matches!(trouble, Trouble::Rule { .. }));
+    let from = breaks.and_then(|wrong| lines.iter().position(|(number, _)| *number == wrong));
     let keep_until = from.map_or(lines.len(), |at| (at + 6).min(lines.len()));
     let first = keep_until.saturating_sub(LINES);
     if first > 0 {
@@ -56,7 +56,7 @@ pub(crate) fn tell(
     for (_, line) in lines.iter().take(keep_until).skip(first) {
         let _ = writeln!(story, "{line}");
     }
-    if cut > 0 && keep_until < lines.len() {
+    if keep_until < lines.len() {
         let _ = writeln!(story, "   ({} lines are left out)", lines.len() - keep_until);
     }
     if let Some((entry, number)) = wrong.and_then(|number| Some((history.entries.get(number)?, number))) {

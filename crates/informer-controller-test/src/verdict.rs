@@ -29,6 +29,11 @@ impl Trouble {
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Rule { name, .. }, Self::Rule { name: other, .. }) => name == other,
+            (Self::End(one), Self::End(other)) => {
+                let place =
+                    |all: &[Difference]| all.first().map(|first| (first.object.clone(), first.path.clone()));
+                place(one) == place(other)
+            }
             _ => std::mem::discriminant(self) == std::mem::discriminant(other),
         }
     }

@@ -23,15 +23,16 @@ impl Api {
         let api = self.clone();
         async move {
             let followed = FOLLOWED.iter().filter_map(|plural| api.collection(&apps(plural)));
-            let mut events: Vec<_> = followed.filter_map(|collection| collection.events(0).ok()).collect();
-            loop {
+            let mut events: Vec<_> =
+                followed.filter_map(|collection| collection.events(collection.revision()).ok()).collect();
+            while !events.is_empty() {
+                sleep(delay).await;
+                // A write that is refused conflicts with a newer one, whose event comes next.
+                let _ = api.play();
                 let any = events.iter_mut().map(|events| events.next());
                 if let (Err(_), _, _) = futures_util::future::select_all(any).await {
                     return;
                 }
-                sleep(delay).await;
-                // A write that is refused conflicts with a newer one, whose event comes next.
-                let _ = api.play();
             }
         }
     }

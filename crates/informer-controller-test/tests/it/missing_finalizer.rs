@@ -9,13 +9,12 @@
 
 use std::sync::Arc;
 
-use informer::kube::client::Api;
 use informer_controller::{Context, Failure, Outcome};
 use informer_controller_test::{Rehearsal, Rule, World};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::json;
 
-use crate::support::{NAMESPACE, State, control, finds, map, passes};
+use crate::support::{State, control, finds, lives, map, passes};
 
 const FINALIZER: &str = "example.com/bucket";
 
@@ -40,11 +39,7 @@ async fn corrected(state: Arc<State>, context: Context<ConfigMap>) -> Result<Out
     if map.metadata.finalizers.is_none() {
         add_finalizer(&context).await?;
     }
-    let maps: Api<ConfigMap> = Api::namespaced(state.client.clone(), NAMESPACE);
-    let now = maps.get_opt(map.key().name()).await?;
-    let lives = now
-        .is_some_and(|now| now.metadata.uid == map.metadata.uid && now.metadata.deletion_timestamp.is_none());
-    if lives { make(&state, &context).await } else { Ok(Outcome::Done) }
+    if lives(&state, map).await? { make(&state, &context).await } else { Ok(Outcome::Done) }
 }
 
 async fn add_finalizer(context: &Context<ConfigMap>) -> Result<(), Failure> {

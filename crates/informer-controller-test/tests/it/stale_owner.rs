@@ -17,14 +17,14 @@ use informer_controller_test::{Rehearsal, Rule, World};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use serde_json::json;
 
-use crate::support::{NAMESPACE, State, child, control, finds, map, passes};
+use crate::support::{NAMESPACE, State, child, control, finds, lives, map, passes};
 
 const FINALIZER: &str = "example.com/child";
 
 async fn faulty(state: Arc<State>, context: Context<ConfigMap>) -> Result<Outcome, Failure> {
     let Some(map) = context.object() else { return Ok(Outcome::Done) };
     if map.metadata.deletion_timestamp.is_none() {
-        return prepare(&context).await;
+        return prepare(&state, &context).await;
     }
     let name = map.key().name();
     let secrets: Api<Secret> = Api::namespaced(state.client.clone(), NAMESPACE);
@@ -41,7 +41,7 @@ async fn faulty(state: Arc<State>, context: Context<ConfigMap>) -> Result<Outcom
 async fn corrected(state: Arc<State>, context: Context<ConfigMap>) -> Result<Outcome, Failure> {
     let Some(map) = context.object() else { return Ok(Outcome::Done) };
     if map.metadata.deletion_timestamp.is_none() {
-        return prepare(&context).await;
+        return prepare(&state, &context).await;
     }
     if let Some(secret) = context.get(&state.secrets, map.key())? {
         match context.writer().delete(&secret).await {
@@ -54,12 +54,15 @@ async fn corrected(state: Arc<State>, context: Context<ConfigMap>) -> Result<Out
     Ok(Outcome::Done)
 }
 
-/// The finalizer, then the child.
-async fn prepare(context: &Context<ConfigMap>) -> Result<Outcome, Failure> {
+/// The finalizer, then the child, if the object still lives: an old list may show one that is gone.
+async fn prepare(state: &State, context: &Context<ConfigMap>) -> Result<Outcome, Failure> {
     let Some(map) = context.object() else { return Ok(Outcome::Done) };
     if map.metadata.finalizers.is_none() {
         let finalizer = json!({ "metadata": { "finalizers": [FINALIZER] } });
         context.writer().patch(map, finalizer).await?;
+    }
+    if context.get(&state.secrets, map.key())?.is_some() || !lives(state, map).await? {
+        return Ok(Outcome::Done);
     }
     let mut secret = child(map, Some(map.key().name().to_owned()));
     // Like a volume, it outlives its owner unless somebody deletes it.
@@ -88,11 +91,11 @@ fn children_live() -> Rule {
             return Ok(());
         }
         let owner = objects.get("ConfigMap", &change.key());
-        let lives = owner.is_some_and(|owner| {
+        let is_alive = owner.is_some_and(|owner| {
             owner["metadata"]["deletionTimestamp"].is_null()
                 && owner["metadata"]["uid"] == change.object()["metadata"]["labels"]["of"]
         });
-        if lives { Err(format!("Secret {} is deleted", change.key())) } else { Ok(()) }
+        if is_alive { Err(format!("Secret {} is deleted", change.key())) } else { Ok(()) }
     })
 }
 

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use informer::Informer;
-use informer::kube::{Client, Resource};
+use informer::kube::client::Api;
+use informer::kube::{Client, Resource, client};
 use informer_controller::{Context, Controller, Failure, Outcome, RunError, with};
 use informer_controller_test::{Env, External, Rehearsal};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -64,6 +65,14 @@ pub(crate) fn child(of: &ConfigMap, name: Option<String>) -> Secret {
         ..ObjectMeta::default()
     };
     Secret { metadata, ..Secret::default() }
+}
+
+/// Whether the server has this incarnation of a map, and it is not being deleted.
+pub(crate) async fn lives(state: &State, map: &ConfigMap) -> Result<bool, client::Error> {
+    let maps: Api<ConfigMap> = Api::namespaced(state.client.clone(), NAMESPACE);
+    let now = maps.get_opt(map.metadata.name.as_deref().unwrap_or_default()).await?;
+    Ok(now
+        .is_some_and(|now| now.metadata.uid == map.metadata.uid && now.metadata.deletion_timestamp.is_none()))
 }
 
 /// The faulty one is found within 1,000 seeds; the rule or the sentence that it breaks contains `expected`.
