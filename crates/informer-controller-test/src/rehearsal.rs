@@ -1,6 +1,6 @@
 //! What a test builds: a rehearsal of a program.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,15 +10,12 @@ use futures_util::FutureExt;
 use serde_json::Value;
 
 use crate::env::Env;
-use crate::history::History;
+use crate::outcome::{Outcome, SEEDS};
 use crate::plan::Disturbance;
 use crate::rule::Rule;
 use crate::run::Case;
 use crate::stage::Stage;
 use crate::world::World;
-
-/// The environment variable that replaces the seeds of all rehearsals: a number of seeds (`10000`), or a range (`17..18`).
-pub const SEEDS: &str = "REHEARSAL_SEEDS";
 
 /// Rehearses a program: runs it many times in simulated time against an embedded server, and disturbs what it sees.
 ///
@@ -29,29 +26,6 @@ pub struct Rehearsal {
     case: Case,
     seeds: Range<u64>,
     reads_environment: bool,
-}
-
-/// What a rehearsal found.
-#[derive(Debug)]
-pub struct Outcome {
-    /// How many seeds were rehearsed, each twice.
-    pub seeds: u64,
-    /// How often each kind of disturbance happened.
-    pub disturbances: BTreeMap<Disturbance, u64>,
-    /// The failure with the lowest seed of those that were found.
-    pub failure: Option<Failure>,
-}
-
-/// A seed with which the program fails.
-pub struct Failure {
-    /// The seed; `None` if it fails without disturbances.
-    pub seed: Option<u64>,
-    /// What went wrong, in a sentence.
-    pub summary: String,
-    /// What happened, step by step.
-    pub story: String,
-    /// Everything that happened in the smallest case that was found.
-    pub history: History,
 }
 
 impl Rehearsal {
@@ -194,27 +168,6 @@ fn seeds_of(text: &str) -> Option<Range<u64>> {
 impl fmt::Debug for Rehearsal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rehearsal").field("seeds", &self.seeds).finish_non_exhaustive()
-    }
-}
-
-/// The story, and how to repeat it.
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.story)?;
-        match self.seed {
-            Some(seed) => write!(f, "\nTo repeat it: {SEEDS}={seed}..{}", seed + 1),
-            None => Ok(()),
-        }
-    }
-}
-
-/// Without the objects' bodies.
-impl fmt::Debug for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Failure")
-            .field("seed", &self.seed)
-            .field("summary", &self.summary)
-            .finish_non_exhaustive()
     }
 }
 

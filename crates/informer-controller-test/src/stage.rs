@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use crate::end_state::EndState;
 use crate::history::History;
+use crate::outcome::{Failure, Outcome};
 use crate::plan::{Disturbance, Plan, Shape};
-use crate::rehearsal::{Failure, Outcome};
 use crate::run::{Case, Run, play};
 use crate::shrink::shrink;
 use crate::story;

@@ -1,6 +1,12 @@
 //! The bench: what it promises about runs, and five faulty controllers with their corrected twins.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test may stop at a surprise, and says what it found"
+)]
 
 mod double_creation;
 mod flapping_status;
