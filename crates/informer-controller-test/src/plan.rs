@@ -94,7 +94,7 @@ impl Plan {
     }
 
     pub(crate) fn draw(seed: u64, kinds: &[Disturbance], shape: &Shape) -> Self {
-        let mut random = Rng::with_seed(seed ^ 0x5eed_0f_d157);
+        let mut random = Rng::with_seed(seed ^ 0x5e_ed0f_d157);
         let count = random.usize(1..=4);
         let disturbances = (0..count).filter_map(|_| planned(&mut random, kinds, shape)).collect();
         Self { seed, disturbances, left_out: Vec::new() }
