@@ -46,7 +46,7 @@ func parseOptions(args []string) (options, error) {
 		"KEY=VALUE passed to kube-apiserver as --KEY=VALUE instead of our default; repeatable")
 	flags.DurationVar(&o.startTimeout, "start-timeout", 2*time.Minute,
 		"how long the API server may take until it is ready")
-	flags.DurationVar(&o.stopTimeout, "stop-timeout", 5*time.Second,
+	flags.DurationVar(&o.stopTimeout, "stop-timeout", 30*time.Second,
 		"how long the API server may take to stop gracefully before it is killed")
 	flags.BoolVar(&o.verbose, "verbose", false, "log to stderr instead of files")
 	if err := flags.Parse(args); err != nil {

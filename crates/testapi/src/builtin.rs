@@ -1,6 +1,6 @@
 //! The built-in resources.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serve::{Columns, Resource, SelectableField, Subresource};
 
@@ -45,8 +45,13 @@ const SELECTABLE: &[(&str, &str, &str, &str, &str)] = &[
     ("resource.k8s.io", "resourceslices", "spec.pool.name", "", ""),
 ];
 
-/// All built-in resources, in the order of discovery.
+/// All built-in resources, in the order of discovery. The table is read once: simulations start thousands of servers.
 pub(crate) fn resources() -> Vec<Arc<Resource>> {
+    static RESOURCES: OnceLock<Vec<Arc<Resource>>> = OnceLock::new();
+    RESOURCES.get_or_init(read_resources).clone()
+}
+
+fn read_resources() -> Vec<Arc<Resource>> {
     let mut resources: Vec<Resource> = Vec::new();
     let (mut group, mut version) = ("", "");
     for line in TABLE.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {

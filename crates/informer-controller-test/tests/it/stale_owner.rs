@@ -5,13 +5,13 @@
 //! name, which is by now the child of the next object of that name. Sieve found this in several operators that delete
 //! volumes ("Automatic Reliability Testing for Cluster Management Controllers", OSDI 2022, section 2: stale states).
 //!
-//! The twin deletes the child that it has seen, by its uid.
+//! The twin asks the server for the child, and deletes it only if it belongs to this object, by its uid.
 
 use std::sync::Arc;
 
 use informer::kube::client;
 use informer::kube::client::Api;
-use informer::kube::core::params::{DeleteParams, Patch, PatchParams};
+use informer::kube::core::params::{DeleteParams, Patch, PatchParams, Preconditions};
 use informer_controller::{Context, Failure, Outcome};
 use informer_controller_test::{Rehearsal, Rule, World};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -43,10 +43,15 @@ async fn corrected(state: Arc<State>, context: Context<ConfigMap>) -> Result<Out
     if map.metadata.deletion_timestamp.is_none() {
         return prepare(&state, &context).await;
     }
-    if let Some(secret) = context.get(&state.secrets, map.key())? {
-        match context.writer().delete(&secret).await {
-            Err(error) if error.is_not_found() => {}
-            deleted => deleted?,
+    let secrets: Api<Secret> = Api::namespaced(state.client.clone(), NAMESPACE);
+    // Not from the cache: one that lags may not have the child yet.
+    if let Some(secret) = secrets.get_opt(map.key().name()).await?
+        && is_of(&secret, map)
+    {
+        let this_one = Preconditions { uid: secret.metadata.uid, resource_version: None };
+        match secrets.delete(map.key().name(), &DeleteParams::default().preconditions(this_one)).await {
+            Err(client::Error::Api(status)) if status.code == 404 => {}
+            deleted => drop(deleted?),
         }
     }
     let none = json!({ "metadata": { "finalizers": null } });
@@ -61,18 +66,22 @@ async fn prepare(state: &State, context: &Context<ConfigMap>) -> Result<Outcome,
         let finalizer = json!({ "metadata": { "finalizers": [FINALIZER] } });
         context.writer().patch(map, finalizer).await?;
     }
-    if context.get(&state.secrets, map.key())?.is_some() || !lives(state, map).await? {
+    let cached = context.get(&state.secrets, map.key())?;
+    if cached.is_some_and(|secret| is_of(&secret, map)) || !lives(state, map).await? {
         return Ok(Outcome::Done);
     }
     let mut secret = child(map, Some(map.key().name().to_owned()));
     // Like a volume, it outlives its owner unless somebody deletes it.
     secret.metadata.owner_references = None;
     secret.metadata.labels = Some([("of".to_owned(), map.uid().to_string())].into());
-    match context.writer().create(&secret).await {
-        Err(error) if error.is_already_exists() => {}
-        created => drop(created?),
-    }
+    // One of a former object of that name goes first; one of this object is seen soon.
+    context.writer().create(&secret).await?;
     Ok(Outcome::Done)
+}
+
+fn is_of(secret: &Secret, map: &ConfigMap) -> bool {
+    let of = secret.metadata.labels.as_ref().and_then(|labels| labels.get("of"));
+    of.is_some() && of == map.metadata.uid.as_ref()
 }
 
 async fn script(world: World) {

@@ -87,10 +87,10 @@ pub(crate) fn finds(rehearsal: Rehearsal, expected: &str) {
     assert!(failure.story.contains("The write to look at: the program"), "{failure}");
 }
 
-/// The corrected one passes.
+/// The corrected one passes, in the suite with 300 seeds: `REHEARSAL_SEEDS=1000` takes minutes.
 pub(crate) fn passes(rehearsal: Rehearsal) {
     let begun = Instant::now();
-    let outcome = rehearsal.seeds(0..1_000).outcome();
+    let outcome = rehearsal.seeds(0..300).outcome();
     println!("{:?} for {} seeds: {:?}", begun.elapsed(), outcome.seeds, outcome.disturbances);
     if let Some(failure) = outcome.failure {
         panic!("{failure}");
