@@ -117,6 +117,9 @@ func (s *session) obey(line string) (string, event, error) {
 		answer, err := reads(seconds(wish.Seconds), wish.Objects, wish.Hot)
 		return "reads", answer, err
 	}
+	if name, answer, err, known := s.queues.Obey(command, argument); known {
+		return name, answer, err
+	}
 	return "", nil, fmt.Errorf("client-go has no %q", command)
 }
 

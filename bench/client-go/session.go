@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"time"
 
+	"queue"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
@@ -18,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/workqueue"
 )
 
 // session holds an informer for each resource that the arguments name, and the handlers of the first informer.
@@ -27,12 +30,14 @@ type session struct {
 	handlers  []*handler
 	// Set only with --reconcile.
 	controller *controller
+	// Work queues, which need no server.
+	queues queue.Bench
 	// Done when the initial list is in the caches and was dispatched to the handlers.
 	synced []cache.DoneChecker
 }
 
 func newSession(options options) (*session, error) {
-	s := &session{options: options}
+	s := &session{options: options, queues: queue.Bench{New: newQueue}}
 	if options.kubeconfig == "" {
 		return s, nil
 	}
@@ -76,6 +81,11 @@ func newSession(options options) (*session, error) {
 		s.synced = append(s.synced, registration.HasSyncedChecker())
 	}
 	return s, nil
+}
+
+// newQueue makes the queue that controllers of client-go have. Without a name it has no metrics.
+func newQueue() queue.Queue {
+	return workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())
 }
 
 func newInformers(config *rest.Config, options options) ([]cache.SharedIndexInformer, error) {

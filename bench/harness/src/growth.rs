@@ -41,7 +41,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
             continue;
         }
         server.load(objects)?;
-        for client in Library::ALL {
+        for client in Library::CACHES {
             if bench.program(client).is_none() {
                 continue;
             }
@@ -98,6 +98,7 @@ fn client_bytes(client: Library) -> u64 {
         Library::Informer => 4_000,
         Library::ClientGo => 40_000,
         Library::KubeRs => 90_000,
+        Library::ControllerRuntime => 0,
     }
 }
 

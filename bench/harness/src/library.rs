@@ -12,6 +12,7 @@ pub(crate) enum Library {
     Informer,
     ClientGo,
     KubeRs,
+    ControllerRuntime,
 }
 
 /// The libraries that ours is compared with.
@@ -19,6 +20,7 @@ pub(crate) enum Library {
 pub(crate) enum Peer {
     ClientGo,
     KubeRs,
+    ControllerRuntime,
 }
 
 /// One client in one setup.
@@ -35,18 +37,23 @@ impl Peer {
         match self {
             Self::ClientGo => Library::ClientGo,
             Self::KubeRs => Library::KubeRs,
+            Self::ControllerRuntime => Library::ControllerRuntime,
         }
     }
 }
 
 impl Library {
-    pub(crate) const ALL: [Self; 3] = [Self::Informer, Self::ClientGo, Self::KubeRs];
+    /// Those that keep a copy of a server's objects.
+    pub(crate) const CACHES: [Self; 3] = [Self::Informer, Self::ClientGo, Self::KubeRs];
+    /// Those that have a work queue.
+    pub(crate) const QUEUES: [Self; 3] = [Self::Informer, Self::ClientGo, Self::ControllerRuntime];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Informer => "informer",
             Self::ClientGo => "client-go",
             Self::KubeRs => "kube-rs",
+            Self::ControllerRuntime => "controller-runtime",
         }
     }
 
@@ -54,13 +61,8 @@ impl Library {
         match self {
             Self::Informer => built.rust("bench/informer", "bench-informer"),
             Self::KubeRs => built.rust("bench/kube-rs", "bench-kube-rs"),
-            Self::ClientGo => {
-                let program = built.directory.join("bench-client-go");
-                let mut go = Command::new("go");
-                go.args(["build", "-trimpath", "-buildvcs=false", "-o"]).arg(&program).arg(".");
-                process::run(go.current_dir(root().join("bench/client-go")).env("CGO_ENABLED", "0"))?;
-                Ok(program)
-            }
+            Self::ClientGo => go(built, "client-go"),
+            Self::ControllerRuntime => go(built, "controller-runtime"),
         }
     }
 
@@ -68,6 +70,15 @@ impl Library {
     pub(crate) fn view(self, view: &str) -> Setup {
         Setup { client: self, name: view.to_owned(), arguments: vec!["--view".to_owned(), view.to_owned()] }
     }
+}
+
+/// Builds a Go program, which is a module of its own.
+fn go(built: &Built<'_>, name: &str) -> Result<PathBuf, Error> {
+    let program = built.directory.join(format!("bench-{name}"));
+    let mut go = Command::new("go");
+    go.args(["build", "-trimpath", "-buildvcs=false", "-o"]).arg(&program).arg(".");
+    process::run(go.current_dir(root().join("bench").join(name)).env("CGO_ENABLED", "0"))?;
+    Ok(program)
 }
 
 impl Setup {

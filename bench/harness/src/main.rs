@@ -46,7 +46,7 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 10_000)]
     pub(crate) objects: usize,
     /// The libraries to compare with
-    #[arg(long, value_enum, value_delimiter = ',', default_values = ["client-go", "kube-rs"])]
+    #[arg(long, value_enum, value_delimiter = ',', default_values = ["client-go", "kube-rs", "controller-runtime"])]
     pub(crate) peers: Vec<Peer>,
     /// The number of rounds; results are medians
     #[arg(long, default_value_t = 5)]

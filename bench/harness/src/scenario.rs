@@ -7,6 +7,7 @@ pub(super) mod kinds;
 pub(super) mod kubediff;
 mod late_index;
 pub(super) mod outage;
+pub(super) mod queue;
 pub(super) mod reads;
 pub(super) mod reconcile;
 pub(super) mod relist;
@@ -41,6 +42,8 @@ pub(crate) enum Scenario {
     Reads,
     /// Repeated reads of a few of many objects
     Hot,
+    /// A work queue of many items
+    Queue,
     /// An index that is added to a running informer
     LateIndex,
     /// Ten and a hundred times as many objects
@@ -67,6 +70,7 @@ impl Scenario {
         Self::Stuck,
         Self::Reads,
         Self::Hot,
+        Self::Queue,
         Self::LateIndex,
         Self::Growth,
         Self::Kinds,
@@ -87,6 +91,7 @@ impl Scenario {
             Self::Stuck => "stuck",
             Self::Reads => "reads",
             Self::Hot => "hot",
+            Self::Queue => "queue",
             Self::LateIndex => "late-index",
             Self::Growth => "growth",
             Self::Kinds => "kinds",
@@ -116,6 +121,7 @@ impl Scenario {
             Self::Stuck => stuck::run(bench),
             Self::Reads => reads::run(bench),
             Self::Hot => hot::run(bench),
+            Self::Queue => queue::run(bench),
             Self::LateIndex => late_index::run(bench),
             Self::Growth => growth::run(bench),
             Self::Kinds => kinds::run(bench),

@@ -8,7 +8,7 @@ use super::growth::Point;
 use super::library::Library;
 use super::scenario::outage::{self, Informers};
 use super::scenario::{
-    delay, hot, kinds, kubediff, reads, reconcile, relist, stuck, subscriptions, sync, updates,
+    delay, hot, kinds, kubediff, queue, reads, reconcile, relist, stuck, subscriptions, sync, updates,
 };
 use super::server::Kind;
 
@@ -76,7 +76,7 @@ impl Target {
     }
 }
 
-const TARGETS: [Target; 33] = [
+const TARGETS: [Target; 41] = [
     target(
         "steady memory above base, default layout, full objects kept / client-go typed",
         0.06,
@@ -181,6 +181,38 @@ const TARGETS: [Target; 33] = [
         },
     )
     .in_unit("ms")
+    .with(With::None),
+    target("`queue`: add / client-go", 1.0, 0.33, |results| {
+        results.against(queue::NAME, queue::SETUP, queue::ADD, Library::ClientGo)
+    })
+    .with(With::None),
+    target("`queue`: get and done, 1 worker / client-go", 1.0, 0.33, |results| {
+        results.against(queue::NAME, queue::SETUP, queue::GET_ONE, Library::ClientGo)
+    })
+    .with(With::None),
+    target("`queue`: get and done, 8 workers / client-go", 1.0, 0.33, |results| {
+        results.against(queue::NAME, queue::SETUP, queue::GET_EIGHT, Library::ClientGo)
+    })
+    .with(With::None),
+    target("`queue`: memory per waiting item / client-go", 1.0, 0.33, |results| {
+        results.against(queue::NAME, queue::SETUP, queue::MEMORY, Library::ClientGo)
+    })
+    .with(With::None),
+    target("`queue`: add / controller-runtime", 1.0, 0.33, |results| {
+        results.against(queue::NAME, queue::SETUP, queue::ADD, Library::ControllerRuntime)
+    })
+    .with(With::None),
+    target("`queue`: get and done, 1 worker / controller-runtime", 1.0, 0.33, |results| {
+        results.against(queue::NAME, queue::SETUP, queue::GET_ONE, Library::ControllerRuntime)
+    })
+    .with(With::None),
+    target("`queue`: get and done, 8 workers / controller-runtime", 1.0, 0.33, |results| {
+        results.against(queue::NAME, queue::SETUP, queue::GET_EIGHT, Library::ControllerRuntime)
+    })
+    .with(With::None),
+    target("`queue`: memory per waiting item / controller-runtime", 1.0, 0.33, |results| {
+        results.against(queue::NAME, queue::SETUP, queue::MEMORY, Library::ControllerRuntime)
+    })
     .with(With::None),
     target("100 subscriptions on one informer: CPU per event against 1 subscription", 2.0, 1.5, |results| {
         let of = |handlers| {

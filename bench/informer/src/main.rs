@@ -9,6 +9,7 @@ mod delays;
 mod digest;
 mod handler;
 mod lookups;
+mod queues;
 mod reads;
 mod session;
 mod transport;

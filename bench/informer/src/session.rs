@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::{Arguments, Kept};
 use crate::handler::{Counting, Told};
+use crate::queues::QueueBench;
 use crate::view::Measured;
 use crate::{Answers, Failure, allocator, digest, handler, lookups, reads};
 
@@ -29,6 +30,8 @@ pub struct Session<T: Measured> {
     registrations: Vec<Registration>,
     by_node: Option<Index<T, String>>,
     by_ip: Option<Index<T, String>>,
+    /// Work queues, which need no server.
+    queues: QueueBench,
 }
 
 impl<T: Measured> Session<T> {
@@ -41,6 +44,7 @@ impl<T: Measured> Session<T> {
             registrations: Vec::new(),
             by_node: None,
             by_ip: None,
+            queues: QueueBench::default(),
         };
         let Some(kubeconfig) = &arguments.kubeconfig else { return Ok(session) };
         let factory = factory(arguments, Kubeconfig::read_from(kubeconfig)?).await?;
@@ -93,6 +97,13 @@ impl<T: Measured> Answers for Session<T> {
                     (objects, hot) => reads::measure_hot(objects, hot, seconds).await,
                 }
             }
+            "queue-keys" => {
+                self.queues =
+                    QueueBench::new(usize::try_from(parameters["items"].as_u64().unwrap_or_default())?)?;
+                Ok(json!({ "event": "keys" }))
+            }
+            "queue-fill" => Ok(json!({ "event": "filled", "waiting": self.queues.fill() })),
+            "queue" => Ok(json!({ "event": "queue", "nanoseconds": self.queues.measure()? })),
             "save" => {
                 let file = parameters["file"].as_str().ok_or("there is no file")?;
                 let saved = self.informers.first().ok_or("nothing is watched")?.save(file).await?;

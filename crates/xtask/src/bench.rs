@@ -18,7 +18,8 @@ pub(crate) fn check(tree: &Tree, real_server: bool) -> Result<(), Error> {
         println!("Left out: processes are measured by what Linux says of them.");
         return Ok(());
     }
-    let peers = if process::is_installed("go", "version") { "client-go,kube-rs" } else { "kube-rs" };
+    let has_go = process::is_installed("go", "version");
+    let peers = if has_go { "client-go,kube-rs,controller-runtime" } else { "kube-rs" };
     let server = if real_server { "real" } else { "testapi" };
     let mut command = harness(tree);
     command.args([

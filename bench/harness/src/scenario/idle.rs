@@ -10,7 +10,7 @@ use crate::library::Library;
 
 pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
     let seconds = bench.options.seconds;
-    for client in Library::ALL {
+    for client in Library::CACHES {
         let setup = client.view("typed").with(&["--subscriptions", "1"]);
         let Some(mut run) = bench.start(&setup)? else { continue };
         run.sync(bench.server()?)?;

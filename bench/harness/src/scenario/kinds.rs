@@ -33,7 +33,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
     let resources = server.resources()?;
     let arguments: Vec<&str> = resources.iter().flat_map(|resource| ["--resource", resource]).collect();
     for view in ["dynamic", "metadata"] {
-        for client in Library::ALL {
+        for client in Library::CACHES {
             let setup = client.view(view).with(&arguments);
             let kubeconfig = server.kubeconfig().to_owned();
             let Some(run) = bench.start_at(&setup, Some(&kubeconfig))? else { continue };

@@ -56,7 +56,7 @@ pub(super) fn times(answer: &Value, nanoseconds: &str) -> Vec<(&'static str, Uni
 
 pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
     let parameters = json!({ "seconds": seconds(bench), "objects": objects(bench) });
-    for client in Library::ALL {
+    for client in Library::CACHES {
         let setup = Setup { client, name: SETUP.to_owned(), arguments: Vec::new() };
         let Some(mut run) = bench.start_at(&setup, None)? else { continue };
         let answer = run.ask(&format!("reads {parameters}"))?;

@@ -16,7 +16,7 @@ const CHANGED: &str = "relist, a tenth changed";
 pub(crate) const PEAK: &str = "peak / steady";
 
 pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
-    for client in Library::ALL {
+    for client in Library::CACHES {
         let setup = client.view("typed").with(&["--subscriptions", "1"]);
         one(bench, &setup)?;
     }

@@ -20,7 +20,7 @@ pub(crate) fn setup_name(handlers: usize) -> String {
 pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
     let count = bench.options.objects.min(MOST);
     for handlers in [1, 10, 100] {
-        for client in Library::ALL {
+        for client in Library::CACHES {
             let mut setup = client.view("typed").with(&["--subscriptions", &handlers.to_string()]);
             setup.name = setup_name(handlers);
             let Some(mut run) = bench.start(&setup)? else { continue };
