@@ -299,7 +299,8 @@ async fn q8_a_leader_writes_over_tls_until_its_term_ends() {
     let refused = maps.create(&PostParams::default(), &map("two")).await.unwrap_err();
     assert!(is_not_leading(&refused), "{refused}");
     let log: Vec<_> = server.requests().all().iter().map(ToString::to_string).collect();
-    let ways = ["GET", "CREATE", "CREATE", "UPDATE"];
-    assert!(log.iter().map(|line| line.split(' ').nth(1).unwrap()).eq(ways), "{log:#?}");
-    assert!(log[2].contains("/configmaps"), "{log:#?}");
+    // The candidate may renew its lease in between, on a slow machine.
+    let writes: Vec<_> = log.iter().filter(|line| line.contains("/configmaps")).collect();
+    assert!(writes.len() == 1 && writes[0].contains("CREATE"), "{log:#?}");
+    assert!(log.last().is_some_and(|line| line.contains("UPDATE") && line.contains("/leases")), "{log:#?}");
 }
