@@ -17,6 +17,7 @@ use crate::history::{Author, Change, Entry, History, Instance, Seen, What};
 use crate::plan::{Disturbance, Plan, Planned, When};
 use crate::process::{End, Process};
 use crate::recorder::Recorder;
+use crate::run::Case;
 use crate::sight::Sight;
 
 /// How long the cluster's garbage collector takes for an object whose owners are gone.
@@ -27,6 +28,8 @@ pub(crate) struct Cluster {
     pub(crate) api: Api,
     pub(crate) reads: ServeOptions,
     pub(crate) plan: Plan,
+    /// Kinds whose changes do not count: a leader renews its lease for ever.
+    ignored: BTreeSet<String>,
     /// What the watches of each replica see.
     pub(crate) sights: [Sight; 2],
     started: Instant,
@@ -49,6 +52,8 @@ struct State {
     /// Disturbances that have not ended.
     open: usize,
     last_activity: Instant,
+    /// The writes until then.
+    active_writes: u64,
     latencies: Rng,
     happened: BTreeMap<Disturbance, u64>,
     problem: Option<String>,
@@ -63,7 +68,7 @@ impl Cluster {
         api: Api,
         reads: ServeOptions,
         plan: Plan,
-        collects: bool,
+        case: &Case,
         heartbeat: Arc<AtomicU64>,
     ) -> Arc<Self> {
         let now = Instant::now();
@@ -75,16 +80,18 @@ impl Cluster {
             second: None,
             open: 0,
             last_activity: now,
+            active_writes: 0,
             latencies: Rng::with_seed(plan.seed),
             happened: BTreeMap::new(),
             problem: None,
             things: BTreeMap::new(),
-            living: collects.then(BTreeSet::new),
+            living: case.garbage_collection.then(BTreeSet::new),
         };
         Arc::new(Self {
             api,
             reads,
             plan,
+            ignored: case.ignored.clone(),
             sights: Default::default(),
             started: now,
             state: Mutex::new(state),
@@ -154,7 +161,7 @@ impl Cluster {
         let at = self.now();
         let mut state = self.state();
         *state.happened.entry(kind).or_default() += 1;
-        state.last_activity = Instant::now();
+        state.is_active();
         state.history.entries.push(Entry { at, by: Author::Bench, what: What::Disturbed(words) });
     }
 
@@ -169,7 +176,9 @@ impl Cluster {
             if changes.is_empty() {
                 return;
             }
-            state.last_activity = Instant::now();
+            if changes.iter().any(|change| !self.ignored.contains(change.kind())) {
+                state.is_active();
+            }
             for change in changes {
                 let (all, of_resource) = state.recorder.count(&change.resource);
                 let whens =
@@ -281,7 +290,7 @@ impl Cluster {
     fn closed(&self) {
         let mut state = self.state();
         state.open = state.open.saturating_sub(1);
-        state.last_activity = Instant::now();
+        state.is_active();
         drop(state);
         self.changed.notify_waiters();
     }
@@ -291,7 +300,7 @@ impl Cluster {
         let process = Arc::new(Process::new(Instance { replica, restarts }));
         self.note(Author::Program(process.instance), What::Started);
         let mut state = self.state();
-        state.last_activity = Instant::now();
+        state.is_active();
         if let Some(place) = state.processes.get_mut(replica as usize) {
             *place = Some(process.clone());
         }
@@ -310,7 +319,7 @@ impl Cluster {
         self.note(Author::Program(process.instance), What::Ended(why.to_owned()));
         process.end(End { down });
         let mut state = self.state();
-        state.last_activity = Instant::now();
+        state.is_active();
         if let Some(place) = state.processes.get_mut(process.instance.replica as usize) {
             *place = None;
         }
@@ -355,7 +364,7 @@ impl Cluster {
     /// Changes the external system.
     pub(crate) fn things<T>(&self, change: impl FnOnce(&mut BTreeMap<String, String>) -> T) -> T {
         let mut state = self.state();
-        state.last_activity = Instant::now();
+        state.is_active();
         change(&mut state.things)
     }
 
@@ -364,11 +373,18 @@ impl Cluster {
         let mut state = self.state();
         Finished {
             history: std::mem::take(&mut state.history),
-            writes: state.writes,
+            writes: state.active_writes,
+            active_until: state.last_activity.duration_since(self.started),
             problem: state.problem.take(),
             happened: std::mem::take(&mut state.happened),
             things: std::mem::take(&mut state.things),
         }
+    }
+}
+
+impl State {
+    fn is_active(&mut self) {
+        (self.last_activity, self.active_writes) = (Instant::now(), self.writes);
     }
 }
 
@@ -382,7 +398,10 @@ fn is_orphan(object: &Value, living: &BTreeSet<String>) -> bool {
 /// What a run leaves.
 pub(crate) struct Finished {
     pub(crate) history: History,
+    /// The program's writes until the run came to rest, ...
     pub(crate) writes: u64,
+    /// ... which it did then.
+    pub(crate) active_until: Duration,
     pub(crate) problem: Option<String>,
     pub(crate) happened: BTreeMap<Disturbance, u64>,
     pub(crate) things: BTreeMap<String, String>,

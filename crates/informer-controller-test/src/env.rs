@@ -7,6 +7,8 @@ use std::time::Duration;
 use informer::kube::Client;
 use informer::{FactoryBuilder, SharedInformerFactory};
 use informer_controller::Clock;
+use informer_controller::election::{Election, ElectionBuilder};
+use informer_controller::gate::Time;
 use jiff::Timestamp;
 
 use crate::cluster::Cluster;
@@ -64,6 +66,17 @@ impl Env {
     /// A name of this process that no other one has, as a pod's name: `program-0-2`. For leader election.
     pub fn identity(&self) -> String {
         identity(self.wire.process.instance)
+    }
+
+    /// Starts to build a candidate for the Lease `name` in `namespace`: with [`identity`](Self::identity), and with clocks and
+    /// randomness of the simulation. Leaders write through [`client`](Self::client).
+    pub fn election(&self, namespace: &str, name: &str) -> ElectionBuilder {
+        let cluster = self.wire.cluster.clone();
+        Election::builder_with_transport(self.wire.clone(), namespace, name)
+            .identity(&self.identity())
+            .uptime(move || Time::from_start(cluster.now()))
+            .clock(self.clock())
+            .seed(self.seed())
     }
 
     /// A system outside of the cluster, which the program manages: see [`External`].

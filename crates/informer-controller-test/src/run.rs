@@ -81,7 +81,7 @@ pub(crate) fn play(case: &Case, plan: &Plan, heartbeat: &Arc<AtomicU64>) -> Run 
 async fn act(case: &Case, plan: &Plan, heartbeat: Arc<AtomicU64>) -> Run {
     let options = options(case, plan);
     let (reads, api) = (options.serve.clone(), Api::new(options));
-    let cluster = Cluster::new(api, reads, plan.clone(), case.garbage_collection, heartbeat);
+    let cluster = Cluster::new(api, reads, plan.clone(), case, heartbeat);
     for object in &case.objects {
         let kind = object["kind"].to_string();
         if let Err(status) = create(&cluster.api, object.clone()) {
@@ -115,10 +115,10 @@ async fn act(case: &Case, plan: &Plan, heartbeat: Arc<AtomicU64>) -> Run {
         rested = cluster.rest(case.quiet, cluster.now() + case.patience).await;
     }
     cluster.drain(Author::Cluster);
-    let Finished { history, writes, problem, happened, things } = cluster.finish();
+    let Finished { history, writes, active_until, problem, happened, things } = cluster.finish();
     let end = EndState::of(&history.objects(), &things, &case.ignored);
     let mut shape = Shape { writes, first, steps: steps.load(Ordering::Relaxed), ..Shape::default() };
-    shape.changes = history.changes().count() as u64;
+    shape.changes = history.changes().filter(|change| change.at() <= active_until).count() as u64;
     shape.watched = watched(&history);
     Run { history, end, shape, happened, problem, rested }
 }

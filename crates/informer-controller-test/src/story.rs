@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::history::{Author, Change, Entry, History, Instance, What};
 use crate::plan::Plan;
 use crate::verdict::Trouble;
@@ -41,6 +43,9 @@ pub(crate) fn tell(
     let _ = writeln!(story, "\nWhat happened:");
     let mut lines = Vec::new();
     for (number, entry) in history.entries.iter().enumerate() {
+        if is_renewal(entry) && Some(number) != wrong {
+            continue;
+        }
         let Some(words) = sentence(entry) else { continue };
         let mark = if Some(number) == wrong { ">>" } else { "  " };
         lines.push((number, format!("{mark} {:9.3} s  {words}", entry.at.as_secs_f64())));
@@ -60,8 +65,8 @@ pub(crate) fn tell(
         let _ = writeln!(story, "   ({} lines are left out)", lines.len() - keep_until);
     }
     if let Some((entry, number)) = wrong.and_then(|number| Some((history.entries.get(number)?, number))) {
-        let _ = write!(story, "\nThe write to look at: {}", sentence(entry).unwrap_or_default());
-        let _ = writeln!(story, ", at {:.3} s.", entry.at.as_secs_f64());
+        let words = sentence(entry).unwrap_or_else(|| "the creation of an object of the start".to_owned());
+        let _ = writeln!(story, "\nThe write to look at: {words}, at {:.3} s.", entry.at.as_secs_f64());
         if let Author::Program(instance) = entry.by {
             let _ = write!(story, "{}", Unseen::of(history, number, instance).words());
         }
@@ -99,6 +104,13 @@ fn is_about(entry: &Entry, object: &str) -> bool {
         What::External(change) => object == format!("external {}", change.name),
         _ => false,
     }
+}
+
+/// Whether a leader renews its lease. There are more of these than of everything else.
+fn is_renewal(entry: &Entry) -> bool {
+    let What::Changed(change) = &entry.what else { return false };
+    let holder = |lease: Option<&Value>| lease.map(|lease| lease["spec"]["holderIdentity"].clone());
+    change.kind() == "Lease" && holder(change.before()) == holder(change.after())
 }
 
 /// What an instance had not been shown when it wrote.
