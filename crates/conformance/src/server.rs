@@ -31,11 +31,13 @@ pub struct Needs {
     pub watch_list: bool,
     /// Lists and watches can be of a shard.
     pub shards: bool,
+    /// Kubernetes' own controllers run: of Deployments, of garbage. Only the real server has them.
+    pub controllers: bool,
 }
 
 impl Default for Needs {
     fn default() -> Self {
-        Self { watch_cache: true, watch_list: true, shards: false }
+        Self { watch_cache: true, watch_list: true, shards: false, controllers: false }
     }
 }
 
@@ -148,7 +150,9 @@ impl Server {
                 Some(Self::Embedded(Arc::new(Embedded::start(needs).await)))
             }
             Kind::Real => {
-                let mut builder = ControlPlane::builder().watch_cache(needs.watch_cache);
+                let mut builder = ControlPlane::builder()
+                    .watch_cache(needs.watch_cache)
+                    .controller_manager(needs.controllers);
                 if !needs.watch_list {
                     builder = builder.feature_gate("WatchList", false);
                 }

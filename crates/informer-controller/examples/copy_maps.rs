@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use informer::kube::{Client, Config};
-use informer::{Index, Informer, Item, ObjectKey, SharedInformerFactory};
-use informer_controller::{Context, Controller, Failure, Outcome, with};
+use informer::{Index, Informer, InvalidSelector, Item, ObjectKey, SharedInformerFactory};
+use informer_controller::{Context, Controller, Failure, Outcome, Reconcile, with};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -82,38 +82,37 @@ async fn reconcile(this: Arc<CopyMaps>, context: Context<ConfigMap>) -> Result<O
     Ok(outcome)
 }
 
-/// Runs until `stop` is ready.
-async fn copy_maps(
-    config: Config,
-    stop: impl Future<Output = ()> + Send + 'static,
-) -> Result<(), Box<dyn Error>> {
-    let client = Client::try_from(config.clone())?;
-    let factory = SharedInformerFactory::new(config)?;
+/// The controller, which is to run, and its reconciler.
+fn copy_maps(
+    factory: &SharedInformerFactory,
+) -> Result<(Controller<ConfigMap>, impl Reconcile<ConfigMap> + use<>), InvalidSelector> {
     let sources = factory.with_labels("copy-to=all")?.informer::<ConfigMap>();
     let copies = factory.with_labels("copied=true")?.informer::<ConfigMap>();
     let namespaces = factory.informer::<Namespace>();
     let by_source = copies.add_index(source);
     let all = sources.lister();
-    Controller::new("copy-maps", &sources)
+    let controller = Controller::new("copy-maps", &sources)
         // Copies that somebody changes are mended. Those whose source is gone after a restart are deleted.
         .watches(&copies, source)
         .watches(&namespaces, move |_| {
             all.list().into_iter().map(|source| source.key().clone()).collect::<Vec<_>>()
         })
-        .workers(4)
-        .until(stop)
-        .run(client, with(CopyMaps { copies, by_source, namespaces }, reconcile))
-        .await?;
-    Ok(())
+        .workers(4);
+    Ok((controller, with(CopyMaps { copies, by_source, namespaces }, reconcile)))
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    copy_maps(Config::infer().await?, async { tokio::signal::ctrl_c().await.unwrap_or_default() }).await
+    let config = Config::infer().await?;
+    let client = Client::try_from(config.clone())?;
+    let (controller, reconciler) = copy_maps(&SharedInformerFactory::new(config)?)?;
+    let stop = async { tokio::signal::ctrl_c().await.unwrap_or_default() };
+    Ok(controller.until(stop).run(client, reconciler).await?)
 }
 
 #[cfg(test)]
 mod tests {
+    use informer_controller_test::{Author, Env, Rehearsal, Rule};
     use serde_json::{Value, json};
     use testapi::faults::Fault;
     use testapi::{Gvr, Patch, TestApi, Verb};
@@ -137,7 +136,12 @@ mod tests {
             let config = server.config();
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             let thread = std::thread::spawn(move || {
-                let program = copy_maps(config, async move { stopped.await.unwrap_or_default() });
+                let program = async {
+                    let client = Client::try_from(config.clone())?;
+                    let (controller, reconciler) = copy_maps(&SharedInformerFactory::new(config)?)?;
+                    let stop = async move { stopped.await.unwrap_or_default() };
+                    Ok::<_, Box<dyn Error>>(controller.until(stop).run(client, reconciler).await?)
+                };
                 assert!(runtime.block_on(program).is_ok());
             });
             Ok(Self(stop, thread))
@@ -203,5 +207,37 @@ mod tests {
         assert_eq!(untouched["metadata"]["labels"], json!({ "app": "other" }));
         assert!(server.api().get(&maps, "front", "other").is_ok());
         Ok(())
+    }
+
+    async fn program(env: Env) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let (controller, reconciler) = copy_maps(&env.factory().build()?)?;
+        Ok(controller.clock(env.clock()).seed(env.seed()).run(env.client(), reconciler).await?)
+    }
+
+    /// Whatever is disturbed, the copies are right in the end.
+    #[test]
+    fn it_survives_what_a_cluster_does() {
+        let all = json!({ "copy-to": "all" });
+        let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "back" } });
+        Rehearsal::new(program)
+            .objects([namespace, map("shop", "prices", all.clone()), map("front", "other", json!({}))])
+            .script(move |world| {
+                let all = all.clone();
+                async move {
+                    world.patch("ConfigMap", "shop/prices", json!({ "data": { "price": "8" } })).await;
+                    world.create(map("shop", "other", all.clone())).await;
+                    world.delete("ConfigMap", "back/prices").await;
+                    world.delete("ConfigMap", "shop/prices").await;
+                    world.create(map("shop", "prices", all)).await;
+                    world.patch("ConfigMap", "shop/other", json!({ "metadata": { "labels": null } })).await;
+                }
+            })
+            .rule(Rule::after_each_change("others' config maps stay as they are", |change, _| {
+                match (change.by(), &*change.key()) {
+                    (Author::Program(_), "front/other") => Err("the program changed front/other".to_owned()),
+                    _ => Ok(()),
+                }
+            }))
+            .run();
     }
 }

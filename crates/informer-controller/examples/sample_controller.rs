@@ -15,7 +15,7 @@ use informer::kube::{Config, Resource};
 use informer::{Informer, Item, SharedInformerFactory};
 use informer_controller::election::Election;
 use informer_controller::recorder::Event;
-use informer_controller::{Context, Controller, Failure, Outcome, Watched, changed, with};
+use informer_controller::{Context, Controller, Failure, Outcome, Reconcile, Watched, changed, with};
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
 use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
@@ -31,7 +31,8 @@ use serde_json::json;
     version = "v1alpha1",
     kind = "Foo",
     namespaced,
-    status = "FooStatus"
+    status = "FooStatus",
+    annotation("api-approved.kubernetes.io", "unapproved, experimental-only")
 )]
 #[kube(crates(kube_core = "informer::kube::core"))]
 #[serde(rename_all = "camelCase")]
@@ -106,19 +107,14 @@ async fn reconcile(sample: Arc<Sample>, context: Context<Foo>) -> Result<Outcome
     Ok(Outcome::Done)
 }
 
-/// Runs until `stop` is ready.
-async fn run(config: Config, stop: impl Future<Output = ()> + Send + 'static) -> Result<(), Box<dyn Error>> {
-    let factory = SharedInformerFactory::new(config.clone())?;
+/// The controller, which is to run, and its reconciler.
+fn sample(factory: &SharedInformerFactory) -> (Controller<Foo>, impl Reconcile<Foo> + use<>) {
     let foos = factory.informer::<Foo>();
     let deployments = factory.informer::<Deployment>();
-    let election = Election::builder(config.clone(), "default", "sample-controller").build()?;
-    Controller::new("sample-controller", Watched::of(&foos).when(changed::generation))
+    let controller = Controller::new("sample-controller", Watched::of(&foos).when(changed::generation))
         .owns(&deployments)
-        .workers(2)
-        .until(stop)
-        .run_elected(&election, config, with(Sample { deployments }, reconcile))
-        .await?;
-    Ok(())
+        .workers(2);
+    (controller, with(Sample { deployments }, reconcile))
 }
 
 #[tokio::main]
@@ -127,11 +123,17 @@ async fn main() -> Result<(), Box<dyn Error>> {
         println!("{}", serde_json::to_string_pretty(&Foo::crd())?);
         return Ok(());
     }
-    run(Config::infer().await?, async { tokio::signal::ctrl_c().await.unwrap_or_default() }).await
+    let config = Config::infer().await?;
+    let factory = SharedInformerFactory::new(config.clone())?;
+    let election = Election::builder(config.clone(), "default", "sample-controller").build()?;
+    let (controller, reconciler) = sample(&factory);
+    let stop = async { tokio::signal::ctrl_c().await.unwrap_or_default() };
+    Ok(controller.until(stop).run_elected(&election, config, reconciler).await?)
 }
 
 #[cfg(test)]
 mod tests {
+    use informer_controller_test::{Disturbance, Env, Rehearsal, Rule};
     use serde_json::Value;
     use testapi::{Gvr, Patch, TestApi};
     use tokio::sync::oneshot;
@@ -148,6 +150,16 @@ mod tests {
             "metadata": { "namespace": "default", "name": name },
             "spec": { "deploymentName": deployment, "replicas": 1 },
         })
+    }
+
+    async fn program(
+        config: Config,
+        stop: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let factory = SharedInformerFactory::new(config.clone())?;
+        let election = Election::builder(config.clone(), "default", "sample-controller").build()?;
+        let (controller, reconciler) = sample(&factory);
+        Ok(controller.until(stop).run_elected(&election, config, reconciler).await?)
     }
 
     /// The requests about events. testapi does not serve their API: they are lost, which is no error.
@@ -172,12 +184,7 @@ mod tests {
         let definition = serde_json::to_value(Foo::crd())?;
         let server = TestApi::builder().object(definition).start().await?;
         let (stop, stopped) = oneshot::channel::<()>();
-        let config = server.config();
-        let program = tokio::spawn(async move {
-            run(config, async move { stopped.await.unwrap_or_default() })
-                .await
-                .map_err(|error| error.to_string())
-        });
+        let program = tokio::spawn(program(server.config(), async { stopped.await.unwrap_or_default() }));
         server.api().create(&foos(), foo("one", "nginx"))?;
         let made =
             server.api().wait_for(&deployments, "default", "nginx", |it| it["spec"]["replicas"] == 1).await?;
@@ -199,7 +206,7 @@ mod tests {
 
         refused(&server).await?;
         let _ = stop.send(());
-        program.await??;
+        assert!(program.await?.is_ok());
         Ok(())
     }
 
@@ -221,19 +228,41 @@ mod tests {
         let server =
             TestApi::builder().object(serde_json::to_value(Foo::crd())?).object(taken).start().await?;
         let (stop, stopped) = oneshot::channel::<()>();
-        let config = server.config();
-        let program = tokio::spawn(async move {
-            run(config, async move { stopped.await.unwrap_or_default() })
-                .await
-                .map_err(|error| error.to_string())
-        });
+        let program = tokio::spawn(program(server.config(), async { stopped.await.unwrap_or_default() }));
         server.api().create(&foos(), foo("one", "nginx"))?;
         refused(&server).await?;
         server.api().delete(&deployments, "default", "nginx")?;
         let made = server.api().wait_for(&deployments, "default", "nginx", |it| it["spec"]["replicas"] == 1);
         tokio::time::timeout(std::time::Duration::from_secs(5), made).await??;
         let _ = stop.send(());
-        program.await??;
+        assert!(program.await?.is_ok());
         Ok(())
+    }
+
+    async fn rehearsed(env: Env) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let election = env.election("default", "sample-controller").build()?;
+        let (controller, reconciler) = sample(&env.factory().build()?);
+        let controller = controller.clock(env.clock()).seed(env.seed());
+        Ok(controller.run_elected(&election, env.client(), reconciler).await?)
+    }
+
+    /// Whatever is disturbed, and with two candidates: the Deployments are right in the end, and only a leader wrote.
+    #[test]
+    fn it_survives_what_a_cluster_does() {
+        Rehearsal::new(rehearsed)
+            .objects([serde_json::to_value(Foo::crd()).unwrap_or_default(), foo("one", "nginx")])
+            .workloads(std::time::Duration::from_millis(50))
+            .script(|world| async move {
+                world.create(foo("two", "other")).await;
+                world.patch("Foo", "default/one", json!({ "spec": { "replicas": 3 } })).await;
+                world.patch("Deployment", "default/nginx", json!({ "spec": { "replicas": 9 } })).await;
+                world.delete("Foo", "default/two").await;
+                world.create(foo("two", "other")).await;
+                world.delete("Deployment", "default/nginx").await;
+            })
+            .disturbances(Disturbance::ALL)
+            .rule(Rule::only_the_leader_writes("default/sample-controller"))
+            .rule(Rule::at_most_per_owner(1, "Deployment"))
+            .run();
     }
 }

@@ -1,13 +1,14 @@
-//! The examples of `informer` run against a real server, and say what they are there to show.
+//! The examples of `informer` and `informer-controller` run against a real server, and say what they are there to show.
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a test may stop at a surprise, its helpers too")]
 
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use conformance::{Kind, Needs, Rig, custom_resource};
+use conformance::{Kind, Needs, Rig, custom_resource, within};
 use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::{Pod, Service};
+use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube_client::Api;
 use kube_client::api::{Patch, PatchParams};
@@ -248,4 +249,65 @@ async fn http_versions() {
     assert!(first.starts_with("0 objects, 8 watches: "), "{first}");
     let [second] = &run("2")[..] else { panic!("a line") };
     assert!(second.ends_with(", 1 connections"), "{second}");
+}
+
+/// With Kubernetes' own controllers: a Deployment gets its pods, and goes with its owner. The test is the kubelet.
+#[tokio::test(flavor = "multi_thread")]
+async fn sample_controller() {
+    let needs = Needs { controllers: true, ..Needs::default() };
+    let Some(rig) = Rig::own(Kind::Real, "sample-controller", needs).await else { return };
+    let program = env!("CARGO_BIN_EXE_example_sample_controller");
+    let definition = Example::run(&rig, program, &["--definition"]).output().concat();
+    rig.define(&serde_json::from_str(&definition).expect("a definition")).await;
+    let _running = Example::run(&rig, program, &[]);
+
+    let resource = ApiResource {
+        group: "samplecontroller.k8s.io".to_owned(),
+        version: "v1alpha1".to_owned(),
+        api_version: "samplecontroller.k8s.io/v1alpha1".to_owned(),
+        kind: "Foo".to_owned(),
+        plural: "foos".to_owned(),
+    };
+    let foos = Api::<DynamicObject>::namespaced_with(rig.client(), rig.namespace(), &resource);
+    let pods = Api::<Pod>::namespaced(rig.client(), rig.namespace());
+    let spec = json!({ "spec": { "deploymentName": "web", "replicas": 2 } });
+    let foo = DynamicObject::new("one", &resource).data(spec);
+    foos.create(&Default::default(), &foo).await.unwrap();
+
+    let names = async || {
+        let list = pods.list(&Default::default()).await.unwrap();
+        list.into_iter().filter_map(|pod| pod.metadata.name).collect::<Vec<_>>()
+    };
+    let made = within("two pods", until(async || Some(names().await).filter(|names| names.len() == 2))).await;
+    for name in made {
+        let ready = json!({ "phase": "Running", "conditions": [{ "type": "Ready", "status": "True" }] });
+        let patch = Patch::Merge(json!({ "status": ready }));
+        pods.patch_status(&name, &PatchParams::default(), &patch).await.unwrap();
+    }
+    let available = async || {
+        let foo = foos.get("one").await.unwrap();
+        (foo.data["status"]["availableReplicas"] == 2).then_some(())
+    };
+    within("a status with two replicas", until(available)).await;
+
+    let events = Api::<Event>::namespaced(rig.client(), rig.namespace());
+    let synced = async || {
+        let events = events.list(&Default::default()).await.unwrap();
+        events.into_iter().find(|event| event.reason.as_deref() == Some("Synced"))
+    };
+    let synced = within("an event", until(synced)).await;
+    assert_eq!(synced.regarding.and_then(|foo| foo.name).as_deref(), Some("one"));
+
+    foos.delete("one", &Default::default()).await.unwrap();
+    within("no pods", until(async || names().await.is_empty().then_some(()))).await;
+}
+
+/// Asks the server until there is an answer.
+async fn until<T>(mut ask: impl AsyncFnMut() -> Option<T>) -> T {
+    loop {
+        if let Some(answer) = ask().await {
+            return answer;
+        }
+        tokio::task::yield_now().await;
+    }
 }
