@@ -17,7 +17,6 @@ use crate::history::{Author, Change, Entry, History, Instance, Seen, What};
 use crate::plan::{Disturbance, Plan, Planned, When};
 use crate::process::{End, Process};
 use crate::recorder::Recorder;
-use crate::run::Case;
 use crate::sight::Sight;
 
 /// How long the cluster's garbage collector takes for an object whose owners are gone.
@@ -68,7 +67,8 @@ impl Cluster {
         api: Api,
         reads: ServeOptions,
         plan: Plan,
-        case: &Case,
+        collects: bool,
+        ignored: BTreeSet<String>,
         heartbeat: Arc<AtomicU64>,
     ) -> Arc<Self> {
         let now = Instant::now();
@@ -85,13 +85,13 @@ impl Cluster {
             happened: BTreeMap::new(),
             problem: None,
             things: BTreeMap::new(),
-            living: case.garbage_collection.then(BTreeSet::new),
+            living: collects.then(BTreeSet::new),
         };
         Arc::new(Self {
             api,
             reads,
             plan,
-            ignored: case.ignored.clone(),
+            ignored,
             sights: Default::default(),
             started: now,
             state: Mutex::new(state),

@@ -81,7 +81,8 @@ pub(crate) fn play(case: &Case, plan: &Plan, heartbeat: &Arc<AtomicU64>) -> Run 
 async fn act(case: &Case, plan: &Plan, heartbeat: Arc<AtomicU64>) -> Run {
     let options = options(case, plan);
     let (reads, api) = (options.serve.clone(), Api::new(options));
-    let cluster = Cluster::new(api, reads, plan.clone(), case, heartbeat);
+    let cluster =
+        Cluster::new(api, reads, plan.clone(), case.garbage_collection, case.ignored.clone(), heartbeat);
     for object in &case.objects {
         let kind = object["kind"].to_string();
         if let Err(status) = create(&cluster.api, object.clone()) {

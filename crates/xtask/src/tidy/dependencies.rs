@@ -43,9 +43,21 @@ const RULES: &[Rule] = &[
     },
     Rule {
         of: "informer",
-        on: &["kube", "kube-runtime", "kubediff", "serve", "conformance"],
+        on: &["kube", "kube-runtime", "kubediff", "serve", "conformance", "informer-controller*"],
         unless: Unless::Never,
-        because: "kube is transport and types for us, and the tools build on the library",
+        because: "kube is transport and types for us, and controllers and tools build on the library",
+    },
+    Rule {
+        of: "informer-controller",
+        on: &["kube", "kube-runtime", "serve"],
+        unless: Unless::Never,
+        because: "kube is transport and types for us",
+    },
+    Rule {
+        of: "informer-controller",
+        on: &["testapi", "informer-controller-test"],
+        unless: Unless::Tests,
+        because: "only its tests and examples need a server",
     },
     Rule {
         of: "informer",
