@@ -8,7 +8,7 @@ use informer::Informer;
 use informer::kube::client::Api;
 use informer::kube::{Client, Resource, client};
 use informer_controller::{Context, Controller, Failure, Outcome, RunError, with};
-use informer_controller_test::{Env, External, Rehearsal};
+use informer_controller_test::{Env, External, Rehearsal, World};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
@@ -65,6 +65,18 @@ pub(crate) fn child(of: &ConfigMap, name: Option<String>) -> Secret {
         ..ObjectMeta::default()
     };
     Secret { metadata, ..Secret::default() }
+}
+
+/// What the user of a script does, in this order: the verb, the config map's name, the body.
+pub(crate) async fn act(world: World, actions: Vec<(&'static str, &'static str, Value)>) {
+    for (verb, name, body) in actions {
+        let key = format!("{NAMESPACE}/{name}");
+        match verb {
+            "create" => world.create(body).await,
+            "patch" => world.patch("ConfigMap", &key, body).await,
+            _ => world.delete("ConfigMap", &key).await,
+        }
+    }
 }
 
 /// Whether the server has this incarnation of a map, and it is not being deleted.
