@@ -5,13 +5,16 @@
 mod wire;
 
 use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use informer::kube::client::Api as KubeApi;
 use informer::kube::client::api::PostParams;
+use informer_controller::Clock;
 use informer_controller::election::Election;
 use informer_controller::gate::{Loss, is_not_leading};
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 use testapi::{Api, TestApi};
@@ -54,6 +57,35 @@ async fn q8_one_leads_and_another_follows_after_its_release() {
         two.metrics().to_text(Default::default()).lines().nth(2),
         Some("leader_election_master_status{name=\"cart\"} 1")
     );
+}
+
+/// A wall clock that jumps by days, to and fro, with each look at it.
+struct Jumping(AtomicUsize);
+
+impl Clock for Jumping {
+    fn now(&self) -> Timestamp {
+        let days = [0, 3, -400, 20_000, -20_000][self.0.fetch_add(1, Ordering::Relaxed) % 5];
+        Timestamp::from_second(1_800_000_000 + days * 86_400).unwrap()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn q8_a_wall_clock_that_jumps_changes_nothing() {
+    let api = Api::default();
+    let one = Wire::to(&api).candidate("a").clock(Jumping(AtomicUsize::new(0))).build().unwrap();
+    let two = Wire::to(&api).candidate("b").build().unwrap();
+    let term = one.acquire().await.unwrap();
+    let waiting = tokio::spawn(async move { two.acquire().await.unwrap() });
+    let mut last = String::new();
+    for _ in 0..30 {
+        pass(2 * SECOND).await;
+        let renewed = Lease(&api).spec("renewTime").as_str().unwrap().to_owned();
+        assert!(renewed > last, "{renewed} after {last}");
+        last = renewed;
+        assert!(term.gate().is_open() && !waiting.is_finished());
+    }
+    term.release().await;
+    assert_eq!(waiting.await.unwrap().generation(), 1);
 }
 
 #[tokio::test(start_paused = true)]

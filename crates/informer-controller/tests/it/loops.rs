@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use informer::ResourceType;
+use informer::kube::core::DynamicObject;
 use informer_controller::{Cause, Context, Controller, Failure, Outcome, Watched, changed, with};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::json;
@@ -177,6 +179,27 @@ async fn q6_a_denied_informer_is_an_error_that_names_it() {
         .await
         .expect_err("it is denied");
     assert!(error.to_string().contains("configmaps.v1"), "{error}");
+}
+
+#[tokio::test]
+async fn q6_a_resource_that_is_not_served_is_an_error_that_says_so() {
+    let world = World::new([]).await;
+    let widgets = ResourceType {
+        group: "example.com".to_owned(),
+        version: "v1".to_owned(),
+        plural: "widgets".to_owned(),
+        kind: "Widget".to_owned(),
+        namespaced: true,
+    };
+    let informer = world.factory.informer_of::<DynamicObject>(widgets);
+    let controller = Controller::new("test", &informer).sync_limit(Duration::from_millis(50));
+    let error = controller
+        .run(world.client.clone(), |_: Context<DynamicObject>| async { Ok(Outcome::Done) })
+        .await
+        .expect_err("it is not served")
+        .to_string();
+    assert!(error.contains("widgets.v1.example.com"), "{error}");
+    assert!(error.contains("not serve"), "{error}");
 }
 
 #[tokio::test]

@@ -198,6 +198,11 @@ impl fmt::Display for Status {
             Self::Retrying { cause, attempt, wait } => {
                 write!(f, "retrying in {:.1} s (failure {attempt}): {cause}", wait.as_secs_f64())
             }
+            Self::Denied { status } if status.code == 404 => write!(
+                f,
+                "denied: the server does not serve this resource: check its group, version and plural, or install its \
+                 definition ({status})"
+            ),
             Self::Denied { status } => write!(f, "denied: {status}"),
             Self::Stalled => write!(f, "stalled: a transform or an index function does not return"),
             Self::Stopped => write!(f, "stopped"),
