@@ -1,0 +1,3 @@
+//! stub
+mod assignment;
+mod map;
