@@ -59,8 +59,7 @@ fn first(had: &Ranges, size: u128) -> Ranges {
 
 /// A part of one free range for a share that lacks so many hashes: of one beside the share, or else of the largest.
 fn gift(free: &Ranges, share: &Ranges, lacks: u128, slack: u128) -> Ranges {
-    let follows =
-        |range: &HashRange| share.iter().any(|own| own.end() == u128::from(range.start()));
+    let follows = |range: &HashRange| share.iter().any(|own| own.end() == u128::from(range.start()));
     let precedes = |range: &HashRange| share.iter().any(|own| u128::from(own.start()) == range.end());
     let Some(range) = free.iter().max_by_key(|range| (follows(range) || precedes(range), range.size()))
     else {
@@ -72,16 +71,15 @@ fn gift(free: &Ranges, share: &Ranges, lacks: u128, slack: u128) -> Ranges {
     // A share that lacks nothing takes the rest all the same: nobody lacks more.
     let size = if lacks == 0 { range.size() } else { lacks };
     let start = if precedes(&range) { range.end() - size } else { u128::from(range.start()) };
-    let part = u64::try_from(start).ok().and_then(|start| HashRange::new(start, u128::from(start) + size).ok());
+    let part =
+        u64::try_from(start).ok().and_then(|start| HashRange::new(start, u128::from(start) + size).ok());
     part.unwrap_or(range).into()
 }
 
 /// One range for each, in about the order of what they have.
 fn anew(shares: BTreeMap<&String, Ranges>, mean: u128) -> BTreeMap<String, Ranges> {
     let mut members: Vec<_> = shares.into_iter().collect();
-    members.sort_by_key(|(_, share)| {
-        share.iter().max_by_key(|range| range.size()).map(HashRange::start)
-    });
+    members.sort_by_key(|(_, share)| share.iter().max_by_key(|range| range.size()).map(HashRange::start));
     let last = members.len() - 1;
     let range = |index: usize| {
         let start = mean * index as u128;
