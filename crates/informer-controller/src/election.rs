@@ -82,6 +82,8 @@ pub use term::Term;
 
 // What the leases of shards have in common with those of elections.
 pub(crate) use exchange::exchange;
+#[cfg(test)]
+pub(crate) use lease::MicroTime;
 pub(crate) use lease::{API_VERSION, Lease, Record};
 pub(crate) use marks::Marks;
 pub(crate) use timing::{LONGEST, Timing};

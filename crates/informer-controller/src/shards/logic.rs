@@ -128,8 +128,8 @@ impl Logic {
             Found::Map(map) => Some(map),
             Found::Nothing | Found::Foreign(_) => None,
         };
-        let mapped = found.into_iter().flat_map(|map| map.members().keys());
-        self.members.looked(sent, now, &look.members, mapped);
+        let nobody = BTreeMap::new();
+        self.members.looked(sent, now, &look.members, found.map_or(&nobody, Map::members));
         self.foreign = None;
         match &look.map {
             Found::Map(map) => self.follow(map),
@@ -190,10 +190,10 @@ impl Logic {
 
     /// What to do now.
     pub(super) fn plan(&mut self) -> Plan {
-        // The prepared controller, and its acknowledgement, are for the map that was found last.
         let is_idle = self.running.is_none();
-        let is_settled =
-            if self.target.is_empty() { is_idle } else { self.running.as_ref() == Some(&self.target) };
+        // A controller that was restricted once does not know what it has missed since.
+        let has_target = self.running.as_ref() == Some(&self.target) && self.accept == self.target;
+        let is_settled = if self.target.is_empty() { is_idle } else { has_target };
         if self.foreign.is_none() && self.drained && self.target.covers(&self.accept) {
             self.acknowledged = self.map.as_ref().map(Map::id);
         }
@@ -323,3 +323,6 @@ impl Logic {
         self.members.forgotten(sent).filter(|member| !is_mapped(member))
     }
 }
+
+#[cfg(test)]
+mod model;

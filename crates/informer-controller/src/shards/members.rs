@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use informer::share::Ranges;
 use informer_core::Time;
 
 use super::map::MapId;
@@ -50,12 +51,12 @@ impl Members {
     }
 
     /// Takes note of what a look found that was sent at `sent`. `mapped` are the members of the map.
-    pub(super) fn looked<'a>(
+    pub(super) fn looked(
         &mut self,
         sent: Time,
         now: Time,
         found: &BTreeMap<String, FoundMember>,
-        mapped: impl Iterator<Item = &'a String>,
+        mapped: &BTreeMap<String, Ranges>,
     ) {
         for (member, found) in found {
             match self.seen.get_mut(member) {
@@ -67,7 +68,7 @@ impl Members {
             }
         }
         // Somebody has deleted its lease, which it may not know yet.
-        for member in mapped {
+        for member in mapped.keys() {
             let until = now + self.timing.lease_duration;
             let unknown = Seen { found: None, until, is_live: true, is_proven: false };
             self.seen.entry(member.clone()).or_insert(unknown);
@@ -77,7 +78,8 @@ impl Members {
                 seen.found = None;
                 seen.is_live &= sent < seen.until;
             }
-            seen.is_live || seen.found.is_some()
+            // One in the map stays, or it would be taken for one that was never seen.
+            seen.is_live || seen.found.is_some() || mapped.contains_key(member)
         });
         self.has_looked = true;
     }
