@@ -58,8 +58,8 @@ impl HashRange {
     /// The hashes between two bounds, of which the first one is less, and none is greater than 2^64.
     pub(super) fn between(start: u128, end: u128) -> Self {
         debug_assert!(start < end && end <= ALL);
-        // Both fit: the bounds are at most 2^64, and neither the start nor the last hash is the end.
-        Self { start: start as u64, last: (end - 1) as u64 }
+        let fits = |hash| u64::try_from(hash).unwrap_or(u64::MAX);
+        Self { start: fits(start), last: fits(end - 1) }
     }
 
     /// The first hash.
