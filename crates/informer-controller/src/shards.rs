@@ -53,10 +53,11 @@
 //! # What a share is
 //!
 //! [`ShareBy::Namespace`] gives all objects of a namespace to one member: related objects of the same namespace are in the
-//! same share, whatever their kind. [`ShareBy::Uid`] divides the objects of each namespace. There
+//! same share, whatever their kind. Names that differ in their last characters only have nearly the same hash, and so probably
+//! the same owner: Kubernetes hashes like that. [`ShareBy::Uid`] divides the objects of each namespace. There
 //!
-//! - informers of owned objects need the share of their owners: `share.of(ShareBy::ControllerUid)`;
-//! - other related objects are read whole, without a share;
+//! - informers of owned objects need the share of their owners: `factory.with_share(share.of(ShareBy::ControllerUid))`;
+//! - other related objects are read whole: `factory.with_share(None)`;
 //! - an absent object belongs to the member that saw it go. If that member ends before it has reconciled this, nobody does.
 //!   What must happen at a deletion needs a [finalizer](crate::finalizer), or owner references.
 //!

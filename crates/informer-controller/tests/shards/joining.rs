@@ -1,16 +1,7 @@
 //! Members come and go.
 
+use crate::support::{Acting, Member, all_are_stamped, server};
 use informer::share::ShareBy;
-use testapi::TestApi;
-
-use crate::support::{Acting, Member, all_are_stamped, map};
-
-async fn server() -> TestApi {
-    let namespaces = ["shop", "front", "back", "attic", "cellar", "yard"];
-    let objects =
-        namespaces.iter().flat_map(|namespace| ["a", "b", "c", "d"].map(|name| map(namespace, name)));
-    TestApi::builder().objects(objects).start().await.unwrap()
-}
 
 #[tokio::test]
 async fn q9_members_divide_the_objects_and_a_leaving_one_hands_its_share_over() {

@@ -4,3 +4,4 @@
 
 mod joining;
 mod support;
+mod troubles;

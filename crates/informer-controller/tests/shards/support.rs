@@ -1,7 +1,7 @@
 //! Members in one process, and what they do to the objects.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -12,11 +12,11 @@ use informer_controller::{Context, Controller, Failure, Outcome, with};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 use testapi::{Gvr, TestApi};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 /// Nothing here takes that long unless it hangs.
-pub(crate) const LONG: Duration = Duration::from_secs(30);
+pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 const SHORT: BackoffConfig = BackoffConfig {
     first: Duration::from_millis(5),
@@ -25,8 +25,32 @@ const SHORT: BackoffConfig = BackoffConfig {
     reset_after: Duration::from_secs(1),
 };
 
-/// Which member acts on an object now, by its key.
-pub(crate) type Acting = Arc<Mutex<BTreeMap<String, &'static str>>>;
+/// What all members of a test do.
+pub(crate) type Acting = Arc<watch::Sender<Doing>>;
+
+#[derive(Default)]
+pub(crate) struct Doing {
+    /// Which member acts on an object now, by its key.
+    now: BTreeMap<String, &'static str>,
+    /// Which members have seen that an object is gone.
+    gone: BTreeMap<String, Vec<&'static str>>,
+}
+
+/// Waits until this member, and no other one, has seen that an object is gone.
+pub(crate) async fn sees_it_gone(acting: &Acting, key: &str, member: &str) {
+    let mut doing = acting.subscribe();
+    let seen = doing.wait_for(|doing| doing.gone.contains_key(key));
+    let seen = tokio::time::timeout(LONG, seen).await.expect("somebody sees it").unwrap().gone[key].clone();
+    assert_eq!(seen, [member], "{key}");
+}
+
+/// Objects in several namespaces.
+pub(crate) async fn server() -> TestApi {
+    let namespaces = ["shop", "front", "back", "attic", "cellar", "yard"];
+    let objects =
+        namespaces.iter().flat_map(|namespace| ["a", "b", "c", "d"].map(|name| map(namespace, name)));
+    TestApi::builder().objects(objects).start().await.unwrap()
+}
 
 pub(crate) struct Member {
     pub(crate) handle: ShardsHandle,
@@ -41,15 +65,39 @@ struct Work {
 
 /// Writes the member's name into each object.
 async fn stamp(work: Arc<Work>, context: Context<ConfigMap>) -> Result<Outcome, Failure> {
-    let Some(map) = context.object() else { return Ok(Outcome::Done) };
     let key = context.key().to_string();
-    let other = work.acting.lock().unwrap().insert(key.clone(), work.member);
-    assert_eq!(other, None, "{key}: {} acts too", work.member);
+    let Some(map) = context.object() else {
+        work.acting.send_modify(|doing| doing.gone.entry(key).or_default().push(work.member));
+        return Ok(Outcome::Done);
+    };
+    let _acts = Acts::on(&work, &key);
     let by = json!({ "metadata": { "annotations": { "by": work.member } } });
-    let written = context.writer().unlocked().patch(map, by).await;
-    work.acting.lock().unwrap().remove(&key);
-    written?;
+    context.writer().unlocked().patch(map, by).await?;
     Ok(Outcome::Done)
+}
+
+/// One reconciliation, until it ends or is dropped.
+struct Acts {
+    acting: Acting,
+    key: String,
+}
+
+impl Acts {
+    /// Fails if another member acts on the object.
+    fn on(work: &Work, key: &str) -> Self {
+        let mut other = None;
+        work.acting.send_modify(|doing| other = doing.now.insert(key.to_owned(), work.member));
+        assert_eq!(other, None, "{key}: {} acts too", work.member);
+        Self { acting: work.acting.clone(), key: key.to_owned() }
+    }
+}
+
+impl Drop for Acts {
+    fn drop(&mut self) {
+        self.acting.send_modify(|doing| {
+            doing.now.remove(&self.key);
+        });
+    }
 }
 
 impl Member {
@@ -59,8 +107,8 @@ impl Member {
         let shards = Shards::builder(config.clone(), "shop", "stamp")
             .by(by)
             .identity(name)
-            .lease_duration(Duration::from_secs(3))
-            .renew_deadline(Duration::from_secs(2))
+            .lease_duration(Duration::from_secs(6))
+            .renew_deadline(Duration::from_secs(4))
             .retry_period(Duration::from_millis(200))
             .build()
             .unwrap();
@@ -69,8 +117,7 @@ impl Member {
         let handle = shards.handle();
         let acting = acting.clone();
         let running = tokio::spawn(shards.run(config.clone(), move |share| {
-            let factory = SharedInformerFactory::builder(config.clone()).backoff(SHORT);
-            let _ = share;
+            let factory = SharedInformerFactory::builder(config.clone()).backoff(SHORT).share(share.clone());
             let maps = factory.build()?.informer::<ConfigMap>();
             let work = Work { member: name, acting: acting.clone() };
             Ok::<_, BoxError>((Controller::new("stamp", &maps).workers(2), with(work, stamp)))
