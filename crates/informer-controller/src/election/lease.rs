@@ -24,7 +24,7 @@ pub(crate) struct Lease {
     api_version: String,
     #[serde(default = "kind")]
     kind: String,
-    metadata: Metadata,
+    metadata: Box<Metadata>,
     #[serde(default)]
     spec: Option<Box<Spec>>,
 }
@@ -97,7 +97,7 @@ impl Lease {
     /// A lease that does not exist yet.
     pub(crate) fn new(name: &str) -> Self {
         let metadata = Metadata { name: name.to_owned(), ..Metadata::default() };
-        Self { api_version: api_version(), kind: kind(), metadata, spec: None }
+        Self { api_version: api_version(), kind: kind(), metadata: Box::new(metadata), spec: None }
     }
 
     /// Whether a server has returned it.
@@ -114,7 +114,7 @@ impl Lease {
 
     /// This version of the object with these labels and annotations.
     pub(crate) fn marked(mut self, marks: &Marks) -> Self {
-        let Metadata { labels, annotations, .. } = &mut self.metadata;
+        let Metadata { labels, annotations, .. } = &mut *self.metadata;
         for (name, value) in &marks.labels {
             labels.get_or_insert_default().insert((*name).to_owned(), value.clone());
         }

@@ -52,7 +52,7 @@ pub(super) struct Driver {
 }
 
 enum Answer {
-    Looked { sent: Time, leases: Result<Leases, Problem> },
+    Looked { sent: Time, leases: Result<Box<Leases>, Problem> },
     Wrote { generation: u64, written: Result<bool, Problem> },
     Deleted,
 }
@@ -236,7 +236,7 @@ impl Driver {
         self.request = Some(
             async move {
                 let sent = shared.uptime.now();
-                Answer::Looked { sent, leases: shared.requests.look().await }
+                Answer::Looked { sent, leases: shared.requests.look().await.map(Box::new) }
             }
             .boxed(),
         );

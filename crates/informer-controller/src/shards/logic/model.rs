@@ -198,33 +198,27 @@ impl World {
             }
             Event::Arrive(number) => self.serve(number),
             Event::Answer(number) => self.answer(number),
-            Event::Freeze(index) => {
-                if !self.is_quiet() {
-                    let until = (self.now + self.random.u64(..40_000)).min(TURBULENT);
-                    self.processes[index].frozen_until = until;
-                    let next = self.random.u64(5_000..120_000);
-                    self.after(next, Event::Freeze(index));
-                }
+            Event::Freeze(index) if !self.is_quiet() => {
+                let until = (self.now + self.random.u64(..40_000)).min(TURBULENT);
+                self.processes[index].frozen_until = until;
+                let next = self.random.u64(5_000..120_000);
+                self.after(next, Event::Freeze(index));
             }
-            Event::Crash(index) => {
-                if !self.is_quiet() {
-                    self.processes[index].crash();
-                    let (next, again) = (self.random.u64(..20_000), self.random.u64(20_000..150_000));
-                    self.after(next, Event::Start(index));
-                    self.after(again, Event::Crash(index));
-                }
+            Event::Crash(index) if !self.is_quiet() => {
+                self.processes[index].crash();
+                let (next, again) = (self.random.u64(..20_000), self.random.u64(20_000..150_000));
+                self.after(next, Event::Start(index));
+                self.after(again, Event::Crash(index));
             }
-            Event::Leave(index) => {
-                if !self.is_quiet() && self.processes[index].is_alive {
-                    let one = &mut self.processes[index];
-                    let now = one.local(self.now);
-                    one.logic.leave(now, Timing::default().lease_duration);
-                    let life = one.life;
-                    self.after(0, Event::Look(index, life));
-                    self.after(0, Event::Renew(index, life));
-                    let again = self.random.u64(20_000..150_000);
-                    self.after(again, Event::Leave(index));
-                }
+            Event::Leave(index) if !self.is_quiet() && self.processes[index].is_alive => {
+                let one = &mut self.processes[index];
+                let now = one.local(self.now);
+                one.logic.leave(now, Timing::default().lease_duration);
+                let life = one.life;
+                self.after(0, Event::Look(index, life));
+                self.after(0, Event::Renew(index, life));
+                let again = self.random.u64(20_000..150_000);
+                self.after(again, Event::Leave(index));
             }
             Event::Edit => {
                 if self.with_edits && !self.is_quiet() {

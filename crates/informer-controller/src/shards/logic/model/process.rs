@@ -6,8 +6,8 @@ use crate::election::{MicroTime, Record};
 pub(super) struct Process {
     index: usize,
     pub(super) name: String,
-    /// Seconds of its clock per second.
-    rate: f64,
+    /// Milliseconds of its clock per second.
+    rate: u64,
     pub(super) life: u64,
     pub(super) is_alive: bool,
     pub(super) frozen_until: u64,
@@ -42,7 +42,7 @@ impl Process {
             logic: Logic::new(&name, ShareBy::Uid, Timing::default(), random.u64(..)),
             name,
             // The fastest to the slowest is less than lease duration to renew deadline.
-            rate: 0.82 + 0.36 * random.f64(),
+            rate: random.u64(820..=1180),
             life: 0,
             is_alive: false,
             frozen_until: 0,
@@ -61,12 +61,12 @@ impl Process {
     }
 
     pub(super) fn local(&self, now: u64) -> Time {
-        time((now as f64 * self.rate) as u64)
+        time(now * self.rate / 1_000)
     }
 
     /// The milliseconds of a duration by its clock; a bit more.
     pub(super) fn real(&self, duration: Duration) -> u64 {
-        (duration.as_millis() as f64 / self.rate) as u64 + 1
+        u64::try_from(duration.as_millis()).unwrap() * 1_000 / self.rate + 1
     }
 
     pub(super) fn is_open(&self, now: u64) -> bool {
