@@ -25,6 +25,7 @@ pub mod reader;
 pub mod reflector;
 pub mod saved;
 mod selector;
+pub mod share;
 pub mod store;
 mod sync;
 mod time;

@@ -10,6 +10,7 @@ mod encoding;
 #[cfg(feature = "packed")]
 mod frames;
 mod hot;
+mod owners;
 #[cfg(feature = "packed")]
 mod packed;
 mod scanned;

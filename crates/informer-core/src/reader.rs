@@ -2,6 +2,7 @@
 //! stores new versions.
 
 mod answer;
+mod share;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,11 +14,13 @@ use crate::labels::RecentLabels;
 use crate::object::Arrival;
 use crate::object::{ContentHash, ContentHasher, ContentRecord};
 use crate::reflector::{EventKind, Input, Trust};
+use crate::share::Share;
 use crate::wire::{
     ApiStatus, Bookmark, EventType, ScanError, ScannedMessage, WatchFrame, scan_bookmark, scan_object,
     scan_protobuf, scan_protobuf_bookmark,
 };
 use crate::{Cache, Object, ObjectKey, ResourceVersion, Shelf};
+use share::Hashed;
 
 pub use answer::{Answer, To};
 
@@ -29,6 +32,8 @@ pub struct ResponseReader {
     /// The protobuf kind of the expected objects, if they have one.
     protobuf: Option<Kind>,
     skips_managed_fields: bool,
+    /// Objects outside of it are left out.
+    share: Option<Share>,
     labels: Mutex<RecentLabels>,
     hasher: ContentHasher,
     /// The beginning of the JSON of an event's object, which a list item lacks.
@@ -63,6 +68,8 @@ pub struct Reading {
     pub input: Input,
     /// The object of a deletion whose last state is undecodable. The deletion counts nevertheless.
     pub unreadable: Option<Unreadable>,
+    /// Whether the object was left out, because it is not in the share that the reader keeps.
+    pub is_outside: bool,
 }
 
 /// A part of a response.
@@ -93,6 +100,8 @@ pub struct Unreadable {
 enum Read {
     Unchanged(ObjectKey),
     Kept(Object),
+    /// It is not in the share.
+    Outside(ObjectKey, ResourceVersion),
 }
 
 fn type_meta(Expected { api_version, kind, .. }: &Expected) -> String {
@@ -109,6 +118,7 @@ impl ResponseReader {
             shelf,
             protobuf,
             skips_managed_fields: false,
+            share: None,
             labels: Mutex::default(),
             hasher,
             type_meta: type_meta(&expected),
@@ -120,6 +130,12 @@ impl ResponseReader {
     #[must_use]
     pub fn skipping_managed_fields(self) -> Self {
         Self { skips_managed_fields: true, ..self }
+    }
+
+    /// Leaves out the objects that are not in this share.
+    #[must_use]
+    pub fn keeping(self, share: Option<Share>) -> Self {
+        Self { share, ..self }
     }
 
     /// Expects objects of another type from now on. Hashes leave out the type at the beginning of an object, so they would
@@ -141,6 +157,9 @@ impl ResponseReader {
         let input = match self.read(object, trust, Arrival::Cold(&self.shelf)) {
             Ok(Read::Unchanged(key)) => Input::Unchanged(key),
             Ok(Read::Kept(object)) => Input::Item(Arc::new(object)),
+            Ok(Read::Outside(..)) => {
+                return Reading { part: Part::Item, is_outside: true, ..Reading::of(Input::Outside) };
+            }
             Err(Unreadable { key, reason, .. }) => Input::Unreadable { key, reason },
         };
         Reading { part: Part::Item, ..Reading::of(input) }
@@ -187,6 +206,10 @@ impl ResponseReader {
         let reading = match self.read(object, trust, Arrival::Hot(&self.shelf)) {
             Ok(Read::Unchanged(key)) => Reading::of(Input::Unchanged(key)),
             Ok(Read::Kept(object)) => Reading::of(Input::Event(kind, Arc::new(object))),
+            // It may have been in the share before. If so, it is gone from the cache now.
+            Ok(Read::Outside(key, version)) => {
+                Reading { is_outside: true, ..Reading::of(Input::Gone(kind, key, version)) }
+            }
             Err(unreadable) => Reading::unreadable_event(kind, unreadable),
         };
         Reading { part: Part::Event(kind.into()), ..reading }
@@ -205,7 +228,7 @@ impl ResponseReader {
         };
         let object = match read? {
             Read::Kept(object) => object.with_content(ContentRecord::settled(hash)),
-            unchanged @ Read::Unchanged(_) => return Ok(unchanged),
+            other @ (Read::Unchanged(_) | Read::Outside(..)) => return Ok(other),
         };
         let former = self.cache.get(object.key());
         let mut recent = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
@@ -237,6 +260,9 @@ impl ResponseReader {
         if is_known(key.as_str(), &version) {
             return Ok(Read::Unchanged(key));
         }
+        if self.is_outside(&Hashed::json(&scanned, &key, json))? {
+            return Ok(Read::Outside(key, version));
+        }
         let Expected { api_version, kind, or_kind } = &self.expected;
         let unreadable = |error: ScanError| Unreadable { version: Some(version.clone()), ..error.into() };
         let own = scanned.type_meta().map_err(unreadable)?.kind;
@@ -261,6 +287,9 @@ impl ResponseReader {
         if is_known(scanned.key().as_str(), &version) {
             return Ok(Read::Unchanged(scanned.into_key()));
         }
+        if self.is_outside(&Hashed::protobuf(&scanned))? {
+            return Ok(Read::Outside(scanned.into_key(), version));
+        }
         let unreadable = |error: ScanError| Unreadable { version: Some(version.clone()), ..error.into() };
         let object = scanned.into_object_in(kind, message, keep);
         Ok(Read::Kept(object.map_err(unreadable)?))
@@ -277,7 +306,7 @@ impl ResponseReader {
 
 impl Reading {
     fn of(input: Input) -> Self {
-        Self { part: Part::Other, input, unreadable: None }
+        Self { part: Part::Other, input, unreadable: None, is_outside: false }
     }
 
     /// The input for an event whose object is undecodable. A new state is quarantined until the next good version. A deletion

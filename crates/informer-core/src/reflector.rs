@@ -86,6 +86,8 @@ pub enum Input {
     Item(Arc<Object>),
     /// A list item, or an initial object of a streaming list, whose resourceVersion the cache already has.
     Unchanged(ObjectKey),
+    /// A list item that the reader leaves out, because it is not in the share.
+    Outside,
     /// A list item, or the object of an event with a new state, that is undecodable, or of another kind.
     Unreadable {
         /// The object, if its key decodes.
@@ -97,8 +99,8 @@ pub enum Input {
     ListEnd(ListMeta),
     /// An event of an object.
     Event(EventKind, Arc<Object>),
-    /// An event after which the object does not exist at this version, without a last state: a deletion that is undecodable
-    /// except for its key and version.
+    /// An event after which the cache does not have the object at this version, without a last state: a deletion that is
+    /// undecodable except for its key and version, or any event of an object that is not in the share.
     Gone(EventKind, ObjectKey, ResourceVersion),
     /// A bookmark event.
     Bookmark(Bookmark),

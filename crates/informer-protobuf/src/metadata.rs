@@ -15,6 +15,13 @@ mod field {
     pub(super) const RESOURCE_VERSION: u32 = 6;
     pub(super) const LABELS: u32 = 11;
     pub(super) const ANNOTATIONS: u32 = 12;
+    pub(super) const OWNER_REFERENCES: u32 = 13;
+}
+
+/// Field numbers of `OwnerReference`, in the same file.
+mod owner {
+    pub(super) const UID: u32 = 4;
+    pub(super) const CONTROLLER: u32 = 6;
 }
 
 /// The field number in a whole object of any kind.
@@ -65,6 +72,27 @@ impl<'a> Metadata<'a> {
             let (key, value) = entry?;
             if key == name {
                 return Ok(Some(value));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The uid of the owner that controls the object: that of the owner reference with `controller: true`.
+    ///
+    /// # Errors
+    ///
+    /// An owner reference is malformed.
+    pub fn controller_uid(&self) -> Result<Option<&'a str>, Error> {
+        for field in Fields::from(self.part.bytes, self.rest) {
+            let Field { number, value } = field.map_err(|error| self.part.wire(error))?;
+            if number != field::OWNER_REFERENCES {
+                continue;
+            }
+            let Value::Bytes(reference) = value else {
+                return Err(self.part.malformed("expected an owner reference"));
+            };
+            if let Some(uid) = uid_if_controller(reference, self.part)? {
+                return Ok(Some(uid));
             }
         }
         Ok(None)
@@ -142,6 +170,19 @@ pub fn scan(raw: &[u8]) -> Result<Metadata<'_>, Error> {
 }
 
 const NO_TEXT: &str = "expected a string";
+
+/// The uid in an owner reference, if it is the controller's.
+fn uid_if_controller<'a>(reference: &'a [u8], part: Part<'a>) -> Result<Option<&'a str>, Error> {
+    let (mut uid, mut controls) = ("", false);
+    for field in Fields::new(reference) {
+        match field.map_err(|error| part.wire(error))? {
+            Field { number: owner::UID, value: Value::Bytes(bytes) } => uid = part.inner(bytes, 0).text()?,
+            Field { number: owner::CONTROLLER, value: Value::Varint(value) } => controls = value != 0,
+            _ => {}
+        }
+    }
+    Ok(controls.then_some(uid))
+}
 
 /// An entry of a map from strings to strings.
 fn entry<'a>(value: Value<'a>, part: Part<'a>) -> Result<(Cow<'a, str>, Cow<'a, str>), Error> {

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use futures_util::future::{BoxFuture, FutureExt};
-use futures_util::{Stream, StreamExt};
 use http::StatusCode;
 use http::header::{ACCEPT, ACCEPT_ENCODING, USER_AGENT};
 use informer_core::wire::ApiStatus;
@@ -54,7 +52,7 @@ async fn ask(core: &Core, key: &ObjectKey, uid: &Uid) -> Result<Existence, Confi
     }
     let code = response.head.status;
     let limit = if code.is_success() { core.settings.item_limit } else { STATUS_LIMIT };
-    let body = collect(response.into_content(), limit).await.map_err(unreachable)?;
+    let body = response.collect(limit).await.map_err(unreachable)?;
     if !code.is_success() {
         let status = ApiStatus::from_body(code.as_u16(), &body);
         // A 404 without a reason concerns the path: the server does not serve this version of the resource.
@@ -78,19 +76,4 @@ async fn get(core: &Core, key: &ObjectKey) -> Result<Response, TransportError> {
         .body(Vec::new())
         .map_err(|error| TransportError::new("the request is invalid", Some(Box::from(error))))?;
     core.server.transport().send(request).await
-}
-
-async fn collect(
-    mut content: impl Stream<Item = Result<Bytes, TransportError>> + Unpin,
-    limit: usize,
-) -> Result<Vec<u8>, TransportError> {
-    let mut body = Vec::new();
-    while let Some(chunk) = content.next().await {
-        let chunk = chunk?;
-        if body.len() + chunk.len() > limit {
-            return Err(TransportError::new("the answer is too long", None));
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(body)
 }

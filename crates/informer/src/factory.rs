@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use informer_core::share::Share;
 use informer_core::{FieldSelector, InvalidSelector, Selector, View};
 
 use crate::Layout;
@@ -28,8 +29,8 @@ pub use builder::FactoryBuilder;
 
 /// Makes informers and shares them: per resource and selection there is one cache and one watch, whatever the views.
 ///
-/// A handle: clones, and factories narrowed by [`in_namespace`](Self::in_namespace), [`with_labels`](Self::with_labels) or
-/// [`with_fields`](Self::with_fields), are the same factory with another [`Selection`].
+/// A handle: clones, and factories narrowed by [`in_namespace`](Self::in_namespace), [`with_labels`](Self::with_labels),
+/// [`with_fields`](Self::with_fields) or [`with_share`](Self::with_share), are the same factory with another [`Selection`].
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -159,6 +160,29 @@ impl SharedInformerFactory {
     {
         let selector = selector.try_into().map_err(Into::into)?;
         Ok(Self { selection: self.selection.clone().with_fields(&selector), ..self.clone() })
+    }
+
+    /// This factory with another share of the objects; `None` stands for all of them. The share replaces the factory's own:
+    /// a factory with a share by uid has the owned objects of that share with `share.of(ShareBy::ControllerUid)`.
+    ///
+    /// The informers filter before they store, so objects of other shares cost no memory. A server that can filter by
+    /// shares sends fewer bytes if it is asked to: see [`FactoryBuilder::ask_for_share`].
+    ///
+    /// ```
+    /// use informer::SharedInformerFactory;
+    /// use informer::share::{Share, ShareBy};
+    /// use k8s_openapi::api::{apps::v1::ReplicaSet, core::v1::{Node, Pod}};
+    ///
+    /// # fn example(factory: SharedInformerFactory, share: Share) {
+    /// assert_eq!(share.by(), ShareBy::Uid);
+    /// let replica_sets = factory.with_share(share.clone()).informer::<ReplicaSet>();
+    /// let their_pods = factory.with_share(share.of(ShareBy::ControllerUid)).informer::<Pod>();
+    /// let all_nodes = factory.with_share(None).informer::<Node>();
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_share(&self, share: impl Into<Option<Share>>) -> Self {
+        Self { selection: self.selection.clone().with_share(share.into()), ..self.clone() }
     }
 
     /// This factory without its selection: all objects in all namespaces.

@@ -113,6 +113,7 @@ mod saving;
 mod selection;
 mod server;
 mod settings;
+pub mod share;
 mod shared;
 mod snapshot;
 mod subscribe;

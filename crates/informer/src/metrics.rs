@@ -67,6 +67,9 @@ pub struct InformerMetrics {
     pub events: EventCounts,
     /// Items of lists, unchanged ones included.
     pub list_items: u64,
+    /// Items of lists and events that were left out, because their objects are not in the informer's share
+    /// ([`FactoryBuilder::share`](crate::FactoryBuilder::share)).
+    pub outside_share: u64,
     /// Undecodable objects and events.
     pub unreadable: u64,
     /// Saves of the cache in the directory of [`FactoryBuilder::saved_in`](crate::FactoryBuilder::saved_in).
@@ -190,6 +193,7 @@ impl InformerMetrics {
             relists: counters.relists(),
             events: counters.events(),
             list_items: counters.list_items.get(),
+            outside_share: counters.outside_share.get(),
             unreadable: counters.unreadable.get(),
             saves: counters.saves.get(),
             failed_saves: counters.failed_saves.get(),

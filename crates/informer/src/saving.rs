@@ -34,7 +34,7 @@ pub(crate) struct Saving {
 }
 
 /// What a saved cache belongs to: names and values, such as its server and resource.
-pub(crate) type Description = [(&'static str, String); 7];
+pub(crate) type Description = [(&'static str, String); 8];
 
 /// The content of a saved file.
 pub(crate) struct Savable {

@@ -1,19 +1,22 @@
-//! Which objects of a resource an informer asks for: the namespaces, and the selectors by which the server filters.
+//! Which objects of a resource an informer has: the namespaces, the selectors by which the server filters, and the share by
+//! which the informer does.
 
 use std::fmt;
 
+use informer_core::share::{Share, ShareBy};
 use informer_core::{FieldSelector, Scope, Selector};
 
 use crate::resource::ResourceType;
 
-/// Which objects of a resource an informer asks for: those in these namespaces that match both selectors.
+/// Which objects of a resource an informer has: those in these namespaces that match both selectors and are in the share.
 ///
-/// Three methods of a factory narrow its selection step by step: [`SharedInformerFactory::in_namespaces`], [`with_labels`]
-/// and [`with_fields`]. Informers of one resource with equal selections share one watch and one cache.
+/// Methods of a factory narrow its selection step by step: [`SharedInformerFactory::in_namespaces`], [`with_labels`],
+/// [`with_fields`] and [`with_share`]. Informers of one resource with equal selections share one watch and one cache.
 ///
 /// [`SharedInformerFactory::in_namespaces`]: crate::SharedInformerFactory::in_namespaces
 /// [`with_labels`]: crate::SharedInformerFactory::with_labels
 /// [`with_fields`]: crate::SharedInformerFactory::with_fields
+/// [`with_share`]: crate::SharedInformerFactory::with_share
 ///
 /// ```
 /// # fn example(factory: informer::SharedInformerFactory) -> Result<(), informer::InvalidSelector> {
@@ -28,6 +31,7 @@ pub struct Selection {
     namespaces: Namespaces,
     labels: Selector,
     fields: FieldSelector,
+    share: Option<Share>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
@@ -57,20 +61,26 @@ impl Selection {
         &self.fields
     }
 
+    /// The share of the objects that the informer keeps, whatever the server sends. `None` stands for all of them.
+    pub fn share(&self) -> Option<&Share> {
+        self.share.as_ref()
+    }
+
     /// Whether the selection is every object in every namespace.
     pub fn is_everything(&self) -> bool {
         self.namespaces == Namespaces::All && !self.has_selector()
     }
 
-    /// Whether the server leaves some objects of a namespace out.
+    /// Whether some objects of a namespace are left out.
     pub(crate) fn has_selector(&self) -> bool {
-        !self.labels.is_everything() || !self.fields.is_everything()
+        !self.labels.is_everything() || !self.fields.is_everything() || self.share.is_some()
     }
 
-    /// Whether an object may leave the selection while it exists: its name and its namespace never change.
+    /// Whether an object may leave the selection while it exists: its name, its namespace and its uid never change.
     pub(crate) fn may_deselect(&self) -> bool {
         let is_fixed = |field: &str| field == "metadata.name" || field == "metadata.namespace";
-        !self.labels.is_everything() || !self.fields.fields().all(is_fixed)
+        let may_lose_owner = self.share.as_ref().is_some_and(|share| share.by() == ShareBy::ControllerUid);
+        !self.labels.is_everything() || !self.fields.fields().all(is_fixed) || may_lose_owner
     }
 
     pub(crate) fn in_namespaces(self, namespaces: impl IntoIterator<Item = impl Into<String>>) -> Self {
@@ -90,6 +100,10 @@ impl Selection {
 
     pub(crate) fn with_fields(self, selector: &FieldSelector) -> Self {
         Self { fields: self.fields.and(selector), ..self }
+    }
+
+    pub(crate) fn with_share(self, share: Option<Share>) -> Self {
+        Self { share, ..self }
     }
 
     /// The selection as it applies to a resource: a cluster-wide resource has no namespaces to select.
@@ -132,6 +146,9 @@ impl fmt::Display for Selection {
         }
         if !self.fields.is_everything() {
             write!(f, ", fields {}", self.fields)?;
+        }
+        if let Some(share) = &self.share {
+            write!(f, ", share by {share}")?;
         }
         Ok(())
     }

@@ -28,6 +28,7 @@ pub(crate) struct Settings {
     pub(crate) first_list: FirstListChoice,
     pub(crate) streaming_list: StreamingListChoice,
     pub(crate) gzip: bool,
+    pub(crate) asks_for_share: bool,
     pub(crate) encoding: EncodingChoice,
     pub(crate) decodes_managed_fields: bool,
     pub(crate) item_limit: usize,

@@ -145,6 +145,20 @@ impl Response {
             .is_some_and(|encoding| encoding.as_bytes().eq_ignore_ascii_case(b"gzip"));
         if gzip { Box::pin(Inflated::new(self.body)) } else { self.body }
     }
+
+    /// The whole body, decompressed. A longer one than `limit`, in bytes, is an error.
+    pub(crate) async fn collect(self, limit: usize) -> Result<Vec<u8>, TransportError> {
+        let mut content = self.into_content();
+        let mut body = Vec::new();
+        while let Some(chunk) = content.next().await {
+            let chunk = chunk?;
+            if body.len() + chunk.len() > limit {
+                return Err(TransportError::new("the answer is too long", None));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body)
+    }
 }
 
 impl fmt::Debug for Response {

@@ -36,6 +36,8 @@ impl Counter {
 pub struct Counters {
     /// Items of lists, unchanged ones included.
     pub list_items: Counter,
+    /// List items and events that were left out, because their objects are not in the share.
+    pub outside_share: Counter,
     /// Undecodable objects and events.
     pub unreadable: Counter,
     lists: Counter,
@@ -99,6 +101,7 @@ impl Default for Counters {
     fn default() -> Self {
         Self {
             list_items: Counter::default(),
+            outside_share: Counter::default(),
             unreadable: Counter::default(),
             lists: Counter::default(),
             pages: Counter::default(),
@@ -128,6 +131,7 @@ impl Counters {
             Part::Event(EventType::Error) => self.errors.add(1),
             Part::Other => {}
         }
+        self.outside_share.add(u64::from(reading.is_outside));
         // Undecodable deletions, and events without a decodable key, do not get into quarantine, where the others are
         // counted. So they are counted here.
         if reading.unreadable.is_some() || matches!(reading.input, reflector::Input::Undecodable(_)) {

@@ -2,6 +2,7 @@
 
 use crate::reader::{Expected, ResponseReader};
 use crate::reflector::ReflectorConfig;
+use crate::share::Share;
 use crate::wire::Limits;
 use crate::{PlainStorage, Scope, Shelf};
 
@@ -24,6 +25,8 @@ pub struct Start {
     pub limits: Limits,
     /// Changes or drops each object before it is stored.
     pub transform: Option<TransformFn>,
+    /// The share of the objects that is kept; the others are left out before they are stored. `None` keeps all.
+    pub share: Option<Share>,
     /// Whether objects are decoded without their managed fields.
     pub skips_managed_fields: bool,
     /// How many operations may wait for user code before the engine takes no more bytes. In any case at most 4 MiB of objects
@@ -53,6 +56,7 @@ impl Start {
             reflector: ReflectorConfig::default(),
             limits: Limits::default(),
             transform: None,
+            share: None,
             skips_managed_fields: false,
             queued_operations: OPERATIONS,
             changes_at_once: SLICE,
@@ -67,7 +71,7 @@ impl Engine {
         if self.running.is_some() {
             return;
         }
-        let Start { expected, scopes, reflector, limits, transform, skips_managed_fields, .. } = start;
+        let Start { expected, scopes, reflector, limits, transform, share, skips_managed_fields, .. } = start;
         let (seed, queued) = (start.seed, start.queued_operations);
         self.queue = Queue::of(queued);
         self.dispatch = Dispatch::of(start.changes_at_once);
@@ -76,7 +80,7 @@ impl Engine {
             None => self.shelf.clone(),
             Some(_) => Shelf::cold(std::sync::Arc::new(PlainStorage)),
         };
-        let reader = ResponseReader::new(self.cache.clone(), shelf, expected);
+        let reader = ResponseReader::new(self.cache.clone(), shelf, expected).keeping(share);
         let reader = if skips_managed_fields { reader.skipping_managed_fields() } else { reader };
         if let super::Desk::Here(writer) = &mut self.desk {
             writer.transform_with(transform, skips_managed_fields);

@@ -171,7 +171,11 @@ impl Writer {
                     self.transform.is_some() || is_known(object)
                 }
                 StoreOperation::Unstage(_) => self.transform.is_some(),
-                StoreOperation::DeleteKey(..) => self.store.runs_user_code(),
+                // Most of these concern objects that are not in the share, and so not in the cache.
+                StoreOperation::DeleteKey(key, _) => {
+                    let is_cached = || self.store.cache().with(key.as_str(), |_| ()).is_some();
+                    self.store.has_waiting_index() || self.store.runs_user_code() && is_cached()
+                }
                 StoreOperation::Upsert(_) | StoreOperation::Delete(_) => {
                     self.transform.is_some() || self.store.runs_user_code()
                 }

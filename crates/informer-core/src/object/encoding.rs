@@ -61,6 +61,17 @@ impl Encoding {
 }
 
 impl Encoding {
+    /// The uid of the owner that controls the object.
+    pub(super) fn controller_uid(self, bytes: &[u8]) -> Result<Option<String>, Unfit> {
+        match self {
+            Self::Json => wire::controller_uid(bytes).map_err(|error| Unfit(error.to_string())),
+            Self::Protobuf(_) => {
+                let uid = informer_protobuf::scan(bytes).and_then(|metadata| metadata.controller_uid());
+                uid.map(|uid| uid.map(str::to_owned)).map_err(|error| Unfit(error.to_string()))
+            }
+        }
+    }
+
     /// The bytes of the same object without its managed fields.
     pub(super) fn without_managed_fields(self, bytes: &[u8]) -> Cow<'_, [u8]> {
         match self {

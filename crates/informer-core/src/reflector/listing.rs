@@ -80,6 +80,7 @@ impl Reflector {
                 self.item_received();
                 self.store(StoreOperation::Keep(key));
             }
+            Input::Outside => self.item_received(),
             Input::Unreadable { key, reason } => {
                 self.item_received();
                 // The cached version is the newest decodable one.

@@ -232,7 +232,12 @@ impl<'a> ScannedObject<'a> {
 
     /// The incarnation of the key; unset if the object has none.
     pub fn uid(&self) -> Uid {
-        Uid::new(self.uid.as_deref().unwrap_or_default())
+        Uid::new(self.uid_text())
+    }
+
+    /// The incarnation of the key as the server wrote it; empty if the object has none.
+    pub fn uid_text(&self) -> &str {
+        self.uid.as_deref().unwrap_or_default()
     }
 
     /// The version of this state; unset if the object has none.
@@ -354,7 +359,7 @@ pub fn scan_bookmark(json: &[u8]) -> Result<Bookmark, ScanError> {
     }
 }
 
-fn enter_metadata(cursor: &mut Cursor<'_>) -> Result<Members, Fault> {
+pub(super) fn enter_metadata(cursor: &mut Cursor<'_>) -> Result<Members, Fault> {
     let mut object = cursor.enter_object()?;
     while let Some(member) = cursor.next_member(&mut object)? {
         if *member.bytes() == *b"metadata" {

@@ -9,4 +9,5 @@
 
 mod lists;
 mod rig;
+mod shares;
 mod watch;

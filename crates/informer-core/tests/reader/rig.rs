@@ -9,6 +9,7 @@ use informer_core::mailbox::{Delivery, Mode, Notice, WhenFull};
 use informer_core::reader::Expected;
 use informer_core::reflector::{Cause, ReflectorConfig, Report, Status};
 use informer_core::saved::{self, Saved};
+use informer_core::share::Share;
 use informer_core::wire::{ApiStatus, Limits};
 use informer_core::{Cache, Delta, PlainStorage, Scope, Shelf, Time};
 
@@ -34,6 +35,16 @@ impl Rig {
         transform: Option<TransformFn>,
         saved: Option<Saved>,
     ) -> Self {
+        Self::with_share(config, transform, saved, None)
+    }
+
+    /// Keeps only a share of the objects.
+    pub(crate) fn with_share(
+        config: ReflectorConfig,
+        transform: Option<TransformFn>,
+        saved: Option<Saved>,
+        share: Option<Share>,
+    ) -> Self {
         let mut engine = Engine::new(Shelf::cold(Arc::new(PlainStorage)));
         if let Some(saved) = saved {
             engine.load(saved, &[Scope::All]);
@@ -47,6 +58,7 @@ impl Rig {
         let mut start = Start::new(expected, [Scope::All]);
         start.reflector = config;
         start.transform = transform;
+        start.share = share;
         start.limits = Limits { item_bytes: 2_000 };
         start.seed = 1;
         rig.input(Input::Start(Box::new(start)));
@@ -60,6 +72,11 @@ impl Rig {
         rig.accepted();
         rig.take_record();
         rig
+    }
+
+    /// How many items and events were left out.
+    pub(crate) fn outside(&self) -> u64 {
+        self.engine.counters().outside_share.get()
     }
 
     pub(crate) fn cache(&self) -> &Cache {

@@ -13,6 +13,7 @@ use std::time::Duration;
 use http::HeaderValue;
 use informer_core::backoff::BackoffConfig;
 use informer_core::reflector::ReflectorConfig;
+use informer_core::share::Share;
 use informer_core::{FieldSelector, HotSet, InvalidSelector, Retention, Selector, Storage};
 use kube_client::Config;
 use tokio_util::sync::CancellationToken;
@@ -93,6 +94,7 @@ impl FactoryBuilder {
             first_list: FirstListChoice::default(),
             streaming_list: StreamingListChoice::default(),
             gzip: false,
+            asks_for_share: false,
             encoding: EncodingChoice::default(),
             decodes_managed_fields: false,
             item_limit: ITEM_LIMIT,
@@ -176,6 +178,21 @@ impl FactoryBuilder {
     {
         self.selection = self.selection.with_fields(&selector.try_into().map_err(Into::into)?);
         Ok(self)
+    }
+
+    /// Narrows the factory to a share of the objects, as [`SharedInformerFactory::with_share`] does. All objects by default.
+    pub fn share(mut self, share: Share) -> Self {
+        self.selection = self.selection.with_share(Some(share));
+        self
+    }
+
+    /// Whether servers are asked to send only the share of [`FactoryBuilder::share`], by the parameter `shardSelector`. Off
+    /// by default. Saves bytes and decoding where [`share::server_filters`](crate::share::server_filters) says that the
+    /// server can; another server ignores the parameter. The informer filters in any case. A share by
+    /// [`ShareBy::ControllerUid`](crate::share::ShareBy::ControllerUid) cannot be asked for.
+    pub fn ask_for_share(mut self, ask: bool) -> Self {
+        self.options.settings.asks_for_share = ask;
+        self
     }
 
     /// Changes the query parameters of each list and watch.

@@ -113,6 +113,12 @@ const FAMILIES: &[Family<InformerMetrics>] = &[
         samples: |informer| one(informer.list_items),
     },
     Family {
+        name: "informer_outside_share_total",
+        kind: Kind::Counter,
+        help: "Items of lists and events left out, because their objects are not in the share.",
+        samples: |informer| one(informer.outside_share),
+    },
+    Family {
         name: "informer_unreadable_total",
         kind: Kind::Counter,
         help: "Undecodable objects and events, which were left out.",

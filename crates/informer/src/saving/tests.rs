@@ -13,7 +13,7 @@ use super::{Description, SaveError, write_now};
 use crate::saving::Savable;
 
 fn description() -> Description {
-    ["server", "resource", "kind", "label selector", "field selector", "content", "transform"]
+    ["server", "resource", "kind", "label selector", "field selector", "share", "content", "transform"]
         .map(|name| (name, String::new()))
 }
 

@@ -58,6 +58,7 @@ pub(super) async fn run(
     start.reflector = informer_core::reflector::ReflectorConfig { backoff: chosen.backoff, ..reflector };
     start.limits = Limits { item_bytes: core.settings.item_limit };
     start.transform = chosen.transform.map(|transform| core.noting_drops(transform));
+    start.share = core.selection.share().cloned();
     start.skips_managed_fields = !core.settings.decodes_managed_fields;
     start.seed = core.server.seed();
     let started = core.started();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use informer_core::Checkpoint;
 use informer_core::saved::Saved;
+use informer_core::share::Share;
 use tokio::sync::oneshot;
 
 use super::driver::Message;
@@ -55,6 +56,7 @@ impl Core {
             ("kind", self.served().kind.clone()),
             ("label selector", self.selection.labels().to_string()),
             ("field selector", self.selection.fields().to_string()),
+            ("share", self.selection.share().map(Share::to_string).unwrap_or_default()),
             ("content", content.to_owned()),
             ("transform", transform),
         ])

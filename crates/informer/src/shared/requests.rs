@@ -8,6 +8,7 @@ use http::HeaderValue;
 use http::header::{ACCEPT, ACCEPT_ENCODING, USER_AGENT};
 use informer_core::Scope;
 use informer_core::reflector::Request;
+use informer_core::share::Share;
 
 use super::Core;
 use crate::exchange::Exchange;
@@ -75,6 +76,10 @@ impl Requests {
         let named = |(name, value): (&str, String)| (name.to_owned(), value);
         let mut query: Query = request.query().into_iter().map(named).collect();
         query.extend(self.core.selection.query());
+        if self.core.settings.asks_for_share {
+            let share = self.core.selection.share().and_then(Share::selector);
+            query.extend(share.map(|selector| ("shardSelector".to_owned(), selector)));
+        }
         query
     }
 

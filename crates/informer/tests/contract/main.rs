@@ -27,6 +27,7 @@ mod saving;
 mod schemas;
 mod selections;
 mod server;
+mod shares;
 mod stopping;
 mod stories;
 mod stuck;

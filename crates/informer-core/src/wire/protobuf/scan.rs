@@ -76,6 +76,20 @@ impl ScannedMessage<'_> {
         Uid::new(self.metadata.uid)
     }
 
+    /// The incarnation of the key as the server wrote it; empty if the object has none.
+    pub fn uid_text(&self) -> &str {
+        self.metadata.uid
+    }
+
+    /// The uid of the owner that controls the object, as [`controller_uid`](crate::wire::controller_uid) reads it from JSON.
+    ///
+    /// # Errors
+    ///
+    /// When the owner references are malformed.
+    pub fn controller_uid(&self) -> Result<Option<&str>, ScanError> {
+        self.metadata.controller_uid().map_err(|error| fault(&error, Some(&self.key)))
+    }
+
     /// The labels, which are decoded by this call.
     ///
     /// # Errors

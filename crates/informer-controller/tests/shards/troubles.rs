@@ -1,0 +1,152 @@
+//! Members that lose their leases, and people who edit.
+
+use informer::share::ShareBy;
+use serde_json::{Value, json};
+use testapi::{Patch, TestApi};
+
+use crate::support::{Acting, Member, all_are_stamped, leases, map, maps, sees_it_gone, server, stamped};
+
+const MAP: &str = "shards.informer.dev/map";
+const BY: ShareBy = ShareBy::Uid;
+
+/// Two members that divide the objects.
+async fn two() -> (TestApi, Acting, [Member; 2]) {
+    let server = server().await;
+    let acting = Acting::default();
+    let members = ["one", "two"].map(|name| Member::join(&server, name, BY, &acting));
+    for member in &members {
+        member.settles(2).await;
+    }
+    (server, acting, members)
+}
+
+fn text_of(server: &TestApi) -> String {
+    let lease = server.api().get(&leases(), "shop", "stamp").unwrap();
+    lease["metadata"]["annotations"][MAP].as_str().unwrap().to_owned()
+}
+
+fn put(server: &TestApi, text: &str) {
+    let annotations = json!({ "metadata": { "annotations": { MAP: text } } });
+    server.api().patch(&leases(), "shop", "stamp", &Patch::Merge(annotations)).unwrap();
+}
+
+/// Both act on all again, with a later map than `generation`.
+async fn both_settle(server: &TestApi, members: &[Member; 2], generation: u64) {
+    for member in members {
+        member
+            .reaches(|status| {
+                status.generation > Some(generation) && status.members.len() == 2 && status.is_settled()
+            })
+            .await;
+    }
+    let status = members[0].handle.status();
+    all_are_stamped(server, BY, &status.members).await;
+}
+
+#[tokio::test]
+async fn q9_a_map_that_somebody_deleted_or_broke_is_written_again_with_a_higher_generation() {
+    let (server, _acting, members) = two().await;
+    let before = members[0].handle.status();
+    let good = text_of(&server);
+    server.api().delete(&leases(), "shop", "stamp").unwrap();
+    both_settle(&server, &members, before.generation.unwrap()).await;
+    // Nothing has moved.
+    assert_eq!(members[0].handle.status().members, before.members);
+    let half = good.replace("0x0000000000000000", "0x0000000000000001");
+    for broken in ["", "{", half.as_str()] {
+        let generation = members[0].handle.status().generation.unwrap();
+        put(&server, broken);
+        both_settle(&server, &members, generation).await;
+        assert_eq!(members[0].handle.status().members, before.members, "{broken}");
+    }
+}
+
+#[tokio::test]
+async fn q9_a_map_that_somebody_set_back_or_changed_in_place_gets_a_higher_generation() {
+    let (server, _acting, members) = two().await;
+    let first = text_of(&server);
+    let generation = members[0].handle.status().generation.unwrap();
+    // The two have each other's hashes.
+    put(
+        &server,
+        &first.replace("\"one\"", "\"?\"").replace("\"two\"", "\"one\"").replace("\"?\"", "\"two\""),
+    );
+    both_settle(&server, &members, generation).await;
+    let now = members[0].handle.status();
+    put(&server, &first);
+    both_settle(&server, &members, now.generation.unwrap()).await;
+}
+
+#[tokio::test]
+async fn q9_a_map_of_a_newer_version_is_never_overwritten_and_nobody_acts() {
+    let (server, _acting, members) = two().await;
+    let good = text_of(&server);
+    let newer = r#"{"version":2,"by":"a kind that nobody knows yet"}"#;
+    for (foreign, reason) in [
+        (newer.to_owned(), "the map has the format 2, and this program knows 1"),
+        (good.replace("uid", "namespace"), "the map divides by namespace, and this program by uid"),
+    ] {
+        put(&server, &foreign);
+        for member in &members {
+            let status = member.reaches(|status| status.problem.is_some() && status.acts_on.is_empty()).await;
+            assert_eq!(status.problem.as_deref(), Some(reason));
+        }
+        server.api().create(&maps(), map("shop", "late")).unwrap();
+        // A member that comes now does not overwrite it either.
+        let third = Member::join(&server, "three", BY, &Acting::default());
+        third.reaches(|status| status.problem.is_some()).await;
+        third.leave().await.unwrap();
+        assert_eq!(text_of(&server), foreign);
+        assert_eq!(stamped(&server.api().get(&maps(), "shop", "late").unwrap()), None);
+        // Both still have their leases, and go on when the map is theirs again.
+        for name in ["stamp-one", "stamp-two"] {
+            let lease = server.api().get(&leases(), "shop", name).unwrap();
+            assert_ne!(lease["spec"]["holderIdentity"], "", "{name}");
+        }
+        put(&server, &good);
+        for member in &members {
+            member.reaches(|status| status.problem.is_none() && status.is_settled()).await;
+        }
+        all_are_stamped(&server, BY, &members[0].handle.status().members).await;
+        server.api().delete(&maps(), "shop", "late").unwrap();
+    }
+}
+
+#[tokio::test]
+async fn q9_a_member_whose_lease_is_taken_or_deleted_stops_and_joins_again() {
+    let (server, _acting, members) = two().await;
+    let taken = json!({ "spec": { "holderIdentity": "somebody", "leaseDurationSeconds": 1 } });
+    server.api().patch(&leases(), "shop", "stamp-one", &Patch::Merge(taken)).unwrap();
+    members[0].reaches(|status| status.losses == 1).await;
+    both_settle(&server, &members, 0).await;
+    server.api().delete(&leases(), "shop", "stamp-one").unwrap();
+    members[0].reaches(|status| status.losses == 2).await;
+    both_settle(&server, &members, 0).await;
+}
+
+#[tokio::test]
+async fn q9_marks_that_somebody_removed_come_back() {
+    let (server, _acting, members) = two().await;
+    let bare = json!({ "metadata": { "labels": Value::Null, "annotations": Value::Null } });
+    for name in ["stamp", "stamp-one"] {
+        let before = members[0].handle.status().generation.unwrap();
+        server.api().patch(&leases(), "shop", name, &Patch::Merge(bare.clone())).unwrap();
+        let marked = |lease: &Value| lease["metadata"]["labels"]["shards.informer.dev/of"] == "stamp";
+        server.api().wait_for(&leases(), "shop", name, marked).await.unwrap();
+        both_settle(&server, &members, before - 1).await;
+    }
+}
+
+#[tokio::test]
+async fn q9_an_object_that_is_deleted_is_reconciled_by_the_member_that_had_it() {
+    let (server, acting, members) = two().await;
+    let status = members[0].handle.status();
+    for object in server.api().list(&maps(), None).unwrap() {
+        let metadata = &object["metadata"];
+        let (namespace, name) = (metadata["namespace"].as_str().unwrap(), metadata["name"].as_str().unwrap());
+        server.api().delete(&maps(), namespace, name).unwrap();
+        let hash = informer::share::hash(metadata["uid"].as_str().unwrap());
+        let owner = status.members.iter().find(|(_, ranges)| ranges.contains(hash)).unwrap().0;
+        sees_it_gone(&acting, &format!("{namespace}/{name}"), owner).await;
+    }
+}
