@@ -49,6 +49,9 @@ impl Cause {
 }
 
 impl Causes {
+    /// Besides the causes: the bit of a key whose object this process has seen to go. It says nothing to users.
+    pub(crate) const GONE: u32 = 1 << 31;
+
     /// Whether `cause` is among them.
     pub fn contains(self, cause: Cause) -> bool {
         self.0 & cause.bit() != 0

@@ -1,5 +1,6 @@
 //! A controller: which objects it reconciles, what wakes it, and how it runs.
 
+mod bounds;
 mod run;
 
 use std::fmt;
@@ -24,6 +25,7 @@ use crate::inbox::Inbox;
 use crate::leadership::{Leadership, TermClient};
 use crate::permissions::{Access, Needs, Rules};
 use crate::reconcile::Reconcile;
+use crate::seat::Seat;
 use crate::source::{self, Source, Watched};
 
 /// Reconciles the objects of an informer: it calls a [reconciler](Reconcile) for each object that has changed, and for each
@@ -299,6 +301,18 @@ impl<T: View> Controller<T> {
         reconciler: impl Reconcile<T>,
     ) -> Result<(), RunError> {
         run::run(self, Leadership::Elected(election.clone(), writes.into()), reconciler).await
+    }
+
+    /// As [`run`](Self::run), for a share of the objects: it begins when it is given its turn, and ends when its host says
+    /// so, instead of [`until`](Self::until).
+    pub(crate) async fn run_seated(
+        self,
+        seat: Seat,
+        writes: TermClient,
+        reconciler: impl Reconcile<T>,
+    ) -> Result<(), RunError> {
+        let controller = self.until(seat.stopped());
+        run::run(controller, Leadership::Seated(seat, writes), reconciler).await
     }
 }
 

@@ -48,8 +48,10 @@
 
 mod driver;
 mod error;
+mod exchange;
 mod lease;
 mod logic;
+mod marks;
 mod metrics;
 mod requests;
 mod status;
@@ -77,7 +79,14 @@ pub use metrics::ElectionMetrics;
 use requests::Requests;
 pub use status::ElectionStatus;
 pub use term::Term;
-use timing::Timing;
+
+// What the leases of shards have in common with those of elections.
+pub(crate) use exchange::exchange;
+#[cfg(test)]
+pub(crate) use lease::MicroTime;
+pub(crate) use lease::{API_VERSION, Lease, Record};
+pub(crate) use marks::Marks;
+pub(crate) use timing::{LONGEST, Timing};
 
 /// A candidate of an election. A clone is a handle to the same candidate.
 ///
@@ -103,7 +112,7 @@ impl Election {
 
     /// Starts to build a candidate whose requests a transport carries.
     pub fn builder_with_transport(transport: impl Transport, namespace: &str, name: &str) -> ElectionBuilder {
-        ElectionBuilder::new(Access::Transport(Box::new(transport)), namespace, name)
+        ElectionBuilder::new(Access::Transport(Arc::new(transport)), namespace, name)
     }
 
     /// Waits until this candidate leads. The term begins when the server has confirmed it.
@@ -122,6 +131,15 @@ impl Election {
         let (seat, won) = oneshot::channel();
         tokio::spawn(Driver::new(self.shared.clone(), candidate).run(seat));
         won.await.unwrap_or_else(|_| Err(ElectionError::shut_down()))
+    }
+
+    /// What every write of this candidate's lease says besides, from now on. A lease that it holds is written at once.
+    pub(crate) fn mark(&self, change: impl FnOnce(&mut Marks)) {
+        self.shared.marks.send_if_modified(|marks| {
+            let before = marks.clone();
+            change(marks);
+            *marks != before
+        });
     }
 
     /// This candidate's identity, as the lease shows it.
@@ -165,9 +183,20 @@ impl fmt::Debug for Election {
     }
 }
 
-enum Access {
+#[derive(Clone)]
+pub(crate) enum Access {
     Config(Box<Config>),
-    Transport(Box<dyn Transport>),
+    Transport(Arc<dyn Transport>),
+}
+
+impl Access {
+    /// A transport whose connections break when they are silent for as long as a request may take.
+    pub(crate) fn transport(self, limit: Duration) -> Result<Arc<dyn Transport>, ElectionError> {
+        Ok(match self {
+            Self::Config(config) => Arc::new(KubeTransport::new(bounded(*config, limit))?),
+            Self::Transport(transport) => transport,
+        })
+    }
 }
 
 /// Options of an [`Election`]. The durations are client-go's by default.
@@ -180,12 +209,12 @@ pub struct ElectionBuilder {
     timing: Timing,
     release_on_stop: bool,
     uptime: Arc<dyn Uptime>,
-    clock: Box<dyn Clock>,
+    clock: Arc<dyn Clock>,
     seed: Option<u64>,
 }
 
 impl ElectionBuilder {
-    fn new(access: Access, namespace: &str, name: &str) -> Self {
+    pub(crate) fn new(access: Access, namespace: &str, name: &str) -> Self {
         Self {
             access,
             namespace: namespace.to_owned(),
@@ -194,7 +223,7 @@ impl ElectionBuilder {
             timing: Timing::default(),
             release_on_stop: true,
             uptime: Arc::new(BootTime),
-            clock: Box::new(SystemClock),
+            clock: Arc::new(SystemClock),
             seed: None,
         }
     }
@@ -243,7 +272,17 @@ impl ElectionBuilder {
 
     /// The clock that dates what is written; the system's by default.
     pub fn clock(mut self, clock: impl Clock) -> Self {
-        self.clock = Box::new(clock);
+        self.clock = Arc::new(clock);
+        self
+    }
+
+    pub(crate) fn timing(mut self, timing: Timing) -> Self {
+        self.timing = timing;
+        self
+    }
+
+    pub(crate) fn clocks(mut self, uptime: Arc<dyn Uptime>, clock: Arc<dyn Clock>) -> Self {
+        (self.uptime, self.clock) = (uptime, clock);
         self
     }
 
@@ -271,10 +310,7 @@ impl ElectionBuilder {
             return Err(ElectionError::invalid("it must be built within a tokio runtime"));
         }
         let limit = self.timing.request_limit();
-        let transport = match self.access {
-            Access::Config(config) => Box::new(KubeTransport::new(bounded(*config, limit))?),
-            Access::Transport(transport) => transport,
-        };
+        let transport = self.access.transport(limit)?;
         let candidate = Candidate::new(
             &self.name,
             &identity,
@@ -290,6 +326,7 @@ impl ElectionBuilder {
             clock: self.clock,
             status: watch::Sender::new(ElectionStatus::default()),
             slow_renewals: AtomicU64::new(0),
+            marks: watch::Sender::default(),
         };
         Ok(Election { shared: Arc::new(shared), candidate: Arc::new(Mutex::new(candidate)) })
     }
@@ -314,7 +351,7 @@ fn bounded(mut config: Config, limit: Duration) -> Config {
 }
 
 /// Names are parts of paths.
-fn check_name(name: &str) -> Result<(), ElectionError> {
+pub(crate) fn check_name(name: &str) -> Result<(), ElectionError> {
     let is_valid =
         |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "-.".contains(letter);
     if name.is_empty() || name.starts_with('.') || !name.chars().all(is_valid) {

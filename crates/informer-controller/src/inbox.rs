@@ -33,7 +33,16 @@ impl Inbox {
     }
 
     pub(crate) fn changed(&self, key: ObjectKey, cause: Cause, priority: i32) {
-        self.control().changed(self.now(), key, Causes::from(cause).bits(), priority);
+        self.add(key, Causes::from(cause).bits(), priority);
+    }
+
+    /// The object with this key was seen to go.
+    pub(crate) fn gone(&self, key: ObjectKey, cause: Cause, priority: i32) {
+        self.add(key, Causes::from(cause).bits() | Causes::GONE, priority);
+    }
+
+    fn add(&self, key: ObjectKey, causes: u32, priority: i32) {
+        self.control().changed(self.now(), key, causes, priority);
         self.changed.notify_one();
     }
 

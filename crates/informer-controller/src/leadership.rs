@@ -1,10 +1,11 @@
-//! Under which leadership a controller runs: without one, or elected.
+//! Under which leadership a controller runs: without one, elected, or as the owner of a share.
 
-use informer::kube::{Client, Config};
+use informer::kube::{Client, Config, client};
 
 use crate::election::{Election, Term};
 use crate::error::RunError;
-use crate::gate::Loss;
+use crate::gate::{Gate, Loss};
+use crate::seat::{Seat, Turn};
 
 /// How a controller comes to write.
 pub(crate) enum Leadership {
@@ -12,6 +13,8 @@ pub(crate) enum Leadership {
     Alone(Client),
     /// It writes while it leads.
     Elected(Election, TermClient),
+    /// It writes objects of a share, from its turn on.
+    Seated(Seat, TermClient),
 }
 
 /// How the writes of a leader reach the server: a configuration, from which each term gets a client of its own
@@ -47,34 +50,64 @@ impl std::fmt::Debug for TermClient {
 /// The right to write, until it is lost.
 pub(crate) struct Authority {
     client: Client,
-    term: Option<Term>,
+    right: Right,
+}
+
+enum Right {
+    Unlimited,
+    Term(Term),
+    /// Whoever gave it ends it.
+    Gate(Gate),
+}
+
+impl TermClient {
+    /// A client for the writes of a term.
+    pub(crate) async fn of(&self, gate: &Gate) -> Result<Client, client::Error> {
+        match &self.0 {
+            Kind::Config(config) => gate.client((**config).clone()).await,
+            Kind::Client(client) => Ok(gate.guard(client.clone())),
+        }
+    }
+
+    /// A client of the same user, for requests that change nothing.
+    fn asking(&self) -> Result<Client, RunError> {
+        match &self.0 {
+            Kind::Client(client) => Ok(client.clone()),
+            Kind::Config(config) => Client::try_from((**config).clone()).map_err(RunError::client),
+        }
+    }
 }
 
 impl Leadership {
     /// A client of the same user, for requests that change nothing. No gate is below it.
     pub(crate) fn asking_client(&self) -> Result<Client, RunError> {
         match self {
-            Self::Alone(client) | Self::Elected(_, TermClient(Kind::Client(client))) => Ok(client.clone()),
-            Self::Elected(_, TermClient(Kind::Config(config))) => {
-                Client::try_from((**config).clone()).map_err(RunError::client)
-            }
+            Self::Alone(client) => Ok(client.clone()),
+            Self::Elected(_, writes) | Self::Seated(_, writes) => writes.asking(),
         }
     }
 
     /// Waits until this process may write.
     pub(crate) async fn begin(&self) -> Result<Authority, RunError> {
         match self {
-            Self::Alone(client) => Ok(Authority { client: client.clone(), term: None }),
+            Self::Alone(client) => Ok(Authority { client: client.clone(), right: Right::Unlimited }),
             Self::Elected(election, writes) => {
                 let term = election.acquire().await.map_err(RunError::election)?;
-                let client = match &writes.0 {
-                    Kind::Config(config) => {
-                        term.client((**config).clone()).await.map_err(RunError::client)?
-                    }
-                    Kind::Client(client) => term.gate().guard(client.clone()),
-                };
-                Ok(Authority { client, term: Some(term) })
+                let client = writes.of(&term.gate()).await.map_err(RunError::client)?;
+                Ok(Authority { client, right: Right::Term(term) })
             }
+            Self::Seated(seat, _) => {
+                let Turn { client, gate } = seat.turn().await;
+                Ok(Authority { client, right: Right::Gate(gate) })
+            }
+        }
+    }
+
+    /// The seat, if it is that of a share.
+    pub(crate) fn seat(&self) -> Option<&Seat> {
+        match self {
+            Self::Seated(seat, _) => Some(seat),
+            Self::Alone(_) | Self::Elected(..) => None,
         }
     }
 }
@@ -86,15 +119,16 @@ impl Authority {
 
     /// Resolves when this process may not write any more.
     pub(crate) async fn lost(&self) -> Loss {
-        match &self.term {
-            Some(term) => term.lost().await,
-            None => std::future::pending().await,
+        match &self.right {
+            Right::Term(term) => term.lost().await,
+            Right::Gate(gate) => gate.closed().await.loss(),
+            Right::Unlimited => std::future::pending().await,
         }
     }
 
     /// Gives the leadership up.
     pub(crate) async fn end(self) {
-        if let Some(term) = self.term {
+        if let Right::Term(term) = self.right {
             term.release().await;
         }
     }

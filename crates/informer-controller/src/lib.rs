@@ -29,6 +29,8 @@ pub mod queue;
 mod reconcile;
 pub mod recorder;
 mod request;
+mod seat;
+pub mod shards;
 mod source;
 mod sync;
 pub mod wait;

@@ -173,8 +173,9 @@ impl<U: View> Translate<U> {
             _ if matches!(self.keys, Keys::Itself) => (Cause::Object, NORMAL),
             _ => (Cause::Related, NORMAL),
         };
+        let is_gone = matches!((&self.keys, change), (Keys::Itself, Change::Deleted(_)));
         for key in self.keys(change) {
-            inbox.changed(key, cause, priority);
+            if is_gone { inbox.gone(key, cause, priority) } else { inbox.changed(key, cause, priority) }
         }
     }
 

@@ -8,13 +8,14 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use informer::ObjectKey;
-use informer::View;
 use informer::kube::Client;
+use informer::{Object, ObjectKey, Snapshot, View};
+use informer_core::Time;
 use informer_core::control::{End, Step, Work};
-use tokio::task::{Id, JoinError, JoinSet};
+use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::Instant;
 
+use super::bounds::Bounds;
 use super::{Controller, Settings};
 use crate::caches::Caches;
 use crate::cause::{Cause, Causes};
@@ -40,6 +41,9 @@ enum Ended {
 struct Running {
     work: Work,
     writer: Writer,
+    /// By which it belongs to a share.
+    hash: Option<u64>,
+    task: AbortHandle,
 }
 
 /// What woke the loop.
@@ -49,6 +53,10 @@ enum Event {
     Ended(Result<(Id, Ended), JoinError>),
     /// The wait for a key's writes is over; whether the caches reflect them.
     Awaited(ObjectKey, bool),
+    /// Fewer keys may be reconciled.
+    Narrowed,
+    /// What runs outside of the bounds has not ended in time.
+    Overtime,
     Stop,
     /// The term is over.
     Lost(Loss),
@@ -63,6 +71,7 @@ struct Loop<T, R> {
     caches: Arc<Caches>,
     recorder: Recorder,
     settings: Settings,
+    bounds: Bounds,
     inbox: Arc<Inbox>,
     reconciler: Arc<R>,
     tasks: JoinSet<Ended>,
@@ -112,6 +121,7 @@ pub(super) async fn run<T: View>(
         caches,
         recorder: recorder.clone().start(term.client().clone()),
         settings,
+        bounds: Bounds::of(leadership.seat()),
         inbox,
         reconciler,
         tasks: JoinSet::new(),
@@ -139,6 +149,19 @@ pub(super) async fn run<T: View>(
         this.client = term.client().clone();
         this.recorder = recorder.clone().start(term.client().clone());
         this.begin_anew();
+    }
+}
+
+/// The causes of the next reconciliation of a key. Whether its object was seen to go is not forgotten.
+fn again(work: &Work, cause: Cause) -> u32 {
+    Causes::from(cause).bits() | work.causes & Causes::GONE
+}
+
+/// Never, without a time.
+async fn sleep_until(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -170,7 +193,11 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
                 return Err(RunError::informer_stopped());
             }
             self.begin_all();
+            if !self.running.values().any(|running| self.bounds.ends(running.hash)) {
+                self.bounds.drained();
+            }
             let wake = self.wake();
+            let overtime = self.bounds.draining();
             let event = tokio::select! {
                 biased;
                 () = &mut *until => Event::Stop,
@@ -178,6 +205,8 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
                 () = &mut stopped => Event::InformerStopped,
                 Some(ended) = self.tasks.join_next_with_id() => Event::Ended(ended),
                 Some((key, reflected)) = self.awaited.next() => Event::Awaited(key, reflected),
+                () = self.bounds.narrowed() => Event::Narrowed,
+                () = sleep_until(overtime) => Event::Overtime,
                 () = wake => Event::Due,
             };
             match event {
@@ -185,6 +214,11 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
                 Event::Ended(ended) => self.ended(ended),
                 Event::Awaited(key, true) => self.inbox.control().written(&key),
                 Event::Awaited(key, false) => self.not_written(&key),
+                Event::Narrowed => self.bounds.narrow(self.settings.grace),
+                Event::Overtime => {
+                    self.cut_off_outside();
+                    self.bounds.narrow(self.settings.grace);
+                }
                 Event::Stop => return Ok(None),
                 Event::Lost(loss) => return Ok(Some(loss)),
                 Event::InformerStopped => return Err(RunError::informer_stopped()),
@@ -219,7 +253,7 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
                 Some(Step::Reconcile(work)) if self.is_not_selected(&work.key) => {
                     self.inbox.control().finished(now, &work, End::Settled, Vec::new());
                 }
-                Some(Step::Reconcile(work)) => self.begin(work),
+                Some(Step::Reconcile(work)) => self.begin(now, work),
                 Some(Step::AwaitWrites(key, writes)) => {
                     let (caches, client, limit) =
                         (self.caches.clone(), self.client.clone(), self.settings.own_writes);
@@ -238,8 +272,16 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
         !self.watched.informer.selects_namespace(key.namespace())
     }
 
-    fn begin(&mut self, work: Work) {
+    fn begin(&mut self, now: Time, work: Work) {
         let snapshots: Arc<[_]> = self.caches.snapshots().into();
+        let object = self.caches.number(&self.watched.informer).and_then(|number| snapshots.get(number));
+        let object = object.and_then(|objects: &Snapshot<Object>| objects.get(&work.key).ok().flatten());
+        let hash = self.bounds.hash(&work.key, object.as_ref().map(|item| &**item.object()));
+        if !self.bounds.allow(hash, work.causes) {
+            // Its owner reconciles all that it gets.
+            self.inbox.control().finished(now, &work, End::Settled, Vec::new());
+            return;
+        }
         let writer = Writer::new(
             self.name.clone(),
             self.client.clone(),
@@ -274,17 +316,18 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
                 Err(_) => Ended::Panicked,
             }
         };
-        let id = self.tasks.spawn(task).id();
-        self.running.insert(id, Running { work, writer });
+        let task = self.tasks.spawn(task);
+        self.running.insert(task.id(), Running { work, writer, hash, task });
     }
 
     fn ended(&mut self, ended: Result<(Id, Ended), JoinError>) {
         let (id, ended) = match ended {
             Ok((id, ended)) => (id, ended),
+            Err(error) if error.is_cancelled() => return self.interrupted(error.id()),
             // Panics are caught in the task, except those of a drop.
             Err(error) => (error.id(), Ended::Panicked),
         };
-        let Some(Running { work, writer }) = self.running.remove(&id) else { return };
+        let Some(Running { work, writer, .. }) = self.running.remove(&id) else { return };
         let (name, key) = (&self.name, &work.key);
         let (ending, end) = match ended {
             Ended::Returned(Ok(Outcome::Done)) => {
@@ -293,7 +336,7 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
             }
             Ended::Returned(Ok(Outcome::After(delay))) => {
                 self.settle(key);
-                (Ending::Again, End::Again(delay, Causes::from(Cause::Again).bits()))
+                (Ending::Again, End::Again(delay, again(&work, Cause::Again)))
             }
             Ended::Returned(Err(failure)) if failure.gives_up() => {
                 tracing::error!(controller = %name, %key, error = %failure, "given up until the next change");
@@ -302,11 +345,11 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
             }
             Ended::Returned(Err(failure)) => {
                 tracing::warn!(controller = %name, %key, error = %failure, "failed; tried again later");
-                (Ending::Failed, self.retry(key))
+                (Ending::Failed, self.retry(&work))
             }
             Ended::Panicked => {
                 tracing::error!(controller = %name, %key, "the reconciler panicked; tried again later");
-                (Ending::Panicked, self.retry(key))
+                (Ending::Panicked, self.retry(&work))
             }
         };
         self.inbox.endings.count(ending);
@@ -319,10 +362,10 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
         self.settings.limiter.forget(key);
     }
 
-    fn retry(&mut self, key: &ObjectKey) -> End {
-        let failures = self.failures.entry(key.clone()).or_default();
+    fn retry(&mut self, work: &Work) -> End {
+        let failures = self.failures.entry(work.key.clone()).or_default();
         *failures = failures.saturating_add(1);
-        End::Again(self.settings.limiter.when(self.inbox.now(), key), Causes::from(Cause::Retry).bits())
+        End::Again(self.settings.limiter.when(self.inbox.now(), &work.key), again(work, Cause::Retry))
     }
 
     fn not_written(&mut self, key: &ObjectKey) {
@@ -339,17 +382,24 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
         self.inbox.control().pause();
         self.tasks.abort_all();
         while let Some(ended) = self.tasks.join_next_with_id().await {
-            match ended {
-                Err(error) if error.is_cancelled() => {
-                    let Some(Running { mut work, writer }) = self.running.remove(&error.id()) else {
-                        continue;
-                    };
-                    work.causes |= Causes::from(Cause::Interrupted).bits();
-                    self.inbox.endings.count(Ending::Interrupted);
-                    self.inbox.control().interrupted(self.inbox.now(), &work, writer.end());
-                }
-                ended => self.ended(ended),
-            }
+            self.ended(ended);
+        }
+    }
+
+    /// A reconciliation was cut off.
+    fn interrupted(&mut self, id: Id) {
+        let Some(Running { mut work, writer, .. }) = self.running.remove(&id) else { return };
+        work.causes |= Causes::from(Cause::Interrupted).bits();
+        self.inbox.endings.count(Ending::Interrupted);
+        self.inbox.control().interrupted(self.inbox.now(), &work, writer.end());
+    }
+
+    /// Cuts off what runs outside of the bounds.
+    fn cut_off_outside(&mut self) {
+        let outside = self.running.values().filter(|running| self.bounds.ends(running.hash));
+        for Running { task, work, .. } in outside {
+            tracing::warn!(controller = %self.name, key = %work.key, "a reconciliation did not end in time and is dropped");
+            task.abort();
         }
     }
 

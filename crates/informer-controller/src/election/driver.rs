@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::lease::MicroTime;
 use super::logic::{Answer, Candidate, Command};
 use super::requests::Requests;
-use super::{ElectionError, ElectionStatus, Term, Timing};
+use super::{ElectionError, ElectionStatus, Marks, Term, Timing};
 use crate::clock::Clock;
 use crate::gate::{Gate, GateKeeper, Loss, Uptime, sleep_until};
 
@@ -22,9 +22,10 @@ pub(super) struct Shared {
     pub(super) timing: Timing,
     pub(super) release_on_stop: bool,
     pub(super) uptime: Arc<dyn Uptime>,
-    pub(super) clock: Box<dyn Clock>,
+    pub(super) clock: Arc<dyn Clock>,
     pub(super) status: watch::Sender<ElectionStatus>,
     pub(super) slow_renewals: AtomicU64,
+    pub(super) marks: watch::Sender<Marks>,
 }
 
 /// Where the caller of `acquire` waits.
@@ -39,12 +40,14 @@ pub(super) struct Driver {
     gate: Option<Gate>,
     /// Why the last request has failed.
     problem: Option<String>,
+    marks: watch::Receiver<Marks>,
 }
 
 impl Driver {
     pub(super) fn new(shared: Arc<Shared>, mut candidate: OwnedMutexGuard<Candidate>) -> Self {
         let command = candidate.wake(shared.uptime.now(), shared.wall());
-        Self { shared, candidate, command, gate: None, problem: None }
+        let marks = shared.marks.subscribe();
+        Self { shared, candidate, command, gate: None, problem: None, marks }
     }
 
     /// Waits until the candidate leads, and renews its lease until the term is over.
@@ -129,12 +132,16 @@ impl Driver {
         let shared = self.shared.clone();
         match self.command.clone() {
             Command::Send(request) => {
+                let request = request.with(&self.marks.borrow_and_update());
                 let sent = shared.uptime.now();
                 let answered = shared.requests.send(&request).await?;
                 self.answered(sent, answered.answer, answered.problem);
             }
             Command::Wait(at) => {
-                sleep_until(&*shared.uptime, at).await;
+                tokio::select! {
+                    () = sleep_until(&*shared.uptime, at) => {}
+                    Ok(()) = self.marks.changed() => {}
+                }
                 self.command = self.candidate.wake(shared.uptime.now(), shared.wall());
             }
             Command::Lost(_) | Command::Done => {

@@ -75,12 +75,12 @@ impl ElectionError {
     }
 
     /// Names the place, because the decoder's own message may quote the object.
-    pub(super) fn malformed(lease: &str, error: &serde_json::Error) -> Self {
+    pub(crate) fn malformed(lease: &str, error: &serde_json::Error) -> Self {
         Kind::Malformed { lease: lease.to_owned(), line: error.line(), column: error.column() }.into()
     }
 
     /// The request for this lease was refused for good.
-    pub(super) fn refused(lease: &str, status: ApiStatus) -> Self {
+    pub(crate) fn refused(lease: &str, status: ApiStatus) -> Self {
         let lease = lease.to_owned();
         match status.code {
             403 => Kind::Forbidden { lease, status },

@@ -1,5 +1,6 @@
 //! The object `Lease` of `coordination.k8s.io/v1`, as far as an election needs it. All other fields are kept as they are.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -7,7 +8,9 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-pub(super) const API_VERSION: &str = "coordination.k8s.io/v1";
+use super::marks::Marks;
+
+pub(crate) const API_VERSION: &str = "coordination.k8s.io/v1";
 const KIND: &str = "Lease";
 
 /// A released lease has no holder and this duration, in client-go too.
@@ -15,12 +18,23 @@ const RELEASED: i64 = 1;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Lease {
+pub(crate) struct Lease {
+    // The items of a list have neither.
+    #[serde(default = "api_version")]
     api_version: String,
+    #[serde(default = "kind")]
     kind: String,
     metadata: Metadata,
     #[serde(default)]
     spec: Option<Box<Spec>>,
+}
+
+fn api_version() -> String {
+    API_VERSION.to_owned()
+}
+
+fn kind() -> String {
+    KIND.to_owned()
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -28,7 +42,13 @@ pub(super) struct Lease {
 struct Metadata {
     name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
+    uid: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     resource_version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    labels: Option<BTreeMap<String, String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    annotations: Option<BTreeMap<String, String>>,
     #[serde(flatten)]
     rest: Rest,
 }
@@ -45,7 +65,7 @@ struct Spec {
 /// What candidates read and write. Another record means that a candidate, or a person, has written it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Record {
+pub(crate) struct Record {
     #[serde(skip_serializing_if = "Option::is_none")]
     holder_identity: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,36 +91,70 @@ impl fmt::Debug for Rest {
 
 /// A time in microseconds, in the format that the API requires: six digits after the point, UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct MicroTime(Timestamp);
+pub(crate) struct MicroTime(Timestamp);
 
 impl Lease {
     /// A lease that does not exist yet.
-    pub(super) fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let metadata = Metadata { name: name.to_owned(), ..Metadata::default() };
-        Self { api_version: API_VERSION.to_owned(), kind: KIND.to_owned(), metadata, spec: None }
+        Self { api_version: api_version(), kind: kind(), metadata, spec: None }
     }
 
     /// Whether a server has returned it.
-    pub(super) fn exists(&self) -> bool {
+    pub(crate) fn exists(&self) -> bool {
         self.metadata.resource_version.is_some()
     }
 
     /// This version of the object with another record.
-    pub(super) fn with(&self, record: Record) -> Self {
+    pub(crate) fn with(&self, record: Record) -> Self {
         let mut lease = self.clone();
         lease.spec.get_or_insert_default().record = record;
         lease
     }
 
+    /// This version of the object with these labels and annotations.
+    pub(crate) fn marked(mut self, marks: &Marks) -> Self {
+        let Metadata { labels, annotations, .. } = &mut self.metadata;
+        for (name, value) in &marks.labels {
+            labels.get_or_insert_default().insert((*name).to_owned(), value.clone());
+        }
+        for (name, value) in &marks.annotations {
+            match value {
+                Some(value) => {
+                    annotations.get_or_insert_default().insert((*name).to_owned(), value.clone());
+                }
+                None => drop(annotations.as_mut().and_then(|annotations| annotations.remove(*name))),
+            }
+        }
+        self
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.metadata.name
+    }
+
+    pub(crate) fn label(&self, name: &str) -> Option<&str> {
+        self.metadata.labels.as_ref()?.get(name).map(String::as_str)
+    }
+
+    pub(crate) fn annotation(&self, name: &str) -> Option<&str> {
+        self.metadata.annotations.as_ref()?.get(name).map(String::as_str)
+    }
+
+    /// The uid and the resourceVersion; nothing before a server has returned it.
+    pub(crate) fn incarnation(&self) -> Option<(&str, &str)> {
+        self.metadata.uid.as_deref().zip(self.metadata.resource_version.as_deref())
+    }
+
     /// The record; an empty one if the lease has no spec.
-    pub(super) fn record(&self) -> Record {
+    pub(crate) fn record(&self) -> Record {
         self.spec.as_ref().map(|spec| spec.record.clone()).unwrap_or_default()
     }
 }
 
 impl Record {
     /// The record of a holder that begins a term.
-    pub(super) fn held(holder: &str, seconds: i64, since: MicroTime, transitions: u32) -> Self {
+    pub(crate) fn held(holder: &str, seconds: i64, since: MicroTime, transitions: u32) -> Self {
         Self {
             holder_identity: Some(holder.to_owned()),
             lease_duration_seconds: Some(seconds),
@@ -111,12 +165,12 @@ impl Record {
     }
 
     /// The same term, renewed.
-    pub(super) fn renewed(&self, at: MicroTime) -> Self {
+    pub(crate) fn renewed(&self, at: MicroTime) -> Self {
         Self { renew_time: Some(at), ..self.clone() }
     }
 
     /// The record after the end of this term, given up.
-    pub(super) fn released(&self, at: MicroTime) -> Self {
+    pub(crate) fn released(&self, at: MicroTime) -> Self {
         Self {
             holder_identity: Some(String::new()),
             lease_duration_seconds: Some(RELEASED),
@@ -127,44 +181,44 @@ impl Record {
     }
 
     /// Whether the former holder gave the lease up. A record without a holder may also be the work of a person.
-    pub(super) fn is_released(&self) -> bool {
+    pub(crate) fn is_released(&self) -> bool {
         self.holder().is_none() && self.lease_duration_seconds == Some(RELEASED)
     }
 
     /// Whether both are of the same term.
-    pub(super) fn is_same_term(&self, other: &Self) -> bool {
+    pub(crate) fn is_same_term(&self, other: &Self) -> bool {
         let term =
             |record: &Self| (record.holder_identity.clone(), record.acquire_time, record.transitions());
         term(self) == term(other)
     }
 
-    pub(super) fn renew_time(&self) -> Option<MicroTime> {
+    pub(crate) fn renew_time(&self) -> Option<MicroTime> {
         self.renew_time
     }
 
-    pub(super) fn holder(&self) -> Option<&str> {
+    pub(crate) fn holder(&self) -> Option<&str> {
         self.holder_identity.as_deref().filter(|holder| !holder.is_empty())
     }
 
     /// The stated duration, if it is a positive number.
-    pub(super) fn duration(&self) -> Option<Duration> {
+    pub(crate) fn duration(&self) -> Option<Duration> {
         let seconds = u64::try_from(self.lease_duration_seconds?).ok()?;
         Some(Duration::from_secs(seconds)).filter(|duration| !duration.is_zero())
     }
 
     /// How often the holder has changed. What is no such number counts as 0.
-    pub(super) fn transitions(&self) -> u32 {
+    pub(crate) fn transitions(&self) -> u32 {
         self.lease_transitions.and_then(|transitions| u32::try_from(transitions).ok()).unwrap_or(0)
     }
 }
 
 impl MicroTime {
-    pub(super) fn new(time: Timestamp) -> Self {
+    pub(crate) fn new(time: Timestamp) -> Self {
         Self(Timestamp::from_microsecond(time.as_microsecond()).unwrap_or(time))
     }
 
     /// The next representable time.
-    pub(super) fn next(self) -> Self {
+    pub(crate) fn next(self) -> Self {
         Self(self.0.saturating_add(SignedDuration::from_micros(1)).unwrap_or(self.0))
     }
 }
@@ -185,11 +239,11 @@ impl<'de> Deserialize<'de> for MicroTime {
 /// What a server does, for models of one.
 #[cfg(test)]
 impl Lease {
-    pub(super) fn version(&self) -> Option<&str> {
+    pub(crate) fn version(&self) -> Option<&str> {
         self.metadata.resource_version.as_deref()
     }
 
-    pub(super) fn with_version(&self, version: u64) -> Self {
+    pub(crate) fn with_version(&self, version: u64) -> Self {
         let mut lease = self.clone();
         lease.metadata.resource_version = Some(version.to_string());
         lease

@@ -12,6 +12,7 @@
 use informer_core::Time;
 
 use super::lease::{Lease, MicroTime, Record};
+use super::marks::Marks;
 use super::timing::{LONGEST, Timing};
 use crate::gate::Loss;
 
@@ -34,6 +35,17 @@ pub(super) enum Request {
     Create(Lease),
     /// With the resourceVersion of the lease that was read.
     Update(Lease),
+}
+
+impl Request {
+    /// The request with these marks on the lease that it writes.
+    pub(super) fn with(self, marks: &Marks) -> Self {
+        match self {
+            Self::Get => Self::Get,
+            Self::Create(lease) => Self::Create(lease.marked(marks)),
+            Self::Update(lease) => Self::Update(lease.marked(marks)),
+        }
+    }
 }
 
 #[derive(Debug, Clone)]

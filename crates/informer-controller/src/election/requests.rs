@@ -1,24 +1,22 @@
 //! The requests of an election, each with its time limit.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use futures_util::TryStreamExt;
-use http::{Method, StatusCode, header};
-use informer::transport::{Response, Transport, TransportError};
+use http::{Method, StatusCode};
+use informer::transport::{Transport, TransportError};
 use informer::{ApiStatus, error_chain};
 use tokio::time::timeout;
 
 use super::ElectionError;
+use super::exchange::exchange;
 use super::lease::{API_VERSION, Lease};
 use super::logic::{Answer, Request};
 
-/// The longest answer that is read. A lease has a few hundred bytes.
-const LONGEST: usize = 1 << 20;
-
 /// Carries the requests for one lease.
 pub(super) struct Requests {
-    transport: Box<dyn Transport>,
+    transport: Arc<dyn Transport>,
     namespace: String,
     name: String,
     limit: Duration,
@@ -31,7 +29,7 @@ pub(super) struct Answered {
 }
 
 impl Requests {
-    pub(super) fn new(transport: Box<dyn Transport>, namespace: &str, name: &str, limit: Duration) -> Self {
+    pub(super) fn new(transport: Arc<dyn Transport>, namespace: &str, name: &str, limit: Duration) -> Self {
         Self { transport, namespace: namespace.to_owned(), name: name.to_owned(), limit }
     }
 
@@ -58,18 +56,6 @@ impl Requests {
     }
 
     async fn exchange(&self, request: &Request) -> Result<(StatusCode, BytesMut), TransportError> {
-        let Response { head, mut body } = self.transport.send(self.http(request)?).await?;
-        let mut read = BytesMut::new();
-        while let Some(chunk) = body.try_next().await? {
-            read.extend_from_slice(&chunk);
-            if read.len() > LONGEST {
-                return Err(TransportError::new("the answer is longer than a lease can be", None));
-            }
-        }
-        Ok((head.status, read))
-    }
-
-    fn http(&self, request: &Request) -> Result<http::Request<Vec<u8>>, TransportError> {
         let collection = format!("/apis/{API_VERSION}/namespaces/{}/leases", self.namespace);
         let named = format!("{collection}/{}", self.name);
         let (method, path, lease) = match request {
@@ -77,15 +63,7 @@ impl Requests {
             Request::Create(lease) => (Method::POST, collection, Some(lease)),
             Request::Update(lease) => (Method::PUT, named, Some(lease)),
         };
-        let failed = |error| TransportError::new("the request could not be built", error);
-        let body = match lease {
-            Some(lease) => serde_json::to_vec(lease).map_err(|error| failed(Some(error.into())))?,
-            None => Vec::new(),
-        };
-        let json = "application/json";
-        let builder = http::Request::builder().method(method).uri(path).header(header::ACCEPT, json);
-        let builder = builder.header(header::CONTENT_TYPE, json);
-        builder.body(body).map_err(|error| failed(Some(error.into())))
+        exchange(&*self.transport, method, path, lease).await
     }
 
     async fn understand(

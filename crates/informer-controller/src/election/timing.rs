@@ -7,14 +7,14 @@ use super::ElectionError;
 /// A candidate waits for one to 1 + `JITTER` retry periods between two looks at the lease, as client-go does.
 const JITTER: f64 = 1.2;
 /// The longest lease. A longer one in the object was not written by a candidate of this crate, and counts as this long.
-pub(super) const LONGEST: Duration = Duration::from_secs(3600);
+pub(crate) const LONGEST: Duration = Duration::from_secs(3600);
 
 /// The durations of an election, by default those of client-go.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Timing {
-    pub(super) lease_duration: Duration,
-    pub(super) renew_deadline: Duration,
-    pub(super) retry_period: Duration,
+pub(crate) struct Timing {
+    pub(crate) lease_duration: Duration,
+    pub(crate) renew_deadline: Duration,
+    pub(crate) retry_period: Duration,
 }
 
 impl Default for Timing {
@@ -29,7 +29,7 @@ impl Default for Timing {
 
 impl Timing {
     /// Refuses durations with which two candidates could lead at once, or a leader could not renew its lease in time.
-    pub(super) fn check(&self) -> Result<(), ElectionError> {
+    pub(crate) fn check(&self) -> Result<(), ElectionError> {
         let Self { lease_duration, renew_deadline, retry_period } = *self;
         let refused = |reason: String| Err(ElectionError::invalid(reason));
         if lease_duration.subsec_nanos() != 0 || lease_duration.is_zero() || lease_duration > LONGEST {
@@ -54,16 +54,16 @@ impl Timing {
     }
 
     /// The limit of one request. Two fit into the renew deadline, so one that hangs does not cost the leadership.
-    pub(super) fn request_limit(&self) -> Duration {
+    pub(crate) fn request_limit(&self) -> Duration {
         self.renew_deadline / 2
     }
 
     /// A candidate's wait between two looks, with a random part.
-    pub(super) fn look_period(&self, random: &mut fastrand::Rng) -> Duration {
+    pub(crate) fn look_period(&self, random: &mut fastrand::Rng) -> Duration {
         self.retry_period.mul_f64(1.0 + JITTER * random.f64())
     }
 
-    pub(super) fn lease_seconds(&self) -> i64 {
+    pub(crate) fn lease_seconds(&self) -> i64 {
         i64::try_from(self.lease_duration.as_secs()).unwrap_or(i64::MAX)
     }
 }
