@@ -3,6 +3,7 @@
 //! - [`Rig`]: a namespace of a server, seen directly by the test and through a proxy by the informers.
 //! - [`Proxy`]: carries connections, cuts them, freezes them, turns them away.
 //! - [`Wire`]: records the requests of informers, and can change responses.
+//! - [`Actor`]: a process of a story, which the test freezes and kills.
 //! - [`Told`]: the notifications of a subscription, checked to form a legal chain.
 
 #![expect(
@@ -12,6 +13,8 @@
 )]
 
 mod access;
+#[cfg(unix)]
+mod actor;
 mod foreign;
 mod proxy;
 mod rig;
@@ -20,6 +23,8 @@ mod told;
 mod wait;
 mod wire;
 
+#[cfg(unix)]
+pub use actor::Actor;
 pub use foreign::{Foreign, Replica};
 pub use proxy::Proxy;
 pub use rig::{Rig, config_map, custom_resource, impatient};

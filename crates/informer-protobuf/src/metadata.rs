@@ -79,6 +79,13 @@ impl<'a> Metadata<'a> {
 
     /// The uid of the owner that controls the object: that of the owner reference with `controller: true`.
     ///
+    /// ```
+    /// // metadata { name: "a", ownerReferences [{ uid: "6" }, { uid: "7", controller: true }] }
+    /// let raw = b"\x0a\x0f\x0a\x01a\x6a\x03\x22\x016\x6a\x05\x22\x017\x30\x01";
+    /// assert_eq!(informer_protobuf::scan(raw)?.controller_uid()?, Some("7"));
+    /// # Ok::<(), informer_protobuf::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// An owner reference is malformed.

@@ -23,10 +23,12 @@
 //! # Make informers
 //!
 //! A [`SharedInformerFactory`] has one cache and one watch for each resource and selection, however many informers the
-//! program asks for (F1, F6). Three methods narrow a factory: [`in_namespace`](SharedInformerFactory::in_namespace),
-//! [`with_labels`](SharedInformerFactory::with_labels), [`with_fields`](SharedInformerFactory::with_fields). Its
-//! [`Selection`] consists of namespaces, a [`Selector`] for labels ([`Requirement`]s with an [`Operator`]) and a
-//! [`FieldSelector`]. A malformed selector is an [`InvalidSelector`] error of the method that takes it, not a later error
+//! program asks for (F1, F6). Four methods narrow a factory: [`in_namespace`](SharedInformerFactory::in_namespace),
+//! [`with_labels`](SharedInformerFactory::with_labels), [`with_fields`](SharedInformerFactory::with_fields) and
+//! [`with_share`](SharedInformerFactory::with_share). Its [`Selection`] consists of namespaces, a [`Selector`] for labels
+//! ([`Requirement`]s with an [`Operator`]), a [`FieldSelector`], and a [`Share`](share::Share) of the objects by their hashes,
+//! for programs of several processes (module [`share`]). The server filters by selectors; the informer itself by the share,
+//! before it stores. A malformed selector is an [`InvalidSelector`] error of the method that takes it, not a later error
 //! of the server.
 //!
 //! A resource is a [`ResourceType`]. Types of k8s-openapi and of kube's derive macro name their own resource.

@@ -9,7 +9,10 @@ use crate::tree::Tree;
 const TIMES: &str = "INFORMER_SOAK";
 
 /// The test target of conformance and the test of each story.
-const STORIES: &[(&str, &str)] = &[("leaders", "q8_leaders_write_one_after_another")];
+const STORIES: &[(&str, &str)] = &[
+    ("leaders", "q8_leaders_write_one_after_another"),
+    ("shards", "q9_members_share_all_objects_whatever_happens_to_them"),
+];
 
 /// Plays the stories with one of these in their name; all if there are none. Stops at the first failure.
 pub(crate) fn run(tree: &Tree, only: &[String], times: u32) -> Result<(), Error> {

@@ -17,6 +17,7 @@ mod list;
 mod observed;
 mod saving;
 mod shards;
+mod shares;
 mod streaming;
 mod watch;
 

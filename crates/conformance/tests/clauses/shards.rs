@@ -1,5 +1,6 @@
 //! Shards: a share of a collection, by a hash of uid or namespace. Alpha in Kubernetes 1.36 and 1.37, behind the gate
-//! `ShardedListAndWatch` (KEP-5866); docs/KUBERNETES.md has the rules. `tweak_list_options` asks for them.
+//! `ShardedListAndWatch` (KEP-5866); docs/KUBERNETES.md has the rules. [`shares`](super::shares) has the informers of a share;
+//! here `tweak_list_options` asks for one, so that the server alone filters.
 
 use std::collections::BTreeSet;
 

@@ -1,12 +1,10 @@
 //! The candidates of the story: child processes, what they say, and signals to them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead, BufReader, Write};
 use std::pin::pin;
-use std::process::{Child, ChildStdin, Command, Stdio};
 
-use conformance::{Rig, within};
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use conformance::{Actor, Rig, within};
+use rustix::process::{WaitOptions, waitpid};
 use tokio::sync::mpsc;
 
 use crate::history::History;
@@ -26,7 +24,7 @@ pub(crate) struct Led {
 type Said = (&'static str, Vec<String>);
 
 pub(crate) struct Cast {
-    processes: BTreeMap<&'static str, Process>,
+    processes: BTreeMap<&'static str, Actor>,
     lines: mpsc::UnboundedReceiver<Said>,
     /// Lines that nobody has waited for yet.
     unread: Vec<Said>,
@@ -38,41 +36,16 @@ pub(crate) struct Cast {
     frozen: BTreeSet<u32>,
 }
 
-struct Process {
-    child: Child,
-    orders: Option<ChildStdin>,
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // It may have ended.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 impl Cast {
     pub(crate) fn start<const N: usize>(rig: &Rig, names: [&'static str; N]) -> Self {
         let (sender, lines) = mpsc::unbounded_channel();
         let start = |name| {
-            let mut child = Command::new(env!("CARGO_BIN_EXE_candidate"))
-                .arg(rig.kubeconfig())
-                .args([rig.namespace(), name])
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped())
-                .spawn()
-                .expect("a process");
-            let (output, orders) = (child.stdout.take().expect("a pipe"), child.stdin.take());
             let sender = sender.clone();
-            std::thread::spawn(move || {
-                for line in BufReader::new(output).lines().map_while(Result::ok) {
-                    let words = line.split(' ').map(str::to_owned).collect();
-                    if sender.send((name, words)).is_err() {
-                        return;
-                    }
-                }
-            });
-            (name, Process { child, orders })
+            let said = move |line: &str| {
+                let words = line.split(' ').map(str::to_owned).collect();
+                sender.send((name, words)).is_ok()
+            };
+            (name, Actor::start(env!("CARGO_BIN_EXE_candidate"), rig, name, said))
         };
         let processes = names.map(start).into();
         Self {
@@ -106,18 +79,18 @@ impl Cast {
 
     pub(crate) fn freeze(&mut self, leader: &Led) {
         self.frozen.insert(leader.generation);
-        kill_process(self.pid(leader), Signal::STOP).unwrap();
+        self.actor(leader).freeze();
     }
 
     pub(crate) fn thaw(&self, leader: &Led) {
-        kill_process(self.pid(leader), Signal::CONT).unwrap();
+        self.actor(leader).thaw();
     }
 
     /// Makes a leader stop itself before its next write of this object, and waits until it has.
     pub(crate) async fn stop_before(&mut self, leader: &Led, object: &str) -> Result<(), TooBusy> {
-        let pid = self.pid(leader);
-        let orders = self.processes.get_mut(leader.name).and_then(|process| process.orders.as_mut());
-        writeln!(orders.expect("a pipe"), "stop-before {object}").unwrap();
+        let actor = self.processes.get_mut(leader.name).expect("a process");
+        actor.order(&format!("stop-before {object}"));
+        let pid = actor.pid();
         let stopped = tokio::task::spawn_blocking(move || waitpid(Some(pid), WaitOptions::UNTRACED));
         let stopped = self.meanwhile("a stop", stopped).await?;
         let (_, status) = stopped.unwrap().unwrap().expect("a status");
@@ -133,9 +106,7 @@ impl Cast {
 
     /// Ends a leader in an orderly way.
     pub(crate) fn end(&mut self, leader: &Led) {
-        let mut process = self.processes.remove(leader.name).expect("a process");
-        drop(process.orders.take());
-        assert!(process.child.wait().unwrap().success());
+        self.processes.remove(leader.name).expect("a process").end();
     }
 
     /// No write passed a gate after the next candidate led.
@@ -147,8 +118,8 @@ impl Cast {
         }
     }
 
-    fn pid(&self, leader: &Led) -> Pid {
-        Pid::from_child(&self.processes.get(leader.name).expect("a process").child)
+    fn actor(&self, leader: &Led) -> &Actor {
+        self.processes.get(leader.name).expect("a process")
     }
 
     async fn says(&mut self, what: &str, is_it: impl Fn(&Said) -> bool) -> Result<Said, TooBusy> {

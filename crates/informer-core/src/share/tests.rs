@@ -1,3 +1,5 @@
+//! What a share hashes, and what a server is asked for.
+
 use super::*;
 
 fn object(metadata: &str) -> Object {

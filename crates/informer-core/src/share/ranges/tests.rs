@@ -1,3 +1,5 @@
+//! Ranges against a naive model: a bool per cell between the bounds.
+
 use super::*;
 
 /// A set of hashes as one bool per cell; a set of ranges whose bounds are those of cells is one of these.
