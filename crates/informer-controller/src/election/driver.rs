@@ -105,10 +105,7 @@ impl Driver {
             let step = tokio::select! {
                 biased;
                 () = stop.cancelled() => return Loss::Released,
-                closed = gate.closed() => {
-                    self.candidate.lose(closed.loss());
-                    return closed.loss();
-                }
+                closed = gate.closed() => return self.closed(closed.loss()),
                 step = self.step() => step,
             };
             if let Err(error) = step {
@@ -121,10 +118,17 @@ impl Driver {
             if let Some(deadline) = self.candidate.deadline()
                 && let Err(closed) = keeper.extend(deadline)
             {
-                self.candidate.lose(closed.loss());
-                return closed.loss();
+                return self.closed(closed.loss());
             }
         }
+    }
+
+    /// The gate has closed. A term that is dropped closes it before it says `stop`: it is still to be released.
+    fn closed(&mut self, loss: Loss) -> Loss {
+        if loss != Loss::Released {
+            self.candidate.lose(loss);
+        }
+        loss
     }
 
     /// Carries out one command. Not cancel safe: the answer to a request may be lost, as on a bad network.
