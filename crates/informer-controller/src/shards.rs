@@ -85,6 +85,7 @@ mod access;
 mod assignment;
 mod driver;
 mod error;
+mod handle;
 mod logic;
 mod map;
 mod members;
@@ -114,11 +115,12 @@ use crate::reconcile::Reconcile;
 use access::{Names, default_identity};
 use driver::{Driver, Shared};
 pub use error::ShardsError;
+pub use handle::ShardsHandle;
 use logic::Logic;
 pub use metrics::ShardsMetrics;
 use requests::Requests;
 use slot::Make;
-pub use status::{ShardsHandle, ShardsStatus};
+pub use status::ShardsStatus;
 
 /// A member of a set of processes that divide the objects of a controller among themselves.
 ///
