@@ -15,7 +15,7 @@ use informer::kube::{Config, Resource};
 use informer::{Informer, Item, SharedInformerFactory};
 use informer_controller::election::Election;
 use informer_controller::recorder::Event;
-use informer_controller::{Context, Controller, Failure, Outcome, Reconcile, Watched, changed, with};
+use informer_controller::{Context, Controller, Failure, Outcome, Reconcile, with};
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
 use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
@@ -111,9 +111,8 @@ async fn reconcile(sample: Arc<Sample>, context: Context<Foo>) -> Result<Outcome
 fn sample(factory: &SharedInformerFactory) -> (Controller<Foo>, impl Reconcile<Foo> + use<>) {
     let foos = factory.informer::<Foo>();
     let deployments = factory.informer::<Deployment>();
-    let controller = Controller::new("sample-controller", Watched::of(&foos).when(changed::generation))
-        .owns(&deployments)
-        .workers(2);
+    // Each change counts, also of the status: if the cache was behind, the status may have been wrong.
+    let controller = Controller::new("sample-controller", &foos).owns(&deployments).workers(2);
     (controller, with(Sample { deployments }, reconcile))
 }
 
