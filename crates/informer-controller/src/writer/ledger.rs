@@ -101,7 +101,9 @@ impl Ledger {
         let writes = match (&version, &uid) {
             (Some(version), _) if is_object => {
                 let written = |cache| OwnWrite::Written { cache, key: key.clone(), version: version.clone() };
-                self.concerned(resource, Some(&key), &labels(metadata)).map(written).collect()
+                let labels = labels(metadata);
+                let concerned = self.concerned(resource, Some(&key), &labels);
+                concerned.filter(|cache| self.caches.is_told(*cache, &key, metadata)).map(written).collect()
             }
             (_, Some(uid)) => {
                 let gone = |cache| OwnWrite::Gone { cache, key: key.clone(), uid: uid.clone() };

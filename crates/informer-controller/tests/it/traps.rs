@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use informer::kube::Client;
 use informer::kube::client::Api;
+use informer::share::{self, HashRange, Share, ShareBy};
 use informer::{Informer, SharedInformerFactory};
 use informer_controller::election::Election;
 use informer_controller::{Context, Controller, Failure, Outcome, Watched, with};
@@ -11,7 +13,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::json;
 use testapi::faults::{Bytes, Events, Fault};
-use testapi::{Gvr, Patch, Verb};
+use testapi::{Gvr, Patch, TestApi, Verb};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
 use crate::support::{LONG, Stop, World, map, maps, secrets};
@@ -227,6 +229,42 @@ async fn q7_a_write_outside_of_a_field_selection_does_not_wait() {
         Ok(Outcome::After(Duration::from_millis(1)))
     }
     let running = tokio::spawn(controller.run(world.client.clone(), with(calls, reconcile)));
+    assert_eq!(soon(&mut called).await, Some(0));
+    assert_eq!(soon(&mut called).await, Some(1), "it waits for a bookmark");
+    stop.and_wait(running).await.unwrap();
+}
+
+/// A server that divides a collection sends no event of the other shares.
+#[tokio::test]
+async fn q7_a_write_outside_of_a_share_does_not_wait() {
+    let builder = TestApi::builder().objects([map("shop", "a")]);
+    let server = builder.options(|options| options.serve.shard_selectors = true).start().await.unwrap();
+    let own = share::hash("shop");
+    let range = HashRange::new(own, u128::from(own) + 1).unwrap();
+    let factory = SharedInformerFactory::builder(server.config())
+        .share(Share::new(ShareBy::Namespace, range))
+        .ask_for_share(true)
+        .build()
+        .unwrap();
+    let client = Client::try_from(server.config()).unwrap();
+    let informer = factory.informer::<ConfigMap>();
+    let (calls, mut called) = mpsc::unbounded_channel();
+    let (stop, stopped) = Stop::pair();
+    let controller = Controller::new("test", &informer).until(stopped);
+    async fn reconcile(
+        calls: Arc<UnboundedSender<u32>>,
+        context: Context<ConfigMap>,
+    ) -> Result<Outcome, Failure> {
+        let again = context.causes().contains(informer_controller::Cause::Again);
+        let _ = calls.send(u32::from(again));
+        if again {
+            return Ok(Outcome::Done);
+        }
+        let metadata = ObjectMeta { namespace: Some("default".to_owned()), ..named("b") };
+        context.writer().create(&ConfigMap { metadata, ..ConfigMap::default() }).await?;
+        Ok(Outcome::After(Duration::from_millis(1)))
+    }
+    let running = tokio::spawn(controller.run(client, with(calls, reconcile)));
     assert_eq!(soon(&mut called).await, Some(0));
     assert_eq!(soon(&mut called).await, Some(1), "it waits for a bookmark");
     stop.and_wait(running).await.unwrap();
