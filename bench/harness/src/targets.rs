@@ -8,7 +8,7 @@ use super::growth::Point;
 use super::library::Library;
 use super::scenario::outage::{self, Informers};
 use super::scenario::{
-    delay, hot, kinds, kubediff, queue, reads, reconcile, relist, stuck, subscriptions, sync, updates,
+    controller, delay, hot, kinds, kubediff, queue, reads, reconcile, relist, stuck, subscriptions, sync, updates,
 };
 use super::server::Kind;
 
@@ -76,7 +76,7 @@ impl Target {
     }
 }
 
-const TARGETS: [Target; 41] = [
+const TARGETS: [Target; 45] = [
     target(
         "steady memory above base, default layout, full objects kept / client-go typed",
         0.06,
@@ -214,6 +214,20 @@ const TARGETS: [Target; 41] = [
         results.against(queue::NAME, queue::SETUP, queue::MEMORY, Library::ControllerRuntime)
     })
     .with(With::None),
+    target("`controller`: CPU per change / the better of controller-runtime and kube-rs", 0.5, 0.3, |results| {
+        results.against_better(controller::NAME, controller::SETUP, controller::CPU)
+    }),
+    target("`controller`: memory above base / the better one", 0.3, 0.1, |results| {
+        results.against_better(controller::NAME, controller::SETUP, controller::MEMORY)
+    }),
+    target("`controller`: delay until the owned object follows, mean / the better one", 1.0, 1.0, |results| {
+        results.against_better(controller::NAME, controller::SETUP, controller::MEAN)
+    })
+    .without_goal(),
+    target("the same, 99th percentile / the better one", 1.0, 1.0, |results| {
+        results.against_better(controller::NAME, controller::SETUP, controller::P99)
+    })
+    .without_goal(),
     target("100 subscriptions on one informer: CPU per event against 1 subscription", 2.0, 1.5, |results| {
         let of = |handlers| {
             results.ours(subscriptions::NAME, &subscriptions::setup_name(handlers), subscriptions::CPU)
@@ -257,6 +271,15 @@ impl Results<'_> {
         let ours = self.ours(scenario, setup, figure)?;
         let theirs = self.figures.runs(scenario, peer, setup, figure)?;
         Some(pairs(ours, theirs, |ours, theirs| ours / theirs))
+    }
+
+    /// Our figure divided by that of the better one of the other libraries that run controllers, for each round. `None` unless
+    /// all of them took part.
+    fn against_better(&self, scenario: &str, setup: &str, figure: &str) -> Option<Vec<f64>> {
+        let all = Library::CONTROLLERS.into_iter().filter(|peer| *peer != Library::Informer);
+        let ratios = all.map(|peer| self.against(scenario, setup, figure, peer));
+        // A greater ratio is one to a lower figure.
+        ratios.reduce(|most, next| Some(pairs(&most?, &next?, f64::max))).flatten()
     }
 
     /// Only a real server has the delays of a real server.
@@ -346,6 +369,31 @@ mod tests {
         assert_eq!((ratio.value, ratio.verdict()), (0.2, "must"));
         assert_eq!(ratio.spread(), (0.1, 0.3));
         assert_eq!(ratio.server(), "real");
+    }
+
+    #[test]
+    fn a_controller_is_compared_with_the_better_of_the_others_in_each_round() {
+        let mut figures = Figures::default();
+        let rounds = [(1.0, 4.0, 8.0), (3.0, 6.0, 4.0)];
+        for (ours, runtime, kube) in rounds {
+            let setup = |client: Library| client.controller("children", 8);
+            let record = |figures: &mut Figures, client, value| {
+                figures.record(controller::NAME, &setup(client), &[(controller::CPU, Unit::Seconds, value)]);
+            };
+            record(&mut figures, Library::Informer, ours);
+            record(&mut figures, Library::ControllerRuntime, runtime);
+            record(&mut figures, Library::KubeRs, kube);
+        }
+        let of = |figures: &Figures| ratios(&Results { figures, growth: &[], server: Kind::Real });
+        let [ratio] = &of(&figures)[..] else { panic!("one target is about it") };
+        assert_eq!((&ratio.runs[..], ratio.verdict()), (&[0.25, 0.75][..], "must"));
+
+        let mut alone = Figures::default();
+        for client in [Library::Informer, Library::KubeRs] {
+            let setup = client.controller("children", 8);
+            alone.record(controller::NAME, &setup, &[(controller::CPU, Unit::Seconds, 1.0)]);
+        }
+        assert!(of(&alone).is_empty(), "nobody knows whether it is the better one");
     }
 
     #[test]
