@@ -122,12 +122,7 @@ impl Owners {
 
     /// Changes `count` different owners at an even pace, and waits for their children. A delay is the time from the server's
     /// answer to the change until a watch has the child's update.
-    pub async fn change(
-        &mut self,
-        server: &Server,
-        count: usize,
-        per_second: f64,
-    ) -> Result<Value, Failure> {
+    pub async fn change(&mut self, server: &Server, count: usize, per_second: f64) -> Result<Value, Failure> {
         let list: List<Object> = server.get(&format!("{CHILDREN}?limit=1")).await?;
         let watch = format!("{CHILDREN}?watch=1&resourceVersion={}", list.metadata.resource_version);
         let mut events = pin!(server.watch::<Object>(&watch).await?);

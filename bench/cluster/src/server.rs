@@ -140,7 +140,8 @@ impl Server {
         let requests = match &self.testapi {
             Some(testapi) => {
                 let asked = testapi.requests().all();
-                asked.iter().filter(|asked| matches!(asked.call.verb, Verb::List | Verb::Watch)).count() as f64
+                asked.iter().filter(|asked| matches!(asked.call.verb, Verb::List | Verb::Watch)).count()
+                    as f64
             }
             None => {
                 let request = Request::get("/metrics").body(Vec::new())?;

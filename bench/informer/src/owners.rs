@@ -106,9 +106,7 @@ impl Answers for Owners {
     async fn answer(&mut self, command: &str, parameters: Value) -> Result<Value, Failure> {
         let text = |name: &str| parameters[name].as_str().unwrap_or_default().to_owned();
         match command {
-            "start" => {
-                self.start(usize::try_from(parameters["objects"].as_u64().unwrap_or_default())?).await
-            }
+            "start" => self.start(usize::try_from(parameters["objects"].as_u64().unwrap_or_default())?).await,
             "collect" => Ok(json!({ "event": "collected", "heapBytes": allocator::collect() })),
             "until-all" => {
                 let until = self.shared.ledger.until_versions(text("versions").parse()?);

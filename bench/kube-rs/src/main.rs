@@ -42,7 +42,9 @@ async fn main() -> Result<(), Failure> {
         ViewName::Typed => serve(Session::<Pod>::new(arguments).await?).await,
         ViewName::Dynamic => serve(Session::<DynamicObject>::new(arguments).await?).await,
         // Keys of types that know their resource at compile time are smaller.
-        ViewName::Metadata if arguments.is_of_pods() => serve(Session::<PartialObjectMeta<Pod>>::new(arguments).await?).await,
+        ViewName::Metadata if arguments.is_of_pods() => {
+            serve(Session::<PartialObjectMeta<Pod>>::new(arguments).await?).await
+        }
         ViewName::Metadata => serve(Session::<PartialObjectMeta<DynamicObject>>::new(arguments).await?).await,
     }
 }

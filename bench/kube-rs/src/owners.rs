@@ -45,7 +45,6 @@ struct Shared {
 #[derive(Debug)]
 pub(crate) enum Failed {
     Server(kube::Error),
-    NotReady(reflector::store::WriterDropped),
     Drawn,
 }
 
@@ -53,7 +52,6 @@ impl std::fmt::Display for Failed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Server(error) => error.fmt(f),
-            Self::NotReady(error) => error.fmt(f),
             Self::Drawn => f.write_str("one of twenty fails"),
         }
     }
@@ -78,9 +76,7 @@ impl Owners {
 
     pub(crate) async fn obey(&mut self, command: &str, parameters: Value) -> Result<Value, Failure> {
         match command {
-            "start" => {
-                self.start(usize::try_from(parameters["objects"].as_u64().unwrap_or_default())?).await
-            }
+            "start" => self.start(usize::try_from(parameters["objects"].as_u64().unwrap_or_default())?).await,
             "until-all" => {
                 let versions = parameters["versions"].as_str().unwrap_or_default().parse()?;
                 Ok(self.ledger.until_versions(versions).await)
@@ -101,10 +97,17 @@ impl Owners {
         match self.work {
             Work::Children => {
                 let watch = watcher(Api::<Secret>::all(client), watcher::Config::default());
-                // `owns` alone keeps no cache, so that each reconciliation would have to ask the server.
-                let owners =
-                    owners.owns_stream(watch.default_backoff().reflect(writer).touched_objects());
-                tokio::spawn(run(owners, keep_child, shared));
+                // `owns` alone keeps no cache, so that each reconciliation would have to ask the server. The cache has a
+                // task of its own: a controller whose workers wait for the cache would not read this stream any more.
+                let (sender, touched) = futures::channel::mpsc::unbounded();
+                let watch = watch.default_backoff().reflect(writer).touched_objects();
+                tokio::spawn(watch.for_each(move |child| {
+                    // The receiver lives as long as the controller.
+                    let _ = sender.unbounded_send(child);
+                    ready(())
+                }));
+                shared.children.wait_until_ready().await?;
+                tokio::spawn(run(owners.owns_stream(touched), keep_child, shared));
             }
             Work::Storm => {
                 tokio::spawn(run(owners, take_a_while, shared));
@@ -134,8 +137,6 @@ fn run<R: Future<Output = Result<Action, Failed>> + Send + 'static>(
 
 async fn keep_child(owner: Arc<ConfigMap>, shared: Arc<Shared>) -> Result<Action, Failed> {
     let Some(busy) = shared.ledger.begin(&owner.name_any()) else { return Ok(Action::await_change()) };
-    // The controller waits for the owners only.
-    shared.children.wait_until_ready().await.map_err(Failed::NotReady)?;
     let (namespace, name) = (owner.namespace().unwrap_or_default(), owner.name_any());
     let value = owner.data.as_ref().and_then(|data| data.get("value")).cloned().unwrap_or_default();
     let api = Api::<Secret>::namespaced(shared.client.clone(), &namespace);

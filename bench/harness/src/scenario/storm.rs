@@ -34,7 +34,9 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
         let answer = |field: &str| number(&reached, field);
         if answer("overlaps") > 0.0 || answer("failures") < 1.0 {
             let (name, overlaps) = (run.name(), answer("overlaps"));
-            return Err(Error::Found(format!("{name}: {overlaps} times two workers had one object: {reached}")));
+            return Err(Error::Found(format!(
+                "{name}: {overlaps} times two workers had one object: {reached}"
+            )));
         }
         bench.figures.record(
             NAME,

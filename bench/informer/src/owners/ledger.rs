@@ -123,9 +123,10 @@ impl Ledger {
     /// The checksum of the versions that were reconciled.
     pub fn digest(&self) -> Value {
         let sum = self.sum();
-        let texts = sum.owners.iter().enumerate().map(|(index, owner)| {
-            format!("owners-{}/owner-{index}\n{}", index % NAMESPACES, owner.version)
-        });
+        let texts =
+            sum.owners.iter().enumerate().map(|(index, owner)| {
+                format!("owners-{}/owner-{index}\n{}", index % NAMESPACES, owner.version)
+            });
         let checksum = texts.fold(0_u64, |checksum, text| checksum.wrapping_add(fnv1a(text.as_bytes())));
         json!({ "event": "digest", "objects": sum.reconciled, "checksum": format!("{checksum:016x}") })
     }

@@ -7,8 +7,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::handler::{Delays, SENT_AT};
 use crate::digest::sum_of;
+use crate::handler::{Delays, SENT_AT};
 
 const NAMESPACES: usize = 20;
 
@@ -121,9 +121,10 @@ impl Ledger {
     /// The checksum of the versions that were reconciled.
     pub(crate) fn digest(&self) -> Value {
         let sum = self.sum();
-        let texts = sum.owners.iter().enumerate().map(|(index, owner)| {
-            format!("owners-{}/owner-{index}\n{}", index % NAMESPACES, owner.version)
-        });
+        let texts =
+            sum.owners.iter().enumerate().map(|(index, owner)| {
+                format!("owners-{}/owner-{index}\n{}", index % NAMESPACES, owner.version)
+            });
         let checksum = texts.fold(0_u64, |checksum, text| checksum.wrapping_add(sum_of(&text)));
         json!({ "event": "digest", "objects": sum.reconciled, "checksum": format!("{checksum:016x}") })
     }
