@@ -1,10 +1,11 @@
-// The controller-runtime side of the benchmarks: its priority queue. Lines on stdin control the program; ../PROTOCOL.md
+// The controller-runtime side of the benchmarks: its priority queue, and whole controllers. Lines on stdin control the program; ../PROTOCOL.md
 // defines them.
 package main
 
 import (
 	"bufio"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"log"
@@ -20,20 +21,66 @@ import (
 
 func main() {
 	log.SetFlags(0)
-	if len(os.Args) > 1 {
+	options := parseArguments(os.Args[1:])
+	obey, err := prepare(options)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := serve(obey, os.Stdin, os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+type options struct {
+	kubeconfig string
+	controller string
+	workers    int
+}
+
+// parseArguments exits with code 2 if it does not know an argument.
+func parseArguments(arguments []string) options {
+	var options options
+	flags := flag.NewFlagSet("controller-runtime", flag.ExitOnError)
+	flags.StringVar(&options.kubeconfig, "kubeconfig", "", "where the server is")
+	flags.StringVar(&options.controller, "controller", "", "children or storm")
+	flags.IntVar(&options.workers, "workers", 1, "how many objects the controller reconciles at a time")
+	_ = flags.Parse(arguments)
+	if flags.NArg() > 0 {
 		fmt.Fprintln(os.Stderr, "there is an argument too many")
 		os.Exit(2)
 	}
-	if err := serve(os.Stdin, os.Stdout); err != nil {
-		log.Fatal(err)
+	return options
+}
+
+// obeyer carries out a command, and returns the answer with its name.
+type obeyer func(command, argument string) (string, event, error)
+
+// prepare makes a controller if the arguments name one, and queues otherwise.
+func prepare(options options) (obeyer, error) {
+	if options.controller != "" {
+		owners, err := newOwners(options)
+		if err != nil {
+			return nil, err
+		}
+		return owners.obey, nil
 	}
+	bench := &queue.Bench{New: func() queue.Queue {
+		// Without a name it has no metrics.
+		return priorityqueue.New[string]("")
+	}}
+	return func(command, argument string) (string, event, error) {
+		if name, answer, err, known := bench.Obey(command, argument); known {
+			return name, answer, err
+		}
+		return "", nil, fmt.Errorf("controller-runtime has no %q", command)
+	}, nil
 }
 
 // event is a line of the protocol without its field "event".
 type event map[string]any
 
 // serve answers each line of stdin with one line, until stdin ends.
-func serve(commands io.Reader, answers io.Writer) error {
+func serve(obey obeyer, commands io.Reader, answers io.Writer) error {
 	encoder := json.NewEncoder(answers)
 	tell := func(name string, event event) error {
 		event["event"] = name
@@ -42,14 +89,15 @@ func serve(commands io.Reader, answers io.Writer) error {
 	if err := tell("started", event{"version": "controller-runtime " + version()}); err != nil {
 		return err
 	}
-	bench := &queue.Bench{New: func() queue.Queue {
-		// Without a name it has no metrics.
-		return priorityqueue.New[string]("")
-	}}
 	lines := bufio.NewScanner(commands)
 	for lines.Scan() {
 		command, argument, _ := strings.Cut(lines.Text(), " ")
-		name, answer, err := obey(bench, command, argument)
+		name, answer, err := "collected", event(nil), error(nil)
+		if command == "collect" {
+			answer = collect()
+		} else {
+			name, answer, err = obey(command, argument)
+		}
 		if err != nil {
 			name, answer = "failed", event{"reason": err.Error()}
 		}
@@ -58,16 +106,6 @@ func serve(commands io.Reader, answers io.Writer) error {
 		}
 	}
 	return lines.Err()
-}
-
-func obey(bench *queue.Bench, command, argument string) (string, event, error) {
-	if command == "collect" {
-		return "collected", collect(), nil
-	}
-	if name, answer, err, known := bench.Obey(command, argument); known {
-		return name, answer, err
-	}
-	return "", nil, fmt.Errorf("controller-runtime has no %q", command)
 }
 
 // collect returns unused memory to the system. The second collection frees what only finalizers held during the first.

@@ -159,7 +159,7 @@ fn base64(random: &mut fastrand::Rng, length: usize) -> String {
 }
 
 /// Lines of settings, of about this many bytes.
-fn text(random: &mut fastrand::Rng, length: usize) -> String {
+pub fn text(random: &mut fastrand::Rng, length: usize) -> String {
     let mut out = String::with_capacity(length + 64);
     while out.len() < length {
         let (key, value) = (random.u16(..), random.u64(..));

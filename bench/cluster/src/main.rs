@@ -14,6 +14,11 @@
 //!     sentinel                         one of bench/sentinel, and what its version is then
 //!     digest {"resources":["..."]}     count and checksums of what there is
 //!     resources                        what can be listed and watched
+//!     owners {"objects":10000}         so many ConfigMaps, each of which a controller gives a Secret with its value
+//!     owners-clear                     deletes these Secrets
+//!     owners-change {"count":9,"perSecond":100}  changes of different ones, and the delays until their Secrets follow
+//!     owners-storm {"count":9,"rounds":3}        changes of the first ones, so many of each
+//!     owners-check                     count and checksums of the ConfigMaps, and how many have one Secret in step
 //!     expire                           testapi: ends watches, and forgets what they would resume from
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that talks to its caller")]
 
@@ -21,6 +26,7 @@ mod change;
 mod digest;
 mod load;
 mod metrics;
+mod owners;
 mod server;
 mod shapes;
 
@@ -57,14 +63,15 @@ struct Arguments {
     among: usize,
     per_set: usize,
     per_second: f64,
+    rounds: usize,
     resources: Vec<String>,
 }
 
 impl Default for Arguments {
     fn default() -> Self {
         let pods = vec!["core/v1/pods/Pod".to_owned()];
-        let [count, among, per_set] = [0; 3];
-        Self { pods: 0, seed: 1, objects: 0, count, among, per_set, per_second: 0.0, resources: pods }
+        let [objects, count, among, per_set, rounds] = [0; 5];
+        Self { pods: 0, seed: 1, objects, count, among, per_set, per_second: 0.0, rounds, resources: pods }
     }
 }
 
@@ -85,11 +92,16 @@ async fn run(options: Options) -> Result<(), Failure> {
         (None, kubeconfig) => Server::real(kubeconfig.unwrap_or_default(), options.parallel).await?,
     };
     println!("{}", json!({ "event": "started", "version": server.version().await? }));
-    let mut loaded = load::Loaded::default();
+    let (mut loaded, mut owners) = (load::Loaded::default(), owners::Owners::default());
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     while let Some(line) = lines.next_line().await? {
         let (command, arguments) = line.split_once(' ').unwrap_or((&line, "{}"));
-        let answer = match answer(&server, &mut loaded, command, serde_json::from_str(arguments)?).await {
+        let arguments: Arguments = serde_json::from_str(arguments)?;
+        let answer = match command.split_once("owners") {
+            Some(("", command)) => of_owners(&server, &mut owners, command, arguments).await,
+            _ => answer(&server, &mut loaded, command, arguments).await,
+        };
+        let answer = match answer {
             Ok(answer) => answer,
             Err(error) => json!({ "event": "failed", "reason": error.to_string() }),
         };
@@ -119,5 +131,21 @@ async fn answer(
         "resources" => server.resources().await,
         "expire" => server.expire(),
         other => Err(format!("{other:?} is no command").into()),
+    }
+}
+
+async fn of_owners(
+    server: &Server,
+    owners: &mut owners::Owners,
+    command: &str,
+    arguments: Arguments,
+) -> Result<Value, Failure> {
+    match command {
+        "" => owners.load(server, arguments.objects).await,
+        "-clear" => owners.clear(server).await,
+        "-change" => owners.change(server, arguments.count, arguments.per_second).await,
+        "-storm" => owners.storm(server, arguments.count, arguments.rounds).await,
+        "-check" => owners.check(server).await,
+        other => Err(format!("owners{other:?} is no command").into()),
     }
 }

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use futures_util::stream::{FuturesUnordered, StreamExt};
+use futures_util::stream::{FuturesUnordered, Stream, StreamExt};
 use http::{Method, Request};
 use kube_client::config::{KubeConfigOptions, Kubeconfig};
 use kube_client::{Client, Config};
@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 use testapi::{TestApi, Verb};
 
 use crate::metrics;
+
+pub use kube_client::core::WatchEvent as Event;
 
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -59,6 +61,21 @@ impl Server {
 
     pub async fn merge_patch(&self, path: &str, body: &Value) -> Result<Value, Failure> {
         self.send(Method::PATCH, path, "application/merge-patch+json", body).await
+    }
+
+    pub async fn delete(&self, path: String) -> Result<(), Failure> {
+        let deleted: Value = self.client.request(Request::delete(path).body(Vec::new())?).await?;
+        drop(deleted);
+        Ok(())
+    }
+
+    /// The events of a watch.
+    pub async fn watch<T: DeserializeOwned + Clone>(
+        &self,
+        path: &str,
+    ) -> Result<impl Stream<Item = Result<Event<T>, Failure>>, Failure> {
+        let events = self.client.request_events::<T>(Request::get(path).body(Vec::new())?).await?;
+        Ok(events.map(|event| event.map_err(Failure::from)))
     }
 
     async fn send(&self, method: Method, path: &str, kind: &str, body: &Value) -> Result<Value, Failure> {
@@ -123,7 +140,8 @@ impl Server {
         let requests = match &self.testapi {
             Some(testapi) => {
                 let asked = testapi.requests().all();
-                asked.iter().filter(|asked| matches!(asked.call.verb, Verb::List | Verb::Watch)).count() as f64
+                asked.iter().filter(|asked| matches!(asked.call.verb, Verb::List | Verb::Watch)).count()
+                    as f64
             }
             None => {
                 let request = Request::get("/metrics").body(Vec::new())?;

@@ -45,6 +45,8 @@ impl Peer {
 impl Library {
     /// Those that keep a copy of a server's objects.
     pub(crate) const CACHES: [Self; 3] = [Self::Informer, Self::ClientGo, Self::KubeRs];
+    /// Those that run controllers.
+    pub(crate) const CONTROLLERS: [Self; 3] = [Self::Informer, Self::ControllerRuntime, Self::KubeRs];
     /// Those that have a work queue.
     pub(crate) const QUEUES: [Self; 3] = [Self::Informer, Self::ClientGo, Self::ControllerRuntime];
 
@@ -69,6 +71,12 @@ impl Library {
     /// This client with a view: `typed`, `dynamic` or `metadata`; ours also has `declared`.
     pub(crate) fn view(self, view: &str) -> Setup {
         Setup { client: self, name: view.to_owned(), arguments: vec!["--view".to_owned(), view.to_owned()] }
+    }
+
+    /// This client with a whole controller.
+    pub(crate) fn controller(self, work: &str, workers: usize) -> Setup {
+        let setup = Setup { client: self, name: format!("{workers} workers"), arguments: Vec::new() };
+        setup.with(&["--controller", work, "--workers"]).with(&[workers])
     }
 }
 

@@ -83,6 +83,8 @@ pub(crate) struct Bench<'a> {
     server: Option<Server>,
     /// The same with pods in ReplicaSets; it lives as long as one scenario.
     sets_server: Option<Server>,
+    /// The same with the objects of whole controllers.
+    owners_server: Option<Server>,
     /// Built when a scenario needs it.
     kubediff: Option<PathBuf>,
     figures: Figures,
@@ -112,7 +114,7 @@ fn run(options: &Options) -> Result<(), Error> {
     let scenarios = if options.scenarios.is_empty() { Scenario::ALL } else { &options.scenarios };
     let mut bench = Bench::new(options)?;
     for scenario in scenarios {
-        bench.sets_server = None;
+        (bench.sets_server, bench.owners_server) = (None, None);
         for round in 1..=scenario.rounds(options.runs) {
             println!("\n=== {} {round}/{}", scenario.name(), scenario.rounds(options.runs));
             scenario.run(&mut bench)?;
@@ -148,8 +150,19 @@ impl<'a> Bench<'a> {
         let scratch = output.join(format!("run-{}", std::process::id()));
         std::fs::create_dir_all(&scratch).map_err(Error::io(&scratch))?;
         let (figures, report) = (Figures::default(), Report::new());
-        let (server, sets_server, kubediff) = (None, None, None);
-        Ok(Self { options, programs, cluster, scratch, server, sets_server, kubediff, figures, report })
+        let (server, sets_server, owners_server, kubediff) = (None, None, None, None);
+        Ok(Self {
+            options,
+            programs,
+            cluster,
+            scratch,
+            server,
+            sets_server,
+            owners_server,
+            kubediff,
+            figures,
+            report,
+        })
     }
 
     fn program(&self, client: Library) -> Option<&Path> {
@@ -180,6 +193,18 @@ impl<'a> Bench<'a> {
         self.sets_server.as_mut().ok_or_else(|| Error::Found("there is no server".to_owned()))
     }
 
+    /// The server with the objects of whole controllers.
+    fn owners_server(&mut self) -> Result<&mut Server, Error> {
+        if self.owners_server.is_none() {
+            let mut server = Server::start(self.options.server, &self.cluster, &self.scratch)?;
+            println!("{}: loading {} ConfigMaps", server.version(), self.options.objects);
+            self.report.version("server", server.version());
+            server.load_owners(self.options.objects)?;
+            self.owners_server = Some(server);
+        }
+        self.owners_server.as_mut().ok_or_else(|| Error::Found("there is no server".to_owned()))
+    }
+
     fn kubediff(&mut self) -> Result<PathBuf, Error> {
         if self.kubediff.is_none() {
             println!("Building kubediff");
@@ -205,7 +230,7 @@ impl<'a> Bench<'a> {
 impl Drop for Bench<'_> {
     fn drop(&mut self) {
         // Servers keep files in the directory, so they end first.
-        (self.server, self.sets_server) = (None, None);
+        (self.server, self.sets_server, self.owners_server) = (None, None, None);
         let _ = std::fs::remove_dir_all(&self.scratch);
     }
 }

@@ -136,6 +136,21 @@ impl Run {
         self.program.ask(&sentinel.until())
     }
 
+    /// Starts a whole controller, and waits until it has reconciled so many objects.
+    pub(crate) fn start_controller(&mut self, objects: usize) -> Result<Value, Error> {
+        self.ask(&format!("start {}", json!({ "objects": objects })))
+    }
+
+    /// Waits until a whole controller has reconciled objects whose versions have this sum.
+    pub(crate) fn until_all(&mut self, versions: &str) -> Result<Value, Error> {
+        self.ask(&format!("until-all {}", json!({ "versions": versions })))
+    }
+
+    /// The client and its setup, for errors.
+    pub(crate) fn name(&self) -> String {
+        format!("{} ({})", self.setup.client.name(), self.setup.name)
+    }
+
     /// The CPU that an idle client needs in this time.
     pub(crate) fn idle(&mut self, time: Duration) -> Result<f64, Error> {
         let cpu = self.meter.cpu()?;
@@ -154,8 +169,7 @@ impl Run {
         if found.agrees_with(expected, self.setup.has_content()) {
             return Ok(());
         }
-        let (client, setup) = (self.setup.client.name(), &self.setup.name);
-        Err(Error::Found(format!("{client} ({setup}) has {found:?}, the server {expected:?}")))
+        Err(Error::Found(format!("{} has {found:?}, the server {expected:?}", self.name())))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The scenarios. Each has a file of its own, which says what it does and records figures; this file names them.
 
+pub(super) mod controller;
 pub(super) mod delay;
 pub(super) mod hot;
 mod idle;
@@ -12,6 +13,7 @@ pub(super) mod reads;
 pub(super) mod reconcile;
 pub(super) mod relist;
 mod restart;
+mod storm;
 pub(super) mod stuck;
 pub(super) mod subscriptions;
 pub(super) mod sync;
@@ -44,6 +46,10 @@ pub(crate) enum Scenario {
     Hot,
     /// A work queue of many items
     Queue,
+    /// A controller that keeps an object for each of many others
+    Controller,
+    /// Many changes at once, and a reconciler that is slow and fails
+    Storm,
     /// An index that is added to a running informer
     LateIndex,
     /// Ten and a hundred times as many objects
@@ -71,6 +77,8 @@ impl Scenario {
         Self::Reads,
         Self::Hot,
         Self::Queue,
+        Self::Controller,
+        Self::Storm,
         Self::LateIndex,
         Self::Growth,
         Self::Kinds,
@@ -92,6 +100,8 @@ impl Scenario {
             Self::Reads => "reads",
             Self::Hot => "hot",
             Self::Queue => "queue",
+            Self::Controller => "controller",
+            Self::Storm => "storm",
             Self::LateIndex => "late-index",
             Self::Growth => "growth",
             Self::Kinds => "kinds",
@@ -122,6 +132,8 @@ impl Scenario {
             Self::Reads => reads::run(bench),
             Self::Hot => hot::run(bench),
             Self::Queue => queue::run(bench),
+            Self::Controller => controller::run(bench),
+            Self::Storm => storm::run(bench),
             Self::LateIndex => late_index::run(bench),
             Self::Growth => growth::run(bench),
             Self::Kinds => kinds::run(bench),

@@ -43,6 +43,18 @@ pub(crate) struct Pace {
     pub(crate) among: usize,
 }
 
+/// The objects of whole controllers, and those that they own.
+#[derive(Debug)]
+pub(crate) struct Owners {
+    pub(crate) objects: f64,
+    pub(crate) children: f64,
+    /// How many have one child, which is in step.
+    pub(crate) in_step: f64,
+    /// The sum of the versions of the owners.
+    pub(crate) versions: String,
+    pub(crate) digest: Digest,
+}
+
 /// A version of one object. A client that has it has also seen everything before it.
 pub(crate) struct Sentinel {
     key: String,
@@ -110,6 +122,38 @@ impl Server {
     /// Loads objects of other kinds.
     pub(crate) fn fill(&mut self, objects: usize) -> Result<(), Error> {
         self.cluster.ask(&format!("fill {}", json!({ "objects": objects }))).map(drop)
+    }
+
+    /// Loads objects for whole controllers.
+    pub(crate) fn load_owners(&mut self, objects: usize) -> Result<(), Error> {
+        self.cluster.ask(&format!("owners {}", json!({ "objects": objects }))).map(drop)
+    }
+
+    /// Deletes what controllers have made.
+    pub(crate) fn clear_children(&mut self) -> Result<(), Error> {
+        self.cluster.ask("owners-clear").map(drop)
+    }
+
+    /// Changes different owners at an even pace. Returns the delays until their children follow.
+    pub(crate) fn change_owners(&mut self, count: usize, per_second: usize) -> Result<Value, Error> {
+        self.cluster.ask(&format!("owners-change {}", json!({ "count": count, "perSecond": per_second })))
+    }
+
+    /// Changes each of the first owners so many times, as fast as the server takes it.
+    pub(crate) fn storm_owners(&mut self, count: usize, rounds: usize) -> Result<(), Error> {
+        self.cluster.ask(&format!("owners-storm {}", json!({ "count": count, "rounds": rounds }))).map(drop)
+    }
+
+    /// The owners and children as they are now.
+    pub(crate) fn owners(&mut self) -> Result<Owners, Error> {
+        let answer = self.cluster.ask("owners-check")?;
+        Ok(Owners {
+            objects: number(&answer, "objects"),
+            children: number(&answer, "children"),
+            in_step: number(&answer, "inStep"),
+            versions: answer["versions"].as_str().unwrap_or_default().to_owned(),
+            digest: Digest::from(&answer),
+        })
     }
 
     /// Makes `count` changes, of the first `among` pods in turn.

@@ -8,7 +8,8 @@ use super::growth::Point;
 use super::library::Library;
 use super::scenario::outage::{self, Informers};
 use super::scenario::{
-    delay, hot, kinds, kubediff, queue, reads, reconcile, relist, stuck, subscriptions, sync, updates,
+    controller, delay, hot, kinds, kubediff, queue, reads, reconcile, relist, stuck, subscriptions, sync,
+    updates,
 };
 use super::server::Kind;
 
@@ -76,7 +77,7 @@ impl Target {
     }
 }
 
-const TARGETS: [Target; 41] = [
+const TARGETS: [Target; 45] = [
     target(
         "steady memory above base, default layout, full objects kept / client-go typed",
         0.06,
@@ -214,6 +215,26 @@ const TARGETS: [Target; 41] = [
         results.against(queue::NAME, queue::SETUP, queue::MEMORY, Library::ControllerRuntime)
     })
     .with(With::None),
+    target(
+        "`controller`: CPU per change / the better of controller-runtime and kube-rs",
+        0.5,
+        0.3,
+        |results| results.against_better(controller::NAME, controller::SETUP, controller::CPU),
+    ),
+    target("`controller`: memory above base / the better one", 0.3, 0.1, |results| {
+        results.against_better(controller::NAME, controller::SETUP, controller::MEMORY)
+    }),
+    target(
+        "`controller`: delay until the owned object follows, mean / the better one",
+        1.0,
+        1.0,
+        |results| results.against_better(controller::NAME, controller::SETUP, controller::MEAN),
+    )
+    .without_goal(),
+    target("the same, 99th percentile / the better one", 1.0, 1.0, |results| {
+        results.against_better(controller::NAME, controller::SETUP, controller::P99)
+    })
+    .without_goal(),
     target("100 subscriptions on one informer: CPU per event against 1 subscription", 2.0, 1.5, |results| {
         let of = |handlers| {
             results.ours(subscriptions::NAME, &subscriptions::setup_name(handlers), subscriptions::CPU)
@@ -257,6 +278,15 @@ impl Results<'_> {
         let ours = self.ours(scenario, setup, figure)?;
         let theirs = self.figures.runs(scenario, peer, setup, figure)?;
         Some(pairs(ours, theirs, |ours, theirs| ours / theirs))
+    }
+
+    /// Our figure divided by that of the better one of the other libraries that run controllers, for each round. `None` unless
+    /// all of them took part.
+    fn against_better(&self, scenario: &str, setup: &str, figure: &str) -> Option<Vec<f64>> {
+        let all = Library::CONTROLLERS.into_iter().filter(|peer| *peer != Library::Informer);
+        let ratios = all.map(|peer| self.against(scenario, setup, figure, peer));
+        // A greater ratio is one to a lower figure.
+        ratios.reduce(|most, next| Some(pairs(&most?, &next?, f64::max))).flatten()
     }
 
     /// Only a real server has the delays of a real server.
@@ -327,48 +357,4 @@ impl Ratio {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::figures::Unit;
-    use crate::library::Setup;
-
-    #[test]
-    fn a_ratio_is_of_one_round_and_its_value_the_median_of_the_rounds() {
-        let mut figures = Figures::default();
-        for (ours, theirs) in [(1.0, 10.0), (2.0, 10.0), (6.0, 20.0)] {
-            for (client, value) in [(Library::Informer, ours), (Library::ClientGo, theirs)] {
-                figures.record(sync::NAME, &client.view("typed"), &[(sync::CPU, Unit::Seconds, value)]);
-            }
-        }
-        let ratios = ratios(&Results { figures: &figures, growth: &[], server: Kind::Real });
-        let [ratio] = &ratios[..] else { panic!("{ratios:?}") };
-        assert_eq!(ratio.name, "sync CPU / client-go typed");
-        assert_eq!((ratio.value, ratio.verdict()), (0.2, "must"));
-        assert_eq!(ratio.spread(), (0.1, 0.3));
-        assert_eq!(ratio.server(), "real");
-    }
-
-    #[test]
-    fn a_ratio_says_with_what_server_it_was_measured() {
-        let mut figures = Figures::default();
-        for client in [Library::Informer, Library::ClientGo] {
-            figures.record(sync::NAME, &client.view("typed"), &[(sync::CPU, Unit::Seconds, 1.0)]);
-            let reads = Setup { client, name: reads::SETUP.to_owned(), arguments: Vec::new() };
-            figures.record(reads::NAME, &reads, &[(reads::GET, Unit::Nanoseconds, 1.0)]);
-        }
-        figures.record(stuck::NAME, &Library::Informer.view("typed"), &[(stuck::MEMORY, Unit::Times, 1.0)]);
-        let servers = |server| {
-            let ratios = ratios(&Results { figures: &figures, growth: &[], server });
-            ratios
-                .iter()
-                .map(|ratio| (ratio.name.split(' ').next().unwrap().to_owned(), ratio.server()))
-                .collect::<Vec<_>>()
-        };
-        let of = |sync| {
-            [("sync", sync), ("get", "none"), ("memory", "testapi")]
-                .map(|(name, server)| (name.to_owned(), server))
-        };
-        assert_eq!(servers(Kind::Real), of("real"));
-        assert_eq!(servers(Kind::Testapi), of("testapi"));
-    }
-}
+mod tests;

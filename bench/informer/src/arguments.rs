@@ -27,6 +27,12 @@ pub struct Arguments {
     /// Run a controller of pods in place of handlers
     #[arg(long, conflicts_with = "subscriptions")]
     pub reconcile: bool,
+    /// Run a whole controller of ConfigMaps in place of handlers
+    #[arg(long, value_enum, conflicts_with_all = ["subscriptions", "reconcile"])]
+    pub controller: Option<Work>,
+    /// How many objects the controller reconciles at a time
+    #[arg(long, default_value_t = 1)]
+    pub workers: usize,
     /// Ask for JSON where the library would choose protobuf
     #[arg(long)]
     pub json: bool,
@@ -48,6 +54,15 @@ pub enum View {
     Declared,
     Dynamic,
     Metadata,
+}
+
+/// What a whole controller does.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Work {
+    /// Keeps a Secret for each ConfigMap
+    Children,
+    /// Takes 20 ms, and fails one of twenty times
+    Storm,
 }
 
 #[derive(Clone, Copy, ValueEnum)]

@@ -58,7 +58,7 @@ fn push(bytes: &mut Vec<u8>, parts: &[&str]) {
     parts.iter().for_each(|part| bytes.extend_from_slice(part.as_bytes()));
 }
 
-fn fnv1a(bytes: &[u8]) -> u64 {
+pub fn fnv1a(bytes: &[u8]) -> u64 {
     bytes
         .iter()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))

@@ -9,6 +9,7 @@ mod delays;
 mod digest;
 mod handler;
 mod lookups;
+mod owners;
 mod queues;
 mod reads;
 mod session;
@@ -25,6 +26,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::{Arguments, View};
 use crate::controller::Controller;
+use crate::owners::Owners;
 use crate::session::Session;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -48,6 +50,9 @@ async fn main() -> ExitCode {
 }
 
 async fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if let Some(work) = arguments.controller {
+        return serve(Owners::new(arguments, work).await?).await;
+    }
     if arguments.reconcile {
         return serve(Controller::new(arguments).await?).await;
     }

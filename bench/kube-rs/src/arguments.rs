@@ -9,6 +9,16 @@ pub(crate) struct Arguments {
     pub(crate) subscriptions: usize,
     pub(crate) drop_managed_fields: bool,
     pub(crate) streaming: bool,
+    /// A whole controller in place of handlers.
+    pub(crate) controller: Option<Work>,
+    pub(crate) workers: u16,
+}
+
+/// What a whole controller does.
+#[derive(Clone, Copy)]
+pub(crate) enum Work {
+    Children,
+    Storm,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,6 +37,8 @@ impl Arguments {
             subscriptions: 0,
             drop_managed_fields: false,
             streaming: false,
+            controller: None,
+            workers: 1,
         };
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or(format!("{word} wants a value"));
@@ -39,6 +51,16 @@ impl Arguments {
                         "metadata" => ViewName::Metadata,
                         other => return Err(format!("there is no view {other:?}")),
                     }
+                }
+                "--controller" => {
+                    arguments.controller = Some(match value()?.as_str() {
+                        "children" => Work::Children,
+                        "storm" => Work::Storm,
+                        other => return Err(format!("there is no controller {other:?}")),
+                    });
+                }
+                "--workers" => {
+                    arguments.workers = value()?.parse().map_err(|_| "--workers wants a number")?;
                 }
                 "--resource" => arguments.resources.push(resource(&value()?)?),
                 "--subscriptions" => {

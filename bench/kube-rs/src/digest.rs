@@ -43,7 +43,7 @@ impl Digest {
 }
 
 /// FNV-1a.
-fn sum_of(text: &str) -> u64 {
+pub(crate) fn sum_of(text: &str) -> u64 {
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -9,7 +9,7 @@ use kube::{Resource, ResourceExt};
 use tokio::sync::Notify;
 
 /// The annotation holds the time just before the change was sent, in microseconds of Unix time.
-const SENT_AT: &str = "bench/sent-at";
+pub(crate) const SENT_AT: &str = "bench/sent-at";
 
 /// The namespace of the objects that `until` asks for.
 const ASKED_NAMESPACE: &str = "bench";
@@ -84,7 +84,7 @@ impl Handler {
 }
 
 impl Delays {
-    fn since(microseconds: f64) -> Self {
+    pub(crate) fn since(microseconds: f64) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
         let delay = now - microseconds / 1e6;
         Self { count: 1, sum: delay, greatest: delay }

@@ -8,6 +8,7 @@ mod digest;
 mod handler;
 mod lookups;
 mod memory;
+mod owners;
 mod reads;
 mod session;
 mod view;
@@ -21,6 +22,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
 use crate::arguments::{Arguments, ViewName};
+use crate::owners::Owners;
 use crate::session::Session;
 use crate::view::View;
 
@@ -33,18 +35,22 @@ async fn main() -> Result<(), Failure> {
         eprintln!("{reason}");
         exit(2);
     });
+    if let Some(work) = arguments.controller {
+        return serve(Owners::new(&arguments, work).await?).await;
+    }
     match arguments.view {
-        ViewName::Typed => serve::<Pod>(arguments).await,
-        ViewName::Dynamic => serve::<DynamicObject>(arguments).await,
+        ViewName::Typed => serve(Session::<Pod>::new(arguments).await?).await,
+        ViewName::Dynamic => serve(Session::<DynamicObject>::new(arguments).await?).await,
         // Keys of types that know their resource at compile time are smaller.
-        ViewName::Metadata if arguments.is_of_pods() => serve::<PartialObjectMeta<Pod>>(arguments).await,
-        ViewName::Metadata => serve::<PartialObjectMeta<DynamicObject>>(arguments).await,
+        ViewName::Metadata if arguments.is_of_pods() => {
+            serve(Session::<PartialObjectMeta<Pod>>::new(arguments).await?).await
+        }
+        ViewName::Metadata => serve(Session::<PartialObjectMeta<DynamicObject>>::new(arguments).await?).await,
     }
 }
 
 /// Answers each line of stdin with one line, until stdin ends.
-async fn serve<K: View>(arguments: Arguments) -> Result<(), Failure> {
-    let mut session = Session::<K>::new(arguments).await?;
+async fn serve(mut session: impl Obeys) -> Result<(), Failure> {
     println!("{}", json!({"event": "started", "version": format!("kube-rs {}", version())}));
     let mut commands = BufReader::new(tokio::io::stdin()).lines();
     while let Some(line) = commands.next_line().await? {
@@ -57,22 +63,40 @@ async fn serve<K: View>(arguments: Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn obey<K: View>(session: &mut Session<K>, line: &str) -> Result<Value, Failure> {
-    let (command, argument) = line.split_once(' ').unwrap_or((line, ""));
-    match command {
-        "start" => session.start().await,
-        "collect" => Ok(json!({"event": "collected", "heapBytes": memory::give_back()})),
-        "digest" => Ok(session.digest()),
-        "until" => session.until(serde_json::from_str(argument)?).await,
-        "lookups" => session.lookups(serde_json::from_str(argument)?).await,
-        "reads" => {
-            let wish = serde_json::from_str(argument)?;
-            tokio::task::spawn_blocking(move || reads::run(wish)).await?
+async fn obey(session: &mut impl Obeys, line: &str) -> Result<Value, Failure> {
+    match line.split_once(' ').unwrap_or((line, "{}")) {
+        ("collect", _) => Ok(json!({"event": "collected", "heapBytes": memory::give_back()})),
+        (command, argument) => session.obey(command, serde_json::from_str(argument)?).await,
+    }
+}
+
+/// One run of the program.
+trait Obeys {
+    async fn obey(&mut self, command: &str, argument: Value) -> Result<Value, Failure>;
+}
+
+impl Obeys for Owners {
+    async fn obey(&mut self, command: &str, argument: Value) -> Result<Value, Failure> {
+        Owners::obey(self, command, argument).await
+    }
+}
+
+impl<K: View> Obeys for Session<K> {
+    async fn obey(&mut self, command: &str, argument: Value) -> Result<Value, Failure> {
+        match command {
+            "start" => self.start().await,
+            "digest" => Ok(self.digest()),
+            "until" => self.until(serde_json::from_value(argument)?).await,
+            "lookups" => self.lookups(serde_json::from_value(argument)?).await,
+            "reads" => {
+                let wish = serde_json::from_value(argument)?;
+                tokio::task::spawn_blocking(move || reads::run(wish)).await?
+            }
+            // The watch waits for the slowest subscriber: no other one would be notified any more.
+            "stuck" => Err("a subscriber of kube-rs that is stuck stops all others".into()),
+            "index-late" => Err("kube-rs has no indexes".into()),
+            _ => Err(format!("kube-rs has no {command:?}").into()),
         }
-        // The watch waits for the slowest subscriber: no other one would be notified any more.
-        "stuck" => Err("a subscriber of kube-rs that is stuck stops all others".into()),
-        "index-late" => Err("kube-rs has no indexes".into()),
-        _ => Err(format!("kube-rs has no {command:?}").into()),
     }
 }
 
