@@ -35,6 +35,8 @@ pub(crate) struct Package {
     pub(crate) version: String,
     pub(crate) license: Option<String>,
     pub(crate) description: Option<String>,
+    #[serde(default)]
+    pub(crate) manifest_path: PathBuf,
     /// The registry or git URL; `None` for a path in this repository.
     pub(crate) source: Option<String>,
     #[serde(default)]
@@ -50,6 +52,14 @@ pub(crate) struct Dependency {
     /// Whether only a feature enables it.
     #[serde(default)]
     pub(crate) optional: bool,
+}
+
+impl Package {
+    /// The name of its folder, which for some crates is shorter than the package's name.
+    pub(crate) fn folder(&self) -> &str {
+        let folder = self.manifest_path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
+        folder.unwrap_or(&self.name)
+    }
 }
 
 impl Metadata {
