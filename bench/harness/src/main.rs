@@ -212,7 +212,15 @@ impl<'a> Bench<'a> {
             let output = root().join("target");
             let profile = profile(self.options);
             let mut cargo = process::cargo(&root());
-            cargo.args(["build", "--quiet", "--profile", profile, "--package", "kubediff", "--target-dir"]);
+            cargo.args([
+                "build",
+                "--quiet",
+                "--profile",
+                profile,
+                "--package",
+                "kubectl-changes",
+                "--target-dir",
+            ]);
             process::run(cargo.arg(&output))?;
             self.kubediff = Some(output.join(folder(profile)).join("kubediff"));
         }

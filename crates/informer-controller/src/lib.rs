@@ -51,3 +51,8 @@ pub use writer::{Seen, Target, WriteError, Writer};
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/controllers.md")]
 struct ControllersPage;
+
+/// The same.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/from-client-go.md")]
+struct FromClientGoPage;

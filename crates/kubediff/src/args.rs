@@ -9,12 +9,15 @@ use crate::render::Color;
 
 /// Shows what changes in a Kubernetes cluster.
 #[derive(Debug, Parser)]
-#[command(name = "kubediff", version, about, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(name = "kubediff", version = VERSION, about, max_term_width = 100, after_help = EXIT_CODES)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
 }
+
+/// With the package's name, because there is another program called kubediff.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("CARGO_PKG_NAME"), ")");
 
 const EXIT_CODES: &str = "Exit codes: 0 ended as asked, 1 something unexpected, 2 the command line, a resource, a selector \
 or a rule cannot be understood, 3 the cluster cannot be reached. A second Ctrl-C ends at once, with 130.";

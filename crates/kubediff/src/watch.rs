@@ -14,12 +14,12 @@ use informer::{
     Status,
 };
 use jiff::Timestamp;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
 use crate::args::WatchArgs;
 use crate::cluster::{self, NoCluster};
 use crate::exit::Exit;
+use crate::signals::Signals;
 use crate::{Change, Gvk, InvalidNoise, NoRandomKey, Noise, Origin, Profile, Secrets, Session, Sighting};
 use definitions::Definitions;
 use screen::Screen;
@@ -174,8 +174,7 @@ impl<'a> Watch<'a> {
     }
 
     async fn show(&mut self, screen: &mut Screen) -> Result<(), WatchError> {
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(WatchError::Signals)?;
-        let mut terminate = signal(SignalKind::terminate()).map_err(WatchError::Signals)?;
+        let mut signals = Signals::listen().map_err(WatchError::Signals)?;
         end_at_once_on_the_second_signal()?;
         let mut at_start = true;
         // Under way or not; begins with the first.
@@ -185,8 +184,7 @@ impl<'a> Watch<'a> {
             self.announce(screen)?;
             let event = tokio::select! {
                 biased;
-                _ = interrupt.recv() => Event::Interrupted,
-                _ = terminate.recv() => Event::Interrupted,
+                () = signals.end() => Event::Interrupted,
                 wanted = in_flight(&mut discovery) => Event::Discovered(wanted),
                 () = self.definitions.changed() => Event::DefinitionsChanged,
                 () = tokio::time::sleep_until(rediscover) => Event::Rediscover,
@@ -384,10 +382,10 @@ async fn in_flight<T>(work: &mut Option<BoxFuture<'_, T>>) -> T {
 
 /// The reader of our output may have stopped; then every write blocks and no signal is handled.
 fn end_at_once_on_the_second_signal() -> Result<(), WatchError> {
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(WatchError::Signals)?;
+    let mut signals = Signals::listen().map_err(WatchError::Signals)?;
     tokio::spawn(async move {
-        interrupt.recv().await;
-        interrupt.recv().await;
+        signals.interrupted().await;
+        signals.interrupted().await;
         std::process::exit(130);
     });
     Ok(())

@@ -1,6 +1,6 @@
 //! How fast the server sends, over loopback.
 //!
-//!     cargo run --release -p serve --example sending
+//!     cargo run --release -p testapi-serve --example sending
 //!
 //! Measures megabytes per second for one list of 20,000 objects of 9 KB, and changes per second to 10 watchers, for
 //! small objects and for such large ones. The server has one thread.

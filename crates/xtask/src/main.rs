@@ -11,12 +11,14 @@ mod contract;
 mod control_plane;
 mod definitions;
 mod deny;
+mod dist;
 mod fuzz;
 mod interleavings;
 mod kubernetes;
 mod messages;
 mod metadata;
 mod mutants;
+mod package;
 mod protobuf;
 mod schema;
 mod simulate;
@@ -130,6 +132,16 @@ enum Command {
     },
     /// Check licences, sources and banned crates, with cargo-deny if it is installed
     Deny,
+    /// Build kubediff as people download it: archive, manual, completions, krew manifest, image, checksums
+    Dist {
+        /// What to build it for; this machine without it
+        #[arg(long, value_name = "TRIPLE")]
+        target: Option<String>,
+    },
+    /// What a release must pass besides `test`: packages as their users build them, and advisories
+    ReleaseCheck,
+    /// Make the packages, and build and try them outside of this repository, as their users do
+    Package,
     /// Move everything that follows a release of Kubernetes to another one, and show what it changes for users
     Kubernetes {
         /// In full: `1.37.2`
@@ -197,6 +209,9 @@ fn execute(command: Command) -> Result<(), Error> {
         }
         Command::Tidy { lines } => tidy::run(&tree, lines),
         Command::Soak { only, times } => soak::run(&tree, &only, times),
+        Command::ReleaseCheck => test::release_check(&tree),
+        Command::Dist { target } => dist::run(&tree, target.as_deref()),
+        Command::Package => package::run(&tree),
         Command::Deny => deny::run(&tree),
         Command::Kubernetes { release } => kubernetes::run(&tree, &release),
         Command::Schema => schema::run(&tree),

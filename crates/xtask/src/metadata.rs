@@ -35,10 +35,34 @@ pub(crate) struct Package {
     pub(crate) version: String,
     pub(crate) license: Option<String>,
     pub(crate) description: Option<String>,
+    #[serde(default)]
+    pub(crate) manifest_path: PathBuf,
     /// The registry or git URL; `None` for a path in this repository.
     pub(crate) source: Option<String>,
     #[serde(default)]
     pub(crate) dependencies: Vec<Dependency>,
+    /// The registries that it may be published to; `None` for all.
+    #[serde(default)]
+    pub(crate) publish: Option<Vec<String>>,
+    /// `package.metadata`: settings of other tools.
+    pub(crate) metadata: Option<Settings>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Settings {
+    docs: Option<Docs>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Docs {
+    rs: DocsRs,
+}
+
+/// The settings of docs.rs.
+#[derive(Debug, Default, Deserialize)]
+struct DocsRs {
+    #[serde(default)]
+    features: Vec<String>,
 }
 
 /// One line of a `[dependencies]`, `[dev-dependencies]` or `[build-dependencies]`.
@@ -50,6 +74,29 @@ pub(crate) struct Dependency {
     /// Whether only a feature enables it.
     #[serde(default)]
     pub(crate) optional: bool,
+}
+
+impl Package {
+    /// The name of its folder, which for some crates is shorter than the package's name.
+    pub(crate) fn folder(&self) -> &str {
+        let folder = self.manifest_path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
+        folder.unwrap_or(&self.name)
+    }
+
+    pub(crate) fn is_published(&self) -> bool {
+        self.publish.as_ref().is_none_or(|registries| !registries.is_empty())
+    }
+
+    /// The name of its archive, without extension, and of the folder in it.
+    pub(crate) fn file_name(&self) -> String {
+        format!("{}-{}", self.name, self.version)
+    }
+
+    /// The features with which docs.rs builds its page.
+    pub(crate) fn docs_rs_features(&self) -> &[String] {
+        let docs = self.metadata.as_ref().and_then(|settings| settings.docs.as_ref());
+        docs.map_or(&[], |docs| &docs.rs.features)
+    }
 }
 
 impl Metadata {

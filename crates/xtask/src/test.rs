@@ -11,7 +11,7 @@ use tooling::{Error, process};
 
 use crate::test_run::{TestRun, real_server};
 use crate::tree::Tree;
-use crate::{bench, contract, control_plane, deny, interleavings, tidy};
+use crate::{bench, contract, control_plane, deny, interleavings, package, tidy};
 
 /// A step: its heading and its function.
 type Step<'a> = (&'static str, Box<dyn Fn() -> Result<(), Error> + 'a>);
@@ -44,6 +44,13 @@ pub(crate) fn other_release(tree: &Tree, release: &str) -> Result<(), Error> {
         ("control plane", Box::new(move || Ok(::control_plane::build_release(release).map(drop)?))),
         ("conformance", Box::new(move || conformance(tree, release))),
     ];
+    perform(&steps)
+}
+
+/// What takes too long for every change.
+pub(crate) fn release_check(tree: &Tree) -> Result<(), Error> {
+    let steps: [Step<'_>; 2] =
+        [("packages", Box::new(|| package::run(tree))), ("advisories", Box::new(|| deny::run(tree)))];
     perform(&steps)
 }
 

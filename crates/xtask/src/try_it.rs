@@ -12,7 +12,7 @@ use crate::tree::Tree;
 pub(crate) fn run(tree: &Tree) -> Result<(), Error> {
     println!("Building kubediff; the first time that takes a few minutes.");
     // kubediff is built first, so that the server does not run while the compiler does.
-    process::run(cargo(tree).args(["build", "--quiet", "--release", "--package", "kubediff"]))?;
+    process::run(cargo(tree).args(["build", "--quiet", "--release", "--package", "kubectl-changes"]))?;
     let server = ControlPlane::builder().controller_manager(true).start()?;
     println!("A Kubernetes API server runs at {}. In another terminal:\n", server.server());
     println!("    export KUBECONFIG={}", server.kubeconfig().display());
@@ -22,7 +22,7 @@ pub(crate) fn run(tree: &Tree) -> Result<(), Error> {
     ctrlc::set_handler(|| {})
         .map_err(|source| Error::Found(format!("Ctrl-C cannot be listened for: {source}")))?;
     let mut kubediff = cargo(tree);
-    kubediff.args(["run", "--quiet", "--release", "--package", "kubediff", "--", "watch", "-A"]);
+    kubediff.args(["run", "--quiet", "--release", "--package", "kubectl-changes", "--", "watch", "-A"]);
     process::run(kubediff.env("KUBECONFIG", server.kubeconfig()))
 }
 

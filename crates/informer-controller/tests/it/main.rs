@@ -4,6 +4,7 @@
 
 mod events;
 mod finalizers;
+mod from_client_go;
 mod leading;
 mod loops;
 mod own_writes;

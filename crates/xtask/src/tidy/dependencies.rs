@@ -43,13 +43,13 @@ const RULES: &[Rule] = &[
     },
     Rule {
         of: "informer",
-        on: &["kube", "kube-runtime", "kubediff", "serve", "conformance", "informer-controller*"],
+        on: &["kube", "kube-runtime", "kubectl-changes", "testapi-serve", "conformance", "informer-controller*"],
         unless: Unless::Never,
         because: "kube is transport and types for us, and controllers and tools build on the library",
     },
     Rule {
         of: "informer-controller",
-        on: &["kube", "kube-runtime", "serve"],
+        on: &["kube", "kube-runtime", "testapi-serve"],
         unless: Unless::Never,
         because: "kube is transport and types for us",
     },
@@ -66,19 +66,19 @@ const RULES: &[Rule] = &[
         because: "only its tests and examples need a server",
     },
     Rule {
-        of: "kubediff",
+        of: "kubectl-changes",
         on: &["informer-core"],
         unless: Unless::Never,
         because: "the tool uses what every user has: the crate informer",
     },
     Rule {
-        of: "kubediff",
+        of: "kubectl-changes",
         on: &["testapi"],
         unless: Unless::TestsAndFeatures,
         because: "only the demo needs a server of its own",
     },
     Rule {
-        of: "serve",
+        of: "testapi-serve",
         on: &["informer*"],
         unless: Unless::Never,
         because: "server and informer must be able to be wrong independently",
@@ -116,7 +116,7 @@ pub(super) fn check(workspace: &Metadata) -> Vec<Finding> {
 }
 
 fn check_package(package: &Package) -> Vec<Finding> {
-    let path = format!("crates/{}/Cargo.toml", package.name);
+    let path = format!("crates/{}/Cargo.toml", package.folder());
     let mut findings = Vec::new();
     for rule in RULES.iter().filter(|rule| matches(rule.of, &package.name)) {
         for dependency in &package.dependencies {
@@ -168,7 +168,7 @@ mod tests {
         for (of, on, for_tests, as_feature) in [
             ("informer", "testapi", 0, 1),
             ("informer", "kube-runtime", 1, 1),
-            ("kubediff", "testapi", 0, 0),
+            ("kubectl-changes", "testapi", 0, 0),
             ("testapi", "clap", 0, 0),
             ("testapi", "informer", 1, 1),
         ] {
@@ -195,8 +195,8 @@ mod tests {
         assert_eq!(messages("informer", &["informer-core", "kube-client", "kube-core"]), [""; 0]);
         assert_eq!(messages("conformance", &["informer", "informer-core", "control-plane"]), [""; 0]);
         assert_eq!(messages("informer", &["kube-runtime"]).len(), 1);
-        assert_eq!(messages("kubediff", &["informer", "informer-core"]).len(), 1);
-        assert_eq!(messages("kubediff", &["xtask"]).len(), 1);
+        assert_eq!(messages("kubectl-changes", &["informer", "informer-core"]).len(), 1);
+        assert_eq!(messages("kubectl-changes", &["xtask"]).len(), 1);
     }
 
     #[test]

@@ -50,17 +50,17 @@ pub(super) fn check(files: &[File], packages: &[Package]) -> Vec<Finding> {
 fn rows(files: &[File], packages: &[Package]) -> Vec<Row> {
     let row = |package: &Package| {
         let lines = |is_source: bool| {
-            let ours = format!("crates/{}/", package.name);
+            let ours = format!("crates/{}/", package.folder());
             let of = files.iter().filter_map(|file| Some((file.path.strip_prefix(&ours)?, file)));
             let of = of.filter(|(path, _)| path.ends_with(".rs") && path.starts_with("src/") == is_source);
             of.map(|(_, file)| file.text.lines().count()).sum()
         };
         let purpose = package.description.clone().unwrap_or_default();
-        Row { name: package.name.clone(), purpose, source: lines(true), tests: lines(false) }
+        Row { name: package.folder().to_owned(), purpose, source: lines(true), tests: lines(false) }
     };
     // Crates in other folders, such as the harness, are not part of a build of the library.
     let is_crate = |package: &&Package| {
-        files.iter().any(|file| file.path == format!("crates/{}/Cargo.toml", package.name))
+        files.iter().any(|file| file.path == format!("crates/{}/Cargo.toml", package.folder()))
     };
     let mut rows: Vec<Row> = packages.iter().filter(is_crate).map(row).collect();
     rows.sort_by(|left, right| left.name.cmp(&right.name));

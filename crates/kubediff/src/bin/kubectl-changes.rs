@@ -1,0 +1,8 @@
+//! `kubectl changes`: kubediff as a plugin of kubectl, which finds a plugin by the name of its file.
+
+use std::process::ExitCode;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    kubediff::program::run().await
+}

@@ -1,0 +1,59 @@
+//! The program. It is installed by two names: `kubediff`, and `kubectl-changes`, which kubectl runs as `kubectl changes`.
+
+use std::error::Error;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, FromArgMatches};
+use tracing_subscriber::EnvFilter;
+
+use crate::args::{Cli, Command};
+use crate::exit::{self, Exit};
+
+/// Runs the program with the arguments of the process. Ends the process if they are wrong or ask for help.
+pub async fn run() -> ExitCode {
+    let ended: Result<(), (Exit, Box<dyn Error>)> = match parse(std::env::args_os()).command {
+        Command::Watch(args) => {
+            log(args.show.verbose);
+            crate::watch::run(&args).await.map_err(|error| (error.exit(), Box::from(error)))
+        }
+        #[cfg(feature = "demo")]
+        Command::Demo(args) => {
+            log(args.show.verbose);
+            crate::demo::run(args).await.map_err(|error| (error.exit(), Box::from(error)))
+        }
+    };
+    match ended {
+        Ok(()) => Exit::Success.into(),
+        Err((exit, error)) => {
+            exit::say(&*error);
+            exit.into()
+        }
+    }
+}
+
+fn parse(arguments: impl IntoIterator<Item = OsString>) -> Cli {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let called = arguments.first().map_or(OsStr::new(""), OsString::as_os_str);
+    let matches = Cli::command().bin_name(typed_as(called)).get_matches_from(arguments);
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+}
+
+/// What a person types to run the program that was started by this name; help and error messages show it.
+fn typed_as(called: &OsStr) -> &'static str {
+    match Path::new(called).file_stem().and_then(OsStr::to_str) {
+        Some("kubectl-changes") => "kubectl changes",
+        _ => "kubediff",
+    }
+}
+
+fn log(verbose: u8) {
+    let level = match verbose {
+        0 => "off",
+        1 => "informer=debug",
+        _ => "debug",
+    };
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+}
