@@ -43,7 +43,14 @@ const RULES: &[Rule] = &[
     },
     Rule {
         of: "informer",
-        on: &["kube", "kube-runtime", "kubectl-changes", "testapi-serve", "conformance", "informer-controller*"],
+        on: &[
+            "kube",
+            "kube-runtime",
+            "kubectl-changes",
+            "testapi-serve",
+            "conformance",
+            "informer-controller*",
+        ],
         unless: Unless::Never,
         because: "kube is transport and types for us, and controllers and tools build on the library",
     },
