@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 )
 
@@ -76,7 +77,12 @@ func (s *supervisor) stopAPIServer(graceful bool) (bool, error) {
 	apiserver := s.apiserver
 	s.apiserver = nil
 	if graceful {
-		return apiserver.terminate(s.options.stopTimeout), nil
+		stopped := apiserver.terminate(s.options.stopTimeout)
+		if !stopped {
+			fmt.Fprintf(os.Stderr, "kube-apiserver was killed: it did not stop within %v (see --stop-timeout)%s\n",
+				s.options.stopTimeout, apiserver.logTail())
+		}
+		return stopped, nil
 	}
 	apiserver.kill()
 	return false, nil

@@ -21,17 +21,15 @@ impl Default for Archive {
 impl Archive {
     /// Adds a file with these permissions.
     pub(crate) fn file(&mut self, path: &str, mode: u32, content: &[u8]) -> Result<(), Error> {
-        let mut header = Header::new_ustar();
-        header.set_mode(mode);
+        let mut header = header(mode);
         header.set_size(content.len() as u64);
         Ok(self.tar.append_data(&mut header, path, content)?)
     }
 
     /// Adds an empty folder with these permissions.
     pub(crate) fn folder(&mut self, path: &str, mode: u32) -> Result<(), Error> {
-        let mut header = Header::new_ustar();
+        let mut header = header(mode);
         header.set_entry_type(EntryType::Directory);
-        header.set_mode(mode);
         header.set_size(0);
         Ok(self.tar.append_data(&mut header, path, std::io::empty())?)
     }
@@ -43,6 +41,16 @@ impl Archive {
     pub(crate) fn compressed(self) -> Result<Vec<u8>, Error> {
         gzip(&self.uncompressed()?)
     }
+}
+
+/// Of the user 0, from the time 0.
+fn header(mode: u32) -> Header {
+    let mut header = Header::new_ustar();
+    header.set_mode(mode);
+    header.set_uid(0);
+    header.set_gid(0);
+    header.set_mtime(0);
+    header
 }
 
 /// Without a time and a name in the header.

