@@ -32,12 +32,12 @@ pub struct Failure {
     pub history: History,
 }
 
-/// The story, and how to repeat it.
+/// The story, then what went wrong once more, because stories are long, and how to repeat it.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.story)?;
         match self.seed {
-            Some(seed) => write!(f, "\nTo repeat it: {SEEDS}={seed}..{}", seed + 1),
+            Some(seed) => write!(f, "\nIn short: {}\nTo repeat it: {SEEDS}={seed}..{}", self.summary, seed + 1),
             None => Ok(()),
         }
     }

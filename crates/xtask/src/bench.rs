@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: runs runs the harness of the benchmarks, a program of its own in `bench/harness`.
+//! `cargo xtask bench`: runs the harness of the benchmarks, a program of its own in `bench/harness`.
 
 use std::ffi::OsString;
 use std::process::Command;
