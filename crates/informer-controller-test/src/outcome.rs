@@ -37,7 +37,9 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.story)?;
         match self.seed {
-            Some(seed) => write!(f, "\nIn short: {}\nTo repeat it: {SEEDS}={seed}..{}", self.summary, seed + 1),
+            Some(seed) => {
+                write!(f, "\nIn short: {}\nTo repeat it: {SEEDS}={seed}..{}", self.summary, seed + 1)
+            }
             None => Ok(()),
         }
     }

@@ -68,6 +68,9 @@ pub(super) struct Logic {
     members: Members,
     /// The map that was found last; while none is found, the one before.
     map: Option<Map>,
+    /// Whether the map is not the next one after those that members have acknowledged. Nobody acknowledges it then, so that
+    /// everybody sees it until a next one is written.
+    is_set_back: bool,
     /// Why the map cannot be followed.
     foreign: Option<String>,
     /// The greatest generation that was found.
@@ -108,6 +111,7 @@ impl Logic {
             random: fastrand::Rng::with_seed(seed),
             members: Members::new(timing),
             map: None,
+            is_set_back: false,
             foreign: None,
             greatest: 0,
             in_force: false,
@@ -194,7 +198,8 @@ impl Logic {
         // A controller that was restricted once does not know what it has missed since.
         let has_target = self.running.as_ref() == Some(&self.target) && self.accept == self.target;
         let is_settled = if self.target.is_empty() { is_idle } else { has_target };
-        if self.foreign.is_none() && self.drained && self.target.covers(&self.accept) {
+        let is_ours = self.foreign.is_none() && !self.is_set_back;
+        if is_ours && self.drained && self.target.covers(&self.accept) {
             self.acknowledged = self.map.as_ref().map(Map::id);
         }
         let may_begin = self.in_force && self.synced.as_ref() == Some(&self.target);
@@ -223,6 +228,7 @@ impl Logic {
     /// Takes a map as the one to act on.
     fn follow(&mut self, map: &Map) {
         self.greatest = self.greatest.max(map.id().generation);
+        self.is_set_back = self.was_set_back(map);
         let has_own = self.members.live().any(|(member, _)| *member == self.me);
         self.in_force =
             has_own && self.members.live().all(|(_, acknowledged)| acknowledged == Some(map.id()));
@@ -269,7 +275,7 @@ impl Logic {
     /// Whoever sees that the map does not fit writes the next one, after a random wait in which others may come or be faster.
     fn write(&mut self, now: Time, found: Option<&Map>) -> Option<NextMap> {
         let wanted = self.wanted(found);
-        let fits = found.is_some_and(|map| map.members().keys().eq(&wanted) && !self.was_set_back(map));
+        let fits = found.is_some_and(|map| map.members().keys().eq(&wanted) && !self.is_set_back);
         if fits || self.foreign.is_some() || self.is_leaving() {
             self.write_at = None;
             return None;
@@ -326,3 +332,5 @@ impl Logic {
 
 #[cfg(test)]
 mod model;
+#[cfg(test)]
+mod set_back;
