@@ -185,6 +185,12 @@ impl Delivery {
         self.window.position()
     }
 
+    /// The newest number of the log that is known.
+    #[must_use]
+    pub fn newest(&self) -> u64 {
+        self.newest
+    }
+
     /// How many numbers of the log lie behind the position.
     #[must_use]
     pub fn behind(&self) -> u64 {

@@ -1,5 +1,7 @@
 //! Delivers the numbered records of a log to one sink, at least once and in the order of each object.
 //!
+//! # What decides
+//!
 //! [`Delivery`] is a state machine without I/O and without a clock. A driver asks for the next [`Action`], carries it out, and
 //! passes on what came of it:
 //!
@@ -37,12 +39,22 @@
 //! One limit: a record with which the sink always fails looks like a sink that is down as long as all records that are held are of
 //! its object. The delivery waits then, and loses nothing.
 
+//! # With I/O
+//!
+//! [`Driver`] connects a delivery with a [`Log`] and a [`Sink`]; [`Webhook`] is a sink.
+
 mod answer;
 mod delivery;
+mod drive;
 mod policy;
+mod record;
+mod webhook;
 mod window;
 
 pub use answer::Answer;
 pub use delivery::{Action, Batch, DeadLetter, Delivery, Settled};
+pub use drive::{DriveError, Driver, Log, Page, Sink, Status};
 pub use policy::Policy;
+pub use record::{Parcel, Record};
+pub use webhook::{Form, Key, KeyError, Webhook, WebhookError, WebhookOptions};
 pub use window::{Disorder, Entry};

@@ -1,4 +1,4 @@
-//! Deliveries by script, and under random sinks against a naive model.
+//! Deliveries by script, under random sinks against what is promised, and to real HTTP servers.
 
 #![allow(
     clippy::expect_used,
@@ -7,6 +7,9 @@
     reason = "a test may stop at a surprise, its helpers too; its numbers are small"
 )]
 
+mod log;
 mod random;
 mod scripts;
+mod server;
 mod stage;
+mod webhooks;
