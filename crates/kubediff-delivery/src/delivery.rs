@@ -1,0 +1,388 @@
+//! The state machine: what to do next, and what an answer means.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::time::{Duration, Instant};
+
+use fastrand::Rng;
+
+use crate::answer::Answer;
+use crate::policy::Policy;
+use crate::window::{Disorder, Entry, Window};
+
+/// What the driver does next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Store this, all in one transaction. Until it is stored, a restart sends these records again.
+    Store(Settled),
+    /// Read the records after this number and pass them to [`Delivery::read`]: no more than so many of them and so many bytes in
+    /// all, but at least one if there is one.
+    Read {
+        /// The number.
+        after: u64,
+        /// The most records.
+        records: usize,
+        /// The most bytes.
+        bytes: usize,
+    },
+    /// Send this, and pass what came of it to [`Delivery::answered`].
+    Send(Batch),
+    /// Ask again at this time, or when there is something new: an answer, records.
+    Wait {
+        /// The time; `None` if there is none.
+        until: Option<Instant>,
+    },
+}
+
+/// Records to send together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Batch {
+    /// The numbers of the records, in order.
+    pub numbers: Vec<u64>,
+    /// Whether to send one summary that names each of them, because too many wait.
+    pub is_digest: bool,
+    /// Whether this is a dead letter that is sent again: later records of its object may have been delivered.
+    pub is_late: bool,
+    /// For each record of an object with dead letters since the object's last delivery: its number, and theirs.
+    pub missing: Vec<(u64, Vec<u64>)>,
+}
+
+/// What became of records.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settled {
+    /// All records up to this number were accepted or are dead letters.
+    pub position: u64,
+    /// New dead letters.
+    pub dead: Vec<DeadLetter>,
+    /// Dead letters that were sent again, and accepted.
+    pub resent: Vec<u64>,
+}
+
+/// A record that the sink does not take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeadLetter {
+    /// Its number.
+    pub number: u64,
+    /// Its object.
+    pub object: u64,
+    /// Why, for people.
+    pub reason: Box<str>,
+}
+
+/// The delivery of a log to one sink. One batch is under way at a time.
+#[derive(Debug)]
+pub struct Delivery {
+    policy: Policy,
+    random: Rng,
+    window: Window,
+    /// The newest record of the log.
+    newest: u64,
+    is_reading: bool,
+    flight: Option<Flight>,
+    late: VecDeque<Late>,
+    /// What is to be stored, and the position that was stored last.
+    settled: Settled,
+    stored: u64,
+    /// By object: the dead letters since its last delivery.
+    missing: HashMap<u64, Vec<u64>>,
+    /// Nothing is sent before.
+    closed_until: Option<Instant>,
+    trouble: Option<Trouble>,
+    suspicion: Suspicion,
+}
+
+#[derive(Debug)]
+struct Flight {
+    numbers: Vec<u64>,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Usual,
+    /// To see whether the sink fails with everything, or with one batch.
+    Probe,
+    Late,
+}
+
+/// A dead letter that is sent again.
+#[derive(Debug)]
+struct Late {
+    entry: Entry,
+    failures: u32,
+}
+
+/// Failures in a row.
+#[derive(Debug)]
+struct Trouble {
+    times: u32,
+    reason: Box<str>,
+}
+
+/// Failures since the sink accepted something, perhaps because of a record in the batch.
+#[derive(Debug, Default)]
+struct Suspicion {
+    /// The last batch that it failed with.
+    numbers: Vec<u64>,
+    times: u32,
+}
+
+impl Delivery {
+    /// A delivery that begins after this position. The seed is of the waits' randomness.
+    #[must_use]
+    pub fn new(policy: Policy, seed: u64, position: u64) -> Self {
+        Self {
+            policy,
+            random: Rng::with_seed(seed),
+            window: Window::new(position),
+            newest: position,
+            is_reading: false,
+            flight: None,
+            late: VecDeque::new(),
+            settled: Settled { position, ..Settled::default() },
+            stored: position,
+            missing: HashMap::new(),
+            closed_until: None,
+            trouble: None,
+            suspicion: Suspicion::default(),
+        }
+    }
+
+    /// The object has this dead letter from before the start: its next record will name it.
+    pub fn remember_missing(&mut self, object: u64, number: u64) {
+        // A courtesy with a bound: the store has all of them.
+        if self.missing.len() < self.policy.window || self.missing.contains_key(&object) {
+            self.missing.entry(object).or_default().push(number);
+        }
+    }
+
+    /// The log has records up to this number.
+    pub fn grown(&mut self, newest: u64) {
+        self.newest = self.newest.max(newest);
+    }
+
+    /// Takes the answer to [`Action::Read`]: the records that this sink wants of those up to `through`.
+    ///
+    /// # Errors
+    ///
+    /// If the numbers do not rise. Records before the one that the error names are taken.
+    pub fn read(&mut self, entries: impl IntoIterator<Item = Entry>, through: u64) -> Result<(), Disorder> {
+        self.is_reading = false;
+        self.grown(through);
+        let read = self.window.add(entries, through);
+        self.settled.position = self.window.position();
+        read
+    }
+
+    /// Sends a dead letter again, before other records. It is a dead letter again if the sink refuses it, or fails with it
+    /// [as often](Policy::refusals) as it may refuse a record.
+    pub fn resend(&mut self, entry: Entry) {
+        self.late.push_back(Late { entry, failures: 0 });
+    }
+
+    /// All records up to this one are settled. It may be ahead of what was stored.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.window.position()
+    }
+
+    /// The newest number of the log that is known.
+    #[must_use]
+    pub fn newest(&self) -> u64 {
+        self.newest
+    }
+
+    /// How many numbers of the log lie behind the position.
+    #[must_use]
+    pub fn behind(&self) -> u64 {
+        self.newest.saturating_sub(self.position())
+    }
+
+    /// Why the sink does not take records at the moment, for people, and when it is tried again.
+    #[must_use]
+    pub fn trouble(&self) -> Option<(&str, Option<Instant>)> {
+        self.trouble.as_ref().map(|trouble| (&*trouble.reason, self.closed_until))
+    }
+
+    /// What to do now.
+    pub fn next(&mut self, now: Instant) -> Action {
+        if self.settled.position > self.stored
+            || !self.settled.dead.is_empty()
+            || !self.settled.resent.is_empty()
+        {
+            self.stored = self.settled.position;
+            let fresh = Settled { position: self.stored, ..Settled::default() };
+            return Action::Store(std::mem::replace(&mut self.settled, fresh));
+        }
+        if let Some(read) = self.read_next() {
+            return read;
+        }
+        if self.flight.is_some() {
+            return Action::Wait { until: None };
+        }
+        if let Some(until) = self.closed_until.filter(|until| *until > now) {
+            return Action::Wait { until: Some(until) };
+        }
+        match self.send_next(now) {
+            Some(batch) => Action::Send(batch),
+            None => Action::Wait { until: self.window.next_due() },
+        }
+    }
+
+    fn read_next(&mut self) -> Option<Action> {
+        let after = self.window.through();
+        let records = self.policy.window.saturating_sub(self.window.len());
+        let bytes = self.policy.window_bytes.saturating_sub(self.window.bytes());
+        // In halves: not one read for each record that is settled.
+        let has_room = records * 2 >= self.policy.window && bytes * 2 >= self.policy.window_bytes;
+        let wants = !self.is_reading && after < self.newest && has_room;
+        wants.then(|| {
+            self.is_reading = true;
+            Action::Read { after, records, bytes }
+        })
+    }
+
+    fn send_next(&mut self, now: Instant) -> Option<Batch> {
+        if let Some(late) = self.late.front() {
+            let numbers = vec![late.entry.number];
+            self.begin(&numbers, Kind::Late, now);
+            return Some(Batch { numbers, is_digest: false, is_late: true, missing: Vec::new() });
+        }
+        let mut most = usize::MAX;
+        if self.suspicion.times >= self.policy.failures {
+            // First the batch's first record alone; if the sink fails with that too, a record of another object.
+            most = 1;
+            if self.suspicion.numbers.len() == 1 {
+                let suspects = self.window.objects(&self.suspicion.numbers);
+                let numbers = self.window.batch(1, usize::MAX, now, &suspects);
+                if !numbers.is_empty() {
+                    return Some(self.batch(numbers, Kind::Probe, false, now));
+                }
+            }
+        }
+        let waiting = usize::try_from(self.behind()).unwrap_or(usize::MAX);
+        let is_digest = self.policy.digest_beyond.is_some_and(|most| waiting > most);
+        let most = most.min(if is_digest { self.policy.window } else { self.policy.batch }.max(1));
+        let numbers = self.window.batch(most, self.policy.batch_bytes, now, &HashSet::new());
+        (!numbers.is_empty()).then(|| self.batch(numbers, Kind::Usual, is_digest, now))
+    }
+
+    fn batch(&mut self, numbers: Vec<u64>, kind: Kind, is_digest: bool, now: Instant) -> Batch {
+        self.begin(&numbers, kind, now);
+        let mut missing = Vec::new();
+        if !self.missing.is_empty() {
+            let mut named = HashSet::new();
+            for number in &numbers {
+                let Some(object) = self.window.object(*number) else { continue };
+                if let (Some(dead), true) = (self.missing.get(&object), named.insert(object)) {
+                    missing.push((*number, dead.clone()));
+                }
+            }
+        }
+        let is_digest = is_digest && numbers.len() > 1;
+        Batch { numbers, is_digest, is_late: false, missing }
+    }
+
+    fn begin(&mut self, numbers: &[u64], kind: Kind, now: Instant) {
+        self.flight = Some(Flight { numbers: numbers.to_vec(), kind });
+        self.closed_until = Some(now + self.policy.pace);
+    }
+
+    /// Takes what came of the batch that is under way. Without one, there is nothing to answer.
+    pub fn answered(&mut self, answer: Answer, now: Instant) {
+        let Some(flight) = self.flight.take() else { return };
+        match answer {
+            Answer::Accepted => self.accepted(flight, now),
+            Answer::Refused { reason } => {
+                self.trouble = None;
+                self.refused(&flight, &reason, now);
+            }
+            Answer::Busy { wait } => {
+                let asked = wait.map(|wait| wait.min(self.policy.longest_asked_wait));
+                self.fail("the sink asks to wait".into(), asked, now);
+            }
+            Answer::Closed { reason } => self.fail(reason, None, now),
+            Answer::Unavailable { reason } => {
+                self.suspect(flight, &reason, now);
+                self.fail(reason, None, now);
+            }
+        }
+        self.settled.position = self.window.position();
+    }
+
+    /// The sink failed, with this batch or with everything.
+    fn suspect(&mut self, flight: Flight, reason: &str, now: Instant) {
+        match flight.kind {
+            Kind::Probe => self.suspicion = Suspicion::default(),
+            Kind::Usual => {
+                let times = self.suspicion.times + 1;
+                self.suspicion = Suspicion { numbers: flight.numbers, times };
+            }
+            Kind::Late => {
+                let Some(late) = self.late.front_mut() else { return };
+                late.failures += 1;
+                if late.failures >= self.policy.refusals {
+                    self.refused(&flight, reason, now);
+                }
+            }
+        }
+    }
+
+    fn accepted(&mut self, flight: Flight, now: Instant) {
+        let reason = self.trouble.take().map(|trouble| trouble.reason);
+        if flight.kind == Kind::Late {
+            self.late.pop_front();
+            self.settled.resent.extend(flight.numbers);
+            return;
+        }
+        for number in &flight.numbers {
+            if let Some(object) = self.window.object(*number) {
+                self.missing.remove(&object);
+            }
+            self.window.settle(*number);
+        }
+        let suspicion = std::mem::take(&mut self.suspicion);
+        if flight.kind == Kind::Probe {
+            let reason = reason.unwrap_or_default();
+            let suspects = Flight { numbers: suspicion.numbers, kind: Kind::Usual };
+            self.refused(&suspects, &format!("{reason}, {} times in a row", suspicion.times), now);
+        }
+    }
+
+    /// Halves a batch; sets a record that was alone aside, or gives it up.
+    fn refused(&mut self, flight: &Flight, reason: &str, now: Instant) {
+        if flight.kind == Kind::Late {
+            if let Some(Late { entry, .. }) = self.late.pop_front() {
+                self.bury(entry.number, entry.object, reason);
+            }
+            return;
+        }
+        self.suspicion = Suspicion::default();
+        let [number] = flight.numbers[..] else {
+            for number in &flight.numbers {
+                self.window.limit_batch(*number, flight.numbers.len().div_ceil(2));
+            }
+            return;
+        };
+        let times = self.window.refused(number);
+        if times < self.policy.refusals {
+            let wait = self.policy.wait(times, &mut self.random);
+            self.window.set_aside(number, now + wait);
+        } else if let Some(object) = self.window.object(number) {
+            self.window.settle(number);
+            self.remember_missing(object, number);
+            self.bury(number, object, reason);
+        }
+    }
+
+    fn bury(&mut self, number: u64, object: u64, reason: &str) {
+        self.settled.dead.push(DeadLetter { number, object, reason: reason.into() });
+    }
+
+    /// Sends nothing for as long as the sink asked, or ever longer.
+    fn fail(&mut self, reason: Box<str>, asked: Option<Duration>, now: Instant) {
+        let times = self.trouble.as_ref().map_or(1, |trouble| trouble.times.saturating_add(1));
+        let wait = asked.unwrap_or_else(|| self.policy.wait(times, &mut self.random));
+        self.closed_until = Some((now + wait).max(self.closed_until.unwrap_or(now)));
+        self.trouble = Some(Trouble { times, reason });
+    }
+}

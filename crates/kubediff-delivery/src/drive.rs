@@ -1,0 +1,192 @@
+//! Carries out what a delivery decides: reads a log, sends to a sink, stores the position.
+
+use std::collections::BTreeMap;
+use std::pin::pin;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::answer::Answer;
+use crate::delivery::{Action, Batch, Delivery, Settled};
+use crate::record::{Parcel, Record};
+
+/// The log that is delivered. It is read at the sink's pace: nothing else holds records back.
+pub trait Log {
+    /// Why the log cannot be read or written.
+    type Error;
+
+    /// Returns the records after a number that this sink wants, in order: no more than so many of them and so many bytes in all, but
+    /// at least one if there is one.
+    fn read(
+        &self,
+        after: u64,
+        records: usize,
+        bytes: usize,
+    ) -> impl Future<Output = Result<Page, Self::Error>> + Send;
+
+    /// Stores what became of records, in one transaction.
+    fn store(&self, settled: Settled) -> impl Future<Output = Result<(), Self::Error>> + Send;
+
+    /// Waits until the log has a record after this number, and returns the newest number. Cancel safe.
+    fn grown(&self, after: u64) -> impl Future<Output = u64> + Send;
+}
+
+/// Records of a log.
+#[derive(Debug, Default)]
+pub struct Page {
+    /// The records.
+    pub records: Vec<Record>,
+    /// Everything up to this number was looked at. Not below the last record's number.
+    pub through: u64,
+}
+
+/// Where records go.
+pub trait Sink {
+    /// Sends these records. A sink has a time limit of its own; dropping the future may leave the sink with the records.
+    fn send(&mut self, parcel: Parcel<'_>) -> impl Future<Output = Answer> + Send;
+}
+
+/// Why a delivery has ended, although it was not stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum DriveError<E> {
+    /// The log failed. What was not stored is sent again after a new start.
+    #[error("the log cannot be read or written")]
+    Log(#[source] E),
+    /// The log gave records in a wrong order.
+    #[error(transparent)]
+    Disorder(#[from] crate::Disorder),
+}
+
+/// Where a delivery stands.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Status {
+    /// All records up to this number are settled.
+    pub position: u64,
+    /// How many numbers of the log lie behind it.
+    pub behind: u64,
+    /// Why the sink does not take records at the moment, for people.
+    pub trouble: Option<Box<str>>,
+}
+
+/// A delivery with its log and its sink.
+#[derive(Debug)]
+pub struct Driver<L, S> {
+    /// What decides.
+    pub delivery: Delivery,
+    /// What is delivered.
+    pub log: L,
+    /// Where to.
+    pub sink: S,
+    /// How long a batch that is under way at the stop may take.
+    pub grace: Duration,
+    /// Tells where the delivery stands.
+    pub status: watch::Sender<Status>,
+    /// Dead letters to send again.
+    pub resends: mpsc::Receiver<Record>,
+}
+
+impl<L: Log, S: Sink> Driver<L, S> {
+    /// Delivers until it is stopped.
+    ///
+    /// A batch that is under way then has [`grace`](Self::grace) to be answered, and what was answered is stored. Dropping the future
+    /// loses nothing either; more is sent twice.
+    ///
+    /// # Errors
+    ///
+    /// If the log fails, or gives records out of order.
+    pub async fn run(mut self, stop: CancellationToken) -> Result<(), DriveError<L::Error>> {
+        let mut held = Held::default();
+        loop {
+            let action = self.delivery.next(Instant::now().into_std());
+            self.tell();
+            match action {
+                Action::Store(settled) => {
+                    held.forget(settled.dead.iter().map(|letter| letter.number));
+                    self.log.store(settled).await.map_err(DriveError::Log)?;
+                }
+                _ if stop.is_cancelled() => return Ok(()),
+                Action::Read { after, records, bytes } => {
+                    let page = self.log.read(after, records, bytes).await.map_err(DriveError::Log)?;
+                    self.delivery.read(page.records.iter().map(|record| record.entry), page.through)?;
+                    held.take(page.records);
+                }
+                Action::Send(batch) => {
+                    let answer = self.send(held.parcel(&batch), &stop).await;
+                    if answer == Answer::Accepted {
+                        held.forget(batch.numbers);
+                    }
+                    self.delivery.answered(answer, Instant::now().into_std());
+                }
+                Action::Wait { until } => self.wait(until.map(Instant::from_std), &stop, &mut held).await,
+            }
+        }
+    }
+
+    fn tell(&self) {
+        let status = Status {
+            position: self.delivery.position(),
+            behind: self.delivery.behind(),
+            trouble: self.delivery.trouble().map(|(reason, _)| reason.into()),
+        };
+        self.status.send_if_modified(|last| {
+            let is_new = *last != status;
+            *last = status;
+            is_new
+        });
+    }
+
+    async fn send(&mut self, parcel: Parcel<'_>, stop: &CancellationToken) -> Answer {
+        let mut sending = pin!(self.sink.send(parcel));
+        let answer = tokio::select! {
+            answer = &mut sending => Some(answer),
+            () = stop.cancelled() => timeout(self.grace, sending).await.ok(),
+        };
+        answer.unwrap_or_else(|| Answer::Unavailable { reason: "kubediff was stopped".into() })
+    }
+
+    async fn wait(&mut self, until: Option<Instant>, stop: &CancellationToken, held: &mut Held) {
+        // Without a time there is nothing to wait for but the log.
+        let time = async {
+            match until {
+                Some(until) => sleep_until(until).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = time => {}
+            () = stop.cancelled() => {}
+            newest = self.log.grown(self.delivery.newest()) => self.delivery.grown(newest),
+            Some(record) = self.resends.recv() => {
+                self.delivery.resend(record.entry);
+                held.take([record]);
+            }
+        }
+    }
+}
+
+/// The records that the delivery knows of, until they are settled.
+#[derive(Debug, Default)]
+struct Held(BTreeMap<u64, Record>);
+
+impl Held {
+    fn take(&mut self, records: impl IntoIterator<Item = Record>) {
+        self.0.extend(records.into_iter().map(|record| (record.entry.number, record)));
+    }
+
+    fn forget(&mut self, numbers: impl IntoIterator<Item = u64>) {
+        for number in numbers {
+            self.0.remove(&number);
+        }
+    }
+
+    fn parcel<'a>(&'a self, batch: &'a Batch) -> Parcel<'a> {
+        Parcel {
+            records: batch.numbers.iter().filter_map(|number| self.0.get(number)).collect(),
+            is_digest: batch.is_digest,
+            is_late: batch.is_late,
+            missing: &batch.missing,
+        }
+    }
+}

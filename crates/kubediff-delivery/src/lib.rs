@@ -1,0 +1,60 @@
+//! Delivers the numbered records of a log to one sink, at least once and in the order of each object.
+//!
+//! # What decides
+//!
+//! [`Delivery`] is a state machine without I/O and without a clock. A driver asks for the next [`Action`], carries it out, and
+//! passes on what came of it:
+//!
+//! ```
+//! use std::time::Instant;
+//! use kubediff_delivery::{Action, Answer, Delivery, Entry, Policy};
+//!
+//! let now = Instant::now();
+//! let mut delivery = Delivery::new(Policy::default(), 1, 0);
+//! delivery.grown(2); // The log has records up to number 2.
+//!
+//! let Action::Read { after: 0, .. } = delivery.next(now) else { panic!() };
+//! let read = [(1, 7), (2, 8)].map(|(number, object)| Entry { number, object, bytes: 900 });
+//! delivery.read(read, 2)?;
+//!
+//! let Action::Send(batch) = delivery.next(now) else { panic!() };
+//! assert_eq!(batch.numbers, [1, 2]);
+//! delivery.answered(Answer::Accepted, now);
+//!
+//! let Action::Store(settled) = delivery.next(now) else { panic!() };
+//! assert_eq!(settled.position, 2);
+//! # Ok::<(), kubediff_delivery::Disorder>(())
+//! ```
+//!
+//! # What is promised
+//!
+//! - **At least once**: each record is accepted by the sink, or is a dead letter, before the position passes it. After a crash the
+//!   driver starts from the stored position, and sends again what was accepted but not stored.
+//! - **In order per object**: no record is sent before the earlier ones of its object were accepted or became dead letters. The next
+//!   record of the object then names what is missing ([`Batch::missing`]).
+//! - **A sink that is down loses nothing**: a record becomes a dead letter only if the sink refuses it alone, or fails with it
+//!   again and again while it takes records of other objects.
+//! - **Bounded memory**: at most [`Policy::window`] records and [`Policy::window_bytes`] bytes are held.
+//!
+//! One limit: a record with which the sink always fails looks like a sink that is down as long as all records that are held are of
+//! its object. The delivery waits then, and loses nothing.
+
+//! # With I/O
+//!
+//! [`Driver`] connects a delivery with a [`Log`] and a [`Sink`]; [`Webhook`] is a sink.
+
+mod answer;
+mod delivery;
+mod drive;
+mod policy;
+mod record;
+mod webhook;
+mod window;
+
+pub use answer::Answer;
+pub use delivery::{Action, Batch, DeadLetter, Delivery, Settled};
+pub use drive::{DriveError, Driver, Log, Page, Sink, Status};
+pub use policy::Policy;
+pub use record::{Parcel, Record};
+pub use webhook::{Form, Key, KeyError, Webhook, WebhookError, WebhookOptions};
+pub use window::{Disorder, Entry};

@@ -1,0 +1,60 @@
+//! The bounds and waits of a delivery.
+
+use std::time::Duration;
+
+use fastrand::Rng;
+
+/// The bounds and waits of a delivery. The defaults suit a webhook.
+#[derive(Debug, Clone)]
+pub struct Policy {
+    /// The most records of a batch; 50 by default.
+    pub batch: usize,
+    /// The most bytes of a batch of several records; 256 KiB by default. A larger record is sent alone.
+    pub batch_bytes: usize,
+    /// The most records in memory; 1,000 by default.
+    pub window: usize,
+    /// The most bytes in memory, apart from one record that is larger; 4 MiB by default.
+    pub window_bytes: usize,
+    /// The least time between the starts of two batches; none by default.
+    pub pace: Duration,
+    /// Send digests while more records than this wait, of up to [`window`](Self::window) records each. Off by default.
+    pub digest_beyond: Option<usize>,
+    /// How often a sink may refuse a record that is sent alone, before the record is a dead letter; 5 by default.
+    pub refusals: u32,
+    /// How often in a row the sink may fail with the same batch, before other batches are tried to find out whether it fails with
+    /// everything; 3 by default.
+    pub failures: u32,
+    /// The wait after the first failure; 1 s by default. It doubles with each further one, and is up to a half shorter, at random.
+    pub first_wait: Duration,
+    /// The longest of these waits; 5 min by default.
+    pub longest_wait: Duration,
+    /// The longest wait that a sink may ask for; 1 h by default.
+    pub longest_asked_wait: Duration,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            batch: 50,
+            batch_bytes: 256 << 10,
+            window: 1_000,
+            window_bytes: 4 << 20,
+            pace: Duration::ZERO,
+            digest_beyond: None,
+            refusals: 5,
+            failures: 3,
+            first_wait: Duration::from_secs(1),
+            longest_wait: Duration::from_secs(5 * 60),
+            longest_asked_wait: Duration::from_secs(60 * 60),
+        }
+    }
+}
+
+impl Policy {
+    /// The wait after the `times`-th failure in a row.
+    pub(crate) fn wait(&self, times: u32, random: &mut Rng) -> Duration {
+        let doublings = times.saturating_sub(1).min(31);
+        let wait = self.first_wait.saturating_mul(1 << doublings).min(self.longest_wait);
+        wait.mul_f64(random.f64().mul_add(-0.5, 1.0))
+    }
+}

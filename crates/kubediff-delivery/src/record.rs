@@ -1,0 +1,50 @@
+//! What is delivered: a record of the log with its text.
+
+use bytes::Bytes;
+use jiff::Timestamp;
+
+use crate::window::Entry;
+
+/// A record of the log. Everything in it may be sent: what is secret is hidden before a record is made.
+#[derive(Debug, Clone)]
+pub struct Record {
+    /// Its number and its object, for order.
+    pub entry: Entry,
+    /// When it was observed.
+    pub time: Timestamp,
+    /// What it is about, for people and filters: `Deployment shop/cart`.
+    pub subject: Box<str>,
+    /// The record, a JSON object.
+    pub body: Bytes,
+}
+
+/// Records that are sent together.
+#[derive(Debug)]
+pub struct Parcel<'a> {
+    /// The records, in order.
+    pub records: Vec<&'a Record>,
+    /// Whether too many wait for each to be told at length: one summary has to name them all.
+    pub is_digest: bool,
+    /// Whether this is a dead letter that is sent again.
+    pub is_late: bool,
+    /// For records of an object with dead letters since its last delivery: the record's number, and theirs.
+    pub missing: &'a [(u64, Vec<u64>)],
+}
+
+impl Parcel<'_> {
+    /// The numbers of the dead letters of this record's object since its last delivery.
+    #[must_use]
+    pub fn missing_before(&self, number: u64) -> &[u64] {
+        self.missing.iter().find(|(before, _)| *before == number).map_or(&[], |(_, missing)| missing)
+    }
+
+    /// The same for the same records, however often they are sent: receivers tell repetitions by it.
+    #[must_use]
+    pub fn id(&self) -> String {
+        let number = |record: Option<&&Record>| record.map_or(0, |record| record.entry.number);
+        match (number(self.records.first()), number(self.records.last())) {
+            (first, last) if first == last => first.to_string(),
+            (first, last) => format!("{first}-{last}-{}", self.records.len()),
+        }
+    }
+}

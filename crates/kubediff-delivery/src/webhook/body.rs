@@ -1,0 +1,108 @@
+//! What the body of a request is.
+
+use bytes::Bytes;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::record::{Parcel, Record};
+
+/// What the body of a request is.
+#[derive(Debug, Clone, Default)]
+pub enum Form {
+    /// An object with the records: `{"changes": [{"number": 7, "change": {...}}]}`. A record with missing ones before it has
+    /// `"missing": [5]`, a dead letter that is sent again `"late": true`.
+    #[default]
+    Plain,
+    /// A batch of [CloudEvents 1.0](https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/formats/json-format.md#4-json-batch-format), or
+    /// one event. The same marks are extensions: `late`, and `missing` with numbers that are separated by commas.
+    CloudEvents {
+        /// The attribute `source` of all events: `kubediff/my-cluster`.
+        source: Box<str>,
+        /// One event in each body, not a batch. Give the delivery a batch of one record then.
+        single: bool,
+    },
+}
+
+impl Form {
+    pub(super) fn render(&self, parcel: &Parcel<'_>) -> (&'static str, Bytes) {
+        let (content_type, body) = match self {
+            Self::Plain => {
+                let changes = parcel.records.iter().map(|record| change(record, parcel)).collect();
+                ("application/json", serde_json::to_vec(&Plain { changes }))
+            }
+            Self::CloudEvents { source, single } => {
+                let events: Vec<_> =
+                    parcel.records.iter().map(|record| event(record, parcel, source)).collect();
+                match (&events[..], single) {
+                    ([event], true) => ("application/cloudevents+json", serde_json::to_vec(event)),
+                    _ => ("application/cloudevents-batch+json", serde_json::to_vec(&events)),
+                }
+            }
+        };
+        // Strings, numbers and raw JSON: there is nothing that cannot be written.
+        (content_type, body.unwrap_or_default().into())
+    }
+}
+
+#[derive(Serialize)]
+struct Plain<'a> {
+    changes: Vec<Change<'a>>,
+}
+
+#[derive(Serialize)]
+struct Change<'a> {
+    number: u64,
+    #[serde(skip_serializing_if = "is_false")]
+    late: bool,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    missing: &'a [u64],
+    change: &'a RawValue,
+}
+
+#[derive(Serialize)]
+struct Event<'a> {
+    specversion: &'static str,
+    id: String,
+    source: &'a str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    subject: &'a str,
+    time: String,
+    datacontenttype: &'static str,
+    #[serde(skip_serializing_if = "is_false")]
+    late: bool,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    missing: String,
+    data: &'a RawValue,
+}
+
+fn change<'a>(record: &'a Record, parcel: &'a Parcel<'_>) -> Change<'a> {
+    let number = record.entry.number;
+    Change { number, late: parcel.is_late, missing: parcel.missing_before(number), change: raw(record) }
+}
+
+fn event<'a>(record: &'a Record, parcel: &Parcel<'_>, source: &'a str) -> Event<'a> {
+    let number = record.entry.number;
+    let missing: Vec<String> = parcel.missing_before(number).iter().map(u64::to_string).collect();
+    Event {
+        specversion: "1.0",
+        id: number.to_string(),
+        source,
+        kind: "kubediff.change",
+        subject: &record.subject,
+        time: record.time.to_string(),
+        datacontenttype: "application/json",
+        late: parcel.is_late,
+        missing: missing.join(","),
+        data: raw(record),
+    }
+}
+
+fn raw(record: &Record) -> &RawValue {
+    serde_json::from_slice(&record.body).unwrap_or(RawValue::NULL)
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_false(value: &bool) -> bool {
+    !value
+}

@@ -1,0 +1,15 @@
+//! Deliveries by script, under random sinks against what is promised, and to real HTTP servers.
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "a test may stop at a surprise, its helpers too; its numbers are small"
+)]
+
+mod log;
+mod random;
+mod scripts;
+mod server;
+mod stage;
+mod webhooks;

@@ -1,0 +1,371 @@
+//! Webhooks to real HTTP servers that are down, refuse, break, keep silent and are slow.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use expect_test::expect;
+use fastrand::Rng;
+use hmac::{Hmac, KeyInit, Mac};
+use kubediff_delivery::{
+    Delivery, DriveError, Driver, Form, Key, Policy, Record, Settled, Status, Webhook, WebhookOptions,
+};
+use serde_json::Value;
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::log::Memory;
+use crate::server::{Act, Server};
+
+/// Waits of milliseconds.
+fn quick() -> Policy {
+    Policy {
+        batch: 2,
+        first_wait: Duration::from_millis(2),
+        longest_wait: Duration::from_millis(20),
+        longest_asked_wait: Duration::from_millis(50),
+        ..Policy::default()
+    }
+}
+
+fn options() -> WebhookOptions {
+    // Long for a loaded machine, short for the tests in which the server keeps silent.
+    WebhookOptions { timeout: Duration::from_millis(400), ..WebhookOptions::default() }
+}
+
+struct Running {
+    stop: CancellationToken,
+    status: watch::Receiver<Status>,
+    resends: mpsc::Sender<Record>,
+    task: JoinHandle<Result<(), DriveError<std::convert::Infallible>>>,
+}
+
+fn run(log: &Memory, url: &str, policy: Policy, options: WebhookOptions) -> Running {
+    let (status, told) = watch::channel(Status::default());
+    let (resends, resent) = mpsc::channel(10);
+    let position = log.settled.borrow().position;
+    let driver = Driver {
+        delivery: Delivery::new(policy, 1, position),
+        log: log.clone(),
+        sink: Webhook::new(url, options).expect("a webhook"),
+        grace: Duration::from_secs(5),
+        status,
+        resends: resent,
+    };
+    let stop = CancellationToken::new();
+    let task = tokio::spawn(driver.run(stop.clone()));
+    Running { stop, status: told, resends, task }
+}
+
+impl Running {
+    async fn stop(self) {
+        self.stop.cancel();
+        self.task.await.expect("no panic").expect("no error");
+    }
+}
+
+/// The numbers in each request.
+fn numbers(server: &Server) -> Vec<Vec<u64>> {
+    let of = |body: &[u8]| {
+        let body: Value = serde_json::from_slice(body).expect("JSON");
+        let changes = body["changes"].as_array().expect("changes").iter();
+        changes.map(|change| change["number"].as_u64().expect("a number")).collect()
+    };
+    server.seen().iter().map(|seen| of(&seen.body)).collect()
+}
+
+async fn delivers(acts: impl IntoIterator<Item = Act>, records: u64, expected: &[&[u64]]) -> Settled {
+    let log = Memory::of(1..=records);
+    let server = Server::start(acts).await;
+    let running = run(&log, &server.url(), quick(), options());
+    let settled = log.reaches(records).await;
+    running.stop().await;
+    assert_eq!(numbers(&server), expected);
+    settled
+}
+
+#[tokio::test]
+async fn what_is_accepted_is_not_sent_again() {
+    delivers([Act::Status(202), Act::Status(204), Act::Status(200)], 5, &[&[1, 2], &[3, 4], &[5]]).await;
+}
+
+#[tokio::test]
+async fn what_fails_is_sent_again() {
+    let acts = [
+        Act::Status(500),
+        Act::RetryAfter(429, "1".to_owned()),
+        Act::RetryAfter(503, "Fri, 01 Jan 2100 00:00:00 GMT".to_owned()),
+        Act::Status(401),
+    ];
+    delivers(acts, 2, &[&[1, 2], &[1, 2], &[1, 2], &[1, 2], &[1, 2]]).await;
+}
+
+#[tokio::test]
+async fn a_connection_that_breaks_and_a_server_that_keeps_silent_are_failures() {
+    delivers([Act::Break, Act::Silence], 1, &[&[1], &[1], &[1]]).await;
+}
+
+#[tokio::test]
+async fn a_record_that_is_refused_becomes_a_dead_letter_and_can_be_sent_again() {
+    let log = Memory::of([1, 2, 1]);
+    let server = Server::with(|seen| {
+        let is_late = String::from_utf8_lossy(&seen.body).contains("late");
+        let has_first = String::from_utf8_lossy(&seen.body).contains(r#""n":1}"#);
+        Act::Status(if has_first && !is_late { 422 } else { 200 })
+    })
+    .await;
+    let running = run(&log, &server.url(), quick(), options());
+    let settled = log.reaches(3).await;
+    assert_eq!(
+        settled.dead.iter().map(|dead| (dead.number, &*dead.reason)).collect::<Vec<_>>(),
+        [(1, "422")]
+    );
+    let third = server.seen().iter().rev().find_map(|seen| {
+        let text = String::from_utf8_lossy(&seen.body).into_owned();
+        text.contains(r#""n":3}"#).then_some(text)
+    });
+    expect![[r#"{"changes":[{"number":3,"missing":[1],"change":{"name":"object-1","n":3}}]}"#]]
+        .assert_eq(&third.expect("the third record"));
+
+    running.resends.send(log.record(1)).await.expect("a driver");
+    let mut settled = log.settled.subscribe();
+    settled.wait_for(|settled| settled.resent == [1]).await.expect("a log");
+    expect![[r#"{"changes":[{"number":1,"late":true,"change":{"name":"object-1","n":1}}]}"#]]
+        .assert_eq(&String::from_utf8_lossy(&server.seen().last().expect("a request").body));
+    running.stop().await;
+}
+
+/// What a status says while the sink does not take records.
+async fn trouble(url: &str) -> String {
+    let log = Memory::of([1]);
+    let mut running = run(&log, url, quick(), options());
+    let told = running.status.wait_for(|status| status.trouble.is_some()).await.expect("a driver").clone();
+    running.stop().await;
+    assert_eq!(log.settled.borrow().position, 0);
+    assert_eq!((told.position, told.behind), (0, 1));
+    told.trouble.expect("a reason").into()
+}
+
+#[tokio::test]
+async fn the_status_says_in_words_why_nothing_is_delivered_and_never_where_to() {
+    let nobody = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
+    let silent = Server::with(|_| Act::Silence).await;
+    let broken = Server::with(|_| Act::Break).await;
+    let closed = Server::with(|_| Act::Status(403)).await;
+    let mut said = Vec::new();
+    for url in [
+        format!("http://{nobody}/?token=secret"),
+        "http://nobody.invalid/?token=secret".to_owned(),
+        silent.url(),
+        broken.url(),
+        closed.url(),
+        silent.url().replace("http:", "https:"),
+    ] {
+        said.push(trouble(&url).await);
+    }
+    expect![[r#"
+        connection refused
+        the host's name cannot be resolved
+        no answer in time
+        connection closed before message completed
+        403
+        the server does not speak TLS: is its address http://?"#]]
+    .assert_eq(&said.join("\n"));
+}
+
+#[tokio::test]
+async fn a_stop_waits_for_the_request_under_way() {
+    let log = Memory::of([1]);
+    let go = Arc::new(Notify::new());
+    let server = Server::start([Act::Held(go.clone())]).await;
+    let options = WebhookOptions { timeout: Duration::from_secs(30), ..options() };
+    let running = run(&log, &server.url(), quick(), options);
+    server.is_asked().await;
+    running.stop.cancel();
+    tokio::task::yield_now().await;
+    go.notify_one();
+    running.stop().await;
+    assert_eq!((log.settled.borrow().position, numbers(&server)), (1, vec![vec![1]]));
+}
+
+#[tokio::test]
+async fn a_request_is_signed_after_the_standard_and_has_headers_of_ones_own() {
+    let log = Memory::of([1]);
+    let server = Server::start([]).await;
+    let secret = "whsec_c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0";
+    let options = WebhookOptions {
+        method: http::Method::PUT,
+        key: Some(Key::read(secret).expect("a key")),
+        headers: vec![("Authorization".to_owned(), "Bearer abc".to_owned())],
+        ..options()
+    };
+    assert!(!format!("{options:?}").contains("c2Vj"));
+    let running = run(&log, &server.url(), quick(), options);
+    log.reaches(1).await;
+    running.stop().await;
+    let seen = &server.seen()[0];
+    let header = |name: &str| seen.headers[name].to_str().expect("text");
+    assert_eq!((&*seen.method, header("authorization"), header("webhook-id")), ("PUT", "Bearer abc", "1"));
+    assert!(header("user-agent").starts_with("kubediff/"));
+    let mut mac = Hmac::<sha2::Sha256>::new_from_slice(b"secretsecretsecretsecret").expect("a key");
+    mac.update(format!("1.{}.", header("webhook-timestamp")).as_bytes());
+    mac.update(&seen.body);
+    let expected = STANDARD.encode(mac.finalize().into_bytes());
+    assert_eq!(header("webhook-signature"), format!("v1,{expected}"));
+}
+
+#[tokio::test]
+async fn events_are_cloud_events() {
+    let source: Box<str> = "kubediff/test".into();
+    let mut said = String::new();
+    for (single, batch) in [(true, 1), (false, 2)] {
+        let log = Memory::of([1, 2]);
+        let server = Server::start([]).await;
+        let form = Form::CloudEvents { source: source.clone(), single };
+        let policy = Policy { batch, ..quick() };
+        let running = run(&log, &server.url(), policy, WebhookOptions { form, ..options() });
+        log.reaches(2).await;
+        running.stop().await;
+        let seen = &server.seen()[0];
+        let content_type = seen.headers["content-type"].to_str().expect("text");
+        let body: Value = serde_json::from_slice(&seen.body).expect("JSON");
+        said += &format!("{content_type}\n{body:#}\n");
+    }
+    expect![[r#"
+        application/cloudevents+json
+        {
+          "data": {
+            "n": 1,
+            "name": "object-1"
+          },
+          "datacontenttype": "application/json",
+          "id": "1",
+          "source": "kubediff/test",
+          "specversion": "1.0",
+          "subject": "ConfigMap shop/object-1",
+          "time": "1970-01-01T00:00:00Z",
+          "type": "kubediff.change"
+        }
+        application/cloudevents-batch+json
+        [
+          {
+            "data": {
+              "n": 1,
+              "name": "object-1"
+            },
+            "datacontenttype": "application/json",
+            "id": "1",
+            "source": "kubediff/test",
+            "specversion": "1.0",
+            "subject": "ConfigMap shop/object-1",
+            "time": "1970-01-01T00:00:00Z",
+            "type": "kubediff.change"
+          },
+          {
+            "data": {
+              "n": 2,
+              "name": "object-2"
+            },
+            "datacontenttype": "application/json",
+            "id": "2",
+            "source": "kubediff/test",
+            "specversion": "1.0",
+            "subject": "ConfigMap shop/object-2",
+            "time": "1970-01-01T00:00:00Z",
+            "type": "kubediff.change"
+          }
+        ]
+    "#]]
+    .assert_eq(&said);
+}
+
+#[test]
+fn what_is_wrong_in_the_settings_is_named_and_the_address_is_not() {
+    let mut said = String::new();
+    let headers = |name: &str, value: &str| WebhookOptions {
+        headers: vec![(name.to_owned(), value.to_owned())],
+        ..WebhookOptions::default()
+    };
+    for (url, options) in [
+        ("hooks.example.com/secret", WebhookOptions::default()),
+        ("ftp://example.com/secret", WebhookOptions::default()),
+        ("http://example.com", headers("X Token", "a")),
+        ("http://example.com", headers("X-Token", "a\nb")),
+        (
+            "http://example.com",
+            WebhookOptions { ca: Some(b"-----BEGIN CERTIFICATE-----\n!".to_vec()), ..options() },
+        ),
+    ] {
+        said += &format!("{}\n", Webhook::new(url, options).expect_err("it is wrong"));
+    }
+    for secret in ["", "abc", "whsec_abc", "whsec_YWJj"] {
+        said += &format!("{}\n", Key::read(secret).expect_err("it is wrong"));
+    }
+    expect![[r#"
+        the address of the webhook is no URL that begins with https:// or http://
+        the address of the webhook is no URL that begins with https:// or http://
+        the header "X Token" of the webhook is not allowed in HTTP
+        the header "X-Token" of the webhook is not allowed in HTTP
+        the webhook's certificates are not PEM
+        a webhook's signing secret is whsec_ and 24 to 64 bytes in base64, for example whsec_ and the output of `openssl rand -base64 32`
+        a webhook's signing secret is whsec_ and 24 to 64 bytes in base64, for example whsec_ and the output of `openssl rand -base64 32`
+        a webhook's signing secret is whsec_ and 24 to 64 bytes in base64, for example whsec_ and the output of `openssl rand -base64 32`
+        a webhook's signing secret is whsec_ and 24 to 64 bytes in base64, for example whsec_ and the output of `openssl rand -base64 32`
+    "#]].assert_eq(&said);
+}
+
+/// 40 objects, 600 records, a server in random moods, and restarts.
+#[tokio::test]
+async fn whatever_a_server_does_each_record_arrives_and_in_the_order_of_its_object() {
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    let mut random = Rng::with_seed(seed);
+    let objects: Vec<u64> = (0..600).map(|_| random.u64(..40)).collect();
+    let log = Memory::of(objects.iter().copied());
+    let arrived: Arc<Mutex<Vec<u64>>> = Arc::default();
+    let (noted, mut moods) = (arrived.clone(), random.fork());
+    let server = Server::with(move |seen| {
+        let body: Value = serde_json::from_slice(&seen.body).expect("JSON");
+        let act = match moods.u8(..100) {
+            0 => Act::Silence,
+            1..5 => Act::Break,
+            5..15 => Act::Status(500),
+            15..18 => Act::RetryAfter(429, "0".to_owned()),
+            18..50 => Act::Status(204),
+            _ => Act::Status(200),
+        };
+        // It may have the records, whatever it answers.
+        if matches!(act, Act::Status(200 | 204) | Act::Break | Act::Silence) {
+            let numbers = body["changes"].as_array().expect("changes").iter();
+            noted
+                .lock()
+                .expect("no panic")
+                .extend(numbers.map(|change| change["number"].as_u64().expect("one")));
+        }
+        act
+    })
+    .await;
+    let policy = Policy { batch: 5, ..quick() };
+    for stop_at in [100, 250, 600] {
+        let running = run(&log, &server.url(), policy.clone(), options());
+        log.reaches(stop_at).await;
+        running.stop().await;
+    }
+    let arrived = arrived.lock().expect("no panic").clone();
+    let dead: BTreeSet<u64> = log.settled.borrow().dead.iter().map(|dead| dead.number).collect();
+    let mut last: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut first = BTreeSet::new();
+    for number in arrived {
+        if first.insert(number) {
+            let before = last.insert(objects[number as usize - 1], number).unwrap_or_default();
+            assert!(before < number, "{number} arrived after {before}");
+        }
+    }
+    for number in 1..=600 {
+        assert!(first.contains(&number) || dead.contains(&number), "{number} has not arrived");
+    }
+}
