@@ -261,7 +261,7 @@ impl Delivery {
         }
         let waiting = usize::try_from(self.behind()).unwrap_or(usize::MAX);
         let is_digest = self.policy.digest_beyond.is_some_and(|most| waiting > most);
-        let most = most.min(if is_digest { self.policy.window } else { self.policy.batch }.max(1));
+        let most = most.min(if is_digest { self.policy.digest } else { self.policy.batch }.max(1));
         let numbers = self.window.batch(most, self.policy.batch_bytes, now, &HashSet::new());
         (!numbers.is_empty()).then(|| self.batch(numbers, Kind::Usual, is_digest, now))
     }

@@ -41,20 +41,24 @@
 
 //! # With I/O
 //!
-//! [`Driver`] connects a delivery with a [`Log`] and a [`Sink`]; [`Webhook`] is a sink.
+//! [`Driver`] connects a delivery with a [`Log`] and a [`Sink`]; [`Webhook`] and [`Slack`] are sinks.
 
 mod answer;
+mod client;
 mod delivery;
 mod drive;
 mod policy;
 mod record;
+mod slack;
 mod webhook;
 mod window;
 
 pub use answer::Answer;
+pub use client::SinkError;
 pub use delivery::{Action, Batch, DeadLetter, Delivery, Settled};
 pub use drive::{DriveError, Driver, Log, Page, Sink, Status};
 pub use policy::Policy;
 pub use record::{Parcel, Record};
-pub use webhook::{Form, Key, KeyError, Webhook, WebhookError, WebhookOptions};
+pub use slack::{Slack, SlackOptions, Target};
+pub use webhook::{Form, Key, KeyError, Webhook, WebhookOptions};
 pub use window::{Disorder, Entry};

@@ -17,8 +17,10 @@ pub struct Policy {
     pub window_bytes: usize,
     /// The least time between the starts of two batches; none by default.
     pub pace: Duration,
-    /// Send digests while more records than this wait, of up to [`window`](Self::window) records each. Off by default.
+    /// Send digests while more records than this wait. Off by default.
     pub digest_beyond: Option<usize>,
+    /// The most records of a digest; 100 by default.
+    pub digest: usize,
     /// How often a sink may refuse a record that is sent alone, before the record is a dead letter; 5 by default.
     pub refusals: u32,
     /// How often in a row the sink may fail with the same batch, before other batches are tried to find out whether it fails with
@@ -41,6 +43,7 @@ impl Default for Policy {
             window_bytes: 4 << 20,
             pace: Duration::ZERO,
             digest_beyond: None,
+            digest: 100,
             refusals: 5,
             failures: 3,
             first_wait: Duration::from_secs(1),
@@ -51,6 +54,19 @@ impl Default for Policy {
 }
 
 impl Policy {
+    /// What suits a channel that people read: a message for each record, about one in a second, and digests for who is more than
+    /// 20 behind. Slack allows one message a second in a channel.
+    ///
+    /// ```
+    /// let policy = kubediff_delivery::Policy::chat();
+    /// assert_eq!((policy.batch, policy.digest_beyond), (1, Some(20)));
+    /// ```
+    #[must_use]
+    pub fn chat() -> Self {
+        let pace = Duration::from_millis(1_100);
+        Self { batch: 1, digest_beyond: Some(20), pace, ..Self::default() }
+    }
+
     /// The wait after the `times`-th failure in a row.
     pub(crate) fn wait(&self, times: u32, random: &mut Rng) -> Duration {
         let doublings = times.saturating_sub(1).min(31);

@@ -14,6 +14,10 @@ pub struct Record {
     pub time: Timestamp,
     /// What it is about, for people and filters: `Deployment shop/cart`.
     pub subject: Box<str>,
+    /// What has happened, in one line, for people: `updated Deployment shop/cart: image 1.2.3 -> 1.2.4`.
+    pub summary: Box<str>,
+    /// The differences, in lines, for people. It may be empty.
+    pub details: Box<str>,
     /// The record, a JSON object.
     pub body: Bytes,
 }

@@ -1,19 +1,17 @@
 //! Webhooks: an HTTP request for each batch, with a signature if there is a key for it.
 
 mod body;
-mod failure;
 mod signature;
-mod tls;
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use jiff::Timestamp;
-use reqwest::redirect;
 use reqwest::{Client, Url};
 
 use crate::answer::Answer;
+use crate::client::{self, SinkError};
 use crate::drive::Sink;
 use crate::record::Parcel;
 
@@ -64,50 +62,23 @@ impl Default for WebhookOptions {
     }
 }
 
-/// A webhook that cannot be set up. No message contains the address: it may be a secret.
-#[derive(Debug, thiserror::Error)]
-pub enum WebhookError {
-    /// The address is no URL, or has another scheme.
-    #[error("the address of the webhook is no URL that begins with https:// or http://")]
-    Url,
-    /// A header has a name or a value that HTTP does not allow.
-    #[error("the header {name:?} of the webhook is not allowed in HTTP")]
-    Header {
-        /// Its name.
-        name: String,
-    },
-    /// The certificates cannot be read.
-    #[error("the webhook's certificates are not PEM")]
-    Certificates,
-    /// TLS cannot be set up.
-    #[error("TLS cannot be set up for the webhook")]
-    Tls(#[source] Box<dyn std::error::Error + Send + Sync>),
-}
-
 impl Webhook {
     /// Sets a webhook up. Nothing is sent.
     ///
     /// # Errors
     ///
     /// If the address, a header or a certificate is wrong.
-    pub fn new(url: &str, options: WebhookOptions) -> Result<Self, WebhookError> {
-        let url = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
-        let url = url.ok_or(WebhookError::Url)?;
+    pub fn new(url: &str, options: WebhookOptions) -> Result<Self, SinkError> {
+        let url = client::url(url)?;
         let mut headers = HeaderMap::new();
         for (name, value) in options.headers {
             let parsed = HeaderName::try_from(&name).ok().zip(HeaderValue::try_from(value).ok());
-            let Some((name, mut value)) = parsed else { return Err(WebhookError::Header { name }) };
+            let Some((name, mut value)) = parsed else { return Err(SinkError::Header { name }) };
             // Often a token.
             value.set_sensitive(true);
             headers.insert(name, value);
         }
-        let client = Client::builder()
-            .user_agent(concat!("kubediff/", env!("CARGO_PKG_VERSION")))
-            .redirect(redirect::Policy::none())
-            .timeout(options.timeout)
-            .tls_backend_preconfigured(tls::config(options.ca.as_deref())?)
-            .build()
-            .map_err(|error| WebhookError::Tls(error.without_url().into()))?;
+        let client = client::client(options.timeout, options.ca.as_deref())?;
         Ok(Self { client, url, method: options.method, headers, form: options.form, key: options.key })
     }
 }
@@ -124,22 +95,9 @@ impl Sink for Webhook {
         }
         headers.extend(self.headers.clone());
         let request = self.client.request(self.method.clone(), self.url.clone());
-        match request.headers(headers).body(body).send().await {
-            Ok(answer) => {
-                let wait = answer.headers().get(RETRY_AFTER).and_then(retry_after);
-                Answer::of_http(answer.status().as_u16(), wait)
-            }
-            Err(error) => Answer::Unavailable { reason: failure::in_words(error) },
+        match client::send(request.headers(headers).body(body)).await {
+            Ok(response) => client::judge(&response),
+            Err(answer) => answer,
         }
     }
-}
-
-/// Seconds, or a date ([RFC 9110, 10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)).
-fn retry_after(value: &HeaderValue) -> Option<Duration> {
-    let text = value.to_str().ok()?.trim();
-    if let Ok(seconds) = text.parse() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let date = httpdate::parse_http_date(text).ok()?;
-    Some(date.duration_since(SystemTime::now()).unwrap_or_default())
 }

@@ -36,10 +36,21 @@ impl Memory {
                 entry: Entry { number, object, bytes: body.len() },
                 time: Timestamp::UNIX_EPOCH,
                 subject: format!("ConfigMap shop/object-{object}").into(),
+                summary: format!("updated ConfigMap shop/object-{object}: n {} -> {number}", number - 1)
+                    .into(),
+                details: format!("- n: {}\n+ n: {number}", number - 1).into(),
                 body: body.into(),
             });
         }
         self.newest.send_replace(records.len() as u64);
+    }
+
+    /// Appends a record with these texts.
+    pub(crate) fn say(&self, object: u64, summary: &str, details: &str) {
+        self.append([object]);
+        let mut records = self.records.lock().expect("no panic");
+        let record = records.last_mut().expect("a record");
+        (record.summary, record.details) = (summary.into(), details.into());
     }
 
     pub(crate) fn record(&self, number: u64) -> Record {

@@ -9,7 +9,9 @@
 
 mod log;
 mod random;
+mod running;
 mod scripts;
 mod server;
+mod slack;
 mod stage;
 mod webhooks;

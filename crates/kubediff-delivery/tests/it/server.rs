@@ -19,6 +19,8 @@ use tokio::task::{AbortHandle, JoinSet};
 #[derive(Debug, Clone)]
 pub(crate) enum Act {
     Status(u16),
+    /// 200 with this body.
+    Json(String),
     /// With this header `Retry-After`.
     RetryAfter(u16, String),
     /// It reads the request and closes the connection.
@@ -88,6 +90,11 @@ impl Server {
         Self { address, seen, _task: Arc::new(Stop(accepting.abort_handle())) }
     }
 
+    /// An address to which paths can be added.
+    pub(crate) fn base(&self) -> String {
+        format!("http://{}/api/", self.address)
+    }
+
     pub(crate) fn url(&self) -> String {
         format!("http://{}/hook?token=not-for-logs", self.address)
     }
@@ -127,6 +134,10 @@ async fn answer(act: Act) -> Result<Response<Full<Bytes>>, Broken> {
     let empty = Full::new(Bytes::new());
     let built = match act {
         Act::Status(status) => response(status).body(empty),
+        Act::Json(text) => {
+            let json = response(200).header("Content-Type", "application/json");
+            return json.body(Full::new(text.into())).map_err(|_| Broken);
+        }
         Act::RetryAfter(status, after) => response(status).header("Retry-After", after).body(empty),
         Act::Break => return Err(Broken),
         Act::Silence => std::future::pending::<Result<_, Infallible>>().await.map_err(|never| match never {}),

@@ -10,62 +10,21 @@ use base64::engine::general_purpose::STANDARD;
 use expect_test::expect;
 use fastrand::Rng;
 use hmac::{Hmac, KeyInit, Mac};
-use kubediff_delivery::{
-    Delivery, DriveError, Driver, Form, Key, Policy, Record, Settled, Status, Webhook, WebhookOptions,
-};
+use kubediff_delivery::{Form, Key, Policy, Settled, Webhook, WebhookOptions};
 use serde_json::Value;
-use tokio::sync::{Notify, mpsc, watch};
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
+use tokio::sync::Notify;
 
 use crate::log::Memory;
+use crate::running::{Running, quick};
 use crate::server::{Act, Server};
-
-/// Waits of milliseconds.
-fn quick() -> Policy {
-    Policy {
-        batch: 2,
-        first_wait: Duration::from_millis(2),
-        longest_wait: Duration::from_millis(20),
-        longest_asked_wait: Duration::from_millis(50),
-        ..Policy::default()
-    }
-}
 
 fn options() -> WebhookOptions {
     // Long for a loaded machine, short for the tests in which the server keeps silent.
     WebhookOptions { timeout: Duration::from_millis(400), ..WebhookOptions::default() }
 }
 
-struct Running {
-    stop: CancellationToken,
-    status: watch::Receiver<Status>,
-    resends: mpsc::Sender<Record>,
-    task: JoinHandle<Result<(), DriveError<std::convert::Infallible>>>,
-}
-
 fn run(log: &Memory, url: &str, policy: Policy, options: WebhookOptions) -> Running {
-    let (status, told) = watch::channel(Status::default());
-    let (resends, resent) = mpsc::channel(10);
-    let position = log.settled.borrow().position;
-    let driver = Driver {
-        delivery: Delivery::new(policy, 1, position),
-        log: log.clone(),
-        sink: Webhook::new(url, options).expect("a webhook"),
-        grace: Duration::from_secs(5),
-        status,
-        resends: resent,
-    };
-    let stop = CancellationToken::new();
-    let task = tokio::spawn(driver.run(stop.clone()));
-    Running { stop, status: told, resends, task }
-}
-
-impl Running {
-    async fn stop(self) {
-        self.stop.cancel();
-        self.task.await.expect("no panic").expect("no error");
-    }
+    Running::start(log, Webhook::new(url, options).expect("a webhook"), policy)
 }
 
 /// The numbers in each request.
@@ -139,15 +98,14 @@ async fn a_record_that_is_refused_becomes_a_dead_letter_and_can_be_sent_again() 
     running.stop().await;
 }
 
-/// What a status says while the sink does not take records.
+/// Why the sink does not take records.
 async fn trouble(url: &str) -> String {
     let log = Memory::of([1]);
     let mut running = run(&log, url, quick(), options());
-    let told = running.status.wait_for(|status| status.trouble.is_some()).await.expect("a driver").clone();
+    let reason = running.trouble().await;
     running.stop().await;
     assert_eq!(log.settled.borrow().position, 0);
-    assert_eq!((told.position, told.behind), (0, 1));
-    told.trouble.expect("a reason").into()
+    reason
 }
 
 #[tokio::test]
@@ -306,11 +264,11 @@ fn what_is_wrong_in_the_settings_is_named_and_the_address_is_not() {
         said += &format!("{}\n", Key::read(secret).expect_err("it is wrong"));
     }
     expect![[r#"
-        the address of the webhook is no URL that begins with https:// or http://
-        the address of the webhook is no URL that begins with https:// or http://
-        the header "X Token" of the webhook is not allowed in HTTP
-        the header "X-Token" of the webhook is not allowed in HTTP
-        the webhook's certificates are not PEM
+        the address of the sink is no URL that begins with https:// or http://
+        the address of the sink is no URL that begins with https:// or http://
+        the sink's header "X Token" is not allowed in HTTP
+        the sink's header "X-Token" is not allowed in HTTP
+        the sink's certificates are not PEM
         a webhook's signing secret is whsec_ and 24 to 64 bytes in base64, for example whsec_ and the output of `openssl rand -base64 32`
         a webhook's signing secret is whsec_ and 24 to 64 bytes in base64, for example whsec_ and the output of `openssl rand -base64 32`
         a webhook's signing secret is whsec_ and 24 to 64 bytes in base64, for example whsec_ and the output of `openssl rand -base64 32`

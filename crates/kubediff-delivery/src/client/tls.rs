@@ -9,15 +9,15 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls_platform_verifier::Verifier;
 
-use super::WebhookError;
+use super::SinkError;
 
 /// Trusts what the machine trusts, and these certificates in PEM.
-pub(super) fn config(ca: Option<&[u8]>) -> Result<ClientConfig, WebhookError> {
+pub(super) fn config(ca: Option<&[u8]>) -> Result<ClientConfig, SinkError> {
     let certificates: Vec<_> = CertificateDer::pem_slice_iter(ca.unwrap_or_default())
         .collect::<Result<_, _>>()
-        .map_err(|_| WebhookError::Certificates)?;
+        .map_err(|_| SinkError::Certificates)?;
     if ca.is_some() && certificates.is_empty() {
-        return Err(WebhookError::Certificates);
+        return Err(SinkError::Certificates);
     }
     let provider = Arc::new(default_provider());
     let verifier = Verifier::new_with_extra_roots(certificates, provider.clone()).map_err(failed)?;
@@ -31,6 +31,6 @@ pub(super) fn config(ca: Option<&[u8]>) -> Result<ClientConfig, WebhookError> {
     Ok(config)
 }
 
-fn failed(error: rustls::Error) -> WebhookError {
-    WebhookError::Tls(Box::new(error) as Box<dyn Error + Send + Sync>)
+fn failed(error: rustls::Error) -> SinkError {
+    SinkError::Tls(Box::new(error) as Box<dyn Error + Send + Sync>)
 }

@@ -1,0 +1,74 @@
+//! The HTTP client of sinks: what all of them have in common.
+
+mod failure;
+mod tls;
+
+use std::time::{Duration, SystemTime};
+
+use http::HeaderValue;
+use http::header::RETRY_AFTER;
+use reqwest::{Client, RequestBuilder, Response, Url, redirect};
+
+use crate::answer::Answer;
+
+/// A sink that cannot be set up. No message contains an address or a token: they are secrets.
+#[derive(Debug, thiserror::Error)]
+pub enum SinkError {
+    /// The address is no URL, or has another scheme.
+    #[error("the address of the sink is no URL that begins with https:// or http://")]
+    Url,
+    /// A header has a name or a value that HTTP does not allow.
+    #[error("the sink's header {name:?} is not allowed in HTTP")]
+    Header {
+        /// Its name.
+        name: String,
+    },
+    /// The certificates cannot be read.
+    #[error("the sink's certificates are not PEM")]
+    Certificates,
+    /// TLS cannot be set up.
+    #[error("TLS cannot be set up for the sink")]
+    Tls(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// A client that follows no redirect: they would carry credentials to another host.
+pub(crate) fn client(timeout: Duration, ca: Option<&[u8]>) -> Result<Client, SinkError> {
+    Client::builder()
+        .user_agent(concat!("kubediff/", env!("CARGO_PKG_VERSION")))
+        .redirect(redirect::Policy::none())
+        .timeout(timeout)
+        .tls_backend_preconfigured(tls::config(ca)?)
+        .build()
+        .map_err(|error| SinkError::Tls(error.without_url().into()))
+}
+
+pub(crate) fn url(text: &str) -> Result<Url, SinkError> {
+    let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    url.ok_or(SinkError::Url)
+}
+
+/// Sends a request. Without an answer, returns why.
+pub(crate) async fn send(request: RequestBuilder) -> Result<Response, Answer> {
+    request.send().await.map_err(unavailable)
+}
+
+/// The body of an answer did not come.
+pub(crate) fn unavailable(error: reqwest::Error) -> Answer {
+    Answer::Unavailable { reason: failure::in_words(error) }
+}
+
+/// What the status of an answer says.
+pub(crate) fn judge(response: &Response) -> Answer {
+    let wait = response.headers().get(RETRY_AFTER).and_then(retry_after);
+    Answer::of_http(response.status().as_u16(), wait)
+}
+
+/// Seconds, or a date ([RFC 9110, 10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)).
+fn retry_after(value: &HeaderValue) -> Option<Duration> {
+    let text = value.to_str().ok()?.trim();
+    if let Ok(seconds) = text.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = httpdate::parse_http_date(text).ok()?;
+    Some(date.duration_since(SystemTime::now()).unwrap_or_default())
+}

@@ -1,0 +1,191 @@
+//! Slack: a message for each record, changes of one object in one thread, digests for who is far behind.
+
+mod message;
+mod threads;
+
+use std::time::Duration;
+
+use reqwest::{Client, Url};
+use serde::{Deserialize, Serialize};
+
+use crate::answer::Answer;
+use crate::client::{self, SinkError};
+use crate::drive::Sink;
+use crate::record::Parcel;
+
+use message::text;
+use threads::Threads;
+
+/// The address of the Web API.
+const API: &str = "https://slack.com/api/";
+
+/// Messages in a channel of Slack. Deliver with [`Policy::chat`](crate::Policy::chat): Slack takes about
+/// [one message a second](https://docs.slack.dev/apis/web-api/rate-limits) in a channel.
+#[derive(Debug)]
+pub struct Slack {
+    client: Client,
+    target: Target,
+    api: Url,
+    /// None with an incoming webhook, which does not tell what a message is called.
+    threads: Option<Threads>,
+}
+
+/// How Slack is reached.
+#[derive(Clone)]
+pub enum Target {
+    /// By [`chat.postMessage`](https://docs.slack.dev/reference/methods/chat.postMessage), as a bot with the scope `chat:write`.
+    Bot {
+        /// The bot's token, `xoxb-...`.
+        token: Box<str>,
+        /// The channel's id (`C0123456789`), or its name.
+        channel: Box<str>,
+    },
+    /// By an [incoming webhook](https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks): without threads.
+    Webhook {
+        /// Its address, which is a secret.
+        url: Box<str>,
+    },
+}
+
+/// Without the secrets.
+impl std::fmt::Debug for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Bot { channel, .. } => {
+                f.debug_struct("Bot").field("channel", channel).finish_non_exhaustive()
+            }
+            Self::Webhook { .. } => f.debug_struct("Webhook").finish_non_exhaustive(),
+        }
+    }
+}
+
+/// How messages are sent.
+#[derive(Debug, Clone)]
+pub struct SlackOptions {
+    /// Changes of one object are replies to its last message for so long after it; 10 min by default, zero for no threads.
+    pub thread: Duration,
+    /// The limit of a whole request; 10 s by default.
+    pub timeout: Duration,
+    /// Another address of the Web API, for GovSlack and for tests.
+    pub api: Option<Box<str>>,
+    /// Certificates to trust besides those of the machine, in PEM.
+    pub ca: Option<Vec<u8>>,
+}
+
+impl Default for SlackOptions {
+    fn default() -> Self {
+        Self { thread: Duration::from_secs(10 * 60), timeout: Duration::from_secs(10), api: None, ca: None }
+    }
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    channel: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thread_ts: Option<&'a str>,
+    text: &'a str,
+    unfurl_links: bool,
+    unfurl_media: bool,
+}
+
+/// What the Web API answers.
+#[derive(Deserialize)]
+struct Posted {
+    ok: bool,
+    /// The name of the message.
+    ts: Option<Box<str>>,
+    error: Option<Box<str>>,
+}
+
+impl Slack {
+    /// Sets a channel up. Nothing is sent.
+    ///
+    /// # Errors
+    ///
+    /// If the address or a certificate is wrong.
+    pub fn new(target: Target, options: &SlackOptions) -> Result<Self, SinkError> {
+        let has_threads = matches!(target, Target::Bot { .. }) && !options.thread.is_zero();
+        let api = match &target {
+            Target::Bot { .. } => client::url(options.api.as_deref().unwrap_or(API))?,
+            Target::Webhook { url } => client::url(url)?,
+        };
+        Ok(Self {
+            client: client::client(options.timeout, options.ca.as_deref())?,
+            target,
+            api,
+            threads: has_threads.then(|| Threads::new(options.thread)),
+        })
+    }
+
+    async fn post(&self, thread: Option<&str>, text: &str) -> Result<Option<Box<str>>, Answer> {
+        let Target::Bot { token, channel } = &self.target else {
+            let response =
+                client::send(self.client.post(self.api.clone()).json(&message(None, None, text))).await?;
+            return match client::judge(&response) {
+                Answer::Accepted => Ok(None),
+                other => Err(other),
+            };
+        };
+        let url = self
+            .api
+            .join("chat.postMessage")
+            .map_err(|_| Answer::Closed { reason: "no such address".into() })?;
+        let request = self.client.post(url).bearer_auth(token);
+        let response = client::send(request.json(&message(Some(channel), thread, text))).await?;
+        match client::judge(&response) {
+            Answer::Accepted => {}
+            other => return Err(other),
+        }
+        let posted: Posted = response.json().await.map_err(client::unavailable)?;
+        if posted.ok { Ok(posted.ts) } else { Err(judge(posted.error)) }
+    }
+}
+
+impl Sink for Slack {
+    async fn send(&mut self, parcel: Parcel<'_>) -> Answer {
+        let text = text(&parcel);
+        // A digest is of many objects.
+        let object = match parcel.records[..] {
+            [record] => Some(record.entry.object),
+            _ => None,
+        };
+        let thread = object.and_then(|object| self.threads.as_mut()?.of(object));
+        let posted = match self.post(thread.as_deref(), &text).await {
+            // Somebody has deleted the message.
+            Err(Answer::Refused { reason }) if thread.is_some() && &*reason == "thread_not_found" => {
+                self.post(None, &text).await
+            }
+            posted => posted,
+        };
+        match posted {
+            Ok(ts) => {
+                if let (Some(threads), Some(object), Some(ts)) = (&mut self.threads, object, thread.or(ts)) {
+                    threads.note(object, ts);
+                }
+                Answer::Accepted
+            }
+            Err(answer) => answer,
+        }
+    }
+}
+
+fn message<'a>(channel: Option<&'a str>, thread: Option<&'a str>, text: &'a str) -> Message<'a> {
+    Message { channel, thread_ts: thread, text, unfurl_links: false, unfurl_media: false }
+}
+
+/// What the Web API means by an error. Its names are those of `chat.postMessage`.
+fn judge(error: Option<Box<str>>) -> Answer {
+    let reason = error.unwrap_or_default();
+    match &*reason {
+        "ratelimited" | "rate_limited" => Answer::Busy { wait: None },
+        "internal_error" | "fatal_error" | "service_unavailable" | "request_timeout" | "" => {
+            Answer::Unavailable { reason }
+        }
+        "msg_too_long" | "no_text" | "invalid_arguments" | "invalid_charset" | "thread_not_found" => {
+            Answer::Refused { reason }
+        }
+        // Of the token, the channel or the workspace: no message is to blame.
+        _ => Answer::Closed { reason },
+    }
+}
