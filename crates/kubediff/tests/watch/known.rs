@@ -45,8 +45,8 @@ async fn lists_are_compared_as_the_server_says() {
         json!([route("b.io", "/", 30), route("c.io", "/x", 2), route("a.io", "/", 10)]);
     api.update(&gates, changed).unwrap();
     watch.line(&["~ gates.example.com default/g"]);
-    watch.line(&["~ spec.routes[b.io,/].weight: 3 → 30"]);
     watch.line(&["- spec.routes[a.io,/x]:"]);
+    watch.line(&["~ spec.routes[b.io,/].weight: 3 → 30"]);
     server.stop().await;
 }
 
