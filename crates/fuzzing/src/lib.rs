@@ -1,4 +1,4 @@
-//! Parts of `informer-core` and `informer-protobuf`, run on any bytes and compared with naive models.
+//! Parts of `informer-core`, `informer-protobuf` and `kubediff`, run on any bytes and compared with naive models.
 //!
 //! A [`Target`] takes bytes and panics where a promise is broken. The fuzzer of `fuzz/` finds bytes by coverage; tests
 //! draw them from seeds. Some tests of these crates use the models too, so this crate and their tests depend on each
@@ -18,6 +18,7 @@ pub mod lists;
 pub mod mailbox;
 mod oracle;
 pub mod protobuf;
+pub mod secrets;
 pub mod seeds;
 pub mod selectors;
 pub mod store;

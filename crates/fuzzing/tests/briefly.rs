@@ -52,6 +52,12 @@ fn any_object_in_protobuf() {
     briefly("protobuf", 500);
 }
 
+/// Issue 12, item 1.
+#[test]
+fn any_object_with_a_planted_secret() {
+    briefly("secrets", 300);
+}
+
 #[test]
 fn h1_any_story_of_a_mailbox() {
     briefly("mailbox", 1_500);

@@ -5,16 +5,17 @@ use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::diff::{Difference, diff};
+use crate::diff::{Difference, diff, diff_as};
 use crate::gvk::Gvk;
 use crate::managers::{Manager, managers};
 use crate::noise::{Dropped, Noise, Tally};
 use crate::patch::{PatchOp, patch};
 use crate::path::Path;
-use crate::secret::Secrets;
+use crate::schema::Schemas;
+use crate::secret::{KeyId, Redacted, Secrets};
 
 /// A change of an object: what changed, when, and by which manager. Holds no secret: [`Change::between`] takes them out
-/// first.
+/// first, and nothing else can make what is in it ([`Redacted`]).
 ///
 /// As JSON it is one map with these fields, always all of them, in this order:
 ///
@@ -35,6 +36,7 @@ use crate::secret::Secrets;
 /// | `diff` | `[{"path", "kind", ...}]`, see below; empty when added or deleted |
 /// | `summary` | the change in a few words |
 /// | `dropped` | how many differences each noise rule left out of `diff` |
+/// | `key` | id of the key of the hashes (`<hmac:...>`) that stand for secrets: only those of one key can be compared |
 ///
 /// A difference has a `kind`: `added` (with `new`), `removed` (`old`), `changed` (`old`, `new`), `text` (`lines`: a unified
 /// diff), `reordered` (`old`, `new`: keys in order; `matters`).
@@ -65,15 +67,17 @@ pub struct Change {
     /// How we saw it.
     pub origin: Origin,
     /// The managers that made it, the latest first.
-    pub managers: Vec<Manager>,
+    pub managers: Redacted<Vec<Manager>>,
     /// The differences that are not noise.
-    pub diff: Vec<Difference>,
+    pub diff: Redacted<Vec<Difference>>,
     /// The differences that are noise.
     pub dropped: Dropped,
-    /// The object before, without secrets.
-    pub old: Option<Value>,
-    /// The object now, without secrets.
-    pub new: Option<Value>,
+    /// The key of the hashes in it. Those of changes with another key cannot be compared with them.
+    pub key: KeyId,
+    /// The object before.
+    pub old: Option<Redacted<Value>>,
+    /// The object now.
+    pub new: Option<Redacted<Value>>,
 }
 
 /// The kinds of changes.
@@ -124,6 +128,8 @@ pub struct Profile {
     pub noise: Noise,
     /// What to hide.
     pub secrets: Secrets,
+    /// What the server says of lists, as far as it is known.
+    pub schemas: Schemas,
 }
 
 /// Bytes that are not the JSON of an object.
@@ -150,8 +156,8 @@ impl Change {
 
     fn between_owned(
         sighting: &Sighting<'_>,
-        mut old: Option<Value>,
-        mut new: Option<Value>,
+        old: Option<Value>,
+        new: Option<Value>,
         profile: &Profile,
         tally: &mut Tally,
     ) -> Option<Self> {
@@ -159,21 +165,23 @@ impl Change {
             tally.unchanged += 1;
             return None;
         }
+        profile.secrets.learn_change(sighting.gvk, old.as_ref(), new.as_ref());
         if let Some(rule) = profile.noise.hides(sighting.gvk) {
             tally.not_shown(rule.name());
             return None;
         }
         let verb = Verb::of(old.as_ref(), new.as_ref());
+        let [old, new] = [old, new].map(|object| Some(profile.secrets.redact(sighting.gvk, object?)));
         // Managers of the deleted object have not written to this one.
-        let managers = managers(old.as_ref().filter(|_| verb == Verb::Updated), new.as_ref());
-        for object in old.iter_mut().chain(&mut new) {
-            profile.secrets.redact(sighting.gvk, object);
-        }
+        let managers = managers(old.as_deref().filter(|_| verb == Verb::Updated), new.as_deref());
 
         let mut differences = Vec::new();
         let mut dropped = Dropped::default();
         if let (Some(old), Some(new)) = (&old, &new) {
-            differences = diff(old, new);
+            differences = match profile.schemas.of(sighting.gvk) {
+                Some(schema) => diff_as(&schema, old, new),
+                None => diff(old, new),
+            };
             dropped = profile.noise.sift(sighting.gvk, verb == Verb::Recreated, &mut differences);
             tally.left_out(&dropped);
             if differences.is_empty() && verb == Verb::Updated {
@@ -185,7 +193,7 @@ impl Change {
             }
         }
 
-        let text = |name: &str| metadata(new.as_ref().or(old.as_ref()), name);
+        let text = |name: &str| metadata(new.as_deref().or(old.as_deref()), name);
         Some(Self {
             cluster: sighting.cluster.map(str::to_owned),
             gvk: sighting.gvk.clone(),
@@ -194,13 +202,14 @@ impl Change {
             name: text("name").unwrap_or_default(),
             uid: text("uid").unwrap_or_default(),
             verb,
-            rv_before: new.as_ref().and_then(|_| metadata(old.as_ref(), "resourceVersion")),
+            rv_before: new.as_ref().and_then(|_| metadata(old.as_deref(), "resourceVersion")),
             rv: text("resourceVersion"),
             observed_at: sighting.observed_at,
             origin: sighting.origin,
-            managers,
-            diff: differences,
+            managers: Redacted::vouched(managers),
+            diff: Redacted::vouched(differences),
             dropped,
+            key: profile.secrets.key_id(),
             old,
             new,
         })
@@ -239,11 +248,11 @@ impl Change {
 
     /// The whole difference as a JSON Patch, noise included: it turns [`old`](Self::old) into [`new`](Self::new), with
     /// secrets replaced in both. Empty unless both exist.
-    pub fn patch(&self) -> Vec<PatchOp> {
-        match (&self.old, &self.new) {
+    pub fn patch(&self) -> Redacted<Vec<PatchOp>> {
+        Redacted::vouched(match (&self.old, &self.new) {
             (Some(old), Some(new)) => patch(old, new),
             _ => Vec::new(),
-        }
+        })
     }
 
     /// The same with the objects, for JSON.
@@ -269,7 +278,7 @@ impl Serialize for WithObjects<'_> {
 }
 
 fn serialize<S: Serializer>(change: &Change, objects: bool, serializer: S) -> Result<S::Ok, S::Error> {
-    let mut map = serializer.serialize_struct("Change", if objects { 17 } else { 15 })?;
+    let mut map = serializer.serialize_struct("Change", if objects { 18 } else { 16 })?;
     map.serialize_field("cluster", &change.cluster)?;
     map.serialize_field("gvk", &change.gvk)?;
     map.serialize_field("namespace", &change.namespace)?;
@@ -285,6 +294,7 @@ fn serialize<S: Serializer>(change: &Change, objects: bool, serializer: S) -> Re
     map.serialize_field("diff", &change.diff)?;
     map.serialize_field("summary", &change.headline())?;
     map.serialize_field("dropped", &change.dropped)?;
+    map.serialize_field("key", &change.key)?;
     if objects {
         map.serialize_field("old", &change.old)?;
         map.serialize_field("new", &change.new)?;

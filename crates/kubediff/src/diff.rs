@@ -7,12 +7,13 @@ use serde_json::{Map, Value};
 
 pub use text::{Hunk, Line, Side, TextEdit};
 
+use crate::document;
 use crate::path::keys::Identity;
 use crate::path::{Path, Segment};
+use crate::schema::{KindSchema, Schema};
 use align::align;
 
 pub(crate) mod align;
-mod document;
 mod text;
 
 /// How deep documents in strings are parsed.
@@ -69,8 +70,8 @@ pub enum Edit {
 ///
 /// Maps are compared by key. Elements of lists are found again by what tells them apart: a container by its name, a
 /// condition by its type, a port by number and protocol. Where nothing does, by longest common subsequence, so that
-/// an insertion in the middle is one insertion. Strings that hold JSON, YAML or properties are compared inside, and
-/// other strings of several lines by lines; a change of a document's layout or comments alone is shown by lines, too.
+/// an insertion in the middle is one insertion. Strings that hold JSON, YAML (also several documents), TOML, INI or
+/// properties are compared inside, and other strings of several lines by lines; a change of a document's layout or comments alone is shown by lines, too.
 ///
 /// ```
 /// use serde_json::json;
@@ -81,8 +82,20 @@ pub enum Edit {
 /// assert_eq!(paths, ["containers[log]", "containers[web].image"]);
 /// ```
 pub fn diff(old: &Value, new: &Value) -> Vec<Difference> {
+    found(None, old, new)
+}
+
+/// [`diff()`] for objects of a kind the schema of which is known: lists are compared as it says.
+///
+/// A list with `x-kubernetes-list-type: map` is compared by its keys, several together where it has several
+/// (`rules[example.com,/cart]`); a `set` by content. For other lists [`diff()`]'s rules hold.
+pub fn diff_as(schema: &KindSchema, old: &Value, new: &Value) -> Vec<Difference> {
+    found(Some(schema.root()), old, new)
+}
+
+fn found(schema: Option<Schema<'_>>, old: &Value, new: &Value) -> Vec<Difference> {
     let mut walk = Walk { path: Path::default(), documents: 0, found: Vec::new() };
-    walk.value(old, new);
+    walk.value(schema, old, new);
     walk.found
 }
 
@@ -93,22 +106,28 @@ struct Walk {
 }
 
 impl Walk {
-    fn value(&mut self, old: &Value, new: &Value) {
+    fn value(&mut self, schema: Option<Schema<'_>>, old: &Value, new: &Value) {
         match (old, new) {
             _ if old == new => {}
-            (Value::Object(old), Value::Object(new)) => self.map(old, new),
-            (Value::Array(old), Value::Array(new)) => self.list(old, new),
+            (Value::Object(old), Value::Object(new)) => self.map(schema, old, new),
+            (Value::Array(old), Value::Array(new)) => self.list(schema, old, new),
             (Value::String(old), Value::String(new)) => self.string(old, new),
             _ => self.found(Edit::Changed { old: old.clone(), new: new.clone() }),
         }
     }
 
-    fn map(&mut self, old: &Map<String, Value>, new: &Map<String, Value>) {
+    fn map(&mut self, schema: Option<Schema<'_>>, old: &Map<String, Value>, new: &Map<String, Value>) {
         // Sorted whether or not serde_json keeps maps sorted: that is a feature which any crate of a build may change.
         let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
         for name in names {
-            self.within(Segment::Field(name.clone()), |walk| match (old.get(name), new.get(name)) {
-                (Some(old), Some(new)) => walk.value(old, new),
+            let (old, new) = (old.get(name), new.get(name));
+            if old == new {
+                continue;
+            }
+            self.within(Segment::Field(name.clone()), |walk| match (old, new) {
+                (Some(old), Some(new)) => {
+                    walk.value(schema.and_then(|schema| schema.field(name)), old, new);
+                }
                 (Some(old), None) => walk.found(Edit::Removed { old: old.clone() }),
                 (None, Some(new)) => walk.found(Edit::Added { new: new.clone() }),
                 (None, None) => {}
@@ -116,8 +135,9 @@ impl Walk {
         }
     }
 
-    fn list(&mut self, old: &[Value], new: &[Value]) {
-        let alignment = align(self.path.field(), old, new);
+    fn list(&mut self, schema: Option<Schema<'_>>, old: &[Value], new: &[Value]) {
+        let alignment = align(self.path.field(), schema.and_then(Schema::list), old, new);
+        let element = schema.and_then(Schema::element);
         let kept: BTreeSet<usize> = alignment.pairs.iter().map(|(old, _)| *old).collect();
         let mut removed = (0..old.len()).filter(|at| !kept.contains(at)).peekable();
         let mut pairs = alignment.pairs.iter().peekable();
@@ -138,7 +158,7 @@ impl Walk {
                     Identity::Keyed(_) => identity.segment(before_at, Age::Old),
                     Identity::Set | Identity::Sequence => identity.segment(at, Age::New),
                 };
-                self.within(segment, |walk| walk.value(before, now));
+                self.within(segment, |walk| walk.value(element, before, now));
             }
         }
         for gone in removed {
@@ -156,7 +176,11 @@ impl Walk {
             self.found(Edit::Reordered {
                 old: in_old_order.iter().map(label).collect(),
                 new: alignment.pairs.iter().map(label).collect(),
-                matters: matches!(identity, Identity::Keyed(keyed) if keyed.order_matters),
+                matters: match identity {
+                    Identity::Keyed(keyed) => keyed.order_matters,
+                    Identity::Sequence => true,
+                    Identity::Set => false,
+                },
             });
         }
     }
@@ -175,7 +199,7 @@ impl Walk {
         {
             let before = self.found.len();
             self.documents += 1;
-            self.within(Segment::Document, |walk| walk.value(&old, &new));
+            self.within(Segment::Document, |walk| walk.value(None, &old, &new));
             self.documents -= 1;
             if self.found.len() > before {
                 return;
@@ -218,7 +242,10 @@ impl Identity {
                 keys.get(at).map_or(Segment::Index(at), |key| Segment::Key(key.clone()))
             }
             Self::Set => Segment::Element,
-            Self::Sequence => Segment::Index(at),
+            Self::Sequence => match age {
+                Age::Old => Segment::Former(at),
+                Age::New => Segment::Index(at),
+            },
         }
     }
 }

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
+use crate::secret::Redacted;
 use crate::terminal::{escape, flow, thousands};
 
 /// Items of a list that are named; more are counted.
@@ -15,7 +16,7 @@ pub(crate) struct Fact {
 }
 
 /// What `object` is about, the most telling first.
-pub(crate) fn facts(object: &Value) -> Vec<Fact> {
+pub(crate) fn facts(object: &Redacted<Value>) -> Vec<Fact> {
     let mut facts = Facts(Vec::new());
     facts.images(object);
     facts.add("replicas", object.pointer("/spec/replicas"));
@@ -37,7 +38,7 @@ pub(crate) fn facts(object: &Value) -> Vec<Fact> {
 }
 
 /// How old `object` was at `now`.
-pub(crate) fn age(object: &Value, now: Timestamp) -> Option<Fact> {
+pub(crate) fn age(object: &Redacted<Value>, now: Timestamp) -> Option<Fact> {
     let created: Timestamp = object.pointer("/metadata/creationTimestamp")?.as_str()?.parse().ok()?;
     let seconds = now.as_second().saturating_sub(created.as_second()).max(0);
     Some(Fact { label: "age".to_owned(), text: duration(seconds) })
@@ -100,7 +101,7 @@ impl Facts {
     fn sizes(&mut self, field: &str, object: &Value) {
         let values = object.get(field).and_then(Value::as_object).into_iter().flatten();
         let texts = values.map(|(name, value)| match value.as_str() {
-            Some(text) => match crate::secret::length(text) {
+            Some(text) => match crate::secret::length(text).unwrap_or_else(|| bytes(field, text)) {
                 1 => format!("{} (1 byte)", escape(name)),
                 length => format!("{} ({} bytes)", escape(name), thousands(length)),
             },
@@ -141,6 +142,14 @@ impl Facts {
             .flat_map(Map::iter)
             .filter_map(|(name, value)| Some(format!("{}={}", escape(name), escape(value.as_str()?))));
         self.push("labels", some(texts));
+    }
+}
+
+/// How many bytes a value has that is not hidden.
+fn bytes(field: &str, text: &str) -> usize {
+    match field {
+        "binaryData" => text.trim_end_matches('=').len() * 6 / 8,
+        _ => text.len(),
     }
 }
 

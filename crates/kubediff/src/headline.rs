@@ -5,7 +5,9 @@ use serde_json::Value;
 use crate::change::{Change, Verb};
 use crate::diff::{Difference, Edit};
 use crate::facts::{age, facts};
+use crate::image;
 use crate::path::{Path, Segment};
+use crate::secret::Redacted;
 use crate::terminal::{cut, escape, flow};
 
 /// A headline is not longer than this, in columns of a terminal.
@@ -37,7 +39,7 @@ impl Change {
 }
 
 /// Labels and owners are for those who look closer.
-fn object(object: Option<&Value>, mut phrases: Vec<String>) -> Vec<String> {
+fn object(object: Option<&Redacted<Value>>, mut phrases: Vec<String>) -> Vec<String> {
     let facts = object.map(facts).unwrap_or_default();
     let telling = facts.iter().filter(|fact| !matches!(fact.label.as_str(), "labels" | "owner"));
     phrases.extend(telling.map(|fact| format!("{} {}", fact.label, cut(&fact.text, VALUE_WIDTH))));
@@ -81,14 +83,40 @@ fn starts_with(path: &Path, field: &str) -> bool {
 fn phrase(difference: &Difference) -> String {
     let label = label(&difference.path);
     let value = |value: &Value| cut(&flow(value), VALUE_WIDTH);
-    let colon = if label.contains(' ') { ":" } else { "" };
+    let colon = if label.contains(' ') && !is_phrase(&difference.path) { ":" } else { "" };
     match &difference.edit {
+        Edit::Changed { old: Value::String(old), new: Value::String(new) } if rank(&difference.path) == 0 => {
+            let (old, new) = image::versions(old, new);
+            let cut = |version: &str| cut(&escape(version), VALUE_WIDTH);
+            format!("{label}{colon} {} -> {}", cut(&old), cut(&new))
+        }
         Edit::Changed { old, new } => format!("{label}{colon} {} -> {}", value(old), value(new)),
         Edit::Added { new } if new.is_object() || new.is_array() => format!("+{label}"),
         Edit::Added { new } => format!("+{label}{colon} {}", value(new)),
         Edit::Removed { .. } => format!("-{label}"),
         Edit::Text { lines } => format!("{label}{colon} +{} -{} lines", lines.added, lines.removed),
         Edit::Reordered { .. } => format!("{label} reordered"),
+    }
+}
+
+/// Whether its words read as a sentence with the values behind them: `image web 1.27 -> 1.28`.
+fn is_phrase(path: &Path) -> bool {
+    use Segment::{Field, Key};
+    match path.segments() {
+        [.., Field(list), Key(_), Field(image)] => list.ends_with("ontainers") && image == "image",
+        [.., Field(list), Key(_), Field(resources), Field(_), Field(_)] => {
+            list.ends_with("ontainers") && resources == "resources"
+        }
+        _ => false,
+    }
+}
+
+/// `memory limit`, `cpu request`.
+fn of_resource(bound: &str) -> Option<&'static str> {
+    match bound {
+        "limits" => Some("limit"),
+        "requests" => Some("request"),
+        _ => None,
     }
 }
 
@@ -99,6 +127,16 @@ fn label(path: &Path) -> String {
     let text = match path.segments() {
         [.., Field(list), Key(name), Field(last)] if last == "image" && list.ends_with("ontainers") => {
             format!("image {name}")
+        }
+        [.., Field(list), Key(name), Field(resources), Field(bound), Field(what)]
+            if resources == "resources" && list.ends_with("ontainers") && of_resource(bound).is_some() =>
+        {
+            format!("{what} {} {name}", of_resource(bound).unwrap_or_default())
+        }
+        [.., Field(list), Key(name), Field(env), Key(variable), Field(value)]
+            if env == "env" && value == "value" && list.ends_with("ontainers") =>
+        {
+            format!("{variable} of {name}")
         }
         [Field(metadata), Field(labels), Field(name)] if metadata == "metadata" && labels == "labels" => {
             format!("label {name}")

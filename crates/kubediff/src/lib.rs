@@ -1,7 +1,7 @@
 //! Changes of a cluster: what changed, when, and by which manager.
 //!
-//! [`Change::between`] makes a [`Change`] of two states of an object: secrets are hidden first ([`Secrets`]), then the two
-//! are compared ([`diff()`]), then noise is left out and counted ([`Noise`]). A [`Renderer`](render::Renderer) shows it to
+//! [`Change::between`] makes a [`Change`] of two states of an object: secrets are hidden first ([`Secrets`]; what may be shown
+//! is [`Redacted`]), then the two are compared ([`diff()`]), then noise is left out and counted ([`Noise`]). A [`Renderer`](render::Renderer) shows it to
 //! people; as JSON it is for programs. A [`Session`] counts what went by.
 
 pub mod args;
@@ -10,16 +10,19 @@ pub mod cluster;
 #[cfg(feature = "demo")]
 pub mod demo;
 mod diff;
+mod document;
 pub mod exit;
 mod facts;
 mod gvk;
 mod headline;
+mod image;
 mod managers;
 mod noise;
 mod patch;
 mod path;
 pub mod program;
 pub mod render;
+mod schema;
 mod secret;
 mod signals;
 mod summary;
@@ -27,11 +30,12 @@ mod terminal;
 pub mod watch;
 
 pub use change::{Change, Origin, Profile, Sighting, Undecodable, Verb, WithObjects};
-pub use diff::{Difference, Edit, Hunk, Line, Side, TextEdit, diff};
+pub use diff::{Difference, Edit, Hunk, Line, Side, TextEdit, diff, diff_as};
 pub use gvk::{Gvk, Scope};
 pub use managers::{Manager, managers};
 pub use noise::{Dropped, InvalidNoise, Noise, Rule, Tally};
 pub use patch::{PatchOp, patch};
 pub use path::{InvalidPattern, Path, PathPattern, Segment};
-pub use secret::{NoRandomKey, Secrets};
+pub use schema::{InvalidSchemas, KindSchema, Schemas};
+pub use secret::{Epoch, HashKey, InvalidKeyId, KeyFileError, KeyId, NoRandomKey, Redacted, Secrets};
 pub use summary::{Counts, Session};

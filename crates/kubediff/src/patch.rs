@@ -76,7 +76,7 @@ impl Walk {
     /// Removes deleted elements, orders those that stay, inserts new ones; then each element is in its final place, and
     /// can be changed there.
     fn list(&mut self, field: Option<&str>, old: &[Value], new: &[Value]) {
-        let pairs = align(field, old, new).pairs;
+        let pairs = align(field, None, old, new).pairs;
         let kept: BTreeSet<usize> = pairs.iter().map(|(old, _)| *old).collect();
         for gone in (0..old.len()).rev().filter(|at| !kept.contains(at)) {
             self.ops.push(PatchOp::Remove { path: self.child(&gone.to_string()) });

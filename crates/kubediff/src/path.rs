@@ -17,6 +17,7 @@ mod pattern;
 /// | field of a map | `spec.replicas`, `metadata.annotations["example.com/team"]` |
 /// | element of a list that has keys | `containers[web]`, `ports[80/TCP]` |
 /// | element of a list by position | `args[2]` |
+/// | element that the list has no more, by its former position | `args[was 2]` |
 /// | element of a list that is a set | `finalizers[]` |
 /// | into the document that a string holds | `data["app.yaml"]#server.port` |
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -29,8 +30,10 @@ pub enum Segment {
     Field(String),
     /// The element of a list that has this key.
     Key(String),
-    /// The element at this place: in the new list, or in the old one when the element was removed.
+    /// The element at this place.
     Index(usize),
+    /// The element that was at this place before: the list has it no more.
+    Former(usize),
     /// One element of a list in which places mean nothing.
     Element,
     /// Into the document that the string here holds.
@@ -80,6 +83,7 @@ impl fmt::Display for Path {
                 Segment::Key(key) if is_plain_key(key) => write!(f, "[{key}]")?,
                 Segment::Field(text) | Segment::Key(text) => write!(f, "[{}]", quoted(text))?,
                 Segment::Index(index) => write!(f, "[{index}]")?,
+                Segment::Former(index) => write!(f, "[was {index}]")?,
                 Segment::Element => f.write_str("[]")?,
                 Segment::Document => f.write_char('#')?,
             }

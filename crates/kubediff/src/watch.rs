@@ -1,6 +1,7 @@
 //! `kubediff watch`: one informer per resource, one loop that shows their changes.
 
 mod definitions;
+mod schemas;
 mod screen;
 mod streams;
 
@@ -20,8 +21,11 @@ use crate::args::WatchArgs;
 use crate::cluster::{self, NoCluster};
 use crate::exit::Exit;
 use crate::signals::Signals;
-use crate::{Change, Gvk, InvalidNoise, NoRandomKey, Noise, Origin, Profile, Secrets, Session, Sighting};
+use crate::{
+    Change, Gvk, InvalidNoise, NoRandomKey, Noise, Origin, Profile, Schemas, Secrets, Session, Sighting,
+};
 use definitions::Definitions;
+use schemas::SchemaLoader;
 use screen::Screen;
 use streams::{News, Streams};
 
@@ -84,7 +88,7 @@ pub async fn run(args: &WatchArgs) -> Result<(), WatchError> {
     if let Some(rules) = &args.show.noise {
         noise.adjust(rules)?;
     }
-    let profile = Profile { noise, secrets: Secrets::with_random_key()? };
+    let profile = Profile { noise, secrets: Secrets::with_random_key()?, schemas: Schemas::default() };
     let mut screen = Screen::new(&args.show);
     if args.list_noise {
         return screen.noise_rules(&profile.noise).map_err(WatchError::Output);
@@ -108,6 +112,7 @@ struct Watch<'a> {
     factory: SharedInformerFactory,
     streams: Streams,
     definitions: Definitions,
+    schemas: SchemaLoader,
     /// Whether the initial list of each watched resource is complete.
     first_content: BTreeMap<ResourceType, bool>,
     /// Whether it was announced that everything is synced.
@@ -136,6 +141,8 @@ type Discovery<'a> = BoxFuture<'a, Result<Vec<ResourceType>, WatchError>>;
 const DEFINITIONS_SETTLE: Duration = Duration::from_millis(500);
 /// Not every user may watch definitions: rediscover periodically.
 const REDISCOVER: Duration = Duration::from_secs(60);
+/// Other changes wait this long for the first list of Secrets.
+const SECRETS_LIMIT: Duration = Duration::from_secs(10);
 /// The limit of discovery.
 const DISCOVERY_LIMIT: Duration = Duration::from_secs(30);
 
@@ -143,6 +150,9 @@ impl<'a> Watch<'a> {
     async fn connect(args: &'a WatchArgs, profile: Profile) -> Result<Self, WatchError> {
         let cluster = cluster::find(&args.cluster).await?;
         let default_namespace = cluster.config.default_namespace.clone();
+        let client = kube_client::Client::try_from(cluster.config.clone())
+            .map_err(|error| WatchError::Client(Box::new(error)))?;
+        let schemas = SchemaLoader::new(client, profile.schemas.clone());
         // In JSON: whatever a server newer than us says of an object is shown.
         let mut builder =
             SharedInformerFactory::builder(cluster.config).start_at_once().encoding(EncodingChoice::Json);
@@ -164,6 +174,7 @@ impl<'a> Watch<'a> {
             factory,
             streams: Streams::default(),
             definitions,
+            schemas,
             first_content: BTreeMap::new(),
             announced: false,
             followed: BTreeSet::new(),
@@ -192,7 +203,10 @@ impl<'a> Watch<'a> {
             };
             match event {
                 Event::Interrupted => return Ok(()),
-                Event::DefinitionsChanged => rediscover = Instant::now() + DEFINITIONS_SETTLE,
+                Event::DefinitionsChanged => {
+                    self.schemas.outdated();
+                    rediscover = Instant::now() + DEFINITIONS_SETTLE;
+                }
                 Event::Rediscover => {
                     discovery = Some(wanted(self.factory.clone(), self.args));
                     rediscover = Instant::now() + REDISCOVER;
@@ -200,15 +214,45 @@ impl<'a> Watch<'a> {
                 Event::Discovered(wanted) => {
                     discovery = None;
                     match wanted {
-                        Ok(wanted) => self.follow(wanted, at_start)?,
+                        Ok(wanted) => {
+                            self.follow(wanted, at_start)?;
+                            if at_start {
+                                self.learn_secrets(screen).await;
+                            }
+                        }
                         Err(error) if at_start => return Err(error),
                         // What cannot be discovered now stays as it is until the next time.
                         Err(_) => {}
                     }
                     at_start = false;
                 }
-                Event::News(resource, news) => self.news(screen, &resource, news)?,
+                Event::News(resource, news) => {
+                    if matches!(news, News::Told { told: Told::Updated { .. }, .. }) {
+                        self.schemas.need(&resource).await;
+                    }
+                    self.news(screen, &resource, news)?;
+                }
             }
+        }
+    }
+
+    /// Learns the values of all Secrets, if they are watched, before anything else is shown that may hold them.
+    async fn learn_secrets(&self, screen: &Screen) {
+        let Some(secrets) = self.streams.secrets() else { return };
+        if secrets.wait_for_sync_or_denial(SECRETS_LIMIT).await.is_err_and(|error| !error.is_denied()) {
+            screen.note(
+                "the Secrets are not listed yet: until they are, their values in other objects are shown",
+            );
+        }
+        for object in secrets.snapshot().objects() {
+            self.learn(object);
+        }
+    }
+
+    fn learn(&self, secret: &Object) {
+        let object = secret.json().ok().and_then(|json| serde_json::from_slice(&json).ok());
+        if let Some(object) = object {
+            self.profile.secrets.learn(&Gvk::new("v1", "Secret"), &object);
         }
     }
 
@@ -292,7 +336,12 @@ impl<'a> Watch<'a> {
         announce_first: bool,
     ) -> Option<Change> {
         let (old, new, seen) = match &told {
-            Told::Added { initial: true, .. } if !announce_first => return None,
+            Told::Added { initial: true, new, .. } if !announce_first => {
+                if streams::is_secrets(resource) {
+                    self.learn(new.object());
+                }
+                return None;
+            }
             Told::Added { new: object, origin, .. } => (None, Some(object.object()), *origin),
             Told::Updated { old, new, origin } => (Some(old.object()), Some(new.object()), *origin),
             Told::Deleted(deleted) => (Some(deleted.last().object()), None, deleted.origin()),

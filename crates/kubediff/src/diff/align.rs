@@ -6,6 +6,7 @@ use serde_json::Value;
 use similar::{Algorithm, DiffOp};
 
 use crate::path::keys::{Identity, Keyed, identify};
+use crate::schema::ListType;
 
 /// Two lists laid side by side.
 pub(crate) struct Alignment {
@@ -15,13 +16,17 @@ pub(crate) struct Alignment {
     pub(crate) identity: Identity,
 }
 
-/// Lays `old` and `new` side by side, two states of the list in `field`.
-pub(crate) fn align(field: Option<&str>, old: &[Value], new: &[Value]) -> Alignment {
-    let identity = identify(field, old, new);
+/// Lays `old` and `new` side by side, two states of the list in `field`, of which the schema says `list`.
+pub(crate) fn align(field: Option<&str>, list: Option<&ListType>, old: &[Value], new: &[Value]) -> Alignment {
+    let identity = identify(field, list, old, new);
     let pairs = match &identity {
-        Identity::Keyed(keyed) => by_key(keyed, old, new),
+        Identity::Keyed(keyed) => by_key(field, keyed, old, new),
         Identity::Set => by_content(old, new),
-        Identity::Sequence => by_sequence(old, new),
+        Identity::Sequence => {
+            let pairs = by_content(old, new);
+            let is_shuffled = old.len() == new.len() && pairs.len() == old.len();
+            if is_shuffled { pairs } else { by_sequence(old, new) }
+        }
     };
     Alignment { pairs, identity }
 }
@@ -33,13 +38,16 @@ impl Alignment {
     }
 }
 
-fn by_key(keyed: &Keyed, old: &[Value], new: &[Value]) -> Vec<(usize, usize)> {
+fn by_key(field: Option<&str>, keyed: &Keyed, old: &[Value], new: &[Value]) -> Vec<(usize, usize)> {
     let places: HashMap<&str, usize> =
         keyed.old.iter().enumerate().map(|(at, key)| (key.as_str(), at)).collect();
     let mut partner: Vec<Option<usize>> =
         keyed.new.iter().map(|key| places.get(key.as_str()).copied()).collect();
 
     // A port that got another number is still the port of that name.
+    if field != Some("ports") {
+        return partner.into_iter().enumerate().filter_map(|(new, old)| Some((old?, new))).collect();
+    }
     let found: HashSet<usize> = partner.iter().flatten().copied().collect();
     let lost = old.iter().enumerate().filter(|(at, _)| !found.contains(at));
     let mut named: HashMap<&str, usize> =

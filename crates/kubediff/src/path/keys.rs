@@ -1,12 +1,15 @@
 //! The identity of list elements.
 //!
-//! The API's schemas say it (`x-kubernetes-list-map-keys`, `x-kubernetes-list-type`); this is what they say of the
-//! lists that everybody has, by the name of the field. Custom resources use the same names for the same things, and
-//! where one does not, its elements lack the key or share it, and the list is compared by content.
+//! The server's schemas say it (`x-kubernetes-list-map-keys`, `x-kubernetes-list-type`). Where they do not, or are not
+//! known, this is what holds for the lists that everybody has, by the name of the field. Custom resources use the same
+//! names for the same things, and where one does not, its elements lack the key or share it, and the list is compared by
+//! content.
 
 use std::collections::HashSet;
 
 use serde_json::Value;
+
+use crate::schema::{ListKey, ListType};
 
 /// How the elements of a list are identified.
 pub(crate) enum Identity {
@@ -61,7 +64,13 @@ const UNORDERED: &[(&str, &[Key])] = &[
 ];
 
 /// What lists have in common that nobody described: the order may matter.
-const COMMON: &[Key] = &[&[("/name", None)], &[("/type", None)], &[("/key", None)], &[("/id", None)]];
+const COMMON: &[Key] = &[
+    &[("/kind", None), ("/metadata/namespace", Some("")), ("/metadata/name", None)],
+    &[("/name", None)],
+    &[("/type", None)],
+    &[("/key", None)],
+    &[("/id", None)],
+];
 
 const SETS: &[&str] = &[
     "accessModes",
@@ -80,18 +89,36 @@ const SETS: &[&str] = &[
     "volumesInUse",
 ];
 
-/// How the elements of the list in `field` are identified.
-pub(crate) fn identify(field: Option<&str>, old: &[Value], new: &[Value]) -> Identity {
+/// How the elements of the list in `field` are identified, of which the schema says `list`.
+pub(crate) fn identify(
+    field: Option<&str>,
+    list: Option<&ListType>,
+    old: &[Value],
+    new: &[Value],
+) -> Identity {
     let field = field.unwrap_or("");
     let special = UNORDERED.iter().find(|(name, _)| *name == field);
+    match list {
+        Some(ListType::Set) => return Identity::Set,
+        Some(ListType::Map(keys)) => {
+            let unique = |list| unique(list, |element| text_of(keys, element));
+            if let (Some(old), Some(new)) = (unique(old), unique(new)) {
+                // The schema does not say so of any; of those that are known it is known.
+                return Identity::Keyed(Keyed { old, new, order_matters: special.is_none() });
+            }
+        }
+        None => {}
+    }
+    let is_set = SETS.contains(&field);
     let unordered = special.map_or(&[][..], |(_, keys)| keys).iter().map(|key| (key, false));
-    let common = COMMON.iter().map(|key| (key, true));
+    let common = COMMON.iter().map(|key| (key, !is_set));
     for (key, order_matters) in unordered.chain(common) {
-        if let (Some(old), Some(new)) = (unique(key, old), unique(key, new)) {
+        let unique = |list| unique(list, |element| text(key, element));
+        if let (Some(old), Some(new)) = (unique(old), unique(new)) {
             return Identity::Keyed(Keyed { old, new, order_matters });
         }
     }
-    if SETS.contains(&field) { Identity::Set } else { Identity::Sequence }
+    if is_set { Identity::Set } else { Identity::Sequence }
 }
 
 /// Every text by which an element of the list in `field` may be called in a path.
@@ -101,25 +128,41 @@ pub(crate) fn names(field: Option<&str>, element: &Value) -> Vec<String> {
 }
 
 /// The key of each element, when each has one and no two the same.
-fn unique(key: Key, list: &[Value]) -> Option<Vec<String>> {
-    let keys: Vec<String> = list.iter().map(|element| text(key, element)).collect::<Option<_>>()?;
+fn unique(list: &[Value], key: impl Fn(&Value) -> Option<String>) -> Option<Vec<String>> {
+    let keys: Vec<String> = list.iter().map(key).collect::<Option<_>>()?;
     let distinct: HashSet<&str> = keys.iter().map(String::as_str).collect();
     (distinct.len() == keys.len()).then_some(keys)
 }
 
 fn text(key: Key, element: &Value) -> Option<String> {
-    let mut text = String::new();
-    for (pointer, absent) in key {
-        let part = match element.pointer(pointer) {
-            Some(Value::String(part)) => part.clone(),
-            Some(Value::Number(part)) => part.to_string(),
-            None | Some(Value::Null) if element.is_object() => absent.map(str::to_owned)?,
-            _ => return None,
-        };
-        if !text.is_empty() && !part.is_empty() {
-            text.push('/');
-        }
-        text.push_str(&part);
+    let parts = key.iter().map(|(pointer, absent)| match element.pointer(pointer) {
+        None | Some(Value::Null) if element.is_object() => absent.map(str::to_owned),
+        value => part(value?),
+    });
+    joined(parts.collect::<Option<_>>()?)
+}
+
+/// The same by the fields that the schema names. An absent one is a key, too.
+fn text_of(keys: &[ListKey], element: &Value) -> Option<String> {
+    let element = element.as_object()?;
+    let parts = keys.iter().map(|ListKey { name, default }| {
+        let value = element.get(name).filter(|value| !value.is_null()).or(default.as_ref());
+        value.map_or_else(|| Some(String::new()), part)
+    });
+    joined(parts.collect::<Option<_>>()?)
+}
+
+fn part(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        _ => None,
     }
-    (!text.is_empty()).then_some(text)
+}
+
+/// `80/TCP`; `example.com,/cart` where a part has a slash itself.
+fn joined(mut parts: Vec<String>) -> Option<String> {
+    parts.retain(|part| !part.is_empty());
+    let separator = if parts.iter().any(|part| part.contains('/')) { "," } else { "/" };
+    (!parts.is_empty()).then(|| parts.join(separator))
 }

@@ -89,6 +89,9 @@ impl Step {
             (Self::Field(pattern), Segment::Field(name)) => glob(pattern, name),
             (Self::Bracket(pattern), Segment::Field(name) | Segment::Key(name)) => glob(pattern, name),
             (Self::Bracket(pattern), Segment::Index(index)) => glob(pattern, &index.to_string()),
+            (Self::Bracket(pattern), Segment::Former(index)) => {
+                glob(pattern, &index.to_string()) || *pattern == format!("was {index}")
+            }
             (Self::Bracket(pattern), Segment::Element) => pattern == "*" || pattern.is_empty(),
             (Self::Document, Segment::Document) => true,
             _ => false,
@@ -114,7 +117,8 @@ impl Step {
 
     /// Whether the step names a field of whatever element `segment` is.
     fn goes_through(&self, segment: &Segment) -> bool {
-        matches!((self, segment), (Self::Field(_), Segment::Key(_) | Segment::Index(_) | Segment::Element))
+        let is_element = !matches!(segment, Segment::Field(_) | Segment::Document);
+        matches!(self, Self::Field(_)) && is_element
     }
 }
 

@@ -77,6 +77,12 @@ impl Streams {
         self.running.values().map(|running| running.informer.len()).sum()
     }
 
+    /// The informer of Secrets, if they are watched.
+    pub(super) fn secrets(&self) -> Option<Informer<Object>> {
+        let mut running = self.running.iter().filter(|(resource, _)| is_secrets(resource));
+        running.next().map(|(_, running)| running.informer.clone())
+    }
+
     /// Retries denied requests at once.
     pub(super) fn retry_denied(&self) {
         for running in self.running.values() {
@@ -85,4 +91,9 @@ impl Streams {
             }
         }
     }
+}
+
+/// Whether these are the Secrets whose values are looked for in other objects.
+pub(super) fn is_secrets(resource: &ResourceType) -> bool {
+    resource.group.is_empty() && resource.plural == "secrets"
 }

@@ -45,7 +45,7 @@ fn as_json() {
     });
     let change = change(Some(&old), Some(&new)).unwrap();
     expect![[r#"
-        {"cluster":null,"gvk":{"group":"apps","version":"v1","kind":"Deployment"},"namespace":"shop","name":"cart","uid":"2c3b9c1e-7d5a-4f0e-9b62-0d7c1f6a8e11","change":"updated","rv_before":"1001","rv":"1002","observed_at":"2026-03-01T14:03:22Z","source":"watch","managers":[{"manager":"kubectl-scale","operation":"Update","subresource":"scale","time":"2026-03-01T14:03:21Z"}],"paths":["metadata.labels.tier","spec.replicas"],"diff":[{"path":"metadata.labels.tier","kind":"changed","old":"web","new":null},{"path":"spec.replicas","kind":"changed","old":2,"new":3}],"summary":"replicas 2 -> 3, label tier: web -> null","dropped":{"managed-fields":1,"resource-version":1}}
+        {"cluster":null,"gvk":{"group":"apps","version":"v1","kind":"Deployment"},"namespace":"shop","name":"cart","uid":"2c3b9c1e-7d5a-4f0e-9b62-0d7c1f6a8e11","change":"updated","rv_before":"1001","rv":"1002","observed_at":"2026-03-01T14:03:22Z","source":"watch","managers":[{"manager":"kubectl-scale","operation":"Update","subresource":"scale","time":"2026-03-01T14:03:21Z"}],"paths":["metadata.labels.tier","spec.replicas"],"diff":[{"path":"metadata.labels.tier","kind":"changed","old":"web","new":null},{"path":"spec.replicas","kind":"changed","old":2,"new":3}],"summary":"replicas 2 -> 3, label tier: web -> null","dropped":{"managed-fields":1,"resource-version":1},"key":"21fb3a56"}
     "#]].assert_eq(&json_line(&change).unwrap());
     let pretty: Value = serde_json::to_value(change.with_objects()).unwrap();
     assert_eq!(pretty["old"], old);
@@ -141,4 +141,17 @@ fn the_end_of_a_session() {
     expect![[r#"
         {"shown":{"deployments.apps":{"added":1,"updated":1,"deleted":0,"recreated":0},"pods":{"added":1,"updated":0,"deleted":1,"recreated":1}},"differences":{"identity":1,"lease-renewal":40,"resource-version":41},"changes":{"lease-renewal":40},"unchanged":1,"not_watched":{"secrets":"forbidden: the user may not list secrets in the cluster"}}
     "#]].assert_eq(&json_line(&session).unwrap());
+}
+
+/// As a day with `kubediff watch` showed: 5 bytes were said to be 8.
+#[test]
+fn sizes_are_those_of_the_content() {
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"},
+        "data": {"a": "12345"}, "binaryData": {"b": "AAECAwQ=", "c": ""}});
+    expect![[r#"
+        14:03:22  - configmaps c  (deleted)
+            data        a (5 bytes)
+            binaryData  b (5 bytes), c (0 bytes)
+    "#]]
+    .assert_eq(&crate::support::rendered(Some(&map), None));
 }

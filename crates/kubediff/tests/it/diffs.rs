@@ -128,11 +128,11 @@ fn lists_without_keys_by_common_subsequence() {
         &old,
         &new,
         &expect![[r#"
-        - args[1] = "b"
-        + args[2] = "x"
-        + args[5] = "f"
-        + hosts[1].tls = true
-    "#]],
+            - args[was 1] = "b"
+            + args[2] = "x"
+            + args[5] = "f"
+            + hosts[1].tls = true
+        "#]],
     );
 }
 
@@ -144,9 +144,9 @@ fn keys_that_repeat_or_are_absent_are_none() {
         &old,
         &new,
         &expect![[r#"
-        - env[0] = {"name":"A","value":"1"}
-        ~ volumes[0].x: 1 -> 2
-    "#]],
+            - env[was 0] = {"name":"A","value":"1"}
+            ~ volumes[0].x: 1 -> 2
+        "#]],
     );
 }
 
@@ -180,34 +180,28 @@ fn documents_are_compared_inside() {
         &old,
         &new,
         &expect![[r#"
-        ~ annotations["example.com/config"]#spec.extra#deep: 1 -> 2
-        ~ annotations["example.com/config"]#spec.replicas: 2 -> 3
-        ~ data["app.json"]#level: "info" -> "debug"
-        + data["app.yaml"]#server.hosts[b].weight = 5
-        ~ data["app.yaml"]#server.hosts: order ["a", "b"] -> ["b", "a"]
-        ~ data["app.yaml"]#server.port: 8080 -> 9090
-        ~ data["comment.yaml"]:
-        @@ -1,2 +1,2 @@
-        -# old
-        +# new
-         a: 1
-        ~ data["db.properties"]#["pool.size"]: "10" -> "20"
-        ~ data["nginx.conf"]:
-        @@ -1,4 +1,4 @@
-         worker_processes auto;
-         events {
-        -  worker_connections 1024;
-        +  worker_connections 4096;
-         }
-        ~ data["several.yaml"]:
-        @@ -1,3 +1,3 @@
-         a: 1
-         ---
-        -a: 2
-        +a: 3
-        \ No newline at end of file
-        ~ data.word: "one" -> "two"
-    "#]],
+            ~ annotations["example.com/config"]#spec.extra#deep: 1 -> 2
+            ~ annotations["example.com/config"]#spec.replicas: 2 -> 3
+            ~ data["app.json"]#level: "info" -> "debug"
+            + data["app.yaml"]#server.hosts[b].weight = 5
+            ~ data["app.yaml"]#server.hosts: order ["a", "b"] -> ["b", "a"]
+            ~ data["app.yaml"]#server.port: 8080 -> 9090
+            ~ data["comment.yaml"]:
+            @@ -1,2 +1,2 @@
+            -# old
+            +# new
+             a: 1
+            ~ data["db.properties"]#["pool.size"]: "10" -> "20"
+            ~ data["nginx.conf"]:
+            @@ -1,4 +1,4 @@
+             worker_processes auto;
+             events {
+            -  worker_connections 1024;
+            +  worker_connections 4096;
+             }
+            ~ data["several.yaml"]#[1].a: 2 -> 3
+            ~ data.word: "one" -> "two"
+        "#]],
     );
 }
 
@@ -243,4 +237,61 @@ fn long_texts_take_no_time() {
     };
     assert!(!diff(&shuffled(1), &shuffled(2)).is_empty());
     assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
+}
+
+#[test]
+fn documents_of_every_format() {
+    let data = |level: &str, port: u32| {
+        json!({"data": {
+            "all.yaml": format!("kind: Service\nmetadata:\n  name: cart\nspec:\n  port: {port}\n---\nkind: ConfigMap\nmetadata:\n  name: cart\ndata:\n  a.toml: |\n    level = \"{level}\"\n"),
+            "app.toml": format!("# x\nname = \"cart\"\nborn = 2026-03-01\n[log]\nlevel = \"{level}\"\n[[servers]]\nname = \"a\"\nport = {port}\n"),
+            "my.cnf": format!("[mysqld]\nport = {port}\nskip-networking\n[client]\n# x\nuser = me\n"),
+            "config": format!("[core]\n\tlevel = {level}\n"),
+            "setup.cfg": format!("; x\n[a b]\nlevel = {level}\n"),
+            "app.properties": format!("port={port}\n"),
+            "app.json": format!("{{\"port\": {port}}}"),
+            "broken.toml": format!("level = {level}\n"),
+            "list.yaml": format!("- a\n- {level}\n"),
+        }})
+    };
+    check(
+        &data("info", 80),
+        &data("debug", 90),
+        &expect![[r#"
+        ~ data["all.yaml"]#[Service/cart].spec.port: 80 -> 90
+        ~ data["all.yaml"]#[ConfigMap/cart].data["a.toml"]#level: "info" -> "debug"
+        ~ data["app.json"]#port: 80 -> 90
+        ~ data["app.properties"]#port: "80" -> "90"
+        ~ data["app.toml"]#log.level: "info" -> "debug"
+        ~ data["app.toml"]#servers[a].port: 80 -> 90
+        ~ data["broken.toml"]: "level = info\n" -> "level = debug\n"
+        ~ data.config:
+        @@ -1,2 +1,2 @@
+         [core]
+        -	level = info
+        +	level = debug
+        ~ data["list.yaml"]#[1]: "info" -> "debug"
+        ~ data["my.cnf"]#mysqld.port: "80" -> "90"
+        ~ data["setup.cfg"]#["a b"].level: "info" -> "debug"
+    "#]],
+    );
+    let several = |names: &[&str]| {
+        let documents: Vec<String> =
+            names.iter().map(|name| format!("kind: A\nmetadata:\n  name: {name}\nv: 1\n")).collect();
+        json!({"x": documents.join("---\n")})
+    };
+    check(
+        &several(&["a", "b", "c"]),
+        &several(&["a", "c"]),
+        &expect![[r#"
+        - x#[A/b] = {"kind":"A","metadata":{"name":"b"},"v":1}
+    "#]],
+    );
+    check(
+        &several(&["a"]),
+        &several(&["a", "b"]),
+        &expect![[r#"
+        + x#[A/b] = {"kind":"A","metadata":{"name":"b"},"v":1}
+    "#]],
+    );
 }

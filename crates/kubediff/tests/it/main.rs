@@ -4,9 +4,12 @@
 
 mod changes;
 mod diffs;
+mod keys;
+mod leaks;
 mod noise;
 mod patches;
 mod random;
 mod rendering;
+mod schemas;
 mod secrets;
 mod support;

@@ -62,3 +62,65 @@ fn a_value_that_becomes_another_one_altogether_is_replaced() {
         assert_eq!(applied(&old, &new), new);
     }
 }
+
+/// Every two versions in a row that objects of the demo had, and the first and last ones.
+#[cfg(feature = "demo")]
+#[tokio::test]
+async fn versions_that_a_server_had() {
+    use std::collections::BTreeMap;
+
+    use bytes::Bytes;
+    use http::{Method, Request};
+    use kubediff::demo::{Act, Story, Verb};
+    use testapi::{Api, ApiOptions, Gvr};
+
+    async fn perform(api: &Api, act: &Act) {
+        let (method, content_type) = match act.verb {
+            Verb::Create => (Method::POST, "application/json"),
+            Verb::Patch => (Method::PATCH, "application/merge-patch+json"),
+            Verb::Delete => (Method::DELETE, "application/json"),
+        };
+        let body = if act.body.is_null() { Bytes::new() } else { act.body.to_string().into() };
+        let request = Request::builder().method(method).uri(&act.path).header("content-type", content_type);
+        assert!(api.handle(request.body(body).unwrap()).await.status().is_success());
+    }
+
+    let api = Api::new(ApiOptions::default());
+    let mut story = Story::new(7);
+    let mut acts = story.prologue();
+    let mut versions: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for _ in 0..60 {
+        for act in std::mem::replace(&mut acts, story.step().acts) {
+            perform(&api, &act).await;
+            for (group, plural) in [
+                ("v1", "pods"),
+                ("v1", "configmaps"),
+                ("v1", "secrets"),
+                ("apps/v1", "deployments"),
+                ("v1", "nodes"),
+            ] {
+                for object in api.list(&Gvr::new(group, plural), None).unwrap() {
+                    let key = format!(
+                        "{plural}/{}/{}",
+                        object["metadata"]["namespace"], object["metadata"]["name"]
+                    );
+                    let seen = versions.entry(key).or_default();
+                    if seen.last() != Some(&object) {
+                        seen.push(object);
+                    }
+                }
+            }
+        }
+    }
+    let mut pairs = 0;
+    for (key, versions) in &versions {
+        let ends = versions.first().zip(versions.last());
+        for (old, new) in versions.iter().zip(versions.iter().skip(1)).chain(ends) {
+            assert_eq!(applied(old, new), *new, "{key}");
+            assert_eq!(applied(new, old), *old, "{key}");
+            assert_eq!(diff(old, new).is_empty(), old == new, "{key}");
+            pairs += 1;
+        }
+    }
+    assert!(pairs > 50, "{pairs}");
+}

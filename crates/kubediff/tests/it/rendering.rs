@@ -48,7 +48,7 @@ fn an_edit() {
             ~ spec.template.spec.containers[web].resources.limits.memory: 64Mi → 128Mi
     "#]]
     .assert_eq(&rendered(Some(&old), Some(&new)));
-    expect![[r#"image web: nginx:1.27 -> nginx:1.28, replicas 2 -> 3, env[PORT].value "8080" -> "9090", +env[DEBUG], containers[web].resources.limits.memory 64Mi -> 128Mi, 2 more"#]].assert_eq(&change(Some(&old), Some(&new)).unwrap().headline());
+    expect![[r#"image web 1.27 -> 1.28, replicas 2 -> 3, PORT of web: "8080" -> "9090", +env[DEBUG], memory limit web 64Mi -> 128Mi, +annotation example.com/team: shop, 1 more"#]].assert_eq(&change(Some(&old), Some(&new)).unwrap().headline());
 }
 
 #[test]
@@ -107,7 +107,8 @@ fn values_that_do_not_fit() {
                 volumeMounts: [{mountPath: /var/log/app, name: logs}]
     "#]]
     .assert_eq(&rendered(Some(&old), Some(&new)));
-    expect!["image web: registry.example.com/team/shop/cart@sha256:1f1f… -> registry.example.com/team/shop/cart@sha256:2e2e…, +containers[log], 2 more"].assert_eq(&change(Some(&old), Some(&new)).unwrap().headline());
+    expect!["image web sha256:1f1f1f1f1f1f -> sha256:2e2e2e2e2e2e, +containers[log], 2 more"]
+        .assert_eq(&change(Some(&old), Some(&new)).unwrap().headline());
 }
 
 #[test]
@@ -351,13 +352,12 @@ fn circumstances() {
         change.origin = origin;
         change.cluster = Some("prod".to_owned());
         texts += &plain(&renderer.text(&change));
-        change.managers.truncate(1);
     }
     expect![[r#"
         19:03:22  ~ prod deployments.apps shop/cart  (updated by argocd, kubelet/status, hpa/scale and 1 more, seen in a list)
             ~ spec.replicas: 2 → 3
             left out: generation 1, managed-fields 4, resource-version 1
-        19:03:22  ~ prod deployments.apps shop/cart  (updated by argocd, while kubediff did not run)
+        19:03:22  ~ prod deployments.apps shop/cart  (updated by argocd, kubelet/status, hpa/scale and 1 more, while kubediff did not run)
             ~ spec.replicas: 2 → 3
             left out: generation 1, managed-fields 4, resource-version 1
     "#]].assert_eq(&texts);
@@ -382,7 +382,7 @@ fn a_narrow_terminal() {
             ~ spec.template.spec.containers[web].env[0]:
                 - {name: LOG, value: info}
                 + 東京東京東京東京… (180 bytes)
-            - spec.template.spec.containers[web].env[1]:
+            - spec.template.spec.containers[web].env[was 1]:
                 name: PORT
                 value: "8080"
             ~ spec.template.spec.containers[web].image:

@@ -3,12 +3,12 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use kubediff::render::{Color, Renderer};
-use kubediff::{Change, Gvk, Noise, Origin, Profile, Secrets, Sighting, Tally};
+use kubediff::{Change, Gvk, Noise, Origin, Profile, Schemas, Secrets, Sighting, Tally};
 use serde_json::{Value, json};
 
 /// A profile with the rules that are on by default, and a key that does not change.
 pub(crate) fn profile() -> Profile {
-    Profile { noise: Noise::default(), secrets: Secrets::with_key([7; 32]) }
+    Profile { noise: Noise::default(), secrets: Secrets::with_key([7; 32]), schemas: Schemas::default() }
 }
 
 /// When everything is seen.

@@ -8,5 +8,6 @@
 )]
 
 mod demo;
+mod known;
 mod session;
 mod story;

@@ -1,6 +1,7 @@
 //! A running `kubediff watch`.
 
 use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
@@ -29,6 +30,15 @@ impl Session {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kubediff"));
         command.arg("watch").args(arguments).env("KUBECONFIG", server.kubeconfig());
         Self::run(command)
+    }
+
+    /// The same against the server of a kubeconfig.
+    pub(crate) fn against(kubeconfig: &Path, arguments: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kubediff"));
+        command.arg("watch").args(arguments).env("KUBECONFIG", kubeconfig);
+        let mut session = Self::run(command);
+        session.note("watching");
+        session
     }
 
     /// Starts `kubediff demo` with these arguments.
