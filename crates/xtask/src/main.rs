@@ -126,9 +126,9 @@ enum Command {
     },
     /// Check the rules of this repository that no compiler checks
     Tidy {
-        /// Update the table of crates and their lines in docs/ARCHITECTURE.md
-        #[arg(long)]
-        lines: bool,
+        /// Update what is made of other files: the table of crates in docs/ARCHITECTURE.md, the promises of `informer`
+        #[arg(long, alias = "lines")]
+        write: bool,
     },
     /// Check licences, sources and banned crates, with cargo-deny if it is installed
     Deny,
@@ -207,7 +207,7 @@ fn execute(command: Command) -> Result<(), Error> {
             let what = seed.map(one).or(seeds.map(simulate::What::Seeds));
             what.map_or(Ok(()), |what| simulate::run(&tree, what))
         }
-        Command::Tidy { lines } => tidy::run(&tree, lines),
+        Command::Tidy { write } => tidy::run(&tree, write),
         Command::Soak { only, times } => soak::run(&tree, &only, times),
         Command::ReleaseCheck => test::release_check(&tree),
         Command::Dist { target } => dist::run(&tree, target.as_deref()),
