@@ -16,10 +16,8 @@ use crate::tree::Tree;
 use picture::Line;
 
 const PICTURE: &str = "docs/demo.svg";
-/// What the reader could type.
-const COMMAND: &str = "kubediff demo";
-/// The story, and the command's other options. Speed is what fits into the patience of a reader.
-const OPTIONS: [&str; 7] = ["demo", "--color", "always", "--seed", "1", "--speed", "2"];
+/// What the reader can type: a story that is always the same, at a speed that fits into a reader's patience.
+const COMMAND: &str = "kubediff demo --seed 1 --speed 2";
 /// When the demo is interrupted. Its summary follows.
 const LINES: usize = 28;
 
@@ -28,7 +26,9 @@ pub(crate) fn run(tree: &Tree) -> Result<(), Error> {
     let program = Metadata::workspace(tree.root())?.target_directory.join("debug/kubediff");
     let (reader, writer) = std::io::pipe().map_err(Error::io(&program))?;
     let mut demo = Command::new(&program);
-    demo.args(OPTIONS)
+    // A terminal needs no such option, and here is none.
+    demo.args(COMMAND.split(' ').skip(1))
+        .args(["--color", "always"])
         .stdin(Stdio::null())
         .stderr(writer.try_clone().map_err(Error::io(&program))?)
         .stdout(writer);

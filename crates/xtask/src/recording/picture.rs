@@ -38,6 +38,7 @@ pub(super) fn svg(command: &str, lines: &[Line]) -> String {
         width - 1.0,
         height - 1.0,
     );
+    let mut classes = String::new();
     for (index, line) in lines.iter().enumerate() {
         let y = MARGIN + HEIGHT * count(index) + FONT;
         put(
@@ -47,7 +48,7 @@ pub(super) fn svg(command: &str, lines: &[Line]) -> String {
                 line.at.as_secs_f64()
             ),
         );
-        for span in spans(&line.text) {
+        for span in spans(&line.text, &mut classes) {
             let text = escaped(&span.text);
             match span.classes.is_empty() {
                 true => out.push_str(&text),
@@ -62,7 +63,7 @@ pub(super) fn svg(command: &str, lines: &[Line]) -> String {
 }
 
 fn columns(line: &Line) -> usize {
-    spans(&line.text).iter().map(|span| span.text.chars().count()).sum()
+    spans(&line.text, &mut String::new()).iter().map(|span| span.text.chars().count()).sum()
 }
 
 /// Of lines and columns, of which there are few.

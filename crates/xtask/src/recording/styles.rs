@@ -11,12 +11,12 @@ pub(super) struct Span {
 const CLASSES: [(&str, char); 6] =
     [("1", 'b'), ("2", 'd'), ("31", 'r'), ("32", 'g'), ("33", 'y'), ("36", 'c')];
 
-pub(super) fn spans(line: &str) -> Vec<Span> {
+/// `classes` are those at the beginning of the line, and then those at its end: a colour can go on in the next line.
+pub(super) fn spans(line: &str, classes: &mut String) -> Vec<Span> {
     let mut spans = Vec::new();
-    let mut classes = String::new();
     let mut rest = line;
     while let Some((before, after)) = rest.split_once("\u{1b}[") {
-        push(&mut spans, before, &classes);
+        push(&mut spans, before, classes);
         let Some((codes, after)) = after.split_once('m') else { break };
         for code in codes.split(';') {
             match CLASSES.iter().find(|(known, _)| *known == code) {
@@ -26,7 +26,7 @@ pub(super) fn spans(line: &str) -> Vec<Span> {
         }
         rest = after;
     }
-    push(&mut spans, rest, &classes);
+    push(&mut spans, rest, classes);
     spans
 }
 
@@ -42,7 +42,9 @@ mod tests {
 
     #[test]
     fn codes_become_classes() {
-        let found = spans("a\u{1b}[1m\u{1b}[33m~\u{1b}[0m b\u{1b}[2m\u{1b}[0m");
+        let mut classes = String::new();
+        let found = spans("a\u{1b}[1m\u{1b}[33m~\u{1b}[0m b\u{1b}[2m\u{1b}[0m\u{1b}[2m", &mut classes);
+        assert_eq!(classes, "d");
         let found: Vec<(&str, &str)> = found.iter().map(|it| (&*it.text, &*it.classes)).collect();
         assert_eq!(found, [("a", ""), ("~", "by"), (" b", "")]);
     }
