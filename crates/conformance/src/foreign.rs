@@ -1,4 +1,4 @@
-//! Independent clients: kubectl, a shared informer of client-go, a reflector of kube-rs.
+//! Independent clients: kubectl, a shared informer of client-go, a reflector and controllers of kube-rs.
 #![expect(clippy::print_stderr, reason = "the output of tests must show what was skipped")]
 
 use std::collections::BTreeMap;
@@ -21,6 +21,8 @@ pub enum Foreign {
     Encodings,
     /// `kube::runtime::reflector`.
     KubeRs,
+    /// `kube::runtime::Controller`, as it is and fed by an informer. Beside it are `reflector_before` and `reflector_after`.
+    KubeRuntime,
     /// A program of ours with both providers of rustls in it, as other dependencies can bring it about.
     TwoProviders,
 }
@@ -52,6 +54,7 @@ impl Foreign {
             Self::ClientGo => (go("./shared-informer", &output), output.join("shared-informer")),
             Self::Encodings => (go("./encodings", &output), output.join("encodings")),
             Self::KubeRs => (cargo("kube-rs", &output), output.join("debug/foreign-kube-rs")),
+            Self::KubeRuntime => (cargo("kube-runtime", &output), output.join("debug/side_by_side")),
             Self::TwoProviders => {
                 (cargo("two-providers", &output), output.join("debug/foreign-two-providers"))
             }
@@ -71,7 +74,7 @@ impl Foreign {
     }
 }
 
-/// Builds the only program of a package.
+/// Builds the programs of a package.
 fn cargo(package: &str, output: &Path) -> Command {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--quiet", "--locked"]);

@@ -56,3 +56,8 @@ struct ControllersPage;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/from-client-go.md")]
 struct FromClientGoPage;
+
+/// The same.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/from-kube-rs.md")]
+struct FromKubeRsPage;

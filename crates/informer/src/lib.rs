@@ -34,7 +34,7 @@
 //!
 //! # Promises
 //!
-//! `docs/CONTRACT.md` has the numbered promises, each with a test. In short:
+//! The module [`promises`] has the numbered promises, each with a test. In short:
 //!
 //! - The cache is never behind a notification, and never goes back in time.
 //! - A handler gets one call at a time. The calls for one object come in the server's order.
@@ -63,7 +63,7 @@
 //!
 //! # Where to go
 //!
-//! The module [`guide`] describes the whole API on one page.
+//! The module [`guide`] describes the whole API on one page, the module [`promises`] what it guarantees.
 //!
 //! | to | see |
 //! |---|---|
@@ -104,6 +104,8 @@ mod lock;
 pub mod metrics;
 mod notifications;
 mod object_ref;
+#[doc = include_str!("promises.md")]
+pub mod promises {}
 mod reach;
 mod reports;
 mod resource;

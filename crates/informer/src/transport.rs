@@ -23,6 +23,7 @@ mod gzip;
 #[cfg(feature = "http2")]
 mod http2;
 mod kube;
+mod layers;
 mod plugin;
 mod tls;
 
@@ -35,6 +36,8 @@ use futures_util::stream::{BoxStream, Stream, StreamExt, TryStreamExt};
 
 pub(crate) use gzip::Inflated;
 pub use kube::{ConnectionOptions, KubeTransport};
+pub use layers::ClientService;
+pub(crate) use layers::Layers;
 pub use plugin::PluginError;
 pub use tls::ensure_tls_provider;
 

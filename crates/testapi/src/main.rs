@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use serde_json::json;
 use testapi::faults::Mix;
-use testapi::{Gvr, TestApi, sample};
+use testapi::{ApiOptions, Gvr, TestApi, sample};
 
 /// A Kubernetes API server for tests and demos, in one process and without a cluster.
 ///
@@ -41,7 +41,7 @@ struct Options {
     token: Option<String>,
 
     /// Pose as Kubernetes 1.MINOR
-    #[arg(long, value_name = "MINOR", default_value_t = 36, value_parser = clap::value_parser!(u32).range(32..=37))]
+    #[arg(long, value_name = "MINOR", default_value_t = newest(), value_parser = clap::value_parser!(u32).range(32..=i64::from(newest())))]
     kubernetes: u32,
 
     /// The seed of everything random: uids, generated names, pods, faults
@@ -64,6 +64,11 @@ struct Options {
     /// Delete the dependents of deleted objects, like the garbage collector
     #[arg(long)]
     garbage_collection: bool,
+}
+
+/// The minor version whose resources and schemas the server has.
+fn newest() -> u32 {
+    ApiOptions::default().version.minor
 }
 
 #[tokio::main]

@@ -15,11 +15,13 @@ mod dist;
 mod fuzz;
 mod interleavings;
 mod kubernetes;
+mod memory_chart;
 mod messages;
 mod metadata;
 mod mutants;
 mod package;
 mod protobuf;
+mod recording;
 mod schema;
 mod simulate;
 mod soak;
@@ -126,9 +128,9 @@ enum Command {
     },
     /// Check the rules of this repository that no compiler checks
     Tidy {
-        /// Update the table of crates and their lines in docs/ARCHITECTURE.md
-        #[arg(long)]
-        lines: bool,
+        /// Update what is made of other files: the table of crates in docs/ARCHITECTURE.md, the promises of `informer`
+        #[arg(long, alias = "lines")]
+        write: bool,
     },
     /// Check licences, sources and banned crates, with cargo-deny if it is installed
     Deny,
@@ -142,6 +144,10 @@ enum Command {
     ReleaseCheck,
     /// Make the packages, and build and try them outside of this repository, as their users do
     Package,
+    /// Record the demo of kubediff as docs/demo.svg
+    Recording,
+    /// Draw the memory of caches, as measured in docs/BENCHMARKS.md, as docs/benchmarks/memory.svg
+    Chart,
     /// Move everything that follows a release of Kubernetes to another one, and show what it changes for users
     Kubernetes {
         /// In full: `1.37.2`
@@ -207,11 +213,13 @@ fn execute(command: Command) -> Result<(), Error> {
             let what = seed.map(one).or(seeds.map(simulate::What::Seeds));
             what.map_or(Ok(()), |what| simulate::run(&tree, what))
         }
-        Command::Tidy { lines } => tidy::run(&tree, lines),
+        Command::Tidy { write } => tidy::run(&tree, write),
         Command::Soak { only, times } => soak::run(&tree, &only, times),
         Command::ReleaseCheck => test::release_check(&tree),
         Command::Dist { target } => dist::run(&tree, target.as_deref()),
         Command::Package => package::run(&tree),
+        Command::Recording => recording::run(&tree),
+        Command::Chart => memory_chart::run(&tree),
         Command::Deny => deny::run(&tree),
         Command::Kubernetes { release } => kubernetes::run(&tree, &release),
         Command::Schema => schema::run(&tree),

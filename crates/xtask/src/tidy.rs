@@ -9,6 +9,7 @@ mod lines;
 mod links;
 mod names;
 mod parameters;
+mod promises;
 mod rust;
 mod text;
 
@@ -63,9 +64,10 @@ impl fmt::Display for Finding {
     }
 }
 
-/// With `lines` it writes the table of crates first.
-pub(crate) fn run(tree: &Tree, lines: bool) -> Result<(), Error> {
-    if lines {
+/// With `write` it writes the table of crates and the copy of the contract first.
+pub(crate) fn run(tree: &Tree, write: bool) -> Result<(), Error> {
+    if write {
+        promises::write(tree)?;
         lines::write(tree, &tree.files(EXTENSIONS)?, &Metadata::workspace(tree.root())?.packages)?;
     }
     let findings = check(tree)?;
@@ -98,6 +100,7 @@ fn check(tree: &Tree) -> Result<Vec<Finding>, Error> {
     findings.extend(names::check(&files, |path| tree.exists(path)));
     let workspace = Metadata::workspace(tree.root())?;
     findings.extend(dependencies::check(&workspace));
+    findings.extend(promises::check(&files));
     findings.extend(lines::check(&files, &workspace.packages));
     Ok(findings)
 }

@@ -8,6 +8,7 @@
 )]
 
 mod encodings;
+mod kube_runtime;
 mod kubectl;
 mod providers;
 mod replicas;

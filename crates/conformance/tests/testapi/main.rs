@@ -13,6 +13,7 @@ mod compressed_watches;
 mod faulty_lists;
 mod faulty_streams;
 mod faulty_watches;
+mod layers;
 mod newer_servers;
 mod storms;
 

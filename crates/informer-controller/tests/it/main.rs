@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+mod coming_from;
 mod events;
 mod finalizers;
-mod from_client_go;
 mod leading;
 mod loops;
 mod own_writes;

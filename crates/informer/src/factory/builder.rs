@@ -10,13 +10,16 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::HeaderValue;
 use informer_core::backoff::BackoffConfig;
 use informer_core::reflector::ReflectorConfig;
 use informer_core::share::Share;
 use informer_core::{FieldSelector, HotSet, InvalidSelector, Retention, Selector, Storage};
 use kube_client::Config;
+use kube_client::client::Body;
 use tokio_util::sync::CancellationToken;
+use tower::{BoxError, Layer, Service};
 
 use super::{Inner, Options, SharedInformerFactory};
 use crate::cooling::Hot;
@@ -27,7 +30,7 @@ use crate::server::Server;
 use crate::settings::{ListOptionsTweak, MakeStorage, Settings};
 use crate::shared::Life;
 use crate::transform::Transform;
-use crate::transport::{ConnectionOptions, KubeTransport, Transport};
+use crate::transport::{ClientService, ConnectionOptions, KubeTransport, Layers, Transport};
 use crate::{EncodingChoice, Error, FirstListChoice, HttpVersion, Layout, StreamingListChoice};
 
 /// Builds a [`SharedInformerFactory`]. Every option has a default.
@@ -51,6 +54,7 @@ use crate::{EncodingChoice, Error, FirstListChoice, HttpVersion, Layout, Streami
 pub struct FactoryBuilder {
     connection: Connection,
     connection_options: ConnectionOptions,
+    client_layers: Layers,
     selection: Selection,
     options: Options,
     stop: CancellationToken,
@@ -117,6 +121,7 @@ impl FactoryBuilder {
         Self {
             connection,
             connection_options: ConnectionOptions::default(),
+            client_layers: Layers::default(),
             selection: Selection::default(),
             options,
             stop: CancellationToken::new(),
@@ -314,6 +319,40 @@ impl FactoryBuilder {
         self
     }
 
+    /// Puts a tower layer around the clients that send the requests: for traces, headers, a limit, or tests. As with kube's
+    /// `ClientBuilder::with_layer`, the last one is outermost. It sees each attempt, without credentials: these are added
+    /// below it. It has no effect with a client or transport of your own.
+    ///
+    /// In place of a client with layers ([`builder_with_client`](SharedInformerFactory::builder_with_client)): here
+    /// credentials are refreshed after a 401, the HTTP version can be chosen, and nothing below the informer retries.
+    ///
+    /// ```
+    /// use informer::SharedInformerFactory;
+    /// use tower::util::MapRequestLayer;
+    ///
+    /// # fn example(config: informer::kube::Config) -> Result<(), informer::Error> {
+    /// let tenant = http::HeaderValue::from_static("shop");
+    /// let factory = SharedInformerFactory::builder(config)
+    ///     .client_layer(MapRequestLayer::new(move |mut request: http::Request<_>| {
+    ///         request.headers_mut().insert("x-tenant", tenant.clone());
+    ///         request
+    ///     }))
+    ///     .build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn client_layer<L, B>(mut self, layer: L) -> Self
+    where
+        L: Layer<ClientService> + Send + Sync + 'static,
+        L::Service: Service<http::Request<Body>, Response = http::Response<B>> + Send + 'static,
+        <L::Service as Service<http::Request<Body>>>::Error: Into<BoxError>,
+        <L::Service as Service<http::Request<Body>>>::Future: Send,
+        B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+    {
+        self.client_layers.push(layer);
+        self
+    }
+
     /// Asks the server to compress lists and watches. Off by default: within a cluster the network is faster than
     /// compression.
     pub fn gzip(mut self, gzip: bool) -> Self {
@@ -470,8 +509,9 @@ impl FactoryBuilder {
             }
             Connection::Config(config) => {
                 let runtime = Runtime::own_thread().map_err(Error::thread)?;
-                let transport =
-                    runtime.enter(|| KubeTransport::with_options(*config, self.connection_options))?;
+                let transport = runtime.enter(|| {
+                    KubeTransport::with_layers(*config, self.connection_options, self.client_layers)
+                })?;
                 (Arc::new(transport), runtime)
             }
         };

@@ -35,7 +35,8 @@ impl SharedInformerFactory {
     /// A client does not show its configuration, so two things work only with [`SharedInformerFactory::builder`]. First,
     /// credentials are refreshed after a 401. With a client, the informer is denied until the client itself renews them, as
     /// it does with tokens that expire. Second, the HTTP version can be chosen. With a client,
-    /// [`FactoryBuilder::http_version`] and [`FactoryBuilder::credential_timeout`] have no effect.
+    /// [`FactoryBuilder::http_version`] and [`FactoryBuilder::credential_timeout`] have no effect. If the client is there for
+    /// its layers, give these to [`FactoryBuilder::client_layer`] instead.
     pub fn builder_with_client(client: Client) -> FactoryBuilder {
         Self::builder_with_transport(KubeTransport::from_client(client))
     }

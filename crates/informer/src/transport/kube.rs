@@ -17,6 +17,7 @@ use tower::BoxError;
 use super::credentials::{Credentials, Fresh};
 #[cfg(feature = "http2")]
 use super::http2::{self, Connections, Connector};
+use super::layers::Layers;
 use super::{Response, Transport, TransportError, plugin, tls};
 #[cfg(feature = "http2")]
 use crate::Http2;
@@ -67,6 +68,7 @@ impl Default for ConnectionOptions {
 struct Blueprint {
     config: Config,
     options: ConnectionOptions,
+    layers: Layers,
     /// The connections of HTTP/2, which outlive a client. With HTTP/1.1 each client has its own.
     #[cfg(feature = "http2")]
     connections: Mutex<Option<Connections>>,
@@ -104,7 +106,16 @@ impl KubeTransport {
     ///
     /// As [`KubeTransport::new`]. The errors of a credential plugin are errors of the requests that wait for it: see
     /// [`TransportError::plugin`].
-    pub fn with_options(mut config: Config, options: ConnectionOptions) -> Result<Self, TransportError> {
+    pub fn with_options(config: Config, options: ConnectionOptions) -> Result<Self, TransportError> {
+        Self::with_layers(config, options, Layers::default())
+    }
+
+    /// As [`KubeTransport::with_options`], with these layers around each client.
+    pub(crate) fn with_layers(
+        mut config: Config,
+        options: ConnectionOptions,
+        layers: Layers,
+    ) -> Result<Self, TransportError> {
         tls::ensure_tls_provider();
         // The reflector paces its own requests and reports each failure; the client's retries are silent.
         config.default_retry = false;
@@ -115,6 +126,7 @@ impl KubeTransport {
         let blueprint = Arc::new(Blueprint {
             config,
             options,
+            layers,
             #[cfg(feature = "http2")]
             connections: Mutex::default(),
         });
@@ -151,11 +163,12 @@ impl Blueprint {
     }
 
     fn client(&self, config: &Config) -> Result<Client, BoxError> {
-        match self.options.http_version {
-            HttpVersion::Http1 => Ok(Client::try_from(config.clone())?),
+        let client = match self.options.http_version {
+            HttpVersion::Http1 => Client::try_from(config.clone())?,
             #[cfg(feature = "http2")]
-            HttpVersion::Http2(options) => self.http2_client(config, options),
-        }
+            HttpVersion::Http2(options) => self.http2_client(config, options)?,
+        };
+        Ok(self.layers.around(client))
     }
 
     #[cfg(feature = "http2")]

@@ -1,4 +1,4 @@
-//! The table of crates and their lines in `docs/ARCHITECTURE.md`, written by `tidy --lines`. Tidy refuses it when it is
+//! The table of crates and their lines in `docs/ARCHITECTURE.md`, written by `tidy --write`. Tidy refuses it when it is
 //! off by more than a fifth, so that not every change has to update it.
 
 use super::Finding;
@@ -8,7 +8,7 @@ use crate::metadata::Package;
 use crate::tree::{File, Tree};
 
 const PAGE: &str = "docs/ARCHITECTURE.md";
-const BEGIN: &str = "<!-- crates: cargo xtask tidy --lines -->\n";
+const BEGIN: &str = "<!-- crates: cargo xtask tidy --write -->\n";
 const END: &str = "<!-- end of crates -->";
 
 /// A row: the crate, its lines of Rust in `src` (with unit tests), and its lines elsewhere.
@@ -42,7 +42,7 @@ pub(super) fn check(files: &[File], packages: &[Package]) -> Vec<Finding> {
         })
     };
     let message =
-        |row: Row| format!("what `{}` is for or costs is not so: `cargo xtask tidy --lines`", row.name);
+        |row: Row| format!("what `{}` is for or costs is not so: `cargo xtask tidy --write`", row.name);
     let rows = rows(files, packages).into_iter().filter(stale);
     rows.map(|row| Finding::refused(PAGE, 0, message(row))).collect()
 }

@@ -1,4 +1,5 @@
-//! Names of files in documents: text in backquotes that looks like a file of the repository must be one.
+//! Names of files and tests in documents: text in backquotes that looks like a file of the repository must be one, and what
+//! looks like the name of a clause's test must be that of a function.
 
 use super::Finding;
 use super::links::code_spans;
@@ -21,12 +22,28 @@ pub(super) fn check(files: &[File], exists: impl Fn(&str) -> bool) -> Vec<Findin
                 findings.push(Finding::refused(&page.path, line, format!("there is no file `{name}`")));
             }
         }
+        for (line, name) in code_spans(&page.text).filter(|(_, name)| is_test_name(name)) {
+            let definition = format!("fn {name}(");
+            if !files.iter().any(|file| file.path.ends_with(".rs") && file.text.contains(&definition)) {
+                findings.push(Finding::refused(&page.path, line, format!("there is no test `{name}`")));
+            }
+        }
     }
     findings
 }
 
 fn is_document(path: &str) -> bool {
     path.strip_prefix("docs/").is_some_and(|name| name.ends_with(".md"))
+}
+
+/// `l3_an_expired_list_...`: a clause, and at least two words.
+fn is_test_name(text: &str) -> bool {
+    let (clause, rest) = text.split_once('_').unwrap_or_default();
+    let is_clause = clause.len() > 1
+        && clause.starts_with(|c: char| c.is_ascii_lowercase())
+        && clause.get(1..).is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    is_clause && rest.contains('_') && rest.chars().all(is_plain)
 }
 
 fn is_file_name(text: &str) -> bool {
@@ -50,5 +67,15 @@ mod tests {
         let findings = check(&files, |path| path == "crates/a");
         let found: Vec<_> = findings.iter().map(|it| (it.line, it.message.as_str())).collect();
         assert_eq!(found, [(2, "there is no file `gone.rs`"), (2, "there is no file `crates/gone`")]);
+    }
+
+    #[test]
+    fn tests_that_do_not_exist_are_found() {
+        let file = |path: &str, text: &str| File { path: path.to_owned(), text: text.to_owned() };
+        let page = "`l3_it_lists`, `c10_it_is_gone`, `a_b_c`, `l3`, `l3_list`\n";
+        let files = [file("docs/A.md", page), file("crates/a/tests/b.rs", "async fn l3_it_lists() {}")];
+        let findings = check(&files, |_| false);
+        let found: Vec<_> = findings.iter().map(|it| it.message.as_str()).collect();
+        assert_eq!(found, ["there is no test `c10_it_is_gone`"]);
     }
 }
