@@ -39,6 +39,8 @@ use crate::secret::Secrets;
 /// A difference has a `kind`: `added` (with `new`), `removed` (`old`), `changed` (`old`, `new`), `text` (`lines`: a unified
 /// diff), `reordered` (`old`, `new`: keys in order; `matters`).
 ///
+/// A change that stands for several, because the reader of the output was slow, has `merged` besides: how many.
+///
 /// With [`Change::with_objects`] the fields `old` and `new` follow.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
@@ -70,6 +72,8 @@ pub struct Change {
     pub diff: Vec<Difference>,
     /// The differences that are noise.
     pub dropped: Dropped,
+    /// How many changes it stands for: more than one when they were merged, because the reader of the output was slow.
+    pub merged: u32,
     /// The object before, without secrets.
     pub old: Option<Value>,
     /// The object now, without secrets.
@@ -201,6 +205,7 @@ impl Change {
             managers,
             diff: differences,
             dropped,
+            merged: 1,
             old,
             new,
         })
@@ -285,6 +290,9 @@ fn serialize<S: Serializer>(change: &Change, objects: bool, serializer: S) -> Re
     map.serialize_field("diff", &change.diff)?;
     map.serialize_field("summary", &change.headline())?;
     map.serialize_field("dropped", &change.dropped)?;
+    if change.merged > 1 {
+        map.serialize_field("merged", &change.merged)?;
+    }
     if objects {
         map.serialize_field("old", &change.old)?;
         map.serialize_field("new", &change.new)?;

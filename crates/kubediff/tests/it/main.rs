@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise, its helpers too")]
 
+mod backlog;
 mod changes;
 mod diffs;
 mod noise;
@@ -10,3 +11,5 @@ mod random;
 mod rendering;
 mod secrets;
 mod support;
+mod targets;
+mod words;

@@ -134,7 +134,7 @@ fn events_are_no_changes() {
 
 #[test]
 fn noise_inside_what_came_as_a_whole() {
-    let old = json!({"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "cart", "namespace": "shop", "resourceVersion": "1"}});
+    let old = json!({"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "metadata": {"name": "cart", "namespace": "shop", "resourceVersion": "1"}});
     let trigger = "endpoints.kubernetes.io/last-change-trigger-time";
     let noise_only = edited(&old, |it| it["metadata"]["annotations"] = json!({trigger: "t"}));
     check(
@@ -153,7 +153,7 @@ fn noise_inside_what_came_as_a_whole() {
         &old,
         &more,
         &expect![[r#"
-        14:03:22  ~ endpoints shop/cart  (updated)
+        14:03:22  ~ endpointslices.discovery.k8s.io shop/cart  (updated)
             + metadata.annotations: {team: shop}
             + status:               {conditions: [{status: True, type: Ready}]}
         {"differences":{"condition-times":1,"endpoints-trigger":1,"generation":1,"resource-version":1},"changes":{},"unchanged":0}

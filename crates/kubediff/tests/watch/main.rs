@@ -7,6 +7,10 @@
     reason = "a test may stop at a surprise, in its helpers too"
 )]
 
+mod arguments;
 mod demo;
+mod outages;
 mod session;
+mod shop;
+mod slow;
 mod story;
