@@ -70,6 +70,7 @@ fn innermost(error: &(dyn Error + 'static)) -> String {
 /// What libraries write around a reason.
 const WRAPPINGS: &[&str] = &[
     "the request failed: ",
+    "the credentials cannot be read: ",
     "the server did not report its resources: ",
     "ServiceError: ",
     "HyperError: ",

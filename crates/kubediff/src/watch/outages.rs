@@ -47,6 +47,8 @@ impl Outages {
             lost: BTreeSet::new(),
             left: BTreeSet::new(),
         });
+        // The first thing to fail is often a response that breaks off; the last says why nothing works.
+        cause.clone_into(&mut outage.cause);
         if counts {
             outage.lost.insert(target.clone());
         }

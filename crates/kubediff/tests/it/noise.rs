@@ -235,7 +235,7 @@ fn mistakes_are_explained() {
         noise.ignore("Pod".parse().unwrap(), "").unwrap_err(),
     );
     expect![[r#"
-        there is no noise rule `statsu` (there are: status, events, event-counts, lease-renewal, leader-election, node-heartbeat, node-images, endpoints-trigger, last-applied, condition-times, order, identity, generation, managed-fields, resource-version)
+        there is no noise rule `statsu` (there are: status, events, event-counts, lease-renewal, leader-election, node-heartbeat, node-images, endpoints, endpoints-trigger, last-applied, condition-times, order, identity, generation, managed-fields, resource-version)
         `spec..x` is not a path: expected a name at character 6 (expected for example `spec.containers[*].image`)
         `spec.containers[web.image` is not a path: the bracket does not end at character 16 (expected for example `spec.containers[*].image`)
         `` is not a path: it is empty at character 1 (expected for example `spec.containers[*].image`)
@@ -258,6 +258,7 @@ fn the_rules() {
         on  leader-election    leader election by annotation
         on  node-heartbeat     conditions that a node's kubelet confirmed
         on  node-images        the images that a node has pulled
+        on  endpoints          Endpoints objects: EndpointSlices say the same
         on  endpoints-trigger  when something last made endpoints change
         on  last-applied       the annotation of kubectl apply; it repeats the change itself
         on  condition-times    when conditions were last probed, updated or in transition

@@ -82,5 +82,18 @@ fn arguments_that_mean_nothing_say_so() {
     .into_iter()
     .map(parsed)
     .collect();
-    expect![[r#""#]].assert_eq(&texts);
+    expect![[r#"
+        a name is missing in ``: name resources as in `deploy,cm` and objects as in `deploy/cart`, or leave the argument out to watch everything
+        a name is missing in `,`: name resources as in `deploy,cm` and objects as in `deploy/cart`, or leave the argument out to watch everything
+        a name is missing in `deploy,`: name resources as in `deploy,cm` and objects as in `deploy/cart`, or leave the argument out to watch everything
+        a name is missing in ``: name resources as in `deploy,cm` and objects as in `deploy/cart`, or leave the argument out to watch everything
+        a name is missing in `deploy/`: name resources as in `deploy,cm` and objects as in `deploy/cart`, or leave the argument out to watch everything
+        a name is missing in `/cart`: name resources as in `deploy,cm` and objects as in `deploy/cart`, or leave the argument out to watch everything
+        a name is missing in `deploy//cart`: name resources as in `deploy,cm` and objects as in `deploy/cart`, or leave the argument out to watch everything
+        `front` stands beside `deploy/cart`: name objects as `deploy/cart deploy/front` or as `deploy cart front`
+        `cm` stands beside `deploy/cart`: name objects as `deploy/cart deploy/cm` or as `deploy cart cm`
+        `ca rt` cannot be the name of an object
+        `..` cannot be the name of an object
+        `a=b` cannot be the name of an object
+    "#]].assert_eq(&texts);
 }

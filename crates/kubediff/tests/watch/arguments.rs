@@ -60,7 +60,8 @@ async fn objects_by_name() {
         let kubeconfig = shop.kubeconfig().to_owned();
         let owned: Vec<String> = arguments.iter().map(|text| (*text).to_owned()).collect();
         let session = tokio::task::spawn_blocking(move || {
-            let arguments: Vec<&str> = ["--oneline"].into_iter().chain(owned.iter().map(String::as_str)).collect();
+            let arguments: Vec<&str> =
+                ["--oneline"].into_iter().chain(owned.iter().map(String::as_str)).collect();
             let mut session = Session::with(&kubeconfig, &arguments);
             session.note("watching");
             session
@@ -116,11 +117,24 @@ async fn server_token_cluster_and_user_override_the_kubeconfig() {
     let url = shop.server.url();
     let ended = tokio::task::spawn_blocking(move || {
         let (notes, status) = Session::with(&path, &["cm"]).wait();
-        assert!(notes[0].ends_with(": 401: the token was not accepted; log in again, or choose another user"), "{notes:?}");
+        assert!(
+            notes[0].ends_with(": 401: the token was not accepted; log in again, or choose another user"),
+            "{notes:?}"
+        );
         assert!(notes[0].starts_with(&format!("kubediff: {url}")), "{notes:?}");
         assert_eq!((notes.len(), status.code()), (1, Some(3)));
         let arguments = [
-            "--token", "open-sesame", "--cluster", &cluster, "--user", &user, "-s", &url, "--request-timeout", "20s", "cm",
+            "--token",
+            "open-sesame",
+            "--cluster",
+            &cluster,
+            "--user",
+            &user,
+            "-s",
+            &url,
+            "--request-timeout",
+            "20s",
+            "cm",
         ];
         let mut session = Session::with(&path, &arguments);
         session.note("watching");
@@ -148,7 +162,10 @@ fn a_silent_server_is_waited_for_as_long_as_the_request_timeout_says() {
     let url = format!("http://{}", silent.local_addr().unwrap());
     let arguments = ["--server", &url, "--request-timeout", "300ms", "cm"];
     let (notes, status) = Session::with("/nope", &arguments).wait();
-    assert_eq!(notes, [format!("kubediff: {url}: the server does not say within 0.3 s which resources it has")]);
+    assert_eq!(
+        notes,
+        [format!("kubediff: {url}: the server does not say within 0.3 s which resources it has")]
+    );
     assert_eq!(status.code(), Some(3));
 }
 
@@ -166,7 +183,8 @@ async fn a_missing_credential_plugin_is_named() {
     );
     std::fs::write(file.path(), text).unwrap();
     let path = file.path().to_owned();
-    let (notes, status) = tokio::task::spawn_blocking(move || Session::with(&path, &["cm"]).wait()).await.unwrap();
+    let (notes, status) =
+        tokio::task::spawn_blocking(move || Session::with(&path, &["cm"]).wait()).await.unwrap();
     assert!(notes[0].contains("the credential plugin `no-such-plugin` could not be run"), "{notes:?}");
     assert_eq!(status.code(), Some(3));
 }
@@ -181,6 +199,9 @@ fn a_hangup_cleans_up() {
     session.note("watching");
     let (lines, _, status) = session.end_with("-HUP");
     assert!(status.success(), "{status}");
-    assert!(lines.iter().any(|line| line.contains(" changes ") && line.contains(" in ")), "a summary: {lines:#?}");
+    assert!(
+        lines.iter().any(|line| line.contains(" changes ") && line.contains(" in ")),
+        "a summary: {lines:#?}"
+    );
     assert!(!Path::new(path).exists(), "{path} was left behind");
 }
