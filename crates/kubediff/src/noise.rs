@@ -98,7 +98,7 @@ impl Noise {
     }
 
     /// Switches several rules, as configurations say it: names separated by commas, each switched on, or off with `-` before
-    /// it. `all` is every rule; what comes later wins.
+    /// it. `all` is every rule, `none` switches every rule off; what comes later wins.
     ///
     /// # Errors
     ///
@@ -111,6 +111,7 @@ impl Noise {
             };
             match name {
                 "all" => self.rules.iter_mut().for_each(|rule| rule.on = on),
+                "none" => self.rules.iter_mut().for_each(|rule| rule.on = !on),
                 _ => self.switch(name, on)?,
             }
         }

@@ -50,6 +50,9 @@ pub async fn run(args: &WatchArgs) -> Result<(), WatchError> {
     if args.list_noise {
         return screen.noise_rules(&profile.noise).map_err(WatchError::Output);
     }
+    // Before anything is asked of the server, which may never answer.
+    let mut signals = Signals::listen().map_err(WatchError::Signals)?;
+    end_at_once_on_the_second_signal()?;
     let mut watch = Watch::connect(args).await?;
     let cluster = watch.context.clone().filter(|_| args.show.output == Output::Json);
     let mut printer = Printer { screen, session: Session::default(), profile, cluster };
@@ -58,7 +61,7 @@ pub async fn run(args: &WatchArgs) -> Result<(), WatchError> {
         let written = printer.run(&outbox);
         (printer, written)
     });
-    let ended = watch.show(&mut printing).await;
+    let ended = watch.show(&mut signals, &mut printing).await;
     watch.factory.shutdown().await;
     watch.finish();
     let printed = match ended {
@@ -241,9 +244,7 @@ impl<'a> Watch<'a> {
         })
     }
 
-    async fn show(&mut self, printing: &mut Printing) -> Result<End, WatchError> {
-        let mut signals = Signals::listen().map_err(WatchError::Signals)?;
-        end_at_once_on_the_second_signal()?;
+    async fn show(&mut self, signals: &mut Signals, printing: &mut Printing) -> Result<End, WatchError> {
         let mut at_start = true;
         // Under way or not; begins with the first.
         let mut discovery: Option<Discovery<'a>> = Some(self.discover());

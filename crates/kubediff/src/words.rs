@@ -25,7 +25,8 @@ impl Server {
     /// Why a watch or list ended.
     pub(crate) fn cause(&self, cause: &Cause) -> String {
         match cause {
-            Cause::Unreachable(reason) | Cause::Broken(reason) => self.unreachable(reason),
+            Cause::Unreachable(reason) => self.unreachable(reason),
+            Cause::Broken(_) => format!("{}: the connection broke", self.address),
             Cause::Refused(status) => format!("{}: {}", self.address, self.status(status)),
             cause => cause.to_string(),
         }

@@ -70,17 +70,22 @@ async fn objects_by_name() {
         for name in ["a", "b", "c"] {
             shop.patch(name, arguments.join(" ").as_str()).await;
         }
-        let (last, texts) = (shown.chars().last().unwrap(), arguments.join(" "));
+        let texts = arguments.join(" ");
         let lines = tokio::task::spawn_blocking(move || {
             let mut session = session;
-            session.line(&[&format!("configmaps default/{last}")]);
+            for _ in shown.chars() {
+                session.line(&[" configmaps default/"]);
+            }
             session.interrupt().0
         });
         let lines = lines.await.unwrap();
-        let named: String = lines
+        let mut named: Vec<char> = lines
             .iter()
             .filter_map(|line| line.split_once(" configmaps default/")?.1.chars().next())
             .collect();
+        // Each object has a watch of its own.
+        named.sort_unstable();
+        let named: String = named.into_iter().collect();
         assert_eq!(named, shown, "{texts}: {lines:#?}");
     }
 }
