@@ -32,7 +32,7 @@ once, with 130.";
 pub enum Command {
     /// Shows changes as they happen
     #[command(after_help = EXIT_CODES)]
-    Watch(WatchArgs),
+    Watch(Box<WatchArgs>),
 
     #[cfg(feature = "demo")]
     /// Shows the changes of a small shop in an embedded API server: no cluster needed

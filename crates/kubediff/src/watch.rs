@@ -65,7 +65,7 @@ pub async fn run(args: &WatchArgs) -> Result<(), WatchError> {
     watch.factory.shutdown().await;
     watch.finish();
     let printed = match ended {
-        Ok(End::Printed(printed)) => printed,
+        Ok(End::Printed(printed)) => *printed,
         Ok(End::Interrupted) => finished(printing).await,
         Err(error) => finished(printing).await.and(Err(error)),
     };
@@ -92,7 +92,7 @@ type Printed = (Printer, io::Result<()>);
 /// Why the loop ended.
 enum End {
     Interrupted,
-    Printed(Result<Printed, WatchError>),
+    Printed(Box<Result<Printed, WatchError>>),
 }
 
 /// Waits until everything is shown.
@@ -269,7 +269,8 @@ impl<'a> Watch<'a> {
                 Event::Interrupted if self.reached => return Ok(End::Interrupted),
                 Event::Interrupted => return Err(WatchError::Nothing(self.why_nothing())),
                 Event::Printed(printed) => {
-                    return Ok(End::Printed(printed.map_err(|error| WatchError::Output(error.into()))));
+                    let printed = printed.map_err(|error| WatchError::Output(error.into()));
+                    return Ok(End::Printed(Box::new(printed)));
                 }
                 Event::DefinitionsChanged => rediscover = Instant::now() + DEFINITIONS_SETTLE,
                 Event::Rediscover => {
