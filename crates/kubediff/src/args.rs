@@ -1,6 +1,10 @@
 //! The command line.
 
+use std::convert::Infallible;
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use informer::{FieldSelector, Selector};
@@ -20,14 +24,15 @@ pub struct Cli {
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("CARGO_PKG_NAME"), ")");
 
 const EXIT_CODES: &str = "Exit codes: 0 ended as asked, 1 something unexpected, 2 the command line, a resource, a selector \
-or a rule cannot be understood, 3 the cluster cannot be reached. A second Ctrl-C ends at once, with 130.";
+or a rule cannot be understood, 3 the cluster cannot be reached, or lets you watch nothing of it. A second Ctrl-C ends at \
+once, with 130.";
 
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Shows changes as they happen
     #[command(after_help = EXIT_CODES)]
-    Watch(WatchArgs),
+    Watch(Box<WatchArgs>),
 
     #[cfg(feature = "demo")]
     /// Shows the changes of a small shop in an embedded API server: no cluster needed
@@ -36,7 +41,7 @@ pub enum Command {
 }
 
 /// How to reach the cluster, as kubectl has it.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Clone, Default, Args)]
 #[command(next_help_heading = "Cluster")]
 pub struct ClusterArgs {
     /// Path to the kubeconfig; else $KUBECONFIG, ~/.kube/config, or the pod's service account
@@ -46,6 +51,27 @@ pub struct ClusterArgs {
     /// The kubeconfig's context to use
     #[arg(long, value_name = "NAME")]
     pub context: Option<String>,
+
+    /// The kubeconfig's cluster to use
+    #[arg(long, value_name = "NAME")]
+    pub cluster: Option<String>,
+
+    /// The kubeconfig's user to use
+    #[arg(long, value_name = "NAME")]
+    pub user: Option<String>,
+
+    /// Address of the API server; else the cluster's
+    #[arg(short = 's', long, value_name = "URL")]
+    pub server: Option<String>,
+
+    /// Bearer token for the API server; else the user's credentials
+    #[arg(long, value_name = "TOKEN")]
+    pub token: Option<String>,
+
+    /// How long one request may take: 5s, 1m, 500ms, or seconds. 0: as long as it takes. A watch that is answered in time
+    /// goes on
+    #[arg(long, value_name = "TIME", value_parser = request_timeout)]
+    pub request_timeout: Option<Duration>,
 
     /// Impersonate this user
     #[arg(long = "as", value_name = "USER")]
@@ -59,10 +85,11 @@ pub struct ClusterArgs {
 /// What to watch, and how to show it.
 #[derive(Debug, Default, Args)]
 pub struct WatchArgs {
-    /// What to watch, in kubectl's syntax: `deploy`, `deployments.apps`, `apps/v1/deployments`, `all`; several with
-    /// spaces or commas. Default: everything that the server lets you list and watch, custom resources included
+    /// What to watch, in kubectl's syntax: resources as `deploy,cm`, `deployments.apps`, `apps/v1/deployments`, `all`; objects
+    /// as `deploy/cart` or `deploy cart front`. Default: everything that the server lets you list and watch, custom resources
+    /// included
     #[arg(value_name = "RESOURCE")]
-    pub resources: Vec<String>,
+    pub targets: Vec<String>,
 
     /// The namespace; the default is the context's
     #[arg(short = 'n', long, value_name = "NAME", value_parser = namespace)]
@@ -100,10 +127,27 @@ pub struct ShowArgs {
     #[arg(short = 'o', long, value_name = "FORMAT", default_value = "diff")]
     pub output: Output,
 
-    /// Switch noise rules on or off: names separated by commas, `-` before one switches it off; `all`, `none`. The rules:
-    /// `kubediff watch --list-noise`
-    #[arg(long, value_name = "RULES", allow_hyphen_values = true)]
-    pub noise: Option<String>,
+    /// One line per change
+    #[arg(long, conflicts_with = "objects")]
+    pub oneline: bool,
+
+    /// In JSON: also the objects as they were and are, as `old` and `new`
+    #[arg(long)]
+    pub objects: bool,
+
+    /// Show what a noise rule leaves out; names separated by commas, or `all`. The rules: `kubediff watch --list-noise`
+    #[arg(long, value_name = "RULES", value_delimiter = ',')]
+    pub show: Vec<String>,
+
+    /// Hide more: a noise rule by name, such as `status`, or the values at a path, such as `.spec.token`, which are then
+    /// shown as hashes. May be given several times
+    #[arg(long, value_name = "RULE|PATH")]
+    pub hide: Vec<Hide>,
+
+    /// How many MiB of changes may wait for a slow reader of the output; beyond it, changes of one object are merged, and
+    /// say so
+    #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
+    pub buffer: u32,
 
     /// When to use colours: auto, always, never
     #[arg(long, value_name = "WHEN", default_value = "auto")]
@@ -139,6 +183,62 @@ pub enum Output {
     Diff,
     /// For programs: one JSON object per line
     Json,
+}
+
+/// What to hide: noise, or the values at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Hide {
+    /// A noise rule, by its name.
+    Rule(String),
+    /// A path into objects, without the point that it may begin with.
+    Path(String),
+}
+
+impl FromStr for Hide {
+    type Err = Infallible;
+
+    /// Names of rules have letters and hyphens; anything else is a path.
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        let is_rule = text.chars().all(|c| c.is_ascii_alphanumeric() || "-_,".contains(c));
+        Ok(match text.strip_prefix('.') {
+            None if is_rule => Self::Rule(text.to_owned()),
+            path => Self::Path(path.unwrap_or(text).to_owned()),
+        })
+    }
+}
+
+impl fmt::Debug for ClusterArgs {
+    /// Does not print the token.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClusterArgs")
+            .field("kubeconfig", &self.kubeconfig)
+            .field("context", &self.context)
+            .field("server", &self.server)
+            .finish_non_exhaustive()
+    }
+}
+
+/// kubectl takes Go's durations, and whole seconds.
+fn request_timeout(text: &str) -> Result<Duration, &'static str> {
+    const FORM: &str = "a time is a number with a unit, as in 500ms, 5s, 1m30s or 1h, or whole seconds";
+    if let Ok(seconds) = text.parse() {
+        return Ok(Duration::from_secs(seconds));
+    }
+    let mut rest = text;
+    let mut total = Duration::ZERO;
+    while !rest.is_empty() || text.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or(FORM)?;
+        let (number, unit) = rest.split_at(digits);
+        let (length, seconds) = [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3600.0)]
+            .into_iter()
+            .find_map(|(name, seconds)| unit.starts_with(name).then_some((name.len(), seconds)))
+            .ok_or(FORM)?;
+        let number: f64 = number.parse().map_err(|_| FORM)?;
+        let part = Duration::try_from_secs_f64(number * seconds).map_err(|_| FORM)?;
+        total = total.checked_add(part).ok_or(FORM)?;
+        rest = unit.get(length..).unwrap_or_default();
+    }
+    Ok(total)
 }
 
 /// A namespace's name is a DNS label (RFC 1123).

@@ -41,6 +41,8 @@ use crate::secret::{KeyId, Redacted, Secrets};
 /// A difference has a `kind`: `added` (with `new`), `removed` (`old`), `changed` (`old`, `new`), `text` (`lines`: a unified
 /// diff), `reordered` (`old`, `new`: keys in order; `matters`).
 ///
+/// A change that stands for several, because the reader of the output was slow, has `merged` besides: how many.
+///
 /// With [`Change::with_objects`] the fields `old` and `new` follow.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
@@ -72,6 +74,8 @@ pub struct Change {
     pub diff: Redacted<Vec<Difference>>,
     /// The differences that are noise.
     pub dropped: Dropped,
+    /// How many changes it stands for: more than one when they were merged, because the reader of the output was slow.
+    pub merged: u32,
     /// The key of the hashes in it. Those of changes with another key cannot be compared with them.
     pub key: KeyId,
     /// The object before.
@@ -210,6 +214,7 @@ impl Change {
             diff: Redacted::vouched(differences),
             dropped,
             key: profile.secrets.key_id(),
+            merged: 1,
             old,
             new,
         })
@@ -295,6 +300,9 @@ fn serialize<S: Serializer>(change: &Change, objects: bool, serializer: S) -> Re
     map.serialize_field("summary", &change.headline())?;
     map.serialize_field("dropped", &change.dropped)?;
     map.serialize_field("key", &change.key)?;
+    if change.merged > 1 {
+        map.serialize_field("merged", &change.merged)?;
+    }
     if objects {
         map.serialize_field("old", &change.old)?;
         map.serialize_field("new", &change.new)?;

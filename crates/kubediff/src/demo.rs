@@ -14,6 +14,7 @@ use testapi::TestApi;
 use crate::args::{ClusterArgs, DemoArgs, WatchArgs};
 use crate::cluster;
 use crate::exit::Exit;
+use crate::signals::Signals;
 use crate::watch::{self, WatchError};
 use stage::Stage;
 
@@ -54,6 +55,8 @@ impl DemoError {
 ///
 /// When the server does not start or refuses something, or the output cannot be written.
 pub async fn run(args: DemoArgs) -> Result<(), DemoError> {
+    // From here on no signal ends the process before the file is removed.
+    let mut signals = Signals::listen().map_err(WatchError::Signals)?;
     let server = TestApi::builder().seed(args.seed).start().await?;
     let file = tempfile::Builder::new().prefix("kubediff-demo-").tempfile().map_err(DemoError::Kubeconfig)?;
     std::fs::write(file.path(), server.kubeconfig()).map_err(DemoError::Kubeconfig)?;
@@ -64,8 +67,15 @@ pub async fn run(args: DemoArgs) -> Result<(), DemoError> {
 
     let mut story = Story::new(args.seed);
     let stage = Stage::new(client, args.speed, args.show.color);
-    for act in story.prologue() {
-        stage.perform(&act).await?;
+    let prologue = async {
+        for act in story.prologue() {
+            stage.perform(&act).await?;
+        }
+        Ok::<(), Refused>(())
+    };
+    tokio::select! {
+        () = signals.end() => return Ok(()),
+        performed = prologue => performed?,
     }
     stage.hint(file.path());
     let watch = WatchArgs { all_namespaces: true, cluster, show: args.show, ..WatchArgs::default() };

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
+use crate::events::event;
 use crate::secret::Redacted;
 use crate::terminal::{escape, flow, thousands};
 
@@ -18,6 +19,10 @@ pub(crate) struct Fact {
 /// What `object` is about, the most telling first.
 pub(crate) fn facts(object: &Redacted<Value>) -> Vec<Fact> {
     let mut facts = Facts(Vec::new());
+    if let Some(event) = event(object) {
+        event.into_iter().for_each(|(label, text)| facts.push(label, escape(&text).into_owned()));
+        return facts.0;
+    }
     facts.images(object);
     facts.add("replicas", object.pointer("/spec/replicas"));
     facts.add("schedule", object.pointer("/spec/schedule"));

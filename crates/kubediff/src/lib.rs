@@ -5,18 +5,22 @@
 //! people; as JSON it is for programs. A [`Session`] counts what went by.
 
 pub mod args;
+pub mod backlog;
 mod change;
 pub mod cluster;
 #[cfg(feature = "demo")]
 pub mod demo;
 mod diff;
 mod document;
+mod events;
 pub mod exit;
 mod facts;
+mod gap;
 mod gvk;
 mod headline;
 mod image;
 mod managers;
+mod merged;
 mod noise;
 mod patch;
 mod path;
@@ -26,11 +30,14 @@ mod schema;
 mod secret;
 mod signals;
 mod summary;
+pub mod targets;
 mod terminal;
 pub mod watch;
+mod words;
 
 pub use change::{Change, Origin, Profile, Sighting, Undecodable, Verb, WithObjects};
 pub use diff::{Difference, Edit, Hunk, Line, Side, TextEdit, diff, diff_as};
+pub use gap::Gap;
 pub use gvk::{Gvk, Scope};
 pub use managers::{Manager, managers};
 pub use noise::{Dropped, InvalidNoise, Noise, Rule, Tally};

@@ -4,6 +4,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
+mod owner;
+
 /// A field manager that wrote to the object.
 ///
 /// The name is the one that the client chose, not an authenticated user.
@@ -18,13 +20,17 @@ pub struct Manager {
     pub subresource: Option<String>,
     /// When it wrote, to the second.
     pub time: Option<Timestamp>,
+    /// Whether the object does not show that it wrote, only that what changed is its own, and nobody else's. As JSON only
+    /// where it is true.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub probable: bool,
 }
 
 /// The managers that turned `old` into `new`: those whose entry in `metadata.managedFields` is new, has a newer time,
 /// or owns additional fields. The latest first.
 ///
-/// Empty when unknown: entries are missing; a second write of a manager within one second leaves no trace; and a
-/// deletion has no entry.
+/// A second write of a manager within one second leaves no trace there. Then the manager that owns all that changed has
+/// probably written, if there is one ([`Manager::probable`]). Empty when unknown: entries are missing, or a deletion.
 pub fn managers(old: Option<&Value>, new: Option<&Value>) -> Vec<Manager> {
     let Some(new) = new else { return Vec::new() };
     let before = old.map(entries).unwrap_or_default();
@@ -38,7 +44,28 @@ pub fn managers(old: Option<&Value>, new: Option<&Value>) -> Vec<Manager> {
     };
     let mut managers: Vec<Manager> = entries(new).iter().filter(wrote).filter_map(manager).collect();
     managers.sort_by_key(|manager| std::cmp::Reverse(manager.time));
+    if managers.is_empty()
+        && let Some(old) = old
+    {
+        managers.extend(owner_of_the_difference(old, new));
+    }
     managers
+}
+
+/// The one manager that owns what differs, if all of it has one.
+fn owner_of_the_difference(old: &Value, new: &Value) -> Option<Manager> {
+    let owned = |entry: &Value| entry.get("fieldsV1").cloned().unwrap_or_default();
+    let now =
+        entries(new).iter().filter(|entry| owner::owns_a_difference(&owned(entry), Some(old), Some(new)));
+    let before =
+        entries(old).iter().filter(|entry| owner::owns_what_is_gone(&owned(entry), Some(old), Some(new)));
+    let mut owners: Vec<Manager> = now.chain(before).filter_map(manager).collect();
+    owners.sort_by_key(|manager| std::cmp::Reverse(manager.time));
+    owners.dedup_by(|next, first| next.manager == first.manager);
+    match owners.as_slice() {
+        [owner] => Some(Manager { probable: true, ..owner.clone() }),
+        _ => None,
+    }
 }
 
 const IDENTITY: &[&str] = &["manager", "operation", "subresource", "apiVersion"];
@@ -64,5 +91,6 @@ fn manager(entry: &Value) -> Option<Manager> {
         operation: text("operation").unwrap_or_default().to_owned(),
         subresource: text("subresource").map(str::to_owned),
         time: text("time").and_then(|time| time.parse().ok()),
+        probable: false,
     })
 }

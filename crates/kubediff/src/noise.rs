@@ -97,24 +97,33 @@ impl Noise {
         Err(InvalidNoise::UnknownRule { name: name.to_owned(), known: known.join(", ") })
     }
 
-    /// Switches several rules, as the command line says it: names separated by commas, each switched on, or off with
-    /// `-` before it. `all` and `none` are every rule; what comes later wins.
+    /// Switches several rules, as configurations say it: names separated by commas, each switched on, or off with `-` before
+    /// it. `all` is every rule, `none` switches every rule off; what comes later wins.
     ///
     /// # Errors
     ///
     /// When there is no rule of a name. Those before it are switched.
     pub fn adjust(&mut self, text: &str) -> Result<(), InvalidNoise> {
         for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
-            match word {
-                "all" => self.rules.iter_mut().for_each(|rule| rule.on = true),
-                "none" => self.rules.iter_mut().for_each(|rule| rule.on = false),
-                _ => match word.strip_prefix('-') {
-                    Some(name) => self.switch(name, false)?,
-                    None => self.switch(word.strip_prefix('+').unwrap_or(word), true)?,
-                },
+            let (name, on) = match word.strip_prefix('-') {
+                Some(name) => (name, false),
+                None => (word.strip_prefix('+').unwrap_or(word), true),
+            };
+            match name {
+                "all" => self.rules.iter_mut().for_each(|rule| rule.on = on),
+                "none" => self.rules.iter_mut().for_each(|rule| rule.on = !on),
+                _ => self.switch(name, on)?,
             }
         }
         Ok(())
+    }
+
+    /// Switches off the rules that leave out objects of this kind altogether: somebody wants to see them.
+    pub fn show_kind(&mut self, gvk: &Gvk) {
+        let whole = self.rules.iter_mut().filter(|rule| matches!(rule.what, What::Objects));
+        for rule in whole.filter(|rule| rule.scopes.iter().any(|scope| scope.matches(gvk))) {
+            rule.on = false;
+        }
     }
 
     /// Leaves out what is at `path` in objects of `scope`. The rule is named after the path.

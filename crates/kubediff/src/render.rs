@@ -8,16 +8,19 @@ use std::str::FromStr;
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
-use crate::change::{Change, Origin, Verb};
+use crate::change::{Change, Verb};
 use crate::facts::{age, facts};
-use crate::managers::Manager;
+use crate::gap::Gap;
 use crate::terminal::{is_unsafe, shorten, width};
-use painter::{BOLD, DIM, GREEN, MAGENTA, Painter, RED, YELLOW};
+use painter::{DIM, Painter};
 
 mod differences;
+mod gap;
+mod header;
 pub(crate) mod painter;
 
 const INDENT: usize = 4;
@@ -62,11 +65,8 @@ pub struct InvalidColor(String);
 impl Default for Renderer {
     /// For the terminal that standard output is, in the system's time zone.
     fn default() -> Self {
-        let size = terminal_size::terminal_size_of(io::stdout());
-        // Some terminals say 0 as long as they do not know.
-        let width = size.map(|(width, _)| usize::from(width.0)).filter(|width| *width > 0);
         Self {
-            width: width.unwrap_or(DEFAULT_WIDTH),
+            width: terminal_width().unwrap_or(DEFAULT_WIDTH),
             time_zone: TimeZone::system(),
             max_differences: 60,
             max_lines: 24,
@@ -75,16 +75,26 @@ impl Default for Renderer {
     }
 }
 
+/// The columns of the terminal that standard output is. They change when it is resized.
+pub fn terminal_width() -> Option<usize> {
+    let (width, _) = terminal_size::terminal_size_of(io::stdout())?;
+    // Some terminals say 0 as long as they do not know.
+    Some(usize::from(width.0)).filter(|width| *width > 0)
+}
+
 impl Renderer {
     /// The change in a few lines, each ended by a line feed.
     pub fn text(&self, change: &Change) -> String {
         let mut out = Painter::default();
-        self.header(change, &mut out);
+        header::header(self, change, &mut out);
         match change.verb {
             Verb::Added => self.facts(change, &mut out),
             Verb::Deleted => self.facts(change, &mut out),
             Verb::Recreated if change.diff.is_empty() => {
                 out.spaces(INDENT).put(DIM, "same content").line();
+            }
+            Verb::Updated if change.diff.is_empty() => {
+                out.spaces(INDENT).put(DIM, "changed, and changed back").line();
             }
             Verb::Updated | Verb::Recreated => differences::differences(self, &change.diff, &mut out),
         }
@@ -96,21 +106,23 @@ impl Renderer {
         out.finish()
     }
 
-    fn header(&self, change: &Change, out: &mut Painter) {
-        let (mark, style) = mark(change.verb);
-        let time = change.observed_at.to_zoned(self.time_zone.clone()).strftime("%H:%M:%S").to_string();
-        let group =
-            if change.gvk.group.is_empty() { String::new() } else { format!(".{}", change.gvk.group) };
-        let object = match &change.namespace {
-            Some(namespace) => format!("{namespace}/{}", change.name),
-            None => change.name.clone(),
-        };
-        out.put(DIM, &time).spaces(2).put(style.bold(), mark).spaces(1);
-        if let Some(cluster) = &change.cluster {
-            out.put(DIM, &format!("{cluster} "));
-        }
-        out.put(style, &change.resource).put(DIM, &group).spaces(1).put(BOLD, &object).spaces(2);
-        out.put(DIM, &format!("({})", circumstances(change))).line();
+    /// The change on one line, which is cut to `columns` where a number is given.
+    pub fn line(&self, change: &Change, columns: Option<usize>) -> String {
+        header::line(self, change, columns)
+    }
+
+    /// A gap in two lines, or on one.
+    pub fn gap(&self, gap: &Gap, one_line: bool) -> String {
+        gap::gap(self, gap, one_line)
+    }
+
+    /// The date of `now`, as a line, if `before` was on another day.
+    pub fn date(&self, before: Timestamp, now: Timestamp) -> Option<String> {
+        let date = |at: Timestamp| at.to_zoned(self.time_zone.clone()).date();
+        let (before, now) = (date(before), date(now));
+        let mut out = Painter::default();
+        out.put(DIM, &format!("-- {}", now.strftime("%A, %Y-%m-%d"))).line();
+        (before != now).then(|| out.finish())
     }
 
     fn facts(&self, change: &Change, out: &mut Painter) {
@@ -130,44 +142,6 @@ impl Renderer {
             out.line();
         }
     }
-}
-
-fn mark(verb: Verb) -> (&'static str, Style) {
-    match verb {
-        Verb::Added => ("+", GREEN),
-        Verb::Updated => ("~", YELLOW),
-        Verb::Deleted => ("-", RED),
-        Verb::Recreated => ("±", MAGENTA),
-    }
-}
-
-/// `updated by kubectl-edit, seen in a list`.
-fn circumstances(change: &Change) -> String {
-    let mut text = change.verb.as_str().to_owned();
-    let mut names: Vec<String> = Vec::new();
-    for Manager { manager, subresource, .. } in &change.managers {
-        let name = match subresource {
-            Some(subresource) => format!("{manager}/{subresource}"),
-            None => manager.clone(),
-        };
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    if !names.is_empty() {
-        let more = names.len().saturating_sub(3);
-        names.truncate(3);
-        let _ = write!(text, " by {}", names.join(", "));
-        if more > 0 {
-            let _ = write!(text, " and {more} more");
-        }
-    }
-    match change.origin {
-        Origin::Watch => {}
-        Origin::List => text.push_str(", seen in a list"),
-        Origin::Restart => text.push_str(", while kubediff did not run"),
-    }
-    text
 }
 
 impl Color {

@@ -1,11 +1,11 @@
-//! The signals that end the program: Ctrl-C, and what a supervisor sends.
+//! The signals that end the program: Ctrl-C, and what a supervisor or a closed terminal sends.
 
 use std::io;
 
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
 #[cfg(windows)]
-use tokio::signal::windows::{CtrlBreak, CtrlC, ctrl_break, ctrl_c};
+use tokio::signal::windows::{CtrlBreak, CtrlC, CtrlClose, ctrl_break, ctrl_c, ctrl_close};
 
 /// Listens from its creation on. Signals do not end the process by themselves then.
 pub(crate) struct Signals {
@@ -13,29 +13,44 @@ pub(crate) struct Signals {
     interrupt: Signal,
     #[cfg(unix)]
     terminate: Signal,
+    /// `None` where whoever started us wants hangups to be ignored, as `nohup` does.
+    #[cfg(unix)]
+    hangup: Option<Signal>,
     #[cfg(windows)]
     interrupt: CtrlC,
     #[cfg(windows)]
     terminate: CtrlBreak,
+    #[cfg(windows)]
+    hangup: Option<CtrlClose>,
 }
 
 impl Signals {
     #[cfg(unix)]
     pub(crate) fn listen() -> io::Result<Self> {
-        let (interrupt, terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-        Ok(Self { interrupt, terminate })
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: if hangups_are_ignored() { None } else { Some(signal(SignalKind::hangup())?) },
+        })
     }
 
     #[cfg(windows)]
     pub(crate) fn listen() -> io::Result<Self> {
-        Ok(Self { interrupt: ctrl_c()?, terminate: ctrl_break()? })
+        Ok(Self { interrupt: ctrl_c()?, terminate: ctrl_break()?, hangup: Some(ctrl_close()?) })
     }
 
-    /// Ctrl-C, or a request to end. Cancel safe.
+    /// Ctrl-C, a request to end, or the terminal is gone. Cancel safe.
     pub(crate) async fn end(&mut self) {
+        let hangup = async {
+            match &mut self.hangup {
+                Some(hangup) => hangup.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+            _ = hangup => {}
         }
     }
 
@@ -43,4 +58,14 @@ impl Signals {
     pub(crate) async fn interrupted(&mut self) {
         self.interrupt.recv().await;
     }
+}
+
+/// Whether this process was started with hangups ignored. Linux says so; elsewhere nobody does without `unsafe` code.
+#[cfg(unix)]
+fn hangups_are_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    // The lowest bit is that of signal 1, SIGHUP.
+    mask.is_some_and(|mask| mask & 1 == 1)
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::change::{Change, Verb};
 use crate::facts::duration;
+use crate::gap::Gap;
 use crate::noise::Tally;
 use crate::terminal::escape;
 
@@ -20,6 +21,10 @@ pub struct Session {
     pub tally: Tally,
     /// Resources that could not be watched, and why.
     pub not_watched: BTreeMap<String, String>,
+    /// When something was not watched that was watched at other times.
+    pub gaps: Vec<Gap>,
+    /// Changes that were merged into others, because the reader of the output was slow.
+    pub merged: u64,
 }
 
 /// How many changes of each sort.
@@ -61,28 +66,42 @@ impl Session {
         self.not_watched.remove(resource);
     }
 
-    /// The summary of a session that lasted `elapsed`, in a few lines.
+    /// The summary of a session that lasted `elapsed`, in a few lines: what is missing first, what was shown last.
     pub fn text(&self, elapsed: Duration) -> String {
-        let mut lines = vec![self.first_line(elapsed)];
-        table(&mut lines, self.shown.iter().map(|(resource, counts)| (resource.clone(), counts.text())));
+        let mut lines = Vec::new();
+        lines.extend(
+            together(&self.not_watched).map(|(reason, names)| {
+                format!("Not watched: {} ({})", escape(&some(&names)), escape(reason))
+            }),
+        );
+        if !self.gaps.is_empty() {
+            lines.push(format!("Not watched for a time: {}", gaps(&self.gaps)));
+        }
+        if self.merged > 0 {
+            lines.push(self.merged_text());
+        }
         if self.tally.hidden() > 0 {
             lines.push(format!("{} not shown:", changes(self.tally.hidden())));
             let mut rules: Vec<_> = self.tally.changes.iter().collect();
             rules.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
             table(&mut lines, rules.into_iter().map(|(rule, count)| (rule.clone(), count.to_string())));
         }
-        if !self.not_watched.is_empty() {
-            lines.push("Not watched:".to_owned());
-            table(
-                &mut lines,
-                self.not_watched.iter().map(|(resource, reason)| (resource.clone(), reason.clone())),
-            );
-        }
+        lines.push(self.total(elapsed));
+        table(&mut lines, self.shown.iter().map(|(resource, counts)| (resource.clone(), counts.text())));
         lines.push(String::new());
         lines.join("\n")
     }
 
-    fn first_line(&self, elapsed: Duration) -> String {
+    /// How many changes were merged into others.
+    pub(crate) fn merged_text(&self) -> String {
+        let were = if self.merged == 1 { "was" } else { "were" };
+        format!(
+            "{} {were} merged into others, because the reader of the output was slow",
+            changes(self.merged)
+        )
+    }
+
+    fn total(&self, elapsed: Duration) -> String {
         let shown = self.shown.values().map(Counts::total).sum();
         let kinds = match self.shown.len() {
             0 => String::new(),
@@ -104,6 +123,40 @@ impl Counts {
         let texts =
             counts.iter().filter(|(_, count)| *count > 0).map(|(mark, count)| format!("{mark}{count}"));
         texts.collect::<Vec<_>>().join("  ")
+    }
+}
+
+/// The names by reason, those of the most frequent one first.
+pub(crate) fn together(reasons: &BTreeMap<String, String>) -> impl Iterator<Item = (&str, Vec<&str>)> {
+    let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (name, reason) in reasons {
+        by_reason.entry(reason).or_default().push(name);
+    }
+    let mut by_reason: Vec<_> = by_reason.into_iter().collect();
+    by_reason.sort_by_key(|(_, names)| std::cmp::Reverse(names.len()));
+    by_reason.into_iter()
+}
+
+/// `a, b, c`, or `a, b, c and 52 more`.
+pub(crate) fn some(names: &[&str]) -> String {
+    const NAMED: usize = 4;
+    match names.get(..NAMED) {
+        Some(first) if names.len() > NAMED + 1 => {
+            format!("{} and {} more", first.join(", "), names.len() - NAMED)
+        }
+        _ => names.join(", "),
+    }
+}
+
+/// `2 gaps, 5m12s together; shown where they ended`.
+fn gaps(gaps: &[Gap]) -> String {
+    let open = gaps.iter().filter(|gap| gap.to.is_none()).count();
+    let seconds: i64 = gaps.iter().filter_map(|gap| Some(gap.to?.as_second() - gap.from.as_second())).sum();
+    let count = if gaps.len() == 1 { "1 gap".to_owned() } else { format!("{} gaps", gaps.len()) };
+    match (open, gaps.len()) {
+        (0, _) => format!("{count}, {} together", duration(seconds)),
+        (open, all) if open == all => format!("{count}, to the end"),
+        (open, _) => format!("{count}, {} together and {open} to the end", duration(seconds)),
     }
 }
 

@@ -57,6 +57,14 @@ impl DiscoveryError {
         }
     }
 
+    /// The server's answer, if it refused to report its resources.
+    pub fn status(&self) -> Option<&ApiStatus> {
+        match &*self.0 {
+            Kind::Refused(status) => Some(status),
+            _ => None,
+        }
+    }
+
     /// Whether the server has answered with an error.
     pub(super) fn is_refused(&self) -> bool {
         matches!(*self.0, Kind::Refused(_))

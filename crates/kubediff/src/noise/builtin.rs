@@ -66,6 +66,7 @@ const RULES: &[Builtin] = &[
         Kind::Paths(&["status.conditions[*].lastHeartbeatTime"]),
     ),
     rule("node-images", "the images that a node has pulled", &["Node.core"], Kind::Paths(&["status.images"])),
+    rule("endpoints", "Endpoints objects: EndpointSlices say the same", &["Endpoints.core"], Kind::Objects),
     rule(
         "endpoints-trigger",
         "when something last made endpoints change",

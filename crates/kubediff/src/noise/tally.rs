@@ -25,6 +25,9 @@ impl Dropped {
     }
 }
 
+/// The rules for what changes with every write.
+const TRACES: &[&str] = &["generation", "managed-fields", "resource-version"];
+
 /// What was left out, since counting began.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Tally {
@@ -41,6 +44,22 @@ impl Tally {
         for (rule, count) in dropped.iter() {
             *self.differences.entry(rule.to_owned()).or_default() += u64::from(count);
         }
+    }
+
+    /// Adds what another one counted.
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (rule, count) in &other.differences {
+            *self.differences.entry(rule.clone()).or_default() += count;
+        }
+        for (rule, count) in &other.changes {
+            *self.changes.entry(rule.clone()).or_default() += count;
+        }
+        self.unchanged += other.unchanged;
+    }
+
+    /// Whether each change that was not shown had a reason besides the traces that every write leaves.
+    pub(crate) fn is_explained(&self) -> bool {
+        self.unchanged == 0 && !self.changes.keys().any(|rule| TRACES.contains(&rule.as_str()))
     }
 
     pub(crate) fn not_shown(&mut self, rule: &str) {

@@ -4,37 +4,63 @@ use std::io::{self, Stdout, Write};
 use std::time::Duration;
 
 use anstream::AutoStream;
+use jiff::Timestamp;
 
 use crate::args::{Output, ShowArgs};
+use crate::gap::Gap;
 use crate::render::{self, Renderer};
 use crate::{Change, Noise, Session, terminal};
 
 pub(super) struct Screen {
     output: Output,
+    oneline: bool,
+    objects: bool,
     renderer: Renderer,
     stdout: AutoStream<Stdout>,
+    /// When something was shown last: a line says that another day has begun.
+    last: Timestamp,
 }
 
 impl Screen {
     pub(super) fn new(args: &ShowArgs) -> Self {
-        Self { output: args.output, renderer: Renderer::default(), stdout: args.color.stream(io::stdout()) }
+        Self {
+            output: args.output,
+            oneline: args.oneline,
+            objects: args.objects,
+            renderer: Renderer::default(),
+            stdout: args.color.stream(io::stdout()),
+            last: Timestamp::now(),
+        }
     }
 
     pub(super) fn change(&mut self, change: &Change) -> io::Result<()> {
         let text = match self.output {
-            Output::Diff => self.renderer.text(change),
+            Output::Diff => {
+                // The terminal may have been resized.
+                let columns = render::terminal_width();
+                self.renderer.width = columns.unwrap_or(self.renderer.width);
+                let date = self.date(change.observed_at);
+                let text = match self.oneline {
+                    true => self.renderer.line(change, columns),
+                    false => self.renderer.text(change),
+                };
+                date + &text
+            }
+            Output::Json if self.objects => render::json_line(&change.with_objects())?,
             Output::Json => render::json_line(change)?,
         };
-        self.stdout.write_all(text.as_bytes())?;
-        self.stdout.flush()
+        self.write(&text)
     }
 
-    /// Something about the watching itself.
-    pub(super) fn note(&self, text: &str) {
-        say(text);
+    pub(super) fn gap(&mut self, gap: &Gap) -> io::Result<()> {
+        let text = match self.output {
+            Output::Diff => self.date(gap.to.unwrap_or(self.last)) + &self.renderer.gap(gap, self.oneline),
+            Output::Json => render::json_line(gap)?,
+        };
+        self.write(&text)
     }
 
-    /// At the end. As text it belongs to what was shown; JSON lines hold changes only.
+    /// At the end. As text it belongs to what was shown; JSON lines hold changes and gaps only.
     pub(super) fn summary(&mut self, session: &Session, elapsed: Duration) -> io::Result<()> {
         let text = session.text(elapsed);
         match self.output {
@@ -46,13 +72,24 @@ impl Screen {
     pub(super) fn noise_rules(&mut self, noise: &Noise) -> io::Result<()> {
         let width = noise.rules().map(|rule| rule.name().len()).max().unwrap_or(0);
         for rule in noise.rules() {
-            let on = if rule.is_on() { "on " } else { "off" };
+            let on = if rule.is_on() { "hidden" } else { "shown " };
             writeln!(self.stdout, "{on}  {:width$}  {}", rule.name(), rule.about())?;
         }
         Ok(())
     }
+
+    fn date(&mut self, now: Timestamp) -> String {
+        let before = std::mem::replace(&mut self.last, now);
+        self.renderer.date(before, now).unwrap_or_default()
+    }
+
+    fn write(&mut self, text: &str) -> io::Result<()> {
+        self.stdout.write_all(text.as_bytes())?;
+        self.stdout.flush()
+    }
 }
 
+/// Something about the watching itself.
 pub(super) fn say(text: &str) {
     // Some texts come from a server, so they are escaped. Standard error may be closed; there is no other place to
     // report to.

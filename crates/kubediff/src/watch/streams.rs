@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use futures_util::stream::{BoxStream, SelectAll, StreamExt, select};
 use informer::{
-    Change as Told, Error, Informer, Object, ResourceType, SharedInformerFactory, Status, WhenFull,
+    Change as Told, Error, FieldSelector, Informer, InvalidSelector, Object, ResourceType,
+    SharedInformerFactory, Status, WhenFull,
 };
 use tokio_util::sync::CancellationToken;
+
+use crate::targets::Target;
 
 /// An item of an informer's stream.
 pub(super) enum News {
@@ -23,8 +26,8 @@ pub(super) enum News {
 /// The running informers, and their streams.
 #[derive(Default)]
 pub(super) struct Streams {
-    all: SelectAll<BoxStream<'static, (ResourceType, News)>>,
-    running: BTreeMap<ResourceType, Running>,
+    all: SelectAll<BoxStream<'static, (Target, News)>>,
+    running: BTreeMap<Target, Running>,
 }
 
 struct Running {
@@ -34,38 +37,52 @@ struct Running {
     end: CancellationToken,
 }
 
-/// This many changes of one resource may wait for the terminal; beyond that, those of one object are coalesced.
-const WAITING: usize = 4096;
+/// A target that cannot be watched.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotAdded {
+    /// Its name cannot be selected.
+    #[error(transparent)]
+    Selector(#[from] InvalidSelector),
+    /// The informer cannot be made.
+    #[error(transparent)]
+    Informer(#[from] Error),
+}
 
 impl Streams {
     pub(super) fn add(
         &mut self,
         factory: &SharedInformerFactory,
-        resource: ResourceType,
+        target: &Target,
         at_start: bool,
-    ) -> Result<(), Error> {
-        let informer = factory.informer_of::<Object>(resource.clone());
-        let changes = informer.subscribe().every_change(WAITING, WhenFull::Coalesce).changes()?;
+    ) -> Result<(), NotAdded> {
+        let factory = match &target.name {
+            None => factory.clone(),
+            Some(name) => factory.with_fields(FieldSelector::EVERYTHING.equals("metadata.name", name)?)?,
+        };
+        let informer = factory.informer_of::<Object>(target.resource.clone());
+        // The loop takes each change at once, whatever the reader of the output does: nothing is merged here. What waits for
+        // the reader is bounded in the outbox.
+        let changes = informer.subscribe().every_change(usize::MAX, WhenFull::Coalesce).changes()?;
         let told = changes.map(move |told| News::Told { told, announce_first: !at_start });
         let status = informer.status_changes().map(News::Status);
         let end = CancellationToken::new();
-        let name = resource.clone();
+        let name = target.clone();
         let news = select(told, status)
             .take_until(end.clone().cancelled_owned())
             .map(move |news| (name.clone(), news));
         self.all.push(news.boxed());
-        self.running.insert(resource, Running { informer, end });
+        self.running.insert(target.clone(), Running { informer, end });
         Ok(())
     }
 
-    pub(super) fn remove(&mut self, resource: &ResourceType) {
-        if let Some(running) = self.running.remove(resource) {
+    pub(super) fn remove(&mut self, target: &Target) {
+        if let Some(running) = self.running.remove(target) {
             running.end.cancel();
         }
     }
 
     /// The next news of any of them; pends while there is none.
-    pub(super) async fn next(&mut self) -> Option<(ResourceType, News)> {
+    pub(super) async fn next(&mut self) -> Option<(Target, News)> {
         match self.all.next().await {
             None => std::future::pending().await,
             news => news,
@@ -77,10 +94,15 @@ impl Streams {
         self.running.values().map(|running| running.informer.len()).sum()
     }
 
-    /// The informer of Secrets, if they are watched.
-    pub(super) fn secrets(&self) -> Option<Informer<Object>> {
-        let mut running = self.running.iter().filter(|(resource, _)| is_secrets(resource));
-        running.next().map(|(_, running)| running.informer.clone())
+    /// The informers of Secrets, if they are watched: of all, or of each that was named.
+    pub(super) fn secrets(&self) -> Vec<Informer<Object>> {
+        let of_secrets = self.running.iter().filter(|(target, _)| is_secrets(&target.resource));
+        of_secrets.map(|(_, running)| running.informer.clone()).collect()
+    }
+
+    /// Whether this target has no object.
+    pub(super) fn is_empty(&self, target: &Target) -> bool {
+        self.running.get(target).is_none_or(|running| running.informer.is_empty())
     }
 
     /// Retries denied requests at once.

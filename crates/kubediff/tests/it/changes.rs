@@ -129,17 +129,16 @@ fn the_end_of_a_session() {
     session.not_watched("widgets.example.com", "not found");
     session.watched("widgets.example.com");
     expect![[r#"
+        Not watched: secrets (forbidden: the user may not list secrets in the cluster)
+        40 changes not shown:
+          lease-renewal  40
         5 changes of 2 kinds in 12m
           deployments.apps  +1  ~1
           pods              +1  -1  ±1
-        40 changes not shown:
-          lease-renewal  40
-        Not watched:
-          secrets  forbidden: the user may not list secrets in the cluster
     "#]]
     .assert_eq(&session.text(std::time::Duration::from_secs(754)));
     expect![[r#"
-        {"shown":{"deployments.apps":{"added":1,"updated":1,"deleted":0,"recreated":0},"pods":{"added":1,"updated":0,"deleted":1,"recreated":1}},"differences":{"identity":1,"lease-renewal":40,"resource-version":41},"changes":{"lease-renewal":40},"unchanged":1,"not_watched":{"secrets":"forbidden: the user may not list secrets in the cluster"}}
+        {"shown":{"deployments.apps":{"added":1,"updated":1,"deleted":0,"recreated":0},"pods":{"added":1,"updated":0,"deleted":1,"recreated":1}},"differences":{"identity":1,"lease-renewal":40,"resource-version":41},"changes":{"lease-renewal":40},"unchanged":1,"not_watched":{"secrets":"forbidden: the user may not list secrets in the cluster"},"gaps":[],"merged":0}
     "#]].assert_eq(&json_line(&session).unwrap());
 }
 

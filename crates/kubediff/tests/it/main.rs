@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise, its helpers too")]
 
+mod backlog;
 mod changes;
 mod diffs;
 mod keys;
@@ -13,3 +14,5 @@ mod rendering;
 mod schemas;
 mod secrets;
 mod support;
+mod targets;
+mod words;

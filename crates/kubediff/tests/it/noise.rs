@@ -134,7 +134,7 @@ fn events_are_no_changes() {
 
 #[test]
 fn noise_inside_what_came_as_a_whole() {
-    let old = json!({"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "cart", "namespace": "shop", "resourceVersion": "1"}});
+    let old = json!({"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "metadata": {"name": "cart", "namespace": "shop", "resourceVersion": "1"}});
     let trigger = "endpoints.kubernetes.io/last-change-trigger-time";
     let noise_only = edited(&old, |it| it["metadata"]["annotations"] = json!({trigger: "t"}));
     check(
@@ -153,7 +153,7 @@ fn noise_inside_what_came_as_a_whole() {
         &old,
         &more,
         &expect![[r#"
-        14:03:22  ~ endpoints shop/cart  (updated)
+        14:03:22  ~ endpointslices.discovery.k8s.io shop/cart  (updated)
             + metadata.annotations: {team: shop}
             + status:               {conditions: [{status: True, type: Ready}]}
         {"differences":{"condition-times":1,"endpoints-trigger":1,"generation":1,"resource-version":1},"changes":{},"unchanged":0}
@@ -235,7 +235,7 @@ fn mistakes_are_explained() {
         noise.ignore("Pod".parse().unwrap(), "").unwrap_err(),
     );
     expect![[r#"
-        there is no noise rule `statsu` (there are: status, events, event-counts, lease-renewal, leader-election, node-heartbeat, node-images, endpoints-trigger, last-applied, condition-times, order, identity, generation, managed-fields, resource-version)
+        there is no noise rule `statsu` (there are: status, events, event-counts, lease-renewal, leader-election, node-heartbeat, node-images, endpoints, endpoints-trigger, last-applied, condition-times, order, identity, generation, managed-fields, resource-version)
         `spec..x` is not a path: expected a name at character 6 (expected for example `spec.containers[*].image`)
         `spec.containers[web.image` is not a path: the bracket does not end at character 16 (expected for example `spec.containers[*].image`)
         `` is not a path: it is empty at character 1 (expected for example `spec.containers[*].image`)
@@ -258,6 +258,7 @@ fn the_rules() {
         on  leader-election    leader election by annotation
         on  node-heartbeat     conditions that a node's kubelet confirmed
         on  node-images        the images that a node has pulled
+        on  endpoints          Endpoints objects: EndpointSlices say the same
         on  endpoints-trigger  when something last made endpoints change
         on  last-applied       the annotation of kubectl apply; it repeats the change itself
         on  condition-times    when conditions were last probed, updated or in transition

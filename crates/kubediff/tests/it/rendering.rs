@@ -295,7 +295,7 @@ fn colours_come_and_go() {
     let new = edited(&old, |it| it["spec"]["replicas"] = 3.into());
     let text = renderer().text(&change(Some(&old), Some(&new)).unwrap());
     expect![[r#"
-        ESC[2m14:03:22ESC[0m  ESC[1mESC[33m~ESC[0m ESC[33mdeploymentsESC[0mESC[2m.appsESC[0m ESC[1mshop/cartESC[0m  ESC[2m(updated)ESC[0m
+        ESC[2m14:03:22ESC[0m  ESC[1mESC[33m~ESC[0m ESC[33mdeploymentsESC[0mESC[2m.appsESC[0m ESC[1mshop/cartESC[0m  ESC[2m(updated, probably by helm)ESC[0m
             ESC[33m~ESC[0m ESC[36mspec.replicasESC[0mESC[2m:ESC[0m ESC[31m2ESC[0mESC[2m → ESC[0mESC[32m3ESC[0m
     "#]].assert_eq(&text.replace('\u{1b}', "ESC"));
     let through = |color: Color| {
@@ -354,13 +354,15 @@ fn circumstances() {
         texts += &plain(&renderer.text(&change));
     }
     expect![[r#"
-        19:03:22  ~ prod deployments.apps shop/cart  (updated by argocd, kubelet/status, hpa/scale and 1 more, seen in a list)
+        19:03:22  ~ prod deployments.apps shop/cart
+            (updated by argocd, kubelet/status, hpa/scale and 1 more, seen in a list)
             ~ spec.replicas: 2 → 3
             left out: generation 1, managed-fields 4, resource-version 1
         19:03:22  ~ prod deployments.apps shop/cart  (updated by argocd, kubelet/status, hpa/scale and 1 more, while kubediff did not run)
             ~ spec.replicas: 2 → 3
             left out: generation 1, managed-fields 4, resource-version 1
-    "#]].assert_eq(&texts);
+    "#]]
+    .assert_eq(&texts);
 }
 
 #[test]
@@ -375,7 +377,8 @@ fn a_narrow_terminal() {
     });
     let change = change(Some(&old), Some(&new)).unwrap();
     expect![[r#"
-        14:03:22  ~ deployments.apps shop/cart  (updated)
+        14:03:22  ~ deployments.apps shop/cart
+            (updated, probably by helm)
             + metadata.annotations["example.com/note"]:
                 a note that is lon… (47 bytes)
             ~ spec.replicas: 2 → 3

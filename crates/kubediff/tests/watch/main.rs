@@ -7,7 +7,11 @@
     reason = "a test may stop at a surprise, in its helpers too"
 )]
 
+mod arguments;
 mod demo;
 mod known;
+mod outages;
 mod session;
+mod shop;
+mod slow;
 mod story;

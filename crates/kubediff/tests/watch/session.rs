@@ -1,8 +1,9 @@
 //! A running `kubediff watch`.
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -13,6 +14,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Session {
     child: Child,
+    /// Standard output, as long as nobody reads it.
+    asleep: Option<ChildStdout>,
     stdout: Receiver<String>,
     stderr: Receiver<String>,
     seen: Vec<String>,
@@ -32,13 +35,34 @@ impl Session {
         Self::run(command)
     }
 
-    /// The same against the server of a kubeconfig.
-    pub(crate) fn against(kubeconfig: &Path, arguments: &[&str]) -> Self {
+    /// Starts `kubediff watch` with these arguments and this kubeconfig.
+    pub(crate) fn with(kubeconfig: impl AsRef<OsStr>, arguments: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kubediff"));
         command.arg("watch").args(arguments).env("KUBECONFIG", kubeconfig);
-        let mut session = Self::run(command);
+        Self::run(command)
+    }
+
+    /// The same, and waits until it watches.
+    pub(crate) fn against(kubeconfig: &Path, arguments: &[&str]) -> Self {
+        let mut session = Self::with(kubeconfig, arguments);
         session.note("watching");
         session
+    }
+
+    /// The same as [`with`](Self::with), with a reader that sleeps until [`wake`](Self::wake).
+    pub(crate) fn asleep(kubeconfig: &Path, arguments: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kubediff"));
+        command.arg("watch").args(arguments).env("KUBECONFIG", kubeconfig);
+        let mut session = Self::start_child(command);
+        session.note("watching");
+        session
+    }
+
+    /// Begins to read.
+    pub(crate) fn wake(&mut self) {
+        if let Some(stdout) = self.asleep.take() {
+            self.stdout = lines(stdout);
+        }
     }
 
     /// Starts `kubediff demo` with these arguments.
@@ -49,7 +73,13 @@ impl Session {
         Self::run(command)
     }
 
-    fn run(mut command: Command) -> Self {
+    fn run(command: Command) -> Self {
+        let mut session = Self::start_child(command);
+        session.wake();
+        session
+    }
+
+    fn start_child(mut command: Command) -> Self {
         let mut child = command
             .env_remove("RUST_LOG")
             .stdin(Stdio::null())
@@ -57,17 +87,23 @@ impl Session {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let stdout = lines(child.stdout.take().unwrap());
+        let asleep = child.stdout.take();
         let stderr = lines(child.stderr.take().unwrap());
-        Self { child, stdout, stderr, seen: Vec::new() }
+        let (_, stdout) = channel();
+        Self { child, asleep, stdout, stderr, seen: Vec::new() }
     }
 
     /// Waits for a line on standard output that holds all of these texts.
     pub(crate) fn line(&mut self, texts: &[&str]) -> String {
+        // What goes on for ever must not hide that the line does not come.
+        self.line_of_many(texts, 5_000)
+    }
+
+    /// The same, among that many lines.
+    pub(crate) fn line_of_many(&mut self, texts: &[&str], most: usize) -> String {
         loop {
             let line = self.next_line(texts);
-            // What goes on for ever must not hide that the line does not come.
-            assert!(self.seen.len() < 5_000, "no line with {texts:?} in {:#?}", self.seen);
+            assert!(self.seen.len() < most, "no line with {texts:?} in {:#?}", self.seen);
             if texts.iter().all(|text| line.contains(text)) {
                 return line;
             }
@@ -97,8 +133,13 @@ impl Session {
     }
 
     /// Ends it as Ctrl-C does; what it has written since, on both streams, and how it ended.
-    pub(crate) fn interrupt(mut self) -> (Vec<String>, Vec<String>, ExitStatus) {
-        let status = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status().unwrap();
+    pub(crate) fn interrupt(self) -> (Vec<String>, Vec<String>, ExitStatus) {
+        self.end_with("-INT")
+    }
+
+    /// The same with another signal.
+    pub(crate) fn end_with(mut self, signal: &str) -> (Vec<String>, Vec<String>, ExitStatus) {
+        let status = Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
         assert!(status.success());
         let stdout = rest(&self.stdout);
         let stderr = rest(&self.stderr);

@@ -221,7 +221,19 @@ async fn a_forbidden_kind_is_reported_once_and_the_others_go_on() {
     let (shown, notes, status) = watch.interrupt();
     assert!(status.success());
     assert!(!notes.iter().any(|note| note.contains("not watched")), "once: {notes:#?}");
-    assert!(shown.iter().any(|line| line.contains("Not watched:")), "{shown:#?}");
+    assert!(shown.iter().any(|line| line == "Not watched: secrets (403 Forbidden)"), "{shown:#?}");
+
+    // Many are one line, before and in the summary, whose counts come last.
+    let mut watch = Session::spawn(server, &["-n", "limits", "--as", "jane"]);
+    let note = watch.note("resources are not watched (403 Forbidden): ");
+    assert!(note.contains(" more"), "{note}");
+    watch.note("watching 1 of ");
+    let (shown, notes, _) = watch.interrupt();
+    assert!(!notes.iter().any(|note| note.contains("not watched")), "once: {notes:#?}");
+    let denied = shown.iter().position(|line| line.starts_with("Not watched: ")).expect("what was denied");
+    let counts = shown.iter().position(|line| line.starts_with("0 changes in ")).expect("counts");
+    assert!(denied < counts, "{shown:#?}");
+    assert_eq!(shown.iter().filter(|line| line.contains("Forbidden")).count(), 1, "{shown:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -231,8 +243,20 @@ async fn what_cannot_be_understood_ends_with_a_remedy() {
     };
     for (arguments, words, code) in [
         (["depl", "-A"].as_slice(), "did you mean deployments.apps?", 2),
+        (&[""], "a name is missing in ``", 2),
+        (&[","], "a name is missing in `,`", 2),
+        (&["deploy/cart", "front"], "`front` stands beside `deploy/cart`", 2),
+        (&["--field-selector", "bad=1", "cm"], "configmaps cannot be watched: 400", 2),
+        (&["--as", "jane", "secrets"], "secrets cannot be watched: 403 Forbidden", 3),
+        (&["--as", "jane", "-A"], "resources can be watched; ", 3),
+        (&["--server", "https://127.0.0.1:1"], "kubediff: https://127.0.0.1:1: connection refused", 3),
+        (&["--server", "ftp://x"], "is not the address of a server", 3),
+        (&["--user", "nobody"], "the kubeconfig has no user `nobody`", 3),
+        (&["--request-timeout", "soon"], "a time is a number with a unit", 2),
+        (&["--show", "nonsense"], "there is no noise rule `nonsense`", 2),
         (&["-l", "a in ("], "label selector", 2),
-        (&["--noise", "nonsense"], "nonsense", 2),
+        (&["--hide", "nonsense"], "there is no noise rule `nonsense`", 2),
+        (&["--hide", ".spec..x"], "is not a path", 2),
         (&["-n", "../../x"], "a namespace has", 2),
         (&["--context", "nowhere"], "nowhere", 3),
     ] {

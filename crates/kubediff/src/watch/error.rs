@@ -1,0 +1,99 @@
+//! Why watching could not begin, or had to end.
+
+use std::io;
+use std::time::Duration;
+
+use super::streams::NotAdded;
+use crate::cluster::NoCluster;
+use crate::exit::Exit;
+use crate::targets::InvalidTarget;
+use crate::{InvalidNoise, InvalidPattern, NoRandomKey};
+
+/// Watching could not begin, or had to end.
+#[derive(Debug, thiserror::Error)]
+pub enum WatchError {
+    /// No cluster.
+    #[error(transparent)]
+    Cluster(#[from] NoCluster),
+    /// The client cannot be made.
+    #[error("the cluster cannot be reached with this configuration")]
+    Client(#[source] Box<kube_client::Error>),
+    /// The informers cannot be made.
+    #[error(transparent)]
+    Informer(#[from] informer::Error),
+    /// What is to be watched cannot be understood.
+    #[error(transparent)]
+    Target(#[from] InvalidTarget),
+    /// A resource does not exist.
+    #[error(transparent)]
+    Unknown(Box<informer::DiscoveryError>),
+    /// The server does not say which resources it has.
+    #[error("{0}")]
+    Unreachable(String),
+    /// The same, without an end.
+    #[error("{address}: the server does not say within {} s which resources it has", .limit.as_secs_f64())]
+    Silent {
+        /// The server's address.
+        address: String,
+        /// For how long.
+        limit: Duration,
+    },
+    /// The server refuses the selectors.
+    #[error("{0}")]
+    Refused(String),
+    /// The server lets us watch nothing.
+    #[error("{0}")]
+    Denied(String),
+    /// It was interrupted before anything could be watched.
+    #[error("nothing was watched: {0}")]
+    Nothing(String),
+    /// The selector is malformed.
+    #[error(transparent)]
+    Selector(#[from] informer::InvalidSelector),
+    /// There is no such noise rule.
+    #[error(transparent)]
+    Noise(#[from] InvalidNoise),
+    /// The path to hide is malformed.
+    #[error(transparent)]
+    Hide(#[from] InvalidPattern),
+    /// Secrets could not be hidden.
+    #[error(transparent)]
+    Secrets(#[from] NoRandomKey),
+    /// The output could not be written.
+    #[error("the output cannot be written")]
+    Output(#[source] io::Error),
+    /// Signals cannot be listened for.
+    #[error("signals cannot be listened for")]
+    Signals(#[source] io::Error),
+}
+
+impl WatchError {
+    /// How the program ends with this.
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Cluster(_)
+            | Self::Client(_)
+            | Self::Unreachable(_)
+            | Self::Silent { .. }
+            | Self::Denied(_)
+            | Self::Nothing(_)
+            | Self::Informer(_) => Exit::Cluster,
+            Self::Target(_)
+            | Self::Unknown(_)
+            | Self::Refused(_)
+            | Self::Selector(_)
+            | Self::Noise(_)
+            | Self::Hide(_) => Exit::Usage,
+            Self::Secrets(_) | Self::Output(_) | Self::Signals(_) => Exit::Failure,
+        }
+    }
+}
+
+impl From<NotAdded> for WatchError {
+    fn from(error: NotAdded) -> Self {
+        match error {
+            NotAdded::Selector(error) => Self::Selector(error),
+            NotAdded::Informer(error) => Self::Informer(error),
+        }
+    }
+}
