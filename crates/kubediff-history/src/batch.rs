@@ -15,7 +15,7 @@ pub struct Batch {
 
 #[derive(Debug, Clone)]
 pub(crate) enum Entry {
-    Observation(Observation),
+    Observation(Box<Observation>),
     Gap { from: Timestamp, to: Timestamp, resource: Option<String>, reason: String },
 }
 
@@ -69,7 +69,7 @@ pub struct Change {
 impl Batch {
     /// Adds an observation.
     pub fn observe(&mut self, observation: Observation) {
-        self.entries.push(Entry::Observation(observation));
+        self.entries.push(Entry::Observation(Box::new(observation)));
     }
 
     /// Adds a gap: from when to when, of which resource (all of them without one), and why.

@@ -1,5 +1,7 @@
 //! The history through its public interface.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise, its helpers too")]
+
 mod file;
 mod full;
 mod kill;
