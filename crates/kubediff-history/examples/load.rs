@@ -168,7 +168,7 @@ fn observation(random: &mut Rng, pod: usize, version: usize) -> Observation {
     let rv = 10_000_000 + version * 50_000 + pod * 13;
     let hex = |random: &mut Rng| format!("containerd://{:032x}{:032x}", random.u128(..), random.u128(..));
     let (before, now) = (hex(random), hex(random));
-    let is_ready = version % 2 == 0;
+    let is_ready = version.is_multiple_of(2);
     let body = pod_json(pod, rv, at, version, (&before, &now));
     let restarts = |old: &Value, new: &Value| json!({"path": "status.containerStatuses[web]", "kind": "changed", "old": old, "new": new});
     let diff = json!([
@@ -215,7 +215,7 @@ fn observation(random: &mut Rng, pod: usize, version: usize) -> Observation {
 }
 
 fn pod_json(pod: usize, rv: usize, at: Timestamp, version: usize, (before, now): (&str, &str)) -> Value {
-    let ready = version % 2 == 0;
+    let ready = version.is_multiple_of(2);
     let env: Vec<Value> = (0..40)
         .map(|n| json!({"name": format!("SETTING_{n}"), "value": format!("http://service-{n}.team-{}.svc.cluster.local:8080/path", pod % 20)}))
         .collect();

@@ -1,5 +1,6 @@
 //! The history in a file of SQLite. Nothing above this module knows that.
 
+mod candidates;
 mod codec;
 mod detail;
 mod fault;
@@ -8,6 +9,7 @@ mod read;
 mod recent;
 mod retain;
 mod schema;
+mod states;
 mod verify;
 mod write;
 
@@ -236,7 +238,7 @@ impl Reader {
     ///
     /// When the file cannot be read, or is damaged.
     pub fn incarnations(&mut self, scope: &Scope) -> Result<Vec<Incarnation>, Error> {
-        self.at_once(|connection, _, _| read::incarnations(connection, scope))
+        self.at_once(|connection, _, _| states::incarnations(connection, scope))
     }
 
     /// One version of an incarnation; `None` when the history does not have it.
@@ -245,7 +247,9 @@ impl Reader {
     ///
     /// When the file cannot be read, or is damaged.
     pub fn version(&mut self, incarnation: &Incarnation, at: &At) -> Result<Option<Version>, Error> {
-        self.at_once(|connection, codec, cluster| read::version(connection, codec, cluster, incarnation, at))
+        self.at_once(|connection, codec, cluster| {
+            states::version(connection, codec, cluster, incarnation, at)
+        })
     }
 
     /// Visits the versions of an incarnation, the oldest first, until `visit` breaks.
@@ -259,7 +263,7 @@ impl Reader {
         mut visit: impl FnMut(Version) -> ControlFlow<()>,
     ) -> Result<(), Error> {
         self.at_once(|connection, codec, cluster| {
-            read::versions(connection, codec, cluster, incarnation, &mut visit)
+            states::versions(connection, codec, cluster, incarnation, &mut visit)
         })
     }
 
@@ -276,7 +280,7 @@ impl Reader {
         limit: usize,
     ) -> Result<State, Error> {
         self.at_once(|connection, codec, cluster| {
-            read::state(connection, codec, cluster, scope, at, (cursor, limit))
+            states::state(connection, codec, cluster, scope, at, (cursor, limit))
         })
     }
 

@@ -1,46 +1,47 @@
 //! Questions become queries.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use rusqlite::types::Value as Parameter;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
+use super::candidates::Named;
 use super::codec::{Codec, Detail};
 use super::detail;
 use super::fault::{Fault, Outcome};
 use super::names::{self, Table};
 use super::write::verb_code;
 use crate::body::Body;
-use crate::filter::{At, Filter, Order, Page, Scope, covers};
-use crate::record::{ChangeRecord, Gap, Gvk, Incarnation, Number, ObjectId, Record, Source, Verb, Version};
-use crate::report::{Records, Sink, State, StateCursor};
+use crate::filter::{Filter, Order, Page, Scope};
+use crate::record::{ChangeRecord, Gap, Gvk, Number, ObjectId, Record, Source, Verb, Version};
+use crate::report::{Records, Sink};
 
 /// The most records of one page.
-const MOST: usize = 10_000;
+pub(super) const MOST: usize = 10_000;
 
 /// Columns of a version and its change, without the content. `CROSS JOIN`: the conditions are about versions.
-const HEAD: &str = "SELECT v.number, v.verb, v.source, v.observed_at, v.rv, v.rv_before, v.detail_length,
+pub(super) const HEAD: &str =
+    "SELECT v.number, v.verb, v.source, v.observed_at, v.rv, v.rv_before, v.detail_length,
     v.detail_dictionary, v.detail, k.api_group, k.version, k.kind, k.plural, n.name, o.name, o.uid
     FROM versions v CROSS JOIN objects o ON o.id = v.object CROSS JOIN kinds k ON k.id = v.kind
     LEFT JOIN namespaces n ON n.id = v.namespace";
 
 /// A row of [`HEAD`].
-struct Head {
-    number: i64,
-    verb: i64,
+pub(super) struct Head {
+    pub(super) number: i64,
+    pub(super) verb: i64,
     source: i64,
     observed_at: i64,
     rv: String,
     rv_before: Option<String>,
     detail: Detail,
-    object: ObjectId,
+    pub(super) object: ObjectId,
 }
 
 impl Head {
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         let gvk = Gvk { group: row.get(9)?, version: row.get(10)?, kind: row.get(11)? };
         Ok(Self {
             number: row.get(0)?,
@@ -95,7 +96,7 @@ impl Head {
         }))
     }
 
-    fn version(
+    pub(super) fn version(
         self,
         connection: &Connection,
         codec: &mut Codec,
@@ -118,11 +119,11 @@ pub(super) fn number(number: i64) -> Number {
     Number(number.unsigned_abs())
 }
 
-fn id(number: Number) -> i64 {
+pub(super) fn id(number: Number) -> i64 {
     i64::try_from(number.0).unwrap_or(i64::MAX)
 }
 
-fn time(microseconds: i64) -> Outcome<Timestamp> {
+pub(super) fn time(microseconds: i64) -> Outcome<Timestamp> {
     Timestamp::from_microsecond(microseconds).map_err(|_| Fault::damaged("a time is out of range"))
 }
 
@@ -134,7 +135,7 @@ pub(super) fn details(codec: &mut Codec, connection: &Connection, number: i64) -
 }
 
 /// Conditions with their parameters.
-#[derive(Default)]
+#[derive(Default, Clone)]
 struct Conditions {
     text: String,
     parameters: Vec<Parameter>,
@@ -155,6 +156,36 @@ impl Conditions {
     /// Numbers need no parameters, of which there is a limited number.
     fn one_of(&mut self, column: &str, ids: &[i64]) {
         self.and(column).text.push_str(&in_list(ids));
+    }
+
+    /// What a filter asks of versions, but for path and manager. Where something else leads, a sign hides the indexes from
+    /// the planner.
+    fn versions(&mut self, chosen: &Chosen, filter: &Filter, is_led: bool) {
+        let mut sign = if is_led { "+" } else { "" };
+        if let Some(objects) = &chosen.objects {
+            self.one_of(&format!("{sign}v.object"), objects);
+            sign = "+";
+        }
+        if let Some(kinds) = &chosen.kinds {
+            self.one_of(&format!("{sign}v.kind"), kinds);
+            sign = "+";
+        }
+        if let Some(namespace) = chosen.namespace {
+            self.compare(&format!("{sign}v.namespace = "), namespace);
+            sign = "+";
+        }
+        if let Some(from) = filter.from {
+            self.compare(&format!("{sign}v.observed_at >= "), from.as_microsecond());
+        }
+        if let Some(to) = filter.to {
+            self.compare(&format!("{sign}v.observed_at < "), to.as_microsecond());
+        }
+        let verbs: Vec<i64> = filter.verbs.iter().map(|verb| verb_code(*verb)).collect();
+        if verbs.is_empty() {
+            self.and("v.verb > 0");
+        } else {
+            self.one_of("v.verb", &verbs);
+        }
     }
 
     fn page(&mut self, column: &str, page: &Page) {
@@ -209,69 +240,51 @@ fn changes(
     page: &Page,
     limit: usize,
 ) -> Outcome<Vec<Record>> {
-    let mut conditions = Conditions::default();
-    conditions.page("v.number", page);
-    // The rarest condition leads; the sign hides the indexes of the others from the planner.
-    let mut sign = "";
-    if let Some(path) = &filter.path {
-        let Some(paths) = paths_below(connection, path)? else { return Ok(Vec::new()) };
-        let list = in_list(&paths);
-        conditions.and(&format!("v.number IN (SELECT number FROM version_paths WHERE path{list})"));
-        sign = "+";
-    }
-    if let Some(manager) = &filter.manager {
-        let Some(manager) = names::find(connection, Table::Managers, manager)? else { return Ok(Vec::new()) };
-        let sql = format!("v.number IN (SELECT number FROM version_managers WHERE manager = {manager})");
-        conditions.and(&sql);
-        sign = "+";
-    }
+    let Named::All(mut named) = Named::find(connection, filter)? else { return Ok(Vec::new()) };
     let Some(chosen) = Chosen::find(connection, &filter.scope)? else { return Ok(Vec::new()) };
-    if let Some(objects) = &chosen.objects {
-        conditions.one_of(&format!("{sign}v.object"), objects);
-        sign = "+";
-    }
-    if let Some(kinds) = &chosen.kinds {
-        conditions.one_of(&format!("{sign}v.kind"), kinds);
-        sign = "+";
-    }
-    if let Some(namespace) = chosen.namespace {
-        conditions.compare(&format!("{sign}v.namespace = "), namespace);
-        sign = "+";
-    }
-    if let Some(from) = filter.from {
-        conditions.compare(&format!("{sign}v.observed_at >= "), from.as_microsecond());
-    }
-    if let Some(to) = filter.to {
-        conditions.compare(&format!("{sign}v.observed_at < "), to.as_microsecond());
-    }
-    if filter.verbs.is_empty() {
-        conditions.and("v.verb > 0");
-    } else {
-        let verbs: Vec<i64> = filter.verbs.iter().map(|verb| verb_code(*verb)).collect();
-        conditions.one_of("v.verb", &verbs);
-    }
-    let sql = format!("{HEAD}{}{}", conditions.text, order_by("v.number", page, limit));
-    let mut statement = connection.prepare_cached(&sql)?;
-    let mut rows = statement.query(params_from_iter(conditions.parameters))?;
+    // One object's versions are few. Otherwise the path leads, or the manager; else the planner decides.
+    let leads = if chosen.objects.is_some() || named.is_empty() { None } else { Some(named.remove(0)) };
+    let mut conditions = Conditions::default();
+    named.iter().for_each(|it| {
+        conditions.and(&it.condition());
+    });
+    conditions.versions(&chosen, filter, leads.is_some());
     let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        let change = Head::read(row)?.change(connection, codec, cluster)?;
-        found.extend(change.map(|change| Record::Change(Box::new(change))));
+    let Some(leads) = leads else {
+        conditions.page("v.number", page);
+        select(connection, codec, cluster, conditions, (page, limit), &mut found)?;
+        return Ok(found);
+    };
+    let start = if page.order == Order::NewestFirst { i64::MAX } else { 0 };
+    let mut after = Some(page.after.map_or(start, id));
+    while let Some(beyond) = after
+        && found.len() < limit
+    {
+        let numbers;
+        (numbers, after) = leads.next(connection, page.order, beyond)?;
+        let mut conditions = conditions.clone();
+        conditions.one_of("v.number", &numbers);
+        select(connection, codec, cluster, conditions, (page, limit - found.len()), &mut found)?;
     }
     Ok(found)
 }
 
-fn paths_below(connection: &Connection, wanted: &str) -> Outcome<Option<Vec<i64>>> {
-    let mut statement = connection.prepare_cached("SELECT id, name FROM paths")?;
-    let mut rows = statement.query([])?;
-    let mut found = Vec::new();
+fn select(
+    connection: &Connection,
+    codec: &mut Codec,
+    cluster: &str,
+    conditions: Conditions,
+    (page, limit): (&Page, usize),
+    found: &mut Vec<Record>,
+) -> Outcome<()> {
+    let sql = format!("{HEAD}{}{}", conditions.text, order_by("v.number", page, limit));
+    let mut statement = connection.prepare(&sql)?;
+    let mut rows = statement.query(params_from_iter(conditions.parameters))?;
     while let Some(row) = rows.next()? {
-        let name = row.get_ref(1)?;
-        if name.as_str().is_ok_and(|name| covers(wanted, name)) {
-            found.push(row.get(0)?);
-        }
+        let change = Head::read(row)?.change(connection, codec, cluster)?;
+        found.extend(change.map(|change| Record::Change(Box::new(change))));
     }
-    Ok((!found.is_empty()).then_some(found))
+    Ok(())
 }
 
 /// Gaps, in the order of the page.
@@ -314,15 +327,15 @@ pub(super) fn gaps(
 }
 
 /// The rows that a scope means.
-struct Chosen {
+pub(super) struct Chosen {
     kinds: Option<Vec<i64>>,
     namespace: Option<i64>,
-    objects: Option<Vec<i64>>,
+    pub(super) objects: Option<Vec<i64>>,
 }
 
 impl Chosen {
     /// `None` when nothing can match.
-    fn find(connection: &Connection, scope: &Scope) -> Outcome<Option<Self>> {
+    pub(super) fn find(connection: &Connection, scope: &Scope) -> Outcome<Option<Self>> {
         let mut chosen = Self { kinds: None, namespace: None, objects: None };
         if scope.resource.is_some() || scope.group.is_some() {
             chosen.kinds = kinds(connection, scope)?;
@@ -351,7 +364,13 @@ impl Chosen {
     }
 
     /// Objects after this one, in order.
-    fn objects(&self, connection: &Connection, scope: &Scope, after: i64, limit: usize) -> Outcome<Vec<i64>> {
+    pub(super) fn objects(
+        &self,
+        connection: &Connection,
+        scope: &Scope,
+        after: i64,
+        limit: usize,
+    ) -> Outcome<Vec<i64>> {
         let mut conditions = Conditions::default();
         conditions.compare("id > ", after);
         if let Some(kinds) = &self.kinds {
@@ -392,185 +411,6 @@ pub(super) fn all_kinds(connection: &Connection) -> Outcome<Vec<(Gvk, String)>> 
         Ok((Gvk { group: row.get(0)?, version: row.get(1)?, kind: row.get(2)? }, row.get(3)?))
     })?;
     Ok(kinds.collect::<Result<_, _>>()?)
-}
-
-pub(super) fn incarnations(connection: &Connection, scope: &Scope) -> Outcome<Vec<Incarnation>> {
-    let Some(chosen) = Chosen::find(connection, scope)? else { return Ok(Vec::new()) };
-    let ids = match chosen.objects {
-        Some(ids) => ids,
-        None => chosen.objects(connection, scope, 0, MOST)?,
-    };
-    let mut found = Vec::new();
-    for id in ids {
-        let sql = "SELECT min(number), max(number) FROM versions WHERE object = ?1";
-        let (first, newest): (Option<i64>, Option<i64>) =
-            connection.prepare_cached(sql)?.query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let sql = "SELECT ended_at FROM objects WHERE id = ?1";
-        let ended: Option<i64> = connection.prepare_cached(sql)?.query_row([id], |row| row.get(0))?;
-        if let (Some(first), Some(newest)) = (first, newest) {
-            let object = head(connection, newest)?.object;
-            let ended_at = ended.map(time).transpose()?;
-            found.push(Incarnation { object, first: number(first), newest: number(newest), ended_at, id });
-        }
-    }
-    found.sort_by_key(|incarnation| incarnation.newest);
-    Ok(found)
-}
-
-fn head(connection: &Connection, number: i64) -> Outcome<Head> {
-    let sql = format!("{HEAD} WHERE v.number = ?1");
-    Ok(connection.prepare_cached(&sql)?.query_row([number], Head::read)?)
-}
-
-/// Visits the versions of an incarnation, the oldest first.
-pub(super) fn versions(
-    connection: &Connection,
-    codec: &mut Codec,
-    cluster: &str,
-    incarnation: &Incarnation,
-    visit: &mut dyn FnMut(Version) -> ControlFlow<()>,
-) -> Outcome<()> {
-    let sql = format!("{HEAD} WHERE v.object = ?1 ORDER BY v.number");
-    let mut statement = connection.prepare_cached(&sql)?;
-    let mut rows = statement.query([incarnation.id])?;
-    let mut before: Option<(i64, Arc<[u8]>)> = None;
-    while let Some(row) = rows.next()? {
-        let head = Head::read(row)?;
-        let known = before.as_ref().map(|(number, body)| (*number, body));
-        let body = codec.body_after(connection, head.number, known)?;
-        before = Some((head.number, body.clone()));
-        if visit(head.version(connection, codec, cluster, body)?).is_break() {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// One version of an incarnation.
-pub(super) fn version(
-    connection: &Connection,
-    codec: &mut Codec,
-    cluster: &str,
-    incarnation: &Incarnation,
-    at: &At,
-) -> Outcome<Option<Version>> {
-    let object = incarnation.id;
-    let number: Option<i64> = match at {
-        At::Newest => return newest(connection, codec, cluster, object),
-        At::Number(number) => {
-            let sql = "SELECT number FROM versions WHERE object = ?1 AND number = ?2";
-            connection.query_row(sql, params![object, id(*number)], |row| row.get(0)).optional()?
-        }
-        At::Rv(rv) => {
-            let sql = "SELECT max(number) FROM versions WHERE object = ?1 AND rv = ?2";
-            connection.query_row(sql, params![object, rv], |row| row.get(0))?
-        }
-        At::Time(time) => number_at(connection, object, *time)?,
-    };
-    let Some(number) = number else { return Ok(None) };
-    let body = codec.body(connection, number)?;
-    Ok(Some(head(connection, number)?.version(connection, codec, cluster, body)?))
-}
-
-fn number_at(connection: &Connection, object: i64, time: Timestamp) -> Outcome<Option<i64>> {
-    let sql =
-        "SELECT number FROM versions WHERE object = ?1 AND observed_at <= ?2 ORDER BY number DESC LIMIT 1";
-    let at = params![object, time.as_microsecond()];
-    Ok(connection.prepare_cached(sql)?.query_row(at, |row| row.get(0)).optional()?)
-}
-
-/// The current state, which noise may have changed since the newest version.
-fn newest(
-    connection: &Connection,
-    codec: &mut Codec,
-    cluster: &str,
-    object: i64,
-) -> Outcome<Option<Version>> {
-    let sql = "SELECT max(number) FROM versions WHERE object = ?1";
-    let newest: Option<i64> = connection.prepare_cached(sql)?.query_row([object], |row| row.get(0))?;
-    let Some(newest) = newest else { return Ok(None) };
-    let body = codec.body(connection, newest)?;
-    let mut version = head(connection, newest)?.version(connection, codec, cluster, body)?;
-    if let Some((rv, at, body)) = noise(connection, codec, object, version.body.bytes())? {
-        version.rv = rv;
-        version.observed_at = time(at)?;
-        version.body = Body::stored(body.into());
-    }
-    Ok(Some(version))
-}
-
-/// The state that noise has led to: resourceVersion, time, content.
-pub(super) fn noise(
-    connection: &Connection,
-    codec: &mut Codec,
-    object: i64,
-    newest: &[u8],
-) -> Outcome<Option<(String, i64, Vec<u8>)>> {
-    let sql = "SELECT state_rv, state_at, state_length, state_crc, state FROM objects
-               WHERE id = ?1 AND state IS NOT NULL";
-    let row = connection.prepare_cached(sql)?.query_row([object], |row| {
-        let (length, crc): (usize, u32) = (row.get(2)?, row.get(3)?);
-        Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?, length, crc, row.get::<_, Vec<u8>>(4)?))
-    });
-    let Some((rv, at, length, crc, frame)) = row.optional()? else { return Ok(None) };
-    let body = codec.unpack_delta(newest, &[], &frame, length)?;
-    if crc32fast::hash(&body) != crc {
-        return Err(Fault::damaged(format!("the state of object {object} has another checksum")));
-    }
-    Ok(Some((rv, at, body)))
-}
-
-/// The objects of a scope, now or then.
-pub(super) fn state(
-    connection: &Connection,
-    codec: &mut Codec,
-    cluster: &str,
-    scope: &Scope,
-    at: Option<Timestamp>,
-    (after, limit): (Option<StateCursor>, usize),
-) -> Outcome<State> {
-    let limit = limit.clamp(1, MOST);
-    let mut state = State { objects: Vec::new(), next: None, complete_since: complete_since(connection)? };
-    let Some(chosen) = Chosen::find(connection, scope)? else { return Ok(state) };
-    let mut after = after.map_or(0, |cursor| cursor.0);
-    loop {
-        let ids = chosen.objects(connection, scope, after, limit)?;
-        if ids.is_empty() {
-            return Ok(state);
-        }
-        for id in ids {
-            after = id;
-            state.objects.extend(object_at(connection, codec, cluster, id, at)?);
-            if state.objects.len() == limit {
-                state.next = Some(StateCursor(after));
-                return Ok(state);
-            }
-        }
-    }
-}
-
-fn object_at(
-    connection: &Connection,
-    codec: &mut Codec,
-    cluster: &str,
-    object: i64,
-    at: Option<Timestamp>,
-) -> Outcome<Option<Version>> {
-    let sql = "SELECT ended_at FROM objects WHERE id = ?1";
-    let ended: Option<i64> = connection.prepare_cached(sql)?.query_row([object], |row| row.get(0))?;
-    let Some(at) = at else {
-        return if ended.is_some() { Ok(None) } else { newest(connection, codec, cluster, object) };
-    };
-    if ended.is_some_and(|ended| ended <= at.as_microsecond()) {
-        return Ok(None);
-    }
-    let Some(number) = number_at(connection, object, at)? else { return Ok(None) };
-    let head = head(connection, number)?;
-    if head.verb == verb_code(Verb::Deleted) {
-        return Ok(None);
-    }
-    let body = codec.body(connection, number)?;
-    Ok(Some(head.version(connection, codec, cluster, body)?))
 }
 
 /// The time of the first record of which nothing later was removed.

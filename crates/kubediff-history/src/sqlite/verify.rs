@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use super::codec::{Codec, Stored};
 use super::detail;
 use super::fault::{Fault, Outcome};
-use super::read;
+use super::{read, states};
 use crate::report::Checked;
 
 /// More lines than this say nothing new.
@@ -147,7 +147,7 @@ impl Check<'_> {
             before = Some((number, body));
         }
         if let Some((_, newest)) = before {
-            let noise = read::noise(self.connection, codec, object, &newest);
+            let noise = states::noise(self.connection, codec, object, &newest);
             self.sound(noise)?;
         }
         Ok(())
