@@ -95,7 +95,7 @@ enum Command {
         #[arg(long, requires = "seed")]
         trace: bool,
     },
-    /// Play the stories of processes on a real server, such as leader elections, many times
+    /// Play the stories of processes many times: leader elections on a real server, a history whose writer is killed
     Soak {
         /// Only stories with one of these in their name
         #[arg(long, value_delimiter = ',')]

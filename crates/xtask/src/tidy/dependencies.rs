@@ -85,6 +85,12 @@ const RULES: &[Rule] = &[
         because: "only the demo needs a server of its own",
     },
     Rule {
+        of: "kubectl-changes-history",
+        on: &["informer*", "kubectl-changes", "tokio*", "kube-*"],
+        unless: Unless::Never,
+        because: "the history knows no server, no diff and no runtime",
+    },
+    Rule {
         of: "testapi-serve",
         on: &["informer*"],
         unless: Unless::Never,

@@ -1,0 +1,258 @@
+//! How fast a history takes versions of pods while two readers read it, and how large it becomes.
+//!
+//!     cargo run --release -p kubectl-changes-history --example load -- [SECONDS] [FOLDER]
+
+#![allow(clippy::print_stdout, reason = "it is a program")]
+
+use std::error::Error;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use fastrand::Rng;
+use jiff::Timestamp;
+use kubediff_history::*;
+use serde_json::{Value, json};
+
+const PODS: usize = 2_000;
+/// Versions of each pod that are prepared; the load goes round them.
+const VERSIONS: usize = 10;
+const BATCH: usize = 500;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let seconds: u64 = arguments.next().map_or(Ok(10), |text| text.parse())?;
+    let folder = arguments.next().map_or_else(std::env::temp_dir, Into::into);
+    let path = folder.join(format!("history-load-{}.db", std::process::id()));
+    let measured = load(&path, Duration::from_secs(seconds));
+    for end in ["", "-wal", "-shm", "-lock"] {
+        let mut name = path.clone().into_os_string();
+        name.push(end);
+        // A missing file is removed already.
+        let _ = std::fs::remove_file(name);
+    }
+    measured
+}
+
+fn load(path: &Path, time: Duration) -> Result<(), Box<dyn Error>> {
+    let cluster = Cluster { uid: "load".to_owned(), name: None };
+    let mut history = History::open(path, &cluster, &Settings::default())?;
+    let prepared = prepare();
+    let bytes: usize = prepared.iter().flatten().map(|it| it.body.bytes().len()).sum();
+    let mean = bytes / (PODS * VERSIONS);
+    println!("{PODS} pods, versions of {mean} bytes, batches of {BATCH}, two readers");
+
+    let ended = AtomicBool::new(false);
+    let reads = AtomicU64::new(0);
+    let mut written = 0_usize;
+    std::thread::scope(|scope| -> Result<(), Box<dyn Error>> {
+        let readers: Vec<_> = [1, 2]
+            .map(|seed| {
+                scope.spawn({
+                    let (ended, reads) = (&ended, &reads);
+                    move || read(path, seed, ended, reads)
+                })
+            })
+            .into();
+        let started = Instant::now();
+        let (mut next_report, mut slowest) = (Duration::from_secs(5), Duration::ZERO);
+        while started.elapsed() < time {
+            let mut batch = Batch::default();
+            for _ in 0..BATCH {
+                let of = prepared.get(written % PODS).and_then(|pod| pod.get(written / PODS % VERSIONS));
+                batch.observe(of.ok_or("nothing prepared")?.clone());
+                written += 1;
+            }
+            batch.reached("pods", written.to_string());
+            let commit = Instant::now();
+            history.commit(&batch)?;
+            slowest = slowest.max(commit.elapsed());
+            if started.elapsed() >= next_report {
+                report(path, started.elapsed(), written, &reads)?;
+                next_report += Duration::from_secs(5);
+            }
+        }
+        let elapsed = started.elapsed();
+        ended.store(true, Ordering::Relaxed);
+        report(path, elapsed, written, &reads)?;
+        println!("slowest commit of {BATCH}: {} ms", slowest.as_millis());
+        for reader in readers {
+            reader.join().map_err(|_| "a reader panicked")??;
+        }
+        Ok(())
+    })?;
+    drop(history);
+    let size = std::fs::metadata(path)?.len();
+    let per_change = size / written as u64;
+    println!(
+        "file: {size} bytes, {per_change} per change; as full JSON: {mean}, {:.1} times as much",
+        mean as f64 / per_change as f64
+    );
+    Ok(())
+}
+
+fn report(path: &Path, elapsed: Duration, written: usize, reads: &AtomicU64) -> Result<(), Box<dyn Error>> {
+    let rate = |count: f64| count / elapsed.as_secs_f64();
+    println!(
+        "{:3} s: {:6.0} versions/s, {:5.0} reads/s, memory {} MB, file {} MB",
+        elapsed.as_secs(),
+        rate(written as f64),
+        rate(reads.load(Ordering::Relaxed) as f64),
+        memory()? >> 20,
+        std::fs::metadata(path)?.len() >> 20
+    );
+    Ok(())
+}
+
+/// The bytes of memory that this process holds (Linux).
+fn memory() -> Result<u64, Box<dyn Error>> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or("0 kB");
+    Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? << 10)
+}
+
+/// What people and sinks ask: the latest changes of a namespace, of a path, and one pod's state.
+fn read(
+    path: &Path,
+    seed: u64,
+    ended: &AtomicBool,
+    reads: &AtomicU64,
+) -> Result<(), kubediff_history::Error> {
+    let mut reader = Reader::open(path)?;
+    let mut random = Rng::with_seed(seed);
+    while !ended.load(Ordering::Relaxed) {
+        let pod = random.usize(..PODS);
+        let mut filter = Filter::default();
+        match random.u8(..3) {
+            0 => filter.scope.namespace = Some(namespace(pod)),
+            1 => filter.path = Some("status.containerStatuses".to_owned()),
+            _ => filter.scope.uid = Some(uid(pod)),
+        }
+        reader.records(&filter, &Page::newest(50))?;
+        for incarnation in reader.incarnations(&Scope { uid: Some(uid(pod)), ..Scope::default() })? {
+            reader.version(&incarnation, &At::Newest)?;
+        }
+        reads.fetch_add(1, Ordering::Relaxed);
+        // Two readers at full speed would be a measurement of readers.
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}
+
+fn namespace(pod: usize) -> String {
+    format!("team-{}", pod % 20)
+}
+
+fn uid(pod: usize) -> String {
+    let mut random = Rng::with_seed(pod as u64);
+    format!(
+        "{:08x}-{:04x}-4{:03x}-{:012x}",
+        random.u32(..),
+        random.u16(..),
+        random.u16(..4096),
+        random.u64(..1 << 48)
+    )
+}
+
+fn prepare() -> Vec<Vec<Observation>> {
+    let mut random = Rng::with_seed(7);
+    (0..PODS)
+        .map(|pod| (0..VERSIONS).map(|version| observation(&mut random, pod, version)).collect())
+        .collect()
+}
+
+/// A container that restarts: what a kubelet writes.
+fn observation(random: &mut Rng, pod: usize, version: usize) -> Observation {
+    let at = Timestamp::UNIX_EPOCH
+        + jiff::SignedDuration::from_secs(1_800_000_000 + 7 * version as i64 + pod as i64);
+    let rv = 10_000_000 + version * 50_000 + pod * 13;
+    let hex = |random: &mut Rng| format!("containerd://{:032x}{:032x}", random.u128(..), random.u128(..));
+    let (before, now) = (hex(random), hex(random));
+    let is_ready = version.is_multiple_of(2);
+    let body = pod_json(pod, rv, at, version, (&before, &now));
+    let restarts = |old: &Value, new: &Value| json!({"path": "status.containerStatuses[web]", "kind": "changed", "old": old, "new": new});
+    let diff = json!([
+        {"path": "status.conditions[Ready].status", "kind": "changed", "old": (!is_ready).to_string(), "new": is_ready.to_string()},
+        {"path": "status.conditions[Ready].lastTransitionTime", "kind": "changed", "old": at.to_string(), "new": at.to_string()},
+        {"path": "status.containerStatuses[web].restartCount", "kind": "changed", "old": version, "new": version + 1},
+        restarts(&json!({"containerID": before}), &json!({"containerID": now})),
+    ]);
+    let paths = [
+        "status.conditions[Ready].status",
+        "status.conditions[Ready].lastTransitionTime",
+        "status.containerStatuses[web].restartCount",
+        "status.containerStatuses[web].containerID",
+    ];
+    let kubelet = Manager {
+        manager: "kubelet".to_owned(),
+        operation: "Update".to_owned(),
+        subresource: Some("status".to_owned()),
+        time: Some(at),
+    };
+    let change = Change {
+        verb: Verb::Updated,
+        replaces: None,
+        rv_before: Some((rv - 50_000).to_string()),
+        managers: vec![kubelet],
+        paths: paths.map(str::to_owned).into(),
+        diff,
+        summary: format!("container web restarted, {} times", version + 1),
+    };
+    Observation {
+        object: ObjectId {
+            gvk: Gvk { group: String::new(), version: "v1".to_owned(), kind: "Pod".to_owned() },
+            resource: "pods".to_owned(),
+            namespace: Some(namespace(pod)),
+            name: format!("web-{pod}"),
+            uid: uid(pod),
+        },
+        rv: rv.to_string(),
+        observed_at: at,
+        source: Source::Watch,
+        body: Body::redacted(body.to_string()),
+        what: What::Change(change),
+    }
+}
+
+fn pod_json(pod: usize, rv: usize, at: Timestamp, version: usize, (before, now): (&str, &str)) -> Value {
+    let ready = version.is_multiple_of(2);
+    let env: Vec<Value> = (0..40)
+        .map(|n| json!({"name": format!("SETTING_{n}"), "value": format!("http://service-{n}.team-{}.svc.cluster.local:8080/path", pod % 20)}))
+        .collect();
+    let owned: Value = (0..40)
+        .map(|n| (format!("k:{{\"name\":\"SETTING_{n}\"}}"), json!({".": {}, "f:name": {}, "f:value": {}})))
+        .collect::<serde_json::Map<_, _>>()
+        .into();
+    let condition = |kind: &str, ready: bool| json!({"type": kind, "status": if ready { "True" } else { "False" }, "lastProbeTime": null, "lastTransitionTime": at.to_string()});
+    json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {
+            "name": format!("web-{pod}"), "namespace": namespace(pod), "uid": uid(pod), "resourceVersion": rv.to_string(),
+            "creationTimestamp": "2027-01-15T08:00:00Z", "generateName": "web-",
+            "labels": {"app": "web", "pod-template-hash": "7c9d8b6f5d", "team": format!("team-{}", pod % 20)},
+            "annotations": {"checksum/config": format!("{:x}", 0x1234_5678_9abc_u64 * pod as u64)},
+            "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-7c9d8b6f5d", "uid": uid(pod % 20), "controller": true}],
+            "managedFields": [
+                {"manager": "kube-controller-manager", "operation": "Update", "apiVersion": "v1", "time": "2027-01-15T08:00:00Z", "fieldsType": "FieldsV1",
+                 "fieldsV1": {"f:metadata": {"f:labels": {".": {}, "f:app": {}}}, "f:spec": {"f:containers": {"k:{\"name\":\"web\"}": {".": {}, "f:image": {}, "f:env": owned}}}}},
+                {"manager": "kubelet", "operation": "Update", "subresource": "status", "apiVersion": "v1", "time": at.to_string(), "fieldsType": "FieldsV1",
+                 "fieldsV1": {"f:status": {"f:conditions": {"k:{\"type\":\"Ready\"}": {".": {}, "f:status": {}}}, "f:containerStatuses": {}}}},
+            ],
+        },
+        "spec": {
+            "containers": [{"name": "web", "image": "registry.example.com/shop/web:1.2.3", "env": env,
+                "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}},
+                "volumeMounts": [{"name": "kube-api-access", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount", "readOnly": true}]}],
+            "nodeName": format!("node-{}", pod % 100), "serviceAccountName": "web", "restartPolicy": "Always",
+            "volumes": [{"name": "kube-api-access", "projected": {"sources": [{"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}}]}}],
+        },
+        "status": {
+            "phase": "Running", "podIP": format!("10.{}.{}.7", pod / 250, pod % 250), "hostIP": format!("192.168.0.{}", pod % 100),
+            "conditions": [condition("Initialized", true), condition("Ready", ready), condition("ContainersReady", ready), condition("PodScheduled", true)],
+            "containerStatuses": [{"name": "web", "image": "registry.example.com/shop/web:1.2.3", "ready": ready, "started": ready, "restartCount": version + 1,
+                "containerID": now, "imageID": "registry.example.com/shop/web@sha256:0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0",
+                "state": {"running": {"startedAt": at.to_string()}},
+                "lastState": {"terminated": {"containerID": before, "exitCode": 137, "reason": "OOMKilled", "finishedAt": at.to_string()}}}],
+        },
+    })
+}

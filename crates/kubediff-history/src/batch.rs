@@ -1,0 +1,95 @@
+//! What is committed at once.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::body::Body;
+use crate::record::{Manager, ObjectId, Source, Verb};
+
+/// Observations, gaps and positions that are stored together, in the order in which they were put in.
+#[derive(Debug, Clone, Default)]
+pub struct Batch {
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) positions: Vec<(String, String)>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Entry {
+    Observation(Box<Observation>),
+    Gap { from: Timestamp, to: Timestamp, resource: Option<String>, reason: String },
+}
+
+/// One observed version of one incarnation.
+#[derive(Debug, Clone)]
+pub struct Observation {
+    /// The object. Its uid must not be empty.
+    pub object: ObjectId,
+    /// Its resourceVersion.
+    pub rv: String,
+    /// When it was seen.
+    pub observed_at: Timestamp,
+    /// How it was seen.
+    pub source: Source,
+    /// The content; of a deleted object, its last state.
+    pub body: Body,
+    /// What it means.
+    pub what: What,
+}
+
+/// What a version means: the caller compares and decides.
+#[derive(Debug, Clone)]
+pub enum What {
+    /// The object existed before the history began: no change.
+    Known,
+    /// Only noise differs: this replaces the current state, and is no change.
+    Noise,
+    /// A change.
+    Change(Change),
+}
+
+/// A change, as the caller sees it.
+#[derive(Debug, Clone, Default)]
+pub struct Change {
+    /// What happened.
+    pub verb: Verb,
+    /// Of a recreated object, the uid of the incarnation before.
+    pub replaces: Option<String>,
+    /// Version of the state before.
+    pub rv_before: Option<String>,
+    /// The managers that made it.
+    pub managers: Vec<Manager>,
+    /// Where it differs: each path as kubediff prints it, such as `spec.containers[web].image`.
+    pub paths: Vec<String>,
+    /// How it differs, in any form. It comes back as it is.
+    pub diff: Value,
+    /// The change in a few words.
+    pub summary: String,
+}
+
+impl Batch {
+    /// Adds an observation.
+    pub fn observe(&mut self, observation: Observation) {
+        self.entries.push(Entry::Observation(Box::new(observation)));
+    }
+
+    /// Adds a gap: from when to when, of which resource (all of them without one), and why.
+    pub fn gap(&mut self, from: Timestamp, to: Timestamp, resource: Option<&str>, reason: impl Into<String>) {
+        let resource = resource.map(str::to_owned);
+        self.entries.push(Entry::Gap { from, to, resource, reason: reason.into() });
+    }
+
+    /// Says that everything of a resource (`deployments.apps`) up to this resourceVersion is in this batch or before it.
+    pub fn reached(&mut self, resource: impl Into<String>, rv: impl Into<String>) {
+        self.positions.push((resource.into(), rv.into()));
+    }
+
+    /// Whether nothing was put in.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.positions.is_empty()
+    }
+
+    /// The number of observations and gaps.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+}

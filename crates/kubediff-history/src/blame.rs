@@ -1,0 +1,199 @@
+//! Who made each field what it is, from the versions of one incarnation.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::record::{Incarnation, Manager, Number, ObjectId, Verb, Version};
+
+/// A field of an object: the smallest thing that has an author.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Field {
+    /// Its name for people: `spec.containers[web].image`. Fields of two versions with the same path are the same field.
+    pub path: String,
+    /// Where it is in this version: a JSON Pointer (RFC 6901).
+    pub pointer: String,
+    /// Its value.
+    pub value: Value,
+}
+
+/// What the history knows of the fields of an object.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Blame {
+    /// The object.
+    pub object: ObjectId,
+    /// When it was deleted or replaced.
+    pub ended_at: Option<Timestamp>,
+    /// The time of the first version here, when the object is older than that: earlier authors are unknown.
+    pub starts_in_the_middle: Option<Timestamp>,
+    /// Its fields, also those that were removed, by path.
+    pub fields: Vec<FieldBlame>,
+}
+
+/// What the history knows of one field.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FieldBlame {
+    /// The field.
+    pub path: String,
+    /// Its value; `None` when it was removed.
+    pub value: Option<Value>,
+    /// Since when it is so.
+    pub since: Timestamp,
+    /// The record since which it is so.
+    pub number: Number,
+    /// Whether that is known: `false` means at that time or before it, by an unknown manager.
+    pub exact: bool,
+    /// Who made it so: several when it cannot be told which of them did, none when nothing is known.
+    pub managers: Vec<Manager>,
+    /// The value before; `None` when there was none, or none is known.
+    pub before: Option<Value>,
+}
+
+/// Collects versions, the oldest first.
+pub(crate) struct Blaming<'a> {
+    fields_of: &'a dyn Fn(&Value) -> Vec<Field>,
+    found: BTreeMap<String, FieldBlame>,
+    first: Option<(Timestamp, bool)>,
+}
+
+impl<'a> Blaming<'a> {
+    pub(crate) fn new(fields_of: &'a dyn Fn(&Value) -> Vec<Field>) -> Self {
+        Self { fields_of, found: BTreeMap::new(), first: None }
+    }
+
+    pub(crate) fn version(&mut self, version: &Version) {
+        let object = version.body.value();
+        let verb = version.change.as_ref().map(|change| change.verb);
+        let is_first = self.first.is_none();
+        let exact = !is_first || matches!(verb, Some(Verb::Added | Verb::Recreated));
+        self.first.get_or_insert((version.observed_at, exact));
+        let wrote = match &version.change {
+            Some(change) if exact => change.managers.as_slice(),
+            _ => &[],
+        };
+        let blamed = |path: String, value, managers, before| FieldBlame {
+            path,
+            value,
+            since: version.observed_at,
+            number: version.number,
+            exact,
+            managers,
+            before,
+        };
+        let mut before = std::mem::take(&mut self.found);
+        for field in (self.fields_of)(&object) {
+            let known = before.remove(&field.path);
+            let entry = match known {
+                Some(known) if known.value.as_ref() == Some(&field.value) => known,
+                known => {
+                    let managers = authors(wrote, &object, &field.pointer);
+                    blamed(field.path, Some(field.value), managers, known.and_then(|known| known.value))
+                }
+            };
+            self.found.insert(entry.path.clone(), entry);
+        }
+        for (path, known) in before {
+            let entry = match known.value {
+                None => known,
+                Some(value) => blamed(path.clone(), None, wrote.to_vec(), Some(value)),
+            };
+            self.found.insert(path, entry);
+        }
+    }
+
+    pub(crate) fn finish(self, incarnation: &Incarnation) -> Blame {
+        Blame {
+            object: incarnation.object.clone(),
+            ended_at: incarnation.ended_at,
+            starts_in_the_middle: self.first.filter(|(_, exact)| !exact).map(|(at, _)| at),
+            fields: self.found.into_values().collect(),
+        }
+    }
+}
+
+/// Those of the managers who own the field in this version; all of them when none does.
+fn authors(wrote: &[Manager], object: &Value, pointer: &str) -> Vec<Manager> {
+    if wrote.len() < 2 {
+        return wrote.to_vec();
+    }
+    let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
+    let entries = entries.map_or(&[][..], Vec::as_slice);
+    let text = |entry: &Value, name: &str| entry.get(name).and_then(Value::as_str).map(str::to_owned);
+    let owns_it = |manager: &&Manager| {
+        entries.iter().any(|entry| {
+            text(entry, "manager").as_deref() == Some(manager.manager.as_str())
+                && text(entry, "operation").as_deref() == Some(manager.operation.as_str())
+                && text(entry, "subresource") == manager.subresource
+                && entry.get("fieldsV1").is_some_and(|fields| owns(fields, object, pointer))
+        })
+    };
+    let owners: Vec<Manager> = wrote.iter().filter(owns_it).cloned().collect();
+    if owners.is_empty() { wrote.to_vec() } else { owners }
+}
+
+/// Whether `fields` (FieldsV1) has what is at `pointer` in `value`.
+fn owns(fields: &Value, value: &Value, pointer: &str) -> bool {
+    let Some(rest) = pointer.strip_prefix('/') else { return true };
+    let Some(owned) = fields.as_object() else { return false };
+    // A field without fields of its own is owned as a whole.
+    if owned.is_empty() {
+        return true;
+    }
+    let (token, rest) = match rest.find('/') {
+        Some(at) => rest.split_at(at),
+        None => (rest, ""),
+    };
+    let token = token.replace("~1", "/").replace("~0", "~");
+    match value {
+        Value::Object(map) => {
+            let inside = owned.get(&format!("f:{token}")).zip(map.get(&token));
+            inside.is_some_and(|(fields, value)| owns(fields, value, rest))
+        }
+        Value::Array(list) => {
+            let Some(element) = token.parse().ok().and_then(|at: usize| list.get(at)) else { return false };
+            owned.iter().any(|(key, fields)| is_element(key, element) && owns(fields, element, rest))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a key of FieldsV1 means this element of a list: `k:` with the fields that identify it, or `v:` with its value.
+fn is_element(key: &str, element: &Value) -> bool {
+    let parse = |json: &str| serde_json::from_str::<Value>(json).ok();
+    match key.split_once(':') {
+        Some(("k", keys)) => parse(keys).is_some_and(|keys| {
+            keys.as_object()
+                .is_some_and(|keys| keys.iter().all(|(name, value)| element.get(name) == Some(value)))
+        }),
+        Some(("v", value)) => parse(value).as_ref() == Some(element),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::owns;
+
+    #[test]
+    fn managed_fields_say_who_owns_a_field() {
+        let object = json!({"spec": {"replicas": 3, "containers": [
+            {"name": "log", "image": "b"}, {"name": "web", "image": "a", "args": ["x"]}
+        ]}, "metadata": {"finalizers": ["f"], "labels": {"a/b": "c"}}});
+        let fields = json!({"f:spec": {"f:containers": {"k:{\"name\":\"web\"}": {".": {}, "f:image": {}, "f:args": {}}}},
+            "f:metadata": {"f:finalizers": {"v:\"f\"": {}}, "f:labels": {"f:a/b": {}}}});
+        for (pointer, expected) in [
+            ("/spec/containers/1/image", true),
+            ("/spec/containers/1/args/0", true),
+            ("/spec/containers/0/image", false),
+            ("/spec/replicas", false),
+            ("/metadata/finalizers/0", true),
+            ("/metadata/labels/a~1b", true),
+        ] {
+            assert_eq!(owns(&fields, &object, pointer), expected, "{pointer}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What can go wrong.
+
+use std::path::PathBuf;
+
+/// An error of the history. After each of them, everything acknowledged is as it was.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No room for the batch, of which nothing was stored. The history can be used further: when there is room again,
+    /// commits succeed again.
+    #[error(
+        "no room to write to the history {}: the disk is full, or the file has reached its limit; free some space, or keep less", path.display()
+    )]
+    Full {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Another process writes to the file.
+    #[error("the history {} is in use: another process writes to it; end that one, or choose another file", .path.display())]
+    InUse {
+        /// The file.
+        path: PathBuf,
+    },
+    /// There is no such file.
+    #[error("there is no history {}", .path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file exists, and is not a history.
+    #[error("{} is not a history of kubediff; choose another file", .path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A newer program has written the file.
+    #[error("the history {} has format {found}, and this program knows up to {known}; use a newer program", .path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The newest known format.
+        known: u32,
+    },
+    /// The file's format is older, and the file was to be read only, or cannot be migrated.
+    #[error("the history {} has the older format {found}; open it once for writing, with a program that knows it", .path.display())]
+    Older {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+    },
+    /// The file belongs to another cluster.
+    #[error("the history {} is of the cluster with uid {found}, not {wanted}; choose another file", .path.display())]
+    OtherCluster {
+        /// The file.
+        path: PathBuf,
+        /// The cluster's uid in the file.
+        found: String,
+        /// The cluster's uid of the caller.
+        wanted: String,
+    },
+    /// The content of the file contradicts itself.
+    #[error("the history {} is damaged: {what}; restore a backup", .path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        what: String,
+    },
+    /// The caller's data cannot be stored.
+    #[error("an observation cannot be stored: {0}")]
+    Invalid(&'static str),
+    /// There is nothing of that name.
+    #[error("the history has no {0}")]
+    NotFound(String),
+    /// The file could not be read or written.
+    #[error("the history {} cannot be used", .path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+impl Error {
+    /// Whether there was no room.
+    pub fn is_full(&self) -> bool {
+        matches!(self, Self::Full { .. })
+    }
+}

@@ -1,0 +1,146 @@
+//! Questions: which records, which objects, which version.
+
+use jiff::Timestamp;
+
+use crate::record::{Number, Verb};
+
+/// Which objects. Everything by default.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Scope {
+    /// The API group of `resource`; any without one. The core group is `""`.
+    pub group: Option<String>,
+    /// A resource or kind: `deployments` or `Deployment`, in upper or lower case.
+    pub resource: Option<String>,
+    /// A namespace. `Some("")` means cluster-scoped objects.
+    pub namespace: Option<String>,
+    /// A name.
+    pub name: Option<String>,
+    /// A uid.
+    pub uid: Option<String>,
+}
+
+/// Which records. Everything by default.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Of which objects.
+    pub scope: Scope,
+    /// Seen at this time or later.
+    pub from: Option<Timestamp>,
+    /// Seen before this time.
+    pub to: Option<Timestamp>,
+    /// Made by this manager, among others perhaps.
+    pub manager: Option<String>,
+    /// Changes at this path or below it: `spec`, `spec.containers[web]`; `[*]` stands for any element.
+    pub path: Option<String>,
+    /// Kinds of changes; all if empty.
+    pub verbs: Vec<Verb>,
+    /// Whether gaps in this time are among the results, too: those of the scope's resource, or of all resources. The
+    /// other conditions do not apply to them.
+    pub gaps: bool,
+}
+
+/// Which part of the results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Page {
+    /// In which order.
+    pub order: Order,
+    /// Only records beyond this one, in that order.
+    pub after: Option<Number>,
+    /// How many records at most: 1 to 10,000.
+    pub limit: usize,
+}
+
+/// The order of records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// The latest first.
+    NewestFirst,
+    /// In the order in which they were committed.
+    OldestFirst,
+}
+
+/// Which version of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum At {
+    /// The newest one, noise included.
+    Newest,
+    /// The one of this record.
+    Number(Number),
+    /// The one with this resourceVersion.
+    Rv(String),
+    /// The one at this time.
+    Time(Timestamp),
+}
+
+impl Page {
+    /// The latest records.
+    pub fn newest(limit: usize) -> Self {
+        Self { order: Order::NewestFirst, after: None, limit }
+    }
+
+    /// The oldest records.
+    pub fn oldest(limit: usize) -> Self {
+        Self { order: Order::OldestFirst, after: None, limit }
+    }
+
+    /// The page after the one that ended with this record.
+    #[must_use]
+    pub fn after(self, number: Number) -> Self {
+        Self { after: Some(number), ..self }
+    }
+}
+
+/// Whether `path` is `wanted` or below it.
+pub(crate) fn covers(wanted: &str, path: &str) -> bool {
+    let mut rest = path;
+    let mut parts = wanted.split("[*]").peekable();
+    while let Some(part) = parts.next() {
+        let Some(after) = rest.strip_prefix(part) else { return false };
+        rest = after;
+        if parts.peek().is_some() {
+            match element(rest) {
+                Some(after) => rest = after,
+                None => return false,
+            }
+        }
+    }
+    rest.is_empty() || rest.starts_with(['.', '[', '#'])
+}
+
+/// What follows `[...]` at the start of a path.
+fn element(path: &str) -> Option<&str> {
+    let inside = path.strip_prefix('[')?;
+    let Some(quoted) = inside.strip_prefix('"') else { return Some(inside.split_once(']')?.1) };
+    let mut escaped = false;
+    let end = quoted.char_indices().find(|(_, c)| {
+        let ends = *c == '"' && !escaped;
+        escaped = *c == '\\' && !escaped;
+        ends
+    });
+    quoted.get(end?.0 + 1..)?.strip_prefix(']')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::covers;
+
+    #[test]
+    fn a_path_covers_what_is_below_it() {
+        for (wanted, path, expected) in [
+            ("spec", "spec", true),
+            ("spec", "spec.replicas", true),
+            ("spec", "specification", false),
+            ("spec.replicas", "spec", false),
+            ("data", "data[\"app.yaml\"]#server.port", true),
+            ("data[\"app.yaml\"]", "data[\"app.yaml\"]#server.port", true),
+            ("containers[*].image", "containers[web].image", true),
+            ("containers[*].image", "containers[\"a]b\\\"\"].image", true),
+            ("containers[*].image", "containers[web].imagePullPolicy", false),
+            ("containers[*]", "containers[web].image", true),
+            ("containers[*]", "containers", false),
+            ("[*]", "a", false),
+        ] {
+            assert_eq!(covers(wanted, path), expected, "{wanted} covers {path}");
+        }
+    }
+}

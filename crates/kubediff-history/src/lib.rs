@@ -1,0 +1,61 @@
+//! The history of a Kubernetes cluster in one file: every version of every object, and what changed, when, by which manager.
+//!
+//! A [`History`] writes, one per file. Each [`Reader`] reads, also while a history writes. [`History::commit`] stores a
+//! [`Batch`] whole or not at all; when it returns, its changes and positions are **acknowledged**: they survive the death
+//! of the process.
+//!
+//! ```
+//! use kubediff_history::*;
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("history.db");
+//! let cluster = Cluster { uid: "6f1d…".to_owned(), name: Some("prod".to_owned()) };
+//! let mut history = History::open(&path, &cluster, &Settings::default())?;
+//! let gvk = Gvk { group: "apps".to_owned(), version: "v1".to_owned(), kind: "Deployment".to_owned() };
+//! let object = ObjectId {
+//!     gvk,
+//!     resource: "deployments".to_owned(),
+//!     namespace: Some("shop".to_owned()),
+//!     name: "cart".to_owned(),
+//!     uid: "1".to_owned(),
+//! };
+//! let mut batch = Batch::default();
+//! batch.observe(Observation {
+//!     object,
+//!     rv: "7".to_owned(),
+//!     observed_at: "2026-11-23T14:05:00Z".parse()?,
+//!     source: Source::Watch,
+//!     body: Body::redacted(r#"{"spec":{"replicas":3}}"#),
+//!     what: What::Change(Change { verb: Verb::Added, ..Change::default() }),
+//! });
+//! batch.reached("deployments.apps", "7");
+//! let last = history.commit(&batch)?;
+//!
+//! let mut reader = history.reader()?;
+//! let page = reader.records(&Filter::default(), &Page::newest(10))?;
+//! assert_eq!(page.records[0].number(), last);
+//! assert_eq!(reader.positions()?["deployments.apps"], "7");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! What the store gets is redacted already: no value of a Secret and no key of a hash belongs here ([`Body`]).
+
+mod batch;
+mod blame;
+mod body;
+mod error;
+mod filter;
+mod record;
+mod report;
+mod sqlite;
+
+pub use batch::{Batch, Change, Observation, What};
+pub use blame::{Blame, Field, FieldBlame};
+pub use body::Body;
+pub use error::Error;
+pub use filter::{At, Filter, Order, Page, Scope};
+pub use record::{
+    ChangeRecord, Gap, Gvk, Incarnation, Manager, Number, ObjectId, Record, Source, Verb, Version,
+};
+pub use report::{Checked, Cluster, Lost, Records, Retained, Retention, Settings, Sink, State, StateCursor};
+pub use sqlite::{History, Reader};

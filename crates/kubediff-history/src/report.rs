@@ -1,0 +1,113 @@
+//! Settings and answers that are no records.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::record::{Number, Record, Version};
+
+/// Which cluster a file is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cluster {
+    /// Its identity: the uid of the namespace `kube-system`.
+    pub uid: String,
+    /// The name that people know it by.
+    pub name: Option<String>,
+}
+
+/// How a file is written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// The most bytes that the file may have: beyond it, commits fail as on a full disk. The log beside it (`-wal`) is
+    /// not counted.
+    pub most_bytes: Option<u64>,
+}
+
+/// What is kept. Nothing is removed by default.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Retention {
+    /// Records younger than this.
+    pub age: Option<Duration>,
+    /// This many of the latest records.
+    pub count: Option<u64>,
+    /// As many of the latest records as need about this many bytes.
+    pub bytes: Option<u64>,
+    /// Up to this many records are kept although they are to go, because a sink has not taken them.
+    pub for_sinks: u64,
+}
+
+/// What [`History::retain`](crate::History::retain) did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Retained {
+    /// Versions removed.
+    pub versions: u64,
+    /// Gaps removed.
+    pub gaps: u64,
+    /// Versions that were deltas, and are full ones now.
+    pub rebased: u64,
+    /// All records after this one are kept. Before it, only the last version of each object that existed then is.
+    pub complete_after: Number,
+    /// What sinks will not get.
+    pub lost: Vec<Lost>,
+}
+
+/// Records that were removed before a sink took them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lost {
+    /// The sink.
+    pub sink: String,
+    /// Records after this one,
+    pub after: Number,
+    /// up to this one,
+    pub up_to: Number,
+    /// and how many they were.
+    pub records: u64,
+}
+
+/// Where a sink stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sink {
+    /// Its name.
+    pub name: String,
+    /// The last record that it has taken.
+    pub position: Number,
+    /// How many records were removed before it took them.
+    pub lost: u64,
+}
+
+/// A page of records.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Records {
+    /// The records.
+    pub records: Vec<Record>,
+    /// Whether there may be more.
+    pub more: bool,
+}
+
+/// Objects at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct State {
+    /// The objects.
+    pub objects: Vec<Version>,
+    /// Where the next page begins; `None` at the end.
+    pub next: Option<StateCursor>,
+    /// Since when the history knows everything that it was given. An earlier moment is answered by what is left.
+    pub complete_since: Option<Timestamp>,
+}
+
+/// The place in a [`State`] where the next page begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StateCursor(pub(crate) i64);
+
+/// What a check of a file found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// Versions whose content was read and compared with its checksum.
+    pub versions: u64,
+    /// Objects.
+    pub objects: u64,
+    /// Gaps.
+    pub gaps: u64,
+    /// What is wrong; nothing when the file is sound. At most 100 lines, none of which has content of objects.
+    pub problems: Vec<String>,
+}

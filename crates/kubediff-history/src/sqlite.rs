@@ -1,0 +1,380 @@
+//! The history in a file of SQLite. Nothing above this module knows that.
+
+mod candidates;
+mod codec;
+mod detail;
+mod fault;
+mod names;
+mod read;
+mod recent;
+mod retain;
+mod schema;
+mod states;
+mod verify;
+mod write;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use rusqlite::{Connection, params};
+use serde_json::Value;
+
+use crate::batch::Batch;
+use crate::blame::{Blame, Blaming, Field};
+use crate::error::Error;
+use crate::filter::{At, Filter, Page, Scope};
+use crate::record::{Gap, Gvk, Incarnation, Number, Version};
+use crate::report::{Checked, Cluster, Records, Retained, Retention, Settings, Sink, State, StateCursor};
+use codec::Codec;
+use fault::{Fault, Outcome};
+use write::Memory;
+
+/// Writes a history. One process at a time has it.
+///
+/// It takes about 64 MB of memory for the latest versions of objects, and 32 MB for pages of the file.
+pub struct History {
+    path: PathBuf,
+    connection: Connection,
+    memory: Memory,
+    _lock: schema::WriteLock,
+}
+
+/// Reads a history, while others read and one writes. Each answer is of one moment.
+pub struct Reader {
+    path: PathBuf,
+    connection: Connection,
+    codec: Codec,
+    cluster: String,
+}
+
+impl History {
+    /// Opens the history in this file, and makes it if there is none. A file of an older format is copied beside itself
+    /// (`FILE-format-N`) and then migrated.
+    ///
+    /// # Errors
+    ///
+    /// When another process writes to the file, when it is no history, of another cluster or of a newer format.
+    pub fn open(path: impl AsRef<Path>, cluster: &Cluster, settings: &Settings) -> Result<Self, Error> {
+        let path = path.as_ref();
+        let (connection, lock) = schema::open(path, cluster, settings, schema::FORMAT, schema::STEPS)?;
+        let memory = Memory::load(&connection).map_err(|fault| fault.at(path))?;
+        Ok(Self { path: path.to_owned(), connection, memory, _lock: lock })
+    }
+
+    /// Stores a batch, all of it or nothing, and returns the number of the last record. What this returns for is on the
+    /// disk.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Full`] when there is no room, [`Error::Invalid`] when an observation cannot be stored. Nothing of the
+    /// batch is stored then, and the same batch may be committed again.
+    pub fn commit(&mut self, batch: &Batch) -> Result<Number, Error> {
+        let committed = self.memory.commit(&self.connection, batch);
+        self.settle(committed)?;
+        Ok(read::number(self.memory.last()))
+    }
+
+    /// Adds a sink, if it is new: it will get what is recorded from now on.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn add_sink(&mut self, name: &str) -> Result<(), Error> {
+        let sql = "INSERT INTO sinks VALUES (?1, ?2, 0) ON CONFLICT DO NOTHING";
+        let added = self.connection.execute(sql, params![name, self.memory.last()]);
+        added.map(drop).map_err(|error| Fault::from(error).at(&self.path))
+    }
+
+    /// Notes that a sink has taken everything up to this record. A position never goes back.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such sink or record, or the file cannot be written.
+    pub fn taken(&mut self, sink: &str, number: Number) -> Result<(), Error> {
+        let at = i64::try_from(number.0).unwrap_or(i64::MAX);
+        if at > self.memory.last() {
+            return Err(Error::NotFound(format!("record {number}")));
+        }
+        let sql = "UPDATE sinks SET position = max(position, ?2) WHERE name = ?1";
+        let found = self.connection.execute(sql, params![sink, at]);
+        match found.map_err(|error| Fault::from(error).at(&self.path))? {
+            0 => Err(Error::NotFound(format!("sink {sink}"))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes a sink: nothing is kept for it any more.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn remove_sink(&mut self, name: &str) -> Result<(), Error> {
+        let removed = self.connection.execute("DELETE FROM sinks WHERE name = ?1", [name]);
+        removed.map(drop).map_err(|error| Fault::from(error).at(&self.path))
+    }
+
+    /// Removes what `retention` does not keep, but never the newest version of an object that exists, nor the state in
+    /// which what is kept begins. The file does not shrink; its room is used again.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written. What was removed until then stays removed.
+    pub fn retain(&mut self, retention: &Retention, now: Timestamp) -> Result<Retained, Error> {
+        let retained = retain::retain(&mut self.memory, &self.connection, retention, now);
+        // Versions that the next deltas would build on may have another form now.
+        self.memory.forget_objects();
+        self.settle(retained)
+    }
+
+    /// Another way to read this history.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be opened again.
+    pub fn reader(&self) -> Result<Reader, Error> {
+        Reader::open(&self.path)
+    }
+
+    /// After a failure, what this remembers may be more than what was stored.
+    fn settle<T>(&mut self, outcome: Outcome<T>) -> Result<T, Error> {
+        outcome.map_err(|fault| {
+            if let Ok(memory) = Memory::load(&self.connection) {
+                self.memory = memory;
+            }
+            let error = fault.at(&self.path);
+            if error.is_full() {
+                // Room that only the log beside the file takes is given back, as far as that is possible now.
+                let _ = self.connection.pragma_query(None, "wal_checkpoint(truncate)", |_| Ok(()));
+            }
+            error
+        })
+    }
+}
+
+impl Reader {
+    /// Opens the history in this file for reading.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such file, it is no history, or of a format that this program does not know.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref();
+        let connection = schema::open_for_reading(path)?;
+        let opened = || -> Outcome<_> {
+            let cluster = schema::cluster_of(&connection)?;
+            Ok((Codec::new()?, cluster.name.unwrap_or(cluster.uid)))
+        };
+        let (codec, cluster) = opened().map_err(|fault| fault.at(path))?;
+        Ok(Self { path: path.to_owned(), connection, codec, cluster })
+    }
+
+    /// Runs queries at one moment of the history.
+    fn at_once<T>(
+        &mut self,
+        query: impl FnOnce(&Connection, &mut Codec, &str) -> Outcome<T>,
+    ) -> Result<T, Error> {
+        let run = || {
+            let transaction = self.connection.unchecked_transaction()?;
+            query(&transaction, &mut self.codec, &self.cluster)
+        };
+        run().map_err(|fault| fault.at(&self.path))
+    }
+
+    /// The cluster that this is the history of.
+    ///
+    /// # Errors
+    ///
+    /// As those of each method here: when the file cannot be read, or is damaged.
+    pub fn cluster(&mut self) -> Result<Cluster, Error> {
+        self.at_once(|connection, _, _| schema::cluster_of(connection))
+    }
+
+    /// Changes, and gaps if they are asked for.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn records(&mut self, filter: &Filter, page: &Page) -> Result<Records, Error> {
+        self.at_once(|connection, codec, cluster| read::records(connection, codec, cluster, filter, page))
+    }
+
+    /// What a sink has not taken yet, the oldest first: at most this many records.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such sink, the file cannot be read, or is damaged.
+    pub fn pending(&mut self, sink: &str, limit: usize) -> Result<Records, Error> {
+        self.at_once(|connection, codec, cluster| {
+            let sinks = read::sinks(connection)?;
+            let found = sinks.iter().find(|it| it.name == sink);
+            let found = found.ok_or_else(|| Fault::NotFound(format!("sink {sink}")))?;
+            let filter = Filter { gaps: true, ..Filter::default() };
+            let page = Page::oldest(limit).after(found.position);
+            read::records(connection, codec, cluster, &filter, &page)
+        })
+    }
+
+    /// The gaps in a time and scope, the oldest first.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn gaps(
+        &mut self,
+        scope: &Scope,
+        from: Option<Timestamp>,
+        to: Option<Timestamp>,
+        page: &Page,
+    ) -> Result<Vec<Gap>, Error> {
+        self.at_once(|connection, _, _| read::gaps(connection, scope, from, to, page, page.limit))
+    }
+
+    /// The incarnations of a scope, also deleted ones; the latest to change is last. 10,000 at most.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn incarnations(&mut self, scope: &Scope) -> Result<Vec<Incarnation>, Error> {
+        self.at_once(|connection, _, _| states::incarnations(connection, scope))
+    }
+
+    /// One version of an incarnation; `None` when the history does not have it.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn version(&mut self, incarnation: &Incarnation, at: &At) -> Result<Option<Version>, Error> {
+        self.at_once(|connection, codec, cluster| {
+            states::version(connection, codec, cluster, incarnation, at)
+        })
+    }
+
+    /// Visits the versions of an incarnation, the oldest first, until `visit` breaks.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn versions(
+        &mut self,
+        incarnation: &Incarnation,
+        mut visit: impl FnMut(Version) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        self.at_once(|connection, codec, cluster| {
+            states::versions(connection, codec, cluster, incarnation, &mut visit)
+        })
+    }
+
+    /// The objects of a scope at a time, or now: a page of at most `limit` of them, after that of `cursor`.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn state(
+        &mut self,
+        scope: &Scope,
+        at: Option<Timestamp>,
+        cursor: Option<StateCursor>,
+        limit: usize,
+    ) -> Result<State, Error> {
+        self.at_once(|connection, codec, cluster| {
+            states::state(connection, codec, cluster, scope, at, (cursor, limit))
+        })
+    }
+
+    /// Who made each field of an incarnation what it is. `fields_of` says what the fields of an object are; it leaves out
+    /// those that have no author, such as `metadata.managedFields`.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn blame(
+        &mut self,
+        incarnation: &Incarnation,
+        fields_of: &dyn Fn(&Value) -> Vec<Field>,
+    ) -> Result<Blame, Error> {
+        let mut blaming = Blaming::new(fields_of);
+        self.versions(incarnation, |version| {
+            blaming.version(&version);
+            ControlFlow::Continue(())
+        })?;
+        Ok(blaming.finish(incarnation))
+    }
+
+    /// Up to which resourceVersion the history has each resource (`deployments.apps`).
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn positions(&mut self) -> Result<BTreeMap<String, String>, Error> {
+        self.at_once(|connection, _, _| read::positions(connection))
+    }
+
+    /// The sinks, by name.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn sinks(&mut self) -> Result<Vec<Sink>, Error> {
+        self.at_once(|connection, _, _| read::sinks(connection))
+    }
+
+    /// The kinds that the history has seen, with the plural name of the resource of each.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn kinds(&mut self) -> Result<Vec<(Gvk, String)>, Error> {
+        self.at_once(|connection, _, _| read::all_kinds(connection))
+    }
+
+    /// The number and the time of the last record; `None` in an empty history.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn last(&mut self) -> Result<Option<(Number, Timestamp)>, Error> {
+        self.at_once(|connection, _, _| read::last(connection))
+    }
+
+    /// Reads everything, and compares it with its checksums and indexes. Takes about as long as writing it did.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read. What is wrong with its content is in the result.
+    pub fn check(&mut self) -> Result<Checked, Error> {
+        self.at_once(|connection, codec, _| verify::check(connection, codec))
+    }
+
+    /// Copies everything that is committed into a new file, while others read and write.
+    ///
+    /// # Errors
+    ///
+    /// When the new file exists, or cannot be written.
+    pub fn back_up(&mut self, to: impl AsRef<Path>) -> Result<(), Error> {
+        let to = to.as_ref();
+        let failed =
+            |source: Box<dyn std::error::Error + Send + Sync>| Error::Io { path: to.to_owned(), source };
+        if to.exists() {
+            return Err(failed("the file exists already".into()));
+        }
+        schema::back_up(&self.connection, to).map_err(|error| Fault::from(error).at(to))
+    }
+}
+
+impl fmt::Debug for History {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "History({})", self.path.display())
+    }
+}
+
+impl fmt::Debug for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Reader({})", self.path.display())
+    }
+}
+
+#[cfg(test)]
+mod tests;

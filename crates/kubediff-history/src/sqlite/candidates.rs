@@ -1,0 +1,105 @@
+//! Versions by path or manager, in order and a part at a time: a path may have all versions of a history, or one.
+
+use rusqlite::{Connection, params};
+
+use super::fault::Outcome;
+use super::names::{self, Table};
+use crate::filter::{Filter, Order, covers};
+
+/// This many versions of each name are looked up at once.
+const PART: usize = 500;
+
+/// The names that a filter asks for, by their numbers.
+pub(super) struct Candidates {
+    /// The table and its first column.
+    index: (&'static str, &'static str),
+    ids: Vec<i64>,
+}
+
+/// What is known of a filter's path and manager.
+pub(super) enum Named {
+    /// Nothing can match.
+    Nothing,
+    /// What each version must have; none for a filter without.
+    All(Vec<Candidates>),
+}
+
+impl Named {
+    pub(super) fn find(connection: &Connection, filter: &Filter) -> Outcome<Self> {
+        let mut all = Vec::new();
+        if let Some(path) = &filter.path {
+            all.push(Candidates { index: ("version_paths", "path"), ids: paths_below(connection, path)? });
+        }
+        if let Some(manager) = &filter.manager {
+            let ids = names::find(connection, Table::Managers, manager)?.into_iter().collect();
+            all.push(Candidates { index: ("version_managers", "manager"), ids });
+        }
+        let nothing = all.iter().any(|it| it.ids.is_empty());
+        Ok(if nothing { Self::Nothing } else { Self::All(all) })
+    }
+}
+
+impl Candidates {
+    /// The next versions in this order beyond `after`, and the place from which to go on; `None` at the end.
+    pub(super) fn next(
+        &self,
+        connection: &Connection,
+        order: Order,
+        after: i64,
+    ) -> Outcome<(Vec<i64>, Option<i64>)> {
+        let (table, column) = self.index;
+        let (compare, direction) = match order {
+            Order::NewestFirst => ("<", "DESC"),
+            Order::OldestFirst => (">", "ASC"),
+        };
+        let mut statement = connection.prepare_cached(&format!(
+            "SELECT number FROM {table} WHERE {column} = ?1 AND number {compare} ?2
+             ORDER BY number {direction} LIMIT {PART}"
+        ))?;
+        let (mut numbers, mut end): (Vec<i64>, Option<i64>) = (Vec::new(), None);
+        for id in &self.ids {
+            let part: Vec<i64> =
+                statement.query_map(params![id, after], |row| row.get(0))?.collect::<Result<_, _>>()?;
+            if part.len() == PART {
+                // Beyond the last of them, this name may have more.
+                end = match (order, end, part.last().copied()) {
+                    (Order::NewestFirst, Some(end), Some(last)) => Some(last.max(end)),
+                    (Order::OldestFirst, Some(end), Some(last)) => Some(last.min(end)),
+                    (_, None, last) => last,
+                    (_, end, None) => end,
+                };
+            }
+            numbers.extend(part);
+        }
+        if let Some(end) = end {
+            numbers.retain(|number| match order {
+                Order::NewestFirst => *number >= end,
+                Order::OldestFirst => *number <= end,
+            });
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        Ok((numbers, end))
+    }
+
+    /// The condition for a version `v`.
+    pub(super) fn condition(&self) -> String {
+        let (table, column) = self.index;
+        let ids: Vec<String> = self.ids.iter().map(i64::to_string).collect();
+        let ids = ids.join(",");
+        format!("EXISTS (SELECT 1 FROM {table} i WHERE i.{column} IN ({ids}) AND i.number = v.number)")
+    }
+}
+
+fn paths_below(connection: &Connection, wanted: &str) -> Outcome<Vec<i64>> {
+    let mut statement = connection.prepare_cached("SELECT id, name FROM paths")?;
+    let mut rows = statement.query([])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let name = row.get_ref(1)?;
+        if name.as_str().is_ok_and(|name| covers(wanted, name)) {
+            found.push(row.get(0)?);
+        }
+    }
+    Ok(found)
+}

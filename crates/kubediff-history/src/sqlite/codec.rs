@@ -1,0 +1,310 @@
+//! Bytes as the tables have them: packed against a dictionary, or against what came before.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use zstd_dictionary::{Dictionary, Form, Packer, Packing, Unpacker, Unpacking, finalize};
+
+use super::fault::{Fault, Outcome};
+
+/// The most bytes that a version or its details may have: a damaged length must not exhaust the memory.
+pub(super) const MOST_BYTES: usize = 64 << 20;
+/// Samples that make a dictionary: in number, and in bytes.
+const SAMPLES: usize = 24;
+const SAMPLE_BYTES: usize = 96 << 10;
+/// The most bytes of content that a dictionary has.
+const CONTENT: usize = 48 << 10;
+
+/// What a dictionary is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Purpose {
+    Body = 0,
+    Detail = 1,
+}
+
+/// Packs and unpacks. It has digested dictionaries, one per kind and purpose at most.
+pub(super) struct Codec {
+    packer: Packer,
+    unpacker: Unpacker,
+    dictionaries: HashMap<i64, Unpacking>,
+    packings: HashMap<(i64, Purpose), (i64, Packing)>,
+    samples: HashMap<(i64, Purpose), Vec<Vec<u8>>>,
+}
+
+/// Bytes packed against a dictionary; 0 means none.
+pub(super) struct Packed {
+    pub(super) dictionary: i64,
+    pub(super) frame: Vec<u8>,
+}
+
+/// The content of a version, as its row has it.
+pub(super) struct Stored {
+    pub(super) number: i64,
+    pub(super) object: i64,
+    pub(super) base: i64,
+    content: Option<i64>,
+    split: Option<usize>,
+    length: usize,
+    pub(super) crc: u32,
+    dictionary: i64,
+    detail: Detail,
+    frame: Vec<u8>,
+}
+
+/// The details of a change, packed.
+pub(super) struct Detail {
+    pub(super) length: usize,
+    pub(super) dictionary: i64,
+    pub(super) frame: Vec<u8>,
+}
+
+impl Detail {
+    /// From three columns that begin at `at`: length, dictionary, frame.
+    pub(super) fn read(row: &Row<'_>, at: usize) -> rusqlite::Result<Self> {
+        Ok(Self { length: row.get(at)?, dictionary: row.get(at + 1)?, frame: row.get(at + 2)? })
+    }
+}
+
+impl Stored {
+    pub(super) fn load(connection: &Connection, number: i64) -> Outcome<Self> {
+        let sql = "SELECT number, object, base, content, split, length, crc, dictionary,
+                   detail_length, detail_dictionary, detail, frame FROM versions WHERE number = ?1";
+        let stored = connection.prepare_cached(sql)?.query_row([number], |row| {
+            Ok(Self {
+                number: row.get(0)?,
+                object: row.get(1)?,
+                base: row.get(2)?,
+                content: row.get(3)?,
+                split: row.get(4)?,
+                length: row.get(5)?,
+                crc: row.get(6)?,
+                dictionary: row.get(7)?,
+                detail: Detail::read(row, 8)?,
+                frame: row.get(11)?,
+            })
+        });
+        stored.optional()?.ok_or_else(|| Fault::damaged(format!("version {number} is missing")))
+    }
+}
+
+impl Codec {
+    pub(super) fn new() -> Outcome<Self> {
+        Ok(Self {
+            packer: Packer::new()?,
+            unpacker: Unpacker::new()?,
+            dictionaries: HashMap::new(),
+            packings: HashMap::new(),
+            samples: HashMap::new(),
+        })
+    }
+
+    /// Loads the dictionaries for packing.
+    pub(super) fn prepare(&mut self, connection: &Connection) -> Outcome<()> {
+        let mut statement = connection.prepare("SELECT id, kind, purpose FROM dictionaries")?;
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)?)))?;
+        for row in rows {
+            let (id, kind, purpose) = row?;
+            let purpose = if purpose == 0 { Purpose::Body } else { Purpose::Detail };
+            let packing = load(connection, id)?.packing()?;
+            self.packings.insert((kind, purpose), (id, packing));
+        }
+        Ok(())
+    }
+
+    /// Packs against the dictionary of its kind. The first bytes of a kind become that dictionary.
+    pub(super) fn pack(
+        &mut self,
+        connection: &Connection,
+        kind: i64,
+        purpose: Purpose,
+        bytes: &[u8],
+    ) -> Outcome<Packed> {
+        let mut frame = Vec::new();
+        let of = (kind, purpose);
+        if let Some((dictionary, packing)) = self.packings.get(&of) {
+            self.packer.pack(bytes, Some(packing), &mut frame)?;
+            return Ok(Packed { dictionary: *dictionary, frame });
+        }
+        let samples = self.samples.entry(of).or_default();
+        samples.push(bytes.to_vec());
+        if samples.len() >= SAMPLES || samples.iter().map(Vec::len).sum::<usize>() >= SAMPLE_BYTES {
+            let samples = self.samples.remove(&of).unwrap_or_default();
+            if let Some(made) = make(&samples)? {
+                let sql = "INSERT INTO dictionaries (kind, purpose, finalized, crc, bytes) VALUES (?1, ?2, ?3, ?4, ?5)";
+                let finalized = made.form() == Form::Finalized;
+                connection.execute(
+                    sql,
+                    params![kind, purpose as i64, finalized, crc32fast::hash(made.bytes()), made.bytes()],
+                )?;
+                self.packings.insert(of, (connection.last_insert_rowid(), made.packing()?));
+                return self.pack(connection, kind, purpose, bytes);
+            }
+        }
+        self.packer.pack(bytes, None, &mut frame)?;
+        Ok(Packed { dictionary: 0, frame })
+    }
+
+    /// Reverses [`pack`](Self::pack).
+    pub(super) fn unpack(
+        &mut self,
+        connection: &Connection,
+        dictionary: i64,
+        frame: &[u8],
+        length: usize,
+    ) -> Outcome<Vec<u8>> {
+        if length > MOST_BYTES {
+            return Err(Fault::damaged("a content has an impossible length"));
+        }
+        if dictionary != 0 && !self.dictionaries.contains_key(&dictionary) {
+            self.dictionaries.insert(dictionary, load(connection, dictionary)?.unpacking()?);
+        }
+        Ok(self.unpacker.unpack(frame, self.dictionaries.get(&dictionary), length)?)
+    }
+
+    /// Packs `bytes` as the difference from `base`. Values that the details of the change have are taken from there.
+    pub(super) fn pack_delta(&mut self, base: &[u8], detail: &[u8], bytes: &[u8]) -> Outcome<Vec<u8>> {
+        let mut frame = Vec::new();
+        let packing = reference(base, detail)?.map(|it| it.packing()).transpose()?;
+        self.packer.pack(bytes, packing.as_ref(), &mut frame)?;
+        Ok(frame)
+    }
+
+    /// Reverses [`pack_delta`](Self::pack_delta).
+    pub(super) fn unpack_delta(
+        &mut self,
+        base: &[u8],
+        detail: &[u8],
+        frame: &[u8],
+        length: usize,
+    ) -> Outcome<Vec<u8>> {
+        if length > MOST_BYTES {
+            return Err(Fault::damaged("a content has an impossible length"));
+        }
+        let unpacking = reference(base, detail)?.map(|it| it.unpacking()).transpose()?;
+        Ok(self.unpacker.unpack(frame, unpacking.as_ref(), length)?)
+    }
+
+    /// The details of a change, as JSON; empty where there are none.
+    pub(super) fn detail(&mut self, connection: &Connection, detail: &Detail) -> Outcome<Vec<u8>> {
+        if detail.length == 0 {
+            return Ok(Vec::new());
+        }
+        self.unpack(connection, detail.dictionary, &detail.frame, detail.length)
+    }
+
+    /// The content of a version.
+    pub(super) fn body(&mut self, connection: &Connection, number: i64) -> Outcome<Arc<[u8]>> {
+        self.body_after(connection, number, None)
+    }
+
+    /// The same, where the content of an earlier version is at hand.
+    pub(super) fn body_after(
+        &mut self,
+        connection: &Connection,
+        number: i64,
+        known: Option<(i64, &Arc<[u8]>)>,
+    ) -> Outcome<Arc<[u8]>> {
+        let mut chain = vec![Stored::load(connection, number)?];
+        let mut content: Option<Arc<[u8]>> = None;
+        while let Some(last) = chain.last() {
+            if last.base == 0 {
+                break;
+            }
+            if let Some((number, body)) = known
+                && number == last.base
+            {
+                content = Some(body.clone());
+                break;
+            }
+            let base = Stored::load(connection, last.base)?;
+            if base.number >= last.number || base.object != last.object {
+                return Err(Fault::damaged(format!("version {} has a wrong base", last.number)));
+            }
+            chain.push(base);
+        }
+        for stored in chain.iter().rev() {
+            let bytes = match &content {
+                None => self.full(connection, stored)?,
+                Some(base) => {
+                    let detail = self.detail(connection, &stored.detail)?;
+                    self.unpack_delta(base, &detail, &stored.frame, stored.length)?
+                }
+            };
+            if crc32fast::hash(&bytes) != stored.crc {
+                return Err(Fault::damaged(format!(
+                    "the content of version {} has another checksum",
+                    stored.number
+                )));
+            }
+            content = Some(bytes.into());
+        }
+        content.ok_or_else(|| Fault::damaged("a version without content"))
+    }
+
+    fn full(&mut self, connection: &Connection, stored: &Stored) -> Outcome<Vec<u8>> {
+        let Some(id) = stored.content else {
+            return self.unpack(connection, stored.dictionary, &stored.frame, stored.length);
+        };
+        let shared = self.shared(connection, id)?;
+        let wrong = || Fault::damaged(format!("version {} does not fit its content", stored.number));
+        let length = stored.length.checked_sub(shared.len()).ok_or_else(wrong)?;
+        let shell = self.unpack(connection, stored.dictionary, &stored.frame, length)?;
+        let (before, after) =
+            stored.split.and_then(|split| shell.split_at_checked(split)).ok_or_else(wrong)?;
+        Ok([before, shared.as_slice(), after].concat())
+    }
+
+    /// Content that versions share.
+    pub(super) fn shared(&mut self, connection: &Connection, id: i64) -> Outcome<Vec<u8>> {
+        let sql = "SELECT dictionary, frame, length FROM contents WHERE id = ?1";
+        let row = connection.prepare_cached(sql)?.query_row([id], |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, Vec<u8>>(1)?, row.get::<_, usize>(2)?))
+        });
+        let (dictionary, frame, length) =
+            row.optional()?.ok_or_else(|| Fault::damaged(format!("content {id} is missing")))?;
+        self.unpack(connection, dictionary, &frame, length)
+    }
+}
+
+fn reference(base: &[u8], detail: &[u8]) -> Outcome<Option<Dictionary>> {
+    if base.is_empty() && detail.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Dictionary::new([base, detail].concat().into(), Form::Raw)?))
+}
+
+fn load(connection: &Connection, id: i64) -> Outcome<Dictionary> {
+    let sql = "SELECT finalized, crc, bytes FROM dictionaries WHERE id = ?1";
+    let row = connection
+        .query_row(sql, [id], |row| {
+            Ok((row.get::<_, bool>(0)?, row.get::<_, u32>(1)?, row.get::<_, Vec<u8>>(2)?))
+        })
+        .optional()?;
+    let (finalized, crc, bytes) = row.ok_or_else(|| Fault::damaged(format!("dictionary {id} is missing")))?;
+    if crc32fast::hash(&bytes) != crc {
+        return Err(Fault::damaged(format!("dictionary {id} has another checksum")));
+    }
+    let form = if finalized { Form::Finalized } else { Form::Raw };
+    Ok(Dictionary::new(bytes.into(), form)?)
+}
+
+/// A dictionary of these samples; `None` when they have no content.
+fn make(samples: &[Vec<u8>]) -> Outcome<Option<Dictionary>> {
+    let mut content = Vec::new();
+    // Matches at the end of a dictionary cost least, so the latest sample is last.
+    for sample in samples.iter().rev() {
+        let room = CONTENT.saturating_sub(content.len());
+        content.splice(0..0, sample.iter().take(room).copied());
+    }
+    if content.is_empty() {
+        return Ok(None);
+    }
+    let slices: Vec<&[u8]> = samples.iter().map(Vec::as_slice).collect();
+    // Too little content for statistics is used without.
+    let (bytes, form) = match finalize(&content, &slices) {
+        Ok(bytes) => (bytes, Form::Finalized),
+        Err(_) => (content, Form::Raw),
+    };
+    Ok(Some(Dictionary::new(bytes.into(), form)?))
+}

@@ -1,0 +1,57 @@
+//! Errors below the facade, which does not know yet which file they are about.
+
+use std::path::Path;
+
+use rusqlite::ffi;
+
+use crate::error::Error;
+
+pub(super) type Outcome<T> = Result<T, Fault>;
+
+#[derive(Debug)]
+pub(super) enum Fault {
+    Sql(rusqlite::Error),
+    Damaged(String),
+    Invalid(&'static str),
+    NotFound(String),
+    Zstd(zstd_dictionary::Error),
+}
+
+impl Fault {
+    pub(super) fn damaged(what: impl Into<String>) -> Self {
+        Self::Damaged(what.into())
+    }
+
+    pub(super) fn at(self, path: &Path) -> Error {
+        let path = path.to_owned();
+        match self {
+            Self::Sql(error) => match error.sqlite_error().map(|error| (error.code, error.extended_code)) {
+                Some((rusqlite::ErrorCode::DiskFull, _) | (_, ffi::SQLITE_IOERR_SHMSIZE)) => {
+                    Error::Full { path }
+                }
+                Some((rusqlite::ErrorCode::NotADatabase, _)) => Error::Foreign { path },
+                Some((rusqlite::ErrorCode::DatabaseCorrupt, _)) => {
+                    Error::Damaged { path, what: error.to_string() }
+                }
+                Some((rusqlite::ErrorCode::DatabaseBusy, _)) => Error::InUse { path },
+                _ => Error::Io { path, source: error.into() },
+            },
+            Self::Damaged(what) => Error::Damaged { path, what },
+            Self::Zstd(error) => Error::Damaged { path, what: error.to_string() },
+            Self::Invalid(what) => Error::Invalid(what),
+            Self::NotFound(what) => Error::NotFound(what),
+        }
+    }
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
+impl From<zstd_dictionary::Error> for Fault {
+    fn from(error: zstd_dictionary::Error) -> Self {
+        Self::Zstd(error)
+    }
+}

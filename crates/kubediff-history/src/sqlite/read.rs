@@ -1,0 +1,446 @@
+//! Questions become queries.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use rusqlite::types::Value as Parameter;
+use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+
+use super::candidates::Named;
+use super::codec::{Codec, Detail};
+use super::detail;
+use super::fault::{Fault, Outcome};
+use super::names::{self, Table};
+use super::write::verb_code;
+use crate::body::Body;
+use crate::filter::{Filter, Order, Page, Scope};
+use crate::record::{ChangeRecord, Gap, Gvk, Number, ObjectId, Record, Source, Verb, Version};
+use crate::report::{Records, Sink};
+
+/// The most records of one page.
+pub(super) const MOST: usize = 10_000;
+
+/// Columns of a version and its change, without the content. `CROSS JOIN`: the conditions are about versions.
+pub(super) const HEAD: &str =
+    "SELECT v.number, v.verb, v.source, v.observed_at, v.rv, v.rv_before, v.detail_length,
+    v.detail_dictionary, v.detail, k.api_group, k.version, k.kind, k.plural, n.name, o.name, o.uid
+    FROM versions v CROSS JOIN objects o ON o.id = v.object CROSS JOIN kinds k ON k.id = v.kind
+    LEFT JOIN namespaces n ON n.id = v.namespace";
+
+/// A row of [`HEAD`].
+pub(super) struct Head {
+    pub(super) number: i64,
+    pub(super) verb: i64,
+    source: i64,
+    observed_at: i64,
+    rv: String,
+    rv_before: Option<String>,
+    detail: Detail,
+    pub(super) object: ObjectId,
+}
+
+impl Head {
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let gvk = Gvk { group: row.get(9)?, version: row.get(10)?, kind: row.get(11)? };
+        Ok(Self {
+            number: row.get(0)?,
+            verb: row.get(1)?,
+            source: row.get(2)?,
+            observed_at: row.get(3)?,
+            rv: row.get(4)?,
+            rv_before: row.get(5)?,
+            detail: Detail::read(row, 6)?,
+            object: ObjectId {
+                gvk,
+                resource: row.get(12)?,
+                namespace: row.get(13)?,
+                name: row.get(14)?,
+                uid: row.get(15)?,
+            },
+        })
+    }
+
+    fn change(
+        &self,
+        connection: &Connection,
+        codec: &mut Codec,
+        cluster: &str,
+    ) -> Outcome<Option<ChangeRecord>> {
+        let verb = match self.verb {
+            0 => return Ok(None),
+            1 => Verb::Added,
+            2 => Verb::Updated,
+            3 => Verb::Deleted,
+            4 => Verb::Recreated,
+            _ => return Err(Fault::damaged(format!("version {} has an unknown verb", self.number))),
+        };
+        let details = detail::read(&codec.detail(connection, &self.detail)?, self.number)?;
+        Ok(Some(ChangeRecord {
+            number: number(self.number),
+            cluster: cluster.to_owned(),
+            object: self.object.clone(),
+            verb,
+            rv_before: self.rv_before.clone(),
+            rv: self.rv.clone(),
+            observed_at: time(self.observed_at)?,
+            source: match self.source {
+                0 => Source::Watch,
+                1 => Source::List,
+                _ => Source::Restart,
+            },
+            managers: details.managers,
+            paths: details.paths,
+            diff: details.diff,
+            summary: details.summary,
+        }))
+    }
+
+    pub(super) fn version(
+        self,
+        connection: &Connection,
+        codec: &mut Codec,
+        cluster: &str,
+        body: Arc<[u8]>,
+    ) -> Outcome<Version> {
+        let change = self.change(connection, codec, cluster)?.map(Box::new);
+        Ok(Version {
+            number: number(self.number),
+            object: self.object,
+            rv: self.rv,
+            observed_at: time(self.observed_at)?,
+            change,
+            body: Body::stored(body),
+        })
+    }
+}
+
+pub(super) fn number(number: i64) -> Number {
+    Number(number.unsigned_abs())
+}
+
+pub(super) fn id(number: Number) -> i64 {
+    i64::try_from(number.0).unwrap_or(i64::MAX)
+}
+
+pub(super) fn time(microseconds: i64) -> Outcome<Timestamp> {
+    Timestamp::from_microsecond(microseconds).map_err(|_| Fault::damaged("a time is out of range"))
+}
+
+/// The unpacked details of a version.
+pub(super) fn details(codec: &mut Codec, connection: &Connection, number: i64) -> Outcome<Vec<u8>> {
+    let sql = "SELECT detail_length, detail_dictionary, detail FROM versions WHERE number = ?1";
+    let detail = connection.prepare_cached(sql)?.query_row([number], |row| Detail::read(row, 0))?;
+    codec.detail(connection, &detail)
+}
+
+/// Conditions with their parameters.
+#[derive(Default, Clone)]
+struct Conditions {
+    text: String,
+    parameters: Vec<Parameter>,
+}
+
+impl Conditions {
+    fn and(&mut self, condition: &str) -> &mut Self {
+        self.text.push_str(if self.text.is_empty() { " WHERE " } else { " AND " });
+        self.text.push_str(condition);
+        self
+    }
+
+    fn compare(&mut self, condition: &str, value: impl Into<Parameter>) {
+        self.and(condition).text.push('?');
+        self.parameters.push(value.into());
+    }
+
+    /// Numbers need no parameters, of which there is a limited number.
+    fn one_of(&mut self, column: &str, ids: &[i64]) {
+        self.and(column).text.push_str(&in_list(ids));
+    }
+
+    /// What a filter asks of versions, but for path and manager. Where something else leads, a sign hides the indexes from
+    /// the planner.
+    fn versions(&mut self, chosen: &Chosen, filter: &Filter, is_led: bool) {
+        let mut sign = if is_led { "+" } else { "" };
+        if let Some(objects) = &chosen.objects {
+            self.one_of(&format!("{sign}v.object"), objects);
+            sign = "+";
+        }
+        if let Some(kinds) = &chosen.kinds {
+            self.one_of(&format!("{sign}v.kind"), kinds);
+            sign = "+";
+        }
+        if let Some(namespace) = chosen.namespace {
+            self.compare(&format!("{sign}v.namespace = "), namespace);
+            sign = "+";
+        }
+        if let Some(from) = filter.from {
+            self.compare(&format!("{sign}v.observed_at >= "), from.as_microsecond());
+        }
+        if let Some(to) = filter.to {
+            self.compare(&format!("{sign}v.observed_at < "), to.as_microsecond());
+        }
+        let verbs: Vec<i64> = filter.verbs.iter().map(|verb| verb_code(*verb)).collect();
+        if verbs.is_empty() {
+            self.and("v.verb > 0");
+        } else {
+            self.one_of("v.verb", &verbs);
+        }
+    }
+
+    fn page(&mut self, column: &str, page: &Page) {
+        if let Some(after) = page.after {
+            let compare = if page.order == Order::NewestFirst { "<" } else { ">" };
+            self.compare(&format!("{column} {compare} "), id(after));
+        }
+    }
+}
+
+fn in_list(ids: &[i64]) -> String {
+    let ids: Vec<String> = ids.iter().map(i64::to_string).collect();
+    format!(" IN ({})", ids.join(","))
+}
+
+fn order_by(column: &str, page: &Page, limit: usize) -> String {
+    let direction = if page.order == Order::NewestFirst { "DESC" } else { "ASC" };
+    format!(" ORDER BY {column} {direction} LIMIT {limit}")
+}
+
+/// A page of changes, and of gaps if they are asked for.
+pub(super) fn records(
+    connection: &Connection,
+    codec: &mut Codec,
+    cluster: &str,
+    filter: &Filter,
+    page: &Page,
+) -> Outcome<Records> {
+    let limit = page.limit.clamp(1, MOST);
+    let mut records = changes(connection, codec, cluster, filter, page, limit + 1)?;
+    if filter.gaps {
+        records.extend(
+            gaps(connection, &filter.scope, filter.from, filter.to, page, limit + 1)?
+                .into_iter()
+                .map(Record::Gap),
+        );
+        match page.order {
+            Order::NewestFirst => records.sort_by_key(|record| std::cmp::Reverse(record.number())),
+            Order::OldestFirst => records.sort_by_key(Record::number),
+        }
+    }
+    let more = records.len() > limit;
+    records.truncate(limit);
+    Ok(Records { records, more })
+}
+
+fn changes(
+    connection: &Connection,
+    codec: &mut Codec,
+    cluster: &str,
+    filter: &Filter,
+    page: &Page,
+    limit: usize,
+) -> Outcome<Vec<Record>> {
+    let Named::All(mut named) = Named::find(connection, filter)? else { return Ok(Vec::new()) };
+    let Some(chosen) = Chosen::find(connection, &filter.scope)? else { return Ok(Vec::new()) };
+    // One object's versions are few. Otherwise the path leads, or the manager; else the planner decides.
+    let leads = if chosen.objects.is_some() || named.is_empty() { None } else { Some(named.remove(0)) };
+    let mut conditions = Conditions::default();
+    named.iter().for_each(|it| {
+        conditions.and(&it.condition());
+    });
+    conditions.versions(&chosen, filter, leads.is_some());
+    let mut found = Vec::new();
+    let Some(leads) = leads else {
+        conditions.page("v.number", page);
+        select(connection, codec, cluster, conditions, (page, limit), &mut found)?;
+        return Ok(found);
+    };
+    let start = if page.order == Order::NewestFirst { i64::MAX } else { 0 };
+    let mut after = Some(page.after.map_or(start, id));
+    while let Some(beyond) = after
+        && found.len() < limit
+    {
+        let numbers;
+        (numbers, after) = leads.next(connection, page.order, beyond)?;
+        let mut conditions = conditions.clone();
+        conditions.one_of("v.number", &numbers);
+        select(connection, codec, cluster, conditions, (page, limit - found.len()), &mut found)?;
+    }
+    Ok(found)
+}
+
+fn select(
+    connection: &Connection,
+    codec: &mut Codec,
+    cluster: &str,
+    conditions: Conditions,
+    (page, limit): (&Page, usize),
+    found: &mut Vec<Record>,
+) -> Outcome<()> {
+    let sql = format!("{HEAD}{}{}", conditions.text, order_by("v.number", page, limit));
+    let mut statement = connection.prepare(&sql)?;
+    let mut rows = statement.query(params_from_iter(conditions.parameters))?;
+    while let Some(row) = rows.next()? {
+        let change = Head::read(row)?.change(connection, codec, cluster)?;
+        found.extend(change.map(|change| Record::Change(Box::new(change))));
+    }
+    Ok(())
+}
+
+/// Gaps, in the order of the page.
+pub(super) fn gaps(
+    connection: &Connection,
+    scope: &Scope,
+    from: Option<Timestamp>,
+    to: Option<Timestamp>,
+    page: &Page,
+    limit: usize,
+) -> Outcome<Vec<Gap>> {
+    let mut conditions = Conditions::default();
+    conditions.page("number", page);
+    if let Some(from) = from {
+        conditions.compare("to_at >= ", from.as_microsecond());
+    }
+    if let Some(to) = to {
+        conditions.compare("from_at < ", to.as_microsecond());
+    }
+    if scope.resource.is_some() || scope.group.is_some() {
+        let Some(kinds) = kinds(connection, scope)? else { return Ok(Vec::new()) };
+        let of = "SELECT iif(api_group = '', plural, plural || '.' || api_group) FROM kinds WHERE id";
+        conditions.and(&format!("(resource IS NULL OR resource IN ({of}{}))", in_list(&kinds)));
+    }
+    let order = order_by("number", page, limit);
+    let sql = format!("SELECT number, from_at, to_at, resource, reason FROM gaps{}{order}", conditions.text);
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query(params_from_iter(conditions.parameters))?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(Gap {
+            number: number(row.get(0)?),
+            from: time(row.get(1)?)?,
+            to: time(row.get(2)?)?,
+            resource: row.get(3)?,
+            reason: row.get(4)?,
+        });
+    }
+    Ok(found)
+}
+
+/// The rows that a scope means.
+pub(super) struct Chosen {
+    kinds: Option<Vec<i64>>,
+    namespace: Option<i64>,
+    pub(super) objects: Option<Vec<i64>>,
+}
+
+impl Chosen {
+    /// `None` when nothing can match.
+    pub(super) fn find(connection: &Connection, scope: &Scope) -> Outcome<Option<Self>> {
+        let mut chosen = Self { kinds: None, namespace: None, objects: None };
+        if scope.resource.is_some() || scope.group.is_some() {
+            chosen.kinds = kinds(connection, scope)?;
+            if chosen.kinds.is_none() {
+                return Ok(None);
+            }
+        }
+        match scope.namespace.as_deref() {
+            None => {}
+            Some("") => chosen.namespace = Some(0),
+            Some(name) => {
+                chosen.namespace = names::find(connection, Table::Namespaces, name)?;
+                if chosen.namespace.is_none() {
+                    return Ok(None);
+                }
+            }
+        }
+        if scope.name.is_some() || scope.uid.is_some() {
+            let objects = chosen.objects(connection, scope, 0, MOST)?;
+            if objects.is_empty() {
+                return Ok(None);
+            }
+            chosen.objects = Some(objects);
+        }
+        Ok(Some(chosen))
+    }
+
+    /// Objects after this one, in order.
+    pub(super) fn objects(
+        &self,
+        connection: &Connection,
+        scope: &Scope,
+        after: i64,
+        limit: usize,
+    ) -> Outcome<Vec<i64>> {
+        let mut conditions = Conditions::default();
+        conditions.compare("id > ", after);
+        if let Some(kinds) = &self.kinds {
+            let families = format!("SELECT family FROM kinds WHERE id{}", in_list(kinds));
+            conditions.and(&format!("family IN ({families})"));
+        }
+        if let Some(namespace) = self.namespace {
+            conditions.compare("namespace = ", namespace);
+        }
+        if let Some(name) = &scope.name {
+            conditions.compare("name = ", name.clone());
+        }
+        if let Some(uid) = &scope.uid {
+            conditions.compare("uid = ", uid.clone());
+        }
+        let sql = format!("SELECT id FROM objects{} ORDER BY id LIMIT {limit}", conditions.text);
+        let mut statement = connection.prepare_cached(&sql)?;
+        let ids = statement.query_map(params_from_iter(conditions.parameters), |row| row.get(0))?;
+        Ok(ids.collect::<Result<_, _>>()?)
+    }
+}
+
+fn kinds(connection: &Connection, scope: &Scope) -> Outcome<Option<Vec<i64>>> {
+    let sql =
+        "SELECT id FROM kinds WHERE (?1 IS NULL OR lower(plural) = lower(?1) OR lower(kind) = lower(?1))
+               AND (?2 IS NULL OR api_group = ?2)";
+    let mut statement = connection.prepare_cached(sql)?;
+    let ids = statement.query_map(params![scope.resource, scope.group], |row| row.get(0))?;
+    let ids: Vec<i64> = ids.collect::<Result<_, _>>()?;
+    Ok((!ids.is_empty()).then_some(ids))
+}
+
+/// The kinds that the history has seen, with the plural of each.
+pub(super) fn all_kinds(connection: &Connection) -> Outcome<Vec<(Gvk, String)>> {
+    let sql = "SELECT api_group, version, kind, plural FROM kinds ORDER BY api_group, kind, id";
+    let mut statement = connection.prepare(sql)?;
+    let kinds = statement.query_map([], |row| {
+        Ok((Gvk { group: row.get(0)?, version: row.get(1)?, kind: row.get(2)? }, row.get(3)?))
+    })?;
+    Ok(kinds.collect::<Result<_, _>>()?)
+}
+
+/// The time of the first record of which nothing later was removed.
+pub(super) fn complete_since(connection: &Connection) -> Outcome<Option<Timestamp>> {
+    let sql = "SELECT observed_at FROM versions WHERE number >
+               (SELECT value FROM meta WHERE name = 'complete_after') ORDER BY number LIMIT 1";
+    let since: Option<i64> = connection.query_row(sql, [], |row| row.get(0)).optional()?;
+    since.map(time).transpose()
+}
+
+/// The number and the time of the last record.
+pub(super) fn last(connection: &Connection) -> Outcome<Option<(Number, Timestamp)>> {
+    let sql = "SELECT number, at FROM (SELECT * FROM (SELECT number, observed_at AS at FROM versions ORDER BY number DESC LIMIT 1)
+               UNION ALL SELECT * FROM (SELECT number, to_at FROM gaps ORDER BY number DESC LIMIT 1))
+               ORDER BY number DESC LIMIT 1";
+    let last = connection.query_row(sql, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)));
+    last.optional()?.map(|(last, at)| Ok((number(last), time(at)?))).transpose()
+}
+
+pub(super) fn positions(connection: &Connection) -> Outcome<BTreeMap<String, String>> {
+    let mut statement = connection.prepare_cached("SELECT resource, rv FROM positions")?;
+    let positions = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(positions.collect::<Result<_, _>>()?)
+}
+
+pub(super) fn sinks(connection: &Connection) -> Outcome<Vec<Sink>> {
+    let mut statement = connection.prepare_cached("SELECT name, position, lost FROM sinks ORDER BY name")?;
+    let sinks = statement.query_map([], |row| {
+        let lost: i64 = row.get(2)?;
+        Ok(Sink { name: row.get(0)?, position: number(row.get(1)?), lost: lost.unsigned_abs() })
+    })?;
+    Ok(sinks.collect::<Result<_, _>>()?)
+}

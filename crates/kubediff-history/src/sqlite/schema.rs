@@ -1,0 +1,241 @@
+//! The tables, and which files are opened.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::backup::Backup;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params};
+
+use super::fault::{Fault, Outcome};
+use crate::error::Error;
+use crate::report::{Cluster, Settings};
+
+/// The format that this program writes.
+pub(super) const FORMAT: u32 = 1;
+/// SQLite's `application_id`: "kdhi".
+const APPLICATION: i32 = 0x6b64_6869;
+
+/// From the format of its place in the list to the next one.
+pub(super) type Step = fn(&Transaction<'_>) -> rusqlite::Result<()>;
+/// There was no format before the first.
+pub(super) const STEPS: &[Step] = &[];
+
+// A row of `versions` is one observed version, and the change that led to it unless `verb` is 0. Its content is `frame`:
+// packed against the content of `base` followed by its own details; or, without a base, against a dictionary, with the
+// shared content put in at `split`. Numbers of versions and gaps come from one sequence.
+const TABLES: &str = "
+CREATE TABLE meta (name TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID;
+CREATE TABLE kinds (
+    id INTEGER PRIMARY KEY, family INTEGER NOT NULL, api_group TEXT NOT NULL, version TEXT NOT NULL, kind TEXT NOT NULL,
+    plural TEXT NOT NULL, UNIQUE (api_group, plural, version, kind)
+) STRICT;
+CREATE TABLE namespaces (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
+CREATE TABLE managers (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
+CREATE TABLE paths (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
+CREATE TABLE dictionaries (
+    id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, purpose INTEGER NOT NULL, finalized INTEGER NOT NULL, crc INTEGER NOT NULL,
+    bytes BLOB NOT NULL
+) STRICT;
+CREATE TABLE contents (
+    id INTEGER PRIMARY KEY, crc INTEGER NOT NULL, length INTEGER NOT NULL, dictionary INTEGER NOT NULL, frame BLOB NOT NULL,
+    uses INTEGER NOT NULL
+) STRICT;
+CREATE INDEX contents_by_crc ON contents (crc, length);
+CREATE TABLE objects (
+    id INTEGER PRIMARY KEY, family INTEGER NOT NULL, namespace INTEGER NOT NULL, name TEXT NOT NULL, uid TEXT NOT NULL,
+    ended INTEGER, ended_at INTEGER,
+    state_rv TEXT, state_at INTEGER, state_length INTEGER, state_crc INTEGER, state BLOB,
+    UNIQUE (uid, family)
+) STRICT;
+CREATE INDEX objects_by_name ON objects (name, family, namespace);
+CREATE INDEX objects_by_namespace ON objects (namespace);
+CREATE INDEX objects_by_end ON objects (ended) WHERE ended IS NOT NULL;
+CREATE TABLE versions (
+    number INTEGER PRIMARY KEY, object INTEGER NOT NULL, kind INTEGER NOT NULL, namespace INTEGER NOT NULL,
+    verb INTEGER NOT NULL, source INTEGER NOT NULL, observed_at INTEGER NOT NULL, rv TEXT NOT NULL, rv_before TEXT,
+    base INTEGER NOT NULL, content INTEGER, split INTEGER, length INTEGER NOT NULL, crc INTEGER NOT NULL,
+    dictionary INTEGER NOT NULL, detail_length INTEGER NOT NULL, detail_dictionary INTEGER NOT NULL,
+    detail BLOB NOT NULL, frame BLOB NOT NULL
+) STRICT;
+CREATE INDEX versions_by_object ON versions (object);
+CREATE INDEX versions_by_kind ON versions (kind);
+CREATE INDEX versions_by_namespace ON versions (namespace);
+CREATE INDEX versions_by_time ON versions (observed_at);
+CREATE TABLE version_managers (manager INTEGER, number INTEGER, PRIMARY KEY (manager, number)) STRICT, WITHOUT ROWID;
+CREATE TABLE version_paths (path INTEGER, number INTEGER, PRIMARY KEY (path, number)) STRICT, WITHOUT ROWID;
+CREATE TABLE gaps (
+    number INTEGER PRIMARY KEY, from_at INTEGER NOT NULL, to_at INTEGER NOT NULL, resource TEXT, reason TEXT NOT NULL
+) STRICT;
+CREATE TABLE positions (resource TEXT PRIMARY KEY, rv TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE sinks (name TEXT PRIMARY KEY, position INTEGER NOT NULL, lost INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+";
+
+/// The right to write to a file, of one process at a time. The lock is that of a file beside it: the kernel releases it with
+/// the process, and SQLite's own locks are not touched.
+#[derive(Debug)]
+pub(super) struct WriteLock(#[expect(dead_code, reason = "the lock lasts as long as its file is open")] File);
+
+impl WriteLock {
+    fn take(path: &Path) -> Result<Self, Error> {
+        let beside = beside(path, "-lock");
+        let failed = |source: std::io::Error| Error::Io { path: beside.clone(), source: source.into() };
+        let file = File::options().write(true).create(true).truncate(false).open(&beside).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self(file)),
+            Err(std::fs::TryLockError::WouldBlock) => Err(Error::InUse { path: path.to_owned() }),
+            Err(std::fs::TryLockError::Error(error)) => Err(failed(error)),
+        }
+    }
+}
+
+pub(super) fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(end);
+    name.into()
+}
+
+/// Opens a file for writing: makes it, or checks it and migrates it with `steps`, which lead to format `steps.len()`.
+pub(super) fn open(
+    path: &Path,
+    cluster: &Cluster,
+    settings: &Settings,
+    format: u32,
+    steps: &[Step],
+) -> Result<(Connection, WriteLock), Error> {
+    let lock = WriteLock::take(path)?;
+    let failed = |fault: rusqlite::Error| Fault::from(fault).at(path);
+    let mut connection = Connection::open(path).map_err(failed)?;
+    match found(&connection).map_err(failed)? {
+        Found::Nothing => {}
+        Found::Foreign => return Err(Error::Foreign { path: path.to_owned() }),
+        Found::Format(found) if found > format => {
+            return Err(Error::Newer { path: path.to_owned(), found, known: format });
+        }
+        Found::Format(found) => {
+            let of = cluster_of(&connection).map_err(|fault| fault.at(path))?;
+            if of.uid != cluster.uid {
+                let path = path.to_owned();
+                return Err(Error::OtherCluster { path, found: of.uid, wanted: cluster.uid.clone() });
+            }
+            if found < format {
+                migrate(&mut connection, path, found, format, steps)?;
+            }
+        }
+    }
+    prepare(&mut connection, cluster, settings, format).map_err(failed)?;
+    Ok((connection, lock))
+}
+
+/// Opens a file for reading only.
+pub(super) fn open_for_reading(path: &Path) -> Result<Connection, Error> {
+    if !path.exists() {
+        return Err(Error::Missing { path: path.to_owned() });
+    }
+    let failed = |fault: rusqlite::Error| Fault::from(fault).at(path);
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+    connection.busy_timeout(Duration::from_secs(5)).map_err(failed)?;
+    match found(&connection).map_err(failed)? {
+        Found::Nothing | Found::Foreign => Err(Error::Foreign { path: path.to_owned() }),
+        Found::Format(found) if found > FORMAT => {
+            Err(Error::Newer { path: path.to_owned(), found, known: FORMAT })
+        }
+        Found::Format(found) if found < FORMAT => Err(Error::Older { path: path.to_owned(), found }),
+        Found::Format(_) => Ok(connection),
+    }
+}
+
+enum Found {
+    Nothing,
+    Foreign,
+    Format(u32),
+}
+
+fn found(connection: &Connection) -> rusqlite::Result<Found> {
+    let application: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    if application == APPLICATION {
+        let format = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        return Ok(Found::Format(format));
+    }
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    Ok(if tables == 0 && application == 0 { Found::Nothing } else { Found::Foreign })
+}
+
+pub(super) fn cluster_of(connection: &Connection) -> Outcome<Cluster> {
+    let text = |name: &str| {
+        let sql = "SELECT value FROM meta WHERE name = ?1";
+        connection.query_row(sql, [name], |row| row.get::<_, Option<String>>(0)).optional()
+    };
+    let uid = text("cluster_uid")?.flatten().ok_or_else(|| Fault::damaged("it names no cluster"))?;
+    Ok(Cluster { uid, name: text("cluster_name")?.flatten() })
+}
+
+/// Copies the file beside itself, then takes the steps in one transaction.
+fn migrate(
+    connection: &mut Connection,
+    path: &Path,
+    from: u32,
+    to: u32,
+    steps: &[Step],
+) -> Result<(), Error> {
+    let steps = usize::try_from(from).ok().and_then(|from| steps.get(from..)).unwrap_or_default();
+    if steps.len() as u64 != u64::from(to - from) {
+        return Err(Error::Older { path: path.to_owned(), found: from });
+    }
+    let failed = |fault: rusqlite::Error| Fault::from(fault).at(path);
+    back_up(connection, &beside(path, &format!("-format-{from}"))).map_err(failed)?;
+    let transaction = connection.transaction().map_err(failed)?;
+    for step in steps {
+        step(&transaction).map_err(failed)?;
+    }
+    transaction.pragma_update(None, "user_version", to).map_err(failed)?;
+    transaction.commit().map_err(failed)
+}
+
+/// Copies everything that is committed, while others read and write, into a new file that is complete by itself.
+pub(super) fn back_up(from: &Connection, path: &Path) -> rusqlite::Result<()> {
+    let mut copy = Connection::open(path)?;
+    Backup::new(from, &mut copy)?.run_to_completion(1_000, Duration::ZERO, None)?;
+    copy.pragma_update(None, "journal_mode", "delete")
+}
+
+fn prepare(
+    connection: &mut Connection,
+    cluster: &Cluster,
+    settings: &Settings,
+    format: u32,
+) -> rusqlite::Result<()> {
+    connection.set_prepared_statement_cache_capacity(64);
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    // A commit is on the disk when it returns: a batch is one, so that this costs little.
+    connection.pragma_update(None, "synchronous", "full")?;
+    connection.pragma_update(None, "cache_size", -32_768)?;
+    connection.pragma_update(None, "wal_autocheckpoint", 4_000)?;
+    connection.pragma_update(None, "journal_size_limit", 32 << 20)?;
+    connection.busy_timeout(Duration::from_secs(5))?;
+    let transaction = Transaction::new(connection, TransactionBehavior::Immediate)?;
+    if matches!(found(&transaction)?, Found::Nothing) {
+        transaction.execute_batch(TABLES)?;
+        transaction.execute(
+            "INSERT INTO meta VALUES ('cluster_uid', ?1), ('next', 1), ('complete_after', 0)",
+            [&cluster.uid],
+        )?;
+        transaction.pragma_update(None, "application_id", APPLICATION)?;
+        transaction.pragma_update(None, "user_version", format)?;
+    }
+    if let Some(name) = &cluster.name {
+        transaction.execute(
+            "INSERT OR REPLACE INTO meta SELECT 'cluster_name', ?1 WHERE NOT EXISTS
+             (SELECT 1 FROM meta WHERE name = 'cluster_name' AND value = ?1)",
+            params![name],
+        )?;
+    }
+    transaction.commit()?;
+    let page: u64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+    if let Some(most) = settings.most_bytes {
+        connection.pragma_update(None, "max_page_count", most / page.max(1))?;
+    }
+    Ok(())
+}

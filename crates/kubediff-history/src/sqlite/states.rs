@@ -1,0 +1,195 @@
+//! Versions of objects: one, all, or those of a moment.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::codec::Codec;
+use super::fault::{Fault, Outcome};
+use super::read::{Chosen, HEAD, Head, MOST, complete_since, id, number, time};
+use super::write::verb_code;
+use crate::body::Body;
+use crate::filter::{At, Scope};
+use crate::record::{Incarnation, Verb, Version};
+use crate::report::{State, StateCursor};
+
+pub(super) fn incarnations(connection: &Connection, scope: &Scope) -> Outcome<Vec<Incarnation>> {
+    let Some(chosen) = Chosen::find(connection, scope)? else { return Ok(Vec::new()) };
+    let ids = match chosen.objects {
+        Some(ids) => ids,
+        None => chosen.objects(connection, scope, 0, MOST)?,
+    };
+    let mut found = Vec::new();
+    for id in ids {
+        let sql = "SELECT min(number), max(number) FROM versions WHERE object = ?1";
+        let (first, newest): (Option<i64>, Option<i64>) =
+            connection.prepare_cached(sql)?.query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let sql = "SELECT ended_at FROM objects WHERE id = ?1";
+        let ended: Option<i64> = connection.prepare_cached(sql)?.query_row([id], |row| row.get(0))?;
+        if let (Some(first), Some(newest)) = (first, newest) {
+            let object = head(connection, newest)?.object;
+            let ended_at = ended.map(time).transpose()?;
+            found.push(Incarnation { object, first: number(first), newest: number(newest), ended_at, id });
+        }
+    }
+    found.sort_by_key(|incarnation| incarnation.newest);
+    Ok(found)
+}
+
+fn head(connection: &Connection, number: i64) -> Outcome<Head> {
+    let sql = format!("{HEAD} WHERE v.number = ?1");
+    Ok(connection.prepare_cached(&sql)?.query_row([number], Head::read)?)
+}
+
+/// Visits the versions of an incarnation, the oldest first.
+pub(super) fn versions(
+    connection: &Connection,
+    codec: &mut Codec,
+    cluster: &str,
+    incarnation: &Incarnation,
+    visit: &mut dyn FnMut(Version) -> ControlFlow<()>,
+) -> Outcome<()> {
+    let sql = format!("{HEAD} WHERE v.object = ?1 ORDER BY v.number");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query([incarnation.id])?;
+    let mut before: Option<(i64, Arc<[u8]>)> = None;
+    while let Some(row) = rows.next()? {
+        let head = Head::read(row)?;
+        let known = before.as_ref().map(|(number, body)| (*number, body));
+        let body = codec.body_after(connection, head.number, known)?;
+        before = Some((head.number, body.clone()));
+        if visit(head.version(connection, codec, cluster, body)?).is_break() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// One version of an incarnation.
+pub(super) fn version(
+    connection: &Connection,
+    codec: &mut Codec,
+    cluster: &str,
+    incarnation: &Incarnation,
+    at: &At,
+) -> Outcome<Option<Version>> {
+    let object = incarnation.id;
+    let number: Option<i64> = match at {
+        At::Newest => return newest(connection, codec, cluster, object),
+        At::Number(number) => {
+            let sql = "SELECT number FROM versions WHERE object = ?1 AND number = ?2";
+            connection.query_row(sql, params![object, id(*number)], |row| row.get(0)).optional()?
+        }
+        At::Rv(rv) => {
+            let sql = "SELECT max(number) FROM versions WHERE object = ?1 AND rv = ?2";
+            connection.query_row(sql, params![object, rv], |row| row.get(0))?
+        }
+        At::Time(time) => number_at(connection, object, *time)?,
+    };
+    let Some(number) = number else { return Ok(None) };
+    let body = codec.body(connection, number)?;
+    Ok(Some(head(connection, number)?.version(connection, codec, cluster, body)?))
+}
+
+fn number_at(connection: &Connection, object: i64, time: Timestamp) -> Outcome<Option<i64>> {
+    let sql =
+        "SELECT number FROM versions WHERE object = ?1 AND observed_at <= ?2 ORDER BY number DESC LIMIT 1";
+    let at = params![object, time.as_microsecond()];
+    Ok(connection.prepare_cached(sql)?.query_row(at, |row| row.get(0)).optional()?)
+}
+
+/// The current state, which noise may have changed since the newest version.
+fn newest(
+    connection: &Connection,
+    codec: &mut Codec,
+    cluster: &str,
+    object: i64,
+) -> Outcome<Option<Version>> {
+    let sql = "SELECT max(number) FROM versions WHERE object = ?1";
+    let newest: Option<i64> = connection.prepare_cached(sql)?.query_row([object], |row| row.get(0))?;
+    let Some(newest) = newest else { return Ok(None) };
+    let body = codec.body(connection, newest)?;
+    let mut version = head(connection, newest)?.version(connection, codec, cluster, body)?;
+    if let Some((rv, at, body)) = noise(connection, codec, object, version.body.bytes())? {
+        version.rv = rv;
+        version.observed_at = time(at)?;
+        version.body = Body::stored(body.into());
+    }
+    Ok(Some(version))
+}
+
+/// The state that noise has led to: resourceVersion, time, content.
+pub(super) fn noise(
+    connection: &Connection,
+    codec: &mut Codec,
+    object: i64,
+    newest: &[u8],
+) -> Outcome<Option<(String, i64, Vec<u8>)>> {
+    let sql = "SELECT state_rv, state_at, state_length, state_crc, state FROM objects
+               WHERE id = ?1 AND state IS NOT NULL";
+    let row = connection.prepare_cached(sql)?.query_row([object], |row| {
+        let (length, crc): (usize, u32) = (row.get(2)?, row.get(3)?);
+        Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?, length, crc, row.get::<_, Vec<u8>>(4)?))
+    });
+    let Some((rv, at, length, crc, frame)) = row.optional()? else { return Ok(None) };
+    let body = codec.unpack_delta(newest, &[], &frame, length)?;
+    if crc32fast::hash(&body) != crc {
+        return Err(Fault::damaged(format!("the state of object {object} has another checksum")));
+    }
+    Ok(Some((rv, at, body)))
+}
+
+/// The objects of a scope, now or then.
+pub(super) fn state(
+    connection: &Connection,
+    codec: &mut Codec,
+    cluster: &str,
+    scope: &Scope,
+    at: Option<Timestamp>,
+    (after, limit): (Option<StateCursor>, usize),
+) -> Outcome<State> {
+    let limit = limit.clamp(1, MOST);
+    let mut state = State { objects: Vec::new(), next: None, complete_since: complete_since(connection)? };
+    let Some(chosen) = Chosen::find(connection, scope)? else { return Ok(state) };
+    let mut after = after.map_or(0, |cursor| cursor.0);
+    loop {
+        let ids = chosen.objects(connection, scope, after, limit)?;
+        if ids.is_empty() {
+            return Ok(state);
+        }
+        for id in ids {
+            after = id;
+            state.objects.extend(object_at(connection, codec, cluster, id, at)?);
+            if state.objects.len() == limit {
+                state.next = Some(StateCursor(after));
+                return Ok(state);
+            }
+        }
+    }
+}
+
+fn object_at(
+    connection: &Connection,
+    codec: &mut Codec,
+    cluster: &str,
+    object: i64,
+    at: Option<Timestamp>,
+) -> Outcome<Option<Version>> {
+    let sql = "SELECT ended_at FROM objects WHERE id = ?1";
+    let ended: Option<i64> = connection.prepare_cached(sql)?.query_row([object], |row| row.get(0))?;
+    let Some(at) = at else {
+        return if ended.is_some() { Ok(None) } else { newest(connection, codec, cluster, object) };
+    };
+    if ended.is_some_and(|ended| ended <= at.as_microsecond()) {
+        return Ok(None);
+    }
+    let Some(number) = number_at(connection, object, at)? else { return Ok(None) };
+    let head = head(connection, number)?;
+    if head.verb == verb_code(Verb::Deleted) {
+        return Ok(None);
+    }
+    let body = codec.body(connection, number)?;
+    Ok(Some(head.version(connection, codec, cluster, body)?))
+}

@@ -1,0 +1,170 @@
+//! Whether a file is sound.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use rusqlite::Connection;
+
+use super::codec::{Codec, Stored};
+use super::detail;
+use super::fault::{Fault, Outcome};
+use super::{read, states};
+use crate::report::Checked;
+
+/// More lines than this say nothing new.
+const PROBLEMS: usize = 100;
+
+/// Each of them finds nothing in a sound file.
+const QUERIES: &[(&str, &str)] = &[
+    ("version of no object", "SELECT number FROM versions WHERE object NOT IN (SELECT id FROM objects)"),
+    ("object without a version", "SELECT id FROM objects WHERE id NOT IN (SELECT object FROM versions)"),
+    ("version of no kind", "SELECT number FROM versions WHERE kind NOT IN (SELECT id FROM kinds)"),
+    (
+        "version in no namespace",
+        "SELECT number FROM versions WHERE namespace > 0 AND namespace NOT IN (SELECT id FROM namespaces)",
+    ),
+    (
+        "version in another namespace than its object",
+        "SELECT number FROM versions v JOIN objects o ON o.id = v.object WHERE o.namespace <> v.namespace",
+    ),
+    (
+        "version of another kind than its object",
+        "SELECT number FROM versions v JOIN objects o ON o.id = v.object JOIN kinds k ON k.id = v.kind
+         WHERE o.family <> k.family",
+    ),
+    (
+        "content with a wrong number of uses",
+        "SELECT c.id FROM contents c LEFT JOIN
+         (SELECT content, count(*) AS uses FROM versions WHERE content IS NOT NULL GROUP BY content) v ON v.content = c.id
+         WHERE c.uses <> coalesce(v.uses, 0)",
+    ),
+    (
+        "number used twice",
+        "SELECT number FROM gaps WHERE number IN (SELECT number FROM versions)",
+    ),
+    (
+        "number that is not given yet",
+        "SELECT n FROM (SELECT max(number) AS n FROM versions UNION ALL SELECT max(number) FROM gaps
+         UNION ALL SELECT max(position) FROM sinks UNION ALL SELECT value FROM meta WHERE name = 'complete_after')
+         WHERE n >= (SELECT value FROM meta WHERE name = 'next')",
+    ),
+    (
+        "manager of no version",
+        "SELECT number FROM version_managers WHERE number NOT IN (SELECT number FROM versions)",
+    ),
+    ("path of no version", "SELECT number FROM version_paths WHERE number NOT IN (SELECT number FROM versions)"),
+];
+
+pub(super) fn check(connection: &Connection, codec: &mut Codec) -> Outcome<Checked> {
+    let mut check = Check { connection, checked: Checked::default(), managers: 0, paths: 0 };
+    let mut integrity = connection.prepare("PRAGMA integrity_check(100)")?;
+    let lines = integrity.query_map([], |row| row.get::<_, String>(0))?;
+    for line in lines {
+        let line = line?;
+        if line != "ok" {
+            check.problem(format!("SQLite: {line}"));
+        }
+    }
+    for (what, sql) in QUERIES {
+        let mut statement = connection.prepare(sql)?;
+        for id in statement.query_map([], |row| row.get::<_, i64>(0))? {
+            check.problem(format!("{what}: {}", id?));
+        }
+    }
+    let count = |table: &str| {
+        connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get::<_, i64>(0))
+    };
+    check.checked.objects = count("objects")?.unsigned_abs();
+    check.checked.gaps = count("gaps")?.unsigned_abs();
+    let mut objects = connection.prepare("SELECT id FROM objects")?;
+    for object in objects.query_map([], |row| row.get(0))? {
+        check.object(codec, object?)?;
+    }
+    for (table, wanted) in [("version_managers", check.managers), ("version_paths", check.paths)] {
+        let found = count(table)?;
+        if found != wanted {
+            check.problem(format!("{table} has {found} rows, not {wanted}"));
+        }
+    }
+    Ok(check.checked)
+}
+
+struct Check<'a> {
+    connection: &'a Connection,
+    checked: Checked,
+    /// How many rows the indexes should have.
+    managers: i64,
+    paths: i64,
+}
+
+impl Check<'_> {
+    fn problem(&mut self, line: String) {
+        if self.checked.problems.len() < PROBLEMS {
+            self.checked.problems.push(line);
+        }
+    }
+
+    /// Notes what is wrong with the content; other failures end the check.
+    fn sound<T>(&mut self, outcome: Outcome<T>) -> Outcome<Option<T>> {
+        match outcome {
+            Ok(value) => Ok(Some(value)),
+            Err(Fault::Damaged(what)) => {
+                self.problem(what);
+                Ok(None)
+            }
+            Err(Fault::Zstd(error)) => {
+                self.problem(error.to_string());
+                Ok(None)
+            }
+            Err(other) => Err(other),
+        }
+    }
+
+    /// Reads every version of an object, and its state.
+    fn object(&mut self, codec: &mut Codec, object: i64) -> Outcome<()> {
+        let sql = "SELECT number FROM versions WHERE object = ?1 ORDER BY number";
+        let mut numbers = self.connection.prepare_cached(sql)?;
+        let mut before: Option<(i64, Arc<[u8]>)> = None;
+        for number in numbers.query_map([object], |row| row.get(0))? {
+            let number: i64 = number?;
+            self.checked.versions += 1;
+            let known = before.as_ref().map(|(number, body)| (*number, body));
+            let body = codec.body_after(self.connection, number, known);
+            let Some(body) = self.sound(body)? else { continue };
+            let details = read::details(codec, self.connection, number);
+            let details = details.and_then(|bytes| detail::read(&bytes, number));
+            if let Some(details) = self.sound(details)? {
+                let managers: BTreeSet<&str> =
+                    details.managers.iter().map(|it| it.manager.as_str()).collect();
+                let paths: BTreeSet<&str> = details.paths.iter().map(String::as_str).collect();
+                self.managers += self.indexed("managers", "manager", &managers, number)?;
+                self.paths += self.indexed("paths", "path", &paths, number)?;
+            }
+            let base = Stored::load(self.connection, number)?.base;
+            if base != 0 && before.as_ref().is_none_or(|(before, _)| *before != base) {
+                self.problem(format!("version {number} is not a delta from the one before"));
+            }
+            before = Some((number, body));
+        }
+        if let Some((_, newest)) = before {
+            let noise = states::noise(self.connection, codec, object, &newest);
+            self.sound(noise)?;
+        }
+        Ok(())
+    }
+
+    /// Returns how many rows the index should have for this version.
+    fn indexed(&mut self, names: &str, one: &str, wanted: &BTreeSet<&str>, number: i64) -> Outcome<i64> {
+        let sql = format!(
+            "SELECT count(*) FROM version_{names} v JOIN {names} n ON n.id = v.{one} WHERE v.number = ?1 AND n.name = ?2"
+        );
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        for name in wanted {
+            let found: i64 = statement.query_row(rusqlite::params![number, name], |row| row.get(0))?;
+            if found != 1 {
+                self.problem(format!("version {number} is missing in the index of {names}"));
+            }
+        }
+        Ok(i64::try_from(wanted.len()).unwrap_or(i64::MAX))
+    }
+}

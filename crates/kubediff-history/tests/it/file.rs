@@ -1,0 +1,100 @@
+//! Which files are opened, backed up and trusted.
+
+use std::io::{Seek, SeekFrom, Write};
+
+use kubediff_history::*;
+use serde_json::json;
+
+use crate::world::{at, change, cluster, object, observation, open};
+
+fn some(history: &mut History, versions: u64) {
+    let cart = object("deployments", Some("shop"), "cart", "1");
+    for rv in 1..=versions {
+        let mut batch = Batch::default();
+        let mut random = fastrand::Rng::with_seed(rv);
+        let text: String = (0..3_000).map(|_| random.alphanumeric()).collect();
+        let body = json!({"spec": {"replicas": rv, "text": text}});
+        let change = change(Verb::Updated, &["helm"], &["spec.replicas"]);
+        batch.observe(observation(&cart, rv, at(0), &body, What::Change(change)));
+        history.commit(&batch).unwrap();
+    }
+}
+
+#[test]
+fn a_file_has_one_writer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    let history = open(&path);
+    let second = History::open(&path, &cluster(), &Settings::default());
+    assert!(matches!(second, Err(Error::InUse { .. })), "{second:?}");
+    drop(history);
+    open(&path);
+}
+
+#[test]
+fn a_file_of_another_cluster_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    some(&mut open(&path), 1);
+    let other = Cluster { uid: "cluster-2".to_owned(), name: None };
+    let refused = History::open(&path, &other, &Settings::default()).unwrap_err();
+    assert!(matches!(&refused, Error::OtherCluster { found, .. } if found == "cluster-1"), "{refused}");
+    assert_eq!(Reader::open(&path).unwrap().cluster().unwrap(), cluster());
+}
+
+#[test]
+fn a_file_that_is_no_history_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notes.txt");
+    let text = "not a database, but longer than the header of one: ".repeat(40);
+    std::fs::write(&path, &text).unwrap();
+    for refused in
+        [History::open(&path, &cluster(), &Settings::default()).map(drop), Reader::open(&path).map(drop)]
+    {
+        assert!(matches!(refused, Err(Error::Foreign { .. })), "{refused:?}");
+    }
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+    let missing = Reader::open(folder.path().join("none"));
+    assert!(matches!(missing, Err(Error::Missing { .. })), "{missing:?}");
+}
+
+#[test]
+fn a_backup_is_whole_while_the_history_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, copy) = (folder.path().join("history.db"), folder.path().join("copy.db"));
+    let mut history = open(&path);
+    some(&mut history, 100);
+    let mut reader = history.reader().unwrap();
+    reader.back_up(&copy).unwrap();
+    some(&mut history, 10);
+    let mut backup = Reader::open(&copy).unwrap();
+    let checked = backup.check().unwrap();
+    assert_eq!((checked.versions, checked.problems), (100, Vec::new()));
+    assert!(reader.back_up(&copy).is_err(), "an existing file is not replaced");
+    // A backup goes on as a history.
+    drop(backup);
+    some(&mut open(&copy), 5);
+}
+
+/// A check that cannot fail would be none: damage in the middle of the file is found, or the file is refused.
+#[test]
+fn damage_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    some(&mut open(&path), 100);
+    let whole = std::fs::read(&path).unwrap();
+    let pages = whole.len() / 4096;
+    let (mut damaged, mut found) = (0, 0);
+    for page in (1..pages).step_by(3) {
+        std::fs::write(&path, &whole).unwrap();
+        let mut file = std::fs::File::options().write(true).open(&path).unwrap();
+        file.seek(SeekFrom::Start(page as u64 * 4096 + 2048)).unwrap();
+        file.write_all(&[0x5a; 1024]).unwrap();
+        drop(file);
+        damaged += 1;
+        let sound = Reader::open(&path).and_then(|mut reader| reader.check());
+        found += usize::from(!sound.is_ok_and(|checked| checked.problems.is_empty()));
+    }
+    // Damage in a page's unused middle harms nothing.
+    assert!(found * 2 > damaged, "{found} of {damaged}");
+}

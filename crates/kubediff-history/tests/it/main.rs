@@ -1,0 +1,11 @@
+//! The history through its public interface.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise, its helpers too")]
+
+mod file;
+mod full;
+mod kill;
+mod model;
+mod questions;
+mod random;
+mod world;

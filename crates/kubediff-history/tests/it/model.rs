@@ -1,0 +1,209 @@
+//! The history as anybody would write it: everything in lists, nothing packed, nothing indexed.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use kubediff_history::*;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Row {
+    pub(crate) number: u64,
+    pub(crate) observation: Observation,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Incarnation {
+    pub(crate) rows: Vec<Row>,
+    pub(crate) state: Option<Observation>,
+    pub(crate) ended: Option<(u64, Timestamp)>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Model {
+    /// By resource and uid.
+    pub(crate) objects: BTreeMap<(String, String), Incarnation>,
+    pub(crate) gaps: Vec<Gap>,
+    pub(crate) positions: BTreeMap<String, String>,
+    /// Position, and how many were lost.
+    pub(crate) sinks: BTreeMap<String, (u64, u64)>,
+    pub(crate) last: u64,
+    pub(crate) complete_after: u64,
+}
+
+impl Row {
+    fn change(&self) -> Option<&Change> {
+        match &self.observation.what {
+            What::Change(change) => Some(change),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn record(&self) -> Option<Record> {
+        let (change, of) = (self.change()?, &self.observation);
+        Some(Record::Change(Box::new(ChangeRecord {
+            number: Number(self.number),
+            cluster: "test".to_owned(),
+            object: of.object.clone(),
+            verb: change.verb,
+            rv_before: change.rv_before.clone(),
+            rv: of.rv.clone(),
+            observed_at: of.observed_at,
+            source: of.source,
+            managers: change.managers.clone(),
+            paths: change.paths.clone(),
+            diff: change.diff.clone(),
+            summary: change.summary.clone(),
+        })))
+    }
+}
+
+impl Model {
+    pub(crate) fn observe(&mut self, observation: &Observation) {
+        let resource = observation.object.resource.clone();
+        let key = (resource.clone(), observation.object.uid.clone());
+        let is_live = self.objects.get(&key).is_some_and(|it| it.ended.is_none());
+        if !matches!(observation.what, What::Change(_)) && is_live {
+            self.objects.get_mut(&key).unwrap().state = Some(observation.clone());
+            return;
+        }
+        self.last += 1;
+        let end = (self.last, observation.observed_at);
+        let mut verb = None;
+        if let What::Change(change) = &observation.what {
+            verb = Some(change.verb);
+            let replaced = change.replaces.as_ref().map(|uid| (resource, uid.clone()));
+            if let Some(replaced) = replaced.and_then(|key| self.objects.get_mut(&key)) {
+                replaced.ended.get_or_insert(end);
+            }
+        }
+        let incarnation = self.objects.entry(key).or_default();
+        incarnation.rows.push(Row { number: self.last, observation: observation.clone() });
+        incarnation.state = None;
+        incarnation.ended = (verb == Some(Verb::Deleted)).then_some(end);
+    }
+
+    pub(crate) fn gap(&mut self, from: Timestamp, to: Timestamp, resource: Option<&str>, reason: &str) {
+        self.last += 1;
+        let (number, resource) = (Number(self.last), resource.map(str::to_owned));
+        self.gaps.push(Gap { number, from, to, resource, reason: reason.to_owned() });
+    }
+
+    fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.objects.values().flat_map(|incarnation| &incarnation.rows)
+    }
+
+    pub(crate) fn records(&self, filter: &Filter, page: &Page) -> (Vec<Record>, bool) {
+        let within =
+            |at: Timestamp| filter.from.is_none_or(|from| at >= from) && filter.to.is_none_or(|to| at < to);
+        let is_wanted = |row: &&Row| {
+            let Some(change) = row.change() else { return false };
+            is_in(&filter.scope, &row.observation.object)
+                && within(row.observation.observed_at)
+                && (filter.verbs.is_empty() || filter.verbs.contains(&change.verb))
+                && filter
+                    .manager
+                    .as_ref()
+                    .is_none_or(|wanted| change.managers.iter().any(|it| it.manager == *wanted))
+                && filter.path.as_ref().is_none_or(|wanted| {
+                    change.paths.iter().any(|path| path == wanted || path.starts_with(&format!("{wanted}.")))
+                })
+        };
+        let mut found: Vec<Record> = self.rows().filter(is_wanted).filter_map(Row::record).collect();
+        if filter.gaps {
+            let overlaps = |gap: &&Gap| {
+                filter.from.is_none_or(|from| gap.to >= from) && filter.to.is_none_or(|to| gap.from < to)
+            };
+            found.extend(self.gaps.iter().filter(overlaps).cloned().map(Record::Gap));
+        }
+        found.sort_by_key(Record::number);
+        if page.order == Order::NewestFirst {
+            found.reverse();
+        }
+        let beyond = |record: &Record| match (page.after, page.order) {
+            (None, _) => true,
+            (Some(after), Order::NewestFirst) => record.number() < after,
+            (Some(after), Order::OldestFirst) => record.number() > after,
+        };
+        found.retain(beyond);
+        let more = found.len() > page.limit;
+        found.truncate(page.limit);
+        (found, more)
+    }
+
+    /// Resource, uid, resourceVersion and content of each object.
+    pub(crate) fn state(
+        &self,
+        scope: &Scope,
+        at: Option<Timestamp>,
+    ) -> Vec<(String, String, String, Vec<u8>)> {
+        let mut found = Vec::new();
+        for ((resource, uid), incarnation) in &self.objects {
+            if !is_in(scope, &incarnation.rows[0].observation.object) {
+                continue;
+            }
+            let version = match at {
+                None if incarnation.ended.is_some() => None,
+                None => incarnation.state.as_ref().or(incarnation.rows.last().map(|row| &row.observation)),
+                Some(at) if incarnation.ended.is_some_and(|(_, ended)| ended <= at) => None,
+                Some(at) => {
+                    let row = incarnation.rows.iter().rev().find(|row| row.observation.observed_at <= at);
+                    let is_there =
+                        |row: &&Row| row.change().is_none_or(|change| change.verb != Verb::Deleted);
+                    row.filter(is_there).map(|row| &row.observation)
+                }
+            };
+            if let Some(version) = version {
+                let body = version.body.bytes().to_vec();
+                found.push((resource.clone(), uid.clone(), version.rv.clone(), body));
+            }
+        }
+        found
+    }
+
+    pub(crate) fn retain(&mut self, retention: &Retention, now: Timestamp) {
+        let mut numbers: Vec<u64> =
+            self.rows().filter(|row| row.change().is_some()).map(|row| row.number).collect();
+        numbers.extend(self.gaps.iter().map(|gap| gap.number.0));
+        numbers.sort_unstable();
+        let mut cut = 0;
+        if let Some(age) = retention.age {
+            let oldest = now - SignedDuration::try_from(age).unwrap();
+            let rows = self.rows().map(|row| (row.number, row.observation.observed_at));
+            let all = rows.chain(self.gaps.iter().map(|gap| (gap.number.0, gap.to)));
+            let young = all.filter(|(number, at)| *at >= oldest && *number > self.complete_after);
+            cut = young.map(|(number, _)| number).min().map_or(self.last, |young| young - 1);
+        }
+        if let Some(count) = retention.count {
+            let beyond = numbers.len().checked_sub(usize::try_from(count).unwrap() + 1);
+            cut = cut.max(beyond.map_or(0, |at| numbers[at]));
+        }
+        if let Some(slowest) = self.sinks.values().map(|(position, _)| *position).min()
+            && slowest < cut
+        {
+            cut = cut.min(slowest.max(self.last.saturating_sub(retention.for_sinks)));
+        }
+        if cut <= self.complete_after {
+            return;
+        }
+        self.complete_after = cut;
+        for (position, lost) in self.sinks.values_mut() {
+            *lost += numbers.iter().filter(|number| **number > *position && **number <= cut).count() as u64;
+            *position = cut.max(*position);
+        }
+        self.gaps.retain(|gap| gap.number.0 > cut);
+        self.objects.retain(|_, incarnation| incarnation.ended.is_none_or(|(number, _)| number > cut));
+        for incarnation in self.objects.values_mut() {
+            let old = incarnation.rows.iter().filter(|row| row.number <= cut).count();
+            incarnation.rows.drain(..old.saturating_sub(1));
+        }
+    }
+}
+
+fn is_in(scope: &Scope, object: &ObjectId) -> bool {
+    let is = |wanted: &Option<String>, found: &str| wanted.as_ref().is_none_or(|wanted| wanted == found);
+    is(&scope.resource, &object.resource)
+        && is(&scope.namespace, object.namespace.as_deref().unwrap_or_default())
+        && is(&scope.name, &object.name)
+        && is(&scope.uid, &object.uid)
+        && is(&scope.group, &object.gvk.group)
+}

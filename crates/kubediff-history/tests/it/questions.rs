@@ -1,0 +1,274 @@
+//! Issue 12, blame and point in time from the history alone; retention with sinks.
+
+use std::time::Duration;
+
+use expect_test::expect;
+use kubediff_history::*;
+use serde_json::{Value, json};
+
+use crate::world::{at, change, object, observation, open};
+
+/// Every scalar is a field, and so is a list.
+fn fields(value: &Value) -> Vec<Field> {
+    fn walk(value: &Value, path: &str, pointer: &str, found: &mut Vec<Field>) {
+        match value {
+            Value::Object(map) => {
+                for (name, value) in map.iter().filter(|(name, _)| *name != "managedFields") {
+                    let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                    walk(value, &path, &format!("{pointer}/{name}"), found);
+                }
+            }
+            _ => {
+                found.push(Field { path: path.to_owned(), pointer: pointer.to_owned(), value: value.clone() })
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(value, "", "", &mut found);
+    found
+}
+
+fn blamed(reader: &mut Reader, name: &str) -> String {
+    let scope = Scope { name: Some(name.to_owned()), ..Scope::default() };
+    let mut text = String::new();
+    for incarnation in reader.incarnations(&scope).unwrap() {
+        let blame = reader.blame(&incarnation, &fields).unwrap();
+        text += &format!(
+            "{} ended {:?} middle {:?}\n",
+            blame.object.uid, blame.ended_at, blame.starts_in_the_middle
+        );
+        for field in blame.fields {
+            let names: Vec<_> = field.managers.iter().map(|it| it.manager.as_str()).collect();
+            let since = if field.exact { "since" } else { "since or before" };
+            let value = field.value.map_or("removed".to_owned(), |value| value.to_string());
+            let before = field.before.map_or("-".to_owned(), |value| value.to_string());
+            let number = field.number;
+            text += &format!("  {} = {value} {since} #{number} by {names:?}, before {before}\n", field.path);
+        }
+    }
+    text
+}
+
+fn commit(history: &mut History, observations: impl IntoIterator<Item = Observation>) {
+    let mut batch = Batch::default();
+    observations.into_iter().for_each(|it| batch.observe(it));
+    history.commit(&batch).unwrap();
+}
+
+#[test]
+fn blame_names_the_managers_of_each_field() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut history = open(&folder.path().join("history.db"));
+    let cart = object("deployments", Some("shop"), "cart", "1");
+    let by = |verb, managers: &[&str]| What::Change(change(verb, managers, &["spec"]));
+    let owned = json!([
+        {"manager": "hpa", "operation": "Update", "fieldsV1": {"f:spec": {"f:replicas": {}}}},
+        {"manager": "helm", "operation": "Update", "fieldsV1": {"f:spec": {"f:image": {}}}},
+    ]);
+    commit(
+        &mut history,
+        [
+            observation(
+                &cart,
+                1,
+                at(0),
+                &json!({"spec": {"image": "a", "replicas": 1, "paused": true}}),
+                by(Verb::Added, &["helm"]),
+            ),
+            observation(
+                &cart,
+                2,
+                at(10),
+                &json!({"spec": {"image": "a", "replicas": 2}}),
+                by(Verb::Updated, &["kubectl-edit"]),
+            ),
+            // Two managers in one version: the managed fields tell which of them it was.
+            observation(
+                &cart,
+                3,
+                at(20),
+                &json!({"metadata": {"managedFields": owned}, "spec": {"image": "b", "replicas": 3}}),
+                by(Verb::Updated, &["hpa", "helm"]),
+            ),
+            observation(
+                &cart,
+                4,
+                at(30),
+                &json!({"spec": {"image": "b", "replicas": 3}}),
+                by(Verb::Deleted, &[]),
+            ),
+        ],
+    );
+    // An older one of the same name, which the history saw in the middle of its life.
+    let old = object("pods", Some("shop"), "cart", "0");
+    commit(
+        &mut history,
+        [
+            observation(
+                &old,
+                5,
+                at(40),
+                &json!({"status": {"phase": "Running"}, "spec": {"node": "n1"}}),
+                What::Known,
+            ),
+            observation(
+                &old,
+                6,
+                at(50),
+                &json!({"status": {"phase": "Failed"}, "spec": {"node": "n1"}}),
+                by(Verb::Updated, &["kubelet"]),
+            ),
+        ],
+    );
+    let mut reader = history.reader().unwrap();
+    expect![[r#"
+        1 ended Some(2026-11-23T14:00:30Z) middle None
+          spec.image = "b" since #3 by ["helm"], before "a"
+          spec.paused = removed since #2 by ["kubectl-edit"], before true
+          spec.replicas = 3 since #3 by ["hpa"], before 2
+        0 ended None middle Some(2026-11-23T14:00:40Z)
+          spec.node = "n1" since or before #5 by [], before -
+          status.phase = "Failed" since #6 by ["kubelet"], before "Running"
+    "#]]
+    .assert_eq(&blamed(&mut reader, "cart"));
+}
+
+#[test]
+fn a_recreated_object_ends_the_one_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut history = open(&folder.path().join("history.db"));
+    let old = object("pods", Some("shop"), "web", "1");
+    let new = ObjectId { uid: "2".to_owned(), ..old.clone() };
+    let again = Change { replaces: Some("1".to_owned()), ..change(Verb::Recreated, &["helm"], &[]) };
+    commit(
+        &mut history,
+        [
+            observation(
+                &old,
+                1,
+                at(0),
+                &json!({"spec": 1}),
+                What::Change(change(Verb::Added, &["helm"], &[])),
+            ),
+            observation(&new, 2, at(10), &json!({"spec": 2}), What::Change(again)),
+        ],
+    );
+    let mut reader = history.reader().unwrap();
+    let uids = |reader: &mut Reader, at| -> Vec<String> {
+        let state = reader.state(&Scope::default(), Some(at), None, 10).unwrap();
+        state.objects.into_iter().map(|it| it.object.uid).collect()
+    };
+    assert_eq!(uids(&mut reader, at(-1)), [""; 0]);
+    assert_eq!(uids(&mut reader, at(5)), ["1"]);
+    assert_eq!(uids(&mut reader, at(10)), ["2"]);
+}
+
+#[test]
+fn noise_is_the_current_state_and_no_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    let mut history = open(&path);
+    let node = object("nodes", None, "n1", "1");
+    let beat = |rv: u64| json!({"status": {"heartbeat": rv}});
+    commit(&mut history, [observation(&node, 1, at(0), &beat(1), What::Known)]);
+    for rv in 2..100 {
+        commit(&mut history, [observation(&node, rv, at(0), &beat(rv), What::Noise)]);
+    }
+    drop(history);
+    let mut reader = open(&path).reader().unwrap();
+    assert!(reader.records(&Filter::default(), &Page::newest(10)).unwrap().records.is_empty());
+    let state = reader.state(&Scope::default(), None, None, 10).unwrap();
+    let [current] = &state.objects[..] else { panic!() };
+    assert_eq!((current.rv.as_str(), current.body.value()), ("99", beat(99)));
+    assert_eq!(reader.check().unwrap().versions, 1);
+}
+
+#[test]
+fn retention_keeps_what_a_sink_has_not_taken_up_to_a_limit_that_it_reports() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut history = open(&folder.path().join("history.db"));
+    history.add_sink("slack").unwrap();
+    let web = object("pods", Some("shop"), "web", "1");
+    for rv in 1..=100 {
+        let what = What::Change(change(Verb::Updated, &["helm"], &["spec"]));
+        commit(&mut history, [observation(&web, rv, at(0), &json!({"spec": rv}), what)]);
+    }
+    history.taken("slack", Number(20)).unwrap();
+    let kept = Retention { age: Some(Duration::from_secs(60)), for_sinks: 1_000, ..Retention::default() };
+    let retained = history.retain(&kept, at(3_600)).unwrap();
+    assert_eq!((retained.complete_after, retained.versions, retained.lost.len()), (Number(20), 19, 0));
+    let retained = history.retain(&Retention { for_sinks: 30, ..kept }, at(3_600)).unwrap();
+    let lost = Lost { sink: "slack".to_owned(), after: Number(20), up_to: Number(70), records: 50 };
+    assert_eq!((retained.complete_after, retained.lost), (Number(70), vec![lost]));
+    let mut reader = history.reader().unwrap();
+    let pending = reader.pending("slack", 1_000).unwrap().records;
+    let numbers: Vec<_> = pending.iter().map(|record| record.number().0).collect();
+    assert_eq!(numbers, (71..=100).collect::<Vec<_>>());
+    assert_eq!(reader.sinks().unwrap()[0].lost, 50);
+    assert_eq!(reader.check().unwrap().problems, [""; 0]);
+}
+
+#[test]
+fn retention_by_size_makes_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    let mut history = open(&path);
+    let web = object("pods", Some("shop"), "web", "1");
+    let mut random = fastrand::Rng::with_seed(1);
+    let mut write = |history: &mut History| {
+        for rv in 0..300 {
+            let text: String = (0..3_000).map(|_| random.alphanumeric()).collect();
+            let what = What::Change(change(Verb::Updated, &["helm"], &["spec"]));
+            commit(history, [observation(&web, rv, at(0), &json!({"spec": text}), what)]);
+        }
+    };
+    // A history that is closed has no log beside it.
+    let reopened = |history: History| {
+        drop(history);
+        (open(&path), std::fs::metadata(&path).unwrap().len())
+    };
+    write(&mut history);
+    let kept = Retention { bytes: Some(400 << 10), ..Retention::default() };
+    let retained = history.retain(&kept, at(0)).unwrap();
+    assert!(retained.versions > 100 && retained.versions < 300, "{retained:?}");
+    write(&mut history);
+    let (mut history, full) = reopened(history);
+    for _ in 0..4 {
+        history.retain(&kept, at(0)).unwrap();
+        write(&mut history);
+    }
+    let (history, size) = reopened(history);
+    assert!(size <= full * 6 / 5, "{size} after {full}");
+    assert_eq!(history.reader().unwrap().check().unwrap().problems, [""; 0]);
+}
+
+#[test]
+fn content_that_repeats_is_stored_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    let mut history = open(&path);
+    let mut random = fastrand::Rng::with_seed(1);
+    let certificate: String = (0..20_000).map(|_| random.alphanumeric()).collect();
+    let mut batch = Batch::default();
+    for number in 0..200 {
+        let of = object("configmaps", Some(&format!("ns-{number}")), "root-ca", &format!("uid-{number}"));
+        let body = json!({"metadata": {"namespace": number}, "data": {"ca.crt": certificate}});
+        batch.observe(observation(&of, number, at(0), &body, What::Known));
+    }
+    history.commit(&batch).unwrap();
+    drop(history);
+    let size = std::fs::metadata(&path).unwrap().len();
+    assert!(size < 400 << 10, "{size} bytes for 200 times 20,000");
+}
+
+#[test]
+fn errors_and_debug_output_have_no_content_of_objects() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut history = open(&folder.path().join("history.db"));
+    let nobody = object("pods", None, "nobody", "");
+    let mut batch = Batch::default();
+    batch.observe(observation(&nobody, 1, at(0), &json!({"password": "hunter2"}), What::Known));
+    let error = history.commit(&batch).unwrap_err();
+    let texts = [format!("{error} {error:?}"), format!("{batch:?}"), format!("{history:?}")];
+    assert!(texts.iter().all(|text| !text.contains("hunter2")), "{texts:?}");
+}

@@ -1,0 +1,308 @@
+//! Issue 12, history store: random operations against a naive model.
+
+use std::time::Duration;
+
+use fastrand::Rng;
+use jiff::Timestamp;
+use kubediff_history::*;
+use serde_json::json;
+
+use crate::model::Model;
+use crate::world::{at, body, change, object, open};
+
+const NAMES: &[&str] = &["cart", "web", "db"];
+const SPACES: &[&str] = &["shop", "ops"];
+const MANAGERS: &[&str] = &["kubectl-edit", "helm", "kubelet"];
+const PATHS: &[&str] = &["spec.replicas", "spec.image", "status.phase", "metadata.labels"];
+
+struct Play {
+    random: Rng,
+    model: Model,
+    clock: i64,
+    rv: u64,
+    uids: u64,
+}
+
+#[test]
+fn the_store_does_what_a_naive_one_does() {
+    for seed in 0..4 {
+        println!("seed {seed}");
+        play(seed);
+    }
+}
+
+fn play(seed: u64) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    let mut history = open(&path);
+    let mut reader = history.reader().unwrap();
+    let mut play = Play { random: Rng::with_seed(seed), model: Model::default(), clock: 0, rv: 0, uids: 0 };
+    for step in 0..150 {
+        match play.random.u8(..100) {
+            0..75 => {
+                let batch = play.batch();
+                let last = history.commit(&batch).unwrap();
+                assert_eq!(last.0, play.model.last, "seed {seed}, step {step}");
+            }
+            75..80 => {
+                // A batch with a fault leaves nothing behind.
+                let kept = play.model.clone();
+                let mut batch = play.batch();
+                play.model = kept;
+                let nobody = object("pods", None, "nobody", "");
+                batch.observe(play.observation(&nobody, What::Known));
+                assert!(matches!(history.commit(&batch), Err(Error::Invalid(_))));
+            }
+            80..85 => {
+                let name = format!("sink {}", play.random.u8(..3));
+                history.add_sink(&name).unwrap();
+                play.model.sinks.entry(name).or_insert((play.model.last, 0));
+            }
+            85..90 => {
+                let to = play.random.u64(..=play.model.last);
+                let name = format!("sink {}", play.random.u8(..3));
+                let found = play.model.sinks.get_mut(&name);
+                assert_eq!(history.taken(&name, Number(to)).is_ok(), found.is_some());
+                if let Some((position, _)) = found {
+                    *position = to.max(*position);
+                }
+            }
+            90..96 => {
+                let (retention, now) = play.retention();
+                history.retain(&retention, now).unwrap();
+                play.model.retain(&retention, now);
+            }
+            _ => {
+                drop(history);
+                history = open(&path);
+            }
+        }
+        play.compare(&mut reader, &format!("seed {seed}, step {step}"));
+        if step % 25 == 0 {
+            assert_eq!(reader.check().unwrap().problems, [""; 0], "seed {seed}, step {step}");
+        }
+    }
+    let checked = reader.check().unwrap();
+    assert_eq!(checked.problems, [""; 0], "seed {seed}");
+    let versions: usize = play.model.objects.values().map(|it| it.rows.len()).sum();
+    assert_eq!(checked.versions, versions as u64, "seed {seed}");
+    let copy = folder.path().join("copy.db");
+    reader.back_up(&copy).unwrap();
+    let mut copy = Reader::open(&copy).unwrap();
+    play.compare(&mut copy, &format!("seed {seed}, in the backup"));
+    assert_eq!(copy.check().unwrap(), checked, "seed {seed}");
+}
+
+impl Play {
+    fn time(&mut self) -> Timestamp {
+        self.clock += self.random.i64(0..5);
+        // Clocks are set back at times.
+        at(self.clock - if self.random.u8(..50) == 0 { 20 } else { 0 })
+    }
+
+    fn batch(&mut self) -> Batch {
+        let mut batch = Batch::default();
+        for _ in 0..self.random.usize(1..25) {
+            if self.random.u8(..40) == 0 {
+                let (from, to) = (at(self.clock), self.time());
+                let resource = None;
+                batch.gap(from, to, resource, "the watch was lost");
+                self.model.gap(from, to, resource, "the watch was lost");
+                continue;
+            }
+            let observation = self.next();
+            self.model.observe(&observation);
+            batch.observe(observation);
+        }
+        let resource = ["pods", "deployments.apps"][self.random.usize(..2)];
+        batch.reached(resource, self.rv.to_string());
+        self.model.positions.insert(resource.to_owned(), self.rv.to_string());
+        batch
+    }
+
+    fn next(&mut self) -> Observation {
+        let known: Vec<_> = self.model.objects.values().collect();
+        let known = (!known.is_empty()).then(|| known[self.random.usize(..known.len())].clone());
+        let pick = |random: &mut Rng, list: &[&'static str]| list[random.usize(..list.len())];
+        let (managers, paths) = (pick(&mut self.random, MANAGERS), pick(&mut self.random, PATHS));
+        let some = |verb| change(verb, &[managers, managers, "kubelet"], &[paths, "spec.replicas"]);
+        let create = |play: &mut Self| {
+            play.uids += 1;
+            let resource = pick(&mut play.random, &["pods", "deployments", "nodes"]);
+            let namespace = (resource != "nodes").then(|| pick(&mut play.random, SPACES));
+            let name = pick(&mut play.random, NAMES);
+            object(resource, namespace, name, &format!("uid-{}", play.uids))
+        };
+        match (self.random.u8(..100), known) {
+            (0..10, _) | (_, None) => {
+                let what = if self.random.bool() { What::Known } else { What::Change(some(Verb::Added)) };
+                let object = create(self);
+                self.observation(&object, what)
+            }
+            (10..20, Some(known)) => {
+                let object = known.rows[0].observation.object.clone();
+                self.observation(&object, What::Noise)
+            }
+            (20..28, Some(known)) => {
+                let object = known.rows[0].observation.object.clone();
+                self.observation(&object, What::Change(some(Verb::Deleted)))
+            }
+            (28..33, Some(known)) => {
+                let before = known.rows[0].observation.object.clone();
+                let object = ObjectId { uid: create(self).uid, ..before.clone() };
+                let change = Change { replaces: Some(before.uid), ..some(Verb::Recreated) };
+                self.observation(&object, What::Change(change))
+            }
+            (_, Some(known)) => {
+                let object = known.rows[0].observation.object.clone();
+                let rv_before = known.rows.last().map(|row| row.observation.rv.clone());
+                self.observation(&object, What::Change(Change { rv_before, ..some(Verb::Updated) }))
+            }
+        }
+    }
+
+    fn observation(&mut self, object: &ObjectId, what: What) -> Observation {
+        self.rv += 1;
+        let body = match self.random.u8(..40) {
+            0 => Body::redacted(""),
+            1 => Body::redacted(
+                (0..self.random.usize(..6_000)).map(|_| self.random.u8(..)).collect::<Vec<_>>(),
+            ),
+            2 => Body::redacted(json!({"spec": {"same": "x".repeat(2_000)}}).to_string()),
+            _ => Body::redacted(body(&mut self.random, object, self.rv).to_string()),
+        };
+        let source = [Source::Watch, Source::List, Source::Restart][self.random.usize(..3)];
+        let observed_at = self.time();
+        Observation { object: object.clone(), rv: self.rv.to_string(), observed_at, source, body, what }
+    }
+
+    fn retention(&mut self) -> (Retention, Timestamp) {
+        let age = self.random.bool().then(|| Duration::from_secs(self.random.u64(..2_000)));
+        let count = self.random.bool().then(|| self.random.u64(..1_500));
+        let for_sinks = if self.random.bool() { self.random.u64(..1_000) } else { 0 };
+        (Retention { age, count, bytes: None, for_sinks }, at(self.clock))
+    }
+
+    fn scope(&mut self) -> Scope {
+        let pick = |random: &mut Rng, list: &[&str]| {
+            (random.u8(..3) == 0).then(|| list[random.usize(..list.len())].to_owned())
+        };
+        Scope {
+            group: pick(&mut self.random, &["", "apps"]),
+            resource: pick(&mut self.random, &["pods", "deployments", "nodes", "none"]),
+            namespace: pick(&mut self.random, &["shop", "ops", "", "none"]),
+            name: pick(&mut self.random, NAMES),
+            uid: (self.random.u8(..8) == 0).then(|| format!("uid-{}", self.random.u64(..=self.uids))),
+        }
+    }
+
+    fn compare(&mut self, reader: &mut Reader, place: &str) {
+        self.compare_records(reader, place);
+        self.compare_states(reader, place);
+        self.compare_versions(reader, place);
+        assert_eq!(reader.positions().unwrap(), self.model.positions, "{place}");
+        let sinks = reader.sinks().unwrap();
+        let sinks: Vec<_> = sinks.iter().map(|it| (it.name.as_str(), (it.position.0, it.lost))).collect();
+        let model: Vec<_> = self.model.sinks.iter().map(|(name, at)| (name.as_str(), *at)).collect();
+        assert_eq!(sinks, model, "{place}");
+        for (name, (position, _)) in &self.model.sinks {
+            let filter = Filter { gaps: true, ..Filter::default() };
+            let page = Page::oldest(7).after(Number(*position));
+            let pending = reader.pending(name, 7).unwrap();
+            assert_eq!((pending.records, pending.more), self.model.records(&filter, &page), "{place}");
+        }
+    }
+
+    fn compare_records(&mut self, reader: &mut Reader, place: &str) {
+        for _ in 0..4 {
+            let scope = self.scope();
+            let time = |random: &mut Rng, clock| (random.u8(..4) == 0).then(|| at(random.i64(0..=clock)));
+            let pick = |random: &mut Rng, list: &[&str]| {
+                (random.u8(..4) == 0).then(|| list[random.usize(..list.len())].to_owned())
+            };
+            let filter = Filter {
+                gaps: scope == Scope::default(),
+                scope,
+                from: time(&mut self.random, self.clock),
+                to: time(&mut self.random, self.clock),
+                manager: pick(&mut self.random, MANAGERS),
+                path: pick(&mut self.random, &["spec", "spec.replicas", "status", "none"]),
+                verbs: if self.random.u8(..4) == 0 { vec![Verb::Deleted, Verb::Added] } else { Vec::new() },
+            };
+            let limit = self.random.usize(1..60);
+            let mut page = if self.random.bool() { Page::newest(limit) } else { Page::oldest(limit) };
+            loop {
+                let found = reader.records(&filter, &page).unwrap();
+                let model = self.model.records(&filter, &page);
+                assert_eq!((&found.records, found.more), (&model.0, model.1), "{place}: {filter:?} {page:?}");
+                match found.records.last() {
+                    Some(last) if found.more && self.random.bool() => page = page.after(last.number()),
+                    _ => break,
+                }
+            }
+        }
+    }
+
+    fn compare_states(&mut self, reader: &mut Reader, place: &str) {
+        for at in [None, Some(at(self.random.i64(0..=self.clock)))] {
+            let scope = self.scope();
+            let limit = self.random.usize(1..30);
+            let (mut found, mut cursor) = (Vec::new(), None);
+            loop {
+                let state = reader.state(&scope, at, cursor, limit).unwrap();
+                assert!(state.objects.len() <= limit);
+                found.extend(
+                    state
+                        .objects
+                        .into_iter()
+                        .map(|it| (it.object.resource, it.object.uid, it.rv, it.body.bytes().to_vec())),
+                );
+                cursor = state.next;
+                if cursor.is_none() {
+                    break;
+                }
+            }
+            found.sort();
+            let model = self.model.state(&scope, at);
+            let ids = |state: &[(String, String, String, Vec<u8>)]| -> Vec<String> {
+                state
+                    .iter()
+                    .map(|(resource, uid, rv, body)| format!("{resource} {uid} {rv} {}", body.len()))
+                    .collect()
+            };
+            assert_eq!(ids(&found), ids(&model), "{place}: {scope:?} at {at:?}");
+            assert!(found == model, "{place}: {scope:?} at {at:?}");
+        }
+    }
+
+    /// Every version of one incarnation, one after another and each by itself.
+    fn compare_versions(&mut self, reader: &mut Reader, place: &str) {
+        if self.model.objects.is_empty() {
+            return;
+        }
+        let at = self.random.usize(..self.model.objects.len());
+        let (_, model) = self.model.objects.iter().nth(at).unwrap();
+        let of = &model.rows[0].observation.object;
+        let scope = Scope { uid: Some(of.uid.clone()), ..Scope::default() };
+        let incarnations = reader.incarnations(&scope).unwrap();
+        let [incarnation] = &incarnations[..] else { panic!("{place}: {incarnations:?}") };
+        assert_eq!(incarnation.ended_at, model.ended.map(|(_, at)| at), "{place}");
+        let mut found = Vec::new();
+        reader
+            .versions(incarnation, |version| {
+                found.push(version);
+                std::ops::ControlFlow::Continue(())
+            })
+            .unwrap();
+        assert_eq!(found.len(), model.rows.len(), "{place}");
+        for (version, row) in found.iter().zip(&model.rows) {
+            assert_eq!(version.number.0, row.number, "{place}");
+            assert!(version.body == row.observation.body, "{place}: version {}", row.number);
+            assert_eq!(version.change.clone().map(Record::Change), row.record(), "{place}");
+            let again = reader.version(incarnation, &At::Number(version.number)).unwrap();
+            assert!(again.as_ref() == Some(version), "{place}: version {}", row.number);
+            let again = reader.version(incarnation, &At::Rv(row.observation.rv.clone())).unwrap();
+            assert!(again.as_ref() == Some(version), "{place}: version {}", row.number);
+        }
+    }
+}

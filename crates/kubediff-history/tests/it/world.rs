@@ -1,0 +1,78 @@
+//! Objects for tests, from a seed.
+
+use jiff::{SignedDuration, Timestamp};
+use kubediff_history::*;
+use serde_json::{Value, json};
+
+pub(crate) fn cluster() -> Cluster {
+    Cluster { uid: "cluster-1".to_owned(), name: Some("test".to_owned()) }
+}
+
+pub(crate) fn open(path: &std::path::Path) -> History {
+    History::open(path, &cluster(), &Settings::default()).unwrap()
+}
+
+/// Seconds after the beginning of the tests' time.
+pub(crate) fn at(seconds: i64) -> Timestamp {
+    "2026-11-23T14:00:00Z".parse::<Timestamp>().unwrap() + SignedDuration::from_secs(seconds)
+}
+
+pub(crate) fn object(resource: &str, namespace: Option<&str>, name: &str, uid: &str) -> ObjectId {
+    let (group, kind) = match resource {
+        "deployments" => ("apps", "Deployment"),
+        "nodes" => ("", "Node"),
+        _ => ("", "Pod"),
+    };
+    ObjectId {
+        gvk: Gvk { group: group.to_owned(), version: "v1".to_owned(), kind: kind.to_owned() },
+        resource: resource.to_owned(),
+        namespace: namespace.map(str::to_owned),
+        name: name.to_owned(),
+        uid: uid.to_owned(),
+    }
+}
+
+pub(crate) fn observation(
+    object: &ObjectId,
+    rv: u64,
+    observed_at: Timestamp,
+    body: &Value,
+    what: What,
+) -> Observation {
+    Observation {
+        object: object.clone(),
+        rv: rv.to_string(),
+        observed_at,
+        source: Source::Watch,
+        body: Body::redacted(body.to_string()),
+        what,
+    }
+}
+
+pub(crate) fn manager(name: &str) -> Manager {
+    Manager { manager: name.to_owned(), operation: "Update".to_owned(), subresource: None, time: None }
+}
+
+pub(crate) fn change(verb: Verb, managers: &[&str], paths: &[&str]) -> Change {
+    Change {
+        verb,
+        managers: managers.iter().map(|name| manager(name)).collect(),
+        paths: paths.iter().map(|&path| path.to_owned()).collect(),
+        diff: json!(paths.iter().map(|path| json!({"path": path, "kind": "changed"})).collect::<Vec<_>>()),
+        summary: paths.join(", "),
+        ..Change::default()
+    }
+}
+
+/// An object of some kilobytes: most of it is the same in all versions, and in all objects of a shape.
+pub(crate) fn body(random: &mut fastrand::Rng, object: &ObjectId, rv: u64) -> Value {
+    let fixed = fastrand::Rng::with_seed(random.u64(..3)).u64(..);
+    let env: Vec<Value> = (0..30)
+        .map(|n| json!({"name": format!("VARIABLE_{n}"), "value": format!("{fixed:x}-{n}")}))
+        .collect();
+    json!({
+        "metadata": {"name": object.name, "uid": object.uid, "resourceVersion": rv.to_string()},
+        "spec": {"containers": [{"name": "web", "image": format!("web:{}", random.u8(..4)), "env": env}]},
+        "status": {"phase": "Running", "restarts": random.u8(..), "token": format!("{:x}", random.u64(..))},
+    })
+}
