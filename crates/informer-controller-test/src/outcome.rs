@@ -36,12 +36,18 @@ pub struct Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.story)?;
-        match self.seed {
-            Some(seed) => {
-                write!(f, "\nIn short: {}\nTo repeat it: {SEEDS}={seed}..{}", self.summary, seed + 1)
-            }
-            None => Ok(()),
+        if let Some(seed) = self.seed {
+            // The test harness names a test's thread after the test.
+            let thread = std::thread::current();
+            let test = thread.name().filter(|name| *name != "main").unwrap_or_default();
+            let next = seed + 1;
+            write!(
+                f,
+                "\nIn short: {}\nTo repeat it: {SEEDS}={seed}..{next} cargo test {test}",
+                self.summary
+            )?;
         }
+        Ok(())
     }
 }
 

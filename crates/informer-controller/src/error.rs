@@ -1,5 +1,7 @@
 //! Why a controller ended.
 
+use std::fmt;
+
 use informer::NotSynced;
 use informer::kube::client;
 
@@ -7,10 +9,18 @@ use crate::election::ElectionError;
 use crate::permissions::Rules;
 
 /// A controller could not start, or cannot go on.
-#[derive(Debug, thiserror::Error)]
+///
+/// `Debug` has the same words as `Display`, and the causes: a `main` that returns this error prints it by `Debug`.
+#[derive(thiserror::Error)]
 #[error("{why}")]
 pub struct RunError {
     why: Why,
+}
+
+impl fmt::Debug for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&informer::error_chain(self))
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
