@@ -91,6 +91,7 @@ pub(super) async fn run<T: View>(
     let Controller { name, primary, sources, caches, needs: _, settings, inbox, mut until } = controller;
     let client = leadership.asking_client()?;
     let missing = tokio::select! {
+        biased;
         () = &mut until => return Ok(()),
         missing = review(&client, &name, &rules) => missing,
     };
@@ -105,11 +106,13 @@ pub(super) async fn run<T: View>(
         subscriptions.push(source(&name, inbox.clone()).map_err(RunError::informer)?);
     }
     tokio::select! {
+        biased;
         () = &mut until => return Ok(()),
         synced = sync(&caches, settings.sync_limit) => synced?,
     }
     let reconciler = Arc::new(reconciler);
     let mut term = tokio::select! {
+        biased;
         () = &mut until => return Ok(()),
         begun = leadership.begin() => begun?,
     };
@@ -143,6 +146,7 @@ pub(super) async fn run<T: View>(
         tracing::warn!(controller = %this.name, %loss, "leadership is lost; waiting for the next term");
         this.interrupt().await;
         term = tokio::select! {
+            biased;
             () = &mut until => return Ok(()),
             begun = leadership.begin() => begun?,
         };
@@ -234,6 +238,7 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
             match due {
                 Some(due) => {
                     tokio::select! {
+                        biased;
                         () = inbox.wait() => {}
                         () = tokio::time::sleep_until(due) => {}
                     }

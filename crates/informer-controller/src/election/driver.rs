@@ -143,6 +143,7 @@ impl Driver {
             }
             Command::Wait(at) => {
                 tokio::select! {
+                    biased;
                     () = sleep_until(&*shared.uptime, at) => {}
                     Ok(()) = self.marks.changed() => {}
                 }

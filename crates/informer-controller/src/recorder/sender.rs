@@ -64,12 +64,13 @@ impl Sender {
             self.begin();
             let wake = self.wake();
             tokio::select! {
+                biased;
+                () = sleep_until(wake) => self.correlator.tick(self.now()),
+                (write, answer) = ready(&mut self.sending) => self.answered(write, &answer),
                 message = messages.recv() => match message {
                     Some(message) => self.receive(message),
                     None => break,
                 },
-                (write, answer) = ready(&mut self.sending) => self.answered(write, &answer),
-                () = sleep_until(wake) => self.correlator.tick(self.now()),
             }
         }
         let _ = tokio::time::timeout(FAREWELL, self.drain()).await;

@@ -101,6 +101,7 @@ impl Driver {
             // A new term has acknowledged nothing.
             self.acknowledge(None);
             let term = tokio::select! {
+                biased;
                 () = &mut until => return Ok(()),
                 term = self.election.acquire() => term?,
             };

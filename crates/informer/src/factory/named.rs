@@ -91,6 +91,7 @@ impl SharedInformerFactory {
         let (mut answer, answered) = oneshot::channel();
         self.inner.runtime.spawn(async move {
             tokio::select! {
+                biased;
                 catalog = questions.catalog() => {
                     // The caller may have stopped waiting.
                     let _ = answer.send(catalog);

@@ -103,6 +103,7 @@ impl Recovery {
             let deadline = lock(&self.state).outage.deadline();
             let deadline = deadline.map(|at| self.started + at.since(Time::ZERO));
             tokio::select! {
+                biased;
                 () = self.changed.notified() => {}
                 () = async { sleep_until(deadline.unwrap_or_else(Instant::now)).await }, if deadline.is_some() => {}
             }

@@ -96,6 +96,7 @@ impl KnownSchemas {
             // The first request is delayed. Together with the initial lists it would open connections that then stay idle.
             let due = *lock(&self.known).due.get_or_insert_with(|| Instant::now() + self.pace / 10);
             tokio::select! {
+                biased;
                 () = self.sooner.notified() => continue,
                 () = sleep_until(due) => {}
             }
@@ -158,6 +159,7 @@ impl Server {
                     return Some((now.clone(), (server, resource, Some(now), answers)));
                 }
                 tokio::select! {
+                    biased;
                     // The sender is in the server, which this future holds.
                     _ = answers.changed() => {}
                     () = server.schemas.run(&server) => {}

@@ -89,6 +89,7 @@ impl Connection {
         let mut connection = pin!(builder.serve_connection(stream, service));
         // An error ends this connection and nothing else.
         tokio::select! {
+            biased;
             _ = connection.as_mut() => return,
             () = drain.cancelled() => connection.as_mut().graceful_shutdown(),
         }

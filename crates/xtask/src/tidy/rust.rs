@@ -11,6 +11,16 @@ const FUNCTION_LINES_NOTED: usize = 100;
 /// Files that may sleep: they wait for processes that do not report when they are ready.
 const MAY_SLEEP: &str = "crates/control-plane/";
 
+/// What runs in rehearsals, which must be the same for the same seed.
+const REHEARSED: &[&str] = &[
+    "crates/informer/src/",
+    "crates/informer-controller/src/",
+    "crates/informer-controller-test/src/",
+    "crates/informer-core/src/",
+    "crates/serve/src/",
+    "crates/testapi/src/",
+];
+
 pub(super) fn check(file: &File, source: &SourceCode) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(head(file));
@@ -18,6 +28,7 @@ pub(super) fn check(file: &File, source: &SourceCode) -> Vec<Finding> {
     findings.extend(function_lengths(&file.path, source));
     findings.extend(banned(&file.path, source));
     findings.extend(sleeping_tests(&file.path, source));
+    findings.extend(random_selects(&file.path, source));
     findings
 }
 
@@ -79,6 +90,21 @@ fn sleeping_tests(path: &str, source: &SourceCode) -> Vec<Finding> {
         .collect()
 }
 
+fn random_selects(path: &str, source: &SourceCode) -> Vec<Finding> {
+    if path.ends_with("tests.rs") || !REHEARSED.iter().any(|folder| path.starts_with(folder)) {
+        return Vec::new();
+    }
+    let is_random = |at: &usize| {
+        source.is_word(*at, "select")
+            && source.is_punct(at + 1, '!')
+            && source.brackets(at + 2, '{').is_some()
+            && !source.is_word(at + 3, "biased")
+    };
+    let message = "`select!` without `biased` draws lots: a rehearsal of the same seed would differ";
+    let found = (0..source.tokens.len()).filter(is_random);
+    found.map(|at| Finding::refused(path, source.tokens[at].line, message)).collect()
+}
+
 /// Calls of functions `sleep` or `sleep_until`. A method of that name belongs to a clock of the project and may be
 /// called.
 fn sleeps(source: &SourceCode, at: usize) -> bool {
@@ -138,6 +164,14 @@ mod tests {
         assert_eq!(found("crates/a/tests/b.rs", text).len(), 2);
         assert_eq!(found("crates/conformance/src/b.rs", text).len(), 2);
         assert_eq!(found("crates/control-plane/src/b.rs", text), []);
+    }
+
+    #[test]
+    fn what_is_rehearsed_draws_no_lots() {
+        let text = "//!\nfn a() {\n    select! {\n        biased;\n    }\n    tokio::select! {\n        x => {}\n    }\n}\n";
+        assert_eq!(found("crates/informer/src/b.rs", text), [(6, "`select!` without `biased`".to_owned())]);
+        assert_eq!(found("crates/informer/src/tests.rs", text), []);
+        assert_eq!(found("crates/kubediff/src/b.rs", text), []);
     }
 
     #[test]
