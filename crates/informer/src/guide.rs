@@ -1,6 +1,6 @@
 //! The whole API on one page: what each part is for, and what it promises.
 //!
-//! The numbers in parentheses are clauses of the [`promises`](crate::promises). Each clause has a test that is named after it; most of
+//! The numbers in parentheses are clauses of the [`promises`]. Each clause has a test that is named after it; most of
 //! these tests run against a real kube-apiserver.
 //!
 //! # From client-go or kube-rs
