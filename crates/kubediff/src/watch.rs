@@ -204,9 +204,7 @@ impl<'a> Watch<'a> {
         let cluster = cluster::find(&args.cluster).await?;
         let server = Server { address: cluster.address(), credentials: cluster.credentials() };
         let default_namespace = cluster.config.default_namespace.clone();
-        let client = kube_client::Client::try_from(cluster.config.clone())
-            .map_err(|error| WatchError::Client(Box::new(error)))?;
-        let schemas = SchemaLoader::new(client, profile.schemas.clone());
+        let config = cluster.config.clone();
         // In JSON: whatever a server newer than us says of an object is shown.
         let mut builder =
             SharedInformerFactory::builder(cluster.config).start_at_once().encoding(EncodingChoice::Json);
@@ -228,6 +226,9 @@ impl<'a> Watch<'a> {
             (false, None) => format!("namespace {default_namespace} (the context's; -A for all)"),
         };
         let factory = builder.build()?;
+        // What is wrong with the configuration has been said by now, in better words.
+        let client = kube_client::Client::try_from(config).ok();
+        let schemas = SchemaLoader::new(client, profile.schemas.clone());
         let definitions = Definitions::new(&factory)?;
         let bound = usize::try_from(args.show.buffer).unwrap_or(usize::MAX).saturating_mul(MIB);
         Ok(Self {

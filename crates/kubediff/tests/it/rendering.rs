@@ -358,7 +358,8 @@ fn circumstances() {
             (updated by argocd, kubelet/status, hpa/scale and 1 more, seen in a list)
             ~ spec.replicas: 2 → 3
             left out: generation 1, managed-fields 4, resource-version 1
-        19:03:22  ~ prod deployments.apps shop/cart  (updated by argocd, kubelet/status, hpa/scale and 1 more, while kubediff did not run)
+        19:03:22  ~ prod deployments.apps shop/cart
+            (updated by argocd, kubelet/status, hpa/scale and 1 more, while kubediff did not run)
             ~ spec.replicas: 2 → 3
             left out: generation 1, managed-fields 4, resource-version 1
     "#]]

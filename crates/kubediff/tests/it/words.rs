@@ -76,7 +76,7 @@ fn one_line_per_change() {
     }
     expect![[r#"
         14:03:22  + deployments.apps shop/cart  image web: nginx:1.27, replicas 2  (added by helm)
-        14:03:22  ~ deployments.apps shop/cart  image web: nginx:1.27 -> nginx:1.28, replicas 2 -> 3  (updated by kubectl-edit)
+        14:03:22  ~ deployments.apps shop/cart  image web 1.27 -> 1.28, replicas 2 -> 3  (updated by kubectl-edit)
         14:03:22  - deployments.apps shop/cart  age 3d4h, image web: nginx:1.28, replicas 3  (deleted)
     "#]].assert_eq(&texts);
 }
