@@ -144,7 +144,7 @@ async fn q9_h14_an_object_never_leaves_a_share_by_what_never_changes() {
 
 /// The tasks of a controller that wait for their own writes must not wait for an event of their share.
 #[tokio::test(start_paused = true)]
-async fn q9_r4_the_version_of_the_cache_goes_on_with_other_shares() {
+async fn q9_c5_the_version_of_the_cache_goes_on_with_other_shares() {
     let server = Server::new();
     let share = only(ShareBy::Namespace, &["shop"]);
     let informer = started(&builder(&server).share(share).build().unwrap()).await;
