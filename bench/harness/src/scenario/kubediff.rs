@@ -26,8 +26,10 @@ const AFTERWARDS: Duration = Duration::from_millis(500);
 
 pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
     let server = kinds::server_with(bench, bench.options.objects * PODS_OF_TEN / 10)?;
+    // It may be built first.
+    let program = bench.kubediff()?;
     let begin = Instant::now();
-    let mut command = Command::new(bench.kubediff()?);
+    let mut command = Command::new(program);
     command.args(["watch", "-A", "--kubeconfig"]).arg(server.kubeconfig());
     let mut child = command
         .stdin(Stdio::null())
