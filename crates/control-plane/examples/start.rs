@@ -1,4 +1,4 @@
-//! What an API server costs a test: testapi beside etcd and kube-apiserver, the programs that envtest starts.
+//! Measures the cost of an API server in a test: testapi beside etcd and kube-apiserver, the programs that envtest starts.
 //!
 //!     cargo run --release -p control-plane --example start
 //!
@@ -27,7 +27,7 @@ const OBJECTS: usize = 1_000;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// What one round measured.
+/// The figures of one round.
 #[derive(Clone, Copy, Default)]
 struct Figures {
     /// From before its start until the first answer.

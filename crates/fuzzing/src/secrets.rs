@@ -133,7 +133,7 @@ fn check(profile: &Profile, values: &[String; 2], old: Option<&Value>, new: Opti
                 assert!(!text.contains(form), "{form:?} in {text}");
             }
             for bytes in [value.clone(), BASE64.encode(value)] {
-                // What the first three bytes and the last ones have in common with others is nobody's secret.
+                // The last group of base64 depends on what follows the value, too.
                 let encoded = BASE64.encode(&bytes);
                 let inner = encoded.get(..encoded.len() - 4).unwrap_or_default();
                 assert!(!text.contains(inner), "{inner:?}, base64 of {bytes:?}, in {text}");

@@ -1,8 +1,8 @@
-//! What came of a batch, in the five ways that a delivery tells apart.
+//! The outcome of a batch: a delivery tells five apart.
 
 use std::time::Duration;
 
-/// What came of a batch that was sent.
+/// The outcome of a batch that was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// The sink has it.
@@ -30,7 +30,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// What an HTTP status says ([RFC 9110](https://www.rfc-editor.org/rfc/rfc9110#section-15),
+    /// The outcome that an HTTP status stands for ([RFC 9110](https://www.rfc-editor.org/rfc/rfc9110#section-15),
     /// [RFC 6585](https://www.rfc-editor.org/rfc/rfc6585#section-4) for 429).
     ///
     /// ```

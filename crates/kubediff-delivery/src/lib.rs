@@ -38,7 +38,7 @@
 //!
 //! One limit: a record with which the sink always fails looks like a sink that is down as long as all records that are held are of
 //! its object. The delivery waits then, and loses nothing.
-
+//!
 //! # With I/O
 //!
 //! [`Driver`] connects a delivery with a [`Log`] and a [`Sink`]; [`Webhook`] and [`Slack`] are sinks.

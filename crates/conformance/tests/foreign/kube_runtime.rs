@@ -51,7 +51,7 @@ async fn h2_late_controllers_of_kube_share_the_watch_of_an_informer() {
     let table = output(&program, &["50"], Path::new("")).await;
     let rows: Vec<Vec<&str>> =
         table.lines().skip(2).map(|line| line.split('|').skip(1).take(4).map(str::trim).collect()).collect();
-    // Who, controllers, lists, watches. Each program ends itself when each controller has reconciled each pod.
+    // A row has the library, and its numbers of controllers, lists and watches. Each program ends itself when each controller has reconciled each pod.
     assert_eq!(
         rows,
         [

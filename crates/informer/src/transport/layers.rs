@@ -1,4 +1,4 @@
-//! What a program puts around the clients of a transport.
+//! The layers that a program puts around the clients of a transport.
 
 use std::sync::Arc;
 
