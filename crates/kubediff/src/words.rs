@@ -80,6 +80,17 @@ const WRAPPINGS: &[&str] = &[
     "tcp connect error: ",
     "dns error: ",
     "error trying to connect: ",
+    "connection error: ",
+];
+
+/// What libraries and the system write when the server closed a connection in the middle of a request.
+const BROKEN: &[&str] = &[
+    "connection closed before message completed",
+    "Connection reset by peer",
+    "Broken pipe",
+    "connection error",
+    "operation was canceled",
+    "unexpected end of file",
 ];
 
 /// A reason without what libraries write around it: `connection refused`.
@@ -90,6 +101,9 @@ fn plain(reason: &str) -> String {
     }
     // `(os error 111)` is for programmers.
     let reason = reason.split(" (os error ").next().unwrap_or(reason);
+    if BROKEN.iter().any(|broken| reason.eq_ignore_ascii_case(broken)) {
+        return "the connection broke".to_owned();
+    }
     let unknown = "invalid peer certificate: UnknownIssuer";
     if let Some(before) = reason.strip_suffix(unknown) {
         return format!(
@@ -117,6 +131,11 @@ mod tests {
                 "connection refused",
             ),
             ("no answer within 30 s", "no answer within 30 s"),
+            (
+                "client error (SendRequest): connection closed before message completed",
+                "the connection broke",
+            ),
+            ("connection error: Connection reset by peer (os error 104)", "the connection broke"),
             ("TLS handshake: eof", "TLS handshake: eof"),
         ] {
             assert_eq!(plain(wrapped), expected);
