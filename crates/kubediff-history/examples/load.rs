@@ -188,6 +188,7 @@ fn observation(random: &mut Rng, pod: usize, version: usize) -> Observation {
         operation: "Update".to_owned(),
         subresource: Some("status".to_owned()),
         time: Some(at),
+        probable: false,
     };
     let change = Change {
         verb: Verb::Updated,
@@ -197,6 +198,9 @@ fn observation(random: &mut Rng, pod: usize, version: usize) -> Observation {
         paths: paths.map(str::to_owned).into(),
         diff,
         summary: format!("container web restarted, {} times", version + 1),
+        dropped: [("generation".to_owned(), 1), ("managed-fields".to_owned(), 2)].into(),
+        key: Some("0badcafe".to_owned()),
+        merged: 1,
     };
     Observation {
         object: ObjectId {
@@ -208,7 +212,7 @@ fn observation(random: &mut Rng, pod: usize, version: usize) -> Observation {
         },
         rv: rv.to_string(),
         observed_at: at,
-        source: Source::Watch,
+        origin: Origin::Watch,
         body: Body::redacted(body.to_string()),
         what: What::Change(change),
     }

@@ -1,10 +1,12 @@
 //! What is committed at once.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::body::Body;
-use crate::record::{Manager, ObjectId, Source, Verb};
+use crate::record::{Manager, ObjectId, Origin, Verb};
 
 /// Observations, gaps and positions that are stored together, in the order in which they were put in.
 #[derive(Debug, Clone, Default)]
@@ -29,7 +31,7 @@ pub struct Observation {
     /// When it was seen.
     pub observed_at: Timestamp,
     /// How it was seen.
-    pub source: Source,
+    pub origin: Origin,
     /// The content; of a deleted object, its last state.
     pub body: Body,
     /// What it means.
@@ -38,6 +40,7 @@ pub struct Observation {
 
 /// What a version means: the caller compares and decides.
 #[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "a batch keeps observations in boxes")]
 pub enum What {
     /// The object existed before the history began: no change.
     Known,
@@ -48,7 +51,7 @@ pub enum What {
 }
 
 /// A change, as the caller sees it.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Change {
     /// What happened.
     pub verb: Verb,
@@ -64,6 +67,30 @@ pub struct Change {
     pub diff: Value,
     /// The change in a few words.
     pub summary: String,
+    /// How many differences each noise rule left out of `diff`.
+    pub dropped: BTreeMap<String, u32>,
+    /// The id of the key of the hashes in it, if it may have some.
+    pub key: Option<String>,
+    /// How many changes it stands for: one, or more when they were merged.
+    pub merged: u32,
+}
+
+/// An update of which nothing is known.
+impl Default for Change {
+    fn default() -> Self {
+        Self {
+            verb: Verb::Updated,
+            replaces: None,
+            rv_before: None,
+            managers: Vec::new(),
+            paths: Vec::new(),
+            diff: Value::Null,
+            summary: String::new(),
+            dropped: BTreeMap::new(),
+            key: None,
+            merged: 1,
+        }
+    }
 }
 
 impl Batch {

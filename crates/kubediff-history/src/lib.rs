@@ -24,7 +24,7 @@
 //!     object,
 //!     rv: "7".to_owned(),
 //!     observed_at: "2026-11-23T14:05:00Z".parse()?,
-//!     source: Source::Watch,
+//!     origin: Origin::Watch,
 //!     body: Body::redacted(r#"{"spec":{"replicas":3}}"#),
 //!     what: What::Change(Change { verb: Verb::Added, ..Change::default() }),
 //! });
@@ -55,7 +55,7 @@ pub use body::Body;
 pub use error::Error;
 pub use filter::{At, Filter, Order, Page, Scope};
 pub use record::{
-    ChangeRecord, Gap, Gvk, Incarnation, Manager, Number, ObjectId, Record, Source, Verb, Version,
+    ChangeRecord, Gap, Gvk, Incarnation, Manager, Number, ObjectId, Origin, Record, Verb, Version,
 };
 pub use report::{Checked, Cluster, Lost, Records, Retained, Retention, Settings, Sink, State, StateCursor};
 pub use sqlite::{History, Reader};

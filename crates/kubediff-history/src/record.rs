@@ -1,5 +1,6 @@
 //! What the history holds: versions, changes, gaps.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use jiff::Timestamp;
@@ -29,6 +30,26 @@ pub struct Gvk {
     pub version: String,
     /// `Deployment`.
     pub kind: String,
+}
+
+impl Gvk {
+    /// From the two fields of an object.
+    ///
+    /// ```
+    /// use kubediff_history::Gvk;
+    ///
+    /// assert_eq!(Gvk::new("apps/v1", "Deployment").group, "apps");
+    /// assert_eq!(Gvk::new("v1", "Pod").group, "");
+    /// ```
+    pub fn new(api_version: &str, kind: &str) -> Self {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        Self { group: group.to_owned(), version: version.to_owned(), kind: kind.to_owned() }
+    }
+
+    /// `apps/v1`, as an object says it.
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+    }
 }
 
 /// One incarnation of one object. The uid tells incarnations apart, and within a resource it alone does.
@@ -64,7 +85,7 @@ pub enum Verb {
 /// How a version became known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Source {
+pub enum Origin {
     /// An event of a watch.
     #[default]
     Watch,
@@ -87,6 +108,10 @@ pub struct Manager {
     /// When it wrote, to the second.
     #[serde(default)]
     pub time: Option<Timestamp>,
+    /// Whether the object does not show that it wrote, only that what changed is its own, and nobody else's. As JSON only
+    /// where it is true.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub probable: bool,
 }
 
 /// An entry of the log.
@@ -101,7 +126,7 @@ pub enum Record {
 /// A change of an object, as it is stored.
 ///
 /// As JSON it is one map: `number`, `cluster`, `gvk`, `namespace`, `name`, `uid`, `change`, `rv_before`, `rv`,
-/// `observed_at`, `source`, `managers`, `paths`, `diff`, `summary`.
+/// `observed_at`, `source`, `managers`, `paths`, `diff`, `summary`, `dropped`, `key`, and `merged` where it is more than one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChangeRecord {
     /// Its place in the history.
@@ -119,7 +144,7 @@ pub struct ChangeRecord {
     /// When it was seen.
     pub observed_at: Timestamp,
     /// How it was seen.
-    pub source: Source,
+    pub origin: Origin,
     /// The managers that made it; empty when that cannot be known.
     pub managers: Vec<Manager>,
     /// Where the object differs.
@@ -128,6 +153,12 @@ pub struct ChangeRecord {
     pub diff: Value,
     /// The change in a few words.
     pub summary: String,
+    /// How many differences each noise rule left out of `diff`.
+    pub dropped: BTreeMap<String, u32>,
+    /// The id of the key of the hashes in it, if it may have some.
+    pub key: Option<String>,
+    /// How many changes it stands for.
+    pub merged: u32,
 }
 
 /// A time in which changes may have been missed.
@@ -198,7 +229,7 @@ impl Verb {
     }
 }
 
-impl Source {
+impl Origin {
     /// As it is written in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -222,7 +253,7 @@ impl ObjectId {
 
 impl Serialize for ChangeRecord {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_struct("Change", 15)?;
+        let mut map = serializer.serialize_struct("Change", 18)?;
         map.serialize_field("number", &self.number)?;
         map.serialize_field("cluster", &self.cluster)?;
         map.serialize_field("gvk", &self.object.gvk)?;
@@ -233,11 +264,16 @@ impl Serialize for ChangeRecord {
         map.serialize_field("rv_before", &self.rv_before)?;
         map.serialize_field("rv", &self.rv)?;
         map.serialize_field("observed_at", &self.observed_at)?;
-        map.serialize_field("source", &self.source)?;
+        map.serialize_field("source", &self.origin)?;
         map.serialize_field("managers", &self.managers)?;
         map.serialize_field("paths", &self.paths)?;
         map.serialize_field("diff", &self.diff)?;
         map.serialize_field("summary", &self.summary)?;
+        map.serialize_field("dropped", &self.dropped)?;
+        map.serialize_field("key", &self.key)?;
+        if self.merged > 1 {
+            map.serialize_field("merged", &self.merged)?;
+        }
         map.end()
     }
 }

@@ -5,6 +5,9 @@ use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+use kubediff_history::Number;
+pub use kubediff_history::{Origin, Verb};
+
 use crate::diff::{Difference, diff, diff_as};
 use crate::gvk::Gvk;
 use crate::managers::{Manager, managers};
@@ -21,6 +24,7 @@ use crate::secret::{KeyId, Redacted, Secrets};
 ///
 /// | field | |
 /// |---|---|
+/// | `number` | its place in the history; only where it has one |
 /// | `cluster` | name of the cluster, or null |
 /// | `gvk` | `{"group", "version", "kind"}`; the core group is `""` |
 /// | `namespace` | or null, for a cluster-scoped object |
@@ -46,6 +50,8 @@ use crate::secret::{KeyId, Redacted, Secrets};
 /// With [`Change::with_objects`] the fields `old` and `new` follow.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
+    /// Its place in the history, if it has one.
+    pub number: Option<Number>,
     /// Name of the cluster.
     pub cluster: Option<String>,
     /// Kind of the object.
@@ -76,38 +82,14 @@ pub struct Change {
     pub dropped: Dropped,
     /// How many changes it stands for: more than one when they were merged, because the reader of the output was slow.
     pub merged: u32,
-    /// The key of the hashes in it. Those of changes with another key cannot be compared with them.
-    pub key: KeyId,
+    /// The key of the hashes in it; `None` where a record does not name it. Those of changes with another key cannot be compared with them.
+    pub key: Option<KeyId>,
     /// The object before.
     pub old: Option<Redacted<Value>>,
     /// The object now.
     pub new: Option<Redacted<Value>>,
-}
-
-/// The kinds of changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Verb {
-    /// It was not there before.
-    Added,
-    /// It is another state of the same object.
-    Updated,
-    /// It is gone.
-    Deleted,
-    /// It is another object of the same name.
-    Recreated,
-}
-
-/// How a change became known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Origin {
-    /// An event of a watch.
-    Watch,
-    /// A list differed from the known state; states in between may be missing.
-    List,
-    /// It happened while kubediff did not run.
-    Restart,
+    /// The headline, where the history has it: it is not made of the objects then.
+    pub(crate) recorded: Option<String>,
 }
 
 /// Where, when and how a change was seen.
@@ -174,7 +156,7 @@ impl Change {
             tally.not_shown(rule.name());
             return None;
         }
-        let verb = Verb::of(old.as_ref(), new.as_ref());
+        let verb = verb(old.as_ref(), new.as_ref());
         let [old, new] = [old, new].map(|object| Some(profile.secrets.redact(sighting.gvk, object?)));
         // Managers of the deleted object have not written to this one.
         let managers = managers(old.as_deref().filter(|_| verb == Verb::Updated), new.as_deref());
@@ -199,6 +181,7 @@ impl Change {
 
         let text = |name: &str| metadata(new.as_deref().or(old.as_deref()), name);
         Some(Self {
+            number: None,
             cluster: sighting.cluster.map(str::to_owned),
             gvk: sighting.gvk.clone(),
             resource: sighting.resource.to_owned(),
@@ -213,10 +196,11 @@ impl Change {
             managers: Redacted::vouched(managers),
             diff: Redacted::vouched(differences),
             dropped,
-            key: profile.secrets.key_id(),
+            key: Some(profile.secrets.key_id()),
             merged: 1,
             old,
             new,
+            recorded: None,
         })
     }
 
@@ -283,7 +267,10 @@ impl Serialize for WithObjects<'_> {
 }
 
 fn serialize<S: Serializer>(change: &Change, objects: bool, serializer: S) -> Result<S::Ok, S::Error> {
-    let mut map = serializer.serialize_struct("Change", if objects { 18 } else { 16 })?;
+    let mut map = serializer.serialize_struct("Change", if objects { 19 } else { 17 })?;
+    if let Some(number) = change.number {
+        map.serialize_field("number", &number)?;
+    }
     map.serialize_field("cluster", &change.cluster)?;
     map.serialize_field("gvk", &change.gvk)?;
     map.serialize_field("namespace", &change.namespace)?;
@@ -310,24 +297,13 @@ fn serialize<S: Serializer>(change: &Change, objects: bool, serializer: S) -> Re
     map.end()
 }
 
-impl Verb {
-    fn of(old: Option<&Value>, new: Option<&Value>) -> Self {
-        match (old, new) {
-            (None, _) => Self::Added,
-            (_, None) => Self::Deleted,
-            _ if metadata(old, "uid") != metadata(new, "uid") => Self::Recreated,
-            _ => Self::Updated,
-        }
-    }
-
-    /// As it is written in JSON.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Added => "added",
-            Self::Updated => "updated",
-            Self::Deleted => "deleted",
-            Self::Recreated => "recreated",
-        }
+/// What happened, by what was there before and is there now.
+fn verb(old: Option<&Value>, new: Option<&Value>) -> Verb {
+    match (old, new) {
+        (None, _) => Verb::Added,
+        (_, None) => Verb::Deleted,
+        _ if metadata(old, "uid") != metadata(new, "uid") => Verb::Recreated,
+        _ => Verb::Updated,
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use text::{Hunk, Line, Side, TextEdit};
+pub use text::{Hunk, InvalidTextEdit, Line, Side, TextEdit};
 
 use crate::document;
 use crate::path::keys::Identity;
@@ -20,7 +20,7 @@ mod text;
 const MAX_DOCUMENTS: usize = 2;
 
 /// One place where two objects differ.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Difference {
     /// Where.
     pub path: Path,
@@ -30,7 +30,7 @@ pub struct Difference {
 }
 
 /// How a value differs.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Edit {
     /// Only the new object has it.

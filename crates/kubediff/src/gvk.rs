@@ -4,36 +4,10 @@ use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 
-use serde::Serialize;
+pub use kubediff_history::Gvk;
 
-/// Group, version and kind, as `apiVersion` and `kind` say them.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct Gvk {
-    /// `apps`; empty for the core group.
-    pub group: String,
-    /// `v1`.
-    pub version: String,
-    /// `Deployment`.
-    pub kind: String,
-}
-
-impl Gvk {
-    /// From the two fields of an object.
-    ///
-    /// ```
-    /// use kubediff::Gvk;
-    ///
-    /// assert_eq!(Gvk::new("apps/v1", "Deployment").group, "apps");
-    /// assert_eq!(Gvk::new("v1", "Pod").group, "");
-    /// ```
-    pub fn new(api_version: &str, kind: &str) -> Self {
-        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        Self { group: group.to_owned(), version: version.to_owned(), kind: kind.to_owned() }
-    }
-
-    pub(crate) fn is_secret(&self) -> bool {
-        self.group.is_empty() && self.kind == "Secret"
-    }
+pub(crate) fn is_secret(gvk: &Gvk) -> bool {
+    gvk.group.is_empty() && gvk.kind == "Secret"
 }
 
 /// Which kinds a rule is about: `Node`, `Lease.coordination.k8s.io`, `Secret.core` (the core group alone), `*.example.com`, `*`.

@@ -21,6 +21,9 @@ impl Change {
     ///
     /// One line without control characters, bounded in length.
     pub fn headline(&self) -> String {
+        if let Some(recorded) = &self.recorded {
+            return recorded.clone();
+        }
         let phrases: Vec<String> = match self.verb {
             Verb::Added => object(self.new.as_ref(), Vec::new()),
             Verb::Deleted => {

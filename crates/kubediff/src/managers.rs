@@ -1,30 +1,10 @@
 //! The managers of a change, as recorded in the object.
 
-use jiff::Timestamp;
-use serde::Serialize;
 use serde_json::Value;
 
-mod owner;
+pub use kubediff_history::Manager;
 
-/// A field manager that wrote to the object.
-///
-/// The name is the one that the client chose, not an authenticated user.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Manager {
-    /// `kubectl-edit`, `kube-controller-manager`.
-    pub manager: String,
-    /// `Apply` or `Update`.
-    pub operation: String,
-    /// `status` or `scale`, when it wrote through one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub subresource: Option<String>,
-    /// When it wrote, to the second.
-    pub time: Option<Timestamp>,
-    /// Whether the object does not show that it wrote, only that what changed is its own, and nobody else's. As JSON only
-    /// where it is true.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub probable: bool,
-}
+mod owner;
 
 /// The managers that turned `old` into `new`: those whose entry in `metadata.managedFields` is new, has a newer time,
 /// or owns additional fields. The latest first.

@@ -4,10 +4,13 @@ use std::fmt::{self, Write as _};
 
 use serde::{Serialize, Serializer};
 
+pub use parse::InvalidPath;
+
 pub(crate) use pattern::Step;
 pub use pattern::{InvalidPattern, PathPattern};
 
 pub(crate) mod keys;
+mod parse;
 mod pattern;
 
 /// The way from an object's root to a value, elements of lists by their key where they have one.

@@ -126,7 +126,16 @@ impl Renderer {
     }
 
     fn facts(&self, change: &Change, out: &mut Painter) {
-        let Some(object) = change.new.as_ref().or(change.old.as_ref()) else { return };
+        let Some(object) = change.new.as_ref().or(change.old.as_ref()) else {
+            // A record of the history has its headline, and no objects.
+            let headline = change.headline();
+            if !headline.is_empty() {
+                out.spaces(INDENT)
+                    .put(Style::new(), &shorten(&headline, self.width.saturating_sub(INDENT)))
+                    .line();
+            }
+            return;
+        };
         let mut facts = facts(object);
         if change.verb == Verb::Deleted {
             facts.splice(0..0, age(object, change.observed_at));

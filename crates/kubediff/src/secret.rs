@@ -276,7 +276,7 @@ impl Secrets {
 
 /// If caller or object says that it is a Secret, nothing is shown.
 fn is_secret(gvk: &Gvk, object: &Value) -> bool {
-    gvk.is_secret() || object.as_object().is_some_and(manifest::is_secret)
+    crate::gvk::is_secret(gvk) || object.as_object().is_some_and(manifest::is_secret)
 }
 
 /// Which Secret it is, whatever its state.

@@ -15,7 +15,7 @@ use super::names::{self, Table};
 use super::write::verb_code;
 use crate::body::Body;
 use crate::filter::{Filter, Order, Page, Scope};
-use crate::record::{ChangeRecord, Gap, Gvk, Number, ObjectId, Record, Source, Verb, Version};
+use crate::record::{ChangeRecord, Gap, Gvk, Number, ObjectId, Origin, Record, Verb, Version};
 use crate::report::{Records, Sink};
 
 /// The most records of one page.
@@ -84,15 +84,18 @@ impl Head {
             rv_before: self.rv_before.clone(),
             rv: self.rv.clone(),
             observed_at: time(self.observed_at)?,
-            source: match self.source {
-                0 => Source::Watch,
-                1 => Source::List,
-                _ => Source::Restart,
+            origin: match self.source {
+                0 => Origin::Watch,
+                1 => Origin::List,
+                _ => Origin::Restart,
             },
             managers: details.managers,
             paths: details.paths,
             diff: details.diff,
             summary: details.summary,
+            dropped: details.dropped,
+            key: details.key,
+            merged: details.merged,
         }))
     }
 

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::schema::{FORMAT, Step, beside, open};
 use super::*;
-use crate::{ObjectId, Observation, Source, What};
+use crate::{ObjectId, Observation, Origin, What};
 
 fn cluster() -> Cluster {
     Cluster { uid: "cluster-1".to_owned(), name: None }
@@ -21,7 +21,7 @@ fn version_zero(path: &Path) {
         object: ObjectId { uid: "1".to_owned(), name: "web".to_owned(), ..ObjectId::default() },
         rv: "1".to_owned(),
         observed_at: Timestamp::UNIX_EPOCH,
-        source: Source::List,
+        origin: Origin::List,
         body: crate::Body::redacted(json!({"a": 1}).to_string()),
         what: What::Known,
     });

@@ -11,7 +11,7 @@ use super::fault::{Fault, Outcome};
 use super::names::{KindId, Names, Table};
 use super::recent::Recent;
 use crate::batch::{Batch, Change, Entry, Observation, What};
-use crate::record::{Source, Verb};
+use crate::record::{Origin, Verb};
 
 /// At most this many versions follow each other as deltas: it bounds the work of reading one.
 const CHAIN: u32 = 32;
@@ -217,7 +217,7 @@ impl Memory {
             kind.id,
             namespace,
             change.map_or(0, |change| verb_code(change.verb)),
-            source_code(observation.source),
+            origin_code(observation.origin),
             observed_at,
             observation.rv,
             change.and_then(|change| change.rv_before.as_deref()),
@@ -368,11 +368,11 @@ pub(super) fn verb_code(verb: Verb) -> i64 {
     }
 }
 
-fn source_code(source: Source) -> i64 {
-    match source {
-        Source::Watch => 0,
-        Source::List => 1,
-        Source::Restart => 2,
+fn origin_code(origin: Origin) -> i64 {
+    match origin {
+        Origin::Watch => 0,
+        Origin::List => 1,
+        Origin::Restart => 2,
     }
 }
 

@@ -48,11 +48,14 @@ impl Row {
             rv_before: change.rv_before.clone(),
             rv: of.rv.clone(),
             observed_at: of.observed_at,
-            source: of.source,
+            origin: of.origin,
             managers: change.managers.clone(),
             paths: change.paths.clone(),
             diff: change.diff.clone(),
             summary: change.summary.clone(),
+            dropped: change.dropped.clone(),
+            key: change.key.clone(),
+            merged: change.merged,
         })))
     }
 }

@@ -171,9 +171,9 @@ impl Play {
             2 => Body::redacted(json!({"spec": {"same": "x".repeat(2_000)}}).to_string()),
             _ => Body::redacted(body(&mut self.random, object, self.rv).to_string()),
         };
-        let source = [Source::Watch, Source::List, Source::Restart][self.random.usize(..3)];
+        let origin = [Origin::Watch, Origin::List, Origin::Restart][self.random.usize(..3)];
         let observed_at = self.time();
-        Observation { object: object.clone(), rv: self.rv.to_string(), observed_at, source, body, what }
+        Observation { object: object.clone(), rv: self.rv.to_string(), observed_at, origin, body, what }
     }
 
     fn retention(&mut self) -> (Retention, Timestamp) {

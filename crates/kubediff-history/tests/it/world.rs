@@ -43,14 +43,14 @@ pub(crate) fn observation(
         object: object.clone(),
         rv: rv.to_string(),
         observed_at,
-        source: Source::Watch,
+        origin: Origin::Watch,
         body: Body::redacted(body.to_string()),
         what,
     }
 }
 
 pub(crate) fn manager(name: &str) -> Manager {
-    Manager { manager: name.to_owned(), operation: "Update".to_owned(), subresource: None, time: None }
+    Manager { manager: name.to_owned(), operation: "Update".to_owned(), ..Manager::default() }
 }
 
 pub(crate) fn change(verb: Verb, managers: &[&str], paths: &[&str]) -> Change {
@@ -60,6 +60,9 @@ pub(crate) fn change(verb: Verb, managers: &[&str], paths: &[&str]) -> Change {
         paths: paths.iter().map(|&path| path.to_owned()).collect(),
         diff: json!(paths.iter().map(|path| json!({"path": path, "kind": "changed"})).collect::<Vec<_>>()),
         summary: paths.join(", "),
+        dropped: [("generation".to_owned(), u32::try_from(paths.len()).unwrap())].into(),
+        key: (!managers.is_empty()).then(|| "0badcafe".to_owned()),
+        merged: u32::try_from(managers.len()).unwrap().max(1),
         ..Change::default()
     }
 }

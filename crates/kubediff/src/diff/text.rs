@@ -1,8 +1,10 @@
 //! The difference between two multi-line texts.
 
 use std::fmt;
+use std::str::FromStr;
 
-use serde::{Serialize, Serializer};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use similar::{Algorithm, DiffOp};
 
 /// Lines shown around those that differ.
@@ -136,5 +138,59 @@ impl Side {
 impl Serialize for TextEdit {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+/// A text that is no [`TextEdit`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a unified diff as kubediff prints it")]
+pub struct InvalidTextEdit;
+
+/// Reads what `Display` writes.
+impl FromStr for TextEdit {
+    type Err = InvalidTextEdit;
+
+    fn from_str(text: &str) -> Result<Self, InvalidTextEdit> {
+        let mut edit = Self { hunks: Vec::new(), added: 0, removed: 0 };
+        for line in text.split_terminator('\n') {
+            if let Some(ranges) = line.strip_prefix("@@ -").and_then(|line| line.strip_suffix(" @@")) {
+                let (old, new) = ranges.split_once(" +").ok_or(InvalidTextEdit)?;
+                let (old_start, new_start) = (start(old)?, start(new)?);
+                edit.hunks.push(Hunk { old_start, new_start, lines: Vec::new() });
+                continue;
+            }
+            let hunk = edit.hunks.last_mut().ok_or(InvalidTextEdit)?;
+            let mut rest = line.chars();
+            let side = match rest.next() {
+                Some('-') => Side::Old,
+                Some('+') => Side::New,
+                Some(' ') => Side::Both,
+                Some('\\') => {
+                    hunk.lines.last_mut().ok_or(InvalidTextEdit)?.ends = false;
+                    continue;
+                }
+                _ => return Err(InvalidTextEdit),
+            };
+            edit.added += usize::from(side == Side::New);
+            edit.removed += usize::from(side == Side::Old);
+            hunk.lines.push(Line { side, text: rest.as_str().to_owned(), ends: true });
+        }
+        Ok(edit)
+    }
+}
+
+/// How many lines are before a range: `3,5`, `3`, `2,0`.
+fn start(range: &str) -> Result<usize, InvalidTextEdit> {
+    let number = |text: &str| text.parse::<usize>().map_err(|_| InvalidTextEdit);
+    match range.split_once(',') {
+        Some((first, "0")) => number(first),
+        Some((first, _)) => number(first)?.checked_sub(1).ok_or(InvalidTextEdit),
+        None => number(range)?.checked_sub(1).ok_or(InvalidTextEdit),
+    }
+}
+
+impl<'de> Deserialize<'de> for TextEdit {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
     }
 }

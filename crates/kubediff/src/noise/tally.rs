@@ -7,7 +7,7 @@ use serde::Serialize;
 /// How many differences of one change each rule left out.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(transparent)]
-pub struct Dropped(BTreeMap<String, u32>);
+pub struct Dropped(pub(crate) BTreeMap<String, u32>);
 
 impl Dropped {
     pub(super) fn count(&mut self, rule: &str, differences: u32) {

@@ -182,7 +182,7 @@ impl FromStr for PathPattern {
 }
 
 /// The content of a bracket that was just opened, and what follows it.
-fn bracket(text: &str) -> Option<(String, &str)> {
+pub(super) fn bracket(text: &str) -> Option<(String, &str)> {
     if !text.starts_with('"') {
         let (name, rest) = text.split_once(']')?;
         return Some((name.to_owned(), rest));

@@ -10,6 +10,7 @@ mod leaks;
 mod noise;
 mod patches;
 mod random;
+mod recorded;
 mod rendering;
 mod schemas;
 mod secrets;
