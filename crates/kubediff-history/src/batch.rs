@@ -8,11 +8,12 @@ use serde_json::Value;
 use crate::body::Body;
 use crate::record::{Manager, ObjectId, Origin, Verb};
 
-/// Observations, gaps and positions that are stored together, in the order in which they were put in.
+/// Observations, gaps, positions and notes that are stored together, in the order in which they were put in.
 #[derive(Debug, Clone, Default)]
 pub struct Batch {
     pub(crate) entries: Vec<Entry>,
     pub(crate) positions: Vec<(String, String)>,
+    pub(crate) notes: Vec<(String, String)>,
 }
 
 #[derive(Debug, Clone)]
@@ -110,9 +111,15 @@ impl Batch {
         self.positions.push((resource.into(), rv.into()));
     }
 
+    /// Notes something that the writer wants to know after a restart, under a name of its own choice. The last note of a
+    /// name counts.
+    pub fn note(&mut self, name: impl Into<String>, value: impl Into<String>) {
+        self.notes.push((name.into(), value.into()));
+    }
+
     /// Whether nothing was put in.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty() && self.positions.is_empty()
+        self.entries.is_empty() && self.positions.is_empty() && self.notes.is_empty()
     }
 
     /// The number of observations and gaps.

@@ -57,5 +57,8 @@ pub use filter::{At, Filter, Order, Page, Scope};
 pub use record::{
     ChangeRecord, Gap, Gvk, Incarnation, Manager, Number, ObjectId, Origin, Record, Verb, Version,
 };
-pub use report::{Checked, Cluster, Lost, Records, Retained, Retention, Settings, Sink, State, StateCursor};
+pub use report::{
+    Checked, Cluster, DeadLetter, Lost, Records, Retained, Retention, Settings, Settled, Sink, State,
+    StateCursor,
+};
 pub use sqlite::{History, Reader};

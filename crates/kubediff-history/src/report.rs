@@ -73,6 +73,30 @@ pub struct Sink {
     pub position: Number,
     /// How many records were removed before it took them.
     pub lost: u64,
+    /// How many dead letters it has.
+    pub dead: u64,
+}
+
+/// A record that a sink does not take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeadLetter {
+    /// The record.
+    pub number: Number,
+    /// Its object, as the delivery numbers it.
+    pub object: u64,
+    /// Why, for people.
+    pub reason: String,
+}
+
+/// What became of records that a sink was to take.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settled {
+    /// All records up to this one were taken, or are dead letters.
+    pub position: Number,
+    /// New dead letters.
+    pub dead: Vec<DeadLetter>,
+    /// Former dead letters that were taken after all.
+    pub resent: Vec<Number>,
 }
 
 /// A page of records.

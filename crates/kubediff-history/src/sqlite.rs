@@ -9,6 +9,7 @@ mod read;
 mod recent;
 mod retain;
 mod schema;
+mod sinks;
 mod states;
 mod verify;
 mod write;
@@ -27,7 +28,9 @@ use crate::blame::{Blame, Blaming, Field};
 use crate::error::Error;
 use crate::filter::{At, Filter, Page, Scope};
 use crate::record::{Gap, Gvk, Incarnation, Number, Version};
-use crate::report::{Checked, Cluster, Records, Retained, Retention, Settings, Sink, State, StateCursor};
+use crate::report::{
+    Checked, Cluster, DeadLetter, Records, Retained, Retention, Settings, Settled, Sink, State, StateCursor,
+};
 use codec::Codec;
 use fault::{Fault, Outcome};
 use write::Memory;
@@ -88,22 +91,17 @@ impl History {
         added.map(drop).map_err(|error| Fault::from(error).at(&self.path))
     }
 
-    /// Notes that a sink has taken everything up to this record. A position never goes back.
+    /// Notes what became of records that a sink was to take, all of it or nothing. A position never goes back.
     ///
     /// # Errors
     ///
     /// When there is no such sink or record, or the file cannot be written.
-    pub fn taken(&mut self, sink: &str, number: Number) -> Result<(), Error> {
-        let at = i64::try_from(number.0).unwrap_or(i64::MAX);
-        if at > self.memory.last() {
-            return Err(Error::NotFound(format!("record {number}")));
+    pub fn settle_sink(&mut self, sink: &str, settled: &Settled) -> Result<(), Error> {
+        let last = read::number(self.memory.last());
+        if settled.position > last {
+            return Err(Error::NotFound(format!("record {}", settled.position)));
         }
-        let sql = "UPDATE sinks SET position = max(position, ?2) WHERE name = ?1";
-        let found = self.connection.execute(sql, params![sink, at]);
-        match found.map_err(|error| Fault::from(error).at(&self.path))? {
-            0 => Err(Error::NotFound(format!("sink {sink}"))),
-            _ => Ok(()),
-        }
+        sinks::settle(&self.connection, sink, settled).map_err(|fault| fault.at(&self.path))
     }
 
     /// Removes a sink: nothing is kept for it any more.
@@ -112,8 +110,7 @@ impl History {
     ///
     /// When the file cannot be written.
     pub fn remove_sink(&mut self, name: &str) -> Result<(), Error> {
-        let removed = self.connection.execute("DELETE FROM sinks WHERE name = ?1", [name]);
-        removed.map(drop).map_err(|error| Fault::from(error).at(&self.path))
+        sinks::remove(&self.connection, name).map_err(|fault| fault.at(&self.path))
     }
 
     /// Removes what `retention` does not keep, but never the newest version of an object that exists, nor the state in
@@ -310,6 +307,24 @@ impl Reader {
     /// When the file cannot be read, or is damaged.
     pub fn positions(&mut self) -> Result<BTreeMap<String, String>, Error> {
         self.at_once(|connection, _, _| read::positions(connection))
+    }
+
+    /// What the writer noted ([`Batch::note`]).
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn notes(&mut self) -> Result<BTreeMap<String, String>, Error> {
+        self.at_once(|connection, _, _| read::notes(connection))
+    }
+
+    /// The dead letters of a sink, the latest first: at most `limit`.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn dead_letters(&mut self, sink: &str, limit: usize) -> Result<Vec<DeadLetter>, Error> {
+        self.at_once(|connection, _, _| read::dead_letters(connection, sink, limit))
     }
 
     /// The sinks, by name.

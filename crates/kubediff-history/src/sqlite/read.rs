@@ -16,7 +16,7 @@ use super::write::verb_code;
 use crate::body::Body;
 use crate::filter::{Filter, Order, Page, Scope};
 use crate::record::{ChangeRecord, Gap, Gvk, Number, ObjectId, Origin, Record, Verb, Version};
-use crate::report::{Records, Sink};
+use crate::report::{DeadLetter, Records, Sink};
 
 /// The most records of one page.
 pub(super) const MOST: usize = 10_000;
@@ -439,11 +439,33 @@ pub(super) fn positions(connection: &Connection) -> Outcome<BTreeMap<String, Str
     Ok(positions.collect::<Result<_, _>>()?)
 }
 
+pub(super) fn notes(connection: &Connection) -> Outcome<BTreeMap<String, String>> {
+    let mut statement = connection.prepare_cached("SELECT name, value FROM notes")?;
+    let notes = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(notes.collect::<Result<_, _>>()?)
+}
+
+pub(super) fn dead_letters(connection: &Connection, sink: &str, limit: usize) -> Outcome<Vec<DeadLetter>> {
+    let sql = "SELECT number, object, reason FROM dead_letters WHERE sink = ?1 ORDER BY number DESC LIMIT ?2";
+    let mut statement = connection.prepare_cached(sql)?;
+    let letters = statement.query_map(params![sink, limit], |row| {
+        let object: i64 = row.get(1)?;
+        Ok(DeadLetter { number: number(row.get(0)?), object: object.cast_unsigned(), reason: row.get(2)? })
+    })?;
+    Ok(letters.collect::<Result<_, _>>()?)
+}
+
 pub(super) fn sinks(connection: &Connection) -> Outcome<Vec<Sink>> {
-    let mut statement = connection.prepare_cached("SELECT name, position, lost FROM sinks ORDER BY name")?;
+    let sql = "SELECT name, position, lost, (SELECT count(*) FROM dead_letters WHERE sink = name) FROM sinks ORDER BY name";
+    let mut statement = connection.prepare_cached(sql)?;
     let sinks = statement.query_map([], |row| {
-        let lost: i64 = row.get(2)?;
-        Ok(Sink { name: row.get(0)?, position: number(row.get(1)?), lost: lost.unsigned_abs() })
+        let [lost, dead]: [i64; 2] = [row.get(2)?, row.get(3)?];
+        Ok(Sink {
+            name: row.get(0)?,
+            position: number(row.get(1)?),
+            lost: lost.unsigned_abs(),
+            dead: dead.unsigned_abs(),
+        })
     })?;
     Ok(sinks.collect::<Result<_, _>>()?)
 }

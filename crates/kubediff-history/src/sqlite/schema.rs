@@ -69,7 +69,11 @@ CREATE TABLE gaps (
     number INTEGER PRIMARY KEY, from_at INTEGER NOT NULL, to_at INTEGER NOT NULL, resource TEXT, reason TEXT NOT NULL
 ) STRICT;
 CREATE TABLE positions (resource TEXT PRIMARY KEY, rv TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE notes (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE sinks (name TEXT PRIMARY KEY, position INTEGER NOT NULL, lost INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE dead_letters (
+    sink TEXT, number INTEGER, object INTEGER NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (sink, number)
+) STRICT, WITHOUT ROWID;
 ";
 
 /// The right to write to a file, of one process at a time. The lock is that of a file beside it: the kernel releases it with

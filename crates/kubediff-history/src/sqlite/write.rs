@@ -89,6 +89,10 @@ impl Memory {
             let sql = "INSERT INTO positions VALUES (?1, ?2) ON CONFLICT DO UPDATE SET rv = ?2";
             transaction.prepare_cached(sql)?.execute([resource, rv])?;
         }
+        for (name, value) in &batch.notes {
+            let sql = "INSERT INTO notes VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = ?2";
+            transaction.prepare_cached(sql)?.execute([name, value])?;
+        }
         if self.next > before {
             let sql = "UPDATE meta SET value = ?1 WHERE name = 'next'";
             transaction.prepare_cached(sql)?.execute([self.next])?;

@@ -6,7 +6,7 @@ use expect_test::expect;
 use kubediff_history::*;
 use serde_json::{Value, json};
 
-use crate::world::{at, change, object, observation, open};
+use crate::world::{at, change, object, observation, open, settled};
 
 /// Every scalar is a field, and so is a list.
 fn fields(value: &Value) -> Vec<Field> {
@@ -193,7 +193,7 @@ fn retention_keeps_what_a_sink_has_not_taken_up_to_a_limit_that_it_reports() {
         let what = What::Change(change(Verb::Updated, &["helm"], &["spec"]));
         commit(&mut history, [observation(&web, rv, at(0), &json!({"spec": rv}), what)]);
     }
-    history.taken("slack", Number(20)).unwrap();
+    history.settle_sink("slack", &settled(20)).unwrap();
     let kept = Retention { age: Some(Duration::from_secs(60)), for_sinks: 1_000, ..Retention::default() };
     let retained = history.retain(&kept, at(3_600)).unwrap();
     assert_eq!((retained.complete_after, retained.versions, retained.lost.len()), (Number(20), 19, 0));
@@ -271,4 +271,49 @@ fn errors_and_debug_output_have_no_content_of_objects() {
     let error = history.commit(&batch).unwrap_err();
     let texts = [format!("{error} {error:?}"), format!("{batch:?}"), format!("{history:?}")];
     assert!(texts.iter().all(|text| !text.contains("hunter2")), "{texts:?}");
+}
+
+#[test]
+fn notes_and_dead_letters_survive() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    let mut history = open(&path);
+    let cart = object("deployments", Some("shop"), "cart", "1");
+    let mut batch = Batch::default();
+    for rv in 1..=4 {
+        let what = What::Change(change(Verb::Updated, &["helm"], &["spec"]));
+        batch.observe(observation(&cart, rv, at(0), &json!({"spec": rv}), what));
+    }
+    batch.note("watched-until", "2026-11-23T14:05:00Z");
+    history.add_sink("slack").unwrap();
+    history.commit(&batch).unwrap();
+    let mut batch = Batch::default();
+    batch.note("watched-until", "2026-11-23T14:06:00Z");
+    assert!(!batch.is_empty());
+    assert_eq!(history.commit(&batch).unwrap(), Number(4));
+
+    let letter =
+        |number| DeadLetter { number: Number(number), object: u64::MAX - number, reason: "400".to_owned() };
+    let two = Settled { dead: vec![letter(1), letter(3)], ..settled(3) };
+    history.settle_sink("slack", &two).unwrap();
+    drop(history);
+
+    let mut history = open(&path);
+    let mut reader = history.reader().unwrap();
+    assert_eq!(
+        reader.notes().unwrap(),
+        [("watched-until".to_owned(), "2026-11-23T14:06:00Z".to_owned())].into()
+    );
+    assert_eq!(reader.dead_letters("slack", 10).unwrap(), [letter(3), letter(1)]);
+    assert_eq!(reader.dead_letters("slack", 1).unwrap(), [letter(3)]);
+    assert_eq!(reader.sinks().unwrap()[0].dead, 2);
+
+    history.settle_sink("slack", &Settled { resent: vec![Number(3)], ..settled(3) }).unwrap();
+    assert_eq!(reader.dead_letters("slack", 10).unwrap(), [letter(1)]);
+    // All or nothing.
+    let unknown = Settled { dead: vec![letter(2)], ..settled(4) };
+    assert!(history.settle_sink("mail", &unknown).is_err());
+    assert_eq!(reader.dead_letters("mail", 10).unwrap(), []);
+    history.remove_sink("slack").unwrap();
+    assert_eq!(reader.dead_letters("slack", 10).unwrap(), []);
 }

@@ -8,7 +8,7 @@ use kubediff_history::*;
 use serde_json::json;
 
 use crate::model::Model;
-use crate::world::{at, body, change, object, open};
+use crate::world::{at, body, change, object, open, settled};
 
 const NAMES: &[&str] = &["cart", "web", "db"];
 const SPACES: &[&str] = &["shop", "ops"];
@@ -62,7 +62,7 @@ fn play(seed: u64) {
                 let to = play.random.u64(..=play.model.last);
                 let name = format!("sink {}", play.random.u8(..3));
                 let found = play.model.sinks.get_mut(&name);
-                assert_eq!(history.taken(&name, Number(to)).is_ok(), found.is_some());
+                assert_eq!(history.settle_sink(&name, &settled(to)).is_ok(), found.is_some());
                 if let Some((position, _)) = found {
                     *position = to.max(*position);
                 }

@@ -79,3 +79,8 @@ pub(crate) fn body(random: &mut fastrand::Rng, object: &ObjectId, rv: u64) -> Va
         "status": {"phase": "Running", "restarts": random.u8(..), "token": format!("{:x}", random.u64(..))},
     })
 }
+
+/// Everything up to this record was taken.
+pub(crate) fn settled(number: u64) -> Settled {
+    Settled { position: Number(number), ..Settled::default() }
+}
