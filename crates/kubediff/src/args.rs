@@ -107,6 +107,10 @@ pub struct WatchArgs {
     #[arg(long, value_name = "SELECTOR")]
     pub field_selector: Option<FieldSelector>,
 
+    /// Record everything in this file, too; it is made if there is none. `kubediff log`, `blame` and others answer from it
+    #[arg(long, value_name = "FILE")]
+    pub history: Option<PathBuf>,
+
     /// List the noise rules and end
     #[arg(long)]
     pub list_noise: bool,

@@ -118,12 +118,53 @@ pub struct Profile {
     pub schemas: Schemas,
 }
 
+/// What a comparison of two states came to.
+#[derive(Debug)]
+pub enum Compared {
+    /// A change.
+    Change(Box<Change>),
+    /// Only noise differs, or nothing. The object now.
+    Noise(Redacted<Value>),
+    /// The states are equal, or a noise rule leaves out the kind as a whole.
+    Nothing,
+}
+
+impl Compared {
+    /// The change, if it is one.
+    pub fn change(self) -> Option<Change> {
+        match self {
+            Self::Change(change) => Some(*change),
+            Self::Noise(_) | Self::Nothing => None,
+        }
+    }
+}
+
+impl Profile {
+    /// The states without secrets, or `None` when a noise rule leaves out the kind as a whole. Values of Secrets are learned
+    /// first.
+    pub(crate) fn redact(
+        &self,
+        gvk: &Gvk,
+        old: Option<Value>,
+        new: Option<Value>,
+        merged: u32,
+        tally: &mut Tally,
+    ) -> Option<[Option<Redacted<Value>>; 2]> {
+        self.secrets.learn_change(gvk, old.as_ref(), new.as_ref());
+        if let Some(rule) = self.noise.hides(gvk) {
+            tally.not_shown(rule.name(), merged);
+            return None;
+        }
+        Some([old, new].map(|object| Some(self.secrets.redact(gvk, object?))))
+    }
+}
+
 /// Bytes that are not the JSON of an object.
 #[derive(Debug, thiserror::Error)]
 #[error("the {side} state is undecodable: {source}")]
 pub struct Undecodable {
-    side: &'static str,
-    source: serde_json::Error,
+    pub(crate) side: &'static str,
+    pub(crate) source: serde_json::Error,
 }
 
 impl Change {
@@ -137,27 +178,44 @@ impl Change {
         profile: &Profile,
         tally: &mut Tally,
     ) -> Option<Self> {
-        Self::between_owned(sighting, old.cloned(), new.cloned(), profile, tally)
-    }
-
-    fn between_owned(
-        sighting: &Sighting<'_>,
-        old: Option<Value>,
-        new: Option<Value>,
-        profile: &Profile,
-        tally: &mut Tally,
-    ) -> Option<Self> {
         if old == new {
             tally.unchanged += 1;
             return None;
         }
-        profile.secrets.learn_change(sighting.gvk, old.as_ref(), new.as_ref());
-        if let Some(rule) = profile.noise.hides(sighting.gvk) {
-            tally.not_shown(rule.name());
-            return None;
-        }
-        let verb = verb(old.as_ref(), new.as_ref());
-        let [old, new] = [old, new].map(|object| Some(profile.secrets.redact(sighting.gvk, object?)));
+        let [old, new] = profile.redact(sighting.gvk, old.cloned(), new.cloned(), 1, tally)?;
+        Self::between_redacted(sighting, old, new, 1, profile, tally).change()
+    }
+
+    /// [`Change::between`] for objects as JSON.
+    ///
+    /// # Errors
+    ///
+    /// When bytes are not JSON.
+    pub fn between_json(
+        sighting: &Sighting<'_>,
+        old: Option<&[u8]>,
+        new: Option<&[u8]>,
+        profile: &Profile,
+        tally: &mut Tally,
+    ) -> Result<Option<Self>, Undecodable> {
+        Ok(Self::between_merged(sighting, old, new, 1, profile, tally)?.change())
+    }
+
+    /// [`Change::between`] for states without secrets, as the history has them: the first and the last of `merged`
+    /// changes.
+    ///
+    /// Of several changes, those in between cannot be compared any more. So a change without a difference is shown all the
+    /// same, unless the noise that was left out explains why the object was written: it may have changed, and changed
+    /// back.
+    pub fn between_redacted(
+        sighting: &Sighting<'_>,
+        old: Option<Redacted<Value>>,
+        new: Option<Redacted<Value>>,
+        merged: u32,
+        profile: &Profile,
+        tally: &mut Tally,
+    ) -> Compared {
+        let verb = verb(old.as_deref(), new.as_deref());
         // Managers of the deleted object have not written to this one.
         let managers = managers(old.as_deref().filter(|_| verb == Verb::Updated), new.as_deref());
 
@@ -168,19 +226,28 @@ impl Change {
                 Some(schema) => diff_as(&schema, old, new),
                 None => diff(old, new),
             };
+            let differ = !differences.is_empty();
             dropped = profile.noise.sift(sighting.gvk, verb == Verb::Recreated, &mut differences);
-            tally.left_out(&dropped);
+            let mut own = Tally::default();
+            own.left_out(&dropped);
             if differences.is_empty() && verb == Verb::Updated {
                 match profile.noise.reason(&dropped) {
-                    Some(rule) => tally.not_shown(rule),
-                    None => tally.unchanged += 1,
+                    Some(rule) => own.not_shown(rule, merged),
+                    None => own.unchanged += 1,
                 }
-                return None;
+                let may_have_changed_back = merged > 1 && differ && !own.is_explained();
+                if !may_have_changed_back {
+                    tally.add(&own);
+                    return Compared::Noise(new.clone());
+                }
+                own.changes.clear();
+                dropped = Dropped::default();
             }
+            tally.add(&own);
         }
 
         let text = |name: &str| metadata(new.as_deref().or(old.as_deref()), name);
-        Some(Self {
+        Compared::Change(Box::new(Self {
             number: None,
             cluster: sighting.cluster.map(str::to_owned),
             gvk: sighting.gvk.clone(),
@@ -197,37 +264,11 @@ impl Change {
             diff: Redacted::vouched(differences),
             dropped,
             key: Some(profile.secrets.key_id()),
-            merged: 1,
+            merged,
             old,
             new,
             recorded: None,
-        })
-    }
-
-    /// [`Change::between`] for objects as JSON.
-    ///
-    /// # Errors
-    ///
-    /// When bytes are not JSON.
-    pub fn between_json(
-        sighting: &Sighting<'_>,
-        old: Option<&[u8]>,
-        new: Option<&[u8]>,
-        profile: &Profile,
-        tally: &mut Tally,
-    ) -> Result<Option<Self>, Undecodable> {
-        if old == new {
-            tally.unchanged += 1;
-            return Ok(None);
-        }
-        let read = |bytes: Option<&[u8]>, side| {
-            bytes
-                .map(serde_json::from_slice::<Value>)
-                .transpose()
-                .map_err(|source| Undecodable { side, source })
-        };
-        let (old, new) = (read(old, "old")?, read(new, "new")?);
-        Ok(Self::between_owned(sighting, old, new, profile, tally))
+        }))
     }
 
     /// Where it differs.
@@ -307,6 +348,6 @@ fn verb(old: Option<&Value>, new: Option<&Value>) -> Verb {
     }
 }
 
-fn metadata(object: Option<&Value>, name: &str) -> Option<String> {
+pub(crate) fn metadata(object: Option<&Value>, name: &str) -> Option<String> {
     object?.get("metadata")?.get(name)?.as_str().map(str::to_owned)
 }

@@ -1,14 +1,12 @@
-//! One change that stands for several: the reader of the output was slow.
+//! States as JSON, and one change that stands for several: the reader of the output was slow.
 
-use crate::change::{Change, Profile, Sighting, Undecodable};
-use crate::noise::{Noise, Tally};
-use crate::secret::Redacted;
+use serde_json::Value;
+
+use crate::change::{Change, Compared, Profile, Sighting, Undecodable};
+use crate::noise::Tally;
 
 impl Change {
-    /// [`Change::between_json`] for the first state and the last of `merged` changes.
-    ///
-    /// What happened in between cannot be compared any more. So a change without a difference is shown all the same, unless
-    /// the noise that was left out explains why the object was written: it may have changed, and changed back.
+    /// [`Change::between_redacted`] for objects as JSON, whose secrets are hidden first.
     ///
     /// # Errors
     ///
@@ -20,19 +18,25 @@ impl Change {
         merged: u32,
         profile: &Profile,
         tally: &mut Tally,
-    ) -> Result<Option<Self>, Undecodable> {
-        let mut own = Tally::default();
-        let mut change = Self::between_json(sighting, old, new, profile, &mut own)?;
-        if merged > 1 && change.is_none() && !own.is_explained() {
-            let unsifted = Profile { noise: Noise::none(), ..profile.clone() };
-            change = Self::between_json(sighting, old, new, &unsifted, &mut Tally::default())?;
-            if let Some(change) = &mut change {
-                change.diff = Redacted::default();
-            }
-            own.changes.clear();
+    ) -> Result<Compared, Undecodable> {
+        if old == new {
+            tally.unchanged += 1;
+            return Ok(Compared::Nothing);
         }
-        own.changes.values_mut().for_each(|count| *count *= u64::from(merged));
-        tally.add(&own);
-        Ok(change.map(|change| Self { merged, ..change }))
+        let read = |bytes: Option<&[u8]>, side| {
+            bytes
+                .map(serde_json::from_slice::<Value>)
+                .transpose()
+                .map_err(|source| Undecodable { side, source })
+        };
+        let (old, new) = (read(old, "old")?, read(new, "new")?);
+        if old == new {
+            tally.unchanged += 1;
+            return Ok(Compared::Nothing);
+        }
+        Ok(match profile.redact(sighting.gvk, old, new, merged, tally) {
+            Some([old, new]) => Self::between_redacted(sighting, old, new, merged, profile, tally),
+            None => Compared::Nothing,
+        })
     }
 }

@@ -12,7 +12,7 @@ pub struct Target {
 }
 
 /// What the arguments want, before a server was asked what it has.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wanted(Vec<Wish>);
 
 /// A resource or category, or one object of it.
@@ -101,6 +101,11 @@ impl Wanted {
             }
         }
         Ok(Self(wishes))
+    }
+
+    /// The resources among what the server has; those that it does not have are left out.
+    pub(crate) fn present(&self, catalog: &Catalog) -> Vec<ResourceType> {
+        self.0.iter().filter_map(|wish| catalog.named(&wish.resource).ok()).flatten().collect()
     }
 
     /// Whether nothing was named.

@@ -22,6 +22,14 @@ impl Server {
         }
     }
 
+    /// Why a request failed that is neither discovery nor a list or watch.
+    pub(crate) fn request(&self, error: &kube_client::Error) -> String {
+        match error {
+            kube_client::Error::Api(status) => format!("{}: {}", self.address, status.message),
+            error => self.unreachable(&innermost(error)),
+        }
+    }
+
     /// Why a watch or list ended.
     pub(crate) fn cause(&self, cause: &Cause) -> String {
         match cause {

@@ -62,8 +62,8 @@ impl Tally {
         self.unchanged == 0 && !self.changes.keys().any(|rule| TRACES.contains(&rule.as_str()))
     }
 
-    pub(crate) fn not_shown(&mut self, rule: &str) {
-        *self.changes.entry(rule.to_owned()).or_default() += 1;
+    pub(crate) fn not_shown(&mut self, rule: &str, changes: u32) {
+        *self.changes.entry(rule.to_owned()).or_default() += u64::from(changes);
     }
 
     /// How many changes were not shown.

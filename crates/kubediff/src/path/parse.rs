@@ -5,7 +5,7 @@ use std::str::FromStr;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-use super::{Path, Segment, pattern};
+use super::{Path, Segment, is_plain_field, pattern};
 
 /// A text that is no printed [`Path`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -27,8 +27,12 @@ impl FromStr for Path {
                 rest = after;
             } else if let Some(inside) = rest.strip_prefix('[') {
                 let (name, after) = pattern::bracket(inside).ok_or_else(invalid)?;
-                // A quoted name is a field or, rarely, the key of an element. Both print the same.
-                path.push(if inside.starts_with('"') { Segment::Field(name) } else { element(name) });
+                path.push(match inside.starts_with('"') {
+                    false => element(name),
+                    true if is_plain_field(&name) => Segment::Key(name),
+                    // A field, or a key that prints as a field does.
+                    true => Segment::Field(name),
+                });
                 rest = after;
             } else {
                 let name = if at_start { rest } else { rest.strip_prefix('.').ok_or_else(invalid)? };

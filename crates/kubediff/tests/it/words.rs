@@ -258,7 +258,8 @@ fn merged(
         Sighting { cluster: None, gvk: &gvk, resource: &resource, observed_at: now(), origin: Origin::Watch };
     let bytes = |object: Option<&Value>| object.map(|object| serde_json::to_vec(object).unwrap());
     let (old, new) = (bytes(old), bytes(new));
-    Change::between_merged(&sighting, old.as_deref(), new.as_deref(), count, profile, tally).unwrap()
+    let compared = Change::between_merged(&sighting, old.as_deref(), new.as_deref(), count, profile, tally);
+    compared.unwrap().change()
 }
 
 #[test]

@@ -9,6 +9,7 @@
 
 mod arguments;
 mod demo;
+mod history;
 mod known;
 mod outages;
 mod session;

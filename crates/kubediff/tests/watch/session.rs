@@ -147,6 +147,13 @@ impl Session {
         (std::mem::take(&mut self.seen), stderr, self.child.wait().unwrap())
     }
 
+    /// Ends it without a chance to do anything; what it has written since on standard output.
+    pub(crate) fn kill(mut self) -> Vec<String> {
+        self.child.kill().unwrap();
+        self.seen.extend(rest(&self.stdout));
+        std::mem::take(&mut self.seen)
+    }
+
     pub(crate) fn wait(mut self) -> (Vec<String>, ExitStatus) {
         let stderr = rest(&self.stderr);
         (stderr, self.child.wait().unwrap())

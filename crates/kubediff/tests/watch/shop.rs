@@ -7,6 +7,8 @@ use http::{Method, Request};
 use serde_json::{Value, json};
 use testapi::{Builder, TestApi};
 
+const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
 pub(crate) struct Shop {
     pub(crate) server: TestApi,
     kubeconfig: tempfile::NamedTempFile,
@@ -31,25 +33,29 @@ impl Shop {
     /// Creates a ConfigMap in the default namespace.
     pub(crate) async fn create(&self, name: &str, data: &str) {
         let object = json!({"metadata": {"name": name}, "data": {"k": data}});
-        self.send(Method::POST, "", object).await;
+        self.post(CONFIG_MAPS, object).await;
     }
 
     pub(crate) async fn patch(&self, name: &str, data: &str) {
-        self.send(Method::PATCH, &format!("/{name}"), json!({"data": {"k": data}})).await;
+        self.send(Method::PATCH, &format!("{CONFIG_MAPS}/{name}"), json!({"data": {"k": data}})).await;
     }
 
     pub(crate) async fn delete(&self, name: &str) {
-        self.send(Method::DELETE, &format!("/{name}"), Value::Null).await;
+        self.send(Method::DELETE, &format!("{CONFIG_MAPS}/{name}"), Value::Null).await;
     }
 
-    async fn send(&self, method: Method, path: &str, body: Value) {
+    /// Creates an object.
+    pub(crate) async fn post(&self, path: &str, object: Value) {
+        self.send(Method::POST, path, object).await;
+    }
+
+    pub(crate) async fn send(&self, method: Method, path: &str, body: Value) {
         let content = match method {
             Method::PATCH => "application/merge-patch+json",
             _ => "application/json",
         };
         let body = if body.is_null() { Bytes::new() } else { body.to_string().into() };
-        let path = format!("/api/v1/namespaces/default/configmaps{path}");
-        let request = Request::builder().method(method).uri(&path).header("content-type", content).body(body);
+        let request = Request::builder().method(method).uri(path).header("content-type", content).body(body);
         let answer = self.server.api().handle(request.unwrap()).await;
         assert!(answer.status().is_success(), "{path}: {}", answer.status());
     }

@@ -1,12 +1,13 @@
-//! Between the informers, which never wait, and the printer, which waits for the reader of the output.
+//! The inbox: between the informers, which never wait, and whoever takes it empty, who waits for a reader or a disk.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use super::seen::Waiting;
 use crate::backlog::Backlog;
 
 /// The backlog, for two threads.
-pub(super) struct Outbox {
+pub(crate) struct Outbox {
     state: Mutex<State>,
     arrived: Condvar,
 }
@@ -18,7 +19,7 @@ struct State {
 
 impl Outbox {
     /// With a bound in bytes.
-    pub(super) fn new(bound: usize) -> Self {
+    pub(crate) fn new(bound: usize) -> Self {
         Self {
             state: Mutex::new(State { backlog: Backlog::new(bound), closed: false }),
             arrived: Condvar::new(),
@@ -26,7 +27,7 @@ impl Outbox {
     }
 
     /// Adds something to be shown. Never waits. Returns how many changes have been merged into others since the start.
-    pub(super) fn push(&self, waiting: Waiting) -> u64 {
+    pub(crate) fn push(&self, waiting: Waiting) -> u64 {
         let mut state = self.lock();
         state.backlog.push(waiting);
         self.arrived.notify_one();
@@ -34,7 +35,7 @@ impl Outbox {
     }
 
     /// What is to be shown next; waits for it. `None` when the outbox is closed and empty. Blocks the thread.
-    pub(super) fn next(&self) -> Option<Waiting> {
+    pub(crate) fn next(&self) -> Option<Waiting> {
         let mut state = self.lock();
         loop {
             if let Some(waiting) = state.backlog.pop() {
@@ -47,19 +48,27 @@ impl Outbox {
         }
     }
 
+    /// Waits until nothing more will come, but not longer than this. Whether nothing more will come.
+    pub(crate) fn closed_within(&self, limit: Duration) -> bool {
+        let state = self.lock();
+        let open = |state: &mut State| !state.closed;
+        let waited = self.arrived.wait_timeout_while(state, limit, open);
+        waited.unwrap_or_else(PoisonError::into_inner).0.closed
+    }
+
     /// Nothing more will come.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         self.lock().closed = true;
-        self.arrived.notify_one();
+        self.arrived.notify_all();
     }
 
     /// How many changes have been merged into others since the start.
-    pub(super) fn merged(&self) -> u64 {
+    pub(crate) fn merged(&self) -> u64 {
         self.lock().backlog.merged()
     }
 
     /// Whether nothing waits.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.lock().backlog.is_empty()
     }
 

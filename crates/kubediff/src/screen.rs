@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use crate::args::{Output, ShowArgs};
 use crate::gap::Gap;
 use crate::render::{self, Renderer};
-use crate::{Change, Noise, Session, terminal};
+use crate::{Change, Noise, Session};
 
-pub(super) struct Screen {
+pub(crate) struct Screen {
     output: Output,
     oneline: bool,
     objects: bool,
@@ -22,7 +22,7 @@ pub(super) struct Screen {
 }
 
 impl Screen {
-    pub(super) fn new(args: &ShowArgs) -> Self {
+    pub(crate) fn new(args: &ShowArgs) -> Self {
         Self {
             output: args.output,
             oneline: args.oneline,
@@ -33,7 +33,7 @@ impl Screen {
         }
     }
 
-    pub(super) fn change(&mut self, change: &Change) -> io::Result<()> {
+    pub(crate) fn change(&mut self, change: &Change) -> io::Result<()> {
         let text = match self.output {
             Output::Diff => {
                 // The terminal may have been resized.
@@ -52,7 +52,7 @@ impl Screen {
         self.write(&text)
     }
 
-    pub(super) fn gap(&mut self, gap: &Gap) -> io::Result<()> {
+    pub(crate) fn gap(&mut self, gap: &Gap) -> io::Result<()> {
         let text = match self.output {
             Output::Diff => self.date(gap.to.unwrap_or(self.last)) + &self.renderer.gap(gap, self.oneline),
             Output::Json => render::json_line(gap)?,
@@ -61,7 +61,7 @@ impl Screen {
     }
 
     /// At the end. As text it belongs to what was shown; JSON lines hold changes and gaps only.
-    pub(super) fn summary(&mut self, session: &Session, elapsed: Duration) -> io::Result<()> {
+    pub(crate) fn summary(&mut self, session: &Session, elapsed: Duration) -> io::Result<()> {
         let text = session.text(elapsed);
         match self.output {
             Output::Diff => write!(self.stdout, "\n{text}"),
@@ -69,7 +69,7 @@ impl Screen {
         }
     }
 
-    pub(super) fn noise_rules(&mut self, noise: &Noise) -> io::Result<()> {
+    pub(crate) fn noise_rules(&mut self, noise: &Noise) -> io::Result<()> {
         let width = noise.rules().map(|rule| rule.name().len()).max().unwrap_or(0);
         for rule in noise.rules() {
             let on = if rule.is_on() { "hidden" } else { "shown " };
@@ -87,11 +87,4 @@ impl Screen {
         self.stdout.write_all(text.as_bytes())?;
         self.stdout.flush()
     }
-}
-
-/// Something about the watching itself.
-pub(super) fn say(text: &str) {
-    // Some texts come from a server, so they are escaped. Standard error may be closed; there is no other place to
-    // report to.
-    let _ = writeln!(io::stderr(), "kubediff: {}", terminal::escape(text));
 }

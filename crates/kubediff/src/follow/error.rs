@@ -7,7 +7,7 @@ use super::streams::NotAdded;
 use crate::cluster::NoCluster;
 use crate::exit::Exit;
 use crate::targets::InvalidTarget;
-use crate::{InvalidNoise, InvalidPattern, NoRandomKey};
+use crate::{InvalidNoise, InvalidPattern, KeyFileError, NoRandomKey};
 
 /// Watching could not begin, or had to end.
 #[derive(Debug, thiserror::Error)]
@@ -62,6 +62,17 @@ pub enum WatchError {
     /// The output could not be written.
     #[error("the output cannot be written")]
     Output(#[source] io::Error),
+    /// The cluster cannot be told from others.
+    #[error(
+        "a history needs to know which cluster it is of, by the uid of the namespace kube-system: {0}; grant `get` on it"
+    )]
+    NoIdentity(String),
+    /// The history cannot be written.
+    #[error(transparent)]
+    History(#[from] kubediff_history::Error),
+    /// The key of the hashes in a history cannot be used.
+    #[error(transparent)]
+    Key(#[from] KeyFileError),
     /// Signals cannot be listened for.
     #[error("signals cannot be listened for")]
     Signals(#[source] io::Error),
@@ -77,6 +88,7 @@ impl WatchError {
             | Self::Silent { .. }
             | Self::Denied(_)
             | Self::Nothing(_)
+            | Self::NoIdentity(_)
             | Self::Informer(_) => Exit::Cluster,
             Self::Target(_)
             | Self::Unknown(_)
@@ -84,7 +96,9 @@ impl WatchError {
             | Self::Selector(_)
             | Self::Noise(_)
             | Self::Hide(_) => Exit::Usage,
-            Self::Secrets(_) | Self::Output(_) | Self::Signals(_) => Exit::Failure,
+            Self::Secrets(_) | Self::Output(_) | Self::History(_) | Self::Key(_) | Self::Signals(_) => {
+                Exit::Failure
+            }
         }
     }
 }

@@ -1,0 +1,681 @@
+//! Follows a cluster: one informer per resource, and one loop that takes what they tell into an inbox.
+//!
+//! Whoever follows takes the inbox empty, on a thread of its own: `watch` shows what is in it, `serve` records it.
+
+mod definitions;
+mod denials;
+mod error;
+mod outages;
+mod outbox;
+mod schemas;
+mod seen;
+mod standing;
+mod streams;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write as _};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use informer::{
+    Change as Told, EncodingChoice, FieldSelector, Object, Selector, SharedInformerFactory, Status,
+};
+use jiff::{Timestamp, Zoned};
+use kube_client::Client;
+use tokio::sync::watch;
+use tokio::task::{JoinError, JoinHandle};
+use tokio::time::Instant;
+
+use crate::args::ClusterArgs;
+use crate::targets::{Target, Wanted};
+use crate::words::Server;
+use crate::{Gap, Gvk, Profile, Secrets, cluster, terminal};
+use definitions::Definitions;
+use denials::Denials;
+use outages::{Outages, Reason};
+use schemas::SchemaLoader;
+use streams::{News, Streams};
+
+pub use error::WatchError;
+pub(crate) use outbox::Outbox;
+pub(crate) use seen::{Kind, Raw, Resources, Synced, Waiting};
+pub(crate) use standing::Standing;
+
+/// What to follow.
+#[derive(Debug, Default)]
+pub(crate) struct Reach {
+    pub(crate) wanted: Wanted,
+    /// What is left out of that.
+    pub(crate) excluded: Wanted,
+    pub(crate) namespaces: Namespaces,
+    pub(crate) labels: Option<Selector>,
+    pub(crate) fields: Option<FieldSelector>,
+}
+
+/// In which namespaces.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Namespaces {
+    /// The one that the kubeconfig's context names.
+    #[default]
+    OfContext,
+    /// All, and resources that have none.
+    All,
+    /// These.
+    Named(Vec<String>),
+}
+
+/// How to follow it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Manner {
+    /// How many bytes may wait in the inbox before changes of one object are merged.
+    pub(crate) bound: usize,
+    /// Whether the inbox gets the objects that are there at the start, and what else a history needs.
+    pub(crate) with_first: bool,
+    /// Whether a server that cannot be reached at the start, or lets nothing be watched, is tried again and again.
+    pub(crate) persistent: bool,
+}
+
+/// Which objects can be seen: an object elsewhere may exist although it is not seen.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Within {
+    /// All of them without a list.
+    pub(crate) namespaces: Option<Vec<String>>,
+    /// Labels and fields; empty for all objects.
+    pub(crate) selectors: String,
+}
+
+/// Why the loop ended.
+pub(crate) enum End<T> {
+    /// It was to end.
+    Asked,
+    /// Whoever takes the inbox empty has ended.
+    Taken(Result<T, JoinError>),
+}
+
+/// A cluster that is followed.
+pub(crate) struct Follow {
+    reach: Reach,
+    manner: Manner,
+    server: Server,
+    /// For requests that are no lists and watches; `None` where none can be made.
+    client: Option<Client>,
+    context: Option<String>,
+    default_namespace: String,
+    /// In words, for people.
+    place: String,
+    factory: SharedInformerFactory,
+    discovery_limit: Duration,
+    streams: Streams,
+    definitions: Definitions,
+    secrets: Secrets,
+    schemas: SchemaLoader,
+    outbox: Arc<Outbox>,
+    /// How many changes have been merged that the user knows of.
+    merged: u64,
+    targets: BTreeMap<Target, State>,
+    /// Parts of the API that the server does not describe at present.
+    unavailable: Vec<String>,
+    /// Whether it was announced that everything is synced.
+    announced: bool,
+    /// Groups and names that have been watched: another version of them is not new.
+    followed: BTreeSet<(String, String)>,
+    outages: Outages,
+    denials: Denials,
+    /// Whether anything was ever watched.
+    reached: bool,
+    standing: watch::Sender<Standing>,
+}
+
+/// What is known of a target.
+struct State {
+    kind: Arc<Kind>,
+    /// Whether the initial list is complete.
+    is_synced: bool,
+}
+
+/// Everything that can happen.
+enum Event<T> {
+    News(Target, News),
+    DefinitionsChanged,
+    Rediscover,
+    Discovered(Result<Discovered, WatchError>),
+    SayDenials,
+    Alive,
+    Asked,
+    Taken(Result<T, JoinError>),
+}
+
+/// A discovery under way.
+type Discovery = BoxFuture<'static, Result<Discovered, WatchError>>;
+
+/// What the server has of what is wanted.
+struct Discovered {
+    targets: Vec<Target>,
+    unavailable: Vec<String>,
+}
+
+/// A custom resource is served a moment after its definition has changed.
+const DEFINITIONS_SETTLE: Duration = Duration::from_millis(500);
+/// Not every user may watch definitions: rediscover periodically.
+const REDISCOVER: Duration = Duration::from_secs(60);
+/// Other changes wait this long for the first list of Secrets.
+const SECRETS_LIMIT: Duration = Duration::from_secs(10);
+/// A first discovery that failed is tried again so soon.
+const FIRST_AGAIN: Duration = Duration::from_secs(5);
+/// How often the inbox gets a sign of life.
+const ALIVE: Duration = Duration::from_secs(10);
+/// The limit of discovery.
+const DISCOVERY_LIMIT: Duration = Duration::from_secs(30);
+/// Denials come one by one; those of this time are told together.
+const DENIALS_SETTLE: Duration = Duration::from_secs(1);
+
+impl Follow {
+    /// # Errors
+    ///
+    /// When there is no cluster, or informers for it cannot be made.
+    pub(crate) async fn connect(
+        args: &ClusterArgs,
+        reach: Reach,
+        manner: Manner,
+        profile: &Profile,
+    ) -> Result<Self, WatchError> {
+        let cluster = cluster::find(args).await?;
+        let server = Server { address: cluster.address(), credentials: cluster.credentials() };
+        let default_namespace = cluster.config.default_namespace.clone();
+        let config = cluster.config.clone();
+        // In JSON: whatever a server newer than us says of an object is shown.
+        let mut builder =
+            SharedInformerFactory::builder(cluster.config).start_at_once().encoding(EncodingChoice::Json);
+        if let Some(selector) = &reach.labels {
+            builder = builder.labels(selector)?;
+        }
+        if let Some(selector) = &reach.fields {
+            builder = builder.fields(selector)?;
+        }
+        if let Some(limit) = cluster.request_timeout {
+            builder = builder.response_timeout(limit);
+        }
+        let (builder, place) = match &reach.namespaces {
+            Namespaces::All => (builder, "all namespaces".to_owned()),
+            Namespaces::Named(names) => (builder.namespaces(names), in_words(names)),
+            Namespaces::OfContext => {
+                let place = format!("namespace {default_namespace} (the context's; -A for all)");
+                (builder.namespace(&*default_namespace), place)
+            }
+        };
+        let factory = builder.build()?;
+        // What is wrong with the configuration has been said by now, in better words.
+        let client = Client::try_from(config).ok();
+        let schemas = SchemaLoader::new(client.clone(), profile.schemas.clone());
+        let definitions = Definitions::new(&factory)?;
+        Ok(Self {
+            reach,
+            manner,
+            server,
+            client,
+            context: cluster.context,
+            default_namespace,
+            place,
+            factory,
+            discovery_limit: cluster.request_timeout.unwrap_or(DISCOVERY_LIMIT),
+            streams: Streams::default(),
+            definitions,
+            secrets: profile.secrets.clone(),
+            schemas,
+            outbox: Arc::new(Outbox::new(manner.bound)),
+            merged: 0,
+            targets: BTreeMap::new(),
+            unavailable: Vec::new(),
+            announced: false,
+            followed: BTreeSet::new(),
+            outages: Outages::default(),
+            denials: Denials::default(),
+            reached: false,
+            standing: watch::Sender::new(Standing::default()),
+        })
+    }
+
+    /// Where everything that is seen waits to be taken.
+    pub(crate) fn inbox(&self) -> Arc<Outbox> {
+        self.outbox.clone()
+    }
+
+    /// The name of the kubeconfig's context.
+    pub(crate) fn context(&self) -> Option<&str> {
+        self.context.as_deref()
+    }
+
+    /// Which objects can be seen.
+    pub(crate) fn within(&self) -> Within {
+        let selectors = [
+            self.reach.labels.as_ref().map(|labels| format!("labels {labels}")),
+            self.reach.fields.as_ref().map(|fields| format!("fields {fields}")),
+        ];
+        let namespaces = match &self.reach.namespaces {
+            Namespaces::All => None,
+            Namespaces::Named(names) => Some(names.clone()),
+            Namespaces::OfContext => Some(vec![self.default_namespace.clone()]),
+        };
+        Within { namespaces, selectors: selectors.into_iter().flatten().collect::<Vec<_>>().join("; ") }
+    }
+
+    /// The state of each watch, as it changes.
+    pub(crate) fn standing(&self) -> watch::Receiver<Standing> {
+        self.standing.subscribe()
+    }
+
+    /// The uid of the namespace `kube-system`: it is the cluster's identity.
+    ///
+    /// # Errors
+    ///
+    /// When the server does not show the namespace.
+    pub(crate) async fn cluster_uid(&self) -> Result<String, WatchError> {
+        let failed = |reason: String| WatchError::NoIdentity(reason);
+        let client = self.client.clone().ok_or_else(|| failed("no client can be made".to_owned()))?;
+        let request = http::Request::get("/api/v1/namespaces/kube-system")
+            .body(Vec::new())
+            .map_err(|error| failed(error.to_string()))?;
+        let asked = tokio::time::timeout(self.discovery_limit, client.request::<serde_json::Value>(request));
+        let object = match asked.await {
+            Ok(Ok(object)) => object,
+            Ok(Err(error)) => return Err(failed(self.server.request(&error))),
+            Err(_) => return Err(failed(format!("{} does not answer", self.server.address))),
+        };
+        let uid = object.pointer("/metadata/uid").and_then(serde_json::Value::as_str);
+        uid.map(str::to_owned).ok_or_else(|| failed("the namespace has no uid".to_owned()))
+    }
+
+    /// Follows until `asked` resolves, or whoever takes the inbox empty has ended.
+    ///
+    /// # Errors
+    ///
+    /// When following cannot begin.
+    pub(crate) async fn run<T>(
+        &mut self,
+        asked: impl Future<Output = ()>,
+        taking: &mut JoinHandle<T>,
+    ) -> Result<End<T>, WatchError> {
+        let mut asked = std::pin::pin!(asked);
+        let mut at_start = true;
+        // Under way or not; begins with the first.
+        let mut discovery: Option<Discovery> = Some(self.discover());
+        let mut rediscover = Instant::now() + REDISCOVER;
+        let mut say_denials: Option<Instant> = None;
+        let mut alive = Instant::now() + ALIVE;
+        loop {
+            self.announce()?;
+            if say_denials.is_none() && self.denials.is_unsaid() {
+                say_denials = Some(Instant::now() + DENIALS_SETTLE);
+            }
+            let event = tokio::select! {
+                biased;
+                () = &mut asked => Event::Asked,
+                taken = &mut *taking => Event::Taken(taken),
+                discovered = in_flight(&mut discovery) => Event::Discovered(discovered),
+                () = self.definitions.changed() => Event::DefinitionsChanged,
+                () = tokio::time::sleep_until(rediscover) => Event::Rediscover,
+                () = at(say_denials) => Event::SayDenials,
+                () = tokio::time::sleep_until(alive) => Event::Alive,
+                Some((target, news)) = self.streams.next() => Event::News(target, news),
+            };
+            match event {
+                Event::Asked if self.reached || self.manner.persistent => return Ok(End::Asked),
+                Event::Asked => return Err(WatchError::Nothing(self.why_nothing())),
+                Event::Taken(taken) => return Ok(End::Taken(taken)),
+                Event::DefinitionsChanged => {
+                    self.schemas.outdated();
+                    rediscover = Instant::now() + DEFINITIONS_SETTLE;
+                }
+                Event::Rediscover => {
+                    discovery = Some(self.discover());
+                    rediscover = Instant::now() + REDISCOVER;
+                }
+                Event::Discovered(discovered) => {
+                    discovery = None;
+                    match discovered {
+                        Ok(discovered) => {
+                            self.follow(discovered, at_start)?;
+                            if at_start {
+                                self.learn_secrets().await;
+                            }
+                            at_start = false;
+                        }
+                        Err(error) if at_start && !self.manner.persistent => return Err(error),
+                        Err(error) if at_start => {
+                            say(&format!("{error}; trying again"));
+                            self.tell(|standing| standing.trouble = Some(error.to_string()));
+                            rediscover = Instant::now() + FIRST_AGAIN;
+                        }
+                        // What cannot be discovered now stays as it is until the next time.
+                        Err(_) => {}
+                    }
+                }
+                Event::SayDenials => {
+                    say_denials = None;
+                    self.say_denials();
+                }
+                Event::Alive => {
+                    alive = Instant::now() + ALIVE;
+                    self.tell_alive();
+                }
+                Event::News(target, news) => {
+                    if matches!(news, News::Told { told: Told::Updated { .. }, .. }) {
+                        self.schemas.need(&target.resource).await;
+                    }
+                    self.news(&target, news);
+                }
+            }
+        }
+    }
+
+    /// Stops following. What was seen is in the inbox then, which is closed.
+    pub(crate) async fn finish(&mut self) {
+        self.factory.shutdown().await;
+        // The gaps that last are shown too; then nothing more will come.
+        let was_watched = |target: &Target| self.targets.get(target).is_some_and(|state| state.is_synced);
+        let gaps = self.outages.lasting(was_watched);
+        self.show_gaps(gaps);
+        self.tell_alive();
+        self.outbox.close();
+    }
+
+    /// Learns the values of all Secrets, if they are watched, before anything else is shown that may hold them.
+    async fn learn_secrets(&self) {
+        for secrets in self.streams.secrets() {
+            if secrets.wait_for_sync_or_denial(SECRETS_LIMIT).await.is_err_and(|error| !error.is_denied()) {
+                say(
+                    "the Secrets are not listed yet: until they are, their values in other objects are shown",
+                );
+            }
+            for object in secrets.snapshot().objects() {
+                self.learn(object);
+            }
+        }
+    }
+
+    fn learn(&self, secret: &Object) {
+        let object = secret.json().ok().and_then(|json| serde_json::from_slice(&json).ok());
+        if let Some(object) = object {
+            self.secrets.learn(&Gvk::new("v1", "Secret"), &object);
+        }
+    }
+
+    /// Starts to watch new targets, and stops watching those that are gone.
+    fn follow(&mut self, discovered: Discovered, at_start: bool) -> Result<(), WatchError> {
+        let Discovered { targets, unavailable } = discovered;
+        let gone: Vec<_> = self.targets.keys().filter(|target| !targets.contains(target)).cloned().collect();
+        for target in gone {
+            self.targets.remove(&target);
+            self.streams.remove(&target);
+            self.tell(|standing| standing.gone(&target));
+            self.outages.forget(&target);
+            self.denials.over(&target);
+        }
+        for target in targets {
+            if !self.targets.contains_key(&target) {
+                let kind = Arc::new(Kind::new(target.resource.clone()));
+                if !self.reach.wanted.is_everything() {
+                    self.outbox.push(Waiting::Asked(kind.gvk.clone()));
+                }
+                let resource = (target.resource.group.clone(), target.resource.plural.clone());
+                let known = !self.followed.insert(resource);
+                self.streams.add(&self.factory, &target, at_start || known)?;
+                self.tell(|standing| standing.waits(&target));
+                self.targets.insert(target, State { kind, is_synced: false });
+            }
+        }
+        if self.reach.wanted.is_everything() && unavailable != self.unavailable {
+            for part in unavailable.iter().filter(|part| !self.unavailable.contains(part)) {
+                say(&format!("{part} is not watched: {NOT_DESCRIBED}"));
+            }
+            self.unavailable = unavailable;
+        }
+        // A definition that has come to life may have been asked for before.
+        self.streams.retry_denied();
+        if self.announced {
+            self.tell_resources();
+        }
+        Ok(())
+    }
+
+    fn news(&mut self, target: &Target, news: News) {
+        if let News::Told { told: Told::Added { new, .. } | Told::Updated { new, .. }, .. } = &news
+            && streams::is_secrets(&target.resource)
+        {
+            // Before another change is shown that may hold its values.
+            self.learn(new.object());
+        }
+        let Some(state) = self.targets.get_mut(target) else { return };
+        match news {
+            News::Told { told: Told::Synced, announce_first } => {
+                state.is_synced = true;
+                self.reached = true;
+                if self.manner.with_first {
+                    let synced = Synced {
+                        kind: state.kind.clone(),
+                        name: target.name.clone(),
+                        rv: self.streams.resource_version(target),
+                        at: Timestamp::now(),
+                        is_new: announce_first,
+                    };
+                    self.outbox.push(Waiting::Synced(synced));
+                }
+                self.tell(|standing| standing.watched(target));
+            }
+            News::Told { told: told @ Told::Added { initial: true, .. }, announce_first: false } => {
+                if self.manner.with_first
+                    && let Some(raw) = Raw::of(&state.kind, target.name.as_deref(), told, Timestamp::now())
+                {
+                    self.outbox.push(Waiting::First(raw));
+                }
+            }
+            News::Told { told: Told::Undecodable(error), .. } => {
+                say(&format!("an object of {} is left out: {error}", target.text()));
+            }
+            News::Told { told, .. } => {
+                if let Some(raw) = Raw::of(&state.kind, target.name.as_deref(), told, Timestamp::now()) {
+                    let merged = self.outbox.push(Waiting::Change(raw));
+                    if merged > 0 && self.merged == 0 {
+                        say("the reader of the output is slow: changes of one object are merged, and say so");
+                    }
+                    self.merged = merged;
+                }
+            }
+            News::Status(status) => self.status(target, status),
+        }
+    }
+
+    /// Reports the state of connections that a user must know: each thing once, not once per resource or attempt.
+    fn status(&mut self, target: &Target, status: Status) {
+        let now = Timestamp::now();
+        let was_synced = self.targets.get(target).is_some_and(|state| state.is_synced);
+        match status {
+            Status::Denied { status } => {
+                let reason = Reason::Denied(status.code);
+                if !self.outages.has(target, reason) {
+                    let gaps = self.outages.back(target, now);
+                    self.show_gaps(gaps);
+                    self.outages.lost(target, reason, &self.server.status(&status), true, now);
+                }
+                let reason = self.server.status(&status);
+                self.tell(|standing| standing.not_watched(target, &reason, true, now));
+                self.denials.denied(target, status);
+            }
+            Status::Live { .. } => {
+                if was_synced {
+                    self.tell(|standing| standing.watched(target));
+                }
+                let gaps = self.outages.back(target, now);
+                if self.denials.over(target) {
+                    say(&format!("{} is watched now", target.text()));
+                }
+                if gaps.iter().any(|gap| gap.resources.len() > 1) && self.outages.cause().is_none() {
+                    say("everything is watched again");
+                }
+                self.show_gaps(gaps);
+            }
+            Status::Retrying { cause, .. } => {
+                let cause = self.server.cause(&cause);
+                self.tell(|standing| standing.not_watched(target, &cause, false, now));
+                if self.outages.lost(target, Reason::Lost, &cause, was_synced, now) {
+                    say(&format!(
+                        "{}: not watched: {cause}; trying again",
+                        Zoned::now().strftime("%H:%M:%S")
+                    ));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn show_gaps(&self, gaps: Vec<Gap>) {
+        gaps.into_iter().for_each(|gap| {
+            self.outbox.push(Waiting::Gap(gap));
+        });
+    }
+
+    fn say_denials(&mut self) {
+        let all = self.targets.len();
+        self.denials.lines(all, &self.server).iter().for_each(|line| say(line));
+    }
+
+    /// Announces once that the initial list of everything is complete, or denied.
+    ///
+    /// # Errors
+    ///
+    /// When everything is denied.
+    fn announce(&mut self) -> Result<(), WatchError> {
+        let settled = self.targets.iter().all(|(target, state)| state.is_synced || self.denials.has(target));
+        if self.announced || !settled || self.targets.is_empty() {
+            return Ok(());
+        }
+        if !self.targets.values().any(|state| state.is_synced) && !self.manner.persistent {
+            let text = self.denials.text(&self.server);
+            let refused = self.denials.are_of_the_request();
+            return Err(if refused { WatchError::Refused(text) } else { WatchError::Denied(text) });
+        }
+        self.announced = true;
+        self.say_denials();
+        for target in self.targets.keys().filter(|target| target.name.is_some()) {
+            if self.streams.is_empty(target) && !self.denials.has(target) {
+                say(&format!("{} does not exist in {}; waiting for it", target.text(), self.place));
+            }
+        }
+        let synced = self.targets.values().filter(|state| state.is_synced).count();
+        let what =
+            if self.targets.keys().any(|target| target.name.is_some()) { "object" } else { "resource" };
+        let count = match self.targets.len() {
+            1 if synced == 1 => format!("1 {what}"),
+            count if count == synced => format!("{count} {what}s"),
+            count => format!("{synced} of {count} {what}s"),
+        };
+        let objects = match what {
+            "object" => String::new(),
+            _ => format!(", {} objects", self.streams.objects()),
+        };
+        let ends = if self.manner.persistent { "" } else { "; Ctrl-C ends" };
+        say(&format!("watching {count} in {}{objects}{ends}", self.place));
+        self.tell(Standing::settled);
+        self.tell_resources();
+        self.tell_alive();
+        Ok(())
+    }
+
+    /// What could not be watched, and why.
+    pub(crate) fn not_watched(&self) -> BTreeMap<String, String> {
+        let mut reasons = self.denials.reasons();
+        reasons.extend(self.unavailable.iter().map(|part| (part.clone(), NOT_DESCRIBED.to_owned())));
+        reasons
+    }
+
+    /// Why nothing was watched until now.
+    fn why_nothing(&self) -> String {
+        match self.outages.cause() {
+            Some(cause) => cause.to_owned(),
+            None if self.denials.is_unsaid() => self.denials.text(&self.server),
+            None => format!("{} has not answered yet", self.server.address),
+        }
+    }
+
+    /// Tells a history what is followed now.
+    fn tell_resources(&self) {
+        if self.manner.with_first {
+            let names = self.targets.keys().map(Target::text).collect();
+            let complete = self.reach.wanted.is_everything() && self.unavailable.is_empty();
+            self.outbox.push(Waiting::Resources(Resources { names, complete }));
+        }
+    }
+
+    /// Tells a history that everything is watched at present.
+    fn tell_alive(&self) {
+        // While the server cannot be reached, nothing is seen.
+        if self.manner.with_first && self.announced && self.outages.cause().is_none() {
+            self.outbox.push(Waiting::Alive(Timestamp::now()));
+        }
+    }
+
+    fn tell(&self, what: impl FnOnce(&mut Standing)) {
+        self.standing.send_modify(what);
+    }
+
+    /// Asks the server what there is to watch now.
+    fn discover(&self) -> Discovery {
+        let (factory, server) = (self.factory.clone(), self.server.clone());
+        let (wanted, excluded) = (self.reach.wanted.clone(), self.reach.excluded.clone());
+        let (limit, cluster_wide) = (self.discovery_limit, self.reach.namespaces == Namespaces::All);
+        let discovery = async move {
+            let catalog = tokio::time::timeout(limit, factory.catalog()).await;
+            let silent = |_| WatchError::Silent { address: server.address.clone(), limit };
+            let catalog = catalog.map_err(silent)?;
+            let catalog = catalog.map_err(|error| WatchError::Unreachable(server.no_discovery(&error)))?;
+            let unknown = |error| WatchError::Unknown(Box::new(error));
+            let mut targets = wanted.among(&catalog, cluster_wide).map_err(unknown)?;
+            let excluded = excluded.present(&catalog);
+            targets.retain(|target| !excluded.contains(&target.resource));
+            Ok(Discovered { targets, unavailable: catalog.unavailable().to_vec() })
+        };
+        discovery.boxed()
+    }
+}
+
+/// Whatever ends it, whoever takes the inbox empty has to end too.
+impl Drop for Follow {
+    fn drop(&mut self) {
+        self.outbox.close();
+    }
+}
+
+const NOT_DESCRIBED: &str = "the server does not describe it; the API server behind it may be down";
+
+/// The result of the running work; pending without any.
+async fn in_flight<T>(work: &mut Option<BoxFuture<'_, T>>) -> T {
+    match work {
+        Some(work) => work.await,
+        None => std::future::pending().await,
+    }
+}
+
+/// At that time; never without one.
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// `namespaces a, b`.
+fn in_words(namespaces: &[String]) -> String {
+    match namespaces {
+        [one] => format!("namespace {one}"),
+        several => format!("namespaces {}", several.join(", ")),
+    }
+}
+
+/// Something about the following itself, on standard error.
+pub(crate) fn say(text: &str) {
+    // Some texts come from a server, so they are escaped. Standard error may be closed; there is no other place to
+    // report to.
+    let _ = writeln!(io::stderr(), "kubediff: {}", terminal::escape(text));
+}

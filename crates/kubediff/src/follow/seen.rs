@@ -1,0 +1,189 @@
+//! A change as an informer tells it, before it is compared; and what else waits in the inbox.
+
+use std::sync::Arc;
+
+use informer::{Change as Told, Object, ObjectKey, Origin as Seen, ResourceType};
+use jiff::Timestamp;
+use kubediff_history::ObjectId;
+
+use crate::backlog::Item;
+use crate::gap::Gap;
+use crate::{Gvk, Origin};
+
+/// What waits in the inbox.
+pub(crate) enum Waiting {
+    /// A change.
+    Change(Raw),
+    /// An object that was there when its resource was first listed. These wait only where a history wants them, as do all
+    /// that follow from here on, except for gaps.
+    First(Raw),
+    /// The first list of a resource is complete.
+    Synced(Synced),
+    /// What is followed from now on.
+    Resources(Resources),
+    /// Everything was watched until this time, as far as the server lets us.
+    Alive(Timestamp),
+    /// Time in which something was not watched.
+    Gap(Gap),
+    /// Objects of this kind were asked for by name: a rule that hides the kind as a whole does not count.
+    Asked(Gvk),
+}
+
+/// The first list of a target is complete.
+pub(crate) struct Synced {
+    pub(crate) kind: Arc<Kind>,
+    /// The name of the one object, if it is one.
+    pub(crate) name: Option<String>,
+    /// The list's version.
+    pub(crate) rv: String,
+    pub(crate) at: Timestamp,
+    /// Whether the resource appeared while others were watched: its objects were told as changes.
+    pub(crate) is_new: bool,
+}
+
+impl Synced {
+    /// As [`Raw::target_text`].
+    pub(crate) fn target_text(&self) -> String {
+        target_text(&self.kind, self.name.as_deref())
+    }
+}
+
+/// What is followed.
+pub(crate) struct Resources {
+    /// As `deployments.apps`, or `deployments.apps/cart` for one object.
+    pub(crate) names: Vec<String>,
+    /// Whether it is everything that the server has: then a resource that is missing is gone.
+    pub(crate) complete: bool,
+}
+
+/// A resource, by its two names.
+pub(crate) struct Kind {
+    pub(crate) resource: ResourceType,
+    pub(crate) gvk: Gvk,
+}
+
+impl Kind {
+    pub(super) fn new(resource: ResourceType) -> Self {
+        Self { gvk: Gvk::new(&resource.api_version(), &resource.kind), resource }
+    }
+
+    /// That of an object in a history.
+    pub(crate) fn stored(object: &ObjectId) -> Self {
+        let resource = ResourceType {
+            group: object.gvk.group.clone(),
+            version: object.gvk.version.clone(),
+            plural: object.resource.clone(),
+            kind: object.gvk.kind.clone(),
+            namespaced: object.namespace.is_some(),
+        };
+        Self { gvk: object.gvk.clone(), resource }
+    }
+}
+
+/// A change of an object, or several that were merged: from the state before the first to the state after the last.
+#[derive(Clone)]
+pub(crate) struct Raw {
+    pub(crate) kind: Arc<Kind>,
+    /// The name of the one object that is followed of this kind, if it is one.
+    pub(crate) target: Option<Arc<str>>,
+    pub(crate) key: ObjectKey,
+    pub(crate) at: Timestamp,
+    pub(crate) origin: Origin,
+    /// How many changes it stands for.
+    pub(crate) merged: u32,
+    old: Option<Arc<Object>>,
+    new: Option<Arc<Object>>,
+    /// The last state known of an object that is gone.
+    last: Option<Arc<Object>>,
+}
+
+impl Raw {
+    /// The change, unless it is none of the cluster's.
+    pub(super) fn of(
+        kind: &Arc<Kind>,
+        target: Option<&str>,
+        told: Told<Object>,
+        at: Timestamp,
+    ) -> Option<Self> {
+        let key = told.key()?.clone();
+        let (old, new, last, seen) = match told {
+            Told::Added { new, origin, .. } => (None, Some(new.object().clone()), None, origin),
+            Told::Updated { old, new, origin } => {
+                (Some(old.object().clone()), Some(new.object().clone()), None, origin)
+            }
+            Told::Deleted(deleted) => {
+                let last = deleted.last().object().clone();
+                (Some(last.clone()), None, Some(last), deleted.origin())
+            }
+            _ => return None,
+        };
+        let origin = match seen {
+            Seen::Watch => Origin::Watch,
+            Seen::List => Origin::List,
+            // We do not look there any more: nothing has happened to it.
+            Seen::Scope => return None,
+        };
+        let target = target.map(Arc::from);
+        Some(Self { kind: kind.clone(), target, key, at, origin, merged: 1, old, new, last })
+    }
+
+    /// The target that it is of: `deployments.apps`, or `deployments.apps/cart` where one object is followed.
+    pub(crate) fn target_text(&self) -> String {
+        target_text(&self.kind, self.target.as_deref())
+    }
+
+    /// The object as it is now, unless it is gone.
+    pub(crate) fn now(&self) -> Option<&Arc<Object>> {
+        self.new.as_ref()
+    }
+
+    /// The states to compare.
+    pub(crate) fn states(&self) -> (Option<&Arc<Object>>, Option<&Arc<Object>>) {
+        match &self.new {
+            Some(new) => (self.old.as_ref(), Some(new)),
+            None => (self.last.as_ref().or(self.old.as_ref()), None),
+        }
+    }
+}
+
+fn target_text(kind: &Kind, name: Option<&str>) -> String {
+    let resource = kind.resource.qualified_name();
+    name.map_or_else(|| resource.clone(), |name| format!("{resource}/{name}"))
+}
+
+/// What a waiting change takes besides the objects.
+const OVERHEAD: usize = 256;
+
+impl Item for Waiting {
+    type Key = (ResourceType, ObjectKey);
+
+    fn key(&self) -> Option<Self::Key> {
+        match self {
+            Self::Change(raw) => Some((raw.kind.resource.clone(), raw.key.clone())),
+            _ => None,
+        }
+    }
+
+    /// Objects count as they are read, although those that wait for long are packed.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Change(raw) => {
+                let objects = raw.old.iter().chain(&raw.new).chain(&raw.last);
+                OVERHEAD + objects.map(|object| object.size()).sum::<usize>()
+            }
+            // Those that are listed first are in the cache, too.
+            _ => OVERHEAD,
+        }
+    }
+
+    fn merge(&mut self, next: Self) {
+        let (Self::Change(first), Self::Change(next)) = (self, next) else { return };
+        first.merged += next.merged;
+        first.at = next.at;
+        first.new = next.new;
+        first.last = next.last;
+        if next.origin == Origin::List {
+            first.origin = Origin::List;
+        }
+    }
+}

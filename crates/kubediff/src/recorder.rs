@@ -1,0 +1,444 @@
+//! Writes what is seen into a history.
+
+mod past;
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kubediff_history::{
+    Batch, Body, Cluster, Error, History, ObjectId, Observation, Reader, Scope, Settings, StateCursor,
+    Version, What,
+};
+use serde_json::Value;
+use tokio::sync::watch;
+
+use crate::change::metadata;
+use crate::follow::{Kind, Outbox, Raw, Resources, Synced, Within, say};
+use crate::{Change, Compared, Epoch, Gap, Gvk, KeyId, Origin, Profile, Redacted, Sighting, Tally, Verb};
+use past::Past;
+
+/// A batch is committed when it has so many entries,
+const ENTRIES: usize = 1_000;
+/// or so many bytes.
+const BYTES: usize = 8 << 20;
+/// The most bytes that the history takes of one object.
+const OBJECT: usize = 64 << 20;
+/// A full disk is tried again so soon.
+const FULL_AGAIN: Duration = Duration::from_secs(1);
+/// Resources that are listed so soon after the first one share its gap.
+const SAME_GAP: Duration = Duration::from_secs(5);
+/// Stored states are read so many at a time.
+const PAGE: usize = 500;
+
+/// The history of a cluster, with what waits to be committed.
+pub(crate) struct Recorder {
+    history: SharedHistory,
+    reader: Reader,
+    batch: Batch,
+    bytes: usize,
+    past: Past,
+    /// The name of the cluster, for the record of a change.
+    cluster: Option<String>,
+    within: Within,
+    /// Objects whose resource is not completely listed yet, by target and uid.
+    firsts: HashMap<String, HashMap<String, Raw>>,
+    /// When the gap ended that a restart made.
+    gap_ended: Option<Timestamp>,
+    /// What is followed.
+    names: BTreeSet<String>,
+}
+
+/// The writer of a history. Those who deliver from it note their progress through it, too.
+#[derive(Clone)]
+pub(crate) struct SharedHistory {
+    history: Arc<Mutex<History>>,
+    newest: watch::Sender<u64>,
+}
+
+impl SharedHistory {
+    /// # Errors
+    ///
+    /// When the file cannot be used, or is of another cluster.
+    pub(crate) fn open(path: &Path, cluster: &Cluster, settings: &Settings) -> Result<Self, Error> {
+        let history = History::open(path, cluster, settings)?;
+        let last = history.reader()?.last()?.map_or(0, |(number, _)| number.0);
+        Ok(Self { history: Arc::new(Mutex::new(history)), newest: watch::Sender::new(last) })
+    }
+
+    /// The only one who writes while this is held. Blocks.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, History> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of the newest record, as it grows.
+    pub(crate) fn newest(&self) -> watch::Receiver<u64> {
+        self.newest.subscribe()
+    }
+}
+
+impl Recorder {
+    /// # Errors
+    ///
+    /// When the history cannot be read.
+    pub(crate) fn new(
+        history: SharedHistory,
+        cluster: Option<String>,
+        key: KeyId,
+        within: Within,
+        now: Timestamp,
+    ) -> Result<Self, Error> {
+        let mut reader = history.lock().reader()?;
+        let past = Past::read(&mut reader)?;
+        let mut batch = Batch::default();
+        if matches!(Epoch::since(past.key, key), Epoch::New { .. }) {
+            let reason = "the key of the hashes was lost: those of before and after cannot be compared";
+            batch.gap(past.watched_until.unwrap_or(now), now, None, reason);
+        }
+        batch.note(past::KEY, key.to_string());
+        batch.note(past::SELECTORS, past.selectors_to_note(&within));
+        let (firsts, names) = (HashMap::new(), BTreeSet::new());
+        Ok(Self { history, reader, batch, bytes: 0, past, cluster, within, firsts, gap_ended: None, names })
+    }
+
+    /// Whether it is time to commit.
+    pub(crate) fn is_full(&self) -> bool {
+        self.batch.len() >= ENTRIES || self.bytes >= BYTES
+    }
+
+    /// Stores everything that was given until now. Blocks while the disk is full, until the inbox is closed.
+    ///
+    /// # Errors
+    ///
+    /// When the history cannot be written. Nothing is lost: the next start finds the differences.
+    pub(crate) fn commit(&mut self, inbox: &Outbox) -> Result<(), Error> {
+        let mut full_since: Option<Timestamp> = None;
+        while !self.batch.is_empty() {
+            match self.store() {
+                Ok(()) => {}
+                Err(error) if error.is_full() && !inbox.closed_within(Duration::ZERO) => {
+                    if full_since.is_none() {
+                        say(&format!("{error}; trying again"));
+                        full_since = Some(Timestamp::now());
+                    }
+                    inbox.closed_within(FULL_AGAIN);
+                }
+                Err(error) => return Err(error),
+            }
+            if let Some(since) = full_since.filter(|_| self.batch.is_empty()) {
+                say("there is room again");
+                let reason = "the disk was full; changes of one object in this time may be merged";
+                self.batch.gap(since, Timestamp::now(), None, reason);
+                full_since = None;
+            }
+        }
+        Ok(())
+    }
+
+    fn store(&mut self) -> Result<(), Error> {
+        let number = self.history.lock().commit(&self.batch)?;
+        self.batch = Batch::default();
+        self.bytes = 0;
+        self.history.newest.send_if_modified(|newest| {
+            let grows = number.0 > *newest;
+            *newest = number.0.max(*newest);
+            grows
+        });
+        Ok(())
+    }
+
+    /// Everything was watched until this time.
+    pub(crate) fn alive(&mut self, at: Timestamp) {
+        self.batch.note(past::WATCHED_UNTIL, at.to_string());
+    }
+
+    /// Something was not watched for a time.
+    pub(crate) fn gap(&mut self, gap: &Gap) {
+        let to = gap.to.unwrap_or_else(Timestamp::now);
+        let all = self.names.len() > 1 && self.names.iter().all(|name| gap.resources.contains(name));
+        if all {
+            self.batch.gap(gap.from, to, None, &*gap.cause);
+            return;
+        }
+        for resource in &gap.resources {
+            self.batch.gap(gap.from, to, Some(resource), &*gap.cause);
+        }
+    }
+
+    /// What a comparison came to.
+    pub(crate) fn observe(&mut self, kind: &Kind, at: Timestamp, origin: Origin, compared: &Compared) {
+        let (object, what) = match compared {
+            Compared::Nothing => return,
+            Compared::Noise(object) => (object, What::Noise),
+            Compared::Change(change) => {
+                let Some(object) = change.new.as_ref().or(change.old.as_ref()) else { return };
+                let record = match change.to_record() {
+                    Ok(record) => record,
+                    Err(error) => return say(&format!("a change of {} is left out: {error}", change.name)),
+                };
+                let replaces = (change.verb == Verb::Recreated)
+                    .then(|| change.old.as_deref().and_then(|old| metadata(Some(old), "uid")))
+                    .flatten();
+                (object, What::Change(kubediff_history::Change { replaces, ..record }))
+            }
+        };
+        self.put(kind, at, origin, object, what);
+    }
+
+    fn put(&mut self, kind: &Kind, at: Timestamp, origin: Origin, object: &Redacted<Value>, what: What) {
+        let text = |name: &str| metadata(Some(object), name);
+        let resource = kind.resource.qualified_name();
+        let Ok(json) = serde_json::to_vec(object) else { return };
+        let (Some(uid), true) = (text("uid"), json.len() <= OBJECT) else {
+            return say(&format!(
+                "an object of {resource} is left out of the history: it has no uid, or over 64 MiB"
+            ));
+        };
+        let rv = text("resourceVersion").unwrap_or_default();
+        self.bytes += json.len();
+        self.batch.reached(&*resource, &*rv);
+        self.batch.observe(Observation {
+            object: ObjectId {
+                gvk: kind.gvk.clone(),
+                resource: kind.resource.plural.clone(),
+                namespace: text("namespace"),
+                name: text("name").unwrap_or_default(),
+                uid,
+            },
+            rv,
+            observed_at: at,
+            origin,
+            body: Body::redacted(json),
+            what,
+        });
+    }
+
+    /// An object that was there when its resource was first listed. It waits for the rest of the list.
+    pub(crate) fn first(&mut self, raw: Raw) {
+        if let Some(object) = raw.now() {
+            let uid = object.uid().to_string();
+            self.firsts.entry(raw.target_text()).or_default().insert(uid, raw);
+        }
+    }
+
+    /// Whether the change is of an object that waits for the rest of the first list. It is part of that then.
+    pub(crate) fn still_first(&mut self, raw: &Raw) -> bool {
+        let Some(firsts) = self.firsts.get_mut(&raw.target_text()) else { return false };
+        let before = raw.states().0.map(|old| old.uid().to_string());
+        let known = before.and_then(|uid| firsts.remove(&uid)).is_some();
+        if known && let Some(now) = raw.now() {
+            firsts.insert(now.uid().to_string(), raw.clone());
+        }
+        known
+    }
+
+    /// The first list of a target is complete: the changes since the history was last written.
+    ///
+    /// # Errors
+    ///
+    /// When the history cannot be read or written.
+    pub(crate) fn synced(
+        &mut self,
+        synced: &Synced,
+        profile: &Profile,
+        tally: &mut Tally,
+    ) -> Result<Vec<Change>, Error> {
+        let resource = synced.kind.resource.qualified_name();
+        let target = synced.target_text();
+        let mut firsts = self.firsts.remove(&target).unwrap_or_default();
+        self.batch.reached(&*target, &*synced.rv);
+        let was_watched = self.past.has(&resource) || self.past.has(&target);
+        if synced.is_new {
+            return Ok(Vec::new());
+        }
+        if was_watched {
+            self.restart_gap(&target, synced.at);
+        }
+        let mut found = Vec::new();
+        let sighting = self.sighting(&synced.kind.gvk, &synced.kind.resource.plural, synced.at);
+        let mut scope = past::scope_of(&resource);
+        scope.name.clone_from(&synced.name);
+        let mut names: HashMap<(Option<String>, String), String> = HashMap::new();
+        for (uid, raw) in &firsts {
+            let namespace = raw.key.namespace().map(str::to_owned);
+            names.insert((namespace, raw.key.name().to_owned()), uid.clone());
+        }
+        let mut pages = self.stored(scope)?;
+        while let Some(page) = pages.next(&mut self.reader)? {
+            for before in page {
+                let name = (before.object.namespace.clone(), before.object.name.clone());
+                let now = match names.get(&name) {
+                    Some(uid) => {
+                        let Some(raw) = firsts.remove(uid) else { continue };
+                        if raw.now().is_some_and(|now| now.resource_version().to_string() == before.rv) {
+                            continue;
+                        }
+                        let Some(now) = redacted(&raw, profile, tally) else { continue };
+                        Some(now)
+                    }
+                    None if was_watched && self.past.knows_deletions(&self.within) => None,
+                    // It may exist where we do not look.
+                    None => continue,
+                };
+                let old = Some(Redacted::vouched(before.body.value()));
+                found.push(Change::between_redacted(&sighting.as_ref(), old, now, 1, profile, tally));
+            }
+        }
+        for raw in firsts.values() {
+            let Some(object) = redacted(raw, profile, tally) else { continue };
+            if was_watched {
+                found.push(Change::between_redacted(
+                    &sighting.as_ref(),
+                    None,
+                    Some(object),
+                    1,
+                    profile,
+                    tally,
+                ));
+            } else {
+                self.put(&synced.kind, synced.at, Origin::List, &object, What::Known);
+            }
+        }
+        for compared in &found {
+            self.observe(&synced.kind, synced.at, Origin::Restart, compared);
+        }
+        Ok(found.into_iter().filter_map(Compared::change).collect())
+    }
+
+    /// What is followed from now on: the deletions of all objects of resources that the server has no more.
+    ///
+    /// # Errors
+    ///
+    /// When the history cannot be read or written.
+    pub(crate) fn resources(
+        &mut self,
+        resources: &Resources,
+        profile: &Profile,
+        tally: &mut Tally,
+    ) -> Result<Vec<Change>, Error> {
+        let names: BTreeSet<String> = resources.names.iter().cloned().collect();
+        let former = if self.names.is_empty() { &self.past.names } else { &self.names };
+        let gone: Vec<String> = former.difference(&names).cloned().collect();
+        let at_start = self.names.is_empty();
+        self.batch.note(past::NAMES, resources.names.join("\n"));
+        self.names = names;
+        let now = Timestamp::now();
+        let mut changes = Vec::new();
+        for resource in gone {
+            let left = if at_start { self.past.watched_until.unwrap_or(now) } else { now };
+            self.batch.note(past::left(&resource), left.to_string());
+            if !at_start || !resources.complete || !self.past.knows_deletions(&self.within) {
+                continue;
+            }
+            let mut pages = self.stored(past::scope_of(&resource))?;
+            while let Some(page) = pages.next(&mut self.reader)? {
+                for before in page {
+                    let kind = Kind::stored(&before.object);
+                    let sighting = self.sighting(&kind.gvk, &kind.resource.plural, now);
+                    let old = Some(Redacted::vouched(before.body.value()));
+                    let compared = Change::between_redacted(&sighting.as_ref(), old, None, 1, profile, tally);
+                    self.observe(&kind, now, Origin::Restart, &compared);
+                    changes.extend(compared.change());
+                }
+            }
+        }
+        Ok(changes)
+    }
+
+    /// The time in which kubediff did not run, or did not look at this target.
+    fn restart_gap(&mut self, target: &str, now: Timestamp) {
+        let (from, reason) = match self.past.left(target) {
+            Some(left) => (left, "it was not among what is watched"),
+            None => match self.past.watched_until {
+                Some(until) => (until, "kubediff did not run"),
+                None => return,
+            },
+        };
+        let shared = self.past.left(target).is_none();
+        let said = self.gap_ended.is_some_and(|ended| now.duration_since(ended).unsigned_abs() < SAME_GAP);
+        if shared && said {
+            return;
+        }
+        let all = shared && self.gap_ended.is_none();
+        self.batch.gap(from.min(now), now, (!all).then_some(target), reason);
+        if all {
+            self.gap_ended = Some(now);
+        }
+    }
+
+    /// The objects that the history has as existing, where we look. Nothing may be committed while the pages are read.
+    fn stored(&mut self, scope: Scope) -> Result<Stored, Error> {
+        if !self.batch.is_empty() {
+            // What waits belongs to what is stored.
+            self.store()?;
+        }
+        let namespaces = match &self.within.namespaces {
+            None => vec![None],
+            Some(names) => names.iter().cloned().map(Some).collect(),
+        };
+        Ok(Stored { scope, namespaces, cursor: None })
+    }
+
+    fn sighting(&self, gvk: &Gvk, resource: &str, observed_at: Timestamp) -> OwnedSighting {
+        OwnedSighting {
+            cluster: self.cluster.clone(),
+            gvk: gvk.clone(),
+            resource: resource.to_owned(),
+            observed_at,
+        }
+    }
+}
+
+/// Pages of stored objects.
+struct Stored {
+    scope: Scope,
+    /// Those that are left; the last one is being read.
+    namespaces: Vec<Option<String>>,
+    cursor: Option<StateCursor>,
+}
+
+impl Stored {
+    fn next(&mut self, reader: &mut Reader) -> Result<Option<Vec<Version>>, Error> {
+        let Some(namespace) = self.namespaces.last() else { return Ok(None) };
+        let scope = Scope { namespace: namespace.clone(), ..self.scope.clone() };
+        let page = reader.state(&scope, None, self.cursor.take(), PAGE)?;
+        self.cursor = page.next;
+        if self.cursor.is_none() {
+            self.namespaces.pop();
+        }
+        Ok(Some(page.objects))
+    }
+}
+
+/// A [`Sighting`] at a restart.
+struct OwnedSighting {
+    cluster: Option<String>,
+    gvk: Gvk,
+    resource: String,
+    observed_at: Timestamp,
+}
+
+impl OwnedSighting {
+    fn as_ref(&self) -> Sighting<'_> {
+        Sighting {
+            cluster: self.cluster.as_deref(),
+            gvk: &self.gvk,
+            resource: &self.resource,
+            observed_at: self.observed_at,
+            origin: Origin::Restart,
+        }
+    }
+}
+
+/// The object without secrets; `None` when its kind is left out, or it is undecodable.
+fn redacted(raw: &Raw, profile: &Profile, tally: &mut Tally) -> Option<Redacted<Value>> {
+    let json = raw.now()?.json();
+    let object = json.ok().and_then(|json| serde_json::from_slice(&json).ok());
+    if object.is_none() {
+        say(&format!("an object of {} is left out: it is undecodable", raw.kind.resource.qualified_name()));
+    }
+    let [_, now] = profile.redact(&raw.kind.gvk, None, Some(object?), 1, tally)?;
+    now
+}

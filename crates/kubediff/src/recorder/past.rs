@@ -1,0 +1,89 @@
+//! What a history says of the run that wrote it last.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use kubediff_history::{Error, Reader, Scope};
+
+use crate::KeyId;
+use crate::follow::Within;
+
+/// The note of the id of the hashes' key.
+pub(super) const KEY: &str = "key";
+/// The note of the time until which everything was watched.
+pub(super) const WATCHED_UNTIL: &str = "watched-until";
+/// The note of what was followed, a line each.
+pub(super) const NAMES: &str = "resources";
+/// The note of the selectors with which all runs looked, or [`MIXED`].
+pub(super) const SELECTORS: &str = "selectors";
+/// Runs had different selectors.
+const MIXED: &str = "*";
+/// What the notes of resources begin with that are not followed any more: since when.
+const LEFT: &str = "left/";
+
+/// What the former run has left.
+pub(super) struct Past {
+    pub(super) key: Option<KeyId>,
+    pub(super) watched_until: Option<Timestamp>,
+    /// What was followed.
+    pub(super) names: BTreeSet<String>,
+    selectors: Option<String>,
+    positions: BTreeMap<String, String>,
+    left: BTreeMap<String, Timestamp>,
+}
+
+impl Past {
+    pub(super) fn read(reader: &mut Reader) -> Result<Self, Error> {
+        let notes = reader.notes()?;
+        let left = notes
+            .iter()
+            .filter_map(|(name, value)| Some((name.strip_prefix(LEFT)?.to_owned(), value.parse().ok()?)));
+        let names = notes.get(NAMES).map(|names| names.lines().map(str::to_owned).collect());
+        Ok(Self {
+            key: notes.get(KEY).and_then(|id| id.parse().ok()),
+            watched_until: notes.get(WATCHED_UNTIL).and_then(|time| time.parse().ok()),
+            names: names.unwrap_or_default(),
+            selectors: notes.get(SELECTORS).cloned(),
+            positions: reader.positions()?,
+            left: left.collect(),
+        })
+    }
+
+    /// Whether the history has followed this before.
+    pub(super) fn has(&self, target: &str) -> bool {
+        self.positions.contains_key(target)
+    }
+
+    /// Since when this is not followed any more.
+    pub(super) fn left(&self, target: &str) -> Option<Timestamp> {
+        if self.names.contains(target) { None } else { self.left.get(target).copied() }
+    }
+
+    /// Whether an object that is not seen has been deleted: all runs have looked at the same objects.
+    pub(super) fn knows_deletions(&self, within: &Within) -> bool {
+        within.selectors.is_empty() || self.selectors.as_ref() == Some(&within.selectors)
+    }
+
+    /// What to note of the selectors of this run.
+    pub(super) fn selectors_to_note(&self, within: &Within) -> String {
+        match &self.selectors {
+            Some(former) if *former != within.selectors => MIXED.to_owned(),
+            _ => within.selectors.clone(),
+        }
+    }
+}
+
+/// The name of the note of a resource that is not followed any more.
+pub(super) fn left(resource: &str) -> String {
+    format!("{LEFT}{resource}")
+}
+
+/// The objects of `deployments.apps`, or the one of `deployments.apps/cart`.
+pub(super) fn scope_of(target: &str) -> Scope {
+    let (resource, name) = match target.split_once('/') {
+        Some((resource, name)) => (resource, Some(name.to_owned())),
+        None => (target, None),
+    };
+    let (plural, group) = resource.split_once('.').unwrap_or((resource, ""));
+    Scope { group: Some(group.to_owned()), resource: Some(plural.to_owned()), name, ..Scope::default() }
+}

@@ -1,0 +1,181 @@
+//! Takes the inbox empty: compares, shows, records. It has a thread of its own, because writing blocks as long as the reader
+//! of the output does not read, and as long as the disk does not answer.
+
+use std::error::Error;
+use std::io;
+use std::sync::Arc;
+
+use crate::follow::{Outbox, Raw, Waiting, say};
+use crate::recorder::Recorder;
+use crate::screen::Screen;
+use crate::{Change, Compared, Gap, Profile, Session, Sighting, Tally};
+
+/// Where changes go.
+pub(crate) struct Taker {
+    pub(crate) screen: Option<Screen>,
+    pub(crate) recorder: Option<Recorder>,
+    pub(crate) session: Session,
+    pub(crate) profile: Profile,
+    /// The name of the cluster, for the record of a change.
+    pub(crate) cluster: Option<String>,
+    /// What is shown when it is recorded.
+    pub(crate) unrecorded: Vec<Taken>,
+}
+
+/// What was taken, and is to be shown.
+pub(crate) enum Taken {
+    Change(Box<Change>),
+    Gap(Gap),
+}
+
+/// Why not everything could be taken.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TakeError {
+    /// The output cannot be written.
+    #[error(transparent)]
+    Output(#[from] io::Error),
+    /// The history cannot be written.
+    #[error(transparent)]
+    History(#[from] kubediff_history::Error),
+}
+
+impl Taker {
+    /// Takes everything until the inbox is closed and empty, or something cannot be written. Blocks the thread.
+    pub(crate) fn run(&mut self, inbox: &Arc<Outbox>) -> Result<(), TakeError> {
+        let mut told = 0;
+        while let Some(waiting) = inbox.next() {
+            self.take(waiting)?;
+            if let Some(recorder) = &mut self.recorder
+                && (recorder.is_full() || inbox.is_empty())
+            {
+                recorder.commit(inbox)?;
+                self.show_recorded()?;
+            }
+            let merged = inbox.merged();
+            if self.screen.is_some() && merged > told && inbox.is_empty() {
+                say(&format!(
+                    "the reader has caught up; {} merged into others, which say so",
+                    were(merged - told)
+                ));
+                told = merged;
+            }
+        }
+        self.session.merged = inbox.merged();
+        if let Some(recorder) = &mut self.recorder {
+            recorder.commit(inbox)?;
+            self.show_recorded()?;
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, waiting: Waiting) -> Result<(), TakeError> {
+        match waiting {
+            Waiting::Change(raw) => self.change(&raw),
+            Waiting::First(raw) => {
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.first(raw);
+                }
+                Ok(())
+            }
+            Waiting::Synced(synced) => {
+                let Some(recorder) = &mut self.recorder else { return Ok(()) };
+                let changes = recorder.synced(&synced, &self.profile, &mut self.session.tally)?;
+                changes.into_iter().try_for_each(|change| self.show(Taken::Change(Box::new(change))))
+            }
+            Waiting::Resources(resources) => {
+                let Some(recorder) = &mut self.recorder else { return Ok(()) };
+                let changes = recorder.resources(&resources, &self.profile, &mut self.session.tally)?;
+                changes.into_iter().try_for_each(|change| self.show(Taken::Change(Box::new(change))))
+            }
+            Waiting::Alive(at) => {
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.alive(at);
+                }
+                Ok(())
+            }
+            Waiting::Gap(mut gap) => {
+                gap.cluster.clone_from(&self.cluster);
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.gap(&gap);
+                }
+                self.show(Taken::Gap(gap))
+            }
+            Waiting::Asked(gvk) => {
+                self.profile.noise.show_kind(&gvk);
+                Ok(())
+            }
+        }
+    }
+
+    fn change(&mut self, raw: &Raw) -> Result<(), TakeError> {
+        // What changes before its resource is listed belongs to the first list.
+        if self.recorder.as_mut().is_some_and(|recorder| recorder.still_first(raw)) {
+            return Ok(());
+        }
+        let compared = match self.compare(raw) {
+            Ok(compared) => compared,
+            Err(error) => {
+                say(&format!("an object of {} is left out: {error}", raw.kind.resource.qualified_name()));
+                return Ok(());
+            }
+        };
+        if let Some(recorder) = &mut self.recorder {
+            recorder.observe(&raw.kind, raw.at, raw.origin, &compared);
+        }
+        match compared {
+            Compared::Change(change) => self.show(Taken::Change(change)),
+            Compared::Noise(_) | Compared::Nothing => Ok(()),
+        }
+    }
+
+    /// Shows it now, or when it is recorded: what was shown is in the history, whatever happens to the process.
+    fn show(&mut self, taken: Taken) -> Result<(), TakeError> {
+        self.unrecorded.push(taken);
+        if self.recorder.is_some() { Ok(()) } else { self.show_recorded() }
+    }
+
+    fn show_recorded(&mut self) -> Result<(), TakeError> {
+        for taken in self.unrecorded.drain(..) {
+            match taken {
+                Taken::Change(change) => {
+                    self.session.record(&change);
+                    self.screen.as_mut().map_or(Ok(()), |screen| screen.change(&change))?;
+                }
+                Taken::Gap(gap) => {
+                    self.screen.as_mut().map_or(Ok(()), |screen| screen.gap(&gap))?;
+                    self.session.gaps.push(gap);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn compare(&mut self, raw: &Raw) -> Result<Compared, Box<dyn Error>> {
+        let (old, new) = raw.states();
+        let old = old.map(|old| old.json()).transpose()?;
+        let new = new.map(|new| new.json()).transpose()?;
+        let sighting = Sighting {
+            cluster: self.cluster.as_deref(),
+            gvk: &raw.kind.gvk,
+            resource: &raw.kind.resource.plural,
+            observed_at: raw.at,
+            origin: raw.origin,
+        };
+        let mut tally = Tally::default();
+        let compared = Change::between_merged(
+            &sighting,
+            old.as_deref(),
+            new.as_deref(),
+            raw.merged,
+            &self.profile,
+            &mut tally,
+        )?;
+        self.session.tally.add(&tally);
+        Ok(compared)
+    }
+}
+
+/// `1 change was`, `2 changes were`.
+fn were(count: u64) -> String {
+    if count == 1 { "1 change was".to_owned() } else { format!("{count} changes were") }
+}

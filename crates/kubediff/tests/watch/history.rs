@@ -1,0 +1,202 @@
+//! Issue 12: what `watch --history` records, and what a restart adds.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use http::Method;
+use kubediff_history::{Filter, Page, Reader, Record, Scope};
+use serde_json::{Value, json};
+use testapi::TestApi;
+
+use crate::session::Session;
+use crate::shop::Shop;
+
+/// Starts recording; ends when it watches.
+async fn record(shop: &Shop, file: &Path, what: &'static str) -> Session {
+    let (kubeconfig, file) = (shop.kubeconfig().to_owned(), file.to_owned());
+    let session = tokio::task::spawn_blocking(move || {
+        let arguments = ["--history", file.to_str().unwrap(), "--oneline", what];
+        Session::against(&kubeconfig, &arguments)
+    });
+    session.await.unwrap()
+}
+
+async fn see(mut session: Session, texts: &'static [&'static str]) -> (Session, String) {
+    let seen = tokio::task::spawn_blocking(move || {
+        let line = session.line(texts);
+        (session, line)
+    });
+    seen.await.unwrap()
+}
+
+async fn end(session: Session, signal: &'static str) -> Vec<String> {
+    let ended = tokio::task::spawn_blocking(move || match signal {
+        "-KILL" => session.kill(),
+        signal => session.end_with(signal).0,
+    });
+    ended.await.unwrap()
+}
+
+/// The log as text: verb, object, origin, summary; and gaps.
+fn log(file: &Path) -> Vec<String> {
+    let mut reader = Reader::open(file).unwrap();
+    let filter = Filter { gaps: true, ..Filter::default() };
+    let records = reader.records(&filter, &Page::oldest(1_000)).unwrap().records;
+    let line = |record: &Record| match record {
+        Record::Change(change) => {
+            let (name, origin) = (&change.object.name, change.origin.as_str());
+            let text = format!("{} {name} {origin}", change.verb.as_str());
+            // What is said of objects that come and go has their age in it.
+            if change.paths.is_empty() { text } else { format!("{text}: {}", change.summary) }
+        }
+        Record::Gap(gap) => format!("gap {}: {}", gap.resource.as_deref().unwrap_or("all"), gap.reason),
+    };
+    records.iter().map(line).collect()
+}
+
+/// The data of the config maps that the history has now.
+fn state(file: &Path) -> BTreeMap<String, Value> {
+    let mut reader = Reader::open(file).unwrap();
+    let scope = Scope { resource: Some("configmaps".to_owned()), ..Scope::default() };
+    let state = reader.state(&scope, None, None, 1_000).unwrap();
+    state.objects.iter().map(|it| (it.object.name.clone(), it.body.value()["data"]["k"].clone())).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restart_finds_what_changed_meanwhile() {
+    for signal in ["-INT", "-KILL"] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("history.db");
+        let shop = Shop::open().await;
+        for name in ["kept", "changed", "deleted", "recreated"] {
+            shop.create(name, "1").await;
+        }
+        let session = record(&shop, &file, "cm").await;
+        shop.create("new", "1").await;
+        shop.patch("changed", "2").await;
+        let (session, _) = see(session, &["changed", r#""1" -> "2""#]).await;
+        let lines = end(session, signal).await;
+        assert!(!lines.iter().any(|line| line.contains("kept")), "{lines:#?}");
+        assert_eq!(log(&file), ["added new watch", r#"updated changed watch: data.k "1" -> "2""#]);
+
+        shop.patch("changed", "3").await;
+        shop.patch("changed", "4").await;
+        shop.delete("deleted").await;
+        shop.delete("recreated").await;
+        shop.create("recreated", "2").await;
+        shop.create("newer", "1").await;
+        let session = record(&shop, &file, "cm").await;
+        shop.patch("kept", "2").await;
+        let (session, _) = see(session, &["kept", r#""1" -> "2""#]).await;
+        let lines = end(session, "-INT").await;
+        let of_restart = lines.iter().filter(|line| line.contains("while kubediff did not run"));
+        assert_eq!(of_restart.count(), 4, "{lines:#?}");
+
+        let mut told = log(&file);
+        told.drain(..2);
+        told[1..5].sort();
+        // `kubediff did not run` ends before the changes that were found after it.
+        assert_eq!(
+            told,
+            [
+                "gap all: kubediff did not run",
+                "added newer restart",
+                "deleted deleted restart",
+                r#"recreated recreated restart: data.k "1" -> "2""#,
+                r#"updated changed restart: data.k "2" -> "4""#,
+                r#"updated kept watch: data.k "1" -> "2""#,
+            ]
+            .map(str::to_owned)
+        );
+        let expected = [("kept", "2"), ("changed", "4"), ("recreated", "2"), ("new", "1"), ("newer", "1")];
+        let expected = expected.map(|(name, data)| (name.to_owned(), json!(data)));
+        assert_eq!(state(&file), expected.into());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_third_start_finds_nothing_new() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let shop = Shop::open().await;
+    shop.create("a", "1").await;
+    for _ in 0..3 {
+        let session = record(&shop, &file, "cm").await;
+        end(session, "-INT").await;
+    }
+    let gap = "gap all: kubediff did not run";
+    assert_eq!(log(&file), [gap, gap]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_lies_outside_of_the_view_was_not_deleted() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let shop = Shop::open().await;
+    shop.create("a", "1").await;
+    shop.create("b", "1").await;
+    let session = record(&shop, &file, "cm").await;
+    end(session, "-INT").await;
+    shop.delete("b").await;
+    // Only one object is looked at, then all again.
+    for (what, expected) in [("cm/a", None), ("cm", Some("deleted b restart"))] {
+        let session = record(&shop, &file, what).await;
+        end(session, "-INT").await;
+        let log = log(&file);
+        let found = log.iter().find(|line| line.starts_with("deleted")).map(String::as_str);
+        assert_eq!(found, expected, "{log:#?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_value_of_a_secret_is_in_the_file() {
+    const PASSWORD: &str = "correct horse battery staple";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let shop = Shop::open().await;
+    let secret = |text: &str| json!({"metadata": {"name": "db"}, "stringData": {"password": text}});
+    shop.post("/api/v1/namespaces/default/secrets", secret(PASSWORD)).await;
+    shop.create("copy", PASSWORD).await;
+    let session = record(&shop, &file, "cm,secrets").await;
+    end(session, "-INT").await;
+    let change = json!({"stringData": {"password": format!("{PASSWORD} 2")}});
+    shop.send(Method::PATCH, "/api/v1/namespaces/default/secrets/db", change).await;
+    let session = record(&shop, &file, "cm,secrets").await;
+    end(session, "-INT").await;
+    assert_eq!(log(&file).len(), 2, "{:#?}", log(&file));
+    assert!(log(&file)[1].starts_with("updated db restart: data.password <"), "{:#?}", log(&file));
+    for entry in std::fs::read_dir(folder.path()).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap();
+        let leaks = |needle: &str| bytes.windows(needle.len()).any(|window| window == needle.as_bytes());
+        assert!(!leaks(PASSWORD) && !leaks("Y29ycmVjdCBob3Jz"), "{}", path.display());
+    }
+    // Versions are packed in the file: what they say is read from it, too.
+    let mut reader = Reader::open(&file).unwrap();
+    let state = reader.state(&Scope::default(), None, None, 1_000).unwrap();
+    assert_eq!(state.objects.len(), 2);
+    for version in &state.objects {
+        let text = version.body.value().to_string();
+        assert!(!text.contains("correct horse") && !text.contains("Y29ycmVjdCBob3Jz"), "{text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_history_of_another_cluster_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let shop = Shop::open().await;
+    let session = record(&shop, &file, "cm").await;
+    end(session, "-INT").await;
+    let other = Shop::with(TestApi::builder().seed(2), None).await;
+    let kubeconfig = other.kubeconfig().to_owned();
+    let refused = tokio::task::spawn_blocking(move || {
+        Session::with(&kubeconfig, &["--history", file.to_str().unwrap(), "cm"]).wait()
+    });
+    let (said, status) = refused.await.unwrap();
+    assert_eq!(status.code(), Some(1));
+    assert!(
+        said[0].contains("is of the cluster with uid") && said[0].contains("choose another file"),
+        "{said:?}"
+    );
+}
