@@ -20,7 +20,8 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use informer::{
-    Change as Told, EncodingChoice, FieldSelector, Object, Selector, SharedInformerFactory, Status,
+    Catalog, Change as Told, DiscoveryError, EncodingChoice, FieldSelector, Object, Selector,
+    SharedInformerFactory, Status,
 };
 use jiff::{Timestamp, Zoned};
 use kube_client::Client;
@@ -29,7 +30,7 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio::time::Instant;
 
 use crate::args::ClusterArgs;
-use crate::targets::{Target, Wanted};
+use crate::targets::Target;
 use crate::words::Server;
 use crate::{Gap, Gvk, Profile, Secrets, cluster, terminal};
 use definitions::Definitions;
@@ -44,15 +45,17 @@ pub(crate) use seen::{Kind, Raw, Resources, Synced, Waiting};
 pub(crate) use standing::Standing;
 
 /// What to follow.
-#[derive(Debug, Default)]
 pub(crate) struct Reach {
-    pub(crate) wanted: Wanted,
-    /// What is left out of that.
-    pub(crate) excluded: Wanted,
+    pub(crate) targets: Targets,
+    /// Whether these are all resources that the server has.
+    pub(crate) everything: bool,
     pub(crate) namespaces: Namespaces,
     pub(crate) labels: Option<Selector>,
     pub(crate) fields: Option<FieldSelector>,
 }
+
+/// Finds what to follow among what the server has.
+pub(crate) type Targets = Arc<dyn Fn(&Catalog) -> Result<Vec<Target>, DiscoveryError> + Send + Sync>;
 
 /// In which namespaces.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -416,7 +419,7 @@ impl Follow {
         for target in targets {
             if !self.targets.contains_key(&target) {
                 let kind = Arc::new(Kind::new(target.resource.clone()));
-                if !self.reach.wanted.is_everything() {
+                if !self.reach.everything {
                     self.outbox.push(Waiting::Asked(kind.gvk.clone()));
                 }
                 let resource = (target.resource.group.clone(), target.resource.plural.clone());
@@ -426,7 +429,7 @@ impl Follow {
                 self.targets.insert(target, State { kind, is_synced: false });
             }
         }
-        if self.reach.wanted.is_everything() && unavailable != self.unavailable {
+        if self.reach.everything && unavailable != self.unavailable {
             for part in unavailable.iter().filter(|part| !self.unavailable.contains(part)) {
                 say(&format!("{part} is not watched: {NOT_DESCRIBED}"));
             }
@@ -603,7 +606,7 @@ impl Follow {
     fn tell_resources(&self) {
         if self.manner.with_first {
             let names = self.targets.keys().map(Target::text).collect();
-            let complete = self.reach.wanted.is_everything() && self.unavailable.is_empty();
+            let complete = self.reach.everything && self.unavailable.is_empty();
             self.outbox.push(Waiting::Resources(Resources { names, complete }));
         }
     }
@@ -623,17 +626,14 @@ impl Follow {
     /// Asks the server what there is to watch now.
     fn discover(&self) -> Discovery {
         let (factory, server) = (self.factory.clone(), self.server.clone());
-        let (wanted, excluded) = (self.reach.wanted.clone(), self.reach.excluded.clone());
-        let (limit, cluster_wide) = (self.discovery_limit, self.reach.namespaces == Namespaces::All);
+        let (targets, limit) = (self.reach.targets.clone(), self.discovery_limit);
         let discovery = async move {
             let catalog = tokio::time::timeout(limit, factory.catalog()).await;
             let silent = |_| WatchError::Silent { address: server.address.clone(), limit };
             let catalog = catalog.map_err(silent)?;
             let catalog = catalog.map_err(|error| WatchError::Unreachable(server.no_discovery(&error)))?;
             let unknown = |error| WatchError::Unknown(Box::new(error));
-            let mut targets = wanted.among(&catalog, cluster_wide).map_err(unknown)?;
-            let excluded = excluded.present(&catalog);
-            targets.retain(|target| !excluded.contains(&target.resource));
+            let targets = targets(&catalog).map_err(unknown)?;
             Ok(Discovered { targets, unavailable: catalog.unavailable().to_vec() })
         };
         discovery.boxed()

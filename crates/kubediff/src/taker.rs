@@ -3,7 +3,7 @@
 
 use std::error::Error;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::follow::{Outbox, Raw, Waiting, say};
 use crate::recorder::Recorder;
@@ -14,7 +14,8 @@ use crate::{Change, Compared, Gap, Profile, Session, Sighting, Tally};
 pub(crate) struct Taker {
     pub(crate) screen: Option<Screen>,
     pub(crate) recorder: Option<Recorder>,
-    pub(crate) session: Session,
+    /// What is counted, for those who ask meanwhile.
+    pub(crate) session: Arc<Mutex<Session>>,
     pub(crate) profile: Profile,
     /// The name of the cluster, for the record of a change.
     pub(crate) cluster: Option<String>,
@@ -60,7 +61,7 @@ impl Taker {
                 told = merged;
             }
         }
-        self.session.merged = inbox.merged();
+        self.counts().merged = inbox.merged();
         if let Some(recorder) = &mut self.recorder {
             recorder.commit(inbox)?;
             self.show_recorded()?;
@@ -79,12 +80,16 @@ impl Taker {
             }
             Waiting::Synced(synced) => {
                 let Some(recorder) = &mut self.recorder else { return Ok(()) };
-                let changes = recorder.synced(&synced, &self.profile, &mut self.session.tally)?;
+                let mut tally = Tally::default();
+                let changes = recorder.synced(&synced, &self.profile, &mut tally)?;
+                self.counts().tally.add(&tally);
                 changes.into_iter().try_for_each(|change| self.show(Taken::Change(Box::new(change))))
             }
             Waiting::Resources(resources) => {
                 let Some(recorder) = &mut self.recorder else { return Ok(()) };
-                let changes = recorder.resources(&resources, &self.profile, &mut self.session.tally)?;
+                let mut tally = Tally::default();
+                let changes = recorder.resources(&resources, &self.profile, &mut tally)?;
+                self.counts().tally.add(&tally);
                 changes.into_iter().try_for_each(|change| self.show(Taken::Change(Box::new(change))))
             }
             Waiting::Alive(at) => {
@@ -135,19 +140,26 @@ impl Taker {
     }
 
     fn show_recorded(&mut self) -> Result<(), TakeError> {
-        for taken in self.unrecorded.drain(..) {
-            match taken {
-                Taken::Change(change) => {
-                    self.session.record(&change);
-                    self.screen.as_mut().map_or(Ok(()), |screen| screen.change(&change))?;
+        for taken in std::mem::take(&mut self.unrecorded) {
+            match (taken, &mut self.screen) {
+                (Taken::Change(change), Some(screen)) => {
+                    screen.change(&change)?;
+                    self.counts().record(&change);
                 }
-                Taken::Gap(gap) => {
-                    self.screen.as_mut().map_or(Ok(()), |screen| screen.gap(&gap))?;
-                    self.session.gaps.push(gap);
+                (Taken::Change(change), None) => self.counts().record(&change),
+                (Taken::Gap(gap), Some(screen)) => {
+                    screen.gap(&gap)?;
+                    self.counts().gaps.push(gap);
                 }
+                // Nobody reads a summary, which would grow for ever.
+                (Taken::Gap(_), None) => {}
             }
         }
         Ok(())
+    }
+
+    fn counts(&self) -> MutexGuard<'_, Session> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn compare(&mut self, raw: &Raw) -> Result<Compared, Box<dyn Error>> {
@@ -170,7 +182,7 @@ impl Taker {
             &self.profile,
             &mut tally,
         )?;
-        self.session.tally.add(&tally);
+        self.counts().tally.add(&tally);
         Ok(compared)
     }
 }

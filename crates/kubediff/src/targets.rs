@@ -103,11 +103,6 @@ impl Wanted {
         Ok(Self(wishes))
     }
 
-    /// The resources among what the server has; those that it does not have are left out.
-    pub(crate) fn present(&self, catalog: &Catalog) -> Vec<ResourceType> {
-        self.0.iter().filter_map(|wish| catalog.named(&wish.resource).ok()).flatten().collect()
-    }
-
     /// Whether nothing was named.
     pub fn is_everything(&self) -> bool {
         self.0.is_empty()

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -46,10 +47,11 @@ pub async fn run(args: &WatchArgs) -> Result<(), WatchError> {
         Some(file) => Some(recorder(&follow, file, profile.secrets.key_id()).await?),
         None => None,
     };
+    let session = Arc::new(Mutex::new(Session::default()));
     let mut taker = Taker {
         screen: Some(screen),
         recorder,
-        session: Session::default(),
+        session: session.clone(),
         profile,
         cluster,
         unrecorded: Vec::new(),
@@ -73,13 +75,13 @@ pub async fn run(args: &WatchArgs) -> Result<(), WatchError> {
         Err(TakeError::Output(error)) => Err(WatchError::Output(error)),
         Err(TakeError::History(error)) => Err(WatchError::History(error)),
         Ok(()) => {
-            taker.session.not_watched = follow.not_watched();
-            let elapsed = started.elapsed();
-            if taker.session.merged > 0 {
-                say(&taker.session.merged_text());
+            let mut session = session.lock().unwrap_or_else(PoisonError::into_inner);
+            session.not_watched = follow.not_watched();
+            if session.merged > 0 {
+                say(&session.merged_text());
             }
             let Some(screen) = &mut taker.screen else { return Ok(()) };
-            screen.summary(&taker.session, elapsed).map_err(WatchError::Output)
+            screen.summary(&session, started.elapsed()).map_err(WatchError::Output)
         }
     }
 }
@@ -107,9 +109,11 @@ fn reach(args: &WatchArgs) -> Result<Reach, WatchError> {
         (false, Some(namespace)) => Namespaces::Named(vec![namespace.clone()]),
         (false, None) => Namespaces::OfContext,
     };
+    let wanted = Wanted::parse(&args.targets)?;
+    let (everything, cluster_wide) = (wanted.is_everything(), namespaces == Namespaces::All);
     Ok(Reach {
-        wanted: Wanted::parse(&args.targets)?,
-        excluded: Wanted::default(),
+        targets: Arc::new(move |catalog| wanted.among(catalog, cluster_wide)),
+        everything,
         namespaces,
         labels: args.selector.clone(),
         fields: args.field_selector.clone(),
