@@ -41,12 +41,15 @@
 //!
 //! # With I/O
 //!
-//! [`Driver`] connects a delivery with a [`Log`] and a [`Sink`]; [`Webhook`] and [`Slack`] are sinks.
+//! [`Driver`] connects a delivery with a [`Log`] and a [`Sink`]; [`Webhook`], [`Slack`], [`File`] and [`Lines`] are sinks.
 
 mod answer;
 mod client;
 mod delivery;
 mod drive;
+mod file;
+mod json;
+mod lines;
 mod policy;
 mod record;
 mod slack;
@@ -57,6 +60,8 @@ pub use answer::Answer;
 pub use client::SinkError;
 pub use delivery::{Action, Batch, DeadLetter, Delivery, Settled};
 pub use drive::{DriveError, Driver, Log, Page, Sink, Status};
+pub use file::{File, FileOptions};
+pub use lines::Lines;
 pub use policy::Policy;
 pub use record::{Parcel, Record};
 pub use slack::{Slack, SlackOptions, Target};

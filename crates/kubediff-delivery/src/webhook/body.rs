@@ -4,6 +4,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::json::{Marked, raw};
 use crate::record::{Parcel, Record};
 
 /// What the body of a request is.
@@ -21,13 +22,16 @@ pub enum Form {
         /// One event in each body, not a batch. Give the delivery a batch of one record then.
         single: bool,
     },
+    /// The record's JSON alone, without marks: for receivers that want a form of their own, which the program has given the
+    /// record. Give the delivery a batch of one record; more are a list.
+    Bare,
 }
 
 impl Form {
     pub(super) fn render(&self, parcel: &Parcel<'_>) -> (&'static str, Bytes) {
         let (content_type, body) = match self {
             Self::Plain => {
-                let changes = parcel.records.iter().map(|record| change(record, parcel)).collect();
+                let changes = parcel.records.iter().map(|record| Marked::of(record, parcel)).collect();
                 ("application/json", serde_json::to_vec(&Plain { changes }))
             }
             Self::CloudEvents { source, single } => {
@@ -38,6 +42,14 @@ impl Form {
                     _ => ("application/cloudevents-batch+json", serde_json::to_vec(&events)),
                 }
             }
+            Self::Bare => {
+                let records: Vec<_> = parcel.records.iter().map(|record| raw(record)).collect();
+                let body = match &records[..] {
+                    [record] => serde_json::to_vec(record),
+                    _ => serde_json::to_vec(&records),
+                };
+                ("application/json", body)
+            }
         };
         // Strings, numbers and raw JSON: there is nothing that cannot be written.
         (content_type, body.unwrap_or_default().into())
@@ -46,17 +58,7 @@ impl Form {
 
 #[derive(Serialize)]
 struct Plain<'a> {
-    changes: Vec<Change<'a>>,
-}
-
-#[derive(Serialize)]
-struct Change<'a> {
-    number: u64,
-    #[serde(skip_serializing_if = "is_false")]
-    late: bool,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    missing: &'a [u64],
-    change: &'a RawValue,
+    changes: Vec<Marked<'a>>,
 }
 
 #[derive(Serialize)]
@@ -69,16 +71,11 @@ struct Event<'a> {
     subject: &'a str,
     time: String,
     datacontenttype: &'static str,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     late: bool,
     #[serde(skip_serializing_if = "String::is_empty")]
     missing: String,
     data: &'a RawValue,
-}
-
-fn change<'a>(record: &'a Record, parcel: &'a Parcel<'_>) -> Change<'a> {
-    let number = record.entry.number;
-    Change { number, late: parcel.is_late, missing: parcel.missing_before(number), change: raw(record) }
 }
 
 fn event<'a>(record: &'a Record, parcel: &Parcel<'_>, source: &'a str) -> Event<'a> {
@@ -96,13 +93,4 @@ fn event<'a>(record: &'a Record, parcel: &Parcel<'_>, source: &'a str) -> Event<
         missing: missing.join(","),
         data: raw(record),
     }
-}
-
-fn raw(record: &Record) -> &RawValue {
-    serde_json::from_slice(&record.body).unwrap_or(RawValue::NULL)
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_false(value: &bool) -> bool {
-    !value
 }

@@ -7,6 +7,8 @@
     reason = "a test may stop at a surprise, its helpers too; its numbers are small"
 )]
 
+mod files;
+mod lines;
 mod log;
 mod random;
 mod running;

@@ -248,6 +248,23 @@ async fn events_are_cloud_events() {
     .assert_eq(&said);
 }
 
+#[tokio::test]
+async fn a_bare_record_is_the_whole_body() {
+    let log = Memory::of([1, 2]);
+    let server = Server::start([]).await;
+    let running = run(
+        &log,
+        &server.url(),
+        Policy { batch: 1, ..quick() },
+        WebhookOptions { form: Form::Bare, ..options() },
+    );
+    log.reaches(2).await;
+    running.stop().await;
+    let bodies: Vec<String> =
+        server.seen().iter().map(|seen| String::from_utf8_lossy(&seen.body).into_owned()).collect();
+    assert_eq!(bodies, [r#"{"name":"object-1","n":1}"#, r#"{"name":"object-2","n":2}"#]);
+}
+
 #[test]
 fn what_is_wrong_in_the_settings_is_named_and_the_address_is_not() {
     let mut said = String::new();

@@ -1,0 +1,65 @@
+//! JSON lines to a writer that is slow, breaks, and comes back.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+
+use expect_test::expect;
+use kubediff_delivery::Lines;
+
+use crate::log::Memory;
+use crate::running::{Running, quick};
+
+/// Takes some bytes at a time, and fails once after so many.
+#[derive(Clone)]
+struct Pipe {
+    taken: Arc<Mutex<Vec<u8>>>,
+    fails_after: Option<usize>,
+}
+
+impl Write for Pipe {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut taken = self.taken.lock().expect("no panic");
+        if self.fails_after.is_some_and(|most| taken.len() >= most) {
+            self.fails_after = None;
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        let some = &bytes[..bytes.len().min(10)];
+        taken.extend(some);
+        Ok(some.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+async fn written(fails_after: Option<usize>) -> String {
+    let pipe = Pipe { taken: Arc::default(), fails_after };
+    let log = Memory::of([1, 2, 1]);
+    let running = Running::start(&log, Lines::to(pipe.clone()), quick());
+    log.reaches(3).await;
+    running.stop().await;
+    String::from_utf8(pipe.taken.lock().expect("no panic").clone()).expect("text")
+}
+
+#[tokio::test]
+async fn each_record_is_a_line() {
+    expect![[r#"
+        {"number":1,"change":{"name":"object-1","n":1}}
+        {"number":2,"change":{"name":"object-2","n":2}}
+        {"number":3,"change":{"name":"object-1","n":3}}
+    "#]]
+    .assert_eq(&written(None).await);
+}
+
+#[tokio::test]
+async fn after_a_failure_the_batch_begins_on_a_line_of_its_own() {
+    expect![[r#"
+        {"number":1,"change":{"name":"object-1","n":1}}
+        {"number":2,
+        {"number":1,"change":{"name":"object-1","n":1}}
+        {"number":2,"change":{"name":"object-2","n":2}}
+        {"number":3,"change":{"name":"object-1","n":3}}
+    "#]]
+    .assert_eq(&written(Some(60)).await);
+}
