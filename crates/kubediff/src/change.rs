@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use serde::ser::SerializeStruct as _;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::diff::{Difference, diff, diff_as};
@@ -85,7 +85,8 @@ pub struct Change {
 }
 
 /// The kinds of changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Verb {
     /// It was not there before.
@@ -99,7 +100,8 @@ pub enum Verb {
 }
 
 /// How a change became known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
     /// An event of a watch.
@@ -186,7 +188,9 @@ impl Change {
                 Some(schema) => diff_as(&schema, old, new),
                 None => diff(old, new),
             };
-            dropped = profile.noise.sift(sighting.gvk, verb == Verb::Recreated, &mut differences);
+            let namespace = metadata(Some(new), "namespace");
+            let recreated = verb == Verb::Recreated;
+            dropped = profile.noise.sift(sighting.gvk, namespace.as_deref(), recreated, &mut differences);
             tally.left_out(&dropped);
             if differences.is_empty() && verb == Verb::Updated {
                 match profile.noise.reason(&dropped) {

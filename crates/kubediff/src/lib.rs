@@ -4,18 +4,22 @@
 //! is [`Redacted`]), then the two are compared ([`diff()`]), then noise is left out and counted ([`Noise`]). A [`Renderer`](render::Renderer) shows it to
 //! people; as JSON it is for programs. A [`Session`] counts what went by.
 
+mod alike;
 pub mod args;
 pub mod backlog;
 mod change;
 pub mod cluster;
+pub mod config;
 #[cfg(feature = "demo")]
 pub mod demo;
 mod diff;
 mod document;
+mod envelope;
 mod events;
 pub mod exit;
 mod facts;
 mod gap;
+mod glob;
 mod gvk;
 mod headline;
 mod image;
@@ -26,11 +30,13 @@ mod patch;
 mod path;
 pub mod program;
 pub mod render;
+pub mod route;
 mod schema;
 mod secret;
 mod signals;
 mod summary;
 pub mod targets;
+mod template;
 mod terminal;
 pub mod watch;
 mod words;
@@ -38,6 +44,7 @@ mod words;
 pub use change::{Change, Origin, Profile, Sighting, Undecodable, Verb, WithObjects};
 pub use diff::{Difference, Edit, Hunk, Line, Side, TextEdit, diff, diff_as};
 pub use gap::Gap;
+pub use glob::Glob;
 pub use gvk::{Gvk, Scope};
 pub use managers::{Manager, managers};
 pub use noise::{Dropped, InvalidNoise, Noise, Rule, Tally};
@@ -46,3 +53,4 @@ pub use path::{InvalidPattern, Path, PathPattern, Segment};
 pub use schema::{InvalidSchemas, KindSchema, Schemas};
 pub use secret::{Epoch, HashKey, InvalidKeyId, KeyFileError, KeyId, NoRandomKey, Redacted, Secrets};
 pub use summary::{Counts, Session};
+pub use template::{InvalidTemplate, Template};

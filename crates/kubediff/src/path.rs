@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 pub(crate) use pattern::Step;
 pub use pattern::{InvalidPattern, PathPattern};
 
+pub(crate) mod find;
 pub(crate) mod keys;
 mod pattern;
 

@@ -4,6 +4,7 @@
 
 mod backlog;
 mod changes;
+mod config;
 mod diffs;
 mod keys;
 mod leaks;
@@ -11,6 +12,7 @@ mod noise;
 mod patches;
 mod random;
 mod rendering;
+mod routes;
 mod schemas;
 mod secrets;
 mod support;
