@@ -9,7 +9,9 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use informer::{FieldSelector, Selector};
 
+use crate::config::ConfigArgs;
 use crate::render::Color;
+use crate::targets::namespace;
 
 /// Shows what changes in a Kubernetes cluster.
 #[derive(Debug, Parser)]
@@ -33,6 +35,9 @@ pub enum Command {
     /// Shows changes as they happen
     #[command(after_help = EXIT_CODES)]
     Watch(Box<WatchArgs>),
+
+    /// Checks the configuration of `kubediff serve`, or converts another program's
+    Config(ConfigArgs),
 
     #[cfg(feature = "demo")]
     /// Shows the changes of a small shop in an embedded API server: no cluster needed
@@ -243,20 +248,6 @@ fn request_timeout(text: &str) -> Result<Duration, &'static str> {
         rest = unit.get(length..).unwrap_or_default();
     }
     Ok(total)
-}
-
-/// A namespace's name is a DNS label (RFC 1123).
-fn namespace(text: &str) -> Result<String, &'static str> {
-    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    let valid = (1..=63).contains(&text.len())
-        && text.chars().all(inner)
-        && !text.starts_with('-')
-        && !text.ends_with('-');
-    if valid {
-        Ok(text.to_owned())
-    } else {
-        Err("a namespace has lower-case letters, digits and `-` in its name")
-    }
 }
 
 #[cfg(feature = "demo")]

@@ -227,7 +227,9 @@ impl Change {
                 None => diff(old, new),
             };
             let differ = !differences.is_empty();
-            dropped = profile.noise.sift(sighting.gvk, verb == Verb::Recreated, &mut differences);
+            let namespace = metadata(Some(new), "namespace");
+            let recreated = verb == Verb::Recreated;
+            dropped = profile.noise.sift(sighting.gvk, namespace.as_deref(), recreated, &mut differences);
             let mut own = Tally::default();
             own.left_out(&dropped);
             if differences.is_empty() && verb == Verb::Updated {

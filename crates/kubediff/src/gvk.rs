@@ -12,7 +12,8 @@ pub(crate) fn is_secret(gvk: &Gvk) -> bool {
 
 /// Which kinds a rule is about: `Node`, `Lease.coordination.k8s.io`, `Secret.core` (the core group alone), `*.example.com`, `*`.
 ///
-/// A kind without a group means that kind in any group. Upper and lower case are the same.
+/// A kind without a group means that kind in any group. Upper and lower case are the same. The regular plural
+/// of a kind stands for it, too: `ingresses`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scope {
     kind: String,
@@ -27,9 +28,23 @@ impl Scope {
 
     /// Whether `gvk` is meant.
     pub fn matches(&self, gvk: &Gvk) -> bool {
-        let kind = self.kind == "*" || self.kind.eq_ignore_ascii_case(&gvk.kind);
+        let kind = self.kind == "*"
+            || self.kind.eq_ignore_ascii_case(&gvk.kind)
+            || self.kind.eq_ignore_ascii_case(&plural(&gvk.kind));
         let group = self.group.as_ref().is_none_or(|group| group.eq_ignore_ascii_case(&gvk.group));
         kind && group
+    }
+}
+
+/// The regular plural of a kind. Built-in resources have it, and so have nearly all others.
+fn plural(kind: &str) -> String {
+    match kind.to_ascii_lowercase() {
+        kind if kind.ends_with("endpoints") => kind,
+        kind if ["s", "x", "ch", "sh"].iter().any(|end| kind.ends_with(end)) => format!("{kind}es"),
+        kind => match kind.strip_suffix('y') {
+            Some(stem) if !stem.ends_with(['a', 'e', 'o', 'u']) => format!("{stem}ies"),
+            _ => format!("{kind}s"),
+        },
     }
 }
 

@@ -39,6 +39,20 @@ impl Change {
         };
         join(&phrases)
     }
+
+    /// What happened, in one line: `updated Deployment shop/cart: image web 1.27 -> 1.28`.
+    pub fn text(&self) -> Redacted<String> {
+        let object = match &self.namespace {
+            Some(namespace) => format!("{namespace}/{}", self.name),
+            None => self.name.clone(),
+        };
+        let headline = self.headline();
+        let colon = if headline.is_empty() { "" } else { ": " };
+        let verb = self.verb.as_str();
+        let cluster = self.cluster.as_deref().map(|name| format!("[{name}] ")).unwrap_or_default();
+        let text = format!("{cluster}{verb} {} {object}{colon}{headline}", self.gvk.kind);
+        Redacted::vouched(escape(&text).into_owned())
+    }
 }
 
 /// Labels and owners are for those who look closer.

@@ -4,19 +4,23 @@
 //! is [`Redacted`]), then the two are compared ([`diff()`]), then noise is left out and counted ([`Noise`]). A [`Renderer`](render::Renderer) shows it to
 //! people; as JSON it is for programs. A [`Session`] counts what went by.
 
+mod alike;
 pub mod args;
 pub mod backlog;
 mod change;
 pub mod cluster;
+pub mod config;
 #[cfg(feature = "demo")]
 pub mod demo;
 mod diff;
 mod document;
+mod envelope;
 mod events;
 pub mod exit;
 mod facts;
 mod follow;
 mod gap;
+mod glob;
 mod gvk;
 mod headline;
 mod image;
@@ -29,6 +33,7 @@ pub mod program;
 mod recorded;
 mod recorder;
 pub mod render;
+pub mod route;
 mod schema;
 mod screen;
 mod secret;
@@ -36,6 +41,7 @@ mod signals;
 mod summary;
 mod taker;
 pub mod targets;
+mod template;
 mod terminal;
 pub mod watch;
 mod words;
@@ -43,6 +49,7 @@ mod words;
 pub use change::{Change, Compared, Origin, Profile, Sighting, Undecodable, Verb, WithObjects};
 pub use diff::{Difference, Edit, Hunk, InvalidTextEdit, Line, Side, TextEdit, diff, diff_as};
 pub use gap::Gap;
+pub use glob::Glob;
 pub use gvk::{Gvk, Scope};
 pub use managers::{Manager, managers};
 pub use noise::{Dropped, InvalidNoise, Noise, Rule, Tally};
@@ -52,3 +59,4 @@ pub use recorded::UnknownForm;
 pub use schema::{InvalidSchemas, KindSchema, Schemas};
 pub use secret::{Epoch, HashKey, InvalidKeyId, KeyFileError, KeyId, NoRandomKey, Redacted, Secrets};
 pub use summary::{Counts, Session};
+pub use template::{InvalidTemplate, Template};

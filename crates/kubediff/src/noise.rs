@@ -7,6 +7,7 @@ use serde_json::Value;
 pub use tally::{Dropped, Tally};
 
 use crate::diff::{Difference, Edit};
+use crate::glob::Glob;
 use crate::gvk::{Gvk, Scope};
 use crate::path::{InvalidPattern, Path, PathPattern};
 
@@ -37,6 +38,8 @@ pub struct Rule {
     about: Cow<'static, str>,
     on: bool,
     scopes: Vec<Scope>,
+    /// Where it holds; everywhere if there are none.
+    namespaces: Vec<Glob>,
     what: What,
 }
 
@@ -97,6 +100,11 @@ impl Noise {
         Err(InvalidNoise::UnknownRule { name: name.to_owned(), known: known.join(", ") })
     }
 
+    /// Switches every rule.
+    pub fn switch_all(&mut self, on: bool) {
+        self.rules.iter_mut().for_each(|rule| rule.on = on);
+    }
+
     /// Switches several rules, as configurations say it: names separated by commas, each switched on, or off with `-` before
     /// it. `all` is every rule, `none` switches every rule off; what comes later wins.
     ///
@@ -110,8 +118,8 @@ impl Noise {
                 None => (word.strip_prefix('+').unwrap_or(word), true),
             };
             match name {
-                "all" => self.rules.iter_mut().for_each(|rule| rule.on = on),
-                "none" => self.rules.iter_mut().for_each(|rule| rule.on = !on),
+                "all" => self.switch_all(on),
+                "none" => self.switch_all(!on),
                 _ => self.switch(name, on)?,
             }
         }
@@ -132,13 +140,18 @@ impl Noise {
     ///
     /// When the path is malformed.
     pub fn ignore(&mut self, scope: Scope, path: &str) -> Result<(), InvalidNoise> {
-        let what = What::Paths(vec![path.parse()?]);
-        let about = format!("asked for, on {scope}");
-        let rule =
-            Rule { name: path.to_owned().into(), about: about.into(), on: true, scopes: vec![scope], what };
+        self.ignore_in(vec![scope], Vec::new(), path.parse()?);
+        Ok(())
+    }
+
+    /// Leaves out what is at `path` in objects of these scopes in these namespaces; in all if there are none.
+    pub fn ignore_in(&mut self, scopes: Vec<Scope>, namespaces: Vec<Glob>, path: PathPattern) {
+        let name = path.to_string().into();
+        let listed: Vec<String> = scopes.iter().map(Scope::to_string).collect();
+        let about = format!("asked for, on {}", listed.join(", ")).into();
+        let rule = Rule { name, about, on: true, scopes, namespaces, what: What::Paths(vec![path]) };
         // Before the built-in ones: who wrote a rule wants to see that it works.
         self.rules.insert(0, rule);
-        Ok(())
     }
 
     /// The rule that leaves out objects of this kind altogether.
@@ -147,9 +160,15 @@ impl Noise {
     }
 
     /// Removes noise from `differences`, and returns how much that was.
-    pub(crate) fn sift(&self, gvk: &Gvk, recreated: bool, differences: &mut Vec<Difference>) -> Dropped {
+    pub(crate) fn sift(
+        &self,
+        gvk: &Gvk,
+        namespace: Option<&str>,
+        recreated: bool,
+        differences: &mut Vec<Difference>,
+    ) -> Dropped {
         let mut dropped = Dropped::default();
-        let rules: Vec<&Rule> = self.rules_for(gvk).collect();
+        let rules: Vec<&Rule> = self.rules_for(gvk).filter(|rule| rule.holds_in(namespace)).collect();
         differences.retain_mut(|difference| {
             let rule = rules.iter().find(|rule| rule.takes(recreated, difference));
             if let Some(rule) = rule {
@@ -190,6 +209,11 @@ impl Rule {
     /// Whether it is in force.
     pub fn is_on(&self) -> bool {
         self.on
+    }
+
+    fn holds_in(&self, namespace: Option<&str>) -> bool {
+        let is_named = |name| self.namespaces.iter().any(|glob| glob.matches(name));
+        self.namespaces.is_empty() || namespace.is_some_and(is_named)
     }
 
     fn takes(&self, recreated: bool, difference: &Difference) -> bool {

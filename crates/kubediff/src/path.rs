@@ -9,6 +9,7 @@ pub use parse::InvalidPath;
 pub(crate) use pattern::Step;
 pub use pattern::{InvalidPattern, PathPattern};
 
+pub(crate) mod find;
 pub(crate) mod keys;
 mod parse;
 mod pattern;

@@ -17,7 +17,7 @@ pub use redacted::Redacted;
 
 use crate::document;
 use crate::gvk::{Gvk, Scope};
-use crate::path::{PathPattern, Segment, Step};
+use crate::path::{PathPattern, Segment, Step, find};
 use known::{Known, essence};
 use marker::{hidden, mark};
 use search::Search;
@@ -120,7 +120,7 @@ impl Secrets {
             nested_values(object, &mut found);
         }
         for steps in self.paths(gvk) {
-            at(object, None, steps, &mut |value| {
+            find::at(object, None, steps, &mut |value| {
                 found.extend(texts(value).map(|text| text.as_bytes().to_vec()))
             });
         }
@@ -318,27 +318,6 @@ fn nested_values(value: &Value, found: &mut Vec<Vec<u8>>) {
         Value::Array(list) => list.iter().for_each(|value| nested_values(value, found)),
         Value::String(text) if text.contains("Secret") && text.contains("kind") => {
             document::all(text).iter().flatten().for_each(|value| nested_values(value, found));
-        }
-        _ => {}
-    }
-}
-
-/// Visits what `steps` lead to.
-fn at(value: &Value, field: Option<&str>, steps: &[Step], visit: &mut dyn FnMut(&Value)) {
-    let Some((step, rest)) = steps.split_first() else { return visit(value) };
-    match value {
-        Value::Object(map) => {
-            for (name, value) in map.iter().filter(|(name, _)| step.matches(&Segment::Field((*name).clone())))
-            {
-                at(value, Some(name), rest, visit);
-            }
-        }
-        Value::Array(list) => {
-            for (place, element) in list.iter().enumerate() {
-                if let Some(rest) = Step::into_element(steps, Segment::Index(place), field, element) {
-                    at(element, field, rest, visit);
-                }
-            }
         }
         _ => {}
     }

@@ -181,7 +181,7 @@ fn is_name(text: &str) -> bool {
 }
 
 /// `v1`, `v1beta1`.
-fn is_version(text: &str) -> bool {
+pub(crate) fn is_version(text: &str) -> bool {
     let after_number = |text: &str| {
         let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
         (rest.len() < text.len()).then(|| rest.to_owned())
@@ -189,4 +189,18 @@ fn is_version(text: &str) -> bool {
     let Some(rest) = text.strip_prefix('v').and_then(after_number) else { return false };
     let stage = rest.strip_prefix("alpha").or(rest.strip_prefix("beta"));
     rest.is_empty() || stage.and_then(after_number).is_some_and(|rest| rest.is_empty())
+}
+
+/// A namespace's name is a DNS label (RFC 1123).
+pub(crate) fn namespace(text: &str) -> Result<String, &'static str> {
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let valid = (1..=63).contains(&text.len())
+        && text.chars().all(inner)
+        && !text.starts_with('-')
+        && !text.ends_with('-');
+    if valid {
+        Ok(text.to_owned())
+    } else {
+        Err("a namespace has lower-case letters, digits and `-` in its name")
+    }
 }

@@ -135,6 +135,7 @@ impl Builtin {
             about: self.about.into(),
             on: self.on,
             scopes,
+            namespaces: Vec::new(),
             what: match self.what {
                 Kind::Paths(paths) => What::Paths(patterns(paths)),
                 Kind::Recreated(paths) => What::Recreated(patterns(paths)),

@@ -4,6 +4,7 @@
 
 mod backlog;
 mod changes;
+mod config;
 mod diffs;
 mod keys;
 mod leaks;
@@ -12,6 +13,7 @@ mod patches;
 mod random;
 mod recorded;
 mod rendering;
+mod routes;
 mod schemas;
 mod secrets;
 mod support;

@@ -1,0 +1,206 @@
+//! The configuration of `kubediff serve`, in YAML.
+//!
+//! [`Config::read`] reads a file, or the file `config.yaml` of a folder. Mistakes come with file, line, column and field, all
+//! of them at once; what is allowed but unwise comes as [`Warning`]s. The file of arriqaaq/kubediff ("the seed") is read
+//! as it is.
+//!
+//! ```
+//! use kubediff::config::Config;
+//!
+//! let folder = tempfile::tempdir()?;
+//! let file = folder.path().join("kubediff.yaml");
+//! std::fs::write(&file, "watch:\n  resource: [deploy]\n")?;
+//! let error = Config::read(&file).expect_err("there is no such field").to_string();
+//! assert!(error.ends_with("kubediff.yaml:2:3: watch.resource: there is no such field; did you mean `resources`?"));
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use informer::Catalog;
+use serde::{Deserialize, Serialize};
+
+pub use args::{CheckArgs, ConfigArgs, ConfigCommand, ConvertArgs};
+pub use connect::{Connection, NotConnected};
+pub use error::{ConfigError, Problem};
+pub use history::{HistorySettings, Retention};
+pub use listen::{InvalidListen, Listen};
+pub use noise::{Hide, Ignore, NoiseSettings};
+pub use place::Place;
+pub use resource::{InvalidResource, ResourceName};
+pub use route::{Match, Route, Severity};
+pub use run::SCHEMA;
+pub use sink::{FileSettings, Format, Method, Sink, SlackSettings, StdoutSettings, WebhookSettings};
+pub use value::{InvalidPeriod, InvalidSize, Period, Secret, SecretError, Size, Text};
+pub use warning::{Note, Warning};
+pub use watch::{Exclude, Watch};
+
+use crate::targets::Target;
+use place::FieldPath;
+use tree::Node;
+
+mod args;
+mod check;
+mod connect;
+mod decode;
+mod error;
+mod history;
+mod listen;
+mod noise;
+mod place;
+mod resource;
+mod route;
+pub(crate) mod run;
+#[cfg(test)]
+mod schema;
+mod seed;
+mod sink;
+mod targets;
+mod tree;
+mod value;
+mod warning;
+mod watch;
+
+/// The configuration of `kubediff serve`. Every field has a default: an empty file watches everything, and keeps the
+/// history.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct Config {
+    /// The name of the cluster in records and messages. Default: its name in the kubeconfig, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
+    /// What is watched.
+    pub watch: Watch,
+    /// Where the history is, and how much of it is kept.
+    pub history: HistorySettings,
+    /// Which differences are noise.
+    pub noise: NoiseSettings,
+    /// Values that are shown, stored and sent as hashes, besides those of Secrets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hide: Vec<Hide>,
+    /// The key of these hashes. Default: beside the history, as `kubediff.key`. It is made when it does not exist.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub key_file: Option<PathBuf>,
+    /// Where changes are sent, by a name of your choice.
+    pub sinks: BTreeMap<String, Sink>,
+    /// Which changes go where. Default: every change to every sink.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub routes: Option<Vec<Route>>,
+    /// Where `/healthz`, `/readyz` and `/metrics` are: `:8080`, `127.0.0.1:8080`; `null` for nowhere.
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub listen: Option<Text<Listen>>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            cluster: None,
+            watch: Watch::default(),
+            history: HistorySettings::default(),
+            noise: NoiseSettings::default(),
+            hide: Vec::new(),
+            key_file: None,
+            sinks: BTreeMap::new(),
+            routes: None,
+            listen: Some(Text(Listen::default())),
+        }
+    }
+}
+
+/// A configuration that was read.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// What it says.
+    pub config: Config,
+    /// What is allowed but unwise.
+    pub warnings: Vec<Warning>,
+    /// The file. Relative paths in it begin where it is.
+    pub file: Arc<PathBuf>,
+    /// Whether it is a file of the seed.
+    pub is_seed: bool,
+    tree: Node,
+}
+
+/// The file in a folder, as the seed has it.
+const FILE: &str = "config.yaml";
+
+impl Config {
+    /// Reads a file, or the file `config.yaml` of a folder.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or when something is wrong in it.
+    pub fn read(path: &Path) -> Result<Loaded, ConfigError> {
+        let file = if path.is_dir() { path.join(FILE) } else { path.to_owned() };
+        let text = std::fs::read_to_string(&file)
+            .map_err(|source| ConfigError::Unreadable { file: file.clone(), source })?;
+        Self::of_text(&text, file)
+    }
+
+    /// Reads a text as the content of a file.
+    ///
+    /// # Errors
+    ///
+    /// When something is wrong in it.
+    pub fn of_text(text: &str, file: impl Into<PathBuf>) -> Result<Loaded, ConfigError> {
+        let file = Arc::new(file.into());
+        let tree = Node::read(text)
+            .map_err(|malformed| ConfigError::Invalid(vec![Problem::syntax(&file, malformed)]))?;
+        let is_seed = seed::is_seed(&tree);
+        let read = if is_seed { seed::read(&tree) } else { check::read(&tree) };
+        let at = |(field, mark, message)| Problem::new(&file, field, mark, message);
+        let (config, notes) =
+            read.map_err(|faults| ConfigError::Invalid(faults.into_iter().map(at).collect()))?;
+        let warn = |(field, note)| Warning::new(place_of(&tree, &file, &field), note);
+        let warnings = notes.into_iter().map(warn).collect();
+        Ok(Loaded { config, warnings, file, is_seed, tree })
+    }
+
+    /// Where the key of the hashes is.
+    pub fn key_file(&self) -> PathBuf {
+        self.key_file.clone().unwrap_or_else(|| self.history.path.with_file_name("kubediff.key"))
+    }
+
+    /// Asks the server what the names of resources stand for. Until then, short names and categories stand for nothing in
+    /// `exclude`, `noise`, `hide` and `routes`.
+    pub fn resolve(&mut self, catalog: &Catalog) {
+        for name in self.names_mut() {
+            name.resolve(catalog);
+        }
+    }
+
+    /// What is to be watched of what the server has.
+    pub fn targets(&self, catalog: &Catalog) -> Vec<Target> {
+        targets::of(&self.watch, catalog)
+    }
+
+    fn names_mut(&mut self) -> impl Iterator<Item = &mut ResourceName> {
+        let excluded = self.watch.exclude.resources.iter_mut();
+        let ignored = self.noise.ignore.iter_mut().filter_map(|ignore| ignore.resource.as_mut());
+        let hidden = self.hide.iter_mut().filter_map(|hide| hide.resource.as_mut());
+        let routed = self.routes.iter_mut().flatten().flat_map(|route| route.matches.resources.iter_mut());
+        excluded.chain(ignored).chain(hidden).chain(routed).map(|name| &mut name.0)
+    }
+}
+
+impl Loaded {
+    /// The folder where relative paths begin.
+    pub fn folder(&self) -> &Path {
+        self.file.parent().unwrap_or(Path::new(""))
+    }
+
+    /// The resources of the configuration that the server does not have.
+    pub fn unserved(&self, catalog: &Catalog) -> Vec<Warning> {
+        let of = |(field, note)| Warning::new(place_of(&self.tree, &self.file, &field), note);
+        targets::unserved(&self.config, self.is_seed, catalog).into_iter().map(of).collect()
+    }
+}
+
+fn place_of(tree: &Node, file: &Arc<PathBuf>, field: &FieldPath) -> Place {
+    let mark = tree.mark_of(field);
+    Place { file: file.clone(), line: mark.line, column: mark.column, field: field.to_string() }
+}

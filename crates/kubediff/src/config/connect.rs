@@ -1,0 +1,172 @@
+//! From the settings of a sink to the sink.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use kubediff_delivery as delivery;
+use kubediff_delivery::{
+    Answer, Form, Key, KeyError, Lines, Parcel, Policy, SinkError, Slack, Target, Webhook,
+};
+
+use super::sink::{FileSettings, Format, Method, Sink, SlackSettings, WebhookSettings};
+use super::value::{Secret, SecretError};
+
+/// A sink that can be sent to.
+#[derive(Debug)]
+pub enum Connection {
+    /// A channel of Slack.
+    Slack(Box<Slack>),
+    /// HTTP requests.
+    Webhook(Box<Webhook>),
+    /// A file.
+    File(delivery::File),
+    /// Standard output.
+    Stdout(Lines<io::Stdout>),
+}
+
+/// A sink that cannot be set up: a secret is not there, or is none. No message has one.
+#[derive(Debug, thiserror::Error)]
+#[error("sinks.{sink}.{field} in {}: {}", file.display(), informer::error_chain(reason))]
+pub struct NotConnected {
+    sink: String,
+    field: &'static str,
+    file: PathBuf,
+    reason: Reason,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Reason {
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    #[error(transparent)]
+    Sink(#[from] SinkError),
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    #[error("the file {} cannot be read", .0.display())]
+    File(PathBuf, #[source] io::Error),
+    #[error("a token or a webhook is missing")]
+    Incomplete,
+}
+
+type Failed = (&'static str, Reason);
+
+impl super::Loaded {
+    /// Sets the sink of this name up: reads its secrets, and sends nothing. `source` is where CloudEvents come from.
+    ///
+    /// # Errors
+    ///
+    /// When a secret is not where the configuration says, or is none.
+    pub fn connect(&self, name: &str, sink: &Sink, source: &str) -> Result<Connection, NotConnected> {
+        let folder = self.folder();
+        let connected = match sink {
+            Sink::Slack(settings) => slack(settings, folder).map(|slack| Connection::Slack(Box::new(slack))),
+            Sink::Webhook(settings) => {
+                webhook(settings, folder, source).map(|webhook| Connection::Webhook(Box::new(webhook)))
+            }
+            Sink::File(settings) => Ok(Connection::File(delivery::File::new(file(settings, folder)))),
+            Sink::Stdout(_) => Ok(Connection::Stdout(Lines::stdout())),
+        };
+        connected.map_err(|(field, reason)| {
+            let (sink, file) = (name.to_owned(), self.file.as_ref().clone());
+            NotConnected { sink, field, file, reason }
+        })
+    }
+}
+
+impl Sink {
+    /// How it is delivered to.
+    pub fn policy(&self) -> Policy {
+        match self {
+            Self::Slack(_) => Policy::chat(),
+            Self::Webhook(webhook) => {
+                let batch = match webhook.format {
+                    Format::Plain | Format::CloudEvents => webhook.batch as usize,
+                    Format::Seed | Format::SeedDiff => 1,
+                };
+                Policy { batch, ..Policy::default() }
+            }
+            // Each batch waits for the disk.
+            Self::File(_) | Self::Stdout(_) => Policy { batch: 500, ..Policy::default() },
+        }
+    }
+}
+
+impl delivery::Sink for Connection {
+    async fn send(&mut self, parcel: Parcel<'_>) -> Answer {
+        match self {
+            Self::Slack(sink) => sink.send(parcel).await,
+            Self::Webhook(sink) => sink.send(parcel).await,
+            Self::File(sink) => sink.send(parcel).await,
+            Self::Stdout(sink) => sink.send(parcel).await,
+        }
+    }
+}
+
+fn reveal(secret: &Secret, folder: &Path, field: &'static str) -> Result<Box<str>, Failed> {
+    secret.reveal(folder).map(Into::into).map_err(|error| (field, error.into()))
+}
+
+fn slack(settings: &SlackSettings, folder: &Path) -> Result<Slack, Failed> {
+    let target = match (&settings.token, &settings.channel, &settings.webhook) {
+        (_, _, Some(url)) => Target::Webhook { url: reveal(url, folder, "slack.webhook")? },
+        (Some(token), Some(channel), None) => {
+            Target::Bot { token: reveal(token, folder, "slack.token")?, channel: channel.as_str().into() }
+        }
+        _ => return Err(("slack", Reason::Incomplete)),
+    };
+    let (thread, timeout) = (settings.thread.0.0, settings.timeout.0.0);
+    let options = delivery::SlackOptions { thread, timeout, ..delivery::SlackOptions::default() };
+    Slack::new(target, &options).map_err(|error| ("slack.webhook", error.into()))
+}
+
+fn webhook(settings: &WebhookSettings, folder: &Path, source: &str) -> Result<Webhook, Failed> {
+    let key = match &settings.signing_key {
+        Some(secret) => {
+            let secret = reveal(secret, folder, "webhook.signingKey")?;
+            Some(Key::read(&secret).map_err(|error| ("webhook.signingKey", error.into()))?)
+        }
+        None => None,
+    };
+    let mut headers = Vec::new();
+    for (name, value) in &settings.headers {
+        headers.push((name.clone(), reveal(value, folder, "webhook.headers")?.into()));
+    }
+    let read = |path: &PathBuf| {
+        let path = folder.join(path);
+        std::fs::read(&path).map_err(|error| ("webhook.caFile", Reason::File(path, error)))
+    };
+    let options = delivery::WebhookOptions {
+        method: match settings.method {
+            Method::Post => http::Method::POST,
+            Method::Put => http::Method::PUT,
+            Method::Patch => http::Method::PATCH,
+        },
+        headers,
+        form: match settings.format {
+            Format::Plain => Form::Plain,
+            Format::CloudEvents => Form::CloudEvents { source: source.into(), single: false },
+            Format::Seed | Format::SeedDiff => Form::Bare,
+        },
+        key,
+        timeout: settings.timeout.0.0,
+        ca: settings.ca_file.as_ref().map(read).transpose()?,
+    };
+    let url = reveal(&settings.url, folder, "webhook.url")?;
+    Webhook::new(&url, options).map_err(|error| {
+        let field = match error {
+            SinkError::Url => "webhook.url",
+            SinkError::Header { .. } => "webhook.headers",
+            SinkError::Certificates => "webhook.caFile",
+            SinkError::Tls(_) => "webhook",
+        };
+        (field, error.into())
+    })
+}
+
+fn file(settings: &FileSettings, folder: &Path) -> delivery::FileOptions {
+    delivery::FileOptions {
+        path: folder.join(&settings.path),
+        most_bytes: settings.max_size.0.0,
+        most_files: settings.max_files,
+    }
+}

@@ -1,0 +1,109 @@
+//! Which changes go where.
+
+use informer::Selector;
+use serde::{Deserialize, Serialize};
+
+use super::resource::ResourceName;
+use super::value::Text;
+use crate::change::{Origin, Verb};
+use crate::glob::Glob;
+use crate::path::PathPattern;
+
+/// Which changes go where. Routes are tried in their order, and the first that matches a change is the last that is
+/// tried, unless it says `continue: true`. A route without sinks drops what it matches.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Route {
+    /// Which changes. Default: all.
+    #[serde(default, rename = "match", skip_serializing_if = "Match::is_everything")]
+    pub matches: Match,
+    /// The names of the sinks that get them. Empty for none.
+    pub sinks: Vec<String>,
+    /// How much it matters.
+    #[serde(default, skip_serializing_if = "is_info")]
+    pub severity: Severity,
+    /// The text of messages, in the syntax of Jinja: `{{ text }}` is the usual one. There are `cluster`, `change`,
+    /// `kind`, `group`, `version`, `resource`, `namespace`, `name`, `uid`, `summary`, `managers`, `paths`, `diff`,
+    /// `source`, `observed_at`, `severity`, `labels`, `annotations`, `old` and `new`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<String>,
+    /// Whether the routes after this one are tried, too.
+    #[serde(default, rename = "continue", skip_serializing_if = "std::ops::Not::not")]
+    pub goes_on: bool,
+}
+
+/// Which changes a route is about: those that every field matches. A field matches if one of its elements does.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct Match {
+    /// Resources, as kubectl names them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(test, schemars(with = "Vec<String>"))]
+    pub resources: Vec<Text<ResourceName>>,
+    /// Namespaces; `*` stands for any characters. Objects without a namespace do not match.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(test, schemars(with = "Vec<String>"))]
+    pub namespaces: Vec<Glob>,
+    /// Names of objects; `*` stands for any characters.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(test, schemars(with = "Vec<String>"))]
+    pub names: Vec<Glob>,
+    /// The labels that the object has after the change, or had before, as `kubectl -l` has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub labels: Option<Text<Selector>>,
+    /// Where the object differs: `spec.template.spec.containers[*].image`. Of an object that came or went, what it has.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(test, schemars(with = "Vec<String>"))]
+    pub paths: Vec<Text<PathPattern>>,
+    /// The managers that made it; `*` stands for any characters: `kubectl-*`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(test, schemars(with = "Vec<String>"))]
+    pub managers: Vec<Glob>,
+    /// What happened: `added`, `updated`, `deleted`, `recreated`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(test, schemars(with = "Vec<super::schema::Verb>"))]
+    pub changes: Vec<Verb>,
+    /// How it became known: `watch`, `list`, `restart`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(test, schemars(with = "Vec<super::schema::Origin>"))]
+    pub sources: Vec<Origin>,
+}
+
+/// How much a change matters.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// It is good to know.
+    #[default]
+    Info,
+    /// Somebody should look.
+    Warning,
+    /// Somebody has to look now.
+    Critical,
+}
+
+impl Match {
+    fn is_everything(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Severity {
+    /// As it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Critical => "critical",
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_info(severity: &Severity) -> bool {
+    *severity == Severity::Info
+}

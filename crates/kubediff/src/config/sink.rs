@@ -1,0 +1,210 @@
+//! Where changes are sent.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::value::{Period, Secret, Size, Text};
+
+/// Where changes are sent. Each sink follows the history at its own pace: one that is down for hours loses nothing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Sink {
+    /// A channel of Slack.
+    Slack(SlackSettings),
+    /// HTTP requests.
+    Webhook(WebhookSettings),
+    /// A file of JSON lines.
+    File(FileSettings),
+    /// JSON lines on standard output.
+    #[cfg_attr(test, schemars(with = "Option<StdoutSettings>"))]
+    Stdout(StdoutSettings),
+}
+
+/// A channel of Slack: by a bot's `token` and a `channel`, or by an incoming `webhook`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct SlackSettings {
+    /// The bot's token, `xoxb-...`. The bot needs the scope `chat:write`, and has to be in the channel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<Secret>,
+    /// The channel: its id, or its name in quotes, `"#ops"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
+    /// The address of an incoming webhook, which is a secret. Without threads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub webhook: Option<Secret>,
+    /// Changes of one object are replies to its last message for so long; `0s` for no threads.
+    #[serde(default = "thread")]
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub thread: Text<Period>,
+    /// The limit of a request: from `1s` to `5m`.
+    #[serde(default = "timeout")]
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub timeout: Text<Period>,
+}
+
+/// HTTP requests. 2xx means taken, 429 and 5xx mean later, other answers end in a dead letter.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct WebhookSettings {
+    /// The address, with https:// or http://.
+    pub url: Secret,
+    /// The method.
+    #[serde(default)]
+    pub method: Method,
+    /// Further headers by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, Secret>,
+    /// Signs requests after the Standard Webhooks specification: `whsec_` and 24 to 64 bytes in base64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signing_key: Option<Secret>,
+    /// What a request has in it.
+    #[serde(default)]
+    pub format: Format,
+    /// The most changes of a request, 1 to 1000. A request in the formats of the seed has one.
+    #[serde(default = "batch")]
+    #[cfg_attr(test, schemars(range(min = 1, max = 1000)))]
+    pub batch: u32,
+    /// The limit of a request: from `1s` to `5m`.
+    #[serde(default = "timeout")]
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub timeout: Text<Period>,
+    /// A file with certificates in PEM to trust besides those of the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub ca_file: Option<PathBuf>,
+}
+
+/// The method of a request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub enum Method {
+    /// `POST`.
+    #[default]
+    #[serde(rename = "POST")]
+    Post,
+    /// `PUT`.
+    #[serde(rename = "PUT")]
+    Put,
+    /// `PATCH`.
+    #[serde(rename = "PATCH")]
+    Patch,
+}
+
+/// What a request has in it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// `{"changes": [...]}`.
+    #[default]
+    Plain,
+    /// CloudEvents 1.0 in JSON, batched.
+    #[serde(rename = "cloudevents")]
+    CloudEvents,
+    /// The envelope that arriqaaq/kubediff sends in its watch mode: `{"meta": {"Type", "Kind", "Obj", "Diff"},
+    /// "timestamp"}`, with the object, and without differences.
+    Seed,
+    /// The same in its diff mode: with the differences as texts.
+    SeedDiff,
+}
+
+/// A file of JSON lines, which is rotated: `changes.log`, `changes.log.1`, and so on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct FileSettings {
+    /// The file.
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub path: PathBuf,
+    /// Another file begins when this one is so large: at least `1MiB`.
+    #[serde(default = "max_size")]
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub max_size: Text<Size>,
+    /// How many older files are kept, up to 1000.
+    #[serde(default = "max_files")]
+    #[cfg_attr(test, schemars(range(max = 1000)))]
+    pub max_files: u32,
+}
+
+/// JSON lines on standard output.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct StdoutSettings {}
+
+fn timeout() -> Text<Period> {
+    Text(Period(Duration::from_secs(10)))
+}
+
+fn thread() -> Text<Period> {
+    Text(Period(Duration::from_secs(600)))
+}
+
+fn batch() -> u32 {
+    50
+}
+
+fn max_size() -> Text<Size> {
+    Text(Size(100 << 20))
+}
+
+fn max_files() -> u32 {
+    5
+}
+
+impl Default for SlackSettings {
+    fn default() -> Self {
+        Self { token: None, channel: None, webhook: None, thread: thread(), timeout: timeout() }
+    }
+}
+
+impl WebhookSettings {
+    /// For this address, with the defaults.
+    pub fn to(url: Secret) -> Self {
+        Self {
+            url,
+            method: Method::default(),
+            headers: BTreeMap::new(),
+            signing_key: None,
+            format: Format::default(),
+            batch: batch(),
+            timeout: timeout(),
+            ca_file: None,
+        }
+    }
+}
+
+impl Sink {
+    /// The secrets in its settings: the way to each from the sink, and whether it may stand there with no warning.
+    pub(super) fn secrets(&self) -> Vec<(Vec<&str>, &Secret, bool)> {
+        match self {
+            Self::Slack(slack) => {
+                let token = slack.token.iter().map(|token| (vec!["slack", "token"], token, false));
+                let webhook = slack.webhook.iter().map(|url| (vec!["slack", "webhook"], url, false));
+                token.chain(webhook).collect()
+            }
+            Self::Webhook(webhook) => {
+                let url = (vec!["webhook", "url"], &webhook.url, true);
+                let key = webhook.signing_key.iter().map(|key| (vec!["webhook", "signingKey"], key, false));
+                let headers = webhook.headers.iter().map(|(name, value)| {
+                    (vec!["webhook", "headers", name.as_str()], value, !is_sensitive(name))
+                });
+                [url].into_iter().chain(key).chain(headers).collect()
+            }
+            Self::File(_) | Self::Stdout(_) => Vec::new(),
+        }
+    }
+}
+
+/// Whether a header of this name usually has a secret.
+fn is_sensitive(header: &str) -> bool {
+    let header = header.to_ascii_lowercase();
+    ["authorization", "token", "key", "secret", "cookie", "password"].iter().any(|word| header.contains(word))
+}

@@ -1,0 +1,251 @@
+//! YAML with the place of everything in it.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::{Location, Spanned};
+
+use super::place::{FieldPath, Mark, Step};
+
+/// A value, and where it is. `Debug` shows no value: it may be a secret.
+#[derive(Clone)]
+pub(super) struct Node {
+    pub(super) mark: Mark,
+    pub(super) content: Content,
+}
+
+#[derive(Clone)]
+pub(super) enum Content {
+    Nothing,
+    Bool(bool),
+    Whole(u64),
+    /// A negative or broken number.
+    Number(f64),
+    Text(String),
+    List(Vec<Node>),
+    Map(Vec<(Key, Node)>),
+    /// An element that was taken out: those after it keep their places.
+    Removed,
+}
+
+/// The name of a field, and where it is.
+#[derive(Clone)]
+pub(super) struct Key {
+    pub(super) mark: Mark,
+    pub(super) name: String,
+}
+
+/// Text that is not YAML.
+#[derive(Debug)]
+pub(super) struct Malformed {
+    pub(super) mark: Mark,
+    pub(super) message: String,
+}
+
+impl Node {
+    /// Reads one document.
+    pub(super) fn read(text: &str) -> Result<Self, Malformed> {
+        match serde_saphyr::from_str::<Spanned<Raw>>(text) {
+            Ok(raw) => Ok(Self::of(raw)),
+            // Nothing but comments.
+            Err(serde_saphyr::Error::Eof { .. }) => Ok(Self { mark: Mark::START, content: Content::Nothing }),
+            Err(error) => Err(Malformed::of(&error, text)),
+        }
+    }
+
+    fn of(raw: Spanned<Raw>) -> Self {
+        let content = match raw.value {
+            Raw::Nothing => Content::Nothing,
+            Raw::Bool(value) => Content::Bool(value),
+            Raw::Whole(value) => Content::Whole(value),
+            Raw::Number(value) => Content::Number(value),
+            Raw::Text(text) => Content::Text(text),
+            Raw::List(list) => Content::List(list.into_iter().map(Self::of).collect()),
+            Raw::Map(map) => Content::Map(
+                map.into_iter()
+                    .map(|(key, value)| {
+                        let key = Key { mark: mark(key.referenced), name: key.value };
+                        (key, Self::of(value))
+                    })
+                    .collect(),
+            ),
+        };
+        Self { mark: mark(raw.referenced), content }
+    }
+
+    /// The field of this name of a map.
+    pub(super) fn field(&self, name: &str) -> Option<&Self> {
+        let Content::Map(fields) = &self.content else { return None };
+        fields.iter().find_map(|(key, value)| (key.name == name).then_some(value))
+    }
+
+    /// Where something is; where the innermost thing around it is, if it is not there.
+    pub(super) fn mark_of(&self, path: &FieldPath) -> Mark {
+        let mut node = self;
+        for step in path.steps() {
+            let inner = match (step, &node.content) {
+                (Step::Field(name), _) => node.field(name),
+                (Step::Element(at), Content::List(list)) => list.get(*at),
+                (Step::Element(_), _) => None,
+            };
+            let Some(inner) = inner else { break };
+            node = inner;
+        }
+        node.mark
+    }
+
+    /// Takes something out of the tree. Returns whether it was there.
+    pub(super) fn remove(&mut self, path: &FieldPath) -> bool {
+        let Some((last, way)) = path.steps().split_last() else { return false };
+        let mut node = self;
+        for step in way {
+            let inner = match (step, &mut node.content) {
+                (Step::Field(name), Content::Map(fields)) => {
+                    fields.iter_mut().find_map(|(key, value)| (key.name == *name).then_some(value))
+                }
+                (Step::Element(at), Content::List(list)) => list.get_mut(*at),
+                _ => None,
+            };
+            let Some(inner) = inner else { return false };
+            node = inner;
+        }
+        match (last, &mut node.content) {
+            (Step::Field(name), Content::Map(fields)) => {
+                let before = fields.len();
+                fields.retain(|(key, _)| key.name != *name);
+                fields.len() < before
+            }
+            // The places of the others stay what they are.
+            (Step::Element(at), Content::List(list)) => match list.get_mut(*at) {
+                Some(element) if !matches!(element.content, Content::Removed) => {
+                    element.content = Content::Removed;
+                    true
+                }
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Node at {:?}", self.mark)
+    }
+}
+
+/// What serde makes of YAML, without places.
+enum Raw {
+    Nothing,
+    Bool(bool),
+    Whole(u64),
+    Number(f64),
+    Text(String),
+    List(Vec<Spanned<Raw>>),
+    Map(Vec<(Spanned<String>, Spanned<Raw>)>),
+}
+
+impl<'de> Deserialize<'de> for Raw {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct AnyValue;
+
+        impl<'de> Visitor<'de> for AnyValue {
+            type Value = Raw;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a value")
+            }
+
+            fn visit_unit<E>(self) -> Result<Raw, E> {
+                Ok(Raw::Nothing)
+            }
+
+            fn visit_none<E>(self) -> Result<Raw, E> {
+                Ok(Raw::Nothing)
+            }
+
+            fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Raw, D::Error> {
+                Raw::deserialize(deserializer)
+            }
+
+            fn visit_bool<E>(self, value: bool) -> Result<Raw, E> {
+                Ok(Raw::Bool(value))
+            }
+
+            fn visit_u64<E>(self, value: u64) -> Result<Raw, E> {
+                Ok(Raw::Whole(value))
+            }
+
+            #[expect(clippy::cast_precision_loss, reason = "no field takes a negative number")]
+            fn visit_i64<E>(self, value: i64) -> Result<Raw, E> {
+                Ok(u64::try_from(value).map_or(Raw::Number(value as f64), Raw::Whole))
+            }
+
+            /// `1e+06` is whole: Helm writes great numbers so.
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "it is whole and within bounds"
+            )]
+            fn visit_f64<E>(self, value: f64) -> Result<Raw, E> {
+                let is_whole = value.fract() == 0.0 && (0.0..=1e15).contains(&value);
+                Ok(if is_whole { Raw::Whole(value as u64) } else { Raw::Number(value) })
+            }
+
+            fn visit_str<E>(self, value: &str) -> Result<Raw, E> {
+                Ok(Raw::Text(value.to_owned()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Raw, A::Error> {
+                let mut list = Vec::new();
+                while let Some(element) = elements.next_element()? {
+                    list.push(element);
+                }
+                Ok(Raw::List(list))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Raw, A::Error> {
+                let mut map = Vec::new();
+                while let Some(field) = fields.next_entry()? {
+                    map.push(field);
+                }
+                Ok(Raw::Map(map))
+            }
+        }
+
+        deserializer.deserialize_any(AnyValue)
+    }
+}
+
+impl Malformed {
+    /// Without an extract of the file, which could show a token.
+    fn of(error: &serde_saphyr::Error, text: &str) -> Self {
+        use serde_saphyr::Error;
+        let mark = error.location().map_or(Mark::START, mark);
+        let said = error.without_snippet().to_string();
+        let message = match error.without_snippet() {
+            Error::DuplicateMappingKey { key: Some(key), .. } => format!("`{key}` is there twice"),
+            Error::MultipleDocuments { .. } => {
+                "expected one document: take out the `---` and what follows it".to_owned()
+            }
+            _ => {
+                // The place is told already.
+                let said = said.split(" at line ").next().unwrap_or_default();
+                let line =
+                    usize::try_from(mark.line).ok().and_then(|line| text.lines().nth(line.saturating_sub(1)));
+                let has_comment = line.is_some_and(|line| line.contains(" #"));
+                let remedy = if said.starts_with("unclosed") && has_comment {
+                    ": a `#` begins a comment, so that a text with it needs quotes"
+                } else {
+                    ""
+                };
+                format!("this is not YAML: {said}{remedy}")
+            }
+        };
+        Self { mark, message }
+    }
+}
+
+fn mark(location: Location) -> Mark {
+    Mark { line: location.line(), column: location.column() }
+}

@@ -1,0 +1,135 @@
+//! Which changes go to which sinks, and in which words.
+
+use std::collections::BTreeSet;
+
+use informer::Labels;
+use serde_json::Value;
+
+use crate::change::{Change, Verb};
+use crate::config::{Config, Match, Route, Severity};
+use crate::diff::{Difference, Edit};
+use crate::path::{PathPattern, find};
+use crate::secret::Redacted;
+use crate::template::{InvalidTemplate, Template};
+
+/// The routes of a configuration: pure logic, without I/O.
+#[derive(Debug, Clone)]
+pub struct Routes(Vec<Compiled>);
+
+#[derive(Debug, Clone)]
+struct Compiled {
+    settings: Route,
+    template: Option<Template>,
+}
+
+/// One sink gets a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery<'a> {
+    /// The name of the sink.
+    pub sink: &'a str,
+    /// The place of the route in the configuration; the first one that named the sink.
+    pub route: usize,
+    /// How much it matters.
+    pub severity: Severity,
+    /// The text for people.
+    pub text: Redacted<String>,
+}
+
+impl Routes {
+    /// The routes of a configuration. Without any, every change goes to every sink.
+    ///
+    /// # Errors
+    ///
+    /// When a template is malformed. [`Config::read`] has found that already.
+    pub fn new(config: &Config) -> Result<Self, InvalidTemplate> {
+        let every = || Route { sinks: config.sinks.keys().cloned().collect(), ..Route::default() };
+        let routes = config.routes.clone().unwrap_or_else(|| vec![every()]);
+        let compile = |settings: Route| {
+            let template = settings.template.as_deref().map(Template::new).transpose()?;
+            Ok(Compiled { settings, template })
+        };
+        routes.into_iter().map(compile).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Which sinks get this change: each at most once, in the order of the routes.
+    pub fn of(&self, change: &Change) -> Vec<Delivery<'_>> {
+        let mut deliveries = Vec::new();
+        let mut told = BTreeSet::new();
+        for (at, Compiled { settings, template }) in self.0.iter().enumerate() {
+            if !settings.matches.takes(change) {
+                continue;
+            }
+            let mut text = None;
+            for sink in settings.sinks.iter().filter(|sink| told.insert(sink.as_str())) {
+                let text = text.get_or_insert_with(|| words(template.as_ref(), change, settings.severity));
+                let (severity, text) = (settings.severity, text.clone());
+                deliveries.push(Delivery { sink, route: at, severity, text });
+            }
+            if !settings.goes_on {
+                break;
+            }
+        }
+        deliveries
+    }
+}
+
+/// The usual text, unless there is a template. A template that fails is told, and does not cost the message.
+fn words(template: Option<&Template>, change: &Change, severity: Severity) -> Redacted<String> {
+    let Some(template) = template else { return change.text() };
+    template.render(change, severity.as_str()).unwrap_or_else(|failure| {
+        Redacted::vouched(format!("{} (the route's template failed: {failure})", &*change.text()))
+    })
+}
+
+impl Match {
+    /// Whether it takes this change.
+    pub fn takes(&self, change: &Change) -> bool {
+        let any = |globs: &[crate::Glob], text: &str| globs.iter().any(|glob| glob.matches(text));
+        let namespace = change.namespace.as_deref();
+        let by = |manager: &crate::Manager| any(&self.managers, &manager.manager);
+        (self.changes.is_empty() || self.changes.contains(&change.verb))
+            && (self.sources.is_empty() || self.sources.contains(&change.origin))
+            && (self.resources.is_empty() || self.resources.iter().any(|name| name.matches(&change.gvk)))
+            && (self.namespaces.is_empty() || namespace.is_some_and(|name| any(&self.namespaces, name)))
+            && (self.names.is_empty() || any(&self.names, &change.name))
+            && (self.managers.is_empty() || change.managers.iter().any(by))
+            && self
+                .labels
+                .as_ref()
+                .is_none_or(|selector| states(change).any(|state| selector.matches(&labels(state))))
+            && (self.paths.is_empty() || self.paths.iter().any(|path| touches(change, path)))
+    }
+}
+
+fn states(change: &Change) -> impl Iterator<Item = &Value> {
+    change.new.iter().chain(&change.old).map(|state| &**state)
+}
+
+fn labels(object: &Value) -> Labels {
+    let labels = object.pointer("/metadata/labels").and_then(Value::as_object).into_iter().flatten();
+    Labels::new(labels.filter_map(|(name, value)| Some((name.as_str(), value.as_str()?))))
+}
+
+/// Whether a change is about what is at this path.
+fn touches(change: &Change, path: &PathPattern) -> bool {
+    match change.verb {
+        Verb::Added | Verb::Deleted => states(change).any(|object| find::leads(object, None, path.steps())),
+        Verb::Updated | Verb::Recreated => change.diff.iter().any(|difference| differs(difference, path)),
+    }
+}
+
+/// At the path, in it, or around it in a value that came or went as a whole.
+fn differs(difference: &Difference, pattern: &PathPattern) -> bool {
+    let Difference { path, edit } = difference;
+    if pattern.covers(path) {
+        return true;
+    }
+    let Some(steps) = pattern.below(path) else { return false };
+    let values: &[&Value] = match edit {
+        Edit::Added { new } => &[new],
+        Edit::Removed { old } => &[old],
+        Edit::Changed { old, new } => &[old, new],
+        Edit::Text { .. } | Edit::Reordered { .. } => &[],
+    };
+    values.iter().any(|value| find::leads(value, path.field(), steps))
+}

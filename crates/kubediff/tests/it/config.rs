@@ -1,0 +1,6 @@
+//! The configuration of `kubediff serve`.
+
+mod commands;
+mod mistakes;
+mod seed;
+mod settings;

@@ -1,0 +1,389 @@
+//! Bad files and their exact messages: file, line, column, field, remedy.
+
+use expect_test::{Expect, expect};
+use kubediff::config::Config;
+
+fn check(text: &str, expected: Expect) {
+    let error = Config::of_text(text, "kubediff.yaml").unwrap_err();
+    let said: String = error.problems().iter().map(|problem| format!("{problem}\n")).collect();
+    expected.assert_eq(&said);
+}
+
+#[test]
+fn unknown_fields_are_named_all_at_once_and_with_what_may_be_meant() {
+    check(
+        "\
+cluster: prod
+watch:
+  resource: [deployments]
+  namspaces: [shop]
+histroy:
+  path: /data/history.db
+history:
+  retention: {days: 30}
+resources:
+  - deployments
+",
+        expect![[r#"
+            kubediff.yaml:3:3: watch.resource: there is no such field; did you mean `resources`?
+            kubediff.yaml:4:3: watch.namspaces: there is no such field; did you mean `namespaces`?
+            kubediff.yaml:5:1: histroy: there is no such field; did you mean `history`?
+            kubediff.yaml:8:15: history.retention.days: there is no such field; there are `age`, `size`, `changes`, `unsent`
+            kubediff.yaml:9:1: resources: there is no such field here: it belongs in `watch`
+        "#]],
+    );
+}
+
+#[test]
+fn values_of_another_type() {
+    check(
+        "\
+cluster: 12
+watch:
+  resources: deployments
+  namespaces: {shop: true}
+noise: [status]
+history:
+  retention:
+    changes: many
+    unsent: -5
+    age: 30
+sinks:
+  ops:
+    webhook: https://example.com
+routes:
+  - sinks: ops
+    continue: sometimes
+",
+        expect![[r#"
+            kubediff.yaml:1:10: cluster: expected a text, found a number: put it in quotes
+            kubediff.yaml:3:14: watch.resources: expected a list, found a text: put it in brackets, or after `- ` on a line of its own
+            kubediff.yaml:4:15: watch.namespaces: expected a list, found a map: put `- ` before each element
+            kubediff.yaml:5:8: noise: expected a map with fields, found a list
+            kubediff.yaml:8:14: history.retention.changes: expected a whole number, found a text
+            kubediff.yaml:9:13: history.retention.unsent: expected a whole number, found a number that is negative or has a fraction
+            kubediff.yaml:10:10: history.retention.age: expected a text, found a number: put it in quotes
+            kubediff.yaml:13:14: sinks.ops.webhook: expected a map with fields, found a text
+            kubediff.yaml:15:12: routes[0].sinks: expected a list, found a text: put it in brackets, or after `- ` on a line of its own
+            kubediff.yaml:16:15: routes[0].continue: expected true or false, found a text
+        "#]],
+    );
+}
+
+#[test]
+fn values_out_of_bounds() {
+    check(
+        "\
+history:
+  path: /
+  retention: {age: 10m, size: 1MiB, changes: 0}
+sinks:
+  a/b:
+    stdout:
+  hook:
+    webhook: {url: example.com/hook, batch: 5000, timeout: 1h, headers: {\"X Y\": a}}
+  audit:
+    file: {path: /var/log/kubediff/changes.log, maxSize: 1kB, maxFiles: 100000}
+",
+        expect![[r#"
+            kubediff.yaml:2:9: history.path: expected the path of a file
+            kubediff.yaml:3:20: history.retention.age: expected at least 1h, or null for no limit
+            kubediff.yaml:3:31: history.retention.size: expected at least 64MiB, or null for no limit
+            kubediff.yaml:3:46: history.retention.changes: expected at least 1; leave it out for no limit
+            kubediff.yaml:6:5: sinks.a/b: the name of a sink has letters, digits, `-` and `_`
+            kubediff.yaml:8:20: sinks.hook.webhook.url: expected an address that begins with https:// or http://
+            kubediff.yaml:8:45: sinks.hook.webhook.batch: expected a whole number from 1 to 1000
+            kubediff.yaml:8:60: sinks.hook.webhook.timeout: expected a time from 1s to 5m
+            kubediff.yaml:8:81: sinks.hook.webhook.headers["X Y"]: HTTP does not allow this name of a header
+            kubediff.yaml:10:58: sinks.audit.file.maxSize: expected at least 1MiB
+            kubediff.yaml:10:73: sinks.audit.file.maxFiles: expected a whole number up to 1000
+        "#]],
+    );
+}
+
+#[test]
+fn words_that_are_not_known() {
+    check(
+        "\
+listen: eight
+sinks:
+  hook:
+    webhook: {url: 'https://example.com', method: GET, format: cloudEvents}
+  other:
+    webhook: {url: 'https://example.com', method: post, format: json}
+",
+        expect![[r#"
+            kubediff.yaml:1:9: listen: expected an address and a port, as in :8080, 127.0.0.1:8080 or "[::1]:8080"
+            kubediff.yaml:4:51: sinks.hook.webhook.method: `GET` is not known here; there are `POST`, `PUT`, `PATCH`
+            kubediff.yaml:4:64: sinks.hook.webhook.format: `cloudEvents` is not known here; did you mean `cloudevents`?
+            kubediff.yaml:6:51: sinks.other.webhook.method: `post` is not known here; did you mean `POST`?
+            kubediff.yaml:6:65: sinks.other.webhook.format: `json` is not known here; there are `plain`, `cloudevents`, `seed`, `seed-diff`
+        "#]],
+    );
+}
+
+#[test]
+fn names_that_nothing_has() {
+    check(
+        "\
+watch:
+  resources: [\"deploy,cm\", deploy/]
+  namespaces: [Shop, kube-*]
+noise:
+  show: [event]
+  hide: [spec.replicas]
+  ignore:
+    - paths: []
+sinks:
+  ops: stdout
+routes:
+  - sinks: [opps]
+  - sinks: [pager]
+  - template: \"{{ nam }}\"
+    sinks: [ops]
+  - template: \"{{ name\"
+    sinks: [ops]
+  - template: \"{{ name | uper }}\"
+    sinks: [ops]
+",
+        expect![[r#"
+            kubediff.yaml:2:15: watch.resources[0]: expected one resource in each element
+            kubediff.yaml:2:28: watch.resources[1]: a name is missing in `deploy/`: name resources as in `deploy,cm` and objects as in `deploy/cart`, or leave the argument out to watch everything
+            kubediff.yaml:3:16: watch.namespaces[0]: a namespace has lower-case letters, digits and `-` in its name
+            kubediff.yaml:3:22: watch.namespaces[1]: namespaces to watch are named one by one: to leave some out, use watch.exclude.namespaces, which takes `*`
+            kubediff.yaml:5:10: noise.show[0]: there is no noise rule `event`; did you mean `events`?
+            kubediff.yaml:6:10: noise.hide[0]: there is no noise rule `spec.replicas`; a path belongs in `noise.ignore`
+            kubediff.yaml:8:14: noise.ignore[0].paths: expected at least one path
+            kubediff.yaml:12:13: routes[0].sinks[0]: there is no sink `opps`; did you mean `ops`?
+            kubediff.yaml:13:13: routes[1].sinks[0]: there is no sink `pager`; there is `ops`
+            kubediff.yaml:14:15: routes[2].template: the template names `nam`, which does not exist; did you mean `name`?
+            kubediff.yaml:16:15: routes[3].template: line 1 of the template: unexpected end of input, expected end of variable block
+            kubediff.yaml:18:15: routes[4].template: line 1 of the template: filter uper is unknown
+        "#]],
+    );
+    check(
+        "routes:\n  - sinks: [ops]\n",
+        expect![[r#"
+        kubediff.yaml:2:13: routes[0].sinks[0]: there is no sink `ops`: describe it in `sinks`
+    "#]],
+    );
+}
+
+#[test]
+fn values_that_cannot_be_read() {
+    check(
+        "\
+watch:
+  labels: app in cart
+  fields: status.phase
+  exclude: {resources: [a b]}
+history:
+  retention: {age: a month, size: big}
+hide:
+  - path: spec..token
+noise:
+  ignore:
+    - paths: [\"spec.containers[\"]
+    - resource: nodes
+",
+        expect![[r#"
+            kubediff.yaml:2:11: watch.labels: invalid label selector `app in cart` at character 7: found `cart` where `(` was expected; write requirements like `a=b`, `a!=b`, `a in (b,c)`, `a notin (b,c)`, `a` or `!a`, parted by commas
+            kubediff.yaml:3:11: watch.fields: invalid field selector `status.phase` at character 12: found the end where `=`, `==` or `!=` was expected; write requirements like `a=b` or `a!=b`, parted by commas
+            kubediff.yaml:4:25: watch.exclude.resources[0]: `a b` cannot be a resource: expected a name that kubectl takes, such as deployments.apps, Secret or apps/v1/deployments
+            kubediff.yaml:6:20: history.retention.age: expected a time with its unit, as in 30d, 12h, 90s, 500ms or 1h30m
+            kubediff.yaml:6:35: history.retention.size: expected a size with its unit, as in 10GiB, 512MiB or 10Gi
+            kubediff.yaml:8:11: hide[0].path: `spec..token` is not a path: expected a name at character 6 (expected for example `spec.containers[*].image`)
+            kubediff.yaml:11:15: noise.ignore[0].paths[0]: `spec.containers[` is not a path: the bracket does not end at character 16 (expected for example `spec.containers[*].image`)
+            kubediff.yaml:12:7: noise.ignore[1]: `paths` is missing
+        "#]],
+    );
+}
+
+#[test]
+fn sinks_that_lack_something() {
+    check(
+        "\
+sinks:
+  a:
+    slack: {channel: C012345}
+  b:
+    slack: {token: {env: TOKEN}}
+  c:
+    slack:
+  d:
+    slack: {webhook: {env: URL}, token: {env: TOKEN}}
+  e:
+    slack:
+      token: {env: TOKEN}
+      channel: #ops
+",
+        expect![[r##"
+            kubediff.yaml:3:12: sinks.a.slack: `token` is missing: {env: NAME}, a variable with the bot's token
+            kubediff.yaml:5:12: sinks.b.slack: `channel` is missing: the id of a channel, or its name in quotes, as in "#ops"
+            kubediff.yaml:7:10: sinks.c.slack: expected `token` and `channel`, or `webhook`
+            kubediff.yaml:9:22: sinks.d.slack.webhook: an incoming webhook has its channel, and takes no `token`
+            kubediff.yaml:12:7: sinks.e.slack: `channel` is missing: the id of a channel, or its name in quotes, as in "#ops"
+        "##]],
+    );
+}
+
+#[test]
+fn sinks_that_are_none() {
+    check(
+        "\
+sinks:
+  a:
+    webhook: {method: PUT}
+  b:
+  c:
+    slak: {}
+  d:
+    file: {}
+  e: [stdout]
+  f:
+    stdout:
+    file: {path: x.log}
+  g: webhook
+",
+        expect![[r#"
+            kubediff.yaml:3:14: sinks.a.webhook: `url` is missing
+            kubediff.yaml:4:4: sinks.b: expected one of `slack`, `webhook`, `file`, `stdout`
+            kubediff.yaml:6:5: sinks.c: `slak` is not known here; did you mean `slack`?
+            kubediff.yaml:8:11: sinks.d.file: `path` is missing
+            kubediff.yaml:9:6: sinks.e: expected a map with one of `slack`, `webhook`, `file`, `stdout`
+            kubediff.yaml:12:5: sinks.f: expected one of `slack`, `webhook`, `file`, `stdout` alone
+            kubediff.yaml:13:6: sinks.g.webhook: `url` is missing
+        "#]],
+    );
+}
+
+#[test]
+fn secrets_are_not_repeated() {
+    check(
+        "\
+sinks:
+  a:
+    slack: xoxb-not-for-logs
+  b:
+    slack: {token: {envv: xoxb-not-for-logs}, channel: C1}
+  c:
+    slack: {token: {env: A, file: xoxb-not-for-logs}, channel: C1}
+  d:
+    slack: {token: [xoxb-not-for-logs], channel: C1}
+  e:
+    webhook: {url: \"hooks.example.com/not-for-logs\", signingKey: 7, timeout: not-for-logs}
+",
+        expect![[r#"
+            kubediff.yaml:3:12: sinks.a.slack: expected a map with fields, found a text
+            kubediff.yaml:5:21: sinks.b.slack.token.envv: there is no such field; did you mean `env`?
+            kubediff.yaml:7:20: sinks.c.slack.token: expected the place of a secret: {env: NAME} or {file: PATH}
+            kubediff.yaml:9:20: sinks.d.slack.token: expected the place of a secret, {env: NAME} or {file: PATH}, found a list
+            kubediff.yaml:11:66: sinks.e.webhook.signingKey: expected the place of a secret, {env: NAME} or {file: PATH}, found a number
+            kubediff.yaml:11:78: sinks.e.webhook.timeout: expected a time with its unit, as in 30d, 12h, 90s, 500ms or 1h30m
+        "#]],
+    );
+}
+
+#[test]
+fn routes_that_are_malformed() {
+    check(
+        "\
+sinks:
+  ops: {stdout: }
+routes:
+  - match:
+      change: [added]
+    sinks: [ops]
+  - match:
+      changes: [created]
+      sources: [wacth]
+      paths: [.spec, \"spec..x\"]
+    sinks: [ops]
+  - severity: fatal
+    sinks: [ops]
+  - match: {}
+",
+        expect![[r#"
+            kubediff.yaml:5:7: routes[0].match.change: there is no such field; did you mean `changes`?
+            kubediff.yaml:8:17: routes[1].match.changes[0]: `created` is not known here; there are `added`, `updated`, `deleted`, `recreated`
+            kubediff.yaml:9:17: routes[1].match.sources[0]: `wacth` is not known here; did you mean `watch`?
+            kubediff.yaml:10:22: routes[1].match.paths[1]: `spec..x` is not a path: expected a name at character 6 (expected for example `spec.containers[*].image`)
+            kubediff.yaml:12:15: routes[2].severity: `fatal` is not known here; there are `info`, `warning`, `critical`
+            kubediff.yaml:14:5: routes[3]: `sinks` is missing
+        "#]],
+    );
+}
+
+#[test]
+fn text_that_is_not_yaml() {
+    for (text, expected) in [
+        (
+            "watch:\n  resources: [deployments\nsinks: {}\n",
+            expect![[r#"
+                kubediff.yaml:3:6: this is not YAML: illegal placement of ':' indicator
+            "#]],
+        ),
+        (
+            "watch:\n\tresources: []\n",
+            expect![[r#"
+                kubediff.yaml:2:2: this is not YAML: tabs disallowed within this context (block indentation)
+            "#]],
+        ),
+        (
+            "cluster: a\ncluster: b\n",
+            expect![[r#"
+                kubediff.yaml:2:1: `cluster` is there twice
+            "#]],
+        ),
+        (
+            "cluster: *name\n",
+            expect![[r#"
+                kubediff.yaml:1:10: this is not YAML: alias references unknown anchor
+            "#]],
+        ),
+        (
+            "cluster: a\n---\ncluster: b\n",
+            expect![[r#"
+                kubediff.yaml:3:1: expected one document: take out the `---` and what follows it
+            "#]],
+        ),
+        (
+            "- cluster\n",
+            expect![[r#"
+            kubediff.yaml:1:1: expected a map with fields, found a list
+        "#]],
+        ),
+        (
+            "cluster: \"a\n",
+            expect![[r#"
+                kubediff.yaml:2:1: this is not YAML: invalid indentation in multiline quoted scalar
+            "#]],
+        ),
+        (
+            "sinks: {a: {slack: {channel: #ops}}}\n",
+            expect![[r#"
+            kubediff.yaml:1:20: this is not YAML: unclosed bracket '{': a `#` begins a comment, so that a text with it needs quotes
+        "#]],
+        ),
+        (
+            "sinks:\n  a:\n    slack: {token: 'xoxb-not-for-logs\n",
+            expect![[r#"
+                kubediff.yaml:3:20: this is not YAML: unclosed quote
+            "#]],
+        ),
+    ] {
+        check(text, expected);
+    }
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    let error = Config::read("/nope/kubediff.yaml".as_ref()).unwrap_err();
+    expect!["the configuration /nope/kubediff.yaml cannot be read"].assert_eq(&error.to_string());
+}
+
+#[test]
+fn in_one_line_the_first_mistake_counts_the_others() {
+    let error = Config::of_text("a: 1\nb: 2\nc: 3\n", "kubediff.yaml").unwrap_err();
+    expect!["kubediff.yaml:1:1: a: there is no such field; there are `cluster`, `watch`, `history`, `noise`, `hide`, `keyFile`, `sinks`, `routes`, `listen` (and 2 more, which `kubediff config check` shows)"].assert_eq(&error.to_string());
+}
