@@ -36,6 +36,13 @@ pub enum Command {
     #[command(after_help = EXIT_CODES)]
     Watch(Box<WatchArgs>),
 
+    /// Watches all the time: keeps the history, and tells others what changed
+    #[command(after_help = SERVE_EXIT_CODES)]
+    Serve(ServeArgs),
+
+    /// Shows how a running `kubediff serve` is: each watch, each sink
+    Status(StatusArgs),
+
     /// Checks the configuration of `kubediff serve`, or converts another program's
     Config(ConfigArgs),
 
@@ -43,6 +50,48 @@ pub enum Command {
     /// Shows the changes of a small shop in an embedded API server: no cluster needed
     #[command(after_help = EXIT_CODES)]
     Demo(DemoArgs),
+}
+
+const SERVE_EXIT_CODES: &str = "Signals: TERM and INT end it; what was seen is recorded then. HUP reads the configuration again, \
+which happens by itself when the file changes.\n\nExit codes: 0 ended as asked, 1 something unexpected, 2 the command line or the \
+configuration cannot be understood, 3 there is no way to a cluster.";
+
+/// How the daemon runs.
+#[derive(Debug, Clone, Args)]
+pub struct ServeArgs {
+    /// The configuration: a file, or a folder with a file `config.yaml`
+    #[arg(short = 'c', long, value_name = "FILE")]
+    pub config: PathBuf,
+
+    /// How to reach the cluster.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+
+    /// Report connection events on standard error; twice: more of them
+    #[arg(short = 'v', long, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+}
+
+/// Which daemon to ask.
+#[derive(Debug, Clone, Args)]
+pub struct StatusArgs {
+    /// Where the daemon's health and metrics are
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
+    pub address: String,
+
+    /// How to show it
+    #[arg(short = 'o', long, value_name = "FORMAT", default_value = "text")]
+    pub output: StatusOutput,
+}
+
+/// How the state of a daemon is shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum StatusOutput {
+    /// For people
+    #[default]
+    Text,
+    /// For programs
+    Json,
 }
 
 /// How to reach the cluster, as kubectl has it.

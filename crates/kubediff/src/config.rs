@@ -135,7 +135,7 @@ impl Config {
     ///
     /// When the file cannot be read, or when something is wrong in it.
     pub fn read(path: &Path) -> Result<Loaded, ConfigError> {
-        let file = if path.is_dir() { path.join(FILE) } else { path.to_owned() };
+        let file = file_in(path);
         let text = std::fs::read_to_string(&file)
             .map_err(|source| ConfigError::Unreadable { file: file.clone(), source })?;
         Self::of_text(&text, file)
@@ -193,11 +193,25 @@ impl Loaded {
         self.file.parent().unwrap_or(Path::new(""))
     }
 
+    /// Whether all sinks can be set up, now that their secrets are read. Nothing is sent.
+    ///
+    /// # Errors
+    ///
+    /// When one of them cannot.
+    pub(crate) fn test(&self) -> Result<(), NotConnected> {
+        self.config.sinks.iter().try_for_each(|(name, sink)| self.connect(name, sink, "").map(drop))
+    }
+
     /// The resources of the configuration that the server does not have.
     pub fn unserved(&self, catalog: &Catalog) -> Vec<Warning> {
         let of = |(field, note)| Warning::new(place_of(&self.tree, &self.file, &field), note);
         targets::unserved(&self.config, self.is_seed, catalog).into_iter().map(of).collect()
     }
+}
+
+/// The file that is meant: in a folder, the one that the seed has there.
+pub(crate) fn file_in(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join(FILE) } else { path.to_owned() }
 }
 
 fn place_of(tree: &Node, file: &Arc<PathBuf>, field: &FieldPath) -> Place {

@@ -32,7 +32,7 @@ use tokio::time::Instant;
 use crate::args::ClusterArgs;
 use crate::targets::Target;
 use crate::words::Server;
-use crate::{Gap, Gvk, Profile, Secrets, cluster, terminal};
+use crate::{Gap, Glob, Gvk, Profile, Secrets, cluster, terminal};
 use definitions::Definitions;
 use denials::Denials;
 use outages::{Outages, Reason};
@@ -50,6 +50,8 @@ pub(crate) struct Reach {
     /// Whether these are all resources that the server has.
     pub(crate) everything: bool,
     pub(crate) namespaces: Namespaces,
+    /// Objects in these are not looked at.
+    pub(crate) excluded_namespaces: Vec<Glob>,
     pub(crate) labels: Option<Selector>,
     pub(crate) fields: Option<FieldSelector>,
 }
@@ -449,6 +451,12 @@ impl Follow {
         {
             // Before another change is shown that may hold its values.
             self.learn(new.object());
+        }
+        if let News::Told { told, .. } = &news
+            && let Some(namespace) = told.key().and_then(|key| key.namespace())
+            && self.reach.excluded_namespaces.iter().any(|glob| glob.matches(namespace))
+        {
+            return;
         }
         let Some(state) = self.targets.get_mut(target) else { return };
         match news {

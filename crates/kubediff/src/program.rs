@@ -18,6 +18,13 @@ pub async fn run() -> ExitCode {
             log(args.show.verbose);
             crate::watch::run(&args).await.map_err(|error| (error.exit(), Box::from(error)))
         }
+        Command::Serve(args) => {
+            log(args.verbose);
+            crate::serve::run(&args).await.map_err(|error| (error.exit(), Box::from(error)))
+        }
+        Command::Status(args) => {
+            crate::status::run(&args).await.map_err(|error| (error.exit(), Box::from(error)))
+        }
         Command::Config(args) => crate::config::run::run(&args).map_err(|error| (error.exit(), error.into())),
         #[cfg(feature = "demo")]
         Command::Demo(args) => {

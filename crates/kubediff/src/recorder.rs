@@ -56,6 +56,8 @@ pub(crate) struct Recorder {
 pub(crate) struct SharedHistory {
     history: Arc<Mutex<History>>,
     newest: watch::Sender<u64>,
+    /// Why nothing can be written at present.
+    trouble: watch::Sender<Option<String>>,
 }
 
 impl SharedHistory {
@@ -65,12 +67,21 @@ impl SharedHistory {
     pub(crate) fn open(path: &Path, cluster: &Cluster, settings: &Settings) -> Result<Self, Error> {
         let history = History::open(path, cluster, settings)?;
         let last = history.reader()?.last()?.map_or(0, |(number, _)| number.0);
-        Ok(Self { history: Arc::new(Mutex::new(history)), newest: watch::Sender::new(last) })
+        Ok(Self {
+            history: Arc::new(Mutex::new(history)),
+            newest: watch::Sender::new(last),
+            trouble: watch::Sender::default(),
+        })
     }
 
     /// The only one who writes while this is held. Blocks.
     pub(crate) fn lock(&self) -> MutexGuard<'_, History> {
         self.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why nothing can be written at present.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        self.trouble.borrow().clone()
     }
 
     /// The number of the newest record, as it grows.
@@ -122,6 +133,7 @@ impl Recorder {
                     if full_since.is_none() {
                         say(&format!("{error}; trying again"));
                         full_since = Some(Timestamp::now());
+                        self.history.trouble.send_replace(Some(error.to_string()));
                     }
                     inbox.closed_within(FULL_AGAIN);
                 }
@@ -129,6 +141,7 @@ impl Recorder {
             }
             if let Some(since) = full_since.filter(|_| self.batch.is_empty()) {
                 say("there is room again");
+                self.history.trouble.send_replace(None);
                 let reason = "the disk was full; changes of one object in this time may be merged";
                 self.batch.gap(since, Timestamp::now(), None, reason);
                 full_since = None;

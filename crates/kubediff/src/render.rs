@@ -106,6 +106,12 @@ impl Renderer {
         out.finish()
     }
 
+    /// What [`text`](Self::text) has below the first line.
+    pub fn differences(&self, change: &Change) -> String {
+        let text = self.text(change);
+        text.split_once('\n').map(|(_, rest)| rest.to_owned()).unwrap_or_default()
+    }
+
     /// The change on one line, which is cut to `columns` where a number is given.
     pub fn line(&self, change: &Change, columns: Option<usize>) -> String {
         header::line(self, change, columns)
@@ -176,6 +182,11 @@ impl FromStr for Color {
             _ => Err(InvalidColor(text.to_owned())),
         }
     }
+}
+
+/// A text without colours.
+pub(crate) fn plain(text: &str) -> String {
+    anstream::adapter::strip_str(text).to_string()
 }
 
 /// `value` as one line of JSON, ended by a line feed. Characters that a terminal would act on are escaped, which JSON

@@ -24,6 +24,13 @@ pub(crate) struct Signals {
     hangup: Option<CtrlClose>,
 }
 
+/// What a signal tells a daemon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Told {
+    End,
+    Reload,
+}
+
 impl Signals {
     #[cfg(unix)]
     pub(crate) fn listen() -> io::Result<Self> {
@@ -48,9 +55,26 @@ impl Signals {
             }
         };
         tokio::select! {
+            biased;
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
             _ = hangup => {}
+        }
+    }
+
+    /// What a daemon is told: to end, or, by a hangup, to read its configuration again. Cancel safe.
+    pub(crate) async fn of_daemon(&mut self) -> Told {
+        let hangup = async {
+            match &mut self.hangup {
+                Some(hangup) => hangup.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            _ = self.interrupt.recv() => Told::End,
+            _ = self.terminate.recv() => Told::End,
+            _ = hangup => Told::Reload,
         }
     }
 

@@ -115,6 +115,7 @@ fn reach(args: &WatchArgs) -> Result<Reach, WatchError> {
         targets: Arc::new(move |catalog| wanted.among(catalog, cluster_wide)),
         everything,
         namespaces,
+        excluded_namespaces: Vec::new(),
         labels: args.selector.clone(),
         fields: args.field_selector.clone(),
     })

@@ -33,6 +33,18 @@ pub(crate) enum Watch {
     Lost { reason: String, since: Timestamp },
 }
 
+impl Watch {
+    /// The state alone.
+    pub(crate) fn state(&self) -> &'static str {
+        match self {
+            Self::Listing => "listing",
+            Self::Watched => "watched",
+            Self::Denied { .. } => "denied",
+            Self::Lost { .. } => "lost",
+        }
+    }
+}
+
 impl Standing {
     pub(super) fn waits(&mut self, target: &Target) {
         self.trouble = None;

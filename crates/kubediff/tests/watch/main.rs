@@ -8,6 +8,7 @@
 )]
 
 mod arguments;
+mod daemon;
 mod demo;
 mod history;
 mod known;

@@ -65,6 +65,18 @@ impl Session {
         }
     }
 
+    /// Starts `kubediff serve` with this configuration.
+    pub(crate) fn serve(kubeconfig: &Path, config: &Path) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kubediff"));
+        command
+            .arg("serve")
+            .arg("-c")
+            .arg(config)
+            .env("KUBECONFIG", kubeconfig)
+            .env("WORD", "a word from outside");
+        Self::run(command)
+    }
+
     /// Starts `kubediff demo` with these arguments.
     pub(crate) fn demo(arguments: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kubediff"));
@@ -145,6 +157,12 @@ impl Session {
         let stderr = rest(&self.stderr);
         self.seen.extend(stdout);
         (std::mem::take(&mut self.seen), stderr, self.child.wait().unwrap())
+    }
+
+    /// Sends a signal.
+    pub(crate) fn signal(&self, signal: &str) {
+        let status = Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
+        assert!(status.success());
     }
 
     /// Ends it without a chance to do anything; what it has written since on standard output.

@@ -1,0 +1,298 @@
+//! `kubediff serve`: the daemon. It follows a cluster, records it, delivers the records, and says how it is.
+//!
+//! When the configuration changes, what runs ends gracefully, and the next begins where it ended: the history knows
+//! what happened in between.
+
+mod control;
+mod deliveries;
+mod endpoint;
+mod log;
+mod metrics;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use informer::{Catalog, SharedInformerFactory};
+use jiff::Timestamp;
+use kubediff_history::{Cluster as Identity, Retention, Settings};
+use tokio::task::JoinHandle;
+
+use crate::args::ServeArgs;
+use crate::cluster::{self, NoCluster};
+use crate::config::{Config, ConfigError, Loaded, NotConnected};
+use crate::exit::Exit;
+use crate::follow::{End, Follow, Manner, Namespaces, Reach, WatchError, say};
+use crate::recorder::{Recorder, SharedHistory};
+use crate::route::Routes;
+use crate::taker::{TakeError, Taker};
+use crate::words::Server;
+use crate::{HashKey, InvalidNoise, InvalidTemplate, KeyFileError, Profile, Schemas, Secrets, Session};
+use control::{Control, Next};
+use deliveries::Deliveries;
+use endpoint::{Current, Endpoint};
+
+/// How many bytes may wait for the disk before changes of one object are merged.
+const BOUND: usize = 64 << 20;
+/// How often old records are removed.
+const RETAIN: Duration = Duration::from_secs(10 * 60);
+/// What the server has is asked for again so soon after a failure.
+const AGAIN: Duration = Duration::from_secs(5);
+/// How long the server may take to say it.
+const DISCOVERY: Duration = Duration::from_secs(30);
+
+/// The daemon could not begin, or had to end.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A sink cannot be set up.
+    #[error(transparent)]
+    Sink(#[from] Box<NotConnected>),
+    /// A route has an invalid template.
+    #[error(transparent)]
+    Template(#[from] InvalidTemplate),
+    /// There is no such noise rule.
+    #[error(transparent)]
+    Noise(#[from] InvalidNoise),
+    /// No cluster.
+    #[error(transparent)]
+    Cluster(#[from] NoCluster),
+    /// Following the cluster failed.
+    #[error(transparent)]
+    Watch(#[from] WatchError),
+    /// The history cannot be used.
+    #[error(transparent)]
+    History(#[from] kubediff_history::Error),
+    /// The key of the hashes cannot be used.
+    #[error(transparent)]
+    Key(#[from] KeyFileError),
+    /// Health and metrics cannot be served.
+    #[error("health and metrics cannot be served on {listen}; choose another address as `listen`")]
+    Listen {
+        /// The address.
+        listen: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A thread of the daemon has ended although it should not.
+    #[error("the thread that records has ended unexpectedly")]
+    Ended(#[source] tokio::task::JoinError),
+}
+
+impl ServeError {
+    /// How the program ends with this.
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Config(_) | Self::Template(_) | Self::Noise(_) => Exit::Usage,
+            Self::Cluster(_) => Exit::Cluster,
+            Self::Watch(error) => error.exit(),
+            _ => Exit::Failure,
+        }
+    }
+}
+
+/// Serves until it is asked to end.
+///
+/// # Errors
+///
+/// When it cannot begin, or a part of it fails.
+pub async fn run(args: &ServeArgs) -> Result<(), ServeError> {
+    let mut loaded = Config::read(&args.config)?;
+    warn(&loaded);
+    let signals = crate::signals::Signals::listen().map_err(WatchError::Signals)?;
+    let mut control = Control::new(signals, &args.config);
+    let endpoint = Endpoint::open(&loaded.config).await?;
+    while let Some(next) = serve(args, loaded, &endpoint, &mut control).await? {
+        say("the configuration has changed");
+        warn(&next);
+        loaded = *next;
+    }
+    endpoint.close().await;
+    Ok(())
+}
+
+/// Serves with one configuration; the next one, if there is one.
+async fn serve(
+    args: &ServeArgs,
+    mut loaded: Loaded,
+    endpoint: &Endpoint,
+    control: &mut Control,
+) -> Result<Option<Box<Loaded>>, ServeError> {
+    let catalog = match catalog(args, endpoint, control).await? {
+        Ok(catalog) => catalog,
+        Err(next) => return Ok(next.loaded()),
+    };
+    loaded.config.resolve(&catalog);
+    loaded.unserved(&catalog).iter().for_each(|warning| say(&warning.to_string()));
+    let config = &loaded.config;
+
+    let path = loaded.folder().join(&config.history.path);
+    let key = HashKey::open(&loaded.folder().join(config.key_file()))?;
+    let profile = profile(config, key)?;
+    let manner = Manner { bound: BOUND, with_first: true, persistent: true };
+    let mut follow = Follow::connect(&args.cluster, reach(config), manner, &profile).await?;
+    let Some(uid) = uid(&follow, endpoint, control).await? else { return Ok(None) };
+    let name = config.cluster.clone().or_else(|| follow.context().map(str::to_owned));
+    let identity = Identity { uid, name: name.clone() };
+    let settings = Settings { most_bytes: None };
+    let history = SharedHistory::open(&path, &identity, &settings)?;
+    let now = Timestamp::now();
+    let key = profile.secrets.key_id();
+    let recorder = Recorder::new(history.clone(), name.clone(), key, follow.within(), now)?;
+
+    let source = name.as_deref().unwrap_or("kubediff").to_owned();
+    let deliveries = Deliveries::start(&loaded, &history, Arc::new(Routes::new(config)?), &source)?;
+    let session = Arc::new(Mutex::new(Session::default()));
+    let mut taker = Taker {
+        screen: None,
+        recorder: Some(recorder),
+        session: session.clone(),
+        profile,
+        cluster: name,
+        unrecorded: Vec::new(),
+    };
+    endpoint.show(Current {
+        standing: follow.standing(),
+        session,
+        history: history.clone(),
+        path,
+        sinks: deliveries.statuses(),
+    });
+    let inbox = follow.inbox();
+    let mut taking: JoinHandle<Result<(), TakeError>> =
+        tokio::task::spawn_blocking(move || taker.run(&inbox));
+    let retaining = tokio::spawn(retain(history, config.history.retention.limits()));
+
+    let mut next = None;
+    let asked = async { next = Some(control.next().await) };
+    let ended = follow.run(asked, &mut taking).await;
+    follow.finish().await;
+    retaining.abort();
+    let taken = match ended {
+        Ok(End::Taken(taken)) => taken,
+        Ok(End::Asked) => taking.await,
+        Err(error) => {
+            // Whatever was seen is recorded all the same.
+            let _ = taking.await;
+            deliveries.stop().await;
+            return Err(error.into());
+        }
+    };
+    deliveries.stop().await;
+    match taken.map_err(ServeError::Ended)? {
+        Ok(()) => Ok(next.and_then(Next::loaded)),
+        Err(TakeError::History(error)) => Err(error.into()),
+        Err(TakeError::Output(error)) => Err(WatchError::Output(error).into()),
+    }
+}
+
+/// What the server has, however long it takes to be reached; what comes first.
+async fn catalog(
+    args: &ServeArgs,
+    endpoint: &Endpoint,
+    control: &mut Control,
+) -> Result<Result<Catalog, Next>, ServeError> {
+    let cluster = cluster::find(&args.cluster).await?;
+    let server = Server { address: cluster.address(), credentials: cluster.credentials() };
+    let factory = SharedInformerFactory::builder(cluster.config).build().map_err(WatchError::from)?;
+    let mut said = String::new();
+    loop {
+        let asked = tokio::time::timeout(DISCOVERY, factory.catalog());
+        let trouble = tokio::select! {
+            biased;
+            next = control.next() => return Ok(Err(next)),
+            catalog = asked => match catalog {
+                Ok(Ok(catalog)) => return Ok(Ok(catalog)),
+                Ok(Err(error)) => server.no_discovery(&error),
+                Err(_) => format!("{}: no answer within {} s", server.address, DISCOVERY.as_secs()),
+            },
+        };
+        if trouble != said {
+            say(&format!("{trouble}; trying again"));
+            said.clone_from(&trouble);
+        }
+        endpoint.waits(trouble);
+        tokio::select! {
+            biased;
+            next = control.next() => return Ok(Err(next)),
+            () = tokio::time::sleep(AGAIN) => {}
+        }
+    }
+}
+
+/// The cluster's identity; `None` when the daemon is to end before it is known.
+async fn uid(
+    follow: &Follow,
+    endpoint: &Endpoint,
+    control: &mut Control,
+) -> Result<Option<String>, ServeError> {
+    loop {
+        let trouble = match follow.cluster_uid().await {
+            Ok(uid) => return Ok(Some(uid)),
+            Err(error) => error.to_string(),
+        };
+        say(&format!("{trouble}; trying again"));
+        endpoint.waits(trouble);
+        tokio::select! {
+            biased;
+            next = control.next() => if matches!(next, Next::End) { return Ok(None) },
+            () = tokio::time::sleep(AGAIN) => {}
+        }
+    }
+}
+
+fn warn(loaded: &Loaded) {
+    loaded.warnings.iter().for_each(|warning| say(&warning.to_string()));
+}
+
+fn profile(config: &Config, key: HashKey) -> Result<Profile, ServeError> {
+    let mut secrets = Secrets::new(key);
+    for hide in &config.hide {
+        for scope in hide.scopes() {
+            secrets.hide(scope, hide.path.0.clone());
+        }
+    }
+    Ok(Profile { noise: config.noise.rules()?, secrets, schemas: Schemas::default() })
+}
+
+/// What the configuration wants to be followed.
+fn reach(config: &Config) -> Reach {
+    let watch = &config.watch;
+    let namespaces = match watch.namespaces.as_slice() {
+        [] => Namespaces::All,
+        names => Namespaces::Named(names.to_vec()),
+    };
+    let everything = watch.resources.is_empty() && namespaces == Namespaces::All;
+    let wanted = config.clone();
+    Reach {
+        targets: Arc::new(move |catalog| Ok(wanted.targets(catalog))),
+        everything,
+        namespaces,
+        excluded_namespaces: watch.exclude.namespaces.clone(),
+        labels: watch.labels.as_ref().map(|labels| labels.0.clone()),
+        fields: watch.fields.as_ref().map(|fields| fields.0.clone()),
+    }
+}
+
+/// Removes old records from time to time, until it is aborted.
+async fn retain(history: SharedHistory, retention: Retention) {
+    loop {
+        let (history, retention) = (history.clone(), retention.clone());
+        let retained =
+            tokio::task::spawn_blocking(move || history.lock().retain(&retention, Timestamp::now()));
+        match retained.await {
+            Ok(Ok(retained)) => {
+                for lost in &retained.lost {
+                    say(&format!(
+                        "the sink {} has lost {} records, up to number {}: it is too far behind; see `unsent`",
+                        lost.sink, lost.records, lost.up_to
+                    ));
+                }
+            }
+            Ok(Err(error)) => say(&format!("old records stay: {error}")),
+            Err(_) => return,
+        }
+        tokio::time::sleep(RETAIN).await;
+    }
+}

@@ -1,0 +1,74 @@
+//! What a person or a supervisor wants: an end, or another configuration.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::config::{Config, Loaded};
+use crate::follow::say;
+use crate::signals::{Signals, Told};
+
+/// How often the file is looked at. A mounted ConfigMap changes by a link that no file watcher of a container sees reliably.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// What is to be done next.
+pub(super) enum Next {
+    End,
+    Reload(Box<Loaded>),
+}
+
+impl Next {
+    /// The next configuration.
+    pub(super) fn loaded(self) -> Option<Box<Loaded>> {
+        match self {
+            Self::End => None,
+            Self::Reload(loaded) => Some(loaded),
+        }
+    }
+}
+
+/// Signals, and the file of the configuration.
+pub(super) struct Control {
+    signals: Signals,
+    path: PathBuf,
+    /// What the file had when it was read last, whether that could be used or not.
+    seen: Option<Vec<u8>>,
+}
+
+impl Control {
+    pub(super) fn new(signals: Signals, path: &Path) -> Self {
+        Self { signals, path: path.to_owned(), seen: content(path) }
+    }
+
+    /// Waits until something is to be done. Cancel safe.
+    ///
+    /// A file that cannot be used changes nothing: what is wrong with it is said once.
+    pub(super) async fn next(&mut self) -> Next {
+        loop {
+            let is_forced = tokio::select! {
+                biased;
+                told = self.signals.of_daemon() => match told {
+                    Told::End => return Next::End,
+                    Told::Reload => true,
+                },
+                () = tokio::time::sleep(LOOK) => false,
+            };
+            let found = content(&self.path);
+            if !is_forced && found == self.seen {
+                continue;
+            }
+            self.seen = found;
+            match Config::read(&self.path).map_err(|error| error.to_string()).and_then(|loaded| {
+                loaded.test().map_err(|error| error.to_string())?;
+                Ok(loaded)
+            }) {
+                Ok(loaded) => return Next::Reload(Box::new(loaded)),
+                Err(error) => say(&format!("{error}\nkubediff goes on with the former configuration")),
+            }
+        }
+    }
+}
+
+/// The file's bytes; `None` while it cannot be read.
+fn content(path: &Path) -> Option<Vec<u8>> {
+    std::fs::read(crate::config::file_in(path)).ok()
+}

@@ -1,0 +1,133 @@
+//! The sinks at work: each has a task that follows the history at its own pace.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use informer::error_chain;
+use kubediff_delivery::{Delivery, Driver, Status};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::ServeError;
+use super::log::SinkLog;
+use crate::config::{Loaded, NotConnected};
+use crate::follow::say;
+use crate::recorder::SharedHistory;
+use crate::route::Routes;
+
+/// How long a request that is under way at the end may take.
+const GRACE: Duration = Duration::from_secs(10);
+/// A task that failed begins again so soon.
+const AGAIN: Duration = Duration::from_secs(5);
+/// The most dead letters that are remembered for the records after them.
+const REMEMBERED: usize = 1_000;
+
+/// The tasks of all sinks.
+pub(super) struct Deliveries {
+    tasks: JoinSet<()>,
+    stop: CancellationToken,
+    statuses: BTreeMap<String, watch::Receiver<Status>>,
+}
+
+impl Deliveries {
+    /// Begins to deliver to each sink from where it has come to; to a new one, what is recorded from now on.
+    ///
+    /// # Errors
+    ///
+    /// When a sink cannot be set up, or the history cannot be used.
+    pub(super) fn start(
+        loaded: &Loaded,
+        history: &SharedHistory,
+        routes: Arc<Routes>,
+        source: &str,
+    ) -> Result<Self, ServeError> {
+        let mut deliveries =
+            Self { tasks: JoinSet::new(), stop: CancellationToken::new(), statuses: BTreeMap::new() };
+        let sinks = &loaded.config.sinks;
+        {
+            let mut writer = history.lock();
+            for former in writer.reader()?.sinks()? {
+                if !sinks.contains_key(&former.name) {
+                    say(&format!(
+                        "the sink {} is not in the configuration any more: its place is forgotten",
+                        former.name
+                    ));
+                    writer.remove_sink(&former.name)?;
+                }
+            }
+            for name in sinks.keys() {
+                writer.add_sink(name)?;
+            }
+        }
+        for (name, sink) in sinks {
+            // Whether it can be set up is known before anything begins.
+            let connect = |name: &str| loaded.connect(name, sink, source);
+            let first: Result<_, NotConnected> = connect(name);
+            let mut connection = Some(first.map_err(Box::new)?);
+            let (status, told) = watch::channel(Status::default());
+            deliveries.statuses.insert(name.clone(), told);
+            let (loaded, source) = (loaded.clone(), source.to_owned());
+            let log = SinkLog::new(name, sink, history.clone(), routes.clone())?;
+            let (name, sink) = (name.clone(), sink.clone());
+            let stop = deliveries.stop.clone();
+            deliveries.tasks.spawn(async move {
+                while !stop.is_cancelled() {
+                    let made = match connection.take() {
+                        Some(connection) => Ok(connection),
+                        None => loaded.connect(&name, &sink, &source),
+                    };
+                    let delivery = log.begin(sink.policy());
+                    let ended = match (made, delivery) {
+                        (Ok(made), Ok(delivery)) => {
+                            deliver(delivery, log.clone(), made, status.clone(), stop.clone()).await
+                        }
+                        (Err(error), _) => Err(error.to_string()),
+                        (_, Err(error)) => Err(error.to_string()),
+                    };
+                    let Err(trouble) = ended else { return };
+                    say(&format!("the sink {name} begins again: {trouble}"));
+                    status.send_modify(|status| status.trouble = Some(trouble.into()));
+                    stop.run_until_cancelled(tokio::time::sleep(AGAIN)).await;
+                }
+            });
+        }
+        Ok(deliveries)
+    }
+
+    /// Where each sink stands, as it changes.
+    pub(super) fn statuses(&self) -> BTreeMap<String, watch::Receiver<Status>> {
+        self.statuses.clone()
+    }
+
+    /// Ends all of them. Requests under way may be answered; what is not delivered is delivered after the next start.
+    pub(super) async fn stop(mut self) {
+        self.stop.cancel();
+        while self.tasks.join_next().await.is_some() {}
+    }
+}
+
+async fn deliver(
+    delivery: Delivery,
+    log: SinkLog,
+    sink: crate::config::Connection,
+    status: watch::Sender<Status>,
+    stop: CancellationToken,
+) -> Result<(), String> {
+    let (_, resends) = mpsc::channel(1);
+    let driver = Driver { delivery, log, sink, grace: GRACE, status, resends };
+    driver.run(stop).await.map_err(|error| error_chain(&error))
+}
+
+impl SinkLog {
+    /// A delivery that begins where the sink has come to.
+    fn begin(&self, policy: kubediff_delivery::Policy) -> Result<Delivery, kubediff_history::Error> {
+        let (position, dead) = self.place(REMEMBERED)?;
+        let mut delivery = Delivery::new(policy, getrandom::u64().unwrap_or_default(), position);
+        for letter in dead.iter().rev() {
+            delivery.remember_missing(letter.object, letter.number.0);
+        }
+        Ok(delivery)
+    }
+}

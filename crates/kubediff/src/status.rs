@@ -1,0 +1,124 @@
+//! `kubediff status`: what a running daemon says of itself.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Empty, Limited};
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::TokioExecutor;
+use serde_json::Value;
+
+use crate::args::{StatusArgs, StatusOutput};
+use crate::exit::Exit;
+use crate::terminal::escape;
+
+/// The daemon answers at once, or not at all.
+const LIMIT: Duration = Duration::from_secs(10);
+/// The most bytes of an answer.
+const MOST: usize = 16 << 20;
+
+/// Why the state is not known.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StatusError {
+    #[error("`{0}` is not an address: expected for example http://127.0.0.1:8080")]
+    Address(String),
+    #[error(
+        "no daemon answers on {0}; name its address with --address, or see `listen` in its configuration"
+    )]
+    Silent(String, #[source] Option<Box<dyn std::error::Error + Send + Sync>>),
+    #[error("{0} is not a daemon of kubediff: its /status is not what it should be")]
+    Other(String),
+    #[error("the daemon is not ready")]
+    NotReady,
+    #[error("the output cannot be written")]
+    Output(#[from] io::Error),
+}
+
+impl StatusError {
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::Address(_) => Exit::Usage,
+            _ => Exit::Failure,
+        }
+    }
+}
+
+pub(crate) async fn run(args: &StatusArgs) -> Result<(), StatusError> {
+    let status = ask(&args.address).await?;
+    let text = match args.output {
+        StatusOutput::Json => format!("{status}\n"),
+        StatusOutput::Text => text(&status),
+    };
+    io::stdout().write_all(text.as_bytes())?;
+    if status["ready"] == true { Ok(()) } else { Err(StatusError::NotReady) }
+}
+
+async fn ask(address: &str) -> Result<Value, StatusError> {
+    let uri: http::Uri = format!("{}/status", address.trim_end_matches('/'))
+        .parse()
+        .map_err(|_| StatusError::Address(address.to_owned()))?;
+    if uri.scheme_str() != Some("http") {
+        return Err(StatusError::Address(address.to_owned()));
+    }
+    let silent = |source| StatusError::Silent(address.to_owned(), source);
+    let client = Client::builder(TokioExecutor::new()).build_http::<Empty<bytes::Bytes>>();
+    let asked = tokio::time::timeout(LIMIT, async {
+        let response = client.get(uri).await.map_err(|error| silent(Some(error.into())))?;
+        let body = Limited::new(response.into_body(), MOST).collect().await;
+        body.map(http_body_util::Collected::to_bytes).map_err(|error| silent(Some(error)))
+    });
+    let body = asked.await.map_err(|_| silent(None))??;
+    let status = serde_json::from_slice::<Value>(&body).ok().filter(|status| status["ready"].is_boolean());
+    status.ok_or_else(|| StatusError::Other(address.to_owned()))
+}
+
+/// Tables, as kubectl has them.
+fn text(status: &Value) -> String {
+    let mut out = String::new();
+    match status["reason"].as_str() {
+        None => out.push_str("ready\n"),
+        Some(reason) => {
+            let _ = writeln!(out, "not ready: {}", escape(reason));
+        }
+    }
+    if let Some(path) = status["history"]["path"].as_str() {
+        let _ = writeln!(out, "history: {}, {} records", escape(path), status["history"]["records"]);
+    }
+    let rows = |of: &Value, row: &dyn Fn(&str, &Value) -> Vec<String>| -> Vec<Vec<String>> {
+        let all = of.as_object().into_iter().flatten();
+        all.map(|(name, state)| row(&escape(name), state)).collect()
+    };
+    let word = |value: &Value| escape(value.as_str().unwrap_or_default()).into_owned();
+    let watches = rows(&status["watches"], &|name, watch| {
+        vec![name.to_owned(), word(&watch["state"]), word(&watch["since"]), word(&watch["reason"])]
+    });
+    table(&mut out, &["WATCH", "STATE", "SINCE", "REASON"], &watches);
+    let sinks = rows(&status["sinks"], &|name, sink| {
+        let trouble = word(&sink["trouble"]);
+        vec![name.to_owned(), sink["position"].to_string(), sink["behind"].to_string(), trouble]
+    });
+    table(&mut out, &["SINK", "POSITION", "BEHIND", "TROUBLE"], &sinks);
+    out
+}
+
+fn table(out: &mut String, titles: &[&str], rows: &[Vec<String>]) {
+    if rows.is_empty() {
+        return;
+    }
+    let mut widths: Vec<usize> = titles.iter().map(|title| title.len()).collect();
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
+    let titles: Vec<String> = titles.iter().map(|&title| title.to_owned()).collect();
+    out.push('\n');
+    for row in std::iter::once(&titles).chain(rows) {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(&widths) {
+            let _ = write!(line, "{cell:width$}   ");
+        }
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+}

@@ -1,0 +1,294 @@
+//! Issue 12: the daemon as a user runs it: configuration, sinks, health, a restart, another configuration.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use serde_json::{Value, json};
+use serve::full;
+use serve::http::{Server, ServerOptions, Serving};
+
+use crate::session::Session;
+use crate::shop::Shop;
+
+/// Longer than anything takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A webhook that says what it gets, and answers as it is told to.
+struct Hook {
+    serving: Serving,
+    status: Arc<Mutex<StatusCode>>,
+    got: Receiver<Value>,
+}
+
+impl Hook {
+    async fn open() -> Self {
+        let status = Arc::new(Mutex::new(StatusCode::NO_CONTENT));
+        let (tell, got) = channel();
+        let server = Server::bind(ServerOptions::default()).await.unwrap();
+        let answers = status.clone();
+        let answer = move |request: Request<Bytes>, _| {
+            let status = *answers.lock().unwrap();
+            if status.is_success() {
+                let body: Value = serde_json::from_slice(request.body()).unwrap();
+                for change in body["changes"].as_array().unwrap() {
+                    let _ = tell.send(change.clone());
+                }
+            }
+            let mut response = Response::new(full(Bytes::new()));
+            *response.status_mut() = status;
+            async move { response }
+        };
+        Self { serving: server.serve(answer), status, got }
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}/hook", self.serving.address())
+    }
+
+    /// The next change of an object, as `updated a watch`; gaps in between are passed over.
+    fn next(&self) -> String {
+        loop {
+            let change = self.got.recv_timeout(PATIENCE).unwrap();
+            // What was delivered: the record, with its number and other facts around it.
+            let record = change.get("record").unwrap_or(&change);
+            if record["change"] != "gap" {
+                let text = |name: &str| record[name].as_str().unwrap_or_default().to_owned();
+                return format!(
+                    "{} {} {}: {}",
+                    text("change"),
+                    text("name"),
+                    text("source"),
+                    text("summary")
+                );
+            }
+        }
+    }
+}
+
+/// A folder with a configuration, and the shop that it is about.
+struct Set {
+    folder: tempfile::TempDir,
+    shop: Shop,
+}
+
+impl Set {
+    async fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), shop: Shop::open().await }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn configure(&self, text: &str) {
+        let text = format!("history: {{path: history.db}}\nlisten: 127.0.0.1:0\n{text}");
+        std::fs::write(self.path("kubediff.yaml"), text).unwrap();
+    }
+
+    /// Starts the daemon; its address, when it watches.
+    async fn serve(&self) -> (Session, String) {
+        let (kubeconfig, config) = (self.shop.kubeconfig().to_owned(), self.path("kubediff.yaml"));
+        let started = tokio::task::spawn_blocking(move || {
+            let mut session = Session::serve(&kubeconfig, &config);
+            let note = session.note("health and metrics are on ");
+            let address = note.split("are on ").nth(1).unwrap().to_owned();
+            session.note("watching");
+            (session, address)
+        });
+        started.await.unwrap()
+    }
+}
+
+async fn on_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    tokio::task::spawn_blocking(work).await.unwrap()
+}
+
+/// Standard output of `kubediff ARGUMENTS`, and whether it succeeded.
+async fn kubediff(arguments: &[&str]) -> (String, bool) {
+    let arguments: Vec<String> = arguments.iter().map(|&text| text.to_owned()).collect();
+    on_thread(move || {
+        let output = Command::new(env!("CARGO_BIN_EXE_kubediff")).args(arguments).output().unwrap();
+        (String::from_utf8(output.stdout).unwrap(), output.status.success())
+    })
+    .await
+}
+
+async fn get(address: &str, path: &str) -> (StatusCode, String) {
+    use http_body_util::BodyExt as _;
+    let client = hyper_util::client::legacy::Client::builder(hyper_util::rt::TokioExecutor::new())
+        .build_http::<http_body_util::Empty<Bytes>>();
+    let response = client.get(format!("{address}{path}").parse().unwrap()).await.unwrap();
+    let status = response.status();
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    (status, String::from_utf8(body.to_vec()).unwrap())
+}
+
+fn lines(path: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sink_gets_every_change_also_those_of_a_restart() {
+    let set = Set::new().await;
+    let hook = Hook::open().await;
+    set.configure(&format!(
+        "watch: {{resources: [cm, secrets]}}\nsinks:\n  hook: {{webhook: {{url: {{file: url}}}}}}\n  log: {{file: {{path: changes.log}}}}\n"
+    ));
+    std::fs::write(set.path("url"), hook.url()).unwrap();
+    set.shop.create("a", "1").await;
+    set.shop.create("b", "1").await;
+    let (daemon, address) = set.serve().await;
+    set.shop.patch("a", "2").await;
+    let hook = on_thread(move || {
+        assert_eq!(hook.next(), r#"updated a watch: data.k "1" -> "2""#);
+        hook
+    })
+    .await;
+
+    assert_eq!(get(&address, "/healthz").await, (StatusCode::OK, "ok\n".to_owned()));
+    assert_eq!(get(&address, "/readyz").await, (StatusCode::OK, "ok\n".to_owned()));
+    let (_, metrics) = get(&address, "/metrics").await;
+    for line in [
+        r#"kubediff_changes_total{resource="configmaps",change="updated"} 1"#,
+        r#"kubediff_watches{state="watched"} 2"#,
+        r#"kubediff_sink_failing{sink="hook"} 0"#,
+        "kubediff_history_last_record ",
+    ] {
+        assert!(metrics.contains(line), "no {line} in {metrics}");
+    }
+    let (status, ready) = kubediff(&["status", "--address", &address]).await;
+    assert!(ready, "{status}");
+    assert!(status.starts_with("ready\nhistory: ") && status.contains("configmaps   watched"), "{status}");
+
+    // It is killed, the webhook is down, and the cluster goes on.
+    on_thread(move || daemon.kill()).await;
+    *hook.status.lock().unwrap() = StatusCode::INTERNAL_SERVER_ERROR;
+    set.shop.patch("a", "3").await;
+    set.shop.delete("b").await;
+    let (daemon, address) = set.serve().await;
+    set.shop.patch("a", "4").await;
+    let failing = format!("{address}/metrics");
+    loop {
+        let (_, metrics) = get(&failing, "").await;
+        if metrics.contains(r#"kubediff_sink_failing{sink="hook"} 1"#) {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    *hook.status.lock().unwrap() = StatusCode::OK;
+    let mut told = on_thread(move || vec![hook.next(), hook.next(), hook.next()]).await;
+    told[..2].sort();
+    assert_eq!(
+        told,
+        [
+            "deleted b restart: age 0s, data k (1 byte)",
+            r#"updated a restart: data.k "2" -> "3""#,
+            r#"updated a watch: data.k "3" -> "4""#
+        ]
+        .map(|line| if line.starts_with("deleted") { told[0].clone() } else { line.to_owned() })
+    );
+    assert!(told[0].starts_with("deleted b restart: "), "{told:?}");
+    let (_, said, status) = on_thread(move || daemon.end_with("-TERM")).await;
+    assert_eq!(status.code(), Some(0), "{said:?}");
+
+    let of_a = |record: &Value| record["name"] == "a";
+    let log = lines(&set.path("changes.log"));
+    let data: Vec<&Value> = log.iter().filter(|it| of_a(it)).map(|it| &it["diff"][0]["new"]).collect();
+    assert_eq!(data, [&json!("2"), &json!("3"), &json!("4")]);
+    assert_eq!(log.iter().filter(|record| record["change"] == "gap").count(), 1, "{log:#?}");
+    assert!(log.windows(2).all(|two| two[0]["number"].as_u64() < two[1]["number"].as_u64()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_configuration_is_taken_and_a_wrong_one_is_not() {
+    let set = Set::new().await;
+    let hook = Hook::open().await;
+    let sinks = format!(
+        "watch: {{resources: [cm]}}\nsinks:\n  hook: {{webhook: {{url: {{file: url}}}}}}\nroutes:\n- sinks: [hook]\n  match: {{names: [NAME]}}\n"
+    );
+    std::fs::write(set.path("url"), hook.url()).unwrap();
+    set.configure(&sinks.replace("NAME", "a*"));
+    set.shop.create("a", "1").await;
+    set.shop.create("b", "1").await;
+    let (mut daemon, _) = set.serve().await;
+    set.shop.patch("b", "2").await;
+    set.shop.patch("a", "2").await;
+    let hook = on_thread(move || {
+        assert_eq!(hook.next(), r#"updated a watch: data.k "1" -> "2""#);
+        hook
+    })
+    .await;
+
+    set.configure("watch: {resource: [cm]}\n");
+    daemon.signal("-HUP");
+    let mut daemon = on_thread(move || {
+        let note = daemon.note("kubediff.yaml:3:9: watch.resource: there is no such field");
+        assert!(note.contains("did you mean `resources`?"), "{note}");
+        daemon.note("goes on with the former configuration");
+        daemon
+    })
+    .await;
+    set.shop.patch("a", "3").await;
+    let hook = on_thread(move || {
+        assert_eq!(hook.next(), r#"updated a watch: data.k "2" -> "3""#);
+        hook
+    })
+    .await;
+
+    set.configure(&sinks.replace("NAME", "b"));
+    daemon.signal("-HUP");
+    let daemon = on_thread(move || {
+        daemon.note("the configuration has changed");
+        daemon.note("watching");
+        daemon
+    })
+    .await;
+    set.shop.patch("a", "4").await;
+    set.shop.patch("b", "3").await;
+    let hook = on_thread(move || {
+        assert_eq!(hook.next(), r#"updated b watch: data.k "2" -> "3""#);
+        hook
+    })
+    .await;
+    let (_, said, status) = on_thread(move || daemon.end_with("-INT")).await;
+    assert_eq!(status.code(), Some(0), "{said:?}");
+    drop(hook);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_down_is_waited_for() {
+    let set = Set::new().await;
+    set.configure("watch: {resources: [cm]}\n");
+    set.shop.create("a", "1").await;
+    set.shop.server.refuse_connections();
+    let (kubeconfig, config) = (set.shop.kubeconfig().to_owned(), set.path("kubediff.yaml"));
+    let (mut daemon, address) = on_thread(move || {
+        let mut daemon = Session::serve(&kubeconfig, &config);
+        let note = daemon.note("health and metrics are on ");
+        let address = note.split("are on ").nth(1).unwrap().to_owned();
+        let note = daemon.note("; trying again");
+        assert!(note.ends_with("connection refused; trying again"), "{note}");
+        (daemon, address)
+    })
+    .await;
+    assert_eq!(get(&address, "/healthz").await.0, StatusCode::OK);
+    let (status, reason) = get(&address, "/readyz").await;
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+    assert!(reason.ends_with("connection refused\n"), "{reason}");
+    let (text, ready) = kubediff(&["status", "--address", &address]).await;
+    assert!(!ready && text.starts_with("not ready: http"), "{text}");
+    set.shop.server.accept_connections().unwrap();
+    let daemon = on_thread(move || {
+        daemon.note("watching 1 resource");
+        daemon
+    })
+    .await;
+    assert_eq!(get(&address, "/readyz").await.0, StatusCode::OK);
+    on_thread(move || daemon.end_with("-TERM")).await;
+}
