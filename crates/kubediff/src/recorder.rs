@@ -79,9 +79,9 @@ impl SharedHistory {
         self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Why nothing can be written at present.
-    pub(crate) fn trouble(&self) -> Option<String> {
-        self.trouble.borrow().clone()
+    /// Why nothing can be written at present, as it changes.
+    pub(crate) fn trouble(&self) -> watch::Receiver<Option<String>> {
+        self.trouble.subscribe()
     }
 
     /// The number of the newest record, as it grows.

@@ -16,6 +16,7 @@ use informer::{Catalog, SharedInformerFactory};
 use jiff::Timestamp;
 use kubediff_history::{Cluster as Identity, Retention, Settings};
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use crate::args::ServeArgs;
 use crate::cluster::{self, NoCluster};
@@ -105,6 +106,7 @@ pub async fn run(args: &ServeArgs) -> Result<(), ServeError> {
     let endpoint = Endpoint::open(&loaded.config).await?;
     while let Some(next) = serve(args, loaded, &endpoint, &mut control).await? {
         say("the configuration has changed");
+        endpoint.waits("another configuration is taken".to_owned());
         warn(&next);
         loaded = *next;
     }
@@ -155,20 +157,22 @@ async fn serve(
     endpoint.show(Current {
         standing: follow.standing(),
         session,
-        history: history.clone(),
+        newest: history.newest(),
+        trouble: history.trouble(),
         path,
         sinks: deliveries.statuses(),
     });
     let inbox = follow.inbox();
     let mut taking: JoinHandle<Result<(), TakeError>> =
         tokio::task::spawn_blocking(move || taker.run(&inbox));
-    let retaining = tokio::spawn(retain(history, config.history.retention.limits()));
+    let stop = CancellationToken::new();
+    let retaining = tokio::spawn(retain(history, config.history.retention.limits(), stop.clone()));
 
     let mut next = None;
     let asked = async { next = Some(control.next().await) };
     let ended = follow.run(asked, &mut taking).await;
     follow.finish().await;
-    retaining.abort();
+    stop.cancel();
     let taken = match ended {
         Ok(End::Taken(taken)) => taken,
         Ok(End::Asked) => taking.await,
@@ -176,10 +180,13 @@ async fn serve(
             // Whatever was seen is recorded all the same.
             let _ = taking.await;
             deliveries.stop().await;
+            let _ = retaining.await;
             return Err(error.into());
         }
     };
     deliveries.stop().await;
+    // The file is closed when nobody has it any more.
+    let _ = retaining.await;
     match taken.map_err(ServeError::Ended)? {
         Ok(()) => Ok(next.and_then(Next::loaded)),
         Err(TakeError::History(error)) => Err(error.into()),
@@ -275,9 +282,9 @@ fn reach(config: &Config) -> Reach {
     }
 }
 
-/// Removes old records from time to time, until it is aborted.
-async fn retain(history: SharedHistory, retention: Retention) {
-    loop {
+/// Removes old records from time to time, until it is to stop.
+async fn retain(history: SharedHistory, retention: Retention, stop: CancellationToken) {
+    while !stop.is_cancelled() {
         let (history, retention) = (history.clone(), retention.clone());
         let retained =
             tokio::task::spawn_blocking(move || history.lock().retain(&retention, Timestamp::now()));
@@ -293,6 +300,6 @@ async fn retain(history: SharedHistory, retention: Retention) {
             Ok(Err(error)) => say(&format!("old records stay: {error}")),
             Err(_) => return,
         }
-        tokio::time::sleep(RETAIN).await;
+        stop.run_until_cancelled(tokio::time::sleep(RETAIN)).await;
     }
 }

@@ -62,7 +62,10 @@ impl Control {
                 Ok(loaded)
             }) {
                 Ok(loaded) => return Next::Reload(Box::new(loaded)),
-                Err(error) => say(&format!("{error}\nkubediff goes on with the former configuration")),
+                Err(error) => {
+                    error.lines().for_each(say);
+                    say("the former configuration stays in force");
+                }
             }
         }
     }

@@ -17,13 +17,15 @@ use super::metrics;
 use crate::Session;
 use crate::config::Config;
 use crate::follow::Standing;
-use crate::recorder::SharedHistory;
 
 /// What runs at present.
 pub(super) struct Current {
     pub(super) standing: watch::Receiver<Standing>,
     pub(super) session: Arc<Mutex<Session>>,
-    pub(super) history: SharedHistory,
+    /// The number of the newest record.
+    pub(super) newest: watch::Receiver<u64>,
+    /// Why the history cannot be written.
+    pub(super) trouble: watch::Receiver<Option<String>>,
     pub(super) path: PathBuf,
     pub(super) sinks: BTreeMap<String, watch::Receiver<Status>>,
 }
@@ -125,7 +127,7 @@ fn why_not_ready(shown: &Shown) -> Option<String> {
     match shown {
         Shown::Waiting(reason) => Some(reason.clone()),
         Shown::Running(current) => {
-            let full = current.history.trouble();
+            let full = current.trouble.borrow().clone();
             full.or_else(|| current.standing.borrow().why_not_ready())
         }
     }
@@ -143,7 +145,7 @@ fn status(shown: &Shown) -> Value {
     json!({
         "ready": not_ready.is_none(),
         "reason": not_ready,
-        "history": {"path": current.path, "records": *current.history.newest().borrow()},
+        "history": {"path": current.path, "records": *current.newest.borrow()},
         "watches": current.standing.borrow().watches,
         "sinks": sinks.collect::<serde_json::Map<_, _>>(),
     })

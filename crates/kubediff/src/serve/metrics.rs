@@ -52,7 +52,7 @@ pub(super) fn text(current: Option<&Current>) -> Result<String, fmt::Error> {
         changes(&mut registry, current);
         sinks(&mut registry, current);
         let records = Gauge::<i64>::default();
-        records.set(gauge(*current.history.newest().borrow()));
+        records.set(gauge(*current.newest.borrow()));
         registry.register("history_last_record", "The number of the newest record of the history", records);
         let bytes = Gauge::<i64>::default();
         bytes.set(gauge(std::fs::metadata(&current.path).map_or(0, |file| file.len())));
