@@ -177,7 +177,7 @@ impl Fnv {
     }
 }
 
-fn cache_directory() -> Result<PathBuf, Error> {
+pub(crate) fn cache_directory() -> Result<PathBuf, Error> {
     let directory =
         |variable: &str| env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
     let cache = directory("INFORMER_CACHE_DIR")

@@ -26,6 +26,7 @@ mod module;
 mod process;
 mod release;
 mod shared;
+mod tool;
 mod toolchain;
 
 pub use binary::{RELEASE, build, build_release, go_mod, pinned, release};
@@ -34,3 +35,4 @@ pub use error::Error;
 pub use process::{ControlPlane, Ending};
 pub use release::{NotARelease, Release};
 pub use shared::{shared, shared_or_skip};
+pub use tool::tool;

@@ -18,6 +18,13 @@ pub(crate) fn build(directory: &Path, linker_flags: &str, output: &Path) -> Resu
     go("go", directory, arguments.into_iter().chain([output.as_os_str(), OsStr::new(".")])).map(drop)
 }
 
+/// Builds a command of another module, such as `example.com/tool/cmd/tool@v1.2.3`, into a folder.
+pub(crate) fn install(package: &str, folder: &Path) -> Result<(), Error> {
+    let mut command = command("go", folder, ["install", "-trimpath", package]);
+    command.env("GOBIN", folder);
+    run(command, folder).map(drop)
+}
+
 /// Completes the `go.mod` in `directory` with indirect dependencies, and writes its `go.sum`.
 pub(crate) fn tidy(directory: &Path) -> Result<(), Error> {
     go("go", directory, ["mod", "tidy"]).map(drop)
@@ -25,7 +32,7 @@ pub(crate) fn tidy(directory: &Path) -> Result<(), Error> {
 
 /// What `go` says in JSON. It may fail and say so in its answer; then this is the answer.
 pub(crate) fn answer(directory: &Path, arguments: &[&str]) -> Result<String, Error> {
-    let (command, Output { status, stdout, stderr }) = output("go", directory, arguments)?;
+    let (command, Output { status, stdout, stderr }) = output(command("go", directory, arguments))?;
     if status.success() || stdout.starts_with(b"{") {
         return Ok(String::from_utf8_lossy(&stdout).into_owned());
     }
@@ -37,25 +44,33 @@ fn go<A: AsRef<OsStr>>(
     directory: &Path,
     arguments: impl IntoIterator<Item = A>,
 ) -> Result<String, Error> {
-    let (command, Output { status, stdout, stderr }) = output(program, directory, arguments)?;
+    run(command(program, directory, arguments), directory)
+}
+
+fn run(command: Command, directory: &Path) -> Result<String, Error> {
+    let (command, Output { status, stdout, stderr }) = output(command)?;
     if status.success() {
         return Ok(String::from_utf8_lossy(&stdout).trim().to_owned());
     }
     Err(failed(&command, directory, &stderr))
 }
 
-fn output<A: AsRef<OsStr>>(
+fn command<A: AsRef<OsStr>>(
     program: &str,
     directory: &Path,
     arguments: impl IntoIterator<Item = A>,
-) -> Result<(Command, Output), Error> {
+) -> Command {
     let mut command = Command::new(program);
     // Without cgo the build needs no C compiler, and the binary runs on any libc.
     command.current_dir(directory).env("CGO_ENABLED", "0").args(arguments);
+    command
+}
+
+fn output(mut command: Command) -> Result<(Command, Output), Error> {
     let output = command.output().map_err(|source| match source.kind() {
         // The directory was read before, so it is the program that is missing.
         io::ErrorKind::NotFound => Error::GoMissing,
-        _ => Error::Run { program: program.into(), source },
+        _ => Error::Run { program: command.get_program().into(), source },
     })?;
     Ok((command, output))
 }
