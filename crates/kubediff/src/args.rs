@@ -34,6 +34,10 @@ pub enum Command {
     #[command(after_help = EXIT_CODES)]
     Watch(Box<WatchArgs>),
 
+    /// A question to a history.
+    #[command(flatten)]
+    Query(crate::query::Query),
+
     #[cfg(feature = "demo")]
     /// Shows the changes of a small shop in an embedded API server: no cluster needed
     #[command(after_help = EXIT_CODES)]

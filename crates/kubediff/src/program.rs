@@ -18,6 +18,7 @@ pub async fn run() -> ExitCode {
             log(args.show.verbose);
             crate::watch::run(&args).await.map_err(|error| (error.exit(), Box::from(error)))
         }
+        Command::Query(query) => crate::query::run(&query).map_err(|error| (error.exit(), Box::from(error))),
         #[cfg(feature = "demo")]
         Command::Demo(args) => {
             log(args.show.verbose);

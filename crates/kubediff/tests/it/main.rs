@@ -9,6 +9,7 @@ mod keys;
 mod leaks;
 mod noise;
 mod patches;
+mod queries;
 mod random;
 mod recorded;
 mod rendering;
