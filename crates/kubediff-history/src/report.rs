@@ -99,6 +99,21 @@ pub struct Settled {
     pub resent: Vec<Number>,
 }
 
+/// How much is in a history.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Size {
+    /// Bytes of the file, with the log beside it.
+    pub bytes: u64,
+    /// Changes.
+    pub changes: u64,
+    /// Gaps.
+    pub gaps: u64,
+    /// Objects, each incarnation counted.
+    pub objects: u64,
+    /// Those of them that exist.
+    pub existing: u64,
+}
+
 /// A page of records.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Records {

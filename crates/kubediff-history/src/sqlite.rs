@@ -29,7 +29,8 @@ use crate::error::Error;
 use crate::filter::{At, Filter, Page, Scope};
 use crate::record::{Gap, Gvk, Incarnation, Number, Version};
 use crate::report::{
-    Checked, Cluster, DeadLetter, Records, Retained, Retention, Settings, Settled, Sink, State, StateCursor,
+    Checked, Cluster, DeadLetter, Records, Retained, Retention, Settings, Settled, Sink, Size, State,
+    StateCursor,
 };
 use codec::Codec;
 use fault::{Fault, Outcome};
@@ -249,6 +250,32 @@ impl Reader {
         })
     }
 
+    /// The version of a record; `None` when the history does not have it (any more), and for a gap.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn version_of(&mut self, number: Number) -> Result<Option<Version>, Error> {
+        self.at_once(|connection, codec, cluster| states::numbered(connection, codec, cluster, number))
+    }
+
+    /// The incarnations of a scope that changed in a time: from `from` on, before `to`. The latest to change is last.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn changed(
+        &mut self,
+        scope: &Scope,
+        from: Option<Timestamp>,
+        to: Option<Timestamp>,
+    ) -> Result<Vec<Incarnation>, Error> {
+        self.at_once(|connection, _, _| {
+            let filter = Filter { scope: scope.clone(), from, to, ..Filter::default() };
+            states::described(connection, read::changed(connection, &filter)?)
+        })
+    }
+
     /// Visits the versions of an incarnation, the oldest first, until `visit` breaks.
     ///
     /// # Errors
@@ -352,6 +379,37 @@ impl Reader {
     /// When the file cannot be read, or is damaged.
     pub fn last(&mut self) -> Result<Option<(Number, Timestamp)>, Error> {
         self.at_once(|connection, _, _| read::last(connection))
+    }
+
+    /// Since when the history knows everything that it was given: what was removed is older. `None` in an empty history.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn complete_since(&mut self) -> Result<Option<Timestamp>, Error> {
+        self.at_once(|connection, _, _| read::complete_since(connection))
+    }
+
+    /// How much is in the history.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn size(&mut self) -> Result<Size, Error> {
+        let bytes = [self.path.clone(), schema::beside(&self.path, "-wal")]
+            .iter()
+            .filter_map(|file| Some(file.metadata().ok()?.len()))
+            .sum();
+        self.at_once(|connection, _, _| read::size(connection, bytes))
+    }
+
+    /// How many records come after this one.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn count_after(&mut self, number: Number) -> Result<u64, Error> {
+        self.at_once(|connection, _, _| read::count_after(connection, number))
     }
 
     /// Reads everything, and compares it with its checksums and indexes. Takes about as long as writing it did.

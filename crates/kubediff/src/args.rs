@@ -46,6 +46,10 @@ pub enum Command {
     /// Checks the configuration of `kubediff serve`, or converts another program's
     Config(ConfigArgs),
 
+    /// A question to a history.
+    #[command(flatten)]
+    Query(crate::query::Query),
+
     #[cfg(feature = "demo")]
     /// Shows the changes of a small shop in an embedded API server: no cluster needed
     #[command(after_help = EXIT_CODES)]

@@ -26,7 +26,7 @@ pub struct Gap {
     pub from: Timestamp,
     /// Until when; `None` when it lasts.
     pub to: Option<Timestamp>,
-    /// What was not watched, in alphabetical order.
+    /// What was not watched, in alphabetical order; everything when it is empty.
     pub resources: Vec<String>,
     /// Why.
     pub cause: String,
@@ -56,6 +56,7 @@ impl Gap {
         /// More are counted.
         const NAMED: usize = 3;
         match self.resources.len() {
+            0 => "everything".to_owned(),
             count if count > NAMED => format!("{count} resources"),
             _ => self.resources.join(", "),
         }

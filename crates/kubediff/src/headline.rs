@@ -34,7 +34,14 @@ impl Change {
             Verb::Updated | Verb::Recreated => {
                 let mut differences: Vec<&Difference> = self.diff.iter().collect();
                 differences.sort_by_key(|difference| rank(&difference.path));
-                differences.into_iter().map(phrase).collect()
+                let mut phrases: Vec<String> = Vec::new();
+                for phrase in differences.into_iter().map(phrase) {
+                    // `spec.replicas` and `status.replicas` say the same in few words.
+                    if !phrases.contains(&phrase) {
+                        phrases.push(phrase);
+                    }
+                }
+                phrases
             }
         };
         join(&phrases)

@@ -30,6 +30,7 @@ mod noise;
 mod patch;
 mod path;
 pub mod program;
+pub mod query;
 mod recorded;
 mod recorder;
 pub mod render;

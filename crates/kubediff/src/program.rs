@@ -26,6 +26,7 @@ pub async fn run() -> ExitCode {
             crate::status::run(&args).await.map_err(|error| (error.exit(), Box::from(error)))
         }
         Command::Config(args) => crate::config::run::run(&args).map_err(|error| (error.exit(), error.into())),
+        Command::Query(query) => crate::query::run(&query).map_err(|error| (error.exit(), Box::from(error))),
         #[cfg(feature = "demo")]
         Command::Demo(args) => {
             log(args.show.verbose);

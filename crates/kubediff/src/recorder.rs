@@ -2,6 +2,8 @@
 
 mod past;
 
+pub(crate) use past::{WATCHED_UNTIL, left};
+
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -11,11 +11,12 @@ use anstyle::Style;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::change::{Change, Verb};
 use crate::facts::{age, facts};
 use crate::gap::Gap;
-use crate::terminal::{is_unsafe, shorten, width};
+use crate::terminal::{is_unsafe, shorten, width, wrap};
 use painter::{DIM, Painter};
 
 mod differences;
@@ -43,6 +44,8 @@ pub struct Renderer {
     pub max_lines: usize,
     /// Whether to show what the noise rules left out.
     pub show_dropped: bool,
+    /// Whether each change has its date, and its number in the history, as in a log.
+    pub log: bool,
 }
 
 /// When to use colours.
@@ -71,6 +74,7 @@ impl Default for Renderer {
             max_differences: 60,
             max_lines: 24,
             show_dropped: false,
+            log: false,
         }
     }
 }
@@ -110,6 +114,16 @@ impl Renderer {
     pub fn differences(&self, change: &Change) -> String {
         let text = self.text(change);
         text.split_once('\n').map(|(_, rest)| rest.to_owned()).unwrap_or_default()
+    }
+
+    /// The change with its summary instead of its differences.
+    pub fn brief(&self, change: &Change) -> String {
+        let mut out = Painter::default();
+        header::header(self, change, &mut out);
+        for line in wrap(&header::summary(change), self.width.saturating_sub(INDENT)) {
+            out.spaces(INDENT).put(Style::new(), &line).line();
+        }
+        out.finish()
     }
 
     /// The change on one line, which is cut to `columns` where a number is given.
@@ -189,6 +203,31 @@ pub(crate) fn plain(text: &str) -> String {
     anstream::adapter::strip_str(text).to_string()
 }
 
+/// `value` as YAML, as kubectl writes it, safe for a terminal. A value with characters that a terminal would act on is
+/// written as JSON, which is YAML, too, and can escape them.
+///
+/// # Errors
+///
+/// When the value cannot be YAML. JSON always can.
+pub fn yaml(value: &Value) -> Result<String, serde_json::Error> {
+    let options = serde_saphyr::ser_options! { folded_wrap_chars: usize::MAX };
+    match serde_saphyr::to_string_with_options(value, options) {
+        Ok(text) if !text.contains(|c| c != '\n' && is_unsafe(c)) => Ok(text),
+        _ => json_pretty(value),
+    }
+}
+
+/// `value` as JSON of several lines, with the same escapes as [`json_line`].
+///
+/// # Errors
+///
+/// When the value cannot be JSON.
+pub fn json_pretty(value: &impl Serialize) -> Result<String, serde_json::Error> {
+    // Line feeds of the layout stand between values only; those in texts are escaped already.
+    let lines: Vec<String> = serde_json::to_string_pretty(value)?.lines().map(escape_json).collect();
+    Ok(lines.join("\n") + "\n")
+}
+
 /// `value` as one line of JSON, ended by a line feed. Characters that a terminal would act on are escaped, which JSON
 /// allows for all of them.
 ///
@@ -196,7 +235,10 @@ pub(crate) fn plain(text: &str) -> String {
 ///
 /// When the value cannot be JSON. A [`Change`] and a [`Session`](crate::Session) always can.
 pub fn json_line(value: &impl Serialize) -> Result<String, serde_json::Error> {
-    let json = serde_json::to_string(value)?;
+    Ok(escape_json(&serde_json::to_string(value)?) + "\n")
+}
+
+fn escape_json(json: &str) -> String {
     let mut line = String::with_capacity(json.len() + 1);
     let mut units = [0; 2];
     for c in json.chars() {
@@ -208,6 +250,5 @@ pub fn json_line(value: &impl Serialize) -> Result<String, serde_json::Error> {
             line.push(c);
         }
     }
-    line.push('\n');
-    Ok(line)
+    line
 }

@@ -4,6 +4,6 @@ mod escape;
 mod flow;
 
 pub(crate) use escape::{
-    cut, escape, is_unsafe, shorten, shorten_part, thousands, width, without_common_start,
+    cut, escape, is_unsafe, shorten, shorten_part, thousands, width, without_common_start, wrap,
 };
 pub(crate) use flow::flow;

@@ -4,14 +4,19 @@
 //! in a file, in another cache. The result is an API server that `kubectl get` and the list and watch of every client
 //! understand: discovery, get, paged lists, watches, streaming lists, tables, metadata only, selectors, bookmarks and
 //! compression. Writes are not part of this crate.
+//!
+//! What such a server knows is of use without one, too: [`Table`] prints objects as `kubectl get` shows them, [`builtin`]
+//! has the built-in resources, [`Resource::defined_by`] reads those of a CustomResourceDefinition.
 
 // A public handle is in the structs of other programs, which want to derive `Debug`.
 #![warn(missing_debug_implementations)]
 
 mod answer;
 mod body;
+pub mod builtin;
 mod catalog;
 mod collection;
+mod definition;
 mod discovery;
 mod fresh;
 mod get;
@@ -48,3 +53,4 @@ pub use resource::{Column, Columns, Resource, SelectableField, Subresource};
 pub use route::{Query, ResourceRequest, Route, route};
 pub use service::Serve;
 pub use status::{About, Reason, Status, StatusCause};
+pub use table::Table;

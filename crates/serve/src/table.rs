@@ -13,6 +13,7 @@ mod pod;
 mod row;
 mod scaling;
 mod storage;
+mod text;
 mod time;
 mod workloads;
 
@@ -21,6 +22,8 @@ use std::time::SystemTime;
 use serde_json::{Value, json};
 
 use crate::{Columns, Resource};
+
+pub use self::text::Table;
 
 use self::custom::CustomColumn;
 use self::row::Row;

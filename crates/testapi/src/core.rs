@@ -6,9 +6,9 @@ use std::time::{Duration, SystemTime};
 
 use serve::{Resource, Resources, ServeOptions, ServerVersion};
 
-use crate::builtin;
 use crate::definitions::Definition;
 use crate::store::{GroupResource, Objects, Store};
+use serve::builtin;
 
 /// Options of an [`Api`](crate::Api). The default is a kube-apiserver 1.37 with the controller that empties deleted
 /// namespaces, and with nodes that end pods at once.

@@ -49,7 +49,6 @@ pub mod schema;
 mod answer;
 mod api;
 mod builder;
-mod builtin;
 mod call;
 mod catalog;
 mod clock;

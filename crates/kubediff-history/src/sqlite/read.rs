@@ -16,7 +16,7 @@ use super::write::verb_code;
 use crate::body::Body;
 use crate::filter::{Filter, Order, Page, Scope};
 use crate::record::{ChangeRecord, Gap, Gvk, Number, ObjectId, Origin, Record, Verb, Version};
-use crate::report::{DeadLetter, Records, Sink};
+use crate::report::{DeadLetter, Records, Sink, Size};
 
 /// The most records of one page.
 pub(super) const MOST: usize = 10_000;
@@ -290,6 +290,17 @@ fn select(
     Ok(())
 }
 
+/// The objects with a change that the filter takes, path and manager apart.
+pub(super) fn changed(connection: &Connection, filter: &Filter) -> Outcome<Vec<i64>> {
+    let Some(chosen) = Chosen::find(connection, &filter.scope)? else { return Ok(Vec::new()) };
+    let mut conditions = Conditions::default();
+    conditions.versions(&chosen, filter, false);
+    let sql = format!("SELECT DISTINCT v.object FROM versions v{}", conditions.text);
+    let mut statement = connection.prepare(&sql)?;
+    let ids = statement.query_map(params_from_iter(conditions.parameters), |row| row.get(0))?;
+    Ok(ids.collect::<Result<_, _>>()?)
+}
+
 /// Gaps, in the order of the page.
 pub(super) fn gaps(
     connection: &Connection,
@@ -431,6 +442,24 @@ pub(super) fn last(connection: &Connection) -> Outcome<Option<(Number, Timestamp
                ORDER BY number DESC LIMIT 1";
     let last = connection.query_row(sql, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)));
     last.optional()?.map(|(last, at)| Ok((number(last), time(at)?))).transpose()
+}
+
+/// Counts, and the size that the caller knows.
+pub(super) fn size(connection: &Connection, bytes: u64) -> Outcome<Size> {
+    let count = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs);
+    Ok(Size {
+        bytes,
+        changes: count("SELECT count(*) FROM versions WHERE verb > 0")?,
+        gaps: count("SELECT count(*) FROM gaps")?,
+        objects: count("SELECT count(*) FROM objects")?,
+        existing: count("SELECT count(*) FROM objects WHERE ended IS NULL")?,
+    })
+}
+
+pub(super) fn count_after(connection: &Connection, after: Number) -> Outcome<u64> {
+    let sql = "SELECT (SELECT count(*) FROM versions WHERE number > ?1 AND verb > 0)
+               + (SELECT count(*) FROM gaps WHERE number > ?1)";
+    Ok(connection.query_row(sql, [id(after)], |row| row.get::<_, i64>(0))?.unsigned_abs())
 }
 
 pub(super) fn positions(connection: &Connection) -> Outcome<BTreeMap<String, String>> {

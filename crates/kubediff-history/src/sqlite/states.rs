@@ -12,7 +12,7 @@ use super::read::{Chosen, HEAD, Head, MOST, complete_since, id, number, time};
 use super::write::verb_code;
 use crate::body::Body;
 use crate::filter::{At, Scope};
-use crate::record::{Incarnation, Verb, Version};
+use crate::record::{Incarnation, Number, Verb, Version};
 use crate::report::{State, StateCursor};
 
 pub(super) fn incarnations(connection: &Connection, scope: &Scope) -> Outcome<Vec<Incarnation>> {
@@ -21,6 +21,11 @@ pub(super) fn incarnations(connection: &Connection, scope: &Scope) -> Outcome<Ve
         Some(ids) => ids,
         None => chosen.objects(connection, scope, 0, MOST)?,
     };
+    described(connection, ids)
+}
+
+/// What the history has of these objects. The latest to change is last.
+pub(super) fn described(connection: &Connection, ids: Vec<i64>) -> Outcome<Vec<Incarnation>> {
     let mut found = Vec::new();
     for id in ids {
         let sql = "SELECT min(number), max(number) FROM versions WHERE object = ?1";
@@ -41,6 +46,21 @@ pub(super) fn incarnations(connection: &Connection, scope: &Scope) -> Outcome<Ve
 fn head(connection: &Connection, number: i64) -> Outcome<Head> {
     let sql = format!("{HEAD} WHERE v.number = ?1");
     Ok(connection.prepare_cached(&sql)?.query_row([number], Head::read)?)
+}
+
+/// The version with this number.
+pub(super) fn numbered(
+    connection: &Connection,
+    codec: &mut Codec,
+    cluster: &str,
+    number: Number,
+) -> Outcome<Option<Version>> {
+    let sql = format!("{HEAD} WHERE v.number = ?1");
+    let Some(head) = connection.prepare_cached(&sql)?.query_row([id(number)], Head::read).optional()? else {
+        return Ok(None);
+    };
+    let body = codec.body(connection, head.number)?;
+    Ok(Some(head.version(connection, codec, cluster, body)?))
 }
 
 /// Visits the versions of an incarnation, the oldest first.

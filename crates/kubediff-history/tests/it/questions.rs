@@ -317,3 +317,46 @@ fn notes_and_dead_letters_survive() {
     history.remove_sink("slack").unwrap();
     assert_eq!(reader.dead_letters("slack", 10).unwrap(), []);
 }
+
+#[test]
+fn what_changed_in_a_time_is_found_and_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut history = open(&folder.path().join("history.db"));
+    let [cart, shop] = ["cart", "shop"].map(|name| object("deployments", Some("web"), name, name));
+    let node = object("nodes", None, "n1", "n1");
+    let by = |verb| What::Change(change(verb, &["helm"], &["spec"]));
+    let body = json!({"spec": 1});
+    commit(
+        &mut history,
+        [
+            observation(&node, 1, at(0), &body, What::Known),
+            observation(&cart, 2, at(1), &body, by(Verb::Added)),
+            observation(&shop, 3, at(2), &body, by(Verb::Added)),
+            observation(&cart, 4, at(3), &body, by(Verb::Deleted)),
+        ],
+    );
+    let mut batch = Batch::default();
+    batch.gap(at(4), at(5), None, "test");
+    history.commit(&batch).unwrap();
+    let mut reader = history.reader().unwrap();
+    let mut changed = |scope: &Scope, from, to| -> Vec<String> {
+        let found = reader.changed(scope, from, to).unwrap();
+        found.into_iter().map(|it| it.object.name).collect()
+    };
+    // What was there from the beginning did not change.
+    assert_eq!(changed(&Scope::default(), None, None), ["shop", "cart"]);
+    assert_eq!(changed(&Scope::default(), Some(at(2)), Some(at(3))), ["shop"]);
+    assert_eq!(changed(&Scope::default(), Some(at(3)), None), ["cart"]);
+    let only = |name: &str| Scope { name: Some(name.to_owned()), ..Scope::default() };
+    assert_eq!(changed(&only("cart"), None, Some(at(3))), ["cart"]);
+    assert_eq!(changed(&only("n1"), None, None), [""; 0]);
+
+    let size = reader.size().unwrap();
+    assert!(size.bytes > 0);
+    assert_eq!((size.changes, size.gaps, size.objects, size.existing), (3, 1, 3, 2));
+    assert_eq!(reader.count_after(Number(2)).unwrap(), 3);
+    assert_eq!(reader.complete_since().unwrap(), Some(at(0)));
+    let version = reader.version_of(Number(3)).unwrap().unwrap();
+    assert_eq!((version.object.name.as_str(), version.rv.as_str()), ("shop", "3"));
+    assert_eq!((reader.version_of(Number(5)).unwrap(), reader.version_of(Number(9)).unwrap()), (None, None));
+}

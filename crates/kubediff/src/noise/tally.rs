@@ -66,6 +66,12 @@ impl Tally {
         *self.changes.entry(rule.to_owned()).or_default() += u64::from(changes);
     }
 
+    /// Changes not shown because of more than the traces that every write leaves, by rule.
+    pub(crate) fn beyond_traces(&self) -> impl Iterator<Item = (&str, u64)> {
+        let changes = self.changes.iter().map(|(rule, count)| (rule.as_str(), *count));
+        changes.filter(|(rule, _)| !TRACES.contains(rule))
+    }
+
     /// How many changes were not shown.
     pub fn hidden(&self) -> u64 {
         self.changes.values().sum()

@@ -11,7 +11,7 @@ use crate::follow::Within;
 /// The note of the id of the hashes' key.
 pub(super) const KEY: &str = "key";
 /// The note of the time until which everything was watched.
-pub(super) const WATCHED_UNTIL: &str = "watched-until";
+pub(crate) const WATCHED_UNTIL: &str = "watched-until";
 /// The note of what was followed, a line each.
 pub(super) const NAMES: &str = "resources";
 /// The note of the selectors with which all runs looked, or [`MIXED`].
@@ -74,7 +74,7 @@ impl Past {
 }
 
 /// The name of the note of a resource that is not followed any more.
-pub(super) fn left(resource: &str) -> String {
+pub(crate) fn left(resource: &str) -> String {
     format!("{LEFT}{resource}")
 }
 

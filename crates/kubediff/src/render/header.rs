@@ -13,7 +13,7 @@ use crate::terminal::{cut, escape, width};
 
 pub(super) fn header(renderer: &Renderer, change: &Change, out: &mut Painter) {
     let mut used = object(renderer, change, out);
-    let words = format!("({})", circumstances(change));
+    let words = words(renderer, change);
     used += 2 + width(&escape(&words));
     if used <= renderer.width {
         out.spaces(2);
@@ -30,11 +30,8 @@ pub(super) fn line(renderer: &Renderer, change: &Change, columns: Option<usize>)
     const LEAST: usize = 24;
     let mut out = Painter::default();
     let used = object(renderer, change, &mut out) + 2;
-    let words = format!("({})", circumstances(change));
-    let summary = match (change.verb, change.diff.is_empty()) {
-        (Verb::Updated, true) => "changed, and changed back".to_owned(),
-        _ => change.headline(),
-    };
+    let words = words(renderer, change);
+    let summary = summary(change);
     let whole = width(&summary) + 2 + width(&escape(&words));
     let room = columns.map_or(whole, |columns| columns.saturating_sub(used));
     let (summary, words) = match room.checked_sub(width(&escape(&words)) + 2) {
@@ -51,15 +48,39 @@ pub(super) fn line(renderer: &Renderer, change: &Change, columns: Option<usize>)
     out.finish()
 }
 
+/// The change in a few words.
+pub(super) fn summary(change: &Change) -> String {
+    match (change.verb, change.diff.is_empty()) {
+        (Verb::Updated, true) => "changed, and changed back".to_owned(),
+        _ => change.headline(),
+    }
+}
+
 /// `14:03:22`.
 pub(super) fn time(renderer: &Renderer, at: Timestamp) -> String {
     at.to_zoned(renderer.time_zone.clone()).strftime("%H:%M:%S").to_string()
 }
 
+/// `2026-11-23 14:03:22`.
+pub(super) fn date_and_time(renderer: &Renderer, at: Timestamp) -> String {
+    at.to_zoned(renderer.time_zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
+/// What a line begins with: the time, in a log with the date.
+pub(super) fn beginning(renderer: &Renderer, at: Timestamp) -> String {
+    if renderer.log { date_and_time(renderer, at) } else { time(renderer, at) }
+}
+
+/// `(updated by kubectl-edit)`, in a log with its number: `(updated by kubectl-edit) #812`.
+fn words(renderer: &Renderer, change: &Change) -> String {
+    let number = change.number.filter(|_| renderer.log).map(|number| format!(" #{number}"));
+    format!("({}){}", circumstances(change), number.unwrap_or_default())
+}
+
 /// `14:03:22  ~ deployments.apps shop/cart`; the columns it takes.
 fn object(renderer: &Renderer, change: &Change, out: &mut Painter) -> usize {
     let (mark, style) = mark(change.verb);
-    let time = time(renderer, change.observed_at);
+    let time = beginning(renderer, change.observed_at);
     let group = if change.gvk.group.is_empty() { String::new() } else { format!(".{}", change.gvk.group) };
     let object = match &change.namespace {
         Some(namespace) => format!("{namespace}/{}", change.name),

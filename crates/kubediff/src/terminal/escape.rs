@@ -72,6 +72,21 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
     }
 }
 
+/// `text` in lines of at most `columns`, broken between words. A longer word has a line of its own.
+pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        match lines.last_mut() {
+            Some(line) if width(line) + 1 + width(word) <= columns => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
 fn start(text: &str, columns: usize) -> &str {
     let mut used = 0;
     for (at, c) in text.char_indices() {

@@ -10,6 +10,7 @@ mod keys;
 mod leaks;
 mod noise;
 mod patches;
+mod queries;
 mod random;
 mod recorded;
 mod rendering;

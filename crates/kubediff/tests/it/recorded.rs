@@ -88,6 +88,7 @@ fn a_path_is_read_as_it_is_printed() {
         "ports[80/TCP]",
         "args[2]",
         "args[was 2]",
+        r#"env["8080"].value"#,
         "finalizers[]",
         r#"data["app.yaml"]#server.port"#,
         "data.text#[0].name",

@@ -137,9 +137,9 @@ fn lines(path: &Path) -> Vec<Value> {
 async fn a_sink_gets_every_change_also_those_of_a_restart() {
     let set = Set::new().await;
     let hook = Hook::open().await;
-    set.configure(&format!(
-        "watch: {{resources: [cm, secrets]}}\nsinks:\n  hook: {{webhook: {{url: {{file: url}}}}}}\n  log: {{file: {{path: changes.log}}}}\n"
-    ));
+    set.configure(
+        "watch: {resources: [cm, secrets]}\nsinks:\n  hook: {webhook: {url: {file: url}}}\n  log: {file: {path: changes.log}}\n",
+    );
     std::fs::write(set.path("url"), hook.url()).unwrap();
     set.shop.create("a", "1").await;
     set.shop.create("b", "1").await;
@@ -206,9 +206,7 @@ async fn a_sink_gets_every_change_also_those_of_a_restart() {
 async fn another_configuration_is_taken_and_a_wrong_one_is_not() {
     let set = Set::new().await;
     let hook = Hook::open().await;
-    let sinks = format!(
-        "watch: {{resources: [cm]}}\nsinks:\n  hook: {{webhook: {{url: {{file: url}}}}}}\nroutes:\n- sinks: [hook]\n  match: {{names: [NAME]}}\n"
-    );
+    let sinks = "watch: {resources: [cm]}\nsinks:\n  hook: {webhook: {url: {file: url}}}\nroutes:\n- sinks: [hook]\n  match: {names: [NAME]}\n";
     std::fs::write(set.path("url"), hook.url()).unwrap();
     set.configure(&sinks.replace("NAME", "a*"));
     set.shop.create("a", "1").await;

@@ -4,9 +4,9 @@ use http::{HeaderValue, Response, StatusCode, header};
 use serve::{Body, Reason, Serve, Status, full};
 
 use super::fault::{Refusal, internal_error};
-use crate::builtin;
 use crate::call::{Call, Target, Verb};
 use crate::refusal::{self, FieldError};
+use serve::builtin;
 
 const CONTINUE_EXPIRED: &str = "The provided continue parameter is too old to display a consistent list result. \
     You can start a new list without the continue parameter.";

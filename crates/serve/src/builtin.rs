@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use serve::{Columns, Resource, SelectableField, Subresource};
+use crate::{Columns, Resource, SelectableField, Subresource};
 
 /// Their discovery documents. The top of the file explains its format and origin.
 const TABLE: &str = include_str!("builtin.txt");
@@ -45,8 +45,15 @@ const SELECTABLE: &[(&str, &str, &str, &str, &str)] = &[
     ("resource.k8s.io", "resourceslices", "spec.pool.name", "", ""),
 ];
 
-/// All built-in resources, in the order of discovery. The table is read once: simulations start thousands of servers.
-pub(crate) fn resources() -> Vec<Arc<Resource>> {
+/// All built-in resources, in the order of discovery.
+///
+/// ```
+/// let resources = serve::builtin::resources();
+/// let deployments = resources.iter().find(|resource| &*resource.plural == "deployments").unwrap();
+/// assert_eq!(&*deployments.short_names[0], "deploy");
+/// ```
+pub fn resources() -> Vec<Arc<Resource>> {
+    // The table is read once: simulations start thousands of servers.
     static RESOURCES: OnceLock<Vec<Arc<Resource>>> = OnceLock::new();
     RESOURCES.get_or_init(read_resources).clone()
 }
@@ -116,7 +123,7 @@ fn other_kind(resource: &Resource, kind: &str) -> Option<(Box<str>, Box<str>, Bo
 }
 
 /// The kind of a built-in resource.
-pub(crate) fn kind(group: &str, plural: &str) -> Option<Box<str>> {
+pub fn kind(group: &str, plural: &str) -> Option<Box<str>> {
     let resources = resources();
     let found = resources.iter().find(|known| *known.group == *group && *known.plural == *plural);
     found.map(|resource| resource.kind.clone())

@@ -1,0 +1,387 @@
+//! The command line of the questions.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::render::Color;
+
+const EXIT_CODES: &str = "Exit codes: 0 answered, 1 the history cannot be read or has nothing of that name, 2 the command line, a kind, a \
+path or a time cannot be understood.";
+
+const LOG: &str = "Examples:\n  What happened to the deployment cart in the last two hours, difference by difference:\n    \
+kubediff log deploy/cart -n shop --since -2h -p\n  Which images were changed yesterday:\n    \
+kubediff log --path 'spec.template.spec.containers[*].image' --since yesterday --until today";
+const SHOW: &str = "Examples:\n  The change with number 812 of the log, and the object after it:\n    \
+kubediff show deploy/cart@#812\n  The deployment as it was at five past two:\n    \
+kubediff show deploy/cart@14:05 -o yaml";
+const DIFF: &str = "Examples:\n  What is different in the namespace shop since two o'clock:\n    \
+kubediff diff -n shop --from 14:00\n  What yesterday's release left behind in one deployment:\n    \
+kubediff diff deploy/cart -n shop --from 'yesterday 14:00' --to 'yesterday 15:00'";
+const BLAME: &str = "Example:\n  Who set the images and resources of the deployment cart, and what they were before:\n    \
+kubediff blame deploy/cart -n shop --path spec.template.spec.containers";
+const GET: &str = "Example:\n  The pods of the namespace shop as they were at five past two:\n    \
+kubediff get pods -n shop --at 14:05";
+const HISTORY: &str = "Example:\n  Copy a history that is in use, then verify the copy:\n    \
+kubediff history backup /backup/history.db\n    kubediff history check --history /backup/history.db";
+
+/// The questions to a history.
+#[derive(Debug, Subcommand)]
+pub enum Query {
+    /// Shows what changed, the latest first
+    #[command(after_help = help(LOG))]
+    Log(Box<LogArgs>),
+    /// Shows one change of an object, and the object after it
+    #[command(after_help = help(SHOW))]
+    Show(ShowRevisionArgs),
+    /// Shows what is different between two times; what changed and changed back is not
+    #[command(after_help = help(DIFF))]
+    Diff(DiffArgs),
+    /// Shows each field of an object: its value, since when, by which manager, and the value before
+    #[command(after_help = help(BLAME))]
+    Blame(BlameArgs),
+    /// Lists objects as `kubectl get` would have at a time
+    #[command(after_help = help(GET))]
+    Get(GetArgs),
+    /// Verifies, copies or measures a history
+    #[command(subcommand, after_help = help(HISTORY))]
+    History(Maintain),
+}
+
+/// Examples and exit codes.
+fn help(examples: &str) -> String {
+    format!("{examples}\n\n{EXIT_CODES}")
+}
+
+/// Which file.
+#[derive(Debug, Clone, Args)]
+pub struct FileArgs {
+    /// The file with the history
+    #[arg(long, value_name = "FILE", env = "KUBEDIFF_HISTORY", hide_env_values = true)]
+    pub history: PathBuf,
+}
+
+/// How to show an answer.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct ScreenArgs {
+    /// When to use colours: auto, always, never
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub color: Color,
+
+    /// Do not show the answer in a pager. The pager is $KUBEDIFF_PAGER, $PAGER or `less -FRX`; $NO_PAGER switches it off, too
+    #[arg(long)]
+    pub no_pager: bool,
+}
+
+/// Which namespaces.
+#[derive(Debug, Clone, Args)]
+pub struct NamespaceArgs {
+    /// Only this namespace; all of them without it
+    #[arg(short = 'n', long, value_name = "NAME")]
+    pub namespace: Option<String>,
+
+    /// All namespaces, whatever -n says
+    #[arg(short = 'A', long)]
+    pub all_namespaces: bool,
+}
+
+impl NamespaceArgs {
+    /// The namespace that is meant; `None` for all of them.
+    pub(super) fn one(&self) -> Option<&str> {
+        self.namespace.as_deref().filter(|_| !self.all_namespaces)
+    }
+}
+
+/// What of the log to show.
+#[derive(Debug, Args)]
+pub struct LogArgs {
+    /// Of what, in kubectl's syntax: `deploy`, `deployments.apps`, `deploy/cart`, `deploy cart`; everything without it
+    #[arg(value_name = "KIND[/NAME]", num_args = 0..=2)]
+    pub target: Vec<String>,
+
+    /// Which namespaces.
+    #[command(flatten)]
+    pub namespaces: NamespaceArgs,
+
+    /// From this time on: `2026-11-23T14:05:00Z`, `2026-11-23`, `14:05`, `yesterday 14:05`, `-2h`, `2h ago`
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub since: Option<String>,
+
+    /// Before this time
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub until: Option<String>,
+
+    /// Only changes by this field manager
+    #[arg(long, value_name = "NAME")]
+    pub manager: Option<String>,
+
+    /// Only changes at this path or below it, as changes show it; `[*]` stands for any element
+    #[arg(long, value_name = "PATH")]
+    pub path: Option<String>,
+
+    /// Only changes of these sorts; several are separated by commas
+    #[arg(long, value_name = "SORT", value_delimiter = ',')]
+    pub change: Vec<Sort>,
+
+    /// At most this many records
+    #[arg(long, value_name = "NUMBER")]
+    pub limit: Option<usize>,
+
+    /// The oldest first
+    #[arg(long)]
+    pub reverse: bool,
+
+    /// Show each difference instead of the summary
+    #[arg(short = 'p', long)]
+    pub patch: bool,
+
+    /// One line per change, as `-o oneline`
+    #[arg(long, conflicts_with = "patch")]
+    pub oneline: bool,
+
+    /// How to show changes
+    #[arg(short = 'o', long, value_name = "FORMAT", default_value = "text")]
+    pub output: Format,
+
+    /// How to show the answer.
+    #[command(flatten)]
+    pub screen: ScreenArgs,
+
+    /// Which file.
+    #[command(flatten)]
+    pub file: FileArgs,
+}
+
+/// How changes are shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people
+    #[default]
+    Text,
+    /// For programs: one JSON object per line
+    Json,
+    /// One line per change
+    Oneline,
+}
+
+/// A sort of change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Sort {
+    /// The object was created
+    Added,
+    /// It has another state
+    Updated,
+    /// It was deleted
+    Deleted,
+    /// It is another object of the same name
+    Recreated,
+}
+
+/// Which version to show.
+#[derive(Debug, Args)]
+pub struct ShowRevisionArgs {
+    /// The object and the version: a number of the log (`deploy/cart@#812`), a resourceVersion (`deploy/cart@55213`), or a time
+    /// (`deploy/cart@14:05`); the newest without one. Or a number of the log alone: `812`
+    #[arg(value_name = "KIND/NAME[@REV]")]
+    pub object: String,
+
+    /// The object's namespace
+    #[arg(short = 'n', long, value_name = "NAME")]
+    pub namespace: Option<String>,
+
+    /// How to show it
+    #[arg(short = 'o', long, value_name = "FORMAT", default_value = "text")]
+    pub output: VersionFormat,
+
+    /// Also show the object's managedFields
+    #[arg(long)]
+    pub show_managed_fields: bool,
+
+    /// How to show the answer.
+    #[command(flatten)]
+    pub screen: ScreenArgs,
+
+    /// Which file.
+    #[command(flatten)]
+    pub file: FileArgs,
+}
+
+/// How a version is shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum VersionFormat {
+    /// The change for people, then the object as YAML
+    #[default]
+    Text,
+    /// The object alone
+    Yaml,
+    /// Change and object on one line
+    Json,
+}
+
+/// What to compare.
+#[derive(Debug, Args)]
+pub struct DiffArgs {
+    /// Of what, in kubectl's syntax: `deploy`, `deployments.apps`, `deploy/cart`, `deploy cart`; everything without it
+    #[arg(value_name = "KIND[/NAME]", num_args = 0..=2)]
+    pub target: Vec<String>,
+
+    /// Which namespaces.
+    #[command(flatten)]
+    pub namespaces: NamespaceArgs,
+
+    /// The earlier time: `2026-11-23T14:05:00Z`, `2026-11-23`, `14:05`, `yesterday 14:05`, `-2h`, `2h ago`
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub from: String,
+
+    /// The later time; now without it
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "now")]
+    pub to: String,
+
+    /// Show what a noise rule leaves out; names separated by commas, or `all`. The rules: `kubediff watch --list-noise`
+    #[arg(long, value_name = "RULES", value_delimiter = ',')]
+    pub show: Vec<String>,
+
+    /// Leave out what a noise rule finds, such as `status`
+    #[arg(long, value_name = "RULES", value_delimiter = ',')]
+    pub hide: Vec<String>,
+
+    /// How to show differences
+    #[arg(short = 'o', long, value_name = "FORMAT", default_value = "text")]
+    pub output: DiffFormat,
+
+    /// How to show the answer.
+    #[command(flatten)]
+    pub screen: ScreenArgs,
+
+    /// Which file.
+    #[command(flatten)]
+    pub file: FileArgs,
+}
+
+/// How differences are shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum DiffFormat {
+    /// For people
+    #[default]
+    Text,
+    /// For programs: one JSON object per line, with the objects as `old` and `new`, and all of the difference as `patch`, a
+    /// JSON Patch
+    Json,
+    /// One line per object
+    Oneline,
+}
+
+/// Which object to look at.
+#[derive(Debug, Args)]
+pub struct BlameArgs {
+    /// The object: `deploy/cart` or `deploy cart`
+    #[arg(value_name = "KIND/NAME", num_args = 1..=2, required = true)]
+    pub target: Vec<String>,
+
+    /// The object's namespace
+    #[arg(short = 'n', long, value_name = "NAME")]
+    pub namespace: Option<String>,
+
+    /// Only fields at this path or below it, such as `spec.template` or `metadata.labels`
+    #[arg(long, value_name = "PATH")]
+    pub path: Option<String>,
+
+    /// How to show fields
+    #[arg(short = 'o', long, value_name = "FORMAT", default_value = "text")]
+    pub output: BlameFormat,
+
+    /// How to show the answer.
+    #[command(flatten)]
+    pub screen: ScreenArgs,
+
+    /// Which file.
+    #[command(flatten)]
+    pub file: FileArgs,
+}
+
+/// How fields are shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum BlameFormat {
+    /// For people
+    #[default]
+    Text,
+    /// For programs: one JSON object
+    Json,
+}
+
+/// Which objects to list.
+#[derive(Debug, Args)]
+pub struct GetArgs {
+    /// The kind, or one object, in kubectl's syntax: `deploy`, `deployments.apps`, `deploy/cart`, `deploy cart`
+    #[arg(value_name = "KIND[/NAME]", num_args = 1..=2, required = true)]
+    pub target: Vec<String>,
+
+    /// Which namespaces.
+    #[command(flatten)]
+    pub namespaces: NamespaceArgs,
+
+    /// When: `2026-11-23T14:05:00Z`, `2026-11-23`, `14:05`, `yesterday 14:05`, `-2h`, `2h ago`; the newest state without it
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub at: Option<String>,
+
+    /// How to show objects
+    #[arg(short = 'o', long, value_name = "FORMAT", default_value = "table")]
+    pub output: ObjectFormat,
+
+    /// Also show the objects' managedFields
+    #[arg(long)]
+    pub show_managed_fields: bool,
+
+    /// Do not print the heads of columns
+    #[arg(long)]
+    pub no_headers: bool,
+
+    /// Which file.
+    #[command(flatten)]
+    pub file: FileArgs,
+}
+
+/// How objects are shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum ObjectFormat {
+    /// As `kubectl get` does
+    #[default]
+    Table,
+    /// With more columns
+    Wide,
+    /// KIND/NAME
+    Name,
+    /// The objects
+    Yaml,
+    /// The objects
+    Json,
+}
+
+/// What to do with the file itself.
+#[derive(Debug, Subcommand)]
+pub enum Maintain {
+    /// Reads everything, and compares it with its checksums and indexes
+    Check {
+        /// Which file.
+        #[command(flatten)]
+        file: FileArgs,
+    },
+    /// Copies the history into a new file, while others read and write it
+    Backup {
+        /// The new file
+        #[arg(value_name = "TO")]
+        to: PathBuf,
+        /// Which file.
+        #[command(flatten)]
+        file: FileArgs,
+    },
+    /// Shows size, times, and how far each sink is behind
+    Stats {
+        /// How to show it
+        #[arg(short = 'o', long, value_name = "FORMAT", default_value = "text")]
+        output: BlameFormat,
+        /// Which file.
+        #[command(flatten)]
+        file: FileArgs,
+    },
+}

@@ -1,0 +1,168 @@
+//! `kubediff blame`.
+
+use jiff::Timestamp;
+use kubediff_history::{Blame, FieldBlame, Manager};
+use serde_json::{Value, json};
+
+use super::args::{BlameArgs, BlameFormat};
+use super::error::QueryError;
+use super::fields::fields;
+use super::output::{Output, say};
+use super::period::date_and_time;
+use super::table::table;
+use super::{names, open, stored};
+use crate::path::PathPattern;
+use crate::render::painter::{CYAN, DIM, PLAIN, Painter};
+use crate::terminal::{cut, escape, flow, width, wrap};
+
+/// A value has at least this many columns in a table.
+const LEAST: usize = 16;
+/// No value needs more.
+const MOST: usize = 80;
+
+pub(super) fn run(args: &BlameArgs) -> Result<(), QueryError> {
+    let mut reader = open(&args.file)?;
+    let pattern: Option<PathPattern> = args.path.as_deref().map(str::parse).transpose()?;
+    let found = names::object(&mut reader, &args.target, args.namespace.as_deref())?;
+    let Some(incarnation) = found.incarnations.last() else {
+        return Err(QueryError::Nothing(format!("the history has no {}", found.target)));
+    };
+    let blame = reader.blame(incarnation, &|object| fields(object, pattern.as_ref()))?;
+    let mut output = Output::paged(args.screen);
+    let shown = match args.output {
+        BlameFormat::Json => output.json(&json!({
+            "object": {
+                "gvk": blame.object.gvk, "namespace": blame.object.namespace, "name": blame.object.name,
+                "uid": blame.object.uid,
+            },
+            "ended_at": blame.ended_at,
+            "starts_in_the_middle": blame.starts_in_the_middle,
+            "fields": blame.fields,
+        })),
+        BlameFormat::Text => {
+            let text = preamble(&blame, found.incarnations.len(), output.columns())
+                + &rows(&blame, output.columns());
+            output.text(&text)
+        }
+    };
+    let finished = output.finish();
+    shown?;
+    if let (Some(path), true) = (&args.path, blame.fields.is_empty()) {
+        say(&format!("{} has and had nothing at {path}", found.target));
+    }
+    Ok(finished?)
+}
+
+/// What to know before reading the fields.
+fn preamble(blame: &Blame, incarnations: usize, columns: Option<usize>) -> String {
+    let object = stored::full_name(&blame.object);
+    let mut lines = Vec::new();
+    if let Some(ended) = blame.ended_at {
+        lines.push(format!("{object} was deleted at {}; this is its last state.", date_and_time(ended)));
+    }
+    if let Some(since) = blame.starts_in_the_middle {
+        let since = date_and_time(since);
+        lines.push(format!(
+            "The history of {object} begins at {since}, in the middle of its life: who set a field before is not known."
+        ));
+    }
+    if incarnations > 1 {
+        let before = incarnations - 1;
+        let others = if before == 1 { "one before it".to_owned() } else { format!("{before} before it") };
+        lines.push(format!(
+            "{object} was deleted and created again: this is the last incarnation, of which there was {others}."
+        ));
+    }
+    let lines = lines.iter().flat_map(|line| wrap(&escape(line), columns.unwrap_or(usize::MAX)));
+    lines.map(|line| line + "\n").collect()
+}
+
+/// A field in words.
+struct Row {
+    path: String,
+    value: String,
+    since: String,
+    by: String,
+    number: String,
+    before: String,
+}
+
+impl Row {
+    fn new(field: &FieldBlame) -> Self {
+        let shown = |value: &Value| flow(value);
+        Self {
+            path: escape(&field.path).into_owned(),
+            value: field.value.as_ref().map_or_else(|| "(removed)".to_owned(), shown),
+            since: since(field.since, field.exact),
+            by: managers(&field.managers),
+            number: format!("#{}", field.number),
+            before: field.before.as_ref().map_or_else(String::new, shown),
+        }
+    }
+
+    fn cells(&self, values: usize) -> Vec<String> {
+        let value = |text: &str| cut(text, values);
+        let Self { path, since, by, number, .. } = self;
+        vec![path.clone(), value(&self.value), since.clone(), by.clone(), number.clone(), value(&self.before)]
+    }
+}
+
+fn since(since: Timestamp, exact: bool) -> String {
+    let at = date_and_time(since);
+    if exact { at } else { format!("{at} or before") }
+}
+
+/// `kubelet/status, helm`; a question mark where nobody knows.
+fn managers(managers: &[Manager]) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for Manager { manager, subresource, probable, .. } in managers {
+        let probably = if *probable { "probably " } else { "" };
+        let subresource = subresource.as_ref().map(|name| format!("/{name}")).unwrap_or_default();
+        let name = escape(&format!("{probably}{manager}{subresource}")).into_owned();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    if names.is_empty() { "?".to_owned() } else { names.join(", ") }
+}
+
+/// A table, or two lines for each field where a table is too wide for the terminal.
+fn rows(blame: &Blame, columns: Option<usize>) -> String {
+    let rows: Vec<Row> = blame.fields.iter().map(Row::new).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let heads = ["FIELD", "VALUE", "SINCE", "MANAGER", "CHANGE", "BEFORE"].map(str::to_owned);
+    let text = |values: usize| {
+        let cells: Vec<Vec<String>> = rows.iter().map(|row| row.cells(values)).collect();
+        table(Some(&heads), &cells)
+    };
+    let Some(columns) = columns else { return text(MOST) };
+    let fits = |values: &usize| text(*values).lines().all(|line| width(line) <= columns);
+    match (LEAST..=MOST).rev().step_by(8).find(fits) {
+        Some(values) => text(values),
+        None => rows.iter().map(|row| two_lines(row, columns)).collect(),
+    }
+}
+
+fn two_lines(row: &Row, columns: usize) -> String {
+    let Row { path, value, since, by, number, before } = row;
+    let room = columns.saturating_sub(width(path) + 2).max(LEAST);
+    let value = cut(value, room);
+    let before = if before.is_empty() { String::new() } else { format!("(before: {before})") };
+    let mut out = Painter::default();
+    out.put(CYAN, path).put(DIM, ":").spaces(1).put(PLAIN, &value);
+    let room = room.saturating_sub(width(&value) + 2);
+    let is_below = !before.is_empty() && room < width(&before);
+    if !is_below {
+        out.spaces(2).put(DIM, &before);
+    }
+    out.line();
+    if is_below {
+        out.spaces(4).put(DIM, &cut(&before, columns.saturating_sub(4))).line();
+    }
+    out.spaces(4)
+        .put(DIM, &cut(&format!("since {since}, by {by}, {number}"), columns.saturating_sub(4)))
+        .line();
+    out.finish()
+}

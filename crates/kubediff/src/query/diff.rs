@@ -1,0 +1,239 @@
+//! `kubediff diff`: the net difference between two times. What changed and changed back is none.
+
+use std::collections::BTreeSet;
+
+use jiff::{Timestamp, Zoned};
+use kubediff_history::{Origin, Reader, Scope, Version};
+use serde::Serialize;
+
+use super::args::{DiffArgs, DiffFormat};
+use super::error::QueryError;
+use super::names::Target;
+use super::output::{Output, say};
+use super::period::{Period, covered, date_and_time, doubts};
+use super::{open, stored};
+use crate::change::WithObjects;
+use crate::patch::PatchOp;
+use crate::secret::KeyId;
+use crate::{Change, Noise, Profile, Redacted, Schemas, Secrets, Sighting, Tally};
+
+/// The moment after a time, as exactly as the history knows times.
+const MOMENT: jiff::SignedDuration = jiff::SignedDuration::from_micros(1);
+
+pub(super) fn run(args: &DiffArgs, now: &Zoned) -> Result<(), QueryError> {
+    let mut reader = open(&args.file)?;
+    let period = Period::read(Some(&args.from), Some(&args.to), now)?;
+    let (Some(from), Some(to)) = (period.from, period.to) else { return Ok(()) };
+    let noise = noise(args)?;
+    let target = Target::read(&mut reader, &args.target, args.namespaces.one())?;
+    let mut comparison = Comparison {
+        between: (from, to),
+        // What is stored has no secrets: none is hidden here, and no key is used.
+        profile: Profile { noise, secrets: Secrets::with_key([0; 32]), schemas: Schemas::default() },
+        shows_kind: target.scope.resource.is_some(),
+        tally: Tally::default(),
+        late: 0,
+        other_keys: 0,
+    };
+    let mut output = Output::paged(args.screen);
+    let mut shown = 0;
+    let mut show = || -> Result<(), QueryError> {
+        for object in changed(&mut reader, &target.scope, from, to)? {
+            if let Some(change) = comparison.change(&mut reader, &object)? {
+                write(&mut output, &change, args.output)?;
+                shown += 1;
+            }
+        }
+        Ok(())
+    };
+    let written = show();
+    let finished = output.finish();
+    written?;
+    let (from, to) = (date_and_time(from), date_and_time(to));
+    if shown == 0 {
+        let covered = covered(&mut reader)?;
+        let what = if target.is_everything() { String::new() } else { format!(" of {target}") };
+        say(&format!("nothing{what} differs between {from} and {to}; {covered}"));
+    }
+    comparison.remarks(&mut reader, &target.scope)?.iter().for_each(|remark| say(remark));
+    Ok(finished?)
+}
+
+fn noise(args: &DiffArgs) -> Result<Noise, QueryError> {
+    let mut noise = Noise::default();
+    // `all` first, so that it can be combined with single rules.
+    let (all, single): (Vec<_>, Vec<_>) = args.show.iter().partition(|rule| *rule == "all");
+    for rule in all.into_iter().chain(single) {
+        noise.adjust(&format!("-{rule}"))?;
+    }
+    for rule in &args.hide {
+        noise.adjust(rule)?;
+    }
+    Ok(noise)
+}
+
+/// The objects of a scope that changed after `from`, up to `to`: by kind, namespace and name.
+fn changed(
+    reader: &mut Reader,
+    scope: &Scope,
+    from: Timestamp,
+    to: Timestamp,
+) -> Result<Vec<Scope>, QueryError> {
+    let (after, up_to) = (from.checked_add(MOMENT).unwrap_or(from), to.checked_add(MOMENT).unwrap_or(to));
+    let changed = reader.changed(scope, Some(after), Some(up_to))?;
+    let names: BTreeSet<_> = changed
+        .into_iter()
+        .map(|it| {
+            let namespace = it.object.namespace.unwrap_or_default();
+            (it.object.gvk.group, it.object.resource, namespace, it.object.name)
+        })
+        .collect();
+    let scope = |(group, resource, namespace, name)| Scope {
+        group: Some(group),
+        resource: Some(resource),
+        namespace: Some(namespace),
+        name: Some(name),
+        uid: None,
+    };
+    Ok(names.into_iter().map(scope).collect())
+}
+
+struct Comparison {
+    between: (Timestamp, Timestamp),
+    profile: Profile,
+    /// Whether the kind was asked for, which is then shown although it is noise elsewhere.
+    shows_kind: bool,
+    tally: Tally,
+    /// Objects that are compared with a later state than that of the earlier time.
+    late: usize,
+    /// Objects whose hashes cannot be compared.
+    other_keys: usize,
+}
+
+impl Comparison {
+    /// The net difference of one object.
+    fn change(&mut self, reader: &mut Reader, object: &Scope) -> Result<Option<Change>, QueryError> {
+        let (from, to) = self.between;
+        let new = at(reader, object, to)?;
+        let old = match at(reader, object, from)? {
+            Some(old) => Some(old),
+            None => first_known(reader, object, self.between)?.inspect(|_| self.late += 1),
+        };
+        let Some(last) = new.as_ref().or(old.as_ref()) else { return Ok(None) };
+        let ended = reader.incarnations(object)?.pop();
+        let gone_at = ended.as_ref().and_then(|it| it.ended_at).unwrap_or(to);
+        let gvk = last.object.gvk.clone();
+        let sighting = Sighting {
+            cluster: None,
+            gvk: &gvk,
+            resource: &last.object.resource,
+            observed_at: if new.is_some() { last.observed_at } else { gone_at },
+            origin: Origin::Watch,
+        };
+        if self.shows_kind {
+            self.profile.noise.show_kind(&gvk);
+        }
+        let keys = [old.as_ref(), new.as_ref()].map(|version| version.and_then(key));
+        let [old, new] = [old.as_ref(), new.as_ref()].map(|version| version.map(stored::object));
+        let is_there = new.is_some();
+        if old == new {
+            return Ok(None);
+        }
+        if let Some(rule) = self.profile.noise.hides(&gvk) {
+            self.tally.not_shown(rule.name(), 1);
+            return Ok(None);
+        }
+        let [old_key, new_key] = keys;
+        let key = new_key.or(old_key);
+        let compared = Change::between_redacted(&sighting, old, new, 1, &self.profile, &mut self.tally);
+        let change = compared.change();
+        let number = if is_there { Some(last.number) } else { ended.map(|it| it.newest) };
+        if change.is_some() && old_key.zip(new_key).is_some_and(|(old, new)| old != new) {
+            self.other_keys += 1;
+        }
+        Ok(change.map(|change| Change { number, key, ..change }))
+    }
+
+    /// What to know of the answer besides.
+    fn remarks(&self, reader: &mut Reader, scope: &Scope) -> Result<Vec<String>, QueryError> {
+        let mut remarks = Vec::new();
+        let rules: Vec<String> =
+            self.tally.beyond_traces().map(|(rule, count)| format!("{rule} {count}")).collect();
+        if !rules.is_empty() {
+            let rules = rules.join(", ");
+            remarks.push(format!("objects that differ in noise only: {rules}; --show all shows them"));
+        }
+        if self.late > 0 {
+            remarks.push(format!(
+                "the history of {} begins after --from: compared with the first known state",
+                objects(self.late)
+            ));
+        }
+        if self.other_keys > 0 {
+            remarks.push(format!(
+                "the hashes of {} were made with different keys: hidden values differ there, even if they are the same",
+                objects(self.other_keys)
+            ));
+        }
+        let (from, to) = self.between;
+        for at in [from, to] {
+            for doubt in doubts(reader, scope, at)? {
+                if !remarks.contains(&doubt) {
+                    remarks.push(doubt);
+                }
+            }
+        }
+        Ok(remarks)
+    }
+}
+
+fn objects(count: usize) -> String {
+    if count == 1 { "1 object".to_owned() } else { format!("{count} objects") }
+}
+
+/// The object at a time, if it was there.
+fn at(reader: &mut Reader, object: &Scope, time: Timestamp) -> Result<Option<Version>, QueryError> {
+    /// Of one name there is one object, unless a deletion was missed.
+    const FEW: usize = 100;
+    let state = reader.state(object, Some(time), None, FEW)?;
+    Ok(state.objects.into_iter().max_by_key(|version| version.number))
+}
+
+/// The first state that the history has of an object which is older than the history, if it is of this time.
+fn first_known(
+    reader: &mut Reader,
+    object: &Scope,
+    (from, to): (Timestamp, Timestamp),
+) -> Result<Option<Version>, QueryError> {
+    let Some(first) = reader.incarnations(object)?.into_iter().map(|it| it.first).min() else {
+        return Ok(None);
+    };
+    let version = reader.version_of(first)?;
+    let is_then = |version: &Version| from < version.observed_at && version.observed_at <= to;
+    Ok(version.filter(|version| version.change.is_none() && is_then(version)))
+}
+
+/// The key of the hashes in a version, as far as it is known.
+fn key(version: &Version) -> Option<KeyId> {
+    version.change.as_ref()?.key.as_ref()?.parse().ok()
+}
+
+/// A net difference, for programs.
+#[derive(Serialize)]
+struct Net<'a> {
+    #[serde(flatten)]
+    change: WithObjects<'a>,
+    patch: Redacted<Vec<PatchOp>>,
+}
+
+fn write(output: &mut Output, change: &Change, format: DiffFormat) -> Result<(), QueryError> {
+    let text = match format {
+        DiffFormat::Json => {
+            let net = Net { change: change.with_objects(), patch: change.patch() };
+            return Ok(output.json(&net)?);
+        }
+        DiffFormat::Oneline => output.renderer.line(change, output.columns()),
+        DiffFormat::Text => output.renderer.text(change),
+    };
+    Ok(output.text(&text)?)
+}

@@ -1,0 +1,136 @@
+//! The fields of an object, for blame: with the paths that differences have.
+
+use kubediff_history::Field;
+use serde_json::Value;
+
+use crate::document;
+use crate::path::keys::{Identity, identify};
+use crate::path::{Path, PathPattern, Segment};
+
+/// Fields that tell of writing itself.
+const BOOKKEEPING: &[&str] = &["managedFields", "resourceVersion", "generation"];
+
+/// Every scalar, every empty map, and every list without keys is a field, also of the documents in a config map. With a pattern, those that it covers.
+pub(super) fn fields(object: &Value, pattern: Option<&PathPattern>) -> Vec<Field> {
+    let mut walk = Walk {
+        pattern,
+        path: Path::default(),
+        pointer: String::new(),
+        in_document: false,
+        found: Vec::new(),
+    };
+    walk.value(object);
+    walk.found
+}
+
+struct Walk<'a> {
+    pattern: Option<&'a PathPattern>,
+    path: Path,
+    pointer: String,
+    in_document: bool,
+    found: Vec<Field>,
+}
+
+impl Walk<'_> {
+    fn value(&mut self, value: &Value) {
+        match value {
+            Value::Object(map) if !map.is_empty() => {
+                for (name, inside) in map {
+                    if self.pointer == "/metadata" && BOOKKEEPING.contains(&name.as_str()) {
+                        continue;
+                    }
+                    let token = name.replace('~', "~0").replace('/', "~1");
+                    self.within(Segment::Field(name.clone()), &token, inside);
+                }
+            }
+            Value::Array(list) if list.iter().any(Value::is_object) => self.list(list),
+            Value::String(text) if !self.in_document && self.pointer.starts_with("/data/") => {
+                match document::read(self.path.field(), text, text) {
+                    Some((inside, _)) => self.document(&inside),
+                    None => self.leaf(value),
+                }
+            }
+            _ => self.leaf(value),
+        }
+    }
+
+    fn leaf(&mut self, value: &Value) {
+        if self.pattern.is_none_or(|pattern| pattern.covers(&self.path)) {
+            self.found.push(Field {
+                path: self.path.to_string(),
+                pointer: self.pointer.clone(),
+                value: value.clone(),
+            });
+        }
+    }
+
+    /// What a string holds. All of it is at the string's place.
+    fn document(&mut self, inside: &Value) {
+        let outer = self.pointer.clone();
+        self.path.push(Segment::Document);
+        self.in_document = true;
+        self.value(inside);
+        self.in_document = false;
+        self.path.pop();
+        self.pointer = outer;
+    }
+
+    fn list(&mut self, list: &[Value]) {
+        let segments: Vec<Segment> = match identify(self.path.field(), None, list, list) {
+            Identity::Keyed(keyed) => keyed.new.into_iter().map(Segment::Key).collect(),
+            Identity::Set | Identity::Sequence => (0..list.len()).map(Segment::Index).collect(),
+        };
+        for (at, (segment, inside)) in segments.into_iter().zip(list).enumerate() {
+            self.within(segment, &at.to_string(), inside);
+        }
+    }
+
+    fn within(&mut self, segment: Segment, token: &str, value: &Value) {
+        let outer = self.pointer.len();
+        self.path.push(segment);
+        if !self.in_document {
+            self.pointer.push('/');
+            self.pointer.push_str(token);
+        }
+        self.value(value);
+        self.pointer.truncate(outer);
+        self.path.pop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn fields_have_the_paths_of_differences() {
+        let object = json!({
+            "metadata": {"name": "web", "managedFields": [{}], "resourceVersion": "1", "labels": {"a/b": "c"}},
+            "data": {"app.yaml": "log:\n  level: info\n"},
+            "spec": {"containers": [{"name": "web", "args": ["a", "b"], "ports": [{"containerPort": 80}]}], "empty": {}},
+        });
+        let found: Vec<String> = fields(&object, None)
+            .into_iter()
+            .map(|it| format!("{} {} {}", it.path, it.pointer, it.value))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                r#"data["app.yaml"]#log.level /data/app.yaml "info""#,
+                r#"metadata.labels["a/b"] /metadata/labels/a~1b "c""#,
+                r#"metadata.name /metadata/name "web""#,
+                r#"spec.containers[web].args /spec/containers/0/args ["a","b"]"#,
+                r#"spec.containers[web].name /spec/containers/0/name "web""#,
+                "spec.containers[web].ports[80/TCP].containerPort /spec/containers/0/ports/0/containerPort 80",
+                "spec.empty /spec/empty {}",
+            ]
+        );
+        for field in fields(&object, None).iter().filter(|field| !field.path.contains('#')) {
+            assert_eq!(object.pointer(&field.pointer), Some(&field.value));
+        }
+        let pattern = "spec.containers[*].args".parse().unwrap();
+        assert_eq!(fields(&object, Some(&pattern)).len(), 1);
+    }
+}

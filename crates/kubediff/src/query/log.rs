@@ -1,0 +1,170 @@
+//! `kubediff log`.
+
+use jiff::Zoned;
+use kubediff_history::{ChangeRecord, Filter, Order, Page, Reader, Record, Verb};
+
+use super::args::{Format, LogArgs, Sort};
+use super::error::QueryError;
+use super::names::Target;
+use super::output::{Output, say};
+use super::period::{Period, covered};
+use super::{open, stored};
+use crate::path::PathPattern;
+use crate::{Change, Gap};
+
+/// Records that are read at once.
+const PAGE: usize = 500;
+
+pub(super) fn run(args: &LogArgs, now: &Zoned) -> Result<(), QueryError> {
+    let mut reader = open(&args.file)?;
+    let period = Period::read(args.since.as_deref(), args.until.as_deref(), now)?;
+    let target = Target::read(&mut reader, &args.target, args.namespaces.one())?;
+    if let Some(path) = &args.path {
+        path.parse::<PathPattern>()?;
+    }
+    let filter = Filter {
+        // Where changes are picked by what they are, a gap says nothing.
+        gaps: args.manager.is_none() && args.path.is_none() && args.change.is_empty(),
+        scope: target.scope.clone(),
+        from: period.from,
+        to: period.to,
+        manager: args.manager.clone(),
+        path: args.path.as_deref().map(|path| path.trim_start_matches('.').to_owned()),
+        verbs: args.change.iter().map(|sort| verb(*sort)).collect(),
+    };
+    let cluster = reader.cluster()?;
+    let mut log = Log {
+        cluster: cluster.name.unwrap_or(cluster.uid),
+        format: if args.oneline { Format::Oneline } else { args.output },
+        patch: args.patch,
+        output: Output::paged(args.screen),
+        gap: None,
+    };
+    let written = records(&mut reader, &filter, args, &mut log).and_then(|shown| {
+        log.end()?;
+        Ok(shown)
+    });
+    let finished = log.output.finish();
+    let shown = written?;
+    finished?;
+    if shown == 0 && args.limit != Some(0) {
+        let mut which = String::new();
+        for (word, value) in [("by manager", &args.manager), ("at path", &args.path)] {
+            which.extend(value.as_ref().map(|value| format!(" {word} {value}")));
+        }
+        let what =
+            if target.is_everything() { "no change".to_owned() } else { format!("no change of {target}") };
+        say(&format!("{what}{which}{}; {}", period.words(), covered(&mut reader)?));
+    }
+    Ok(())
+}
+
+/// Shows the records, and returns how many there are.
+fn records(reader: &mut Reader, filter: &Filter, args: &LogArgs, log: &mut Log) -> Result<usize, QueryError> {
+    let order = if args.reverse { Order::OldestFirst } else { Order::NewestFirst };
+    let most = args.limit.unwrap_or(usize::MAX);
+    let mut shown = 0;
+    let mut page = Page { order, after: None, limit: PAGE };
+    while shown < most {
+        page.limit = PAGE.min(most - shown);
+        let found = reader.records(filter, &page)?;
+        shown += found.records.len();
+        for record in found.records {
+            page = page.after(record.number());
+            log.record(reader, record)?;
+        }
+        if !found.more {
+            break;
+        }
+    }
+    Ok(shown)
+}
+
+/// What is shown, record by record.
+struct Log {
+    cluster: String,
+    format: Format,
+    patch: bool,
+    output: Output,
+    /// Of one outage there is a record for each resource. They are shown as one.
+    gap: Option<Gap>,
+}
+
+impl Log {
+    fn record(&mut self, reader: &mut Reader, record: Record) -> Result<(), QueryError> {
+        match (self.format, record) {
+            (_, Record::Gap(gap)) => self.gap(gap),
+            (format, Record::Change(record)) => {
+                self.end()?;
+                match format {
+                    Format::Json => Ok(self.output.json(&record)?),
+                    Format::Text | Format::Oneline => self.change(reader, *record),
+                }
+            }
+        }
+    }
+
+    fn change(&mut self, reader: &mut Reader, record: ChangeRecord) -> Result<(), QueryError> {
+        let number = record.number;
+        let mut change = match Change::of_record(record) {
+            // All of a history is of one cluster.
+            Ok(change) => Change { cluster: None, ..change },
+            Err(error) => {
+                say(&error.to_string());
+                return Ok(());
+            }
+        };
+        let text = match self.format {
+            Format::Oneline => self.output.renderer.line(&change, self.output.columns()),
+            _ if !self.patch => self.output.renderer.brief(&change),
+            _ => {
+                if matches!(change.verb, Verb::Added | Verb::Deleted) {
+                    change.new = reader.version_of(number)?.as_ref().map(stored::object);
+                }
+                self.output.renderer.text(&change)
+            }
+        };
+        Ok(self.output.text(&text)?)
+    }
+
+    fn gap(&mut self, gap: kubediff_history::Gap) -> Result<(), QueryError> {
+        let resources: Vec<String> = gap.resource.into_iter().collect();
+        let next = Gap::since(gap.from, resources, gap.reason).until(gap.to);
+        match &mut self.gap {
+            Some(known) if is_same_outage(known, &next) => known.resources.extend(next.resources),
+            _ => {
+                self.end()?;
+                self.gap = Some(next);
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows the gap that might have gone on.
+    fn end(&mut self) -> Result<(), QueryError> {
+        if let Some(mut gap) = self.gap.take() {
+            gap.resources.sort_unstable();
+            if self.format == Format::Json {
+                gap.cluster = Some(self.cluster.clone());
+                return Ok(self.output.json(&gap)?);
+            }
+            let text = self.output.renderer.gap(&gap, self.format == Format::Oneline);
+            self.output.text(&text)?;
+        }
+        Ok(())
+    }
+}
+
+/// A gap without resources is one of all of them.
+fn is_same_outage(a: &Gap, b: &Gap) -> bool {
+    (a.from, a.to, &a.cause, a.resources.is_empty()) == (b.from, b.to, &b.cause, b.resources.is_empty())
+}
+
+fn verb(sort: Sort) -> Verb {
+    match sort {
+        Sort::Added => Verb::Added,
+        Sort::Updated => Verb::Updated,
+        Sort::Deleted => Verb::Deleted,
+        Sort::Recreated => Verb::Recreated,
+    }
+}

@@ -1,0 +1,93 @@
+//! `kubediff history`.
+
+use kubediff_history::Reader;
+use serde_json::json;
+
+use super::args::{BlameFormat, Maintain};
+use super::error::QueryError;
+use super::open;
+use super::output::Output;
+use super::period::{date_and_time, end};
+use super::table::table;
+use crate::terminal::{escape, thousands};
+
+pub(super) fn run(args: &Maintain) -> Result<(), QueryError> {
+    let mut output = Output::whole();
+    match args {
+        Maintain::Check { file } => {
+            let checked = open(file)?.check()?;
+            for problem in &checked.problems {
+                output.text(&format!("{}\n", escape(problem)))?;
+            }
+            let (versions, objects, gaps) = (checked.versions, checked.objects, checked.gaps);
+            output.text(&format!("{versions} versions of {objects} objects, {gaps} gaps\n"))?;
+            match checked.problems.len() {
+                0 => output.text("The history is sound.\n")?,
+                count => {
+                    output.finish()?;
+                    return Err(QueryError::Unsound(count));
+                }
+            }
+        }
+        Maintain::Backup { to, file } => {
+            open(file)?.back_up(to)?;
+            let (to, from) = (to.display().to_string(), file.history.display().to_string());
+            output.text(&format!("{} is a copy of {}\n", escape(&to), escape(&from)))?;
+        }
+        Maintain::Stats { output: format, file } => stats(&mut open(file)?, *format, &mut output)?,
+    }
+    Ok(output.finish()?)
+}
+
+fn stats(reader: &mut Reader, format: BlameFormat, output: &mut Output) -> Result<(), QueryError> {
+    let cluster = reader.cluster()?;
+    let size = reader.size()?;
+    let oldest = reader.complete_since()?;
+    let newest = reader.last()?.map(|(_, at)| at);
+    let watched_until = end(reader)?;
+    let mut sinks = Vec::new();
+    for sink in reader.sinks()? {
+        let behind = reader.count_after(sink.position)?;
+        sinks.push((sink, behind));
+    }
+    if format == BlameFormat::Json {
+        let sinks: Vec<_> = sinks
+            .iter()
+            .map(|(sink, behind)| {
+                json!({"name": sink.name, "position": sink.position, "behind": behind, "lost": sink.lost, "dead": sink.dead})
+            })
+            .collect();
+        return Ok(output.json(&json!({
+            "cluster": {"name": cluster.name, "uid": cluster.uid}, "bytes": size.bytes, "changes": size.changes,
+            "gaps": size.gaps, "objects": size.objects, "existing": size.existing, "oldest": oldest, "newest": newest, "watched_until": watched_until,
+            "sinks": sinks,
+        }))?);
+    }
+    let number = |number: u64| thousands(usize::try_from(number).unwrap_or(usize::MAX));
+    let time = |at: Option<jiff::Timestamp>| at.map_or_else(|| "none".to_owned(), date_and_time);
+    let name = cluster.name.map_or_else(String::new, |name| format!("{name} "));
+    let rows = [
+        ("cluster", format!("{name}({})", cluster.uid)),
+        ("size", format!("{} bytes", number(size.bytes))),
+        ("changes", number(size.changes)),
+        ("gaps", number(size.gaps)),
+        ("objects", format!("{}, of which {} exist", number(size.objects), number(size.existing))),
+        ("oldest", time(oldest)),
+        ("newest", time(newest)),
+        ("watched until", time(watched_until)),
+    ];
+    let rows: Vec<Vec<String>> =
+        rows.into_iter().map(|(name, value)| vec![name.to_owned(), escape(&value).into_owned()]).collect();
+    output.text(&table(None, &rows))?;
+    if !sinks.is_empty() {
+        let heads = ["SINK", "POSITION", "BEHIND", "LOST", "DEAD"].map(str::to_owned);
+        let row = |(sink, behind): &(kubediff_history::Sink, u64)| {
+            let name = escape(&sink.name).into_owned();
+            vec![name, format!("#{}", sink.position), number(*behind), number(sink.lost), number(sink.dead)]
+        };
+        let rows: Vec<Vec<String>> = sinks.iter().map(row).collect();
+        output.text("\n")?;
+        output.text(&table(Some(&heads), &rows))?;
+    }
+    Ok(())
+}

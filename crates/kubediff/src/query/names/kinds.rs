@@ -1,0 +1,98 @@
+//! Which kind a word means: what Kubernetes has built in, what the history has seen, and what the definitions in it say.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use kubediff_history::{Gvk, Reader, Scope};
+use serde_json::Value;
+use serve::{Resource, builtin};
+
+use super::UnknownName;
+use crate::query::error::QueryError;
+
+/// A kind, as the history looks for it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Kind {
+    pub(super) group: String,
+    pub(super) plural: String,
+    pub(super) namespaced: bool,
+}
+
+/// The kind that `word` means: a plural or singular name, a kind, or a short name, in upper or lower case. A built-in one
+/// goes before a custom one.
+pub(super) fn kind(reader: &mut Reader, word: &str, group: Option<&str>) -> Result<Kind, QueryError> {
+    let resources = builtin::resources();
+    if let Some(found) = resources.iter().find(|resource| is_called(resource, word, group)) {
+        return Ok(Kind::of(found));
+    }
+    let seen = reader.kinds()?;
+    let is_seen = |gvk: &Gvk, plural: &str| {
+        let named = plural.eq_ignore_ascii_case(word) || gvk.kind.eq_ignore_ascii_case(word);
+        named && group.is_none_or(|group| group == gvk.group)
+    };
+    if let Some((gvk, plural)) = seen.iter().find(|(gvk, plural)| is_seen(gvk, plural)) {
+        return Ok(Kind { group: gvk.group.clone(), plural: plural.clone(), namespaced: true });
+    }
+    let declared = definitions(reader)?;
+    let called = declared.iter().find(|resource| is_called(resource, word, group));
+    called.map(Kind::of).ok_or_else(|| {
+        let kind = group.map_or_else(|| word.to_owned(), |group| format!("{word}.{group}"));
+        UnknownName::Kind { kind, seen: names(&seen) }.into()
+    })
+}
+
+impl Kind {
+    fn of(resource: &Resource) -> Self {
+        Self {
+            group: resource.group.to_string(),
+            plural: resource.plural.to_string(),
+            namespaced: resource.namespaced,
+        }
+    }
+}
+
+fn is_called(resource: &Resource, word: &str, group: Option<&str>) -> bool {
+    let own = [&resource.plural, &resource.singular, &resource.kind];
+    let called = own.into_iter().chain(&resource.short_names).any(|name| name.eq_ignore_ascii_case(word));
+    called && group.is_none_or(|group| group == &*resource.group)
+}
+
+/// The custom resources that the history has definitions of.
+fn definitions(reader: &mut Reader) -> Result<Vec<Resource>, QueryError> {
+    let state = reader.state(&of_definitions(None), None, None, usize::MAX)?;
+    Ok(state.objects.iter().flat_map(|version| Resource::defined_by(&version.body.value())).collect())
+}
+
+/// The definition of a custom resource at a time, if the history has it.
+pub(in crate::query) fn definition(
+    reader: &mut Reader,
+    gvk: &Gvk,
+    plural: &str,
+    at: Option<Timestamp>,
+) -> Result<Option<Value>, QueryError> {
+    let name = format!("{plural}.{}", gvk.group);
+    let state = reader.state(&of_definitions(Some(name)), at, None, 1)?;
+    Ok(state.objects.first().map(|version| version.body.value()))
+}
+
+fn of_definitions(name: Option<String>) -> Scope {
+    Scope {
+        group: Some("apiextensions.k8s.io".to_owned()),
+        resource: Some("customresourcedefinitions".to_owned()),
+        name,
+        ..Scope::default()
+    }
+}
+
+/// `configmaps, deployments.apps`.
+fn names(seen: &[(Gvk, String)]) -> String {
+    let qualified = seen.iter().map(|(gvk, plural)| match gvk.group.as_str() {
+        "" => plural.clone(),
+        group => format!("{plural}.{group}"),
+    });
+    let names: BTreeSet<String> = qualified.collect();
+    match names.is_empty() {
+        true => "nothing yet".to_owned(),
+        false => names.into_iter().collect::<Vec<_>>().join(", "),
+    }
+}

@@ -1,0 +1,79 @@
+//! Where answers go: standard output, or a pager.
+
+use std::io::{self, BufWriter, Write};
+use std::process::Child;
+
+use anstream::{AutoStream, ColorChoice};
+use serde::Serialize;
+
+use super::args::ScreenArgs;
+use super::pager;
+use crate::render::{self, Color, Renderer};
+use crate::terminal::escape;
+
+/// An answer on its way. What is written is complete when it is finished.
+pub(super) struct Output {
+    /// For changes and gaps.
+    pub(super) renderer: Renderer,
+    stream: AutoStream<Box<dyn Write>>,
+    pager: Option<Child>,
+}
+
+impl Output {
+    /// An answer that people read page by page.
+    pub(super) fn paged(args: ScreenArgs) -> Self {
+        Self::new(args.color, if args.no_pager { None } else { pager::start() })
+    }
+
+    /// An answer that is printed whatever its length is.
+    pub(super) fn whole() -> Self {
+        Self::new(Color::Never, None)
+    }
+
+    fn new(color: Color, mut pager: Option<Child>) -> Self {
+        // A pager is asked for on a terminal only, so that its colours are those of standard output.
+        let choice = match color {
+            Color::Auto => AutoStream::choice(&io::stdout()),
+            Color::Always => ColorChoice::Always,
+            Color::Never => ColorChoice::Never,
+        };
+        let raw: Box<dyn Write> = match pager.as_mut().and_then(|pager| pager.stdin.take()) {
+            Some(stdin) => Box::new(BufWriter::new(stdin)),
+            None => Box::new(BufWriter::new(io::stdout())),
+        };
+        let renderer = Renderer { log: true, ..Renderer::default() };
+        Self { renderer, stream: AutoStream::new(raw, choice), pager }
+    }
+
+    /// Text in which everything from the cluster is escaped already.
+    pub(super) fn text(&mut self, text: &str) -> io::Result<()> {
+        self.stream.write_all(text.as_bytes())
+    }
+
+    /// One line of JSON.
+    pub(super) fn json(&mut self, value: &impl Serialize) -> io::Result<()> {
+        self.text(&render::json_line(value)?)
+    }
+
+    /// The columns that a text may take: those of the terminal, if standard output is one.
+    pub(super) fn columns(&self) -> Option<usize> {
+        render::terminal_width()
+    }
+
+    /// Writes what is left, and waits until the user leaves the pager.
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        let flushed = self.stream.flush();
+        // The pager reads to the end of its input.
+        drop(self.stream);
+        if let Some(mut pager) = self.pager {
+            pager.wait()?;
+        }
+        flushed
+    }
+}
+
+/// Says something about an answer, on standard error.
+pub(super) fn say(text: &str) {
+    // Standard error may be closed; there is no other place to report to.
+    let _ = writeln!(io::stderr(), "kubediff: {}", escape(text));
+}

@@ -1,0 +1,94 @@
+//! From when to when: what a question asks for, and what the history has.
+
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp, Zoned};
+use kubediff_history::{Page, Reader, Scope};
+
+use super::error::QueryError;
+use super::instant::instant;
+use crate::recorder::{WATCHED_UNTIL, left};
+
+/// `2026-11-23 14:05:00`, in the reader's time zone.
+pub(super) fn date_and_time(at: Timestamp) -> String {
+    at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
+/// A part of the past: from a time on, before a time.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Period {
+    pub(super) from: Option<Timestamp>,
+    pub(super) to: Option<Timestamp>,
+}
+
+impl Period {
+    pub(super) fn read(from: Option<&str>, to: Option<&str>, now: &Zoned) -> Result<Self, QueryError> {
+        let time = |text: Option<&str>| text.map(|text| instant(text, now)).transpose();
+        let period = Self { from: time(from)?, to: time(to)? };
+        match (period.from, period.to) {
+            (Some(from), Some(to)) if from > to => {
+                let (from, to) = (date_and_time(from), date_and_time(to));
+                Err(QueryError::Period(format!(
+                    "the time from {from} to {to} is empty: it ends before it begins"
+                )))
+            }
+            _ => Ok(period),
+        }
+    }
+
+    /// ` since 14:05 before 15:05`, or nothing.
+    pub(super) fn words(&self) -> String {
+        let from = self.from.map(|from| format!(" since {}", date_and_time(from)));
+        let to = self.to.map(|to| format!(" before {}", date_and_time(to)));
+        from.unwrap_or_default() + &to.unwrap_or_default()
+    }
+}
+
+/// `the history covers 2026-11-23 13:59:00 to 2026-11-23 14:15:00`.
+pub(super) fn covered(reader: &mut Reader) -> Result<String, QueryError> {
+    Ok(match (reader.complete_since()?, end(reader)?) {
+        (Some(from), Some(to)) => {
+            format!("the history covers {} to {}", date_and_time(from), date_and_time(to))
+        }
+        _ => "the history is empty".to_owned(),
+    })
+}
+
+/// Until when the history knows what happened.
+pub(super) fn end(reader: &mut Reader) -> Result<Option<Timestamp>, QueryError> {
+    let watched_until = reader.notes()?.get(WATCHED_UNTIL).and_then(|time| time.parse().ok());
+    Ok(watched_until.max(reader.last()?.map(|(_, at)| at)))
+}
+
+/// What makes the state at a time doubtful, in sentences.
+pub(super) fn doubts(reader: &mut Reader, scope: &Scope, at: Timestamp) -> Result<Vec<String>, QueryError> {
+    /// How long after the last sign of life nobody needs to be told that time has passed.
+    const SOON: SignedDuration = SignedDuration::from_secs(60);
+    let mut doubts = Vec::new();
+    if let Some(since) = reader.complete_since()?.filter(|since| at < *since) {
+        doubts.push(format!(
+            "the history is complete since {} only: what was deleted before is missing, and states may be older",
+            date_and_time(since)
+        ));
+    }
+    if let Some(end) = end(reader)?.filter(|end| at.duration_since(*end) > SOON) {
+        doubts.push(format!("the history ends at {}: what happened later is not known", date_and_time(end)));
+    }
+    for gap in reader.gaps(scope, Some(at), Some(at), &Page::newest(10))? {
+        doubts.push(format!(
+            "{} not watched from {} to {} ({}): the state at {} is the last one known before",
+            gap.resource.as_deref().unwrap_or("everything"),
+            date_and_time(gap.from),
+            date_and_time(gap.to),
+            gap.reason,
+            date_and_time(at)
+        ));
+    }
+    if let (Some(plural), Some(group)) = (&scope.resource, &scope.group) {
+        let name = if group.is_empty() { plural.clone() } else { format!("{plural}.{group}") };
+        let left: Option<Timestamp> = reader.notes()?.get(&left(&name)).and_then(|time| time.parse().ok());
+        if let Some(left) = left.filter(|left| *left < at) {
+            doubts.push(format!("{name} not watched since {}", date_and_time(left)));
+        }
+    }
+    Ok(doubts)
+}

@@ -1,0 +1,95 @@
+//! `kubediff show`.
+
+use jiff::Zoned;
+use kubediff_history::{At, Number, Reader, Verb, Version};
+use serde_json::json;
+
+use super::args::{ShowRevisionArgs, VersionFormat};
+use super::error::QueryError;
+use super::output::{Output, say};
+use super::period::{covered, date_and_time};
+use super::{names, open, stored};
+use crate::Change;
+use crate::render::yaml;
+use crate::terminal::escape;
+use stored::full_name;
+
+pub(super) fn run(args: &ShowRevisionArgs, now: &Zoned) -> Result<(), QueryError> {
+    let mut reader = open(&args.file)?;
+    let version = match args.object.trim_start_matches('#').parse() {
+        Ok(number) => numbered(&mut reader, Number(number))?,
+        Err(_) => find(&mut reader, args, now)?,
+    };
+    let is_gone = version.change.as_ref().is_some_and(|change| change.verb == Verb::Deleted);
+    let mut output = Output::paged(args.screen);
+    let shown = show(&mut output, &version, args);
+    let finished = output.finish();
+    shown?;
+    if is_gone && args.output == VersionFormat::Yaml {
+        say(&format!("deleted at {}; this was its last state", date_and_time(version.observed_at)));
+    }
+    Ok(finished?)
+}
+
+/// The version of a record of the log.
+fn numbered(reader: &mut Reader, number: Number) -> Result<Version, QueryError> {
+    match reader.version_of(number)? {
+        Some(version) => Ok(version),
+        None => Err(QueryError::nothing(reader, format!("the history has no change #{number}"))),
+    }
+}
+
+/// The version that is written as `KIND/NAME@REV`.
+fn find(reader: &mut Reader, args: &ShowRevisionArgs, now: &Zoned) -> Result<Version, QueryError> {
+    let (object, revision) = match args.object.rsplit_once('@') {
+        Some((object, revision)) => (object, Some(revision)),
+        None => (args.object.as_str(), None),
+    };
+    let at = revision.map(|text| names::revision(text, now)).transpose()?.unwrap_or(At::Newest);
+    let found = names::object(reader, &[object.to_owned()], args.namespace.as_deref())?;
+    for incarnation in found.incarnations.iter().rev() {
+        if let Some(version) = reader.version(incarnation, &at)? {
+            return Ok(version);
+        }
+    }
+    let what = match at {
+        At::Newest => "version".to_owned(),
+        At::Number(number) => format!("change #{number}"),
+        At::Rv(rv) => format!("version {rv}"),
+        At::Time(time) => format!("state at {}", date_and_time(time)),
+    };
+    let target = found.target;
+    let covered = covered(reader)?;
+    Err(QueryError::Nothing(format!(
+        "the history has no {what} of {target}; `kubediff log {object}` shows what it has; {covered}"
+    )))
+}
+
+fn show(output: &mut Output, version: &Version, args: &ShowRevisionArgs) -> Result<(), QueryError> {
+    let object = stored::shown(version, args.show_managed_fields);
+    match args.output {
+        VersionFormat::Yaml => return Ok(output.text(&yaml(&object)?)?),
+        VersionFormat::Json => {
+            return Ok(output.json(&json!({
+                "number": version.number, "rv": version.rv, "observed_at": version.observed_at,
+                "change": version.change, "object": object,
+            }))?);
+        }
+        VersionFormat::Text => {}
+    }
+    match &version.change {
+        Some(record) => {
+            let change = Change::of_record((**record).clone())?;
+            let new = Some(stored::object(version));
+            output.text(&output.renderer.text(&Change { cluster: None, new, ..change }))?;
+        }
+        None => {
+            let (time, number) = (date_and_time(version.observed_at), version.number);
+            let object = full_name(&version.object);
+            let first = format!("{time}    {object}  (there when the history began) #{number}");
+            output.text(&format!("{}\n", escape(&first)))?;
+        }
+    }
+    output.text("\n")?;
+    Ok(output.text(&yaml(&object)?)?)
+}

@@ -1,0 +1,480 @@
+//! `log` and `show`.
+
+use expect_test::{Expect, expect};
+
+use super::run::run;
+use super::shop::Shop;
+
+fn assert_answers(questions: &[(&[&str], Expect)]) {
+    let shop = Shop::open();
+    for (arguments, expected) in questions {
+        expected.assert_eq(&run(&shop.path, arguments));
+    }
+}
+
+#[test]
+fn the_log_has_changes_and_gaps_the_latest_first() {
+    assert_answers(&[
+        (
+            &["log"],
+            expect![[r#"
+                2026-03-01 14:50:00  - secrets shop/db  (deleted) #18
+                    age 10m, type Opaque, data password (14 bytes)
+                2026-03-01 14:40:00  + secrets shop/db  (added by kubectl-create) #17
+                    type Opaque, data password (14 bytes)
+                2026-03-01 14:30:00  ± deployments.apps shop/cart  (recreated by helm) #16
+                    replicas 3 -> 2, availableReplicas 1 -> 0, readyReplicas 1 -> 0, updatedReplicas 1 -> 0
+                2026-03-01 14:20:00  + offers.example.com shop/sale  (added by operator) #15
+                    price 5
+                2026-03-01 14:15:00  - pods shop/cart-a  (deleted) #14
+                    age 14m, image web: web:1, phase Running, node n1
+                2026-03-01 14:13:00  ~ configmaps shop/app  (updated by kubectl-edit) #13
+                    app.yaml#log.level debug -> info
+                2026-03-01 14:12:00  ! not watched from 14:11:00 to 14:12:00 (1m0s): deployments.apps, pods
+                    the server restarted
+                2026-03-01 14:10:00  ~ deployments.apps shop/cart  (updated by hpa/scale) #10
+                    replicas 1 -> 3
+                2026-03-01 14:07:00  ~ configmaps shop/app  (updated by kubectl-edit) #9
+                    app.yaml#log.level info -> debug
+                2026-03-01 14:06:00  ~ pods shop/cart-a  (updated by kubelet/status) #8
+                    Ready True -> False, containerStatuses[web].ready true -> false, containerStatuses[web].restartCount 0 -> 3,
+                    -containerStatuses[web].state.running, 1 more
+                2026-03-01 14:05:00  ~ deployments.apps shop/cart  (updated by kubectl-set) #7
+                    image web 1 -> 2
+                2026-03-01 14:01:00  + pods shop/cart-a  (added by kubelet/status) #6
+                    image web: web:1, phase Running, node n1
+                2026-03-01 14:00:00  + deployments.apps shop/cart  (added by helm) #5
+                    image web: web:1, replicas 1
+            "#]],
+        ),
+        (
+            &["log", "--oneline", "--limit", "3"],
+            expect![[r#"
+                2026-03-01 14:50:00  - secrets shop/db  age 10m, type Opaque, data password (14 bytes)  (deleted) #18
+                2026-03-01 14:40:00  + secrets shop/db  type Opaque, data password (14 bytes)  (added by kubectl-create) #17
+                2026-03-01 14:30:00  ± deployments.apps shop/cart  replicas 3 -> 2, availableReplicas 1 -> 0, readyReplicas 1 -> 0, updatedReplicas 1 -> 0  (recreated by helm) #16
+            "#]],
+        ),
+    ]);
+}
+
+#[test]
+fn the_log_shows_differences() {
+    assert_answers(&[(
+        &["log", "-p", "-n", "shop", "--reverse"],
+        expect![[r#"
+            2026-03-01 14:00:00  + deployments.apps shop/cart  (added by helm) #5
+                image     web: web:1
+                replicas  1
+                labels    app=cart
+            2026-03-01 14:01:00  + pods shop/cart-a  (added by kubelet/status) #6
+                image  web: web:1
+                phase  Running
+                node   n1
+            2026-03-01 14:05:00  ~ deployments.apps shop/cart  (updated by kubectl-set) #7
+                ~ spec.template.spec.containers[web].image: web:1 → web:2
+            2026-03-01 14:06:00  ~ pods shop/cart-a  (updated by kubelet/status) #8
+                ~ status.conditions[Ready].status:             True → False
+                ~ status.containerStatuses[web].ready:         true → false
+                ~ status.containerStatuses[web].restartCount:  0 → 3
+                - status.containerStatuses[web].state.running: {}
+                + status.containerStatuses[web].state.waiting: {reason: CrashLoopBackOff}
+            2026-03-01 14:07:00  ~ configmaps shop/app  (updated by kubectl-edit) #9
+                ~ data["app.yaml"]#log.level: info → debug
+            2026-03-01 14:10:00  ~ deployments.apps shop/cart  (updated by hpa/scale) #10
+                ~ spec.replicas:   1 → 3
+                ~ status.replicas: 1 → 3
+            2026-03-01 14:12:00  ! not watched from 14:11:00 to 14:12:00 (1m0s): deployments.apps, pods
+                the server restarted
+            2026-03-01 14:13:00  ~ configmaps shop/app  (updated by kubectl-edit) #13
+                ~ data["app.yaml"]#log.level: debug → info
+            2026-03-01 14:15:00  - pods shop/cart-a  (deleted) #14
+                age    14m
+                image  web: web:1
+                phase  Running
+                node   n1
+            2026-03-01 14:20:00  + offers.example.com shop/sale  (added by operator) #15
+                price   5
+                labels  note=\e]0;owned\u{7}\u{202e}
+            2026-03-01 14:30:00  ± deployments.apps shop/cart  (recreated by helm) #16
+                ~ spec.replicas:            3 → 2
+                ~ status.availableReplicas: 1 → 0
+                ~ status.readyReplicas:     1 → 0
+                ~ status.replicas:          3 → 2
+                ~ status.updatedReplicas:   1 → 0
+            2026-03-01 14:40:00  + secrets shop/db  (added by kubectl-create) #17
+                type  Opaque
+                data  password (14 bytes)
+            2026-03-01 14:50:00  - secrets shop/db  (deleted) #18
+                age   10m
+                type  Opaque
+                data  password (14 bytes)
+        "#]],
+    )]);
+}
+
+#[test]
+fn the_log_is_filtered() {
+    assert_answers(&[
+        (
+            &["log", "deploy/cart", "--path", ".spec.template.spec.containers[*].image"],
+            expect![[r#"
+            2026-03-01 14:05:00  ~ deployments.apps shop/cart  (updated by kubectl-set) #7
+                image web 1 -> 2
+        "#]],
+        ),
+        (
+            &["log", "deploy", "cart", "--manager", "hpa", "-o", "json"],
+            expect![[r#"
+                {"number":10,"cluster":"prod","gvk":{"group":"apps","version":"v1","kind":"Deployment"},"namespace":"shop","name":"cart","uid":"cart-1","change":"updated","rv_before":"1007","rv":"1010","observed_at":"2026-03-01T14:10:00Z","source":"watch","managers":[{"manager":"hpa","operation":"Update","subresource":"scale","time":"2026-03-01T14:10:00Z"}],"paths":["spec.replicas","status.replicas"],"diff":[{"kind":"changed","new":3,"old":1,"path":"spec.replicas"},{"kind":"changed","new":3,"old":1,"path":"status.replicas"}],"summary":"replicas 1 -> 3","dropped":{"managed-fields":1,"resource-version":1},"key":"21fb3a56"}
+            "#]],
+        ),
+        (
+            &["log", "--since", "2026-03-01 14:05", "--until", "2026-03-01 14:06:00", "-A"],
+            expect![[r#"
+                2026-03-01 14:05:00  ~ deployments.apps shop/cart  (updated by kubectl-set) #7
+                    image web 1 -> 2
+            "#]],
+        ),
+        (
+            &["log", "--change", "deleted,recreated", "--oneline"],
+            expect![[r#"
+                2026-03-01 14:50:00  - secrets shop/db  age 10m, type Opaque, data password (14 bytes)  (deleted) #18
+                2026-03-01 14:30:00  ± deployments.apps shop/cart  replicas 3 -> 2, availableReplicas 1 -> 0, readyReplicas 1 -> 0, updatedReplicas 1 -> 0  (recreated by helm) #16
+                2026-03-01 14:15:00  - pods shop/cart-a  age 14m, image web: web:1, phase Running, node n1  (deleted) #14
+            "#]],
+        ),
+        (
+            &["log", "nodes", "--limit", "1"],
+            expect![[r#"
+            kubediff: no change of nodes; the history covers 2026-03-01 13:59:00 to 2026-03-01 14:50:00
+        "#]],
+        ),
+        (
+            &["log", "pods", "--since", "2026-03-01 14:11:30", "--oneline", "--reverse"],
+            expect![[r#"
+                2026-03-01 14:12:00  ! not watched from 14:11:00 to 14:12:00 (1m0s): pods  (the server restarted)
+                2026-03-01 14:15:00  - pods shop/cart-a  age 14m, image web: web:1, phase Running, node n1  (deleted) #14
+            "#]],
+        ),
+        (
+            &["log", "ing", "-n", "shop", "--since", "2026-03-01"],
+            expect![[r#"
+            kubediff: no change of ingresses.networking.k8s.io in namespace shop since 2026-03-01 00:00:00; the history covers 2026-03-01 13:59:00 to 2026-03-01 14:50:00
+        "#]],
+        ),
+        (
+            &["log", "--manager", "nobody", "--path", "spec"],
+            expect![[r#"
+                kubediff: no change by manager nobody at path spec; the history covers 2026-03-01 13:59:00 to 2026-03-01 14:50:00
+            "#]],
+        ),
+    ]);
+}
+
+#[test]
+fn one_version_is_shown() {
+    assert_answers(&[
+        (
+            &["show", "deploy/cart@#7"],
+            expect![[r#"
+            2026-03-01 14:05:00  ~ deployments.apps shop/cart  (updated by kubectl-set) #7
+                ~ spec.template.spec.containers[web].image: web:1 → web:2
+
+            apiVersion: apps/v1
+            kind: Deployment
+            metadata:
+              creationTimestamp: "2026-03-01T13:00:00Z"
+              labels:
+                app: cart
+              name: cart
+              namespace: shop
+              resourceVersion: "1007"
+              uid: cart-1
+            spec:
+              replicas: 1
+              selector:
+                matchLabels:
+                  app: cart
+              template:
+                spec:
+                  containers:
+                  - image: web:2
+                    name: web
+            status:
+              availableReplicas: 1
+              readyReplicas: 1
+              replicas: 1
+              updatedReplicas: 1
+        "#]],
+        ),
+        (
+            &["show", "deploy/cart@2026-03-01 14:06"],
+            expect![[r#"
+                2026-03-01 14:05:00  ~ deployments.apps shop/cart  (updated by kubectl-set) #7
+                    ~ spec.template.spec.containers[web].image: web:1 → web:2
+
+                apiVersion: apps/v1
+                kind: Deployment
+                metadata:
+                  creationTimestamp: "2026-03-01T13:00:00Z"
+                  labels:
+                    app: cart
+                  name: cart
+                  namespace: shop
+                  resourceVersion: "1007"
+                  uid: cart-1
+                spec:
+                  replicas: 1
+                  selector:
+                    matchLabels:
+                      app: cart
+                  template:
+                    spec:
+                      containers:
+                      - image: web:2
+                        name: web
+                status:
+                  availableReplicas: 1
+                  readyReplicas: 1
+                  replicas: 1
+                  updatedReplicas: 1
+            "#]],
+        ),
+        (
+            &["show", "7", "-o", "yaml"],
+            expect![[r#"
+            apiVersion: apps/v1
+            kind: Deployment
+            metadata:
+              creationTimestamp: "2026-03-01T13:00:00Z"
+              labels:
+                app: cart
+              name: cart
+              namespace: shop
+              resourceVersion: "1007"
+              uid: cart-1
+            spec:
+              replicas: 1
+              selector:
+                matchLabels:
+                  app: cart
+              template:
+                spec:
+                  containers:
+                  - image: web:2
+                    name: web
+            status:
+              availableReplicas: 1
+              readyReplicas: 1
+              replicas: 1
+              updatedReplicas: 1
+        "#]],
+        ),
+        (
+            &["show", "deploy/cart@1007", "-o", "json"],
+            expect![[r#"
+            {"change":{"change":"updated","cluster":"prod","diff":[{"kind":"changed","new":"web:2","old":"web:1","path":"spec.template.spec.containers[web].image"}],"dropped":{"managed-fields":1,"resource-version":1},"gvk":{"group":"apps","kind":"Deployment","version":"v1"},"key":"21fb3a56","managers":[{"manager":"kubectl-set","operation":"Update","time":"2026-03-01T14:05:00Z"}],"name":"cart","namespace":"shop","number":7,"observed_at":"2026-03-01T14:05:00Z","paths":["spec.template.spec.containers[web].image"],"rv":"1007","rv_before":"1005","source":"watch","summary":"image web 1 -> 2","uid":"cart-1"},"number":7,"object":{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"creationTimestamp":"2026-03-01T13:00:00Z","labels":{"app":"cart"},"name":"cart","namespace":"shop","resourceVersion":"1007","uid":"cart-1"},"spec":{"replicas":1,"selector":{"matchLabels":{"app":"cart"}},"template":{"spec":{"containers":[{"image":"web:2","name":"web"}]}}},"status":{"availableReplicas":1,"readyReplicas":1,"replicas":1,"updatedReplicas":1}},"observed_at":"2026-03-01T14:05:00Z","rv":"1007"}
+        "#]],
+        ),
+        (
+            &["show", "secret/db"],
+            expect![[r#"
+            2026-03-01 14:50:00  - secrets shop/db  (deleted) #18
+                age   10m
+                type  Opaque
+                data  password (14 bytes)
+
+            apiVersion: v1
+            data:
+              password: <hmac:e4b86776 14 bytes>
+            kind: Secret
+            metadata:
+              creationTimestamp: "2026-03-01T14:40:00Z"
+              name: db
+              namespace: shop
+              resourceVersion: "1014"
+              uid: db-1
+            type: Opaque
+        "#]],
+        ),
+        (
+            &["show", "secret/db", "-o", "yaml"],
+            expect![[r#"
+            apiVersion: v1
+            data:
+              password: <hmac:e4b86776 14 bytes>
+            kind: Secret
+            metadata:
+              creationTimestamp: "2026-03-01T14:40:00Z"
+              name: db
+              namespace: shop
+              resourceVersion: "1014"
+              uid: db-1
+            type: Opaque
+            kubediff: deleted at 2026-03-01 14:50:00; this was its last state
+        "#]],
+        ),
+        (
+            &["show", "cm/app", "-n", "blog"],
+            expect![[r#"
+                2026-03-01 13:59:00    configmaps blog/app  (there when the history began) #3
+
+                apiVersion: v1
+                data:
+                  app.yaml: |
+                    log:
+                      level: warn
+                kind: ConfigMap
+                metadata:
+                  creationTimestamp: "2026-03-01T12:00:00Z"
+                  name: app
+                  namespace: blog
+                  resourceVersion: "1003"
+                  uid: blog-app
+            "#]],
+        ),
+        (
+            &["show", "offer/sale", "--show-managed-fields"],
+            expect![[r#"
+            2026-03-01 14:20:00  + offers.example.com shop/sale  (added by operator) #15
+                price   5
+                labels  note=\e]0;owned\u{7}\u{202e}
+
+            {
+              "apiVersion": "example.com/v1",
+              "kind": "Offer",
+              "metadata": {
+                "creationTimestamp": "2026-03-01T14:20:00Z",
+                "labels": {
+                  "note": "\u001b]0;owned\u0007\u202e"
+                },
+                "managedFields": [
+                  {
+                    "apiVersion": "v1",
+                    "fieldsType": "FieldsV1",
+                    "fieldsV1": {},
+                    "manager": "operator",
+                    "operation": "Update",
+                    "time": "2026-03-01T14:20:00Z"
+                  }
+                ],
+                "name": "sale",
+                "namespace": "shop",
+                "resourceVersion": "1012",
+                "uid": "sale-1"
+              },
+              "spec": {
+                "price": 5
+              },
+              "status": {
+                "conditions": [
+                  {
+                    "status": "\u001b[31mTrue",
+                    "type": "Ready"
+                  }
+                ]
+              }
+            }
+        "#]],
+        ),
+    ]);
+}
+
+#[test]
+fn what_cannot_be_shown_is_said() {
+    assert_answers(&[
+        (
+            &["show", "deploy/cart@99"],
+            expect![[r#"
+            kubediff: the history has no version 99 of deployments.apps/cart; `kubediff log deploy/cart` shows what it has; the history covers 2026-03-01 13:59:00 to 2026-03-01 14:50:00
+            exit 1
+        "#]],
+        ),
+        (
+            &["show", "deploy/cart@#99"],
+            expect![[r#"
+            kubediff: the history has no change #99 of deployments.apps/cart; `kubediff log deploy/cart` shows what it has; the history covers 2026-03-01 13:59:00 to 2026-03-01 14:50:00
+            exit 1
+        "#]],
+        ),
+        (
+            &["show", "deploy/cart@2026-02-01"],
+            expect![[r#"
+            kubediff: the history has no state at 2026-02-01 00:00:00 of deployments.apps/cart; `kubediff log deploy/cart` shows what it has; the history covers 2026-03-01 13:59:00 to 2026-03-01 14:50:00
+            exit 1
+        "#]],
+        ),
+        (
+            &["show", "deploy/cart@soon"],
+            expect![[r#"
+            kubediff: `soon` is no version; write KIND/NAME@#812 with a number that `kubediff log` shows, KIND/NAME@55213 with a resourceVersion, or KIND/NAME@TIME, such as deploy/cart@-2h
+            exit 2
+        "#]],
+        ),
+        (
+            &["show", "99"],
+            expect![[r#"
+            kubediff: the history has no change #99; the history covers 2026-03-01 13:59:00 to 2026-03-01 14:50:00
+            exit 1
+        "#]],
+        ),
+        (
+            &["show", "cm/app"],
+            expect![[r#"
+            kubediff: cm/app exists several times: as configmaps in blog, configmaps in shop; name one, with its group or with -n
+            exit 2
+        "#]],
+        ),
+        (
+            &["show", "deploy/none"],
+            expect![[r#"
+            kubediff: the history has no deployments.apps/none; the history covers 2026-03-01 13:59:00 to 2026-03-01 14:50:00
+            exit 1
+        "#]],
+        ),
+        (
+            &["log", "deploy,svc"],
+            expect![[r#"
+            kubediff: `deploy,svc` is neither a kind nor an object; write KIND or KIND/NAME, such as deploy or deploy/cart
+            exit 2
+        "#]],
+        ),
+        (
+            &["log", "gadgets.example.com"],
+            expect![[r#"
+            kubediff: there is no resource `gadgets.example.com`: it is not built in, and the history has configmaps, customresourcedefinitions.apiextensions.k8s.io, deployments.apps, nodes, offers.example.com, pods, secrets
+            exit 2
+        "#]],
+        ),
+        (
+            &["log", "--since", "soon"],
+            expect![[r#"
+            kubediff: `soon` is no time; write 2026-11-23T14:05:00Z, 2026-11-23 14:05, 2026-11-23, 14:05, yesterday 14:05, -2h, 1d12h ago, or now
+            exit 2
+        "#]],
+        ),
+        (
+            &["log", "--since", "2026-03-02", "--until", "2026-03-01"],
+            expect![[r#"
+            kubediff: the time from 2026-03-02 00:00:00 to 2026-03-01 00:00:00 is empty: it ends before it begins
+            exit 2
+        "#]],
+        ),
+        (
+            &["log", "--path", "spec..x"],
+            expect![[r#"
+            kubediff: `spec..x` is not a path: expected a name at character 6 (expected for example `spec.containers[*].image`)
+            exit 2
+        "#]],
+        ),
+    ]);
+}
+
+#[test]
+fn a_missing_history_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = run(&folder.path().join("none.db"), &["log"]);
+    assert!(said.starts_with("kubediff: there is no history "), "{said}");
+    assert!(said.ends_with("none.db\nexit 1\n"), "{said}");
+}

@@ -1,0 +1,170 @@
+//! A history as kubediff writes it: of objects whose states are told one after the other.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use jiff::Timestamp;
+use kubediff::{Change, Noise, Origin, Profile, Schemas, Secrets, Sighting, Tally};
+use kubediff_history::{Batch, Body, Cluster, History, ObjectId, Observation, Settings, What};
+use serde_json::{Value, json};
+
+use crate::support;
+
+/// What was seen so far.
+pub(crate) struct World {
+    history: History,
+    profile: Profile,
+    /// The last state of each object, as the cluster has it.
+    states: BTreeMap<String, Value>,
+    rv: u64,
+}
+
+/// A time of the first of March.
+pub(crate) fn at(time: &str) -> Timestamp {
+    format!("2026-03-01T{time}Z").parse().unwrap()
+}
+
+impl World {
+    pub(crate) fn open(path: &Path, key: [u8; 32]) -> Self {
+        let cluster = Cluster { uid: "1f3a".to_owned(), name: Some("prod".to_owned()) };
+        Self {
+            history: History::open(path, &cluster, &Settings::default()).unwrap(),
+            profile: Profile {
+                noise: Noise::default(),
+                secrets: Secrets::with_key(key),
+                schemas: Schemas::default(),
+            },
+            states: BTreeMap::new(),
+            rv: 1_000,
+        }
+    }
+
+    /// The object was there when the watch began.
+    pub(crate) fn known(&mut self, time: &str, object: Value) {
+        self.known_at(at(time), object);
+    }
+
+    pub(crate) fn known_at(&mut self, time: Timestamp, object: Value) {
+        self.observe(time, object, |_, _| What::Known);
+    }
+
+    /// Whether the object exists.
+    pub(crate) fn has(&self, kind: &str, name: &str) -> bool {
+        self.states.contains_key(&format!("{kind} shop/{name}"))
+    }
+
+    /// A manager has created or changed the object to this.
+    pub(crate) fn wrote(&mut self, time: &str, manager: &str, object: Value) {
+        self.wrote_at(at(time), manager, object);
+    }
+
+    pub(crate) fn wrote_at(&mut self, time: Timestamp, manager: &str, mut object: Value) {
+        let old = self.states.get(&key(&object)).cloned();
+        let is_same = |old: &&Value| old["metadata"]["uid"] == object["metadata"]["uid"];
+        let entries = old
+            .as_ref()
+            .filter(is_same)
+            .and_then(|old| old.pointer("/metadata/managedFields")?.as_array().cloned());
+        let mut entries = entries.unwrap_or_default();
+        let (manager, subresource) = manager.split_once('/').unwrap_or((manager, ""));
+        entries.retain(|entry| entry["manager"] != manager);
+        let mut entry = json!({
+            "manager": manager, "operation": "Update", "apiVersion": "v1", "time": time.to_string(),
+            "fieldsType": "FieldsV1", "fieldsV1": {},
+        });
+        if !subresource.is_empty() {
+            entry["subresource"] = subresource.into();
+        }
+        entries.push(entry);
+        object["metadata"]["managedFields"] = entries.into();
+        self.observe(time, object, |change, replaces| match change {
+            Some(change) => {
+                What::Change(kubediff_history::Change { replaces, ..change.to_record().unwrap() })
+            }
+            None => What::Noise,
+        });
+    }
+
+    pub(crate) fn gap(&mut self, from: &str, to: &str, resource: Option<&str>, reason: &str) {
+        let mut batch = Batch::default();
+        batch.gap(at(from), at(to), resource, reason);
+        self.history.commit(&batch).unwrap();
+    }
+
+    pub(crate) fn history(&mut self) -> &mut History {
+        &mut self.history
+    }
+
+    fn observe(
+        &mut self,
+        time: Timestamp,
+        mut object: Value,
+        what: impl FnOnce(Option<Change>, Option<String>) -> What,
+    ) {
+        self.rv += 1;
+        object["metadata"]["resourceVersion"] = self.rv.to_string().into();
+        let old = self.states.insert(key(&object), object.clone());
+        self.commit(time, old, Some(object), what);
+    }
+
+    /// The object is gone.
+    pub(crate) fn deleted(&mut self, time: &str, kind: &str, name: &str) {
+        self.deleted_at(at(time), kind, name);
+    }
+
+    pub(crate) fn deleted_at(&mut self, time: Timestamp, kind: &str, name: &str) {
+        let old = self.states.remove(&format!("{kind} shop/{name}"));
+        assert!(old.is_some(), "{kind} {name}");
+        self.commit(time, old, None, |change, _| What::Change(change.unwrap().to_record().unwrap()));
+    }
+
+    fn commit(
+        &mut self,
+        time: Timestamp,
+        old: Option<Value>,
+        new: Option<Value>,
+        what: impl FnOnce(Option<Change>, Option<String>) -> What,
+    ) {
+        let last = new.as_ref().or(old.as_ref()).unwrap();
+        let (gvk, resource) = support::gvk(last);
+        let sighting = Sighting {
+            cluster: Some("prod"),
+            gvk: &gvk,
+            resource: &resource,
+            observed_at: time,
+            origin: Origin::Watch,
+        };
+        let text = |object: &Value, name: &str| object["metadata"][name].as_str().map(str::to_owned);
+        let change =
+            Change::between(&sighting, old.as_ref(), new.as_ref(), &self.profile, &mut Tally::default());
+        let uid = text(last, "uid").unwrap();
+        let replaced = old.as_ref().and_then(|old| text(old, "uid")).filter(|before| *before != uid);
+        let body = self.profile.secrets.redact(&gvk, last.clone());
+        let mut batch = Batch::default();
+        batch.observe(Observation {
+            object: ObjectId {
+                gvk: gvk.clone(),
+                resource: resource.clone(),
+                namespace: text(last, "namespace"),
+                name: text(last, "name").unwrap(),
+                uid,
+            },
+            rv: text(last, "resourceVersion").unwrap(),
+            observed_at: time,
+            origin: Origin::Watch,
+            body: Body::redacted(body.to_string()),
+            what: what(change, replaced),
+        });
+        self.history.commit(&batch).unwrap();
+    }
+}
+
+/// `Deployment shop/cart`.
+fn key(object: &Value) -> String {
+    let text = |name: &str| object["metadata"][name].as_str();
+    let kind = object["kind"].as_str().unwrap();
+    match text("namespace") {
+        Some(namespace) => format!("{kind} {namespace}/{}", text("name").unwrap()),
+        None => format!("{kind} {}", text("name").unwrap()),
+    }
+}
