@@ -8,6 +8,7 @@
 )]
 
 mod arguments;
+mod cluster;
 mod daemon;
 mod demo;
 mod history;

@@ -85,6 +85,11 @@ impl Session {
         Self::run(command)
     }
 
+    /// Starts any command of it.
+    pub(crate) fn program(command: Command) -> Self {
+        Self::run(command)
+    }
+
     fn run(command: Command) -> Self {
         let mut session = Self::start_child(command);
         session.wake();
