@@ -508,7 +508,10 @@ impl Follow {
                 if !self.outages.has(target, reason) {
                     let gaps = self.outages.back(target, now);
                     self.show_gaps(gaps);
-                    self.outages.lost(target, reason, &self.server.status(&status), true, now);
+                    // What was never watched is no gap, and must not keep one from ending.
+                    if was_synced {
+                        self.outages.lost(target, reason, &self.server.status(&status), true, now);
+                    }
                 }
                 let reason = self.server.status(&status);
                 self.tell(|standing| standing.not_watched(target, &reason, true, now));

@@ -19,7 +19,9 @@ use tokio::sync::watch;
 
 use crate::change::metadata;
 use crate::follow::{Kind, Outbox, Raw, Resources, Synced, Within, say};
-use crate::{Change, Compared, Epoch, Gap, Gvk, KeyId, Origin, Profile, Redacted, Sighting, Tally, Verb};
+use crate::{
+    Change, Compared, Epoch, Gap, Gvk, KeyId, Origin, Profile, Redacted, Secrets, Sighting, Tally, Verb,
+};
 use past::Past;
 
 /// A batch is committed when it has so many entries,
@@ -287,6 +289,11 @@ impl Recorder {
                 let now = match names.get(&name) {
                     Some(uid) => {
                         let Some(raw) = firsts.remove(uid) else { continue };
+                        if Secrets::may_hide(before.body.bytes())
+                            && let Some(now) = json(&raw)
+                        {
+                            profile.secrets.learn_hidden_before(&before.body.value(), &now);
+                        }
                         if raw.now().is_some_and(|now| now.resource_version().to_string() == before.rv) {
                             continue;
                         }
@@ -449,11 +456,16 @@ impl OwnedSighting {
 
 /// The object without secrets; `None` when its kind is left out, or it is undecodable.
 fn redacted(raw: &Raw, profile: &Profile, tally: &mut Tally) -> Option<Redacted<Value>> {
+    let [_, now] = profile.redact(&raw.kind.gvk, None, Some(json(raw)?), 1, tally)?;
+    now
+}
+
+/// The object as it is; `None` when it is undecodable.
+fn json(raw: &Raw) -> Option<Value> {
     let json = raw.now()?.json();
     let object = json.ok().and_then(|json| serde_json::from_slice(&json).ok());
     if object.is_none() {
         say(&format!("an object of {} is left out: it is undecodable", raw.kind.resource.qualified_name()));
     }
-    let [_, now] = profile.redact(&raw.kind.gvk, None, Some(object?), 1, tally)?;
-    now
+    object
 }

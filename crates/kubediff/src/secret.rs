@@ -22,6 +22,7 @@ use known::{Known, essence};
 use marker::{hidden, mark};
 use search::Search;
 
+mod former;
 mod forms;
 mod key;
 mod known;
@@ -127,6 +128,20 @@ impl Secrets {
         for value in found.iter().filter_map(|value| essence(value)) {
             self.write().learn_former(value, |value| mark(&self.key, value));
         }
+    }
+
+    /// Looks again for what was hidden in a stored state of an object, as far as `now` has it: a later state, or the same.
+    pub(crate) fn learn_hidden_before(&self, stored: &Value, now: &Value) {
+        for value in former::values(&self.key, stored, now) {
+            if let Some(value) = essence(&value) {
+                self.write().learn_former(value, |value| mark(&self.key, value));
+            }
+        }
+    }
+
+    /// Whether a stored text may have something hidden in it.
+    pub(crate) fn may_hide(stored: &[u8]) -> bool {
+        stored.windows(former::BEGIN.len()).any(|window| window == former::BEGIN.as_bytes())
     }
 
     /// The object without secrets.

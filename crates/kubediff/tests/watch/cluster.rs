@@ -14,7 +14,7 @@ use k8s_openapi::api::core::v1::ServiceAccount;
 use kube_client::api::{Api, PostParams};
 use kube_client::config::{KubeConfigOptions, Kubeconfig};
 use kube_client::{Client, Config};
-use kubediff_history::{At, Filter, Page, Reader, Record, Scope};
+use kubediff_history::{At, Filter, Page, Reader, Scope};
 use serde_json::{Value, json};
 use serve::full;
 use serve::http::{Server, ServerOptions, Serving};

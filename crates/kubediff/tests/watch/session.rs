@@ -127,6 +127,15 @@ impl Session {
         }
     }
 
+    /// Waits for lines with these texts, in whatever order they come.
+    pub(crate) fn lines(&mut self, wanted: &[&[&str]]) {
+        let mut left: Vec<&[&str]> = wanted.to_vec();
+        while !left.is_empty() {
+            let line = self.next_line(left.first().copied().unwrap_or_default());
+            left.retain(|texts| !texts.iter().all(|text| line.contains(text)));
+        }
+    }
+
     fn next_line(&mut self, texts: &[&str]) -> String {
         match self.stdout.recv_timeout(PATIENCE) {
             Ok(line) => {

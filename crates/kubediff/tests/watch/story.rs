@@ -178,8 +178,11 @@ async fn custom_resources_come_and_go() {
         patch(&kettles, round, json!({"spec": {"litres": 2}})).await;
         watch.line(&["~ spec.litres: 1 → 2"]);
         definitions.delete("kettles.example.com", &DeleteParams::default()).await.unwrap();
-        watch.line(&["- kettles.example.com", round]);
-        watch.line(&["- customresourcedefinitions", "kettles.example.com"]);
+        // Two informers tell of it, one of each kind.
+        watch.lines(&[
+            &["- kettles.example.com", round],
+            &["- customresourcedefinitions", "kettles.example.com"],
+        ]);
     }
     let (_, _, status) = watch.interrupt();
     assert!(status.success());
