@@ -10,7 +10,7 @@ pub enum Exit {
     Success,
     /// 1: an unexpected failure.
     Failure,
-    /// 2: a resource, selector or rule does not exist or is malformed.
+    /// 2: a resource, selector or rule does not exist or is malformed, or something is wrong in a configuration.
     Usage,
     /// 3: the cluster is unreachable, or its discovery failed.
     Cluster,

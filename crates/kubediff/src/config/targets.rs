@@ -1,5 +1,7 @@
 //! What the configuration names, among what the server has.
 
+use std::collections::BTreeSet;
+
 use informer::Catalog;
 
 use super::place::FieldPath;
@@ -18,8 +20,13 @@ pub(super) fn of(watch: &Watch, catalog: &Catalog) -> Vec<Target> {
         let found = wanted.among(catalog, cluster_wide).unwrap_or_default();
         targets.extend(found.into_iter().filter(|target| !watch.excludes(&target.resource)));
     }
-    let mut seen = std::collections::BTreeSet::new();
-    targets.retain(|target| seen.insert(target.clone()));
+    // Each once, and no object of a resource that is watched as a whole.
+    let distinct: BTreeSet<Target> = targets.iter().cloned().collect();
+    let whole = |target: &Target| Target { resource: target.resource.clone(), name: None };
+    let mut left = distinct.clone();
+    targets.retain(|target| {
+        left.remove(target) && (target.name.is_none() || !distinct.contains(&whole(target)))
+    });
     targets
 }
 

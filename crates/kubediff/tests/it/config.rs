@@ -3,4 +3,5 @@
 mod commands;
 mod mistakes;
 mod seed;
+mod server;
 mod settings;

@@ -11,7 +11,8 @@ fn run(arguments: &[&str], text: &str) -> (Option<i32>, String, String) {
     std::fs::write(folder.path().join("config.yaml"), text).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_kubediff"));
     let output = command.arg("config").args(arguments).current_dir(folder.path()).output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    // Systems have words and separators of their own.
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().replace(".\\", "./");
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
 

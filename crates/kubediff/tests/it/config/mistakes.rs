@@ -377,6 +377,16 @@ fn text_that_is_not_yaml() {
 }
 
 #[test]
+fn depth_and_repetition_are_bounded() {
+    let laughs: String = (1..40).map(|at| format!("k{at}: &a{at} [*a{0}, *a{0}, *a{0}]\n", at - 1)).collect();
+    for text in
+        ["[".repeat(100_000), "a: ".repeat(10) + &"{b: ".repeat(100_000), format!("k0: &a0 x\n{laughs}")]
+    {
+        assert_eq!(Config::of_text(&text, "kubediff.yaml").unwrap_err().problems().len(), 1);
+    }
+}
+
+#[test]
 fn a_file_that_is_not_there_is_named() {
     let error = Config::read("/nope/kubediff.yaml".as_ref()).unwrap_err();
     expect!["the configuration /nope/kubediff.yaml cannot be read"].assert_eq(&error.to_string());

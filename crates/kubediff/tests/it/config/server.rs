@@ -1,0 +1,77 @@
+//! What names of resources stand for on a server.
+
+use expect_test::expect;
+use informer::{Catalog, SharedInformerFactory};
+use kube_client::config::{KubeConfigOptions, Kubeconfig};
+use kubediff::Gvk;
+use kubediff::config::Config;
+use testapi::TestApi;
+
+async fn catalog() -> Catalog {
+    let server = TestApi::builder().start().await.unwrap();
+    let kubeconfig = Kubeconfig::from_yaml(&server.kubeconfig()).unwrap();
+    let options = KubeConfigOptions::default();
+    let config = kube_client::Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
+    let catalog = SharedInformerFactory::new(config).unwrap().catalog().await.unwrap();
+    server.stop().await;
+    catalog
+}
+
+#[tokio::test]
+async fn what_the_server_does_not_have_is_told_and_another_version_is_watched() {
+    let catalog = catalog().await;
+    let seed = "\
+resources:
+  - kind: v1/pods
+  - kind: networking.k8s.io/v1beta1/ingresses
+  - kind: example.com/v1/widgets
+";
+    let ours = "\
+watch:
+  resources: [deploy/cart, cm, ing, gadgets, cm/settings, configmaps]
+  exclude: {resources: [gizmos]}
+noise: {ignore: [{resource: thing, paths: [spec]}]}
+hide: [{resource: deploy, path: spec}, {resource: stuff, path: spec}]
+sinks: {log: stdout}
+routes: [{match: {resources: [deploy, apps/v1beta1/deployments, junk]}, sinks: [log]}]
+";
+    let mut said = String::new();
+    for (file, text) in [("config.yaml", seed), ("kubediff.yaml", ours)] {
+        let loaded = Config::of_text(text, file).unwrap();
+        let targets: Vec<String> =
+            loaded.config.targets(&catalog).iter().map(|target| target.text()).collect();
+        said += &format!("{}\n", targets.join(" "));
+        for warning in loaded.unserved(&catalog) {
+            said += &format!("{warning}\n");
+        }
+    }
+    expect![[r#""#]].assert_eq(&said);
+}
+
+#[tokio::test]
+async fn short_names_stand_for_what_the_server_says() {
+    let catalog = catalog().await;
+    let text = "\
+watch: {exclude: {resources: [deploy, '*.batch']}}
+hide: [{resource: cm, path: data}]
+sinks: {log: stdout}
+routes: [{match: {resources: [all]}, sinks: [log]}]
+";
+    let mut config = Config::of_text(text, "kubediff.yaml").unwrap().config;
+    let before = config.clone();
+    let (deployment, map) = (Gvk::new("apps/v1", "Deployment"), Gvk::new("v1", "ConfigMap"));
+    let hidden = |config: &Config| config.hide[0].scopes().iter().any(|scope| scope.matches(&map));
+    let routed =
+        |config: &Config| config.routes.as_ref().unwrap()[0].matches.resources[0].matches(&deployment);
+    assert!(!hidden(&config) && !routed(&config));
+    config.resolve(&catalog);
+    assert!(hidden(&config) && routed(&config));
+    // What the server says is no difference between two files.
+    assert_eq!(config, before);
+    let targets = config.targets(&catalog);
+    assert!(targets.iter().any(|target| target.text() == "statefulsets.apps"));
+    let excluded = |target: &kubediff::targets::Target| {
+        target.resource.plural == "deployments" || target.resource.group == "batch"
+    };
+    assert!(!targets.iter().any(excluded));
+}
