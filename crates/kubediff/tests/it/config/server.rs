@@ -45,7 +45,18 @@ routes: [{match: {resources: [deploy, apps/v1beta1/deployments, junk]}, sinks: [
             said += &format!("{warning}\n");
         }
     }
-    expect![[r#""#]].assert_eq(&said);
+    expect![[r#"
+        pods ingresses.networking.k8s.io
+        config.yaml:3:11: resources[1].kind: the server has no resource networking.k8s.io/v1beta1/ingresses: networking.k8s.io/v1/ingresses is used instead, which it has
+        config.yaml:4:11: resources[2].kind: the server has no resource example.com/v1/widgets: nothing matches it until it does
+        deployments.apps/cart configmaps ingresses.networking.k8s.io
+        kubediff.yaml:2:37: watch.resources[3]: the server has no resource gadgets: nothing matches it until it does
+        kubediff.yaml:3:25: watch.exclude.resources[0]: the server has no resource gizmos: nothing matches it until it does
+        kubediff.yaml:4:29: noise.ignore[0].resource: the server has no resource thing: nothing matches it until it does
+        kubediff.yaml:5:51: hide[1].resource: the server has no resource stuff: nothing matches it until it does
+        kubediff.yaml:7:39: routes[0].match.resources[1]: the server has no resource apps/v1beta1/deployments: apps/v1/deployments is used instead, which it has
+        kubediff.yaml:7:65: routes[0].match.resources[2]: the server has no resource junk: nothing matches it until it does
+    "#]].assert_eq(&said);
 }
 
 #[tokio::test]

@@ -233,7 +233,7 @@ fn sinks_are_set_up_and_what_is_missing_is_named() {
         sinks.ops.webhook.url in FOLDER/kubediff.yaml: the address of the sink is no URL that begins with https:// or http://
         sinks.ops.webhook.signingKey in FOLDER/kubediff.yaml: a webhook's signing secret is whsec_ and 24 to 64 bytes in base64, for example whsec_ and the output of `openssl rand -base64 32`
         sinks.ops.webhook.caFile in FOLDER/kubediff.yaml: the sink's certificates are not PEM
-        sinks.ops.webhook.caFile in FOLDER/kubediff.yaml: the file FOLDER/nope.pem cannot be read: No such file or directory (os error 2)
+        sinks.ops.webhook.caFile in FOLDER/kubediff.yaml: the file FOLDER/nope.pem cannot be read
         sinks.ops.webhook.headers in FOLDER/kubediff.yaml: the sink's header "X-Token" is not allowed in HTTP
         ok, in batches of 500
         ok, in batches of 500
