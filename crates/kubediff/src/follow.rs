@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use informer::metrics::Format;
 use informer::{
     Catalog, Change as Told, DiscoveryError, EncodingChoice, FieldSelector, Object, Selector,
     SharedInformerFactory, Status,
@@ -266,6 +267,15 @@ impl Follow {
         Within { namespaces, selectors: selectors.into_iter().flatten().collect::<Vec<_>>().join("; ") }
     }
 
+    /// The metrics of all informers, in the text format of OpenMetrics, without its end mark.
+    pub(crate) fn metrics(&self) -> impl Fn() -> String + Send + Sync + 'static {
+        let factory = self.factory.clone();
+        move || {
+            let text = factory.metrics().to_text(Format::OpenMetrics);
+            text.strip_suffix("# EOF\n").map(str::to_owned).unwrap_or(text)
+        }
+    }
+
     /// The state of each watch, as it changes.
     pub(crate) fn standing(&self) -> watch::Receiver<Standing> {
         self.standing.subscribe()
@@ -510,7 +520,9 @@ impl Follow {
                     self.show_gaps(gaps);
                     // What was never watched is no gap, and must not keep one from ending.
                     if was_synced {
-                        self.outages.lost(target, reason, &self.server.status(&status), true, now);
+                        let cause = self.server.status(&status);
+                        self.outages.lost(target, reason, &cause, true, now);
+                        self.tell_lost(target, now, cause);
                     }
                 }
                 let reason = self.server.status(&status);
@@ -533,6 +545,9 @@ impl Follow {
             Status::Retrying { cause, .. } => {
                 let cause = self.server.cause(&cause);
                 self.tell(|standing| standing.not_watched(target, &cause, false, now));
+                if was_synced && !self.outages.has(target, Reason::Lost) {
+                    self.tell_lost(target, now, cause.clone());
+                }
                 if self.outages.lost(target, Reason::Lost, &cause, was_synced, now) {
                     say(&format!(
                         "{}: not watched: {cause}; trying again",
@@ -619,6 +634,13 @@ impl Follow {
             let names = self.targets.keys().map(Target::text).collect();
             let complete = self.reach.everything && self.unavailable.is_empty();
             self.outbox.push(Waiting::Resources(Resources { names, complete }));
+        }
+    }
+
+    /// Tells a history that a gap has begun.
+    fn tell_lost(&self, target: &Target, now: Timestamp, cause: String) {
+        if self.manner.with_first {
+            self.outbox.push(Waiting::Lost(target.text(), now, cause));
         }
     }
 

@@ -171,9 +171,17 @@ impl Recorder {
         self.batch.note(past::WATCHED_UNTIL, at.to_string());
     }
 
+    /// A gap has begun. It is recorded when it ends, also if this process does not see that.
+    pub(crate) fn lost(&mut self, target: &str, since: Timestamp, cause: &str) {
+        self.batch.note(past::open(target), format!("{since} {cause}"));
+    }
+
     /// Something was not watched for a time.
     pub(crate) fn gap(&mut self, gap: &Gap) {
         let to = gap.to.unwrap_or_else(Timestamp::now);
+        for resource in &gap.resources {
+            self.batch.note(past::open(resource), "");
+        }
         let all = self.names.len() > 1 && self.names.iter().all(|name| gap.resources.contains(name));
         if all {
             self.batch.gap(gap.from, to, None, &*gap.cause);
@@ -371,6 +379,11 @@ impl Recorder {
 
     /// The time in which kubediff did not run, or did not look at this target.
     fn restart_gap(&mut self, target: &str, now: Timestamp) {
+        if let Some((from, reason)) = self.past.open(target) {
+            self.batch.gap(from.min(now), now, Some(target), reason);
+            self.batch.note(past::open(target), "");
+            return;
+        }
         let (from, reason) = match self.past.left(target) {
             Some(left) => (left, "it was not among what is watched"),
             None => match self.past.watched_until {

@@ -156,6 +156,7 @@ async fn serve(
     };
     endpoint.show(Current {
         standing: follow.standing(),
+        informers: Box::new(follow.metrics()),
         session,
         newest: history.newest(),
         trouble: history.trouble(),

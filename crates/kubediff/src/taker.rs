@@ -92,6 +92,12 @@ impl Taker {
                 self.counts().tally.add(&tally);
                 changes.into_iter().try_for_each(|change| self.show(Taken::Change(Box::new(change))))
             }
+            Waiting::Lost(target, since, cause) => {
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.lost(&target, since, &cause);
+                }
+                Ok(())
+            }
             Waiting::Alive(at) => {
                 if let Some(recorder) = &mut self.recorder {
                     recorder.alive(at);

@@ -21,6 +21,9 @@ pub(crate) enum Waiting {
     Synced(Synced),
     /// What is followed from now on.
     Resources(Resources),
+    /// A target that was watched is not watched any more, since then and for this reason. When it is watched again, a gap
+    /// follows.
+    Lost(String, Timestamp, String),
     /// Everything was watched until this time, as far as the server lets us.
     Alive(Timestamp),
     /// Time in which something was not watched.

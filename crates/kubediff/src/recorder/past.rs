@@ -21,6 +21,9 @@ const MIXED: &str = "*";
 /// What the notes of resources begin with that are not followed any more: since when.
 const LEFT: &str = "left/";
 
+/// What the notes of gaps begin with that have begun: since when, and why. Empty when the gap is recorded.
+const OPEN: &str = "open/";
+
 /// What the former run has left.
 pub(super) struct Past {
     pub(super) key: Option<KeyId>,
@@ -30,6 +33,7 @@ pub(super) struct Past {
     selectors: Option<String>,
     positions: BTreeMap<String, String>,
     left: BTreeMap<String, Timestamp>,
+    open: BTreeMap<String, (Timestamp, String)>,
 }
 
 impl Past {
@@ -38,6 +42,10 @@ impl Past {
         let left = notes
             .iter()
             .filter_map(|(name, value)| Some((name.strip_prefix(LEFT)?.to_owned(), value.parse().ok()?)));
+        let open = notes.iter().filter_map(|(name, value)| {
+            let (since, reason) = value.split_once(' ')?;
+            Some((name.strip_prefix(OPEN)?.to_owned(), (since.parse().ok()?, reason.to_owned())))
+        });
         let names = notes.get(NAMES).map(|names| names.lines().map(str::to_owned).collect());
         Ok(Self {
             key: notes.get(KEY).and_then(|id| id.parse().ok()),
@@ -46,6 +54,7 @@ impl Past {
             selectors: notes.get(SELECTORS).cloned(),
             positions: reader.positions()?,
             left: left.collect(),
+            open: open.collect(),
         })
     }
 
@@ -57,6 +66,11 @@ impl Past {
     /// Since when this is not followed any more.
     pub(super) fn left(&self, target: &str) -> Option<Timestamp> {
         if self.names.contains(target) { None } else { self.left.get(target).copied() }
+    }
+
+    /// The gap of this target that had begun when the former run ended.
+    pub(super) fn open(&self, target: &str) -> Option<(Timestamp, String)> {
+        self.open.get(target).cloned()
     }
 
     /// Whether an object that is not seen has been deleted: all runs have looked at the same objects.
@@ -76,6 +90,11 @@ impl Past {
 /// The name of the note of a resource that is not followed any more.
 pub(crate) fn left(resource: &str) -> String {
     format!("{LEFT}{resource}")
+}
+
+/// The name of the note of a gap that has begun.
+pub(super) fn open(target: &str) -> String {
+    format!("{OPEN}{target}")
 }
 
 /// The objects of `deployments.apps`, or the one of `deployments.apps/cart`.

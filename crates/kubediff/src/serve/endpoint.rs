@@ -21,6 +21,8 @@ use crate::follow::Standing;
 /// What runs at present.
 pub(super) struct Current {
     pub(super) standing: watch::Receiver<Standing>,
+    /// The metrics of the informers.
+    pub(super) informers: Box<dyn Fn() -> String + Send + Sync>,
     pub(super) session: Arc<Mutex<Session>>,
     /// The number of the newest record.
     pub(super) newest: watch::Receiver<u64>,

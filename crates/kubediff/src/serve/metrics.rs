@@ -58,7 +58,7 @@ pub(super) fn text(current: Option<&Current>) -> Result<String, fmt::Error> {
         bytes.set(gauge(std::fs::metadata(&current.path).map_or(0, |file| file.len())));
         registry.register("history_bytes", "The size of the file of the history", bytes);
     }
-    let mut text = String::new();
+    let mut text = current.map(|current| (current.informers)()).unwrap_or_default();
     encode(&mut text, &registry)?;
     Ok(text)
 }

@@ -159,6 +159,7 @@ async fn a_sink_gets_every_change_also_those_of_a_restart() {
         r#"kubediff_watches{state="watched"} 2"#,
         r#"kubediff_sink_failing{sink="hook"} 0"#,
         "kubediff_history_last_record ",
+        "informer_objects{",
     ] {
         assert!(metrics.contains(line), "no {line} in {metrics}");
     }
@@ -286,4 +287,28 @@ async fn a_server_that_is_down_is_waited_for() {
     .await;
     assert_eq!(get(&address, "/readyz").await.0, StatusCode::OK);
     on_thread(move || daemon.end_with("-TERM")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gap_that_has_begun_is_recorded_whenever_the_process_ends() {
+    let set = Set::new().await;
+    set.configure("watch: {resources: [cm]}\nsinks:\n  log: {file: {path: changes.log}}\n");
+    set.shop.create("a", "1").await;
+    let (mut daemon, _) = set.serve().await;
+    set.shop.server.refuse_connections();
+    set.shop.server.disconnect_all();
+    on_thread(move || {
+        daemon.note("not watched: http");
+        // What the daemon has said is written a moment later: a signal to which it answers is behind it in the queue.
+        daemon.end_with("-TERM")
+    })
+    .await;
+    set.shop.server.accept_connections().unwrap();
+    let (daemon, _) = set.serve().await;
+    on_thread(move || daemon.end_with("-TERM")).await;
+    let (daemon, _) = set.serve().await;
+    on_thread(move || daemon.end_with("-TERM")).await;
+    let log = lines(&set.path("changes.log"));
+    let gaps: Vec<&str> = log.iter().filter_map(|line| line["change"]["cause"].as_str()).collect();
+    assert!(gaps[0].starts_with("http") && gaps[1] == "kubediff did not run", "{gaps:#?}");
 }
