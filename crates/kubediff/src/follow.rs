@@ -7,6 +7,7 @@ mod denials;
 mod error;
 mod outages;
 mod outbox;
+mod reach;
 mod schemas;
 mod seen;
 mod standing;
@@ -20,10 +21,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use informer::metrics::Format;
-use informer::{
-    Catalog, Change as Told, DiscoveryError, EncodingChoice, FieldSelector, Object, Selector,
-    SharedInformerFactory, Status,
-};
+use informer::{Change as Told, EncodingChoice, Object, SharedInformerFactory, Status};
 use jiff::{Timestamp, Zoned};
 use kube_client::Client;
 use tokio::sync::watch;
@@ -33,7 +31,7 @@ use tokio::time::Instant;
 use crate::args::ClusterArgs;
 use crate::targets::Target;
 use crate::words::Server;
-use crate::{Gap, Glob, Gvk, Profile, Secrets, cluster, terminal};
+use crate::{Gap, Gvk, Profile, Secrets, cluster, terminal};
 use definitions::Definitions;
 use denials::Denials;
 use outages::{Outages, Reason};
@@ -42,35 +40,9 @@ use streams::{News, Streams};
 
 pub use error::WatchError;
 pub(crate) use outbox::Outbox;
+pub(crate) use reach::{Namespaces, Reach, Within};
 pub(crate) use seen::{Kind, Raw, Resources, Synced, Waiting};
 pub(crate) use standing::Standing;
-
-/// What to follow.
-pub(crate) struct Reach {
-    pub(crate) targets: Targets,
-    /// Whether these are all resources that the server has.
-    pub(crate) everything: bool,
-    pub(crate) namespaces: Namespaces,
-    /// Objects in these are not looked at.
-    pub(crate) excluded_namespaces: Vec<Glob>,
-    pub(crate) labels: Option<Selector>,
-    pub(crate) fields: Option<FieldSelector>,
-}
-
-/// Finds what to follow among what the server has.
-pub(crate) type Targets = Arc<dyn Fn(&Catalog) -> Result<Vec<Target>, DiscoveryError> + Send + Sync>;
-
-/// In which namespaces.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) enum Namespaces {
-    /// The one that the kubeconfig's context names.
-    #[default]
-    OfContext,
-    /// All, and resources that have none.
-    All,
-    /// These.
-    Named(Vec<String>),
-}
 
 /// How to follow it.
 #[derive(Debug, Clone, Copy)]
@@ -81,15 +53,6 @@ pub(crate) struct Manner {
     pub(crate) with_first: bool,
     /// Whether a server that cannot be reached at the start, or lets nothing be watched, is tried again and again.
     pub(crate) persistent: bool,
-}
-
-/// Which objects can be seen: an object elsewhere may exist although it is not seen.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Within {
-    /// All of them without a list.
-    pub(crate) namespaces: Option<Vec<String>>,
-    /// Labels and fields; empty for all objects.
-    pub(crate) selectors: String,
 }
 
 /// Why the loop ended.
@@ -203,14 +166,10 @@ impl Follow {
         if let Some(limit) = cluster.request_timeout {
             builder = builder.response_timeout(limit);
         }
-        let (builder, place) = match &reach.namespaces {
-            Namespaces::All => (builder, "all namespaces".to_owned()),
-            Namespaces::Named(names) => (builder.namespaces(names), in_words(names)),
-            Namespaces::OfContext => {
-                let place = format!("namespace {default_namespace} (the context's; -A for all)");
-                (builder.namespace(&*default_namespace), place)
-            }
-        };
+        if let Some(namespaces) = reach.within(&default_namespace).namespaces {
+            builder = builder.namespaces(namespaces);
+        }
+        let place = reach.namespaces.in_words(&default_namespace);
         let factory = builder.build()?;
         // What is wrong with the configuration has been said by now, in better words.
         let client = Client::try_from(config).ok();
@@ -255,16 +214,7 @@ impl Follow {
 
     /// Which objects can be seen.
     pub(crate) fn within(&self) -> Within {
-        let selectors = [
-            self.reach.labels.as_ref().map(|labels| format!("labels {labels}")),
-            self.reach.fields.as_ref().map(|fields| format!("fields {fields}")),
-        ];
-        let namespaces = match &self.reach.namespaces {
-            Namespaces::All => None,
-            Namespaces::Named(names) => Some(names.clone()),
-            Namespaces::OfContext => Some(vec![self.default_namespace.clone()]),
-        };
-        Within { namespaces, selectors: selectors.into_iter().flatten().collect::<Vec<_>>().join("; ") }
+        self.reach.within(&self.default_namespace)
     }
 
     /// The metrics of all informers, in the text format of OpenMetrics, without its end mark.
@@ -695,14 +645,6 @@ async fn at(time: Option<Instant>) {
     match time {
         Some(time) => tokio::time::sleep_until(time).await,
         None => std::future::pending().await,
-    }
-}
-
-/// `namespaces a, b`.
-fn in_words(namespaces: &[String]) -> String {
-    match namespaces {
-        [one] => format!("namespace {one}"),
-        several => format!("namespaces {}", several.join(", ")),
     }
 }
 

@@ -27,6 +27,7 @@ mod image;
 mod managers;
 mod merged;
 mod noise;
+mod notes;
 mod patch;
 mod path;
 pub mod program;

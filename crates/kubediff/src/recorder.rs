@@ -2,8 +2,6 @@
 
 mod past;
 
-pub(crate) use past::{WATCHED_UNTIL, left};
-
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,6 +17,7 @@ use tokio::sync::watch;
 
 use crate::change::metadata;
 use crate::follow::{Kind, Outbox, Raw, Resources, Synced, Within, say};
+use crate::notes;
 use crate::{
     Change, Compared, Epoch, Gap, Gvk, KeyId, Origin, Profile, Redacted, Secrets, Sighting, Tally, Verb,
 };
@@ -112,8 +111,8 @@ impl Recorder {
             let reason = "the key of the hashes was lost: those of before and after cannot be compared";
             batch.gap(past.watched_until.unwrap_or(now), now, None, reason);
         }
-        batch.note(past::KEY, key.to_string());
-        batch.note(past::SELECTORS, past.selectors_to_note(&within));
+        batch.note(notes::KEY, key.to_string());
+        batch.note(notes::SELECTORS, past.selectors_to_note(&within));
         let (firsts, names) = (HashMap::new(), BTreeSet::new());
         Ok(Self { history, reader, batch, bytes: 0, past, cluster, within, firsts, gap_ended: None, names })
     }
@@ -168,19 +167,19 @@ impl Recorder {
 
     /// Everything was watched until this time.
     pub(crate) fn alive(&mut self, at: Timestamp) {
-        self.batch.note(past::WATCHED_UNTIL, at.to_string());
+        self.batch.note(notes::WATCHED_UNTIL, at.to_string());
     }
 
     /// A gap has begun. It is recorded when it ends, also if this process does not see that.
     pub(crate) fn lost(&mut self, target: &str, since: Timestamp, cause: &str) {
-        self.batch.note(past::open(target), format!("{since} {cause}"));
+        self.batch.note(notes::open(target), format!("{since} {cause}"));
     }
 
     /// Something was not watched for a time.
     pub(crate) fn gap(&mut self, gap: &Gap) {
         let to = gap.to.unwrap_or_else(Timestamp::now);
         for resource in &gap.resources {
-            self.batch.note(past::open(resource), "");
+            self.batch.note(notes::open(resource), "");
         }
         let all = self.names.len() > 1 && self.names.iter().all(|name| gap.resources.contains(name));
         if all {
@@ -352,13 +351,13 @@ impl Recorder {
         let former = if self.names.is_empty() { &self.past.names } else { &self.names };
         let gone: Vec<String> = former.difference(&names).cloned().collect();
         let at_start = self.names.is_empty();
-        self.batch.note(past::NAMES, resources.names.join("\n"));
+        self.batch.note(notes::NAMES, resources.names.join("\n"));
         self.names = names;
         let now = Timestamp::now();
         let mut changes = Vec::new();
         for resource in gone {
             let left = if at_start { self.past.watched_until.unwrap_or(now) } else { now };
-            self.batch.note(past::left(&resource), left.to_string());
+            self.batch.note(notes::left(&resource), left.to_string());
             if !at_start || !resources.complete || !self.past.knows_deletions(&self.within) {
                 continue;
             }
@@ -381,7 +380,7 @@ impl Recorder {
     fn restart_gap(&mut self, target: &str, now: Timestamp) {
         if let Some((from, reason)) = self.past.open(target) {
             self.batch.gap(from.min(now), now, Some(target), reason);
-            self.batch.note(past::open(target), "");
+            self.batch.note(notes::open(target), "");
             return;
         }
         let (from, reason) = match self.past.left(target) {

@@ -4,6 +4,7 @@
 //! what happened in between.
 
 mod control;
+mod current;
 mod deliveries;
 mod endpoint;
 mod log;
@@ -29,8 +30,9 @@ use crate::taker::{TakeError, Taker};
 use crate::words::Server;
 use crate::{HashKey, InvalidNoise, InvalidTemplate, KeyFileError, Profile, Schemas, Secrets, Session};
 use control::{Control, Next};
+use current::Current;
 use deliveries::Deliveries;
-use endpoint::{Current, Endpoint};
+use endpoint::Endpoint;
 
 /// How many bytes may wait for the disk before changes of one object are merged.
 const BOUND: usize = 64 << 20;

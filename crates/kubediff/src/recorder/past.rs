@@ -7,22 +7,7 @@ use kubediff_history::{Error, Reader, Scope};
 
 use crate::KeyId;
 use crate::follow::Within;
-
-/// The note of the id of the hashes' key.
-pub(super) const KEY: &str = "key";
-/// The note of the time until which everything was watched.
-pub(crate) const WATCHED_UNTIL: &str = "watched-until";
-/// The note of what was followed, a line each.
-pub(super) const NAMES: &str = "resources";
-/// The note of the selectors with which all runs looked, or [`MIXED`].
-pub(super) const SELECTORS: &str = "selectors";
-/// Runs had different selectors.
-const MIXED: &str = "*";
-/// What the notes of resources begin with that are not followed any more: since when.
-const LEFT: &str = "left/";
-
-/// What the notes of gaps begin with that have begun: since when, and why. Empty when the gap is recorded.
-const OPEN: &str = "open/";
+use crate::notes::{KEY, LEFT, MIXED, NAMES, OPEN, SELECTORS, WATCHED_UNTIL};
 
 /// What the former run has left.
 pub(super) struct Past {
@@ -85,16 +70,6 @@ impl Past {
             _ => within.selectors.clone(),
         }
     }
-}
-
-/// The name of the note of a resource that is not followed any more.
-pub(crate) fn left(resource: &str) -> String {
-    format!("{LEFT}{resource}")
-}
-
-/// The name of the note of a gap that has begun.
-pub(super) fn open(target: &str) -> String {
-    format!("{OPEN}{target}")
 }
 
 /// The objects of `deployments.apps`, or the one of `deployments.apps/cart`.

@@ -1,36 +1,16 @@
 //! `/healthz`, `/readyz`, `/status` and `/metrics`.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ::serve::http::{Server, ServerOptions, Serving};
 use ::serve::{Body, full};
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
-use kubediff_delivery::Status;
 use serde_json::{Value, json};
-use tokio::sync::watch;
 
-use super::ServeError;
-use super::metrics;
-use crate::Session;
+use super::current::Current;
+use super::{ServeError, metrics};
 use crate::config::Config;
-use crate::follow::Standing;
-
-/// What runs at present.
-pub(super) struct Current {
-    pub(super) standing: watch::Receiver<Standing>,
-    /// The metrics of the informers.
-    pub(super) informers: Box<dyn Fn() -> String + Send + Sync>,
-    pub(super) session: Arc<Mutex<Session>>,
-    /// The number of the newest record.
-    pub(super) newest: watch::Receiver<u64>,
-    /// Why the history cannot be written.
-    pub(super) trouble: watch::Receiver<Option<String>>,
-    pub(super) path: PathBuf,
-    pub(super) sinks: BTreeMap<String, watch::Receiver<Status>>,
-}
 
 /// What the endpoint tells.
 enum Shown {

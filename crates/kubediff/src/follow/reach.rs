@@ -1,0 +1,74 @@
+//! What to follow, and where.
+
+use std::sync::Arc;
+
+use informer::{Catalog, DiscoveryError, FieldSelector, Selector};
+
+use crate::Glob;
+use crate::targets::Target;
+
+/// What to follow.
+pub(crate) struct Reach {
+    pub(crate) targets: Targets,
+    /// Whether these are all resources that the server has.
+    pub(crate) everything: bool,
+    pub(crate) namespaces: Namespaces,
+    /// Objects in these are not looked at.
+    pub(crate) excluded_namespaces: Vec<Glob>,
+    pub(crate) labels: Option<Selector>,
+    pub(crate) fields: Option<FieldSelector>,
+}
+
+/// Finds what to follow among what the server has.
+pub(crate) type Targets = Arc<dyn Fn(&Catalog) -> Result<Vec<Target>, DiscoveryError> + Send + Sync>;
+
+/// In which namespaces.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Namespaces {
+    /// The one that the kubeconfig's context names.
+    #[default]
+    OfContext,
+    /// All, and resources that have none.
+    All,
+    /// These.
+    Named(Vec<String>),
+}
+
+/// Which objects can be seen: an object elsewhere may exist although it is not seen.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Within {
+    /// All of them without a list.
+    pub(crate) namespaces: Option<Vec<String>>,
+    /// Labels and fields; empty for all objects.
+    pub(crate) selectors: String,
+}
+
+impl Reach {
+    /// Which objects can be seen, if the kubeconfig's context names this namespace.
+    pub(super) fn within(&self, of_context: &str) -> Within {
+        let selectors = [
+            self.labels.as_ref().map(|labels| format!("labels {labels}")),
+            self.fields.as_ref().map(|fields| format!("fields {fields}")),
+        ];
+        let namespaces = match &self.namespaces {
+            Namespaces::All => None,
+            Namespaces::Named(names) => Some(names.clone()),
+            Namespaces::OfContext => Some(vec![of_context.to_owned()]),
+        };
+        Within { namespaces, selectors: selectors.into_iter().flatten().collect::<Vec<_>>().join("; ") }
+    }
+}
+
+impl Namespaces {
+    /// For people.
+    pub(super) fn in_words(&self, of_context: &str) -> String {
+        match self {
+            Self::All => "all namespaces".to_owned(),
+            Self::OfContext => format!("namespace {of_context} (the context's; -A for all)"),
+            Self::Named(names) => match names.as_slice() {
+                [one] => format!("namespace {one}"),
+                several => format!("namespaces {}", several.join(", ")),
+            },
+        }
+    }
+}
