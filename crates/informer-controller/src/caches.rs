@@ -6,11 +6,10 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use informer::kube::core::params::ListParams;
 use informer::kube::{Client, client};
-use informer::share::{self, ShareBy};
+use informer::share::ShareBy;
 use informer::{
     Index, Informer, Labels, Object, ObjectKey, ResourceType, ResourceVersion, Snapshot, Uid, View,
 };
-use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::owned::Owned;
@@ -116,23 +115,16 @@ impl Caches {
         })
     }
 
-    /// Whether a cache is told of an object of which the server has returned this metadata: the object is in the cache's share,
-    /// or leaves it.
-    pub(crate) fn is_told(&self, number: usize, key: &ObjectKey, metadata: &Value) -> bool {
+    /// Whether a cache is told of an object that has these hashes: the object is in the cache's share, or leaves it.
+    pub(crate) fn is_told(
+        &self,
+        number: usize,
+        key: &ObjectKey,
+        hash: impl FnOnce(ShareBy) -> Option<u64>,
+    ) -> bool {
         let informer = &self.informers[number];
         let Some(share) = informer.selection().share() else { return true };
-        let value = match share.by() {
-            ShareBy::Namespace => Some(key.namespace().unwrap_or_default()),
-            ShareBy::Uid => metadata["uid"].as_str(),
-            ShareBy::ControllerUid => {
-                let owners = metadata["ownerReferences"].as_array().map(Vec::as_slice).unwrap_or_default();
-                owners
-                    .iter()
-                    .find(|owner| owner["controller"] == true)
-                    .and_then(|owner| owner["uid"].as_str())
-            }
-        };
-        value.is_some_and(|value| share.ranges().contains(share::hash(value)))
+        hash(share.by()).is_some_and(|hash| share.ranges().contains(hash))
             || matches!(informer.lister().get(key.as_str()), Ok(Some(_)))
     }
 
