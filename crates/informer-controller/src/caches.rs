@@ -12,7 +12,6 @@ use informer::{
 };
 use tokio::time::Instant;
 
-use crate::owned::Owned;
 use crate::request;
 
 /// The informers of a controller, each once.
@@ -20,7 +19,7 @@ use crate::request;
 pub(crate) struct Caches {
     informers: Vec<Informer<Object>>,
     /// For the cache of that number, its objects by the uid of the owner that controls them.
-    by_owner: Vec<(usize, Index<Owned, Uid>)>,
+    by_owner: Vec<(usize, Index<Object, Uid>)>,
     probes: tokio::sync::Mutex<Probes>,
 }
 
@@ -59,12 +58,11 @@ impl Caches {
     pub(crate) fn add_owned<U: View>(&mut self, informer: &Informer<U>) {
         let number = self.add(informer);
         if self.by_owner.iter().all(|(of, _)| *of != number) {
-            let index = informer.cast::<Owned>().add_index(|object| object.controller());
-            self.by_owner.push((number, index));
+            self.by_owner.push((number, informer.cast().add_controller_index()));
         }
     }
 
-    pub(crate) fn by_owner<U: View>(&self, informer: &Informer<U>) -> Option<&Index<Owned, Uid>> {
+    pub(crate) fn by_owner<U: View>(&self, informer: &Informer<U>) -> Option<&Index<Object, Uid>> {
         let number = self.number(informer)?;
         self.by_owner.iter().find(|(of, _)| *of == number).map(|(_, index)| index)
     }
