@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use informer::{
-    Deleted, Handler, Index, Informer, Item, Lister, Previous, Registration, SharedInformerFactory,
+    Deleted, Handler, Index, Informer, Item, Lister, Previous, Registration, SharedInformerFactory, Uid,
 };
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube_client::config::Kubeconfig;
@@ -35,7 +35,7 @@ pub struct Controller {
 struct Caches {
     pods: Lister<Pod>,
     nodes: Lister<Node>,
-    by_owner: Index<Pod, String>,
+    by_owner: Index<Pod, Uid>,
 }
 
 /// The queue: keys in order, each once.
@@ -95,7 +95,7 @@ impl Controller {
         let kubeconfig = arguments.kubeconfig.as_ref().ok_or("there is no --kubeconfig")?;
         let factory = session::factory(arguments, Kubeconfig::read_from(kubeconfig)?).await?;
         let (pods, nodes) = (factory.informer::<Pod>(), factory.informer::<Node>());
-        let by_owner = pods.add_index(|pod| owner(pod).map(str::to_owned));
+        let by_owner = pods.add_controller_index();
         let queue = Arc::new(Queue::default());
         let registration = pods.add_handler(Enqueue(queue.clone()))?;
         let caches = Arc::new(Caches { pods: pods.lister(), nodes: nodes.lister(), by_owner });
@@ -171,7 +171,7 @@ impl Caches {
     /// Returns the pod, how many pods of its owner are ready, and whether nothing was missing.
     fn look(&self, key: &str) -> Option<(Item<Pod>, usize, bool)> {
         let pod = self.pods.get(key).ok()??;
-        let siblings = owner(&pod).map(|owner| self.by_owner.get(owner)).unwrap_or_default();
+        let siblings = owner(&pod).map(|owner| self.by_owner.get(&owner)).unwrap_or_default();
         let ready = siblings.iter().filter(|pod| is_pod_ready(pod)).count();
         let node = pod.spec.as_ref().and_then(|spec| self.nodes.get(spec.node_name.as_deref()?).ok()?);
         let is_complete = siblings.len() == PODS_OF_A_SET && node.is_some_and(|node| is_node_ready(&node));
@@ -179,9 +179,9 @@ impl Caches {
     }
 }
 
-fn owner(pod: &Pod) -> Option<&str> {
+fn owner(pod: &Pod) -> Option<Uid> {
     let owners = pod.metadata.owner_references.iter().flatten();
-    owners.into_iter().find(|owner| owner.controller == Some(true)).map(|owner| &*owner.uid)
+    owners.into_iter().find(|owner| owner.controller == Some(true)).map(|owner| Uid::new(&owner.uid))
 }
 
 fn is_pod_ready(pod: &Pod) -> bool {

@@ -6,14 +6,12 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use informer::kube::core::params::ListParams;
 use informer::kube::{Client, client};
-use informer::share::{self, ShareBy};
+use informer::share::ShareBy;
 use informer::{
     Index, Informer, Labels, Object, ObjectKey, ResourceType, ResourceVersion, Snapshot, Uid, View,
 };
-use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::owned::Owned;
 use crate::request;
 
 /// The informers of a controller, each once.
@@ -21,7 +19,7 @@ use crate::request;
 pub(crate) struct Caches {
     informers: Vec<Informer<Object>>,
     /// For the cache of that number, its objects by the uid of the owner that controls them.
-    by_owner: Vec<(usize, Index<Owned, Uid>)>,
+    by_owner: Vec<(usize, Index<Object, Uid>)>,
     probes: tokio::sync::Mutex<Probes>,
 }
 
@@ -60,12 +58,11 @@ impl Caches {
     pub(crate) fn add_owned<U: View>(&mut self, informer: &Informer<U>) {
         let number = self.add(informer);
         if self.by_owner.iter().all(|(of, _)| *of != number) {
-            let index = informer.cast::<Owned>().add_index(|object| object.controller());
-            self.by_owner.push((number, index));
+            self.by_owner.push((number, informer.cast().add_controller_index()));
         }
     }
 
-    pub(crate) fn by_owner<U: View>(&self, informer: &Informer<U>) -> Option<&Index<Owned, Uid>> {
+    pub(crate) fn by_owner<U: View>(&self, informer: &Informer<U>) -> Option<&Index<Object, Uid>> {
         let number = self.number(informer)?;
         self.by_owner.iter().find(|(of, _)| *of == number).map(|(_, index)| index)
     }
@@ -116,23 +113,16 @@ impl Caches {
         })
     }
 
-    /// Whether a cache is told of an object of which the server has returned this metadata: the object is in the cache's share,
-    /// or leaves it.
-    pub(crate) fn is_told(&self, number: usize, key: &ObjectKey, metadata: &Value) -> bool {
+    /// Whether a cache is told of an object that has these hashes: the object is in the cache's share, or leaves it.
+    pub(crate) fn is_told(
+        &self,
+        number: usize,
+        key: &ObjectKey,
+        hash: impl FnOnce(ShareBy) -> Option<u64>,
+    ) -> bool {
         let informer = &self.informers[number];
         let Some(share) = informer.selection().share() else { return true };
-        let value = match share.by() {
-            ShareBy::Namespace => Some(key.namespace().unwrap_or_default()),
-            ShareBy::Uid => metadata["uid"].as_str(),
-            ShareBy::ControllerUid => {
-                let owners = metadata["ownerReferences"].as_array().map(Vec::as_slice).unwrap_or_default();
-                owners
-                    .iter()
-                    .find(|owner| owner["controller"] == true)
-                    .and_then(|owner| owner["uid"].as_str())
-            }
-        };
-        value.is_some_and(|value| share.ranges().contains(share::hash(value)))
+        hash(share.by()).is_some_and(|hash| share.ranges().contains(hash))
             || matches!(informer.lister().get(key.as_str()), Ok(Some(_)))
     }
 

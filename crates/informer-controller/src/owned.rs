@@ -20,11 +20,7 @@ struct Metadata {
 }
 
 #[derive(serde::Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct Reference {
-    api_version: String,
-    kind: String,
-    name: String,
     uid: String,
     #[serde(default)]
     controller: bool,
@@ -33,7 +29,8 @@ struct Reference {
 impl Owned {
     /// The uid of the owner that controls the object.
     pub(crate) fn controller(&self) -> Option<Uid> {
-        self.reference().map(|owner| Uid::new(&owner.uid))
+        let controller = self.metadata.owners.iter().find(|owner| owner.controller);
+        controller.map(|owner| Uid::new(&owner.uid))
     }
 
     /// Whether the object is being deleted.
@@ -45,10 +42,6 @@ impl Owned {
     pub(crate) fn finalizers(&self) -> &[String] {
         &self.metadata.finalizers
     }
-
-    fn reference(&self) -> Option<&Reference> {
-        self.metadata.owners.iter().find(|owner| owner.controller)
-    }
 }
 
 /// The key of the object of resource `owner` that controls `object`. `None` if something else does, or if the object
@@ -57,8 +50,7 @@ impl Owned {
 /// The version of the reference may differ from the resource's: an owner has one kind in one group, whatever version its
 /// writer used.
 pub(crate) fn controlling(owner: &ResourceType, object: &Object) -> Option<ObjectKey> {
-    let owned = object.decode::<Owned>().ok()?;
-    let reference = owned.reference()?;
+    let reference = object.controller().ok()??;
     let group = reference.api_version.rsplit_once('/').map_or("", |(group, _)| group);
     if reference.kind != owner.kind || group != owner.group {
         return None;

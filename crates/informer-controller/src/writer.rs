@@ -1,5 +1,6 @@
 //! The writes of a reconciliation.
 
+mod answer;
 mod error;
 mod json_patch;
 mod ledger;
@@ -22,6 +23,7 @@ use serde_json::{Value, json};
 use crate::caches::{Caches, Doing};
 use crate::request::collection;
 
+use answer::Answer;
 pub use error::WriteError;
 pub(crate) use ledger::Writes;
 use ledger::{Ledger, labels};
@@ -361,13 +363,14 @@ impl Writer {
         attempt: Attempt<'_>,
         expected: Request,
         request: Result<http::Request<Vec<u8>>, request::Error>,
-    ) -> Result<Value, WriteError> {
+    ) -> Result<Answer, WriteError> {
         let Shared { client, limit, ledger, .. } = &*self.shared;
         let request = request.map_err(|error| attempt.failed(client::Error::BuildRequest(error)))?;
         let Some(entry) = ledger.begin(attempt, expected.labels.as_ref(), expected.doing) else {
             return Err(attempt.ended());
         };
-        let answer = match tokio::time::timeout(*limit, client.request::<Value>(request)).await {
+        let answering = async { Answer::read(client.request_text(request).await?) };
+        let answer = match tokio::time::timeout(*limit, answering).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(error)) => {
                 let error = attempt.failed(error);
@@ -419,8 +422,8 @@ impl Attempt<'_> {
         key.ok_or_else(|| self.unnamed())
     }
 
-    fn typed<K: DeserializeOwned>(&self, answer: Value) -> Result<K, WriteError> {
-        serde_json::from_value(answer).map_err(|error| self.failed(client::Error::SerdeError(error)))
+    fn typed<K: DeserializeOwned>(&self, answer: Answer) -> Result<K, WriteError> {
+        answer.decode().map_err(|error| self.failed(error))
     }
 }
 

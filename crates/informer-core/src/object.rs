@@ -39,6 +39,7 @@ pub use content::ContentKey;
 pub(crate) use content::{Comparison, ContentHash, ContentHasher, ContentRecord, Difference};
 pub use encoding::Encoding;
 pub use hot::{HotSet, Retention, Room, Shelf};
+pub use owners::ControllerReference;
 #[cfg(feature = "packed")]
 pub use packed::PackedStorage;
 pub use storage::{PlainStorage, Storage, StorageError, Stored, StoredBytes};

@@ -227,6 +227,11 @@ impl Store {
         self.has_waiting_index() || self.shared.read().indexes.iter().flatten().any(IndexEntry::is_users)
     }
 
+    /// Whether an index reads the bytes of each new version, so that a list takes long.
+    pub fn reads_bytes(&self) -> bool {
+        self.shared.read().indexes.iter().flatten().any(IndexEntry::reads_bytes)
+    }
+
     /// Whether the next change installs an index that was added late, which may run its function.
     pub fn has_waiting_index(&self) -> bool {
         self.shared.inbox.is_waited_for()

@@ -64,17 +64,25 @@ fn parse(text: &[u8]) -> Option<[u8; 16]> {
     Some(uuid)
 }
 
+/// As servers write it.
+fn written(uuid: &[u8; 16]) -> [u8; 36] {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = [b'-'; 36];
+    let mut places = text.iter_mut().enumerate().filter(|(at, _)| !HYPHENS.contains(at));
+    for half in uuid.iter().flat_map(|byte| [byte >> 4, byte & 15]) {
+        if let (Some((_, place)), Some(digit)) = (places.next(), DIGITS.get(usize::from(half))) {
+            *place = *digit;
+        }
+    }
+    text
+}
+
 impl fmt::Display for Uid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Repr::Text(text) => f.pad(text),
-            Repr::Uuid(uuid) => {
-                for (index, byte) in uuid.iter().enumerate() {
-                    let hyphen = if matches!(index, 4 | 6 | 8 | 10) { "-" } else { "" };
-                    write!(f, "{hyphen}{byte:02x}")?;
-                }
-                Ok(())
-            }
+            // One byte at a time would cost thousands of instructions.
+            Repr::Uuid(uuid) => f.pad(str::from_utf8(&written(uuid)).unwrap_or_default()),
         }
     }
 }

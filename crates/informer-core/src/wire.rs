@@ -21,6 +21,7 @@ use fuzzing::json as testing;
 pub use error::WireError;
 pub use event_type::EventType;
 pub use list::{Limits, ListDecoder, ListMeta, ListPart};
+pub(crate) use owners::controller;
 pub use owners::controller_uid;
 pub use protobuf::{
     ProtobufListDecoder, ProtobufWatchDecoder, ScannedMessage, scan_protobuf, scan_protobuf_bookmark,

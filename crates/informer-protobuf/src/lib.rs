@@ -69,7 +69,7 @@ pub use envelope::{Envelope, open};
 pub use error::Error;
 pub use kind::Kind;
 pub use managed_fields::without_managed_fields;
-pub use metadata::{Metadata, scan};
+pub use metadata::{Metadata, Owner, scan};
 
 use node::Node;
 

@@ -20,7 +20,10 @@ mod field {
 
 /// Field numbers of `OwnerReference`, in the same file.
 mod owner {
+    pub(super) const KIND: u32 = 1;
+    pub(super) const NAME: u32 = 3;
     pub(super) const UID: u32 = 4;
+    pub(super) const API_VERSION: u32 = 5;
     pub(super) const CONTROLLER: u32 = 6;
 }
 
@@ -41,6 +44,19 @@ pub struct Metadata<'a> {
     part: Part<'a>,
     /// The offset of the fields that were not scanned.
     rest: usize,
+}
+
+/// The owner that an owner reference names; a missing string is empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Owner<'a> {
+    /// Its group and version.
+    pub api_version: &'a str,
+    /// Its kind.
+    pub kind: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// Its unique id.
+    pub uid: &'a str,
 }
 
 impl<'a> Metadata<'a> {
@@ -77,19 +93,19 @@ impl<'a> Metadata<'a> {
         Ok(None)
     }
 
-    /// The uid of the owner that controls the object: that of the owner reference with `controller: true`.
+    /// The owner that controls the object: that of the owner reference with `controller: true`.
     ///
     /// ```
     /// // metadata { name: "a", ownerReferences [{ uid: "6" }, { uid: "7", controller: true }] }
     /// let raw = b"\x0a\x0f\x0a\x01a\x6a\x03\x22\x016\x6a\x05\x22\x017\x30\x01";
-    /// assert_eq!(informer_protobuf::scan(raw)?.controller_uid()?, Some("7"));
+    /// assert_eq!(informer_protobuf::scan(raw)?.controller()?.map(|owner| owner.uid), Some("7"));
     /// # Ok::<(), informer_protobuf::Error>(())
     /// ```
     ///
     /// # Errors
     ///
     /// An owner reference is malformed.
-    pub fn controller_uid(&self) -> Result<Option<&'a str>, Error> {
+    pub fn controller(&self) -> Result<Option<Owner<'a>>, Error> {
         for field in Fields::from(self.part.bytes, self.rest) {
             let Field { number, value } = field.map_err(|error| self.part.wire(error))?;
             if number != field::OWNER_REFERENCES {
@@ -98,8 +114,8 @@ impl<'a> Metadata<'a> {
             let Value::Bytes(reference) = value else {
                 return Err(self.part.malformed("expected an owner reference"));
             };
-            if let Some(uid) = uid_if_controller(reference, self.part)? {
-                return Ok(Some(uid));
+            if let Some(owner) = owner_if_controller(reference, self.part)? {
+                return Ok(Some(owner));
             }
         }
         Ok(None)
@@ -178,17 +194,26 @@ pub fn scan(raw: &[u8]) -> Result<Metadata<'_>, Error> {
 
 const NO_TEXT: &str = "expected a string";
 
-/// The uid in an owner reference, if it is the controller's.
-fn uid_if_controller<'a>(reference: &'a [u8], part: Part<'a>) -> Result<Option<&'a str>, Error> {
-    let (mut uid, mut controls) = ("", false);
+/// The owner that a reference names, if it is the controller.
+fn owner_if_controller<'a>(reference: &'a [u8], part: Part<'a>) -> Result<Option<Owner<'a>>, Error> {
+    let (mut owner, mut controls) = (Owner::default(), false);
     for field in Fields::new(reference) {
-        match field.map_err(|error| part.wire(error))? {
-            Field { number: owner::UID, value: Value::Bytes(bytes) } => uid = part.inner(bytes, 0).text()?,
-            Field { number: owner::CONTROLLER, value: Value::Varint(value) } => controls = value != 0,
-            _ => {}
-        }
+        let (text, bytes) = match field.map_err(|error| part.wire(error))? {
+            Field { number: owner::KIND, value: Value::Bytes(bytes) } => (&mut owner.kind, bytes),
+            Field { number: owner::NAME, value: Value::Bytes(bytes) } => (&mut owner.name, bytes),
+            Field { number: owner::UID, value: Value::Bytes(bytes) } => (&mut owner.uid, bytes),
+            Field { number: owner::API_VERSION, value: Value::Bytes(bytes) } => {
+                (&mut owner.api_version, bytes)
+            }
+            Field { number: owner::CONTROLLER, value: Value::Varint(value) } => {
+                controls = value != 0;
+                continue;
+            }
+            _ => continue,
+        };
+        *text = part.inner(bytes, 0).text()?;
     }
-    Ok(controls.then_some(uid))
+    Ok(controls.then_some(owner))
 }
 
 /// An entry of a map from strings to strings.

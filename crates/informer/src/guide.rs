@@ -11,7 +11,8 @@
 //! | `cache.SharedIndexInformer` | `reflector` and its `Store` | [`Informer`] |
 //! | `dynamicinformer`, `metadatainformer` | `DynamicObject`, `metadata_watcher` | [`SharedInformerFactory::dynamic`], [`SharedInformerFactory::metadata`] |
 //! | `lister.Pods(namespace).Get(name)` | `Store::get` | [`Lister`] |
-//! | `cache.Indexers`, `ByIndex` | - | [`Informer::add_index`], [`Index`], [`Key`] |
+//! | `cache.Indexers`, `ByIndex` | - | [`Informer::add_index`], [`Informer::add_controller_index`], [`Index`], [`Key`] |
+//! | `metav1.GetControllerOf` | `OwnerReference` | [`Object::controller`], [`ControllerReference`] |
 //! | `cache.ResourceEventHandler` | `watcher::Event` | [`Handler`], [`Change`] |
 //! | `AddEventHandlerWithResyncPeriod` | - | [`Informer::subscribe`], [`Subscribe`] |
 //! | `HasSynced`, `WaitForCacheSync` | `wait_until_ready` | [`Informer::wait_for_sync`], [`Registration::synced`] |

@@ -5,7 +5,7 @@ use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use informer_core::{DecodeError, Object, Room, Shelf, View};
+use informer_core::{DecodeError, Object, Room, Shelf, Uid, View};
 
 use crate::Error;
 use crate::handle::Handle;
@@ -88,6 +88,13 @@ impl<T: View, K: Key> Index<T, K> {
     /// The keys that have objects in a snapshot, in no particular order. O(number of keys).
     pub fn keys(&self, snapshot: &Snapshot<T>) -> Vec<Arc<K>> {
         self.index.values(snapshot.raw())
+    }
+}
+
+impl<T: View> Index<T, Uid> {
+    pub(crate) fn by_controller(handle: Handle<T>) -> Self {
+        let index = handle.core().cache.add_controller_index();
+        Self { handle, index }
     }
 }
 

@@ -160,6 +160,27 @@ impl<T: View> Informer<T> {
         Index::add(self.handle.clone(), keys)
     }
 
+    /// Adds an index by the uid of the owner that controls an object: that of the owner reference with `controller: true`.
+    /// It costs less than the same with [`Informer::add_index`], because no object is decoded for it, and no function runs
+    /// for which a change would wait on another thread.
+    ///
+    /// ```no_run
+    /// # async fn example(factory: informer::SharedInformerFactory) -> Result<(), informer::Error> {
+    /// use k8s_openapi::api::apps::v1::ReplicaSet;
+    /// use k8s_openapi::api::core::v1::Pod;
+    ///
+    /// let (sets, pods) = (factory.informer::<ReplicaSet>(), factory.informer::<Pod>());
+    /// let by_set = pods.add_controller_index();
+    /// for set in sets.lister().list() {
+    ///     println!("{} has {} pods", set.key(), by_set.get(set.uid()).len());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn add_controller_index(&self) -> Index<T, Uid> {
+        Index::by_controller(self.handle.clone())
+    }
+
     /// Adds an index of strings with a name, under which [`Informer::index_named`] finds it.
     ///
     /// # Errors

@@ -160,9 +160,9 @@ pub use informer_core::mailbox::WhenFull;
 pub use informer_core::reflector::{Cause, Report, Status};
 pub use informer_core::wire::ApiStatus;
 pub use informer_core::{
-    DecodeError, Encoding, FieldSelector, InvalidKey, InvalidSelector, Labels, Object, ObjectBytes,
-    ObjectKey, Operator, Origin, PlainStorage, Requirement, ResourceVersion, Selector, Storage, StorageError,
-    Stored, StoredBytes, Uid, View,
+    ControllerReference, DecodeError, Encoding, FieldSelector, InvalidKey, InvalidSelector, Labels, Object,
+    ObjectBytes, ObjectKey, Operator, Origin, PlainStorage, Requirement, ResourceVersion, Selector, Storage,
+    StorageError, Stored, StoredBytes, Uid, View,
 };
 
 /// Crates whose types are part of this crate's API, in the versions that it uses. The module [`kube`] re-exports kube's.

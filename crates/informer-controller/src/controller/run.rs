@@ -311,7 +311,8 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
             let context = Context::begin(key, &informer, shared);
             let reconciling = async {
                 match context {
-                    Ok(context) => reconciler.reconcile(context).await,
+                    // A task is moved several times before it begins, and this is most of it.
+                    Ok(context) => Box::pin(reconciler.reconcile(context)).await,
                     // The object as it is never decodes: its next version may.
                     Err(error) => Err(Failure::give_up(error)),
                 }

@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use informer::{Labels, ObjectKey, ResourceType, ResourceVersion, Uid};
+use informer::{Labels, ObjectKey, ResourceType, Uid};
 use serde_json::Value;
 
+use super::answer::Answer;
 use super::{Attempt, Seen};
 use crate::caches::{Caches, Doing, OwnWrite};
 
@@ -90,20 +91,18 @@ impl Ledger {
 
     /// The server has carried out the request and returned the object, or a status after a deletion. `uid` is that of the
     /// request's precondition.
-    pub(super) fn answered(&self, entry: Entry, attempt: Attempt<'_>, uid: Option<Uid>, answer: &Value) {
+    pub(super) fn answered(&self, entry: Entry, attempt: Attempt<'_>, uid: Option<Uid>, answer: &Answer) {
         let Attempt { resource, namespace, name, .. } = attempt;
-        let is_object = answer["kind"].as_str() != Some("Status");
-        let metadata = if is_object { &answer["metadata"] } else { &answer["details"] };
-        let name = metadata["name"].as_str().or(name);
+        let is_object = answer.is_object();
+        let name = answer.name().or(name);
         let Some(key) = name.and_then(|name| ObjectKey::new(namespace, name).ok()) else { return };
-        let uid = metadata["uid"].as_str().map(Uid::new).or(uid);
-        let version = metadata["resourceVersion"].as_str().map(ResourceVersion::new);
+        let (uid, version) = (answer.uid().cloned().or(uid), answer.version().cloned());
         let writes = match (&version, &uid) {
             (Some(version), _) if is_object => {
                 let written = |cache| OwnWrite::Written { cache, key: key.clone(), version: version.clone() };
-                let labels = labels(metadata);
-                let concerned = self.concerned(resource, Some(&key), &labels);
-                concerned.filter(|cache| self.caches.is_told(*cache, &key, metadata)).map(written).collect()
+                let concerned = self.concerned(resource, Some(&key), answer.labels());
+                let is_told = |cache: &usize| self.caches.is_told(*cache, &key, |by| answer.hash(by, &key));
+                concerned.filter(is_told).map(written).collect()
             }
             (_, Some(uid)) => {
                 let gone = |cache| OwnWrite::Gone { cache, key: key.clone(), uid: uid.clone() };

@@ -101,6 +101,8 @@ impl Applied {
 /// A list with more objects than this is applied on another thread, whether or not it runs user code. On the connection
 /// thread it would delay the other informers by milliseconds.
 const LARGE_LIST: usize = 4096;
+/// The same where an index reads each object, which takes some microseconds.
+const LARGE_LIST_READ: usize = 256;
 
 /// The result of the transform of an object.
 enum Transformed {
@@ -181,7 +183,8 @@ impl Writer {
                 }
                 StoreOperation::Commit { .. } => {
                     let staged = self.staging.get(source).map_or(0, |staging| staging.list.staged_len());
-                    self.store.runs_user_code() || staged > LARGE_LIST
+                    let limit = if self.store.reads_bytes() { LARGE_LIST_READ } else { LARGE_LIST };
+                    self.store.runs_user_code() || staged > limit
                 }
                 StoreOperation::Bookmark(_) | StoreOperation::Confirm => self.store.has_waiting_index(),
                 StoreOperation::BeginReplace { .. }

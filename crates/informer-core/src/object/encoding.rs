@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use informer_protobuf::Kind;
+use informer_protobuf::{Kind, Owner};
 use serde::de::DeserializeOwned;
 
 use super::bytes::ObjectBytes;
@@ -61,13 +61,27 @@ impl Encoding {
 }
 
 impl Encoding {
-    /// The uid of the owner that controls the object.
-    pub(super) fn controller_uid(self, bytes: &[u8]) -> Result<Option<String>, Unfit> {
+    /// What `read` returns of the owner that controls the object.
+    pub(super) fn controller<R>(
+        self,
+        bytes: &[u8],
+        read: impl FnOnce(Owner<'_>) -> R,
+    ) -> Result<Option<R>, Unfit> {
         match self {
-            Self::Json => wire::controller_uid(bytes).map_err(|error| Unfit(error.to_string())),
+            Self::Json => {
+                let reference = wire::controller(bytes).map_err(|error| Unfit(error.to_string()))?;
+                Ok(reference.map(|reference| {
+                    read(Owner {
+                        api_version: &reference.api_version,
+                        kind: &reference.kind,
+                        name: &reference.name,
+                        uid: &reference.uid,
+                    })
+                }))
+            }
             Self::Protobuf(_) => {
-                let uid = informer_protobuf::scan(bytes).and_then(|metadata| metadata.controller_uid());
-                uid.map(|uid| uid.map(str::to_owned)).map_err(|error| Unfit(error.to_string()))
+                let owner = informer_protobuf::scan(bytes).and_then(|metadata| metadata.controller());
+                owner.map(|owner| owner.map(read)).map_err(|error| Unfit(error.to_string()))
             }
         }
     }

@@ -16,7 +16,7 @@ use super::report::IndexFault;
 use super::shared::Shared;
 use super::snapshot::Snapshot;
 use super::state::State;
-use crate::Object;
+use crate::{Object, Uid};
 
 /// An index over the objects of a cache, by values of type `K` that a function derives from each object.
 ///
@@ -79,7 +79,15 @@ impl Cache {
         K: Hash + Eq + Send + Sync + 'static,
         F: Fn(&Arc<Object>) -> Result<Vec<K>, Box<dyn Error + Send + Sync>> + Send + Sync + 'static,
     {
-        Index { cache: self.clone(), parts: self.shared.add_index(None, Arc::new(function)) }
+        Index { cache: self.clone(), parts: self.shared.add_index(None, Arc::new(function), Author::User) }
+    }
+
+    /// Indexes all objects by the uid of the owner that controls them ([`Object::controller_uid`]).
+    ///
+    /// No object is decoded for it, and it runs no code of the user's: a change costs no thread.
+    pub fn add_controller_index(&self) -> Index<Uid> {
+        let of = |object: &Arc<Object>| Ok(object.controller_uid()?.into_iter().collect());
+        Index { cache: self.clone(), parts: self.shared.add_index(None, Arc::new(of), Author::Library) }
     }
 
     /// As [`Cache::add_index`], with a name. The index stays as long as the cache.
@@ -100,7 +108,7 @@ impl Cache {
             }
             names.insert(name.clone(), None);
         }
-        let parts = self.shared.add_index(Some(name.clone()), Arc::new(function));
+        let parts = self.shared.add_index(Some(name.clone()), Arc::new(function), Author::User);
         self.shared.names().insert(name, Some(Box::new(parts.clone())));
         Ok(Index { cache: self.clone(), parts })
     }
@@ -113,12 +121,18 @@ impl Cache {
 }
 
 impl Shared {
-    fn add_index<K>(self: &Arc<Self>, name: Option<Arc<str>>, function: Arc<Function<K>>) -> Parts<K>
+    fn add_index<K>(
+        self: &Arc<Self>,
+        name: Option<Arc<str>>,
+        function: Arc<Function<K>>,
+        author: Author,
+    ) -> Parts<K>
     where
         K: Hash + Eq + Send + Sync + 'static,
     {
         let base = self.read().clone();
-        let core = IndexCore::new(name, Typed { function: function.clone(), hasher: base.hasher.clone() });
+        let core =
+            IndexCore::new(name, Typed { function: function.clone(), author, hasher: base.hasher.clone() });
         let lease = Arc::new(Lease { core: core.clone(), shared: Arc::downgrade(self) });
         self.build(Build::new(core.clone(), None, base, &self.reports));
         Parts { core, function, _lease: lease }
@@ -234,9 +248,17 @@ where
 /// Up to this many values of the former version are compared one by one.
 const FEW_BEFORE: usize = 4;
 
-/// Files objects under the values of a user's function.
+/// Whose function an index has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Author {
+    User,
+    Library,
+}
+
+/// Files objects under the values of a function.
 struct Typed<K> {
     function: Arc<Function<K>>,
+    author: Author,
     hasher: DefaultHashBuilder,
 }
 
@@ -275,6 +297,14 @@ impl<K: Hash + Eq + Send + Sync + 'static> Indexer for Typed<K> {
             let new = new.into_iter().map(|(hash, value)| ValueRef::New { hash, value });
             Ok(values.into_iter().map(ValueRef::Known).chain(new).collect())
         })
+    }
+
+    fn is_users(&self) -> bool {
+        self.author == Author::User
+    }
+
+    fn reads_bytes(&self) -> bool {
+        true
     }
 
     fn is_pure(&self) -> bool {

@@ -34,6 +34,16 @@ pub(super) trait Indexer: Send + Sync {
         false
     }
 
+    /// Whether the values come from a function of the user's, which runs where it may block.
+    fn is_users(&self) -> bool {
+        false
+    }
+
+    /// Whether it reads the objects' bytes. Then it takes long for a list.
+    fn reads_bytes(&self) -> bool {
+        false
+    }
+
     /// Whether a second call for an object surely returns the same values. If not, the index remembers the filed values, at
     /// 16 bytes per object.
     fn is_pure(&self) -> bool;
@@ -199,7 +209,12 @@ impl IndexEntry {
 
     /// Whether the index function is the user's.
     pub(super) fn is_users(&self) -> bool {
-        !self.core.indexer.is_pure()
+        self.core.indexer.is_users()
+    }
+
+    /// Whether the index reads the bytes of each new version.
+    pub(super) fn reads_bytes(&self) -> bool {
+        self.core.indexer.reads_bytes()
     }
 
     pub(super) fn new(core: Arc<IndexCore>) -> Self {

@@ -8,8 +8,15 @@ use super::scan::enter_metadata;
 
 /// The part of an owner reference that says who controls the object.
 #[derive(Deserialize)]
-struct Reference {
-    uid: String,
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Reference {
+    pub(crate) uid: String,
+    #[serde(default)]
+    pub(crate) api_version: String,
+    #[serde(default)]
+    pub(crate) kind: String,
+    #[serde(default)]
+    pub(crate) name: String,
     #[serde(default)]
     controller: Option<bool>,
 }
@@ -28,6 +35,11 @@ struct Reference {
 ///
 /// When the bytes are not an object with metadata, or the owner references are malformed.
 pub fn controller_uid(json: &[u8]) -> Result<Option<String>, ScanError> {
+    Ok(controller(json)?.map(|owner| owner.uid))
+}
+
+/// The reference to the owner that controls an object.
+pub(crate) fn controller(json: &[u8]) -> Result<Option<Reference>, ScanError> {
     let mut cursor = Cursor::new(json);
     let mut metadata = enter_metadata(&mut cursor)?;
     while let Some(member) = cursor.next_member(&mut metadata)? {
@@ -38,7 +50,7 @@ pub fn controller_uid(json: &[u8]) -> Result<Option<String>, ScanError> {
         let references = serde_json::from_slice::<Option<Vec<Reference>>>(value);
         let malformed = |_| Fault { what: "the owner references are malformed", at: cursor.at() };
         let mut references = references.map_err(malformed)?.into_iter().flatten();
-        return Ok(references.find(|owner| owner.controller == Some(true)).map(|owner| owner.uid));
+        return Ok(references.find(|owner| owner.controller == Some(true)));
     }
     Ok(None)
 }

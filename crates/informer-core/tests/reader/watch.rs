@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use informer_core::engine::TransformFn;
 use informer_core::reflector::{ReflectorConfig, StreamingList};
+use informer_core::{Object, Uid};
 
 use crate::rig::{Rig, pod};
 
@@ -174,4 +175,51 @@ fn w1_s3_a_streaming_list_forgets_what_a_transform_leaves_out_later() {
     rig.event("BOOKMARK", end);
     assert_eq!(rig.take_record().last().unwrap(), "+ b@6");
     assert_eq!(rig.cache().len(), 1);
+}
+
+#[test]
+fn f9_an_index_by_controller_runs_no_code_that_could_block() {
+    let owned = |version: u64, owner: &str| {
+        let owners = format!(
+            r#"[{{"uid":"no","kind":"A","name":"a"}},{{"uid":"{owner}","kind":"B","name":"b","controller":true}}]"#
+        );
+        pod("x", version).replace(r#""labels""#, &format!(r#""ownerReferences":{owners},"labels""#))
+    };
+    let mut rig = Rig::watching(&[], None);
+    let by_controller = rig.cache().add_controller_index();
+    rig.hold_computes();
+    rig.event("ADDED", &owned(11, "1"));
+    assert_eq!(rig.take_record(), ["+ x@11"]);
+    assert_eq!(by_controller.get(&Uid::new("1")).len(), 1);
+    assert_eq!(by_controller.get(&Uid::new("no")).len(), 0);
+    rig.event("MODIFIED", &owned(12, "2"));
+    assert_eq!(by_controller.get(&Uid::new("1")).len(), 0);
+    let found = by_controller.get(&Uid::new("2"));
+    let [found] = &found[..] else { panic!("{found:?}") };
+    let controller = found.controller().unwrap().unwrap();
+    assert_eq!((controller.kind.as_str(), controller.name.as_str()), ("B", "b"));
+    rig.take_record();
+
+    // A function of the user's waits for a thread.
+    let _by_name = rig.cache().add_index(|object: &Arc<Object>| Ok(vec![object.key().name().to_owned()]));
+    rig.event("MODIFIED", &owned(13, "1"));
+    assert!(rig.take_record().is_empty());
+    rig.compute();
+    assert_eq!(rig.take_record(), ["~ x@12 -> x@13"]);
+    assert_eq!(by_controller.get(&Uid::new("1")).len(), 1);
+}
+
+#[test]
+fn f9_a_list_whose_objects_an_index_reads_waits_for_a_thread_if_it_is_long() {
+    let pods: Vec<_> = (0..300).map(|number| pod(&format!("x{number:03}"), 7)).collect();
+    let items: Vec<_> = pods.iter().map(String::as_str).collect();
+    for is_indexed in [false, true] {
+        let mut rig = Rig::new(ReflectorConfig::default(), None);
+        let _index = is_indexed.then(|| rig.cache().add_controller_index());
+        rig.hold_computes();
+        rig.list(9, &items);
+        assert_eq!(rig.take_record().iter().any(|line| line.starts_with('+')), !is_indexed);
+        rig.compute();
+        assert_eq!(rig.cache().len(), 300);
+    }
 }

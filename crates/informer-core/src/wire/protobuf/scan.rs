@@ -87,7 +87,8 @@ impl ScannedMessage<'_> {
     ///
     /// When the owner references are malformed.
     pub fn controller_uid(&self) -> Result<Option<&str>, ScanError> {
-        self.metadata.controller_uid().map_err(|error| fault(&error, Some(&self.key)))
+        let owner = self.metadata.controller().map_err(|error| fault(&error, Some(&self.key)))?;
+        Ok(owner.map(|owner| owner.uid))
     }
 
     /// The labels, which are decoded by this call.
