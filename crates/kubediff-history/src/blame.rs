@@ -43,7 +43,7 @@ pub struct FieldBlame {
     pub since: Timestamp,
     /// The record since which it is so.
     pub number: Number,
-    /// Whether that is known: `false` means at that time or before it, by an unknown manager.
+    /// Whether that is known: `false` means at that time or before it, probably by a manager that owns the field.
     pub exact: bool,
     /// Who made it so: several when it cannot be told which of them did, none when nothing is known.
     pub managers: Vec<Manager>,
@@ -88,7 +88,10 @@ impl<'a> Blaming<'a> {
             let entry = match known {
                 Some(known) if known.value.as_ref() == Some(&field.value) => known,
                 known => {
-                    let managers = authors(wrote, &object, &field.pointer);
+                    let managers = match exact {
+                        true => authors(wrote, &object, &field.pointer),
+                        false => owners(&object, &field.pointer),
+                    };
                     blamed(field.path, Some(field.value), managers, known.and_then(|known| known.value))
                 }
             };
@@ -111,6 +114,26 @@ impl<'a> Blaming<'a> {
             fields: self.found.into_values().collect(),
         }
     }
+}
+
+/// The managers that own the field in this version. Which of them set it, and when, is not known.
+fn owners(object: &Value, pointer: &str) -> Vec<Manager> {
+    let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
+    let owners = entries
+        .into_iter()
+        .flatten()
+        .filter(|entry| entry.get("fieldsV1").is_some_and(|fields| owns(fields, object, pointer)));
+    let text = |entry: &Value, name: &str| entry.get(name).and_then(Value::as_str).map(str::to_owned);
+    let manager = |entry: &Value| {
+        Some(Manager {
+            manager: text(entry, "manager")?,
+            operation: text(entry, "operation").unwrap_or_default(),
+            subresource: text(entry, "subresource").filter(|name| !name.is_empty()),
+            time: text(entry, "time").and_then(|time| time.parse().ok()),
+            probable: true,
+        })
+    };
+    owners.filter_map(manager).collect()
 }
 
 /// Those of the managers who own the field in this version; all of them when none does.

@@ -30,8 +30,8 @@ pub struct Filter {
     pub to: Option<Timestamp>,
     /// Made by this manager, among others perhaps.
     pub manager: Option<String>,
-    /// Changes at this path or below it: `spec`, `spec.containers[web]`; `[*]` stands for any element.
-    pub path: Option<String>,
+    /// Changes at one of these paths or below it: `spec`, `spec.containers[web]`; `[*]` stands for any element. All if empty.
+    pub paths: Vec<String>,
     /// Kinds of changes; all if empty.
     pub verbs: Vec<Verb>,
     /// Whether gaps in this time are among the results, too: those of the scope's resource, or of all resources. The

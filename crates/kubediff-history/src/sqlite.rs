@@ -372,6 +372,15 @@ impl Reader {
         self.at_once(|connection, _, _| read::all_kinds(connection))
     }
 
+    /// The paths at which anything changed.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn paths(&mut self) -> Result<Vec<String>, Error> {
+        self.at_once(|connection, _, _| read::all_paths(connection))
+    }
+
     /// The number and the time of the last record; `None` in an empty history.
     ///
     /// # Errors

@@ -120,7 +120,7 @@ impl Renderer {
     pub fn brief(&self, change: &Change) -> String {
         let mut out = Painter::default();
         header::header(self, change, &mut out);
-        for line in wrap(&header::summary(change), self.width.saturating_sub(INDENT)) {
+        for line in wrap(&header::summary(change), ", ", self.width.saturating_sub(INDENT)) {
             out.spaces(INDENT).put(Style::new(), &line).line();
         }
         out.finish()

@@ -1,5 +1,7 @@
 //! Versions by path or manager, in order and a part at a time: a path may have all versions of a history, or one.
 
+use std::collections::HashSet;
+
 use rusqlite::{Connection, params};
 
 use super::fault::Outcome;
@@ -27,8 +29,9 @@ pub(super) enum Named {
 impl Named {
     pub(super) fn find(connection: &Connection, filter: &Filter) -> Outcome<Self> {
         let mut all = Vec::new();
-        if let Some(path) = &filter.path {
-            all.push(Candidates { index: ("version_paths", "path"), ids: paths_below(connection, path)? });
+        if !filter.paths.is_empty() {
+            let ids = paths_below(connection, &filter.paths)?;
+            all.push(Candidates { index: ("version_paths", "path"), ids });
         }
         if let Some(manager) = &filter.manager {
             let ids = names::find(connection, Table::Managers, manager)?.into_iter().collect();
@@ -91,13 +94,21 @@ impl Candidates {
     }
 }
 
-fn paths_below(connection: &Connection, wanted: &str) -> Outcome<Vec<i64>> {
+/// The paths that are wanted or below a wanted one. Both may be many.
+fn paths_below(connection: &Connection, wanted: &[String]) -> Outcome<Vec<i64>> {
+    let (patterns, exact): (Vec<&str>, Vec<&str>) =
+        wanted.iter().map(String::as_str).partition(|wanted| wanted.contains("[*]"));
+    let exact: HashSet<&str> = exact.into_iter().collect();
+    let is_wanted = |name: &str| {
+        let above = name.match_indices(['.', '[', '#']).filter_map(|(at, _)| name.get(..at));
+        above.chain([name]).any(|path| exact.contains(path))
+            || patterns.iter().any(|pattern| covers(pattern, name))
+    };
     let mut statement = connection.prepare_cached("SELECT id, name FROM paths")?;
     let mut rows = statement.query([])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        let name = row.get_ref(1)?;
-        if name.as_str().is_ok_and(|name| covers(wanted, name)) {
+        if row.get_ref(1)?.as_str().is_ok_and(is_wanted) {
             found.push(row.get(0)?);
         }
     }

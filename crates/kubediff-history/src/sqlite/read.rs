@@ -427,6 +427,13 @@ pub(super) fn all_kinds(connection: &Connection) -> Outcome<Vec<(Gvk, String)>> 
     Ok(kinds.collect::<Result<_, _>>()?)
 }
 
+/// The paths of all changes. After a retention, some may have no change any more.
+pub(super) fn all_paths(connection: &Connection) -> Outcome<Vec<String>> {
+    let mut statement = connection.prepare("SELECT name FROM paths ORDER BY name")?;
+    let names = statement.query_map([], |row| row.get(0))?;
+    Ok(names.collect::<Result<_, _>>()?)
+}
+
 /// The time of the first record of which nothing later was removed.
 pub(super) fn complete_since(connection: &Connection) -> Outcome<Option<Timestamp>> {
     let sql = "SELECT observed_at FROM versions WHERE number >

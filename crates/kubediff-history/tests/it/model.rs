@@ -107,9 +107,12 @@ impl Model {
                     .manager
                     .as_ref()
                     .is_none_or(|wanted| change.managers.iter().any(|it| it.manager == *wanted))
-                && filter.path.as_ref().is_none_or(|wanted| {
-                    change.paths.iter().any(|path| path == wanted || path.starts_with(&format!("{wanted}.")))
-                })
+                && (filter.paths.is_empty()
+                    || filter.paths.iter().any(|wanted| {
+                        let is_below =
+                            |path: &String| path == wanted || path.starts_with(&format!("{wanted}."));
+                        change.paths.iter().any(is_below)
+                    }))
         };
         let mut found: Vec<Record> = self.rows().filter(is_wanted).filter_map(Row::record).collect();
         if filter.gaps {

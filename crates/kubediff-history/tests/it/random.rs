@@ -226,7 +226,9 @@ impl Play {
                 from: time(&mut self.random, self.clock),
                 to: time(&mut self.random, self.clock),
                 manager: pick(&mut self.random, MANAGERS),
-                path: pick(&mut self.random, &["spec", "spec.replicas", "status", "none"]),
+                paths: (0..self.random.usize(..3))
+                    .filter_map(|_| pick(&mut self.random, &["spec", "spec.replicas", "status", "none"]))
+                    .collect(),
                 verbs: if self.random.u8(..4) == 0 { vec![Verb::Deleted, Verb::Added] } else { Vec::new() },
             };
             let limit = self.random.usize(1..60);

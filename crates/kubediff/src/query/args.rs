@@ -115,7 +115,8 @@ pub struct LogArgs {
     #[arg(long, value_name = "NAME")]
     pub manager: Option<String>,
 
-    /// Only changes at this path or below it, as changes show it; `[*]` stands for any element
+    /// Only changes at this path or below it: `spec.template`, `spec.template.spec.containers[*].image`; `*` in a name stands
+    /// for any characters
     #[arg(long, value_name = "PATH")]
     pub path: Option<String>,
 

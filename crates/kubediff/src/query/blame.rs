@@ -63,7 +63,7 @@ fn preamble(blame: &Blame, incarnations: usize, columns: Option<usize>) -> Strin
     if let Some(since) = blame.starts_in_the_middle {
         let since = date_and_time(since);
         lines.push(format!(
-            "The history of {object} begins at {since}, in the middle of its life: who set a field before is not known."
+            "The history of {object} begins at {since}, in the middle of its life: of what was set before, it knows the owners only."
         ));
     }
     if incarnations > 1 {
@@ -73,7 +73,7 @@ fn preamble(blame: &Blame, incarnations: usize, columns: Option<usize>) -> Strin
             "{object} was deleted and created again: this is the last incarnation, of which there was {others}."
         ));
     }
-    let lines = lines.iter().flat_map(|line| wrap(&escape(line), columns.unwrap_or(usize::MAX)));
+    let lines = lines.iter().flat_map(|line| wrap(&escape(line), " ", columns.unwrap_or(usize::MAX)));
     lines.map(|line| line + "\n").collect()
 }
 

@@ -52,7 +52,7 @@ pub(super) fn run(args: &DiffArgs, now: &Zoned) -> Result<(), QueryError> {
     let (from, to) = (date_and_time(from), date_and_time(to));
     if shown == 0 {
         let covered = covered(&mut reader)?;
-        let what = if target.is_everything() { String::new() } else { format!(" of {target}") };
+        let what = target.of_it();
         say(&format!("nothing{what} differs between {from} and {to}; {covered}"));
     }
     comparison.remarks(&mut reader, &target.scope)?.iter().for_each(|remark| say(remark));

@@ -2,11 +2,7 @@
 
 use std::io;
 
-use kubediff_history::Reader;
-
 use super::instant::InvalidTime;
-use super::names::UnknownName;
-use super::period;
 use crate::InvalidNoise;
 use crate::exit::Exit;
 use crate::path::InvalidPattern;
@@ -47,15 +43,40 @@ pub enum QueryError {
     Output(#[from] io::Error),
 }
 
-impl QueryError {
-    /// Says what is missing, and what time the history covers.
-    pub(super) fn nothing(reader: &mut Reader, what: String) -> Self {
-        match period::covered(reader) {
-            Ok(covered) => Self::Nothing(format!("{what}; {covered}")),
-            Err(error) => error,
-        }
-    }
+/// What a name does not mean.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UnknownName {
+    /// No such kind is known.
+    #[error("there is no resource `{kind}`: it is not built in, and the history has {seen}")]
+    Kind {
+        /// The text.
+        kind: String,
+        /// The resources that the history has.
+        seen: String,
+    },
+    /// The text cannot be read.
+    #[error("`{0}` is neither a kind nor an object; write KIND or KIND/NAME, such as deploy or deploy/cart")]
+    Malformed(String),
+    /// A name is missing.
+    #[error("`{0}` names no object; write KIND/NAME, such as deploy/cart")]
+    NoName(String),
+    /// Several objects have this name.
+    #[error("{object} exists several times: as {places}; name one, with its group or with -n")]
+    Ambiguous {
+        /// The object.
+        object: String,
+        /// Which there are.
+        places: String,
+    },
+    /// A version is malformed.
+    #[error(
+        "`{0}` is no version; write KIND/NAME@#812 with a number that `kubediff log` shows, KIND/NAME@55213 with a \
+         resourceVersion, or KIND/NAME@TIME, such as deploy/cart@-2h"
+    )]
+    Revision(String),
+}
 
+impl QueryError {
     /// How the program ends with this.
     pub fn exit(&self) -> Exit {
         match self {

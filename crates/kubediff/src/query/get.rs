@@ -14,7 +14,7 @@ use super::error::QueryError;
 use super::instant::instant;
 use super::names::{Target, definition};
 use super::output::{Output, say};
-use super::period::{covered, date_and_time, doubts};
+use super::period::{covered, date_and_time, doubts, nothing};
 use super::table::table;
 use super::{open, stored};
 use crate::render::{json_pretty, yaml};
@@ -70,7 +70,7 @@ fn absent(reader: &mut Reader, target: &Target, at: Option<Timestamp>) -> QueryE
         (None, true) => format!("the history has no {target}"),
         (None, false) => format!("there is no {target}{when}: it was seen later only"),
     };
-    QueryError::nothing(reader, what)
+    nothing(reader, what)
 }
 
 /// The objects of a kind at a time, by namespace and name.

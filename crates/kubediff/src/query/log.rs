@@ -9,7 +9,7 @@ use super::names::Target;
 use super::output::{Output, say};
 use super::period::{Period, covered};
 use super::{open, stored};
-use crate::path::PathPattern;
+use crate::path::{Path, PathPattern};
 use crate::{Change, Gap};
 
 /// Records that are read at once.
@@ -19,9 +19,10 @@ pub(super) fn run(args: &LogArgs, now: &Zoned) -> Result<(), QueryError> {
     let mut reader = open(&args.file)?;
     let period = Period::read(args.since.as_deref(), args.until.as_deref(), now)?;
     let target = Target::read(&mut reader, &args.target, args.namespaces.one())?;
-    if let Some(path) = &args.path {
-        path.parse::<PathPattern>()?;
-    }
+    let paths = match &args.path {
+        Some(path) => covered_paths(&mut reader, path)?,
+        None => Vec::new(),
+    };
     let filter = Filter {
         // Where changes are picked by what they are, a gap says nothing.
         gaps: args.manager.is_none() && args.path.is_none() && args.change.is_empty(),
@@ -29,7 +30,7 @@ pub(super) fn run(args: &LogArgs, now: &Zoned) -> Result<(), QueryError> {
         from: period.from,
         to: period.to,
         manager: args.manager.clone(),
-        path: args.path.as_deref().map(|path| path.trim_start_matches('.').to_owned()),
+        paths,
         verbs: args.change.iter().map(|sort| verb(*sort)).collect(),
     };
     let cluster = reader.cluster()?;
@@ -52,11 +53,18 @@ pub(super) fn run(args: &LogArgs, now: &Zoned) -> Result<(), QueryError> {
         for (word, value) in [("by manager", &args.manager), ("at path", &args.path)] {
             which.extend(value.as_ref().map(|value| format!(" {word} {value}")));
         }
-        let what =
-            if target.is_everything() { "no change".to_owned() } else { format!("no change of {target}") };
-        say(&format!("{what}{which}{}; {}", period.words(), covered(&mut reader)?));
+        let (of, when) = (target.of_it(), period.words());
+        say(&format!("no change{of}{which}{when}; {}", covered(&mut reader)?));
     }
     Ok(())
+}
+
+/// The paths of changes that a pattern covers; the pattern itself, which finds nothing, if there are none.
+fn covered_paths(reader: &mut Reader, text: &str) -> Result<Vec<String>, QueryError> {
+    let pattern: PathPattern = text.parse()?;
+    let mut paths = reader.paths()?;
+    paths.retain(|path| path.parse().is_ok_and(|path: Path| pattern.covers(&path)));
+    Ok(if paths.is_empty() { vec![text.to_owned()] } else { paths })
 }
 
 /// Shows the records, and returns how many there are.

@@ -7,44 +7,12 @@ use std::fmt;
 use jiff::Zoned;
 use kubediff_history::{At, Incarnation, Number, Reader, Scope};
 
-use super::error::QueryError;
+use super::error::{QueryError, UnknownName};
 use super::instant::instant;
+use super::period::nothing;
 use kinds::kind;
 
 pub(super) use kinds::definition;
-
-/// What a name does not mean.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum UnknownName {
-    /// No such kind is known.
-    #[error("there is no resource `{kind}`: it is not built in, and the history has {seen}")]
-    Kind {
-        /// The text.
-        kind: String,
-        /// The resources that the history has.
-        seen: String,
-    },
-    /// The text cannot be read.
-    #[error("`{0}` is neither a kind nor an object; write KIND or KIND/NAME, such as deploy or deploy/cart")]
-    Malformed(String),
-    /// A name is missing.
-    #[error("`{0}` names no object; write KIND/NAME, such as deploy/cart")]
-    NoName(String),
-    /// Several objects have this name.
-    #[error("{object} exists several times: as {places}; name one, with its group or with -n")]
-    Ambiguous {
-        /// The object.
-        object: String,
-        /// Which there are.
-        places: String,
-    },
-    /// A version is malformed.
-    #[error(
-        "`{0}` is no version; write KIND/NAME@#812 with a number that `kubediff log` shows, KIND/NAME@55213 with a \
-         resourceVersion, or KIND/NAME@TIME, such as deploy/cart@-2h"
-    )]
-    Revision(String),
-}
 
 /// What a question is about: everything, a kind, or one object, perhaps of one namespace only.
 #[derive(Debug, Clone, Default)]
@@ -75,9 +43,13 @@ impl Target {
         Ok(Self { scope })
     }
 
-    /// Whether no kind, name or namespace was named.
-    pub(super) fn is_everything(&self) -> bool {
-        self.scope == Scope::default()
+    /// ` of deployments.apps`, ` in namespace shop`; nothing for everything.
+    pub(super) fn of_it(&self) -> String {
+        match (&self.scope.resource, &self.scope.namespace) {
+            (Some(_), _) => format!(" of {self}"),
+            (None, Some(namespace)) => format!(" in namespace {namespace}"),
+            (None, None) => String::new(),
+        }
     }
 }
 
@@ -88,7 +60,7 @@ impl fmt::Display for Target {
         match (&scope.resource, &scope.group) {
             (Some(resource), Some(group)) if !group.is_empty() => write!(f, "{resource}.{group}")?,
             (Some(resource), _) => f.write_str(resource)?,
-            (None, _) => f.write_str("anything")?,
+            (None, _) => f.write_str("everything")?,
         }
         if let Some(name) = &scope.name {
             write!(f, "/{name}")?;
@@ -165,7 +137,7 @@ pub(super) fn object(
     places.sort_unstable();
     places.dedup();
     match places.len() {
-        0 => Err(QueryError::nothing(reader, format!("the history has no {target}"))),
+        0 => Err(nothing(reader, format!("the history has no {target}"))),
         1 => Ok(Found { target, incarnations }),
         _ => Err(UnknownName::Ambiguous { object: words.join("/"), places: places.join(", ") }.into()),
     }

@@ -66,7 +66,13 @@ impl Output {
         // The pager reads to the end of its input.
         drop(self.stream);
         if let Some(mut pager) = self.pager {
-            pager.wait()?;
+            // What a shell says of a command that it cannot run.
+            const NOT_FOUND: i32 = 127;
+            if pager.wait()?.code() == Some(NOT_FOUND) {
+                return Err(io::Error::other(
+                    "the pager cannot be run; --no-pager shows the answer without one",
+                ));
+            }
         }
         flushed
     }

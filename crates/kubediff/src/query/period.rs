@@ -53,6 +53,14 @@ pub(super) fn covered(reader: &mut Reader) -> Result<String, QueryError> {
     })
 }
 
+/// Says what is missing, and what time the history covers.
+pub(super) fn nothing(reader: &mut Reader, what: String) -> QueryError {
+    match covered(reader) {
+        Ok(covered) => QueryError::Nothing(format!("{what}; {covered}")),
+        Err(error) => error,
+    }
+}
+
 /// Until when the history knows what happened.
 pub(super) fn end(reader: &mut Reader) -> Result<Option<Timestamp>, QueryError> {
     let watched_until = reader.notes()?.get(WATCHED_UNTIL).and_then(|time| time.parse().ok());

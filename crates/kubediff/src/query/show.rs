@@ -7,7 +7,7 @@ use serde_json::json;
 use super::args::{ShowRevisionArgs, VersionFormat};
 use super::error::QueryError;
 use super::output::{Output, say};
-use super::period::{covered, date_and_time};
+use super::period::{covered, date_and_time, nothing};
 use super::{names, open, stored};
 use crate::Change;
 use crate::render::yaml;
@@ -35,7 +35,7 @@ pub(super) fn run(args: &ShowRevisionArgs, now: &Zoned) -> Result<(), QueryError
 fn numbered(reader: &mut Reader, number: Number) -> Result<Version, QueryError> {
     match reader.version_of(number)? {
         Some(version) => Ok(version),
-        None => Err(QueryError::nothing(reader, format!("the history has no change #{number}"))),
+        None => Err(nothing(reader, format!("the history has no change #{number}"))),
     }
 }
 

@@ -72,19 +72,16 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
     }
 }
 
-/// `text` in lines of at most `columns`, broken between words. A longer word has a line of its own.
-pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
+/// `text` in lines of at most `columns`, broken after separators only: a part that is longer has a line of its own.
+pub(crate) fn wrap(text: &str, separator: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ').filter(|word| !word.is_empty()) {
+    for part in text.split_inclusive(separator) {
         match lines.last_mut() {
-            Some(line) if width(line) + 1 + width(word) <= columns => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
+            Some(line) if width(line) + width(part.trim_end()) <= columns => line.push_str(part),
+            _ => lines.push(part.to_owned()),
         }
     }
-    lines
+    lines.iter().map(|line| line.trim_end().to_owned()).collect()
 }
 
 fn start(text: &str, columns: usize) -> &str {
@@ -120,4 +117,18 @@ pub(crate) fn thousands(number: usize) -> String {
         text.push(digit);
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wrap;
+
+    #[test]
+    fn lines_break_after_separators() {
+        assert_eq!(wrap("a 1 -> 2, b 2 -> 3, c", ", ", 19), ["a 1 -> 2, b 2 -> 3,", "c"]);
+        assert_eq!(wrap("a 1 -> 2, b 2 -> 3, c", ", ", 18), ["a 1 -> 2,", "b 2 -> 3, c"]);
+        assert_eq!(wrap("much too long, b", ", ", 5), ["much too long,", "b"]);
+        assert_eq!(wrap("a b c", " ", 3), ["a b", "c"]);
+        assert!(wrap("", " ", 3).is_empty());
+    }
 }

@@ -7,8 +7,7 @@ use kubediff_history::{Gvk, Reader, Scope};
 use serde_json::Value;
 use serve::{Resource, builtin};
 
-use super::UnknownName;
-use crate::query::error::QueryError;
+use crate::query::error::{QueryError, UnknownName};
 
 /// A kind, as the history looks for it.
 #[derive(Debug, PartialEq, Eq)]
@@ -19,7 +18,7 @@ pub(super) struct Kind {
 }
 
 /// The kind that `word` means: a plural or singular name, a kind, or a short name, in upper or lower case. A built-in one
-/// goes before a custom one.
+/// goes before a custom one, and one that the history has objects of before others.
 pub(super) fn kind(reader: &mut Reader, word: &str, group: Option<&str>) -> Result<Kind, QueryError> {
     let resources = builtin::resources();
     if let Some(found) = resources.iter().find(|resource| is_called(resource, word, group)) {
@@ -30,15 +29,24 @@ pub(super) fn kind(reader: &mut Reader, word: &str, group: Option<&str>) -> Resu
         let named = plural.eq_ignore_ascii_case(word) || gvk.kind.eq_ignore_ascii_case(word);
         named && group.is_none_or(|group| group == gvk.group)
     };
-    if let Some((gvk, plural)) = seen.iter().find(|(gvk, plural)| is_seen(gvk, plural)) {
-        return Ok(Kind { group: gvk.group.clone(), plural: plural.clone(), namespaced: true });
-    }
-    let declared = definitions(reader)?;
-    let called = declared.iter().find(|resource| is_called(resource, word, group));
-    called.map(Kind::of).ok_or_else(|| {
+    let mut declared = definitions(reader)?;
+    declared.retain(|resource| is_called(resource, word, group));
+    let has_objects =
+        |kind: &Kind| seen.iter().any(|(gvk, plural)| gvk.group == kind.group && *plural == kind.plural);
+    let mut kinds: Vec<Kind> = declared.iter().map(Kind::of).collect();
+    // The history may have objects of a kind whose definition it has not.
+    let undefined = seen.iter().filter(|(gvk, plural)| is_seen(gvk, plural));
+    kinds.extend(undefined.map(|(gvk, plural)| Kind {
+        group: gvk.group.clone(),
+        plural: plural.clone(),
+        namespaced: true,
+    }));
+    let best = kinds.iter().position(has_objects).unwrap_or(0);
+    if kinds.is_empty() {
         let kind = group.map_or_else(|| word.to_owned(), |group| format!("{word}.{group}"));
-        UnknownName::Kind { kind, seen: names(&seen) }.into()
-    })
+        return Err(UnknownName::Kind { kind, seen: names(&seen) }.into());
+    }
+    Ok(kinds.swap_remove(best))
 }
 
 impl Kind {

@@ -69,6 +69,15 @@ fn config(name: &str, namespace: &str, text: &str) -> Value {
     })
 }
 
+/// An object that somebody has applied before the history began.
+fn owned(mut object: Value) -> Value {
+    object["metadata"]["managedFields"] = json!([{
+        "manager": "helm", "operation": "Apply", "apiVersion": "v1", "time": "2026-03-01T12:00:00Z",
+        "fieldsType": "FieldsV1", "fieldsV1": {"f:data": {"f:app.yaml": {}}},
+    }]);
+    object
+}
+
 fn story(path: &Path) {
     let mut world = World::open(path, [7; 32]);
     world.history().add_sink("slack").unwrap();
@@ -79,7 +88,7 @@ fn story(path: &Path) {
         "spec": {}, "status": {"conditions": [{"type": "Ready", "status": "True"}], "nodeInfo": {"kubeletVersion": "v1.36.3"}},
     }));
     world.known("13:59:00", config("app", "shop", "log:\n  level: info\n"));
-    world.known("13:59:00", config("app", "blog", "log:\n  level: warn\n"));
+    world.known("13:59:00", owned(config("app", "blog", "log:\n  level: warn\n")));
     world.known("13:59:00", json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "offers.example.com", "uid": "crd-1", "creationTimestamp": "2026-02-01T00:00:00Z"},

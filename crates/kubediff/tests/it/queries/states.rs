@@ -1,9 +1,11 @@
 //! `get`, `diff`, `blame` and `history`.
 
 use expect_test::{Expect, expect};
+use serde_json::json;
 
 use super::run::run;
 use super::shop::Shop;
+use super::world::World;
 
 fn assert_answers(questions: &[(&[&str], Expect)]) {
     let shop = Shop::open();
@@ -189,6 +191,9 @@ fn the_net_difference_is_shown() {
                     labels  note=\e]0;owned\u{7}\u{202e}
             "#]],
         ),
+        (&["diff", "-n", "blog", "--from", "2026-03-01 14:03", "--to", "2026-03-01 14:35"], expect![[r#"
+            kubediff: nothing in namespace blog differs between 2026-03-01 14:03:00 and 2026-03-01 14:35:00; the history covers 2026-03-01 13:59:00 to 2026-03-01 14:50:00
+        "#]]),
         // The map was changed, and changed back.
         (
             &["diff", "cm", "--from", "2026-03-01 14:00", "--to", "2026-03-01 14:35"],
@@ -242,6 +247,30 @@ fn the_net_difference_is_shown() {
 }
 
 #[test]
+fn hashes_of_another_key_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    let secret = |note: &str| {
+        json!({
+            "apiVersion": "v1", "kind": "Secret",
+            "metadata": {"name": "db", "namespace": "shop", "uid": "1", "labels": {"note": note}},
+            "data": {"password": "aHVudGVyMmh1bnRlcjI="},
+        })
+    };
+    let mut world = World::open(&path, [7; 32]);
+    world.wrote("14:00:00", "kubectl-create", secret("a"));
+    world.lose_key([8; 32]);
+    world.wrote("14:10:00", "kubectl-label", secret("b"));
+    let arguments = ["diff", "secrets", "--from", "2026-03-01 14:05", "--to", "2026-03-01 14:10"];
+    expect![[r#"
+        2026-03-01 14:10:00  ~ secrets shop/db  (updated by kubectl-label) #2
+            ~ data.password:        <hmac:e4b86776 14 bytes> → <hmac:3f61a977 14 bytes>
+            ~ metadata.labels.note: <hmac:4e7004be 1 bytes> → <hmac:8d07c3ff 1 bytes>
+        kubediff: the hashes of 1 object were made with different keys: hidden values differ there, even if they are the same
+    "#]].assert_eq(&run(&path, &arguments));
+}
+
+#[test]
 fn each_field_has_its_manager() {
     assert_answers(&[
         (
@@ -275,15 +304,20 @@ fn each_field_has_its_manager() {
         (
             &["blame", "cm/app", "-n", "shop", "--path", ".data"],
             expect![[r#"
-                The history of configmaps shop/app begins at 2026-03-01 13:59:00, in the middle of its life: who set a field before is not known.
+                The history of configmaps shop/app begins at 2026-03-01 13:59:00, in the middle of its life: of what was set before, it knows the owners only.
                 FIELD                        VALUE   SINCE                 MANAGER        CHANGE   BEFORE
                 data["app.yaml"]#log.level   info    2026-03-01 14:13:00   kubectl-edit   #13      debug
             "#]],
         ),
+        (&["blame", "cm/app", "-n", "blog", "--path", "data"], expect![[r#"
+            The history of configmaps blog/app begins at 2026-03-01 13:59:00, in the middle of its life: of what was set before, it knows the owners only.
+            FIELD                        VALUE   SINCE                           MANAGER         CHANGE   BEFORE
+            data["app.yaml"]#log.level   warn    2026-03-01 13:59:00 or before   probably helm   #3
+        "#]]),
         (
             &["blame", "cm/app", "-n", "blog", "-o", "json"],
             expect![[r#"
-                {"ended_at":null,"fields":[{"before":null,"exact":false,"managers":[],"number":3,"path":"apiVersion","since":"2026-03-01T13:59:00Z","value":"v1"},{"before":null,"exact":false,"managers":[],"number":3,"path":"data[\"app.yaml\"]#log.level","since":"2026-03-01T13:59:00Z","value":"warn"},{"before":null,"exact":false,"managers":[],"number":3,"path":"kind","since":"2026-03-01T13:59:00Z","value":"ConfigMap"},{"before":null,"exact":false,"managers":[],"number":3,"path":"metadata.creationTimestamp","since":"2026-03-01T13:59:00Z","value":"2026-03-01T12:00:00Z"},{"before":null,"exact":false,"managers":[],"number":3,"path":"metadata.name","since":"2026-03-01T13:59:00Z","value":"app"},{"before":null,"exact":false,"managers":[],"number":3,"path":"metadata.namespace","since":"2026-03-01T13:59:00Z","value":"blog"},{"before":null,"exact":false,"managers":[],"number":3,"path":"metadata.uid","since":"2026-03-01T13:59:00Z","value":"blog-app"}],"object":{"gvk":{"group":"","kind":"ConfigMap","version":"v1"},"name":"app","namespace":"blog","uid":"blog-app"},"starts_in_the_middle":"2026-03-01T13:59:00Z"}
+                {"ended_at":null,"fields":[{"before":null,"exact":false,"managers":[],"number":3,"path":"apiVersion","since":"2026-03-01T13:59:00Z","value":"v1"},{"before":null,"exact":false,"managers":[{"manager":"helm","operation":"Apply","probable":true,"time":"2026-03-01T12:00:00Z"}],"number":3,"path":"data[\"app.yaml\"]#log.level","since":"2026-03-01T13:59:00Z","value":"warn"},{"before":null,"exact":false,"managers":[],"number":3,"path":"kind","since":"2026-03-01T13:59:00Z","value":"ConfigMap"},{"before":null,"exact":false,"managers":[],"number":3,"path":"metadata.creationTimestamp","since":"2026-03-01T13:59:00Z","value":"2026-03-01T12:00:00Z"},{"before":null,"exact":false,"managers":[],"number":3,"path":"metadata.name","since":"2026-03-01T13:59:00Z","value":"app"},{"before":null,"exact":false,"managers":[],"number":3,"path":"metadata.namespace","since":"2026-03-01T13:59:00Z","value":"blog"},{"before":null,"exact":false,"managers":[],"number":3,"path":"metadata.uid","since":"2026-03-01T13:59:00Z","value":"blog-app"}],"object":{"gvk":{"group":"","kind":"ConfigMap","version":"v1"},"name":"app","namespace":"blog","uid":"blog-app"},"starts_in_the_middle":"2026-03-01T13:59:00Z"}
             "#]],
         ),
         (

@@ -48,6 +48,11 @@ impl World {
         self.observe(time, object, |_, _| What::Known);
     }
 
+    /// From now on, hashes are made with another key.
+    pub(crate) fn lose_key(&mut self, key: [u8; 32]) {
+        self.profile.secrets = Secrets::with_key(key);
+    }
+
     /// Whether the object exists.
     pub(crate) fn has(&self, kind: &str, name: &str) -> bool {
         self.states.contains_key(&format!("{kind} shop/{name}"))
