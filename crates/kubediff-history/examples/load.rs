@@ -125,7 +125,7 @@ fn read(
         let mut filter = Filter::default();
         match random.u8(..3) {
             0 => filter.scope.namespace = Some(namespace(pod)),
-            1 => filter.path = Some("status.containerStatuses".to_owned()),
+            1 => filter.paths = vec!["status.containerStatuses".to_owned()],
             _ => filter.scope.uid = Some(uid(pod)),
         }
         reader.records(&filter, &Page::newest(50))?;

@@ -124,9 +124,12 @@ fn the_log_is_filtered() {
         "#]],
         ),
         // Elements of lists may be left out, and parts of names.
-        (&["log", "--path", "spec.template.spec.containers.im*", "--oneline"], expect![[r#"
+        (
+            &["log", "--path", "spec.template.spec.containers.im*", "--oneline"],
+            expect![[r#"
             2026-03-01 14:05:00  ~ deployments.apps shop/cart  image web 1 -> 2  (updated by kubectl-set) #7
-        "#]]),
+        "#]],
+        ),
         (
             &["log", "deploy", "cart", "--manager", "hpa", "-o", "json"],
             expect![[r#"

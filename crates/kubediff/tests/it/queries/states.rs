@@ -191,9 +191,12 @@ fn the_net_difference_is_shown() {
                     labels  note=\e]0;owned\u{7}\u{202e}
             "#]],
         ),
-        (&["diff", "-n", "blog", "--from", "2026-03-01 14:03", "--to", "2026-03-01 14:35"], expect![[r#"
+        (
+            &["diff", "-n", "blog", "--from", "2026-03-01 14:03", "--to", "2026-03-01 14:35"],
+            expect![[r#"
             kubediff: nothing in namespace blog differs between 2026-03-01 14:03:00 and 2026-03-01 14:35:00; the history covers 2026-03-01 13:59:00 to 2026-03-01 14:50:00
-        "#]]),
+        "#]],
+        ),
         // The map was changed, and changed back.
         (
             &["diff", "cm", "--from", "2026-03-01 14:00", "--to", "2026-03-01 14:35"],
@@ -309,11 +312,14 @@ fn each_field_has_its_manager() {
                 data["app.yaml"]#log.level   info    2026-03-01 14:13:00   kubectl-edit   #13      debug
             "#]],
         ),
-        (&["blame", "cm/app", "-n", "blog", "--path", "data"], expect![[r#"
+        (
+            &["blame", "cm/app", "-n", "blog", "--path", "data"],
+            expect![[r#"
             The history of configmaps blog/app begins at 2026-03-01 13:59:00, in the middle of its life: of what was set before, it knows the owners only.
             FIELD                        VALUE   SINCE                           MANAGER         CHANGE   BEFORE
             data["app.yaml"]#log.level   warn    2026-03-01 13:59:00 or before   probably helm   #3
-        "#]]),
+        "#]],
+        ),
         (
             &["blame", "cm/app", "-n", "blog", "-o", "json"],
             expect![[r#"
