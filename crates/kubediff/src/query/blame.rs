@@ -45,12 +45,12 @@ pub(super) fn run(args: &BlameArgs) -> Result<(), QueryError> {
             output.text(&text)
         }
     };
-    let finished = output.finish();
+    output.finish()?;
     shown?;
     if let (Some(path), true) = (&args.path, blame.fields.is_empty()) {
         say(&format!("{} has and had nothing at {path}", found.target));
     }
-    Ok(finished?)
+    Ok(())
 }
 
 /// What to know before reading the fields.

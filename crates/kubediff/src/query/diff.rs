@@ -47,7 +47,7 @@ pub(super) fn run(args: &DiffArgs, now: &Zoned) -> Result<(), QueryError> {
         Ok(())
     };
     let written = show();
-    let finished = output.finish();
+    output.finish()?;
     written?;
     let (from, to) = (date_and_time(from), date_and_time(to));
     if shown == 0 {
@@ -56,7 +56,7 @@ pub(super) fn run(args: &DiffArgs, now: &Zoned) -> Result<(), QueryError> {
         say(&format!("nothing{what} differs between {from} and {to}; {covered}"));
     }
     comparison.remarks(&mut reader, &target.scope)?.iter().for_each(|remark| say(remark));
-    Ok(finished?)
+    Ok(())
 }
 
 fn noise(args: &DiffArgs) -> Result<Noise, QueryError> {

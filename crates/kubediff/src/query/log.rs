@@ -45,9 +45,8 @@ pub(super) fn run(args: &LogArgs, now: &Zoned) -> Result<(), QueryError> {
         log.end()?;
         Ok(shown)
     });
-    let finished = log.output.finish();
+    log.output.finish()?;
     let shown = written?;
-    finished?;
     if shown == 0 && args.limit != Some(0) {
         let mut which = String::new();
         for (word, value) in [("by manager", &args.manager), ("at path", &args.path)] {

@@ -60,7 +60,8 @@ impl Output {
         render::terminal_width()
     }
 
-    /// Writes what is left, and waits until the user leaves the pager.
+    /// Writes what is left, and waits until the user leaves the pager. Its error counts before those of writing: they say only
+    /// that the pager is gone.
     pub(super) fn finish(mut self) -> io::Result<()> {
         let flushed = self.stream.flush();
         // The pager reads to the end of its input.

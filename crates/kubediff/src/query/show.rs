@@ -23,12 +23,12 @@ pub(super) fn run(args: &ShowRevisionArgs, now: &Zoned) -> Result<(), QueryError
     let is_gone = version.change.as_ref().is_some_and(|change| change.verb == Verb::Deleted);
     let mut output = Output::paged(args.screen);
     let shown = show(&mut output, &version, args);
-    let finished = output.finish();
+    output.finish()?;
     shown?;
     if is_gone && args.output == VersionFormat::Yaml {
         say(&format!("deleted at {}; this was its last state", date_and_time(version.observed_at)));
     }
-    Ok(finished?)
+    Ok(())
 }
 
 /// The version of a record of the log.
