@@ -118,6 +118,7 @@ fn check(profile: &Profile, values: &[String; 2], old: Option<&Value>, new: Opti
         max_differences: 1_000,
         max_lines: 1_000,
         show_dropped: true,
+        log: true,
     };
     let texts = [
         json_line(&change.with_objects()).expect("a change can be JSON"),

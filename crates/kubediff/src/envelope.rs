@@ -42,7 +42,7 @@ impl Change {
             "" => self.gvk.version.clone(),
             group => format!("{group}/{}", self.gvk.version),
         };
-        let has_both = self.old.is_some() && self.new.is_some();
+        let has_both = matches!(self.verb, Verb::Updated | Verb::Recreated);
         let meta = Event {
             what,
             kind: format!("{api_version}/{}", self.resource),

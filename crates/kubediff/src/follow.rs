@@ -21,7 +21,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use informer::metrics::Format;
-use informer::{Change as Told, EncodingChoice, Object, SharedInformerFactory, Status};
+use informer::{Change as Told, EncodingChoice, Object, ResourceType, SharedInformerFactory, Status};
 use jiff::{Timestamp, Zoned};
 use kube_client::Client;
 use tokio::sync::watch;
@@ -84,6 +84,8 @@ pub(crate) struct Follow {
     /// How many changes have been merged that the user knows of.
     merged: u64,
     targets: BTreeMap<Target, State>,
+    /// What the server has.
+    served: BTreeSet<String>,
     /// Parts of the API that the server does not describe at present.
     unavailable: Vec<String>,
     /// Whether it was announced that everything is synced.
@@ -122,6 +124,7 @@ type Discovery = BoxFuture<'static, Result<Discovered, WatchError>>;
 /// What the server has of what is wanted.
 struct Discovered {
     targets: Vec<Target>,
+    served: BTreeSet<String>,
     unavailable: Vec<String>,
 }
 
@@ -192,6 +195,7 @@ impl Follow {
             outbox: Arc::new(Outbox::new(manner.bound)),
             merged: 0,
             targets: BTreeMap::new(),
+            served: BTreeSet::new(),
             unavailable: Vec::new(),
             announced: false,
             followed: BTreeSet::new(),
@@ -282,8 +286,9 @@ impl Follow {
                 () = self.definitions.changed() => Event::DefinitionsChanged,
                 () = tokio::time::sleep_until(rediscover) => Event::Rediscover,
                 () = at(say_denials) => Event::SayDenials,
-                () = tokio::time::sleep_until(alive) => Event::Alive,
                 Some((target, news)) = self.streams.next() => Event::News(target, news),
+                // After all that is there to be taken: it says that all of that was taken.
+                () = tokio::time::sleep_until(alive) => Event::Alive,
             };
             match event {
                 Event::Asked if self.reached || self.manner.persistent => return Ok(End::Asked),
@@ -303,7 +308,11 @@ impl Follow {
                         Ok(discovered) => {
                             self.follow(discovered, at_start)?;
                             if at_start {
-                                self.learn_secrets().await;
+                                tokio::select! {
+                                    biased;
+                                    () = &mut asked => return Ok(End::Asked),
+                                    () = self.learn_secrets() => {}
+                                }
                             }
                             at_start = false;
                         }
@@ -323,7 +332,7 @@ impl Follow {
                 }
                 Event::Alive => {
                     alive = Instant::now() + ALIVE;
-                    self.tell_alive();
+                    self.tell_alive(Timestamp::now());
                 }
                 Event::News(target, news) => {
                     if matches!(news, News::Told { told: Told::Updated { .. }, .. }) {
@@ -337,22 +346,43 @@ impl Follow {
 
     /// Stops following. What was seen is in the inbox then, which is closed.
     pub(crate) async fn finish(&mut self) {
+        while let Some(Some((target, news))) = self.streams.next().now_or_never() {
+            self.news(&target, news);
+        }
+        let until = Timestamp::now();
         self.factory.shutdown().await;
         // The gaps that last are shown too; then nothing more will come.
         let was_watched = |target: &Target| self.targets.get(target).is_some_and(|state| state.is_synced);
         let gaps = self.outages.lasting(was_watched);
         self.show_gaps(gaps);
-        self.tell_alive();
+        self.tell_alive(until);
         self.outbox.close();
     }
 
     /// Learns the values of all Secrets, if they are watched, before anything else is shown that may hold them.
     async fn learn_secrets(&self) {
         for secrets in self.streams.secrets() {
-            if secrets.wait_for_sync_or_denial(SECRETS_LIMIT).await.is_err_and(|error| !error.is_denied()) {
-                say(
-                    "the Secrets are not listed yet: until they are, their values in other objects are shown",
-                );
+            let mut said = false;
+            while let Err(error) = secrets.wait_for_sync_or_denial(SECRETS_LIMIT).await
+                && !error.is_denied()
+            {
+                if !self.manner.persistent {
+                    say(
+                        "the Secrets are not listed yet: until they are, their values in other objects are shown",
+                    );
+                    break;
+                }
+                // What is recorded stays: nothing is, before it is known what to hide.
+                if !said {
+                    say("the Secrets are not listed yet; nothing is recorded before");
+                    self.tell(|standing| {
+                        standing.trouble = Some("the Secrets are not listed yet".to_owned())
+                    });
+                    said = true;
+                }
+            }
+            if said {
+                self.tell(|standing| standing.trouble = None);
             }
             for object in secrets.snapshot().objects() {
                 self.learn(object);
@@ -369,7 +399,9 @@ impl Follow {
 
     /// Starts to watch new targets, and stops watching those that are gone.
     fn follow(&mut self, discovered: Discovered, at_start: bool) -> Result<(), WatchError> {
-        let Discovered { targets, unavailable } = discovered;
+        let Discovered { targets, served, unavailable } = discovered;
+        self.served = served;
+        self.tell(|standing| standing.trouble = None);
         let gone: Vec<_> = self.targets.keys().filter(|target| !targets.contains(target)).cloned().collect();
         for target in gone {
             self.targets.remove(&target);
@@ -381,22 +413,24 @@ impl Follow {
         for target in targets {
             if !self.targets.contains_key(&target) {
                 let kind = Arc::new(Kind::new(target.resource.clone()));
-                if !self.reach.everything {
+                if self.reach.named {
                     self.outbox.push(Waiting::Asked(kind.gvk.clone()));
                 }
                 let resource = (target.resource.group.clone(), target.resource.plural.clone());
-                let known = !self.followed.insert(resource);
+                // What the server did not describe before is no news.
+                let of_group = |part: &String| part.split('/').next() == Some(&*target.resource.group);
+                let known = !self.followed.insert(resource) || self.unavailable.iter().any(of_group);
                 self.streams.add(&self.factory, &target, at_start || known)?;
                 self.tell(|standing| standing.waits(&target));
                 self.targets.insert(target, State { kind, is_synced: false });
             }
         }
-        if self.reach.everything && unavailable != self.unavailable {
+        if self.reach.everything {
             for part in unavailable.iter().filter(|part| !self.unavailable.contains(part)) {
                 say(&format!("{part} is not watched: {NOT_DESCRIBED}"));
             }
-            self.unavailable = unavailable;
         }
+        self.unavailable = unavailable;
         // A definition that has come to life may have been asked for before.
         self.streams.retry_denied();
         if self.announced {
@@ -449,7 +483,8 @@ impl Follow {
                 if let Some(raw) = Raw::of(&state.kind, target.name.as_deref(), told, Timestamp::now()) {
                     let merged = self.outbox.push(Waiting::Change(raw));
                     if merged > 0 && self.merged == 0 {
-                        say("the reader of the output is slow: changes of one object are merged, and say so");
+                        let slow = if self.manner.persistent { "disk" } else { "reader of the output" };
+                        say(&format!("the {slow} is slow: changes of one object are merged, and say so"));
                     }
                     self.merged = merged;
                 }
@@ -466,13 +501,13 @@ impl Follow {
             Status::Denied { status } => {
                 let reason = Reason::Denied(status.code);
                 if !self.outages.has(target, reason) {
-                    let gaps = self.outages.back(target, now);
+                    let (gaps, since) = self.outages.moved(target, now);
                     self.show_gaps(gaps);
                     // What was never watched is no gap, and must not keep one from ending.
                     if was_synced {
                         let cause = self.server.status(&status);
-                        self.outages.lost(target, reason, &cause, true, now);
-                        self.tell_lost(target, now, cause);
+                        self.outages.lost(target, reason, &cause, true, since);
+                        self.tell_lost(target, since, cause);
                     }
                 }
                 let reason = self.server.status(&status);
@@ -526,8 +561,15 @@ impl Follow {
     ///
     /// When everything is denied.
     fn announce(&mut self) -> Result<(), WatchError> {
-        let settled = self.targets.iter().all(|(target, state)| state.is_synced || self.denials.has(target));
-        if self.announced || !settled || self.targets.is_empty() {
+        let is_settled = |(target, state): (&Target, &State)| {
+            // One that cannot be listed must not keep a daemon from saying that all others are.
+            let is_lost = self.manner.persistent && self.reached && self.outages.has(target, Reason::Lost);
+            state.is_synced || self.denials.has(target) || is_lost
+        };
+        let settled = self.targets.iter().all(is_settled);
+        // A daemon waits for a resource that the server does not have yet; its status says so.
+        let is_known = !self.targets.is_empty() || (self.manner.persistent && !self.served.is_empty());
+        if self.announced || !settled || !is_known {
             return Ok(());
         }
         if !self.targets.values().any(|state| state.is_synced) && !self.manner.persistent {
@@ -558,7 +600,7 @@ impl Follow {
         say(&format!("watching {count} in {}{objects}{ends}", self.place));
         self.tell(Standing::settled);
         self.tell_resources();
-        self.tell_alive();
+        self.tell_alive(Timestamp::now());
         Ok(())
     }
 
@@ -582,8 +624,8 @@ impl Follow {
     fn tell_resources(&self) {
         if self.manner.with_first {
             let names = self.targets.keys().map(Target::text).collect();
-            let complete = self.reach.everything && self.unavailable.is_empty();
-            self.outbox.push(Waiting::Resources(Resources { names, complete }));
+            let (served, complete) = (self.served.clone(), self.unavailable.is_empty());
+            self.outbox.push(Waiting::Resources(Resources { names, served, complete }));
         }
     }
 
@@ -595,10 +637,10 @@ impl Follow {
     }
 
     /// Tells a history that everything is watched at present.
-    fn tell_alive(&self) {
-        // While the server cannot be reached, nothing is seen.
-        if self.manner.with_first && self.announced && self.outages.cause().is_none() {
-            self.outbox.push(Waiting::Alive(Timestamp::now()));
+    fn tell_alive(&self, until: Timestamp) {
+        // While the server cannot be reached, nothing is seen. One resource that is lost has a gap of its own.
+        if self.manner.with_first && self.announced && self.standing.borrow().is_watching() {
+            self.outbox.push(Waiting::Alive(until));
         }
     }
 
@@ -617,7 +659,8 @@ impl Follow {
             let catalog = catalog.map_err(|error| WatchError::Unreachable(server.no_discovery(&error)))?;
             let unknown = |error| WatchError::Unknown(Box::new(error));
             let targets = targets(&catalog).map_err(unknown)?;
-            Ok(Discovered { targets, unavailable: catalog.unavailable().to_vec() })
+            let served = catalog.resources().map(ResourceType::qualified_name).collect();
+            Ok(Discovered { targets, served, unavailable: catalog.unavailable().to_vec() })
         };
         discovery.boxed()
     }

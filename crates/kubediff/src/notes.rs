@@ -6,6 +6,8 @@ pub(crate) const KEY: &str = "key";
 pub(crate) const WATCHED_UNTIL: &str = "watched-until";
 /// The note of what was followed, a line each.
 pub(crate) const NAMES: &str = "resources";
+/// The note of where the last run looked, as JSON.
+pub(crate) const WITHIN: &str = "within";
 /// The note of the selectors with which all runs looked, or [`MIXED`].
 pub(crate) const SELECTORS: &str = "selectors";
 /// Runs had different selectors.

@@ -23,6 +23,8 @@ use crate::{
 };
 use past::Past;
 
+/// Why nothing was watched before a process began.
+pub(crate) const NOT_RUNNING: &str = "kubediff did not run";
 /// A batch is committed when it has so many entries,
 const ENTRIES: usize = 1_000;
 /// or so many bytes.
@@ -52,6 +54,10 @@ pub(crate) struct Recorder {
     gap_ended: Option<Timestamp>,
     /// What is followed.
     names: BTreeSet<String>,
+    /// What was listed once.
+    synced: BTreeSet<String>,
+    /// Why nothing was watched before this run.
+    why: &'static str,
 }
 
 /// The writer of a history. Those who deliver from it note their progress through it, too.
@@ -103,6 +109,7 @@ impl Recorder {
         key: KeyId,
         within: Within,
         now: Timestamp,
+        why: &'static str,
     ) -> Result<Self, Error> {
         let mut reader = history.lock().reader()?;
         let past = Past::read(&mut reader)?;
@@ -113,8 +120,22 @@ impl Recorder {
         }
         batch.note(notes::KEY, key.to_string());
         batch.note(notes::SELECTORS, past.selectors_to_note(&within));
-        let (firsts, names) = (HashMap::new(), BTreeSet::new());
-        Ok(Self { history, reader, batch, bytes: 0, past, cluster, within, firsts, gap_ended: None, names })
+        batch.note(notes::WITHIN, serde_json::to_string(&within).unwrap_or_default());
+        let (firsts, names, synced) = (HashMap::new(), BTreeSet::new(), BTreeSet::new());
+        Ok(Self {
+            history,
+            reader,
+            batch,
+            bytes: 0,
+            past,
+            cluster,
+            within,
+            firsts,
+            gap_ended: None,
+            names,
+            synced,
+            why,
+        })
     }
 
     /// Whether it is time to commit.
@@ -181,7 +202,11 @@ impl Recorder {
         for resource in &gap.resources {
             self.batch.note(notes::open(resource), "");
         }
-        let all = self.names.len() > 1 && self.names.iter().all(|name| gap.resources.contains(name));
+        // What the server does not let us watch is never part of it.
+        let mut watched = self.synced.intersection(&self.names).peekable();
+        let all = self.synced.len() > 1
+            && watched.peek().is_some()
+            && watched.all(|name| gap.resources.contains(name));
         if all {
             self.batch.gap(gap.from, to, None, &*gap.cause);
             return;
@@ -192,7 +217,16 @@ impl Recorder {
     }
 
     /// What a comparison came to.
-    pub(crate) fn observe(&mut self, kind: &Kind, at: Timestamp, origin: Origin, compared: &Compared) {
+    pub(crate) fn observe(&mut self, raw: &Raw, compared: &Compared) {
+        if let Compared::Change(change) = compared
+            && let Some(rv) = &change.rv
+        {
+            self.batch.reached(raw.target_text(), &**rv);
+        }
+        self.found(&raw.kind, raw.at, raw.origin, compared);
+    }
+
+    fn found(&mut self, kind: &Kind, at: Timestamp, origin: Origin, compared: &Compared) {
         let (object, what) = match compared {
             Compared::Nothing => return,
             Compared::Noise(object) => (object, What::Noise),
@@ -215,20 +249,21 @@ impl Recorder {
         let text = |name: &str| metadata(Some(object), name);
         let resource = kind.resource.qualified_name();
         let Ok(json) = serde_json::to_vec(object) else { return };
-        let (Some(uid), true) = (text("uid"), json.len() <= OBJECT) else {
-            return say(&format!(
-                "an object of {resource} is left out of the history: it has no uid, or over 64 MiB"
-            ));
+        let name = text("name").unwrap_or_default();
+        let Some(uid) = text("uid") else {
+            return say(&format!("{resource} {name} is left out of the history: it has no uid"));
         };
+        if json.len() > OBJECT {
+            return say(&format!("{resource} {name} is left out of the history: it has over 64 MiB"));
+        }
         let rv = text("resourceVersion").unwrap_or_default();
         self.bytes += json.len();
-        self.batch.reached(&*resource, &*rv);
         self.batch.observe(Observation {
             object: ObjectId {
                 gvk: kind.gvk.clone(),
                 resource: kind.resource.plural.clone(),
                 namespace: text("namespace"),
-                name: text("name").unwrap_or_default(),
+                name,
                 uid,
             },
             rv,
@@ -258,38 +293,50 @@ impl Recorder {
         known
     }
 
-    /// The first list of a target is complete: the changes since the history was last written.
+    /// The first list of a target is complete: tells the changes since the history was last written.
     ///
     /// # Errors
     ///
     /// When the history cannot be read or written.
-    pub(crate) fn synced(
+    pub(crate) fn synced(&mut self, synced: &Synced, comparing: &mut Comparing<'_>) -> Result<(), Error> {
+        let kind = &synced.kind;
+        let resource = kind.resource.qualified_name();
+        let target = synced.target_text();
+        let firsts = self.firsts.remove(&target).unwrap_or_default();
+        let was_watched = self.past.has(&target) || (synced.name.is_some() && self.past.has(&resource));
+        let again = !self.synced.insert(target.clone());
+        if !synced.is_new && comparing.profile.noise.hides(&kind.gvk).is_none() {
+            if was_watched {
+                self.restart_gap(&target, synced.at, again);
+            }
+            self.first_list(synced, &resource, firsts, was_watched, comparing)?;
+        }
+        // Last: until here, a start after a crash has to look again.
+        self.batch.reached(&*target, &*synced.rv);
+        self.past.followed(&target, &synced.rv);
+        Ok(())
+    }
+
+    fn first_list(
         &mut self,
         synced: &Synced,
-        profile: &Profile,
-        tally: &mut Tally,
-    ) -> Result<Vec<Change>, Error> {
-        let resource = synced.kind.resource.qualified_name();
-        let target = synced.target_text();
-        let mut firsts = self.firsts.remove(&target).unwrap_or_default();
-        self.batch.reached(&*target, &*synced.rv);
-        let was_watched = self.past.has(&resource) || self.past.has(&target);
-        if synced.is_new {
-            return Ok(Vec::new());
-        }
-        if was_watched {
-            self.restart_gap(&target, synced.at);
-        }
-        let mut found = Vec::new();
-        let sighting = self.sighting(&synced.kind.gvk, &synced.kind.resource.plural, synced.at);
-        let mut scope = past::scope_of(&resource);
+        resource: &str,
+        mut firsts: HashMap<String, Raw>,
+        was_watched: bool,
+        comparing: &mut Comparing<'_>,
+    ) -> Result<(), Error> {
+        let kind = &synced.kind;
+        let sighting = self.sighting(&kind.gvk, &kind.resource.plural, synced.at);
+        let mut scope = past::scope_of(resource);
         scope.name.clone_from(&synced.name);
         let mut names: HashMap<(Option<String>, String), String> = HashMap::new();
         for (uid, raw) in &firsts {
             let namespace = raw.key.namespace().map(str::to_owned);
             names.insert((namespace, raw.key.name().to_owned()), uid.clone());
         }
-        let mut pages = self.stored(scope)?;
+        let deletions = was_watched && self.past.knows_deletions(&self.within);
+        // Objects that come to the history meanwhile are found again among the names, and passed over.
+        let mut pages = self.stored(scope, kind.resource.namespaced);
         while let Some(page) = pages.next(&mut self.reader)? {
             for before in page {
                 let name = (before.object.namespace.clone(), before.object.name.clone());
@@ -299,44 +346,39 @@ impl Recorder {
                         if Secrets::may_hide(before.body.bytes())
                             && let Some(now) = json(&raw)
                         {
-                            profile.secrets.learn_hidden_before(&before.body.value(), &now);
+                            comparing.profile.secrets.learn_hidden_before(&before.body.value(), &now);
                         }
                         if raw.now().is_some_and(|now| now.resource_version().to_string() == before.rv) {
                             continue;
                         }
-                        let Some(now) = redacted(&raw, profile, tally) else { continue };
+                        let Some(now) = comparing.redacted(&raw) else { continue };
                         Some(now)
                     }
-                    None if was_watched && self.past.knows_deletions(&self.within) => None,
+                    None if deletions && self.within.has(before.object.namespace.as_deref()) => None,
                     // It may exist where we do not look.
                     None => continue,
                 };
-                let old = Some(Redacted::vouched(before.body.value()));
-                found.push(Change::between_redacted(&sighting.as_ref(), old, now, 1, profile, tally));
+                let compared = comparing.compare(&sighting, Some(before.body.value()), now);
+                self.found(kind, synced.at, Origin::Restart, &compared);
+                comparing.tell(compared);
             }
+            self.commit_if_full(comparing.inbox)?;
         }
-        for raw in firsts.values() {
-            let Some(object) = redacted(raw, profile, tally) else { continue };
-            if was_watched {
-                found.push(Change::between_redacted(
-                    &sighting.as_ref(),
-                    None,
-                    Some(object),
-                    1,
-                    profile,
-                    tally,
-                ));
+        for raw in firsts.into_values() {
+            let Some(object) = comparing.redacted(&raw) else { continue };
+            if was_watched && self.past.saw(raw.key.namespace(), &self.within) {
+                let compared = comparing.compare(&sighting, None, Some(object));
+                self.found(kind, synced.at, Origin::Restart, &compared);
+                comparing.tell(compared);
             } else {
-                self.put(&synced.kind, synced.at, Origin::List, &object, What::Known);
+                self.put(kind, synced.at, Origin::List, &object, What::Known);
             }
+            self.commit_if_full(comparing.inbox)?;
         }
-        for compared in &found {
-            self.observe(&synced.kind, synced.at, Origin::Restart, compared);
-        }
-        Ok(found.into_iter().filter_map(Compared::change).collect())
+        Ok(())
     }
 
-    /// What is followed from now on: the deletions of all objects of resources that the server has no more.
+    /// What is followed from now on: tells the deletions of all objects of resources that the server has no more.
     ///
     /// # Errors
     ///
@@ -344,75 +386,91 @@ impl Recorder {
     pub(crate) fn resources(
         &mut self,
         resources: &Resources,
-        profile: &Profile,
-        tally: &mut Tally,
-    ) -> Result<Vec<Change>, Error> {
-        let names: BTreeSet<String> = resources.names.iter().cloned().collect();
-        let former = if self.names.is_empty() { &self.past.names } else { &self.names };
-        let gone: Vec<String> = former.difference(&names).cloned().collect();
+        comparing: &mut Comparing<'_>,
+    ) -> Result<(), Error> {
         let at_start = self.names.is_empty();
+        let names: BTreeSet<String> = resources.names.iter().cloned().collect();
+        let former = if at_start { &self.past.names } else { &self.names };
+        let gone: Vec<String> = former.difference(&names).cloned().collect();
         self.batch.note(notes::NAMES, resources.names.join("\n"));
         self.names = names;
         let now = Timestamp::now();
-        let mut changes = Vec::new();
-        for resource in gone {
+        for target in gone {
             let left = if at_start { self.past.watched_until.unwrap_or(now) } else { now };
-            self.batch.note(notes::left(&resource), left.to_string());
-            if !at_start || !resources.complete || !self.past.knows_deletions(&self.within) {
+            self.batch.note(notes::left(&target), left.to_string());
+            self.past.forget(&target, left);
+            self.synced.remove(&target);
+            let resource = target.split('/').next().unwrap_or(&target);
+            let is_served = resources.served.contains(resource);
+            if is_served || !resources.complete || !self.past.knows_deletions(&self.within) {
                 continue;
             }
-            let mut pages = self.stored(past::scope_of(&resource))?;
+            let mut pages = self.stored(past::scope_of(&target), true);
+            if self.within.namespaces.is_some() {
+                // Objects without a namespace go with their resource, too.
+                pages.namespaces.push(Some(String::new()));
+            }
             while let Some(page) = pages.next(&mut self.reader)? {
                 for before in page {
                     let kind = Kind::stored(&before.object);
+                    let hidden = comparing.profile.noise.hides(&kind.gvk).is_some();
+                    if hidden || !self.within.has(before.object.namespace.as_deref()) {
+                        continue;
+                    }
                     let sighting = self.sighting(&kind.gvk, &kind.resource.plural, now);
-                    let old = Some(Redacted::vouched(before.body.value()));
-                    let compared = Change::between_redacted(&sighting.as_ref(), old, None, 1, profile, tally);
-                    self.observe(&kind, now, Origin::Restart, &compared);
-                    changes.extend(compared.change());
+                    let compared = comparing.compare(&sighting, Some(before.body.value()), None);
+                    self.found(&kind, now, Origin::Restart, &compared);
+                    comparing.tell(compared);
                 }
+                self.commit_if_full(comparing.inbox)?;
             }
         }
-        Ok(changes)
+        Ok(())
     }
 
-    /// The time in which kubediff did not run, or did not look at this target.
-    fn restart_gap(&mut self, target: &str, now: Timestamp) {
-        if let Some((from, reason)) = self.past.open(target) {
+    /// The time in which kubediff did not run, or did not look at this target. In one run the former one counts once.
+    fn restart_gap(&mut self, target: &str, now: Timestamp, again: bool) {
+        if let Some((from, reason)) = self.past.all_open() {
+            self.batch.gap(from.min(now), now, None, reason);
+            for target in self.past.close_all() {
+                self.batch.note(notes::open(&target), "");
+            }
+            self.gap_ended = Some(now);
+            return;
+        }
+        if let Some((from, reason)) = self.past.take_open(target) {
             self.batch.gap(from.min(now), now, Some(target), reason);
             self.batch.note(notes::open(target), "");
             return;
         }
-        let (from, reason) = match self.past.left(target) {
-            Some(left) => (left, "it was not among what is watched"),
-            None => match self.past.watched_until {
-                Some(until) => (until, "kubediff did not run"),
-                None => return,
-            },
-        };
-        let shared = self.past.left(target).is_none();
-        let said = self.gap_ended.is_some_and(|ended| now.duration_since(ended).unsigned_abs() < SAME_GAP);
-        if shared && said {
+        if let Some(left) = self.past.take_left(target) {
+            self.batch.gap(left.min(now), now, Some(target), "it was not among what is watched");
             return;
         }
-        let all = shared && self.gap_ended.is_none();
-        self.batch.gap(from.min(now), now, (!all).then_some(target), reason);
-        if all {
-            self.gap_ended = Some(now);
+        let Some(from) = self.past.watched_until.filter(|_| !again) else { return };
+        match self.gap_ended {
+            None => {
+                self.batch.gap(from.min(now), now, None, self.why);
+                self.gap_ended = Some(now);
+            }
+            Some(ended) if now.duration_since(ended).unsigned_abs() >= SAME_GAP => {
+                self.batch.gap(from.min(now), now, Some(target), self.why);
+            }
+            Some(_) => {}
         }
     }
 
-    /// The objects that the history has as existing, where we look. Nothing may be committed while the pages are read.
-    fn stored(&mut self, scope: Scope) -> Result<Stored, Error> {
-        if !self.batch.is_empty() {
-            // What waits belongs to what is stored.
-            self.store()?;
-        }
+    fn commit_if_full(&mut self, inbox: &Outbox) -> Result<(), Error> {
+        if self.is_full() { self.commit(inbox) } else { Ok(()) }
+    }
+
+    /// The objects that the history has as existing, where we look.
+    fn stored(&self, scope: Scope, namespaced: bool) -> Stored {
         let namespaces = match &self.within.namespaces {
-            None => vec![None],
-            Some(names) => names.iter().cloned().map(Some).collect(),
+            Some(names) if namespaced => names.iter().cloned().map(Some).collect(),
+            _ => vec![None],
         };
-        Ok(Stored { scope, namespaces, cursor: None })
+        Stored { scope, namespaces, cursor: None }
     }
 
     fn sighting(&self, gvk: &Gvk, resource: &str, observed_at: Timestamp) -> OwnedSighting {
@@ -466,10 +524,38 @@ impl OwnedSighting {
     }
 }
 
-/// The object without secrets; `None` when its kind is left out, or it is undecodable.
-fn redacted(raw: &Raw, profile: &Profile, tally: &mut Tally) -> Option<Redacted<Value>> {
-    let [_, now] = profile.redact(&raw.kind.gvk, None, Some(json(raw)?), 1, tally)?;
-    now
+/// What it takes to compare states of a restart, and to tell what came of it.
+pub(crate) struct Comparing<'a> {
+    pub(crate) profile: &'a Profile,
+    pub(crate) tally: Tally,
+    pub(crate) inbox: &'a Outbox,
+    /// Gets each change that is recorded.
+    pub(crate) changes: &'a mut dyn FnMut(Box<Change>),
+}
+
+impl Comparing<'_> {
+    /// From a stored state, without what has come to be a secret since.
+    fn compare(
+        &mut self,
+        sighting: &OwnedSighting,
+        stored: Option<Value>,
+        now: Option<Redacted<Value>>,
+    ) -> Compared {
+        let stored = stored.map(|stored| self.profile.secrets.redact_again(&sighting.gvk, stored));
+        Change::between_redacted(&sighting.as_ref(), stored, now, 1, self.profile, &mut self.tally)
+    }
+
+    fn tell(&mut self, compared: Compared) {
+        if let Compared::Change(change) = compared {
+            (self.changes)(change);
+        }
+    }
+
+    /// The object without secrets; `None` when its kind is left out, or it is undecodable.
+    fn redacted(&mut self, raw: &Raw) -> Option<Redacted<Value>> {
+        let [_, now] = self.profile.redact(&raw.kind.gvk, None, Some(json(raw)?), 1, &mut self.tally)?;
+        now
+    }
 }
 
 /// The object as it is; `None` when it is undecodable.

@@ -166,6 +166,21 @@ impl Secrets {
         Redacted::vouched(object)
     }
 
+    /// A state that was redacted before, without what has come to be a secret since: at paths that are hidden now, and values
+    /// that are known now.
+    pub(crate) fn redact_again(&self, gvk: &Gvk, mut object: Value) -> Redacted<Value> {
+        let paths: Vec<&[Step]> = self.paths(gvk).collect();
+        for steps in &paths {
+            self.hide_steps(&mut object, None, steps);
+        }
+        if !paths.is_empty() {
+            self.applied(&mut object, &paths);
+        }
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        Search { key: &self.key, known: &known }.object(&mut object);
+        Redacted::vouched(object)
+    }
+
     /// The text without values of Secrets: for messages of others, which may quote content.
     pub fn redact_text(&self, text: &str) -> Redacted<String> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);

@@ -24,7 +24,7 @@ use crate::cluster::{self, NoCluster};
 use crate::config::{Config, ConfigError, Loaded, NotConnected};
 use crate::exit::Exit;
 use crate::follow::{End, Follow, Manner, Namespaces, Reach, WatchError, say};
-use crate::recorder::{Recorder, SharedHistory};
+use crate::recorder::{NOT_RUNNING, Recorder, SharedHistory};
 use crate::route::Routes;
 use crate::taker::{TakeError, Taker};
 use crate::words::Server;
@@ -79,11 +79,18 @@ pub enum ServeError {
         source: std::io::Error,
     },
     /// A thread of the daemon has ended although it should not.
-    #[error("the thread that records has ended unexpectedly")]
+    #[error(
+        "the thread that records has ended unexpectedly, which is a mistake in kubediff; start it again, and report the message above"
+    )]
     Ended(#[source] tokio::task::JoinError),
 }
 
 impl ServeError {
+    /// Whether the configuration may be to blame.
+    fn is_of_start(&self) -> bool {
+        !matches!(self, Self::Ended(_) | Self::Cluster(_))
+    }
+
     /// How the program ends with this.
     pub fn exit(&self) -> Exit {
         match self {
@@ -106,11 +113,29 @@ pub async fn run(args: &ServeArgs) -> Result<(), ServeError> {
     let signals = crate::signals::Signals::listen().map_err(WatchError::Signals)?;
     let mut control = Control::new(signals, &args.config);
     let endpoint = Endpoint::open(&loaded.config).await?;
-    while let Some(next) = serve(args, loaded, &endpoint, &mut control).await? {
-        say("the configuration has changed");
+    let mut why = NOT_RUNNING;
+    let mut former: Option<Loaded> = None;
+    loop {
+        match (serve(args, loaded.clone(), &endpoint, &mut control, why).await, former.take()) {
+            (Ok(None), _) => break,
+            (Ok(Some(next)), _) => {
+                say("the configuration has changed");
+                if next.config.listen != loaded.config.listen {
+                    say("health and metrics stay where they are until the next start");
+                }
+                warn(&next);
+                former = Some(std::mem::replace(&mut loaded, *next));
+            }
+            // What begins has failed, and what ran before may not.
+            (Err(error), Some(worked)) if error.is_of_start() => {
+                say(&informer::error_chain(&error));
+                say("the former configuration stays in force");
+                loaded = worked;
+            }
+            (Err(error), _) => return Err(error),
+        }
         endpoint.waits("another configuration is taken".to_owned());
-        warn(&next);
-        loaded = *next;
+        why = "another configuration was taken";
     }
     endpoint.close().await;
     Ok(())
@@ -122,6 +147,7 @@ async fn serve(
     mut loaded: Loaded,
     endpoint: &Endpoint,
     control: &mut Control,
+    why: &'static str,
 ) -> Result<Option<Box<Loaded>>, ServeError> {
     let catalog = match catalog(args, endpoint, control).await? {
         Ok(catalog) => catalog,
@@ -133,20 +159,23 @@ async fn serve(
 
     let path = loaded.folder().join(&config.history.path);
     let key = HashKey::open(&loaded.folder().join(config.key_file()))?;
-    let profile = profile(config, key)?;
+    let profile = profile(config, &catalog, key)?;
     let manner = Manner { bound: BOUND, with_first: true, persistent: true };
     let mut follow = Follow::connect(&args.cluster, reach(config), manner, &profile).await?;
-    let Some(uid) = uid(&follow, endpoint, control).await? else { return Ok(None) };
+    let uid = match uid(&follow, endpoint, control).await {
+        Ok(uid) => uid,
+        Err(next) => return Ok(next.loaded()),
+    };
     let name = config.cluster.clone().or_else(|| follow.context().map(str::to_owned));
     let identity = Identity { uid, name: name.clone() };
     let settings = Settings { most_bytes: None };
     let history = SharedHistory::open(&path, &identity, &settings)?;
     let now = Timestamp::now();
     let key = profile.secrets.key_id();
-    let recorder = Recorder::new(history.clone(), name.clone(), key, follow.within(), now)?;
+    let recorder = Recorder::new(history.clone(), name.clone(), key, follow.within(), now, why)?;
 
     let source = name.as_deref().unwrap_or("kubediff").to_owned();
-    let deliveries = Deliveries::start(&loaded, &history, Arc::new(Routes::new(config)?), &source)?;
+    let deliveries = Deliveries::start(&loaded, &history, &Arc::new(Routes::new(config)?), &source)?;
     let session = Arc::new(Mutex::new(Session::default()));
     let mut taker = Taker {
         screen: None,
@@ -174,6 +203,9 @@ async fn serve(
     let mut next = None;
     let asked = async { next = Some(control.next().await) };
     let ended = follow.run(asked, &mut taking).await;
+    if matches!(next, Some(Next::End)) {
+        control.end_at_once_on_the_next_signal();
+    }
     follow.finish().await;
     stop.cancel();
     let taken = match ended {
@@ -192,6 +224,11 @@ async fn serve(
     let _ = retaining.await;
     match taken.map_err(ServeError::Ended)? {
         Ok(()) => Ok(next.and_then(Next::loaded)),
+        Err(TakeError::History(error)) if error.is_full() && matches!(next, Some(Next::Reload(_))) => {
+            // The next start finds what could not be written.
+            say(&error.to_string());
+            Ok(next.and_then(Next::loaded))
+        }
         Err(TakeError::History(error)) => Err(error.into()),
         Err(TakeError::Output(error)) => Err(WatchError::Output(error).into()),
     }
@@ -231,22 +268,26 @@ async fn catalog(
     }
 }
 
-/// The cluster's identity; `None` when the daemon is to end before it is known.
-async fn uid(
-    follow: &Follow,
-    endpoint: &Endpoint,
-    control: &mut Control,
-) -> Result<Option<String>, ServeError> {
+/// The cluster's identity; what is to be done first.
+async fn uid(follow: &Follow, endpoint: &Endpoint, control: &mut Control) -> Result<String, Next> {
+    let mut said = String::new();
     loop {
-        let trouble = match follow.cluster_uid().await {
-            Ok(uid) => return Ok(Some(uid)),
-            Err(error) => error.to_string(),
+        let trouble = tokio::select! {
+            biased;
+            next = control.next() => return Err(next),
+            uid = follow.cluster_uid() => match uid {
+                Ok(uid) => return Ok(uid),
+                Err(error) => error.to_string(),
+            },
         };
-        say(&format!("{trouble}; trying again"));
+        if trouble != said {
+            say(&format!("{trouble}; trying again"));
+            said.clone_from(&trouble);
+        }
         endpoint.waits(trouble);
         tokio::select! {
             biased;
-            next = control.next() => if matches!(next, Next::End) { return Ok(None) },
+            next = control.next() => return Err(next),
             () = tokio::time::sleep(AGAIN) => {}
         }
     }
@@ -256,9 +297,14 @@ fn warn(loaded: &Loaded) {
     loaded.warnings.iter().for_each(|warning| say(&warning.to_string()));
 }
 
-fn profile(config: &Config, key: HashKey) -> Result<Profile, ServeError> {
+fn profile(config: &Config, catalog: &Catalog, key: HashKey) -> Result<Profile, ServeError> {
     let mut secrets = Secrets::new(key);
     for hide in &config.hide {
+        let name = hide.resource.as_ref().map(|name| &name.0);
+        if name.is_some_and(|name| !name.clone().resolve(catalog)) {
+            // What it stands for may come later: until then it is hidden in every kind.
+            secrets.hide(crate::Scope::any(), hide.path.0.clone());
+        }
         for scope in hide.scopes() {
             secrets.hide(scope, hide.path.0.clone());
         }
@@ -273,11 +319,13 @@ fn reach(config: &Config) -> Reach {
         [] => Namespaces::All,
         names => Namespaces::Named(names.to_vec()),
     };
-    let everything = watch.resources.is_empty() && namespaces == Namespaces::All;
+    let named = !watch.resources.is_empty() && watch.resources.iter().all(|name| name != "*");
+    let everything = !named && namespaces == Namespaces::All;
     let wanted = config.clone();
     Reach {
         targets: Arc::new(move |catalog| Ok(wanted.targets(catalog))),
         everything,
+        named,
         namespaces,
         excluded_namespaces: watch.exclude.namespaces.clone(),
         labels: watch.labels.as_ref().map(|labels| labels.0.clone()),
@@ -295,7 +343,7 @@ async fn retain(history: SharedHistory, retention: Retention, stop: Cancellation
             Ok(Ok(retained)) => {
                 for lost in &retained.lost {
                     say(&format!(
-                        "the sink {} has lost {} records, up to number {}: it is too far behind; see `unsent`",
+                        "the sink {} has lost {} records, up to number {}: it is too far behind; see `history.retention.unsent`",
                         lost.sink, lost.records, lost.up_to
                     ));
                 }

@@ -6,7 +6,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::follow::{Outbox, Raw, Waiting, say};
-use crate::recorder::Recorder;
+use crate::recorder::{Comparing, Recorder};
 use crate::screen::Screen;
 use crate::{Change, Compared, Gap, Profile, Session, Sighting, Tally};
 
@@ -45,7 +45,7 @@ impl Taker {
     pub(crate) fn run(&mut self, inbox: &Arc<Outbox>) -> Result<(), TakeError> {
         let mut told = 0;
         while let Some(waiting) = inbox.next() {
-            self.take(waiting)?;
+            self.take(waiting, inbox)?;
             if let Some(recorder) = &mut self.recorder
                 && (recorder.is_full() || inbox.is_empty())
             {
@@ -53,6 +53,7 @@ impl Taker {
                 self.show_recorded()?;
             }
             let merged = inbox.merged();
+            self.counts().merged = merged;
             if self.screen.is_some() && merged > told && inbox.is_empty() {
                 say(&format!(
                     "the reader has caught up; {} merged into others, which say so",
@@ -69,7 +70,7 @@ impl Taker {
         Ok(())
     }
 
-    fn take(&mut self, waiting: Waiting) -> Result<(), TakeError> {
+    fn take(&mut self, waiting: Waiting, inbox: &Outbox) -> Result<(), TakeError> {
         match waiting {
             Waiting::Change(raw) => self.change(&raw),
             Waiting::First(raw) => {
@@ -79,18 +80,10 @@ impl Taker {
                 Ok(())
             }
             Waiting::Synced(synced) => {
-                let Some(recorder) = &mut self.recorder else { return Ok(()) };
-                let mut tally = Tally::default();
-                let changes = recorder.synced(&synced, &self.profile, &mut tally)?;
-                self.counts().tally.add(&tally);
-                changes.into_iter().try_for_each(|change| self.show(Taken::Change(Box::new(change))))
+                self.with_recorder(inbox, |recorder, comparing| recorder.synced(&synced, comparing))
             }
             Waiting::Resources(resources) => {
-                let Some(recorder) = &mut self.recorder else { return Ok(()) };
-                let mut tally = Tally::default();
-                let changes = recorder.resources(&resources, &self.profile, &mut tally)?;
-                self.counts().tally.add(&tally);
-                changes.into_iter().try_for_each(|change| self.show(Taken::Change(Box::new(change))))
+                self.with_recorder(inbox, |recorder, comparing| recorder.resources(&resources, comparing))
             }
             Waiting::Lost(target, since, cause) => {
                 if let Some(recorder) = &mut self.recorder {
@@ -118,6 +111,29 @@ impl Taker {
         }
     }
 
+    /// Has the recorder compare what is with what was before this run, and shows what came of it.
+    fn with_recorder(
+        &mut self,
+        inbox: &Outbox,
+        work: impl FnOnce(&mut Recorder, &mut Comparing<'_>) -> Result<(), kubediff_history::Error>,
+    ) -> Result<(), TakeError> {
+        let Some(recorder) = &mut self.recorder else { return Ok(()) };
+        let (session, unrecorded, is_shown) = (&self.session, &mut self.unrecorded, self.screen.is_some());
+        let mut changes = |change: Box<Change>| {
+            if is_shown {
+                unrecorded.push(Taken::Change(change));
+            } else {
+                session.lock().unwrap_or_else(PoisonError::into_inner).record(&change);
+            }
+        };
+        let tally = Tally::default();
+        let mut comparing = Comparing { profile: &self.profile, tally, inbox, changes: &mut changes };
+        work(recorder, &mut comparing)?;
+        let tally = comparing.tally;
+        self.counts().tally.add(&tally);
+        Ok(())
+    }
+
     fn change(&mut self, raw: &Raw) -> Result<(), TakeError> {
         // What changes before its resource is listed belongs to the first list.
         if self.recorder.as_mut().is_some_and(|recorder| recorder.still_first(raw)) {
@@ -131,7 +147,7 @@ impl Taker {
             }
         };
         if let Some(recorder) = &mut self.recorder {
-            recorder.observe(&raw.kind, raw.at, raw.origin, &compared);
+            recorder.observe(raw, &compared);
         }
         match compared {
             Compared::Change(change) => self.show(Taken::Change(change)),
@@ -141,6 +157,10 @@ impl Taker {
 
     /// Shows it now, or when it is recorded: what was shown is in the history, whatever happens to the process.
     fn show(&mut self, taken: Taken) -> Result<(), TakeError> {
+        if let (Taken::Change(change), None) = (&taken, &self.screen) {
+            self.counts().record(change);
+            return Ok(());
+        }
         self.unrecorded.push(taken);
         if self.recorder.is_some() { Ok(()) } else { self.show_recorded() }
     }
@@ -152,13 +172,12 @@ impl Taker {
                     screen.change(&change)?;
                     self.counts().record(&change);
                 }
-                (Taken::Change(change), None) => self.counts().record(&change),
                 (Taken::Gap(gap), Some(screen)) => {
                     screen.gap(&gap)?;
                     self.counts().gaps.push(gap);
                 }
                 // Nobody reads a summary, which would grow for ever.
-                (Taken::Gap(_), None) => {}
+                (_, None) => {}
             }
         }
         Ok(())

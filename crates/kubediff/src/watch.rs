@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::args::{Hide, Output, ShowArgs, WatchArgs};
 use crate::follow::{End, Follow, Manner, Namespaces, Reach, say};
-use crate::recorder::{Recorder, SharedHistory};
+use crate::recorder::{NOT_RUNNING, Recorder, SharedHistory};
 use crate::screen::Screen;
 use crate::signals::Signals;
 use crate::taker::{TakeError, Taker};
@@ -114,6 +114,7 @@ fn reach(args: &WatchArgs) -> Result<Reach, WatchError> {
     Ok(Reach {
         targets: Arc::new(move |catalog| wanted.among(catalog, cluster_wide)),
         everything,
+        named: !everything,
         namespaces,
         excluded_namespaces: Vec::new(),
         labels: args.selector.clone(),
@@ -126,7 +127,7 @@ async fn recorder(follow: &Follow, file: &Path, key: KeyId) -> Result<Recorder, 
     let uid = follow.cluster_uid().await?;
     let name = follow.context().map(str::to_owned);
     let history = SharedHistory::open(file, &Cluster { uid, name: name.clone() }, &Settings::default())?;
-    Ok(Recorder::new(history, name, key, follow.within(), Timestamp::now())?)
+    Ok(Recorder::new(history, name, key, follow.within(), Timestamp::now(), NOT_RUNNING)?)
 }
 
 /// What to leave out and to hide. The key of hashes in a history is kept beside it.

@@ -321,7 +321,9 @@ pub(super) fn gaps(
     if scope.resource.is_some() || scope.group.is_some() {
         let Some(kinds) = kinds(connection, scope)? else { return Ok(Vec::new()) };
         let of = "SELECT iif(api_group = '', plural, plural || '.' || api_group) FROM kinds WHERE id";
-        conditions.and(&format!("(resource IS NULL OR resource IN ({of}{}))", in_list(&kinds)));
+        // A gap of `deployments.apps/cart` is one of `deployments.apps`.
+        let resource = "substr(resource, 1, instr(resource || '/', '/') - 1)";
+        conditions.and(&format!("(resource IS NULL OR {resource} IN ({of}{}))", in_list(&kinds)));
     }
     let order = order_by("number", page, limit);
     let sql = format!("SELECT number, from_at, to_at, resource, reason FROM gaps{}{order}", conditions.text);

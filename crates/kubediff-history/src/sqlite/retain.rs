@@ -89,6 +89,8 @@ fn remove_up_to(
         return Ok(());
     }
     let first = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+    // The letter says nothing without its record.
+    first.execute("DELETE FROM dead_letters WHERE number <= ?1", [cut])?;
     let lost = lose(&first, cut)?;
     let gaps = first.execute("DELETE FROM gaps WHERE number <= ?1", [cut])?;
     first.execute("UPDATE meta SET value = ?1 WHERE name = 'complete_after'", [cut])?;

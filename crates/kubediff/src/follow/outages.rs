@@ -50,6 +50,9 @@ impl Outages {
         // The first thing to fail is often a response that breaks off; the last says why nothing works.
         cause.clone_into(&mut outage.cause);
         if counts {
+            if outage.lost.is_empty() {
+                outage.from = now;
+            }
             outage.lost.insert(target.clone());
         }
         outage.left.insert(target.clone());
@@ -61,13 +64,25 @@ impl Outages {
         let mut ended = Vec::new();
         self.0.retain(|_, outage| {
             let was_left = outage.left.remove(target);
-            let ends = was_left && outage.left.is_empty();
-            if ends && !outage.lost.is_empty() {
+            // What was never watched keeps no gap open.
+            let is_back = was_left && outage.left.is_disjoint(&outage.lost);
+            if is_back && !outage.lost.is_empty() {
                 ended.push(outage.gap().until(now));
+                outage.lost.clear();
             }
-            !ends
+            !(was_left && outage.left.is_empty())
         });
         ended
+    }
+
+    /// The target is lost for another reason than before: the gaps of others that end with it, and since when it is lost.
+    pub(super) fn moved(&mut self, target: &Target, now: Timestamp) -> (Vec<Gap>, Timestamp) {
+        let of_target = |outage: &&mut Outage| outage.left.contains(target) && outage.lost.contains(target);
+        let since = self.0.values_mut().find(of_target).map(|outage| {
+            outage.lost.remove(target);
+            outage.from
+        });
+        (self.back(target, now), since.unwrap_or(now))
     }
 
     /// The target is not wanted any more.

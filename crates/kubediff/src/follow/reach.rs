@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use informer::{Catalog, DiscoveryError, FieldSelector, Selector};
 
+use serde::{Deserialize, Serialize};
+
 use crate::Glob;
 use crate::targets::Target;
 
@@ -12,6 +14,8 @@ pub(crate) struct Reach {
     pub(crate) targets: Targets,
     /// Whether these are all resources that the server has.
     pub(crate) everything: bool,
+    /// Whether kinds were named: a noise rule that leaves out a kind as a whole does not count then.
+    pub(crate) named: bool,
     pub(crate) namespaces: Namespaces,
     /// Objects in these are not looked at.
     pub(crate) excluded_namespaces: Vec<Glob>,
@@ -35,12 +39,24 @@ pub(crate) enum Namespaces {
 }
 
 /// Which objects can be seen: an object elsewhere may exist although it is not seen.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Within {
     /// All of them without a list.
     pub(crate) namespaces: Option<Vec<String>>,
+    /// But not these.
+    pub(crate) excluded: Vec<Glob>,
     /// Labels and fields; empty for all objects.
     pub(crate) selectors: String,
+}
+
+impl Within {
+    /// Whether objects of this namespace are looked at. Those without one are, whatever the namespaces.
+    pub(crate) fn has(&self, namespace: Option<&str>) -> bool {
+        let Some(namespace) = namespace else { return true };
+        let is_named = |names: &Vec<String>| names.iter().any(|name| name == namespace);
+        self.namespaces.as_ref().is_none_or(is_named)
+            && !self.excluded.iter().any(|glob| glob.matches(namespace))
+    }
 }
 
 impl Reach {
@@ -55,7 +71,8 @@ impl Reach {
             Namespaces::Named(names) => Some(names.clone()),
             Namespaces::OfContext => Some(vec![of_context.to_owned()]),
         };
-        Within { namespaces, selectors: selectors.into_iter().flatten().collect::<Vec<_>>().join("; ") }
+        let selectors = selectors.into_iter().flatten().collect::<Vec<_>>().join("; ");
+        Within { namespaces, excluded: self.excluded_namespaces.clone(), selectors }
     }
 }
 

@@ -1,5 +1,6 @@
 //! A change as an informer tells it, before it is compared; and what else waits in the inbox.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use informer::{Change as Told, Object, ObjectKey, Origin as Seen, ResourceType};
@@ -55,7 +56,9 @@ impl Synced {
 pub(crate) struct Resources {
     /// As `deployments.apps`, or `deployments.apps/cart` for one object.
     pub(crate) names: Vec<String>,
-    /// Whether it is everything that the server has: then a resource that is missing is gone.
+    /// What the server has, as `deployments.apps`.
+    pub(crate) served: BTreeSet<String>,
+    /// Whether that is all: then a resource that is not served is gone.
     pub(crate) complete: bool,
 }
 
@@ -144,7 +147,11 @@ impl Raw {
     pub(crate) fn states(&self) -> (Option<&Arc<Object>>, Option<&Arc<Object>>) {
         match &self.new {
             Some(new) => (self.old.as_ref(), Some(new)),
-            None => (self.last.as_ref().or(self.old.as_ref()), None),
+            None => {
+                // Of several changes that were merged, the last incarnation may be another one than the first.
+                let same = |last: &&Arc<Object>| self.old.as_ref().is_none_or(|old| old.uid() == last.uid());
+                (self.last.as_ref().filter(same).or(self.old.as_ref()), None)
+            }
         }
     }
 }

@@ -74,31 +74,43 @@ impl Standing {
         self.is_settled = true;
     }
 
-    /// Why this is not ready, in words; `None` when it is. Resources that the server does not let us watch are no reason:
-    /// the history has gaps for them.
+    /// Whether anything is watched at present.
+    pub(super) fn is_watching(&self) -> bool {
+        self.watches.values().any(|watch| matches!(watch, Watch::Watched))
+    }
+
+    /// Why this is not ready, in words; `None` when it is. One resource that cannot be watched is no reason: its state says
+    /// so, and the history has a gap for it.
     pub(crate) fn why_not_ready(&self) -> Option<String> {
-        let of = |wanted: fn(&Watch) -> bool| {
-            self.watches.iter().filter(move |(_, watch)| wanted(watch)).map(|(name, _)| name.as_str())
-        };
-        let lost: Vec<&str> = of(|watch| matches!(watch, Watch::Lost { .. })).collect();
-        let listing: Vec<&str> = of(|watch| matches!(watch, Watch::Listing)).collect();
-        let watched = of(|watch| matches!(watch, Watch::Watched)).count();
         if let Some(trouble) = &self.trouble {
             return Some(trouble.clone());
         }
-        if !lost.is_empty() {
-            let reason = self.watches.values().find_map(|watch| match watch {
-                Watch::Lost { reason, .. } => Some(reason.as_str()),
-                _ => None,
-            });
-            return Some(format!("not watched: {} ({})", lost.join(", "), reason.unwrap_or_default()));
+        if self.is_settled && self.is_watching() {
+            return None;
         }
-        if !self.is_settled {
-            return Some(match listing.as_slice() {
-                [] => "the server has not said yet what it has".to_owned(),
-                listing => format!("not listed yet: {}", listing.join(", ")),
-            });
-        }
-        (watched == 0).then(|| "the server lets us watch nothing".to_owned())
+        let lost = self.watches.values().find_map(|watch| match watch {
+            Watch::Lost { reason, .. } => Some(reason.as_str()),
+            _ => None,
+        });
+        let names = |wanted: fn(&Watch) -> bool| {
+            let names: Vec<&str> = self
+                .watches
+                .iter()
+                .filter(|(_, watch)| wanted(watch))
+                .map(|(name, _)| name.as_str())
+                .collect();
+            crate::summary::some(&names)
+        };
+        Some(match lost {
+            Some(reason) => {
+                format!("not watched: {} ({reason})", names(|watch| matches!(watch, Watch::Lost { .. })))
+            }
+            None if self.watches.is_empty() && self.is_settled => {
+                "the server has none of what is to be watched".to_owned()
+            }
+            None if self.watches.is_empty() => "the server has not said yet what it has".to_owned(),
+            None if self.is_settled => "the server lets us watch nothing".to_owned(),
+            None => format!("not listed yet: {}", names(|watch| matches!(watch, Watch::Listing))),
+        })
     }
 }

@@ -1,13 +1,17 @@
 //! What a history says of the run that wrote it last.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use kubediff_history::{Error, Reader, Scope};
 
 use crate::KeyId;
 use crate::follow::Within;
-use crate::notes::{KEY, LEFT, MIXED, NAMES, OPEN, SELECTORS, WATCHED_UNTIL};
+use crate::notes::{KEY, LEFT, MIXED, NAMES, OPEN, SELECTORS, WATCHED_UNTIL, WITHIN};
+
+/// What is lost within so short a time is lost together.
+const TOGETHER: Duration = Duration::from_secs(5);
 
 /// What the former run has left.
 pub(super) struct Past {
@@ -16,6 +20,8 @@ pub(super) struct Past {
     /// What was followed.
     pub(super) names: BTreeSet<String>,
     selectors: Option<String>,
+    /// Where the former run looked.
+    within: Option<Within>,
     positions: BTreeMap<String, String>,
     left: BTreeMap<String, Timestamp>,
     open: BTreeMap<String, (Timestamp, String)>,
@@ -37,6 +43,7 @@ impl Past {
             watched_until: notes.get(WATCHED_UNTIL).and_then(|time| time.parse().ok()),
             names: names.unwrap_or_default(),
             selectors: notes.get(SELECTORS).cloned(),
+            within: notes.get(WITHIN).and_then(|within| serde_json::from_str(within).ok()),
             positions: reader.positions()?,
             left: left.collect(),
             open: open.collect(),
@@ -48,14 +55,49 @@ impl Past {
         self.positions.contains_key(target)
     }
 
-    /// Since when this is not followed any more.
-    pub(super) fn left(&self, target: &str) -> Option<Timestamp> {
-        if self.names.contains(target) { None } else { self.left.get(target).copied() }
+    /// From now on it is followed.
+    pub(super) fn followed(&mut self, target: &str, rv: &str) {
+        self.positions.insert(target.to_owned(), rv.to_owned());
+        self.names.insert(target.to_owned());
     }
 
-    /// The gap of this target that had begun when the former run ended.
-    pub(super) fn open(&self, target: &str) -> Option<(Timestamp, String)> {
-        self.open.get(target).cloned()
+    /// From now on it is not followed.
+    pub(super) fn forget(&mut self, target: &str, since: Timestamp) {
+        self.names.remove(target);
+        self.left.insert(target.to_owned(), since);
+    }
+
+    /// Since when this is not followed any more. Says so once.
+    pub(super) fn take_left(&mut self, target: &str) -> Option<Timestamp> {
+        let left = self.left.remove(target);
+        left.filter(|_| !self.names.contains(target))
+    }
+
+    /// The gap of this target that had begun when the former run ended. Says so once.
+    pub(super) fn take_open(&mut self, target: &str) -> Option<(Timestamp, String)> {
+        self.open.remove(target)
+    }
+
+    /// Since when nothing was watched, and why, if all that was followed was lost together.
+    pub(super) fn all_open(&self) -> Option<(Timestamp, String)> {
+        let mut gaps = self.names.iter().map(|name| self.open.get(name));
+        let (from, reason) = gaps.next()??.clone();
+        let is_near = |gap: Option<&(Timestamp, String)>| {
+            gap.is_some_and(|(since, _)| since.duration_since(from).unsigned_abs() < TOGETHER)
+        };
+        (self.names.len() > 1 && gaps.all(is_near)).then_some((from, reason))
+    }
+
+    /// All gaps that had begun are recorded.
+    pub(super) fn close_all(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.open).into_keys().collect()
+    }
+
+    /// Whether the former run looked at objects of this namespace as this one does.
+    pub(super) fn saw(&self, namespace: Option<&str>, within: &Within) -> bool {
+        // A file of an older version says nothing of it.
+        let Some(former) = &self.within else { return true };
+        former.has(namespace) && former.selectors == within.selectors
     }
 
     /// Whether an object that is not seen has been deleted: all runs have looked at the same objects.

@@ -32,11 +32,23 @@ pub(super) struct Control {
     path: PathBuf,
     /// What the file had when it was read last, whether that could be used or not.
     seen: Option<Vec<u8>>,
+    /// What it had at the last look: somebody may be writing it.
+    glimpsed: Option<Vec<u8>>,
 }
 
 impl Control {
     pub(super) fn new(signals: Signals, path: &Path) -> Self {
-        Self { signals, path: path.to_owned(), seen: content(path) }
+        Self { signals, path: path.to_owned(), seen: content(path), glimpsed: None }
+    }
+
+    /// From now on, another signal ends the process, whatever it waits for.
+    pub(super) fn end_at_once_on_the_next_signal(&self) {
+        if let Ok(mut signals) = Signals::listen() {
+            tokio::spawn(async move {
+                while signals.of_daemon().await != Told::End {}
+                std::process::exit(130);
+            });
+        }
     }
 
     /// Waits until something is to be done. Cancel safe.
@@ -53,7 +65,10 @@ impl Control {
                 () = tokio::time::sleep(LOOK) => false,
             };
             let found = content(&self.path);
-            if !is_forced && found == self.seen {
+            // A file that changes is taken when it has stayed the same from one look to the next.
+            let is_whole = found == self.glimpsed;
+            self.glimpsed.clone_from(&found);
+            if !is_forced && (found == self.seen || !is_whole) {
                 continue;
             }
             self.seen = found;

@@ -40,38 +40,43 @@ impl Deliveries {
     pub(super) fn start(
         loaded: &Loaded,
         history: &SharedHistory,
-        routes: Arc<Routes>,
+        routes: &Arc<Routes>,
         source: &str,
     ) -> Result<Self, ServeError> {
         let mut deliveries =
             Self { tasks: JoinSet::new(), stop: CancellationToken::new(), statuses: BTreeMap::new() };
         let sinks = &loaded.config.sinks;
-        {
-            let mut writer = history.lock();
-            for former in writer.reader()?.sinks()? {
-                if !sinks.contains_key(&former.name) {
-                    say(&format!(
-                        "the sink {} is not in the configuration any more: its place is forgotten",
-                        former.name
-                    ));
-                    writer.remove_sink(&former.name)?;
-                }
-            }
-            for name in sinks.keys() {
-                writer.add_sink(name)?;
+        let mut connections = BTreeMap::new();
+        for (name, sink) in sinks {
+            let connection: Result<_, NotConnected> = loaded.connect(name, sink, source);
+            connections.insert(name.clone(), connection.map_err(Box::new)?);
+        }
+        // When all of them can be set up, and not before.
+        let mut writer = history.lock();
+        let mut reader = writer.reader()?;
+        for former in reader.sinks()? {
+            if !sinks.contains_key(&former.name) {
+                let left = reader.count_after(former.position)?;
+                say(&format!(
+                    "the sink {} is not in the configuration any more: its place is forgotten, and {left} records that it has not taken; \
+                     a sink with a new name begins with what is recorded from now on",
+                    former.name
+                ));
+                writer.remove_sink(&former.name)?;
             }
         }
+        for name in sinks.keys() {
+            writer.add_sink(name)?;
+        }
+        drop(writer);
         for (name, sink) in sinks {
-            // Whether it can be set up is known before anything begins.
-            let connect = |name: &str| loaded.connect(name, sink, source);
-            let first: Result<_, NotConnected> = connect(name);
-            let mut connection = Some(first.map_err(Box::new)?);
+            let mut connection = connections.remove(name);
             let (status, told) = watch::channel(Status::default());
             deliveries.statuses.insert(name.clone(), told);
             let (loaded, source) = (loaded.clone(), source.to_owned());
-            let log = SinkLog::new(name, sink, history.clone(), routes.clone())?;
-            let (name, sink) = (name.clone(), sink.clone());
             let stop = deliveries.stop.clone();
+            let log = SinkLog::new(name, sink, history.clone(), routes.clone(), stop.clone())?;
+            let (name, sink) = (name.clone(), sink.clone());
             deliveries.tasks.spawn(async move {
                 while !stop.is_cancelled() {
                     let made = match connection.take() {

@@ -1,6 +1,7 @@
 //! The history as one sink reads it: the records that its routes let through, in words and in its format.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -10,6 +11,7 @@ use kubediff_history::{
 };
 use serde_json::{Value, json};
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::config::{Format, Sink};
 use crate::recorder::SharedHistory;
@@ -18,7 +20,9 @@ use crate::route::{Delivery, Routes};
 use crate::{Change, Redacted, Verb};
 
 /// The most records that are read at a time.
-const MOST: usize = 500;
+const MOST: usize = 50;
+/// A full disk is tried again so soon.
+const FULL_AGAIN: Duration = Duration::from_secs(1);
 /// What a record takes besides its texts.
 const OVERHEAD: usize = 256;
 /// How wide the lines of differences are, in columns.
@@ -34,6 +38,7 @@ pub(super) struct SinkLog {
     reader: Arc<Mutex<Reader>>,
     routes: Arc<Routes>,
     newest: watch::Receiver<u64>,
+    stop: CancellationToken,
 }
 
 #[derive(Clone, Copy)]
@@ -56,6 +61,7 @@ impl SinkLog {
         sink: &Sink,
         history: SharedHistory,
         routes: Arc<Routes>,
+        stop: CancellationToken,
     ) -> Result<Self, Error> {
         let seed = match sink {
             Sink::Webhook(webhook) => match webhook.format {
@@ -67,7 +73,7 @@ impl SinkLog {
         };
         let reader = Arc::new(Mutex::new(history.lock().reader()?));
         let newest = history.newest();
-        Ok(Self { sink: name.into(), seed, history, reader, routes, newest })
+        Ok(Self { sink: name.into(), seed, history, reader, routes, newest, stop })
     }
 
     /// How far the sink has come, and its latest dead letters, the newest first.
@@ -244,8 +250,21 @@ impl Log for SinkLog {
             dead: dead.collect(),
             resent: settled.resent.into_iter().map(Number).collect(),
         };
-        let stored = move || log.history.lock().settle_sink(&log.sink, &settled);
-        Ok(tokio::task::spawn_blocking(stored).await??)
+        let settled = Arc::new(settled);
+        loop {
+            let (log, settled) = (log.clone(), settled.clone());
+            let stored = move || log.history.lock().settle_sink(&log.sink, &settled);
+            match tokio::task::spawn_blocking(stored).await? {
+                // To begin again would send again what the sink has.
+                Err(error) if error.is_full() => {
+                    let wait = self.stop.run_until_cancelled(tokio::time::sleep(FULL_AGAIN));
+                    if wait.await.is_none() {
+                        return Err(error.into());
+                    }
+                }
+                stored => return Ok(stored?),
+            }
+        }
     }
 
     async fn grown(&self, after: u64) -> u64 {

@@ -72,7 +72,8 @@ fn watches(registry: &mut Registry, current: &Current) {
     }
     registry.register("watches", "How many resources are in each state", states);
     let ready = Gauge::<i64>::default();
-    ready.set(i64::from(standing.why_not_ready().is_none()));
+    let is_ready = current.trouble.borrow().is_none() && standing.why_not_ready().is_none();
+    ready.set(i64::from(is_ready));
     registry.register("ready", "Whether everything that the server allows is watched", ready);
 }
 
@@ -116,7 +117,7 @@ fn sinks(registry: &mut Registry, current: &Current) {
         failing.get_or_create(&label).set(i64::from(status.trouble.is_some()));
     }
     registry.register("sink_position", "The number of the last record that a sink has taken", position);
-    registry.register("sink_behind", "How many records a sink has not taken yet", behind);
+    registry.register("sink_behind", "How many records were made since the last one that a sink has settled, those that its routes leave out among them", behind);
     registry.register("sink_failing", "Whether a sink takes nothing at the moment", failing);
 }
 

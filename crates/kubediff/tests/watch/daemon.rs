@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
+use kubediff_history::{Filter, Page, Reader};
 use serde_json::{Value, json};
 use serve::full;
 use serve::http::{Server, ServerOptions, Serving};
@@ -311,4 +312,33 @@ async fn a_gap_that_has_begun_is_recorded_whenever_the_process_ends() {
     let log = lines(&set.path("changes.log"));
     let gaps: Vec<&str> = log.iter().filter_map(|line| line["change"]["cause"].as_str()).collect();
     assert!(gaps[0].starts_with("http") && gaps[1] == "kubediff did not run", "{gaps:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn to_look_elsewhere_is_no_change_of_what_is_there() {
+    let set = Set::new().await;
+    set.shop.create("here", "1").await;
+    let elsewhere = json!({"metadata": {"name": "elsewhere"}, "data": {"k": "1"}});
+    set.shop.post("/api/v1/namespaces/kube-system/configmaps", elsewhere).await;
+    set.shop.post("/api/v1/nodes", json!({"metadata": {"name": "n1"}})).await;
+    for watch in [
+        "{resources: [cm, nodes], namespaces: [default]}",
+        // The same again, then more, then less in different ways, and all at last.
+        "{resources: [cm, nodes], namespaces: [default]}",
+        "{resources: [cm, nodes]}",
+        "{resources: [cm, nodes], exclude: {namespaces: [kube-*]}}",
+        "{resources: [cm, nodes], labels: app=none}",
+        "{resources: [cm, nodes], exclude: {resources: [cm]}}",
+        "{resources: [cm/here, nodes]}",
+        "{exclude: {resources: [nodes]}}",
+        "{}",
+    ] {
+        set.configure(&format!("watch: {watch}\n"));
+        let (daemon, _) = set.serve().await;
+        let (_, said, status) = on_thread(move || daemon.end_with("-TERM")).await;
+        assert!(status.success(), "{said:#?}");
+        let mut reader = Reader::open(set.path("history.db")).unwrap();
+        let changes = reader.records(&Filter::default(), &Page::oldest(1_000)).unwrap().records;
+        assert!(changes.is_empty(), "{watch}: {changes:#?}");
+    }
 }
