@@ -94,6 +94,15 @@ impl WriteLock {
     }
 }
 
+/// Makes the file, if there is none, for the eyes of its owner alone: it knows the cluster. Files beside it get the same mode.
+fn create(path: &Path) -> std::io::Result<()> {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map(drop)
+}
+
 pub(super) fn beside(path: &Path, end: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(end);
@@ -109,6 +118,7 @@ pub(super) fn open(
     steps: &[Step],
 ) -> Result<(Connection, WriteLock), Error> {
     let lock = WriteLock::take(path)?;
+    create(path).map_err(|source| Error::Io { path: path.to_owned(), source: source.into() })?;
     let failed = |fault: rusqlite::Error| Fault::from(fault).at(path);
     let mut connection = Connection::open(path).map_err(failed)?;
     match found(&connection).map_err(failed)? {

@@ -20,6 +20,23 @@ fn some(history: &mut History, versions: u64) {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn a_new_file_is_for_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    let mut history = open(&path);
+    let cart = object("deployments", Some("shop"), "cart", "1");
+    let mut batch = Batch::default();
+    batch.observe(observation(&cart, 1, at(0), &json!({}), What::Known));
+    history.commit(&batch).unwrap();
+    for end in ["", "-wal", "-shm"] {
+        let file = folder.path().join(format!("history.db{end}"));
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{}", file.display());
+    }
+}
+
 #[test]
 fn a_file_has_one_writer() {
     let folder = tempfile::tempdir().unwrap();
