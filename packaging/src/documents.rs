@@ -56,6 +56,15 @@ mod tests {
             "completions/_kubediff.ps1",
             "man/kubediff.1",
             "man/kubediff-watch.1",
+            "man/kubediff-serve.1",
+            "man/kubediff-status.1",
+            "man/kubediff-config.1",
+            "man/kubediff-log.1",
+            "man/kubediff-show.1",
+            "man/kubediff-diff.1",
+            "man/kubediff-blame.1",
+            "man/kubediff-get.1",
+            "man/kubediff-history.1",
             "man/kubediff-demo.1",
         ];
         assert_eq!(names, wanted);
