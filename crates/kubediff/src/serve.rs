@@ -86,11 +86,6 @@ pub enum ServeError {
 }
 
 impl ServeError {
-    /// Whether the configuration may be to blame.
-    fn is_of_start(&self) -> bool {
-        !matches!(self, Self::Ended(_) | Self::Cluster(_))
-    }
-
     /// How the program ends with this.
     pub fn exit(&self) -> Exit {
         match self {
@@ -126,8 +121,8 @@ pub async fn run(args: &ServeArgs) -> Result<(), ServeError> {
                 warn(&next);
                 former = Some(std::mem::replace(&mut loaded, *next));
             }
-            // What begins has failed, and what ran before may not.
-            (Err(error), Some(worked)) if error.is_of_start() => {
+            // The next configuration could not begin; the former one did.
+            (Err(error), Some(worked)) if !endpoint.is_running() => {
                 say(&informer::error_chain(&error));
                 say("the former configuration stays in force");
                 loaded = worked;
@@ -234,7 +229,7 @@ async fn serve(
     }
 }
 
-/// What the server has, however long it takes to be reached; what comes first.
+/// What the server has, however long it takes to be reached, unless there is something else to do first.
 async fn catalog(
     args: &ServeArgs,
     endpoint: &Endpoint,
@@ -243,41 +238,34 @@ async fn catalog(
     let cluster = cluster::find(&args.cluster).await?;
     let server = Server { address: cluster.address(), credentials: cluster.credentials() };
     let factory = SharedInformerFactory::builder(cluster.config).build().map_err(WatchError::from)?;
-    let mut said = String::new();
-    loop {
-        let asked = tokio::time::timeout(DISCOVERY, factory.catalog());
-        let trouble = tokio::select! {
-            biased;
-            next = control.next() => return Ok(Err(next)),
-            catalog = asked => match catalog {
-                Ok(Ok(catalog)) => return Ok(Ok(catalog)),
-                Ok(Err(error)) => server.no_discovery(&error),
-                Err(_) => format!("{}: no answer within {} s", server.address, DISCOVERY.as_secs()),
-            },
-        };
-        if trouble != said {
-            say(&format!("{trouble}; trying again"));
-            said.clone_from(&trouble);
-        }
-        endpoint.waits(trouble);
-        tokio::select! {
-            biased;
-            next = control.next() => return Ok(Err(next)),
-            () = tokio::time::sleep(AGAIN) => {}
-        }
-    }
+    let attempt = async || match tokio::time::timeout(DISCOVERY, factory.catalog()).await {
+        Ok(Ok(catalog)) => Ok(catalog),
+        Ok(Err(error)) => Err(server.no_discovery(&error)),
+        Err(_) => Err(format!("{}: no answer within {} s", server.address, DISCOVERY.as_secs())),
+    };
+    Ok(insist(endpoint, control, attempt).await)
 }
 
-/// The cluster's identity; what is to be done first.
+/// The cluster's identity, unless there is something else to do first.
 async fn uid(follow: &Follow, endpoint: &Endpoint, control: &mut Control) -> Result<String, Next> {
+    let attempt = async || follow.cluster_uid().await.map_err(|error| error.to_string());
+    insist(endpoint, control, attempt).await
+}
+
+/// Repeats an attempt until it succeeds, or there is something else to do. The endpoint says why it has failed.
+async fn insist<T>(
+    endpoint: &Endpoint,
+    control: &mut Control,
+    attempt: impl AsyncFn() -> Result<T, String>,
+) -> Result<T, Next> {
     let mut said = String::new();
     loop {
         let trouble = tokio::select! {
             biased;
             next = control.next() => return Err(next),
-            uid = follow.cluster_uid() => match uid {
-                Ok(uid) => return Ok(uid),
-                Err(error) => error.to_string(),
+            attempted = attempt() => match attempted {
+                Ok(result) => return Ok(result),
+                Err(trouble) => trouble,
             },
         };
         if trouble != said {

@@ -48,18 +48,7 @@ impl Signals {
 
     /// Ctrl-C, a request to end, or the terminal is gone. Cancel safe.
     pub(crate) async fn end(&mut self) {
-        let hangup = async {
-            match &mut self.hangup {
-                Some(hangup) => hangup.recv().await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            biased;
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-            _ = hangup => {}
-        }
+        self.of_daemon().await;
     }
 
     /// What a daemon is told: to end, or, by a hangup, to read its configuration again. Cancel safe.

@@ -58,6 +58,11 @@ impl Endpoint {
         *lock(&self.shown) = Shown::Waiting(reason);
     }
 
+    /// Whether a configuration has begun.
+    pub(super) fn is_running(&self) -> bool {
+        running(&lock(&self.shown)).is_some()
+    }
+
     /// This runs now.
     pub(super) fn show(&self, current: Current) {
         *lock(&self.shown) = Shown::Running(Box::new(current));

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
-use kubediff_history::{Filter, Page, Reader};
+use kubediff_history::{Filter, Page, Reader, Scope};
 use serde_json::{Value, json};
 use serve::full;
 use serve::http::{Server, ServerOptions, Serving};
@@ -292,26 +292,82 @@ async fn a_server_that_is_down_is_waited_for() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_gap_that_has_begun_is_recorded_whenever_the_process_ends() {
+    for (resources, signal) in [("cm", "-TERM"), ("cm", "-KILL"), ("cm, secrets", "-KILL")] {
+        let set = Set::new().await;
+        set.configure(&format!("watch: {{resources: [{resources}]}}\n"));
+        set.shop.create("a", "1").await;
+        let (mut daemon, _) = set.serve().await;
+        set.shop.server.refuse_connections();
+        set.shop.server.disconnect_all();
+        let history = set.path("history.db");
+        let begun = resources.split(", ").count();
+        on_thread(move || {
+            daemon.note("not watched: http");
+            let open = || {
+                let notes = Reader::open(&history).unwrap().notes().unwrap();
+                notes.iter().filter(|(name, since)| name.starts_with("open/") && !since.is_empty()).count()
+            };
+            while open() < begun {
+                std::thread::yield_now();
+            }
+            if signal == "-KILL" { daemon.kill() } else { daemon.end_with(signal).0 }
+        })
+        .await;
+        set.shop.server.accept_connections().unwrap();
+        for _ in 0..2 {
+            let (daemon, _) = set.serve().await;
+            on_thread(move || daemon.end_with("-TERM")).await;
+        }
+        let mut reader = Reader::open(set.path("history.db")).unwrap();
+        let gaps = reader.gaps(&Scope::default(), None, None, &Page::oldest(100)).unwrap();
+        let lost = gaps.iter().filter(|gap| gap.reason.starts_with("http")).count();
+        // One, of the resource that is watched, or of both together; and those in which nothing ran.
+        assert_eq!(lost, 1, "{resources} {signal}: {gaps:#?}");
+        assert!(
+            gaps.iter().any(|gap| gap.reason == "kubediff did not run"),
+            "{resources} {signal}: {gaps:#?}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_has_come_to_be_hidden_is_hidden_in_former_states_too() {
     let set = Set::new().await;
-    set.configure("watch: {resources: [cm]}\nsinks:\n  log: {file: {path: changes.log}}\n");
-    set.shop.create("a", "1").await;
-    let (mut daemon, _) = set.serve().await;
-    set.shop.server.refuse_connections();
-    set.shop.server.disconnect_all();
-    on_thread(move || {
-        daemon.note("not watched: http");
-        // What the daemon has said is written a moment later: a signal to which it answers is behind it in the queue.
-        daemon.end_with("-TERM")
+    set.configure("watch: {resources: [cm]}\n");
+    set.shop.create("a", "a value of former times").await;
+    let (daemon, _) = set.serve().await;
+    on_thread(move || daemon.end_with("-TERM")).await;
+    set.shop.patch("a", "another value").await;
+    set.configure("watch: {resources: [cm]}\nhide: [{resource: cm, path: data.k}]\n");
+    let (daemon, _) = set.serve().await;
+    on_thread(move || daemon.end_with("-TERM")).await;
+    let mut reader = Reader::open(set.path("history.db")).unwrap();
+    let records = reader.records(&Filter::default(), &Page::oldest(100)).unwrap().records;
+    let text = serde_json::to_string(&records).unwrap();
+    assert_eq!(records.len(), 1, "{text}");
+    assert!(text.contains("<hmac:") && !text.contains("value"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_configuration_that_cannot_begin_leaves_the_former_one_in_force() {
+    let set = Set::new().await;
+    set.configure("watch: {resources: [cm]}\n");
+    let (daemon, _) = set.serve().await;
+    let text = std::fs::read_to_string(set.path("kubediff.yaml")).unwrap();
+    // A folder that does not exist is no mistake of form.
+    let wrong = text.replace("history.db", "nowhere/history.db") + "keyFile: kubediff.key\n";
+    std::fs::write(set.path("kubediff.yaml"), wrong).unwrap();
+    daemon.signal("-HUP");
+    let mut daemon = daemon;
+    let daemon = on_thread(move || {
+        daemon.note("nowhere/history.db");
+        daemon.note("the former configuration stays in force");
+        daemon.note("watching 1 resource");
+        daemon
     })
     .await;
-    set.shop.server.accept_connections().unwrap();
-    let (daemon, _) = set.serve().await;
-    on_thread(move || daemon.end_with("-TERM")).await;
-    let (daemon, _) = set.serve().await;
-    on_thread(move || daemon.end_with("-TERM")).await;
-    let log = lines(&set.path("changes.log"));
-    let gaps: Vec<&str> = log.iter().filter_map(|line| line["change"]["cause"].as_str()).collect();
-    assert!(gaps[0].starts_with("http") && gaps[1] == "kubediff did not run", "{gaps:#?}");
+    let (_, said, status) = on_thread(move || daemon.end_with("-TERM")).await;
+    assert!(status.success(), "{said:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
