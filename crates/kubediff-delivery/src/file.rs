@@ -137,7 +137,7 @@ impl Open {
         let length = self.file.metadata()?.len();
         let written = self.file.write_all(lines).and_then(|()| self.file.sync_data());
         if written.is_err() {
-            // What does not go now is cut off when the file is opened next.
+            // If this fails too, the next opening of the file cuts the half line off.
             let _ = self.file.set_len(length);
         }
         written

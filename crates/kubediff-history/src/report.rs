@@ -88,7 +88,7 @@ pub struct DeadLetter {
     pub reason: String,
 }
 
-/// What became of records that a sink was to take.
+/// The fate of records that a sink was to take: taken, or dead letters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settled {
     /// All records up to this one were taken, or are dead letters.

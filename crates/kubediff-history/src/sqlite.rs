@@ -336,7 +336,7 @@ impl Reader {
         self.at_once(|connection, _, _| read::positions(connection))
     }
 
-    /// What the writer noted ([`Batch::note`]).
+    /// The writer's notes ([`Batch::note`]), by name.
     ///
     /// # Errors
     ///

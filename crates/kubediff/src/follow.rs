@@ -256,7 +256,7 @@ impl Follow {
         uid.map(str::to_owned).ok_or_else(|| failed("the namespace has no uid".to_owned()))
     }
 
-    /// Follows until `asked` resolves, or whoever takes the inbox empty has ended.
+    /// Follows until `asked` resolves, or the task that empties the inbox has ended.
     ///
     /// # Errors
     ///

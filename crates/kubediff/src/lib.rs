@@ -43,6 +43,7 @@ pub mod serve;
 mod signals;
 mod status;
 mod summary;
+mod table;
 mod taker;
 pub mod targets;
 mod template;

@@ -15,7 +15,6 @@ mod pager;
 mod period;
 mod show;
 mod stored;
-mod table;
 
 use std::io;
 

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::args::{StatusArgs, StatusOutput};
 use crate::exit::Exit;
+use crate::table::table;
 use crate::terminal::escape;
 
 /// The daemon answers at once, or not at all.
@@ -93,32 +94,18 @@ fn text(status: &Value) -> String {
     let watches = rows(&status["watches"], &|name, watch| {
         vec![name.to_owned(), word(&watch["state"]), word(&watch["since"]), word(&watch["reason"])]
     });
-    table(&mut out, &["WATCH", "STATE", "SINCE", "REASON"], &watches);
+    add(&mut out, ["WATCH", "STATE", "SINCE", "REASON"], &watches);
     let sinks = rows(&status["sinks"], &|name, sink| {
         let trouble = word(&sink["trouble"]);
         vec![name.to_owned(), sink["position"].to_string(), sink["behind"].to_string(), trouble]
     });
-    table(&mut out, &["SINK", "POSITION", "BEHIND", "TROUBLE"], &sinks);
+    add(&mut out, ["SINK", "POSITION", "BEHIND", "TROUBLE"], &sinks);
     out
 }
 
-fn table(out: &mut String, titles: &[&str], rows: &[Vec<String>]) {
-    if rows.is_empty() {
-        return;
-    }
-    let mut widths: Vec<usize> = titles.iter().map(|title| title.len()).collect();
-    for row in rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = cell.chars().count().max(*width);
-        }
-    }
-    let titles: Vec<String> = titles.iter().map(|&title| title.to_owned()).collect();
-    out.push('\n');
-    for row in std::iter::once(&titles).chain(rows) {
-        let mut line = String::new();
-        for (cell, width) in row.iter().zip(&widths) {
-            let _ = write!(line, "{cell:width$}   ");
-        }
-        let _ = writeln!(out, "{}", line.trim_end());
+fn add(out: &mut String, heads: [&str; 4], rows: &[Vec<String>]) {
+    if !rows.is_empty() {
+        out.push('\n');
+        out.push_str(&table(Some(&heads.map(str::to_owned)), rows));
     }
 }

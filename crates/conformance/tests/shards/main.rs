@@ -21,7 +21,7 @@ use serde_json::json;
 
 use history::History;
 
-/// So many that each of five members has one: their uids are random, and with 24 objects one of forty plays had a member
+/// With this number each of five members has an object. Uids are random: of 24 objects, about one play in forty left a member
 /// without any.
 const OBJECTS: usize = 64;
 

@@ -1,4 +1,4 @@
-//! What the server answers to a write: the object as written, or a status after a deletion.
+//! The server's answer to a write: the object as written, or a status after a deletion.
 
 use informer::kube::client;
 use informer::share::{self, ShareBy};

@@ -61,7 +61,7 @@ impl Encoding {
 }
 
 impl Encoding {
-    /// What `read` returns of the owner that controls the object.
+    /// Passes the owner that controls the object to `read`, and returns its result.
     pub(super) fn controller<R>(
         self,
         bytes: &[u8],

@@ -45,7 +45,7 @@ pub(super) fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What tells a file from another one of the same name.
+/// The identity of a file: another file of the same name has another one.
 #[cfg(unix)]
 pub(super) fn identity(file: &fs::Metadata) -> impl PartialEq + use<> {
     use std::os::unix::fs::MetadataExt as _;

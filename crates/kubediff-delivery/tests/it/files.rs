@@ -199,7 +199,7 @@ async fn whatever_a_crash_leaves_each_record_is_there_and_each_line_whole() {
         let running = Running::start(&log, File::new(options.clone()), Policy { batch: 7, ..quick() });
         log.reaches(stop_at).await;
         running.stop().await;
-        // What was written after the stored position may be there in part.
+        // A crash may leave a part of a record that follows the stored position.
         let next = log.settled.borrow().position + 1;
         let line = format!("{{\"number\":{next},\"change\":{{\"n\":{next}}}}}\n");
         let left = line.get(..random.usize(..=line.len())).expect("ASCII");

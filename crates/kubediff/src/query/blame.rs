@@ -9,10 +9,10 @@ use super::error::QueryError;
 use super::fields::fields;
 use super::output::{Output, say};
 use super::period::date_and_time;
-use super::table::table;
 use super::{names, open, stored};
 use crate::path::PathPattern;
 use crate::render::painter::{CYAN, DIM, PLAIN, Painter};
+use crate::table::table;
 use crate::terminal::{cut, escape, flow, width, wrap};
 
 /// A value has at least this many columns in a table.

@@ -15,9 +15,9 @@ use super::instant::instant;
 use super::names::{Target, definition};
 use super::output::{Output, say};
 use super::period::{covered, date_and_time, doubts, nothing};
-use super::table::table;
 use super::{open, stored};
 use crate::render::{json_pretty, yaml};
+use crate::table::table;
 use crate::terminal::escape;
 
 /// Objects that are read at once.

@@ -8,7 +8,7 @@ use super::error::QueryError;
 use super::open;
 use super::output::Output;
 use super::period::{date_and_time, end};
-use super::table::table;
+use crate::table::table;
 use crate::terminal::{escape, thousands};
 
 pub(super) fn run(args: &Maintain) -> Result<(), QueryError> {

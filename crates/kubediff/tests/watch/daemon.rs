@@ -398,3 +398,61 @@ async fn to_look_elsewhere_is_no_change_of_what_is_there() {
         assert!(changes.is_empty(), "{watch}: {changes:#?}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_is_waited_for_and_told() {
+    let disk = tempfile::tempdir().unwrap();
+    let mut mount = Command::new("mount");
+    mount.args(["-t", "tmpfs", "-o", "size=8m", "tmpfs"]).arg(disk.path());
+    if !mount.output().is_ok_and(|output| output.status.success()) {
+        println!("not shown: this user may not mount a small disk");
+        return;
+    }
+    let set = Set::new().await;
+    let history = disk.path().join("history.db");
+    let text = format!(
+        "history: {{path: {}}}\nlisten: 127.0.0.1:0\nwatch: {{resources: [cm]}}\nsinks:\n  log: {{file: {{path: changes.log}}}}\n",
+        history.display()
+    );
+    std::fs::write(set.path("kubediff.yaml"), text).unwrap();
+    set.shop.create("a", "1").await;
+    let (daemon, address) = set.serve().await;
+    let filler = disk.path().join("filler");
+    // All the room that is left.
+    let mut file = std::fs::File::create(&filler).unwrap();
+    while std::io::Write::write_all(&mut file, &[0; 4096]).is_ok() {}
+    // More than the pages hold that the history has already.
+    set.shop.patch("a", &"2".repeat(500_000)).await;
+    let daemon = on_thread(move || {
+        let mut daemon = daemon;
+        daemon.note("no room to write to the history");
+        daemon
+    })
+    .await;
+    let (status, reason) = get(&address, "/readyz").await;
+    assert!(status == StatusCode::SERVICE_UNAVAILABLE && reason.contains("no room"), "{status} {reason}");
+    std::fs::remove_file(&filler).unwrap();
+    drop(file);
+    let daemon = on_thread(move || {
+        let mut daemon = daemon;
+        daemon.note("there is room again");
+        daemon
+    })
+    .await;
+    set.shop.patch("a", "3").await;
+    let read = |history: &Path| {
+        let mut reader = Reader::open(history).unwrap();
+        let filter = Filter { gaps: true, ..Filter::default() };
+        reader.records(&filter, &Page::oldest(100)).unwrap().records
+    };
+    while read(&history).len() < 3 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(get(&address, "/readyz").await.0, StatusCode::OK);
+    on_thread(move || daemon.end_with("-TERM")).await;
+    let records = serde_json::to_value(read(&history)).unwrap();
+    let reason = &records[1]["gap"]["reason"];
+    assert!(reason.as_str().is_some_and(|reason| reason.starts_with("the disk was full")), "{reason}");
+    assert_eq!((&records[0]["name"], &records[2]["name"]), (&json!("a"), &json!("a")));
+    assert!(Command::new("umount").arg(disk.path()).status().unwrap().success());
+}

@@ -6,7 +6,7 @@ use crate::terminal::width;
 const GAP: usize = 3;
 
 /// Rows below heads, in which everything from the cluster is escaped already. The last column may have any width.
-pub(super) fn table(heads: Option<&[String]>, rows: &[Vec<String>]) -> String {
+pub(crate) fn table(heads: Option<&[String]>, rows: &[Vec<String>]) -> String {
     let all = || heads.into_iter().map(<[String]>::iter).chain(rows.iter().map(|row| row.iter()));
     let mut widths: Vec<usize> = Vec::new();
     for row in all() {
