@@ -2,14 +2,14 @@
 
 pub mod reader;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use informer_core::mailbox::{Delivery, Mailbox, Mode, Notice, WhenFull};
 use informer_core::{Change, Delta, Object};
 
 use crate::Choices;
-use reader::{LATEST, Reader, added, deleted, every, listed, object, split, updated};
+use reader::{LATEST, Reader, added, deleted, every, keeping, listed, object, split, updated};
 
 const KEYS: usize = 6;
 
@@ -20,6 +20,7 @@ pub fn run(input: &[u8]) {
     let delivery =
         [LATEST, every(capacity, WhenFull::Coalesce), every(capacity, WhenFull::Drop)][choices.below(3)];
     let delivery = if choices.coin() { split(delivery) } else { delivery };
+    let delivery = if choices.coin() { keeping(delivery) } else { delivery };
     run_with(choices, delivery);
 }
 
@@ -144,6 +145,10 @@ struct Run<'c> {
     present: usize,
     cache_synced: bool,
     first_content: BTreeMap<String, Arc<Object>>,
+    /// The revision of the snapshot that the mailbox joined.
+    joined: u64,
+    /// The keys that changed since the reader last heard of them.
+    unheard: BTreeSet<String>,
 }
 
 impl<'c> Run<'c> {
@@ -189,6 +194,8 @@ impl<'c> Run<'c> {
             present,
             cache_synced,
             first_content,
+            joined: revision,
+            unheard: BTreeSet::new(),
         }
     }
 
@@ -207,7 +214,12 @@ impl<'c> Run<'c> {
 
     fn offer_one(&mut self) {
         if let Some((revision, changes)) = self.world.on_the_way.pop_front() {
-            changes.iter().for_each(|change| self.mailbox.offer(revision, change));
+            for change in changes {
+                self.mailbox.offer(revision, &change);
+                if revision > self.joined {
+                    self.unheard.insert(change.key().to_string());
+                }
+            }
         }
     }
 
@@ -225,6 +237,9 @@ impl<'c> Run<'c> {
     fn take_one(&mut self) -> bool {
         let Some(notice) = self.mailbox.take() else { return false };
         let synced = matches!(notice, Notice::Synced);
+        if let Notice::Change { change, .. } = &notice {
+            self.unheard.remove(change.key().as_str());
+        }
         if let Err(wrong) = self.reader.hear(notice) {
             panic!("{:?}: {wrong}", self.delivery);
         }
@@ -256,7 +271,9 @@ impl<'c> Run<'c> {
             self.offer_one();
         }
         while self.take_one() {}
-        let Self { reader, world, delivery, mailbox, made_before, .. } = self;
+        let Self { reader, world, delivery, mailbox, made_before, unheard, .. } = self;
+        let is_told = unheard.is_empty() || reader.lagged > 0 || !delivery.keep_cancelled;
+        assert!(is_told, "{delivery:?}: {unheard:?} changed, and the reader did not hear of it");
         assert!(reader.synced, "{delivery:?}: never synced");
         assert_eq!(mailbox.backlog(), 0, "{delivery:?}");
         assert_eq!(mailbox.revision(), world.revision, "{delivery:?}");

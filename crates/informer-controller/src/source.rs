@@ -98,7 +98,8 @@ impl<U> fmt::Debug for Watched<U> {
     }
 }
 
-/// A subscription that is so many changes behind coalesces further ones.
+/// A subscription that is so many changes behind coalesces further ones. Then an owner that an object had only in between is
+/// not woken; the object itself, and its first and last owner, are.
 const BACKLOG: usize = 10_000;
 
 /// Subscribes to an informer and passes keys on to an inbox.
@@ -146,9 +147,10 @@ fn source<U: View>(watched: Watched<U>, keys: Keys<U>) -> Source {
 fn subscribing<U: View>(informer: Informer<U>, when: Option<Predicate<U>>, keys: Keys<U>) -> Source {
     Box::new(move |name, inbox| {
         let translate = Arc::new(Translate { when, keys });
-        // A mailbox that keeps the latest state only may cancel an addition and a deletion, or hide a state in between, whose
-        // keys a reconciliation may have depended on.
+        // A reconciliation that something else woke may have read a state that coalescing hides: an object that came and
+        // went, or one that belonged to another owner for a while.
         let subscription = informer.subscribe().named(name).every_change(BACKLOG, WhenFull::Coalesce);
+        let subscription = subscription.keep_cancelled();
         subscription.on_change(move |change| {
             translate.pass(&change, &inbox);
             std::future::ready(())

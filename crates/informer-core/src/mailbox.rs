@@ -25,6 +25,10 @@ pub struct Delivery {
     /// Whether a key that was deleted and created again between two reads is delivered as a deletion and an addition.
     /// Otherwise it is one update, whose objects differ in their uids.
     pub split_recreated: bool,
+    /// Whether coalesced changes of a key are delivered even if they cancel each other out: an object that came and went is
+    /// an addition and a deletion, and one that is again as it was is an update. For a reader who also reads the cache, which
+    /// may have had the states in between. Memory: a key that comes and goes while nobody reads keeps its place.
+    pub keep_cancelled: bool,
 }
 
 /// Which changes are delivered.
@@ -58,7 +62,7 @@ pub enum WhenFull {
 impl Default for Delivery {
     /// The latest state of each key, with re-creations as updates.
     fn default() -> Self {
-        Self { mode: Mode::Latest, split_recreated: false }
+        Self { mode: Mode::Latest, split_recreated: false, keep_cancelled: false }
     }
 }
 
@@ -261,7 +265,7 @@ impl Mailbox {
     }
 
     fn merge(&mut self, change: Change, initial: bool) {
-        self.coalesced.push(change, initial, self.delivery.split_recreated);
+        self.coalesced.push(change, initial, self.delivery);
     }
 }
 

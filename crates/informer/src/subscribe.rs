@@ -69,6 +69,17 @@ impl<T: View> Subscribe<T> {
         self
     }
 
+    /// Delivers coalesced changes of an object even if they cancel each other out. An object that was added and deleted again
+    /// is delivered as both, one that is again as it was as an update.
+    ///
+    /// For a reader that also reads the cache: the cache may have had the states in between, and no other change would tell
+    /// the reader that they are gone. Memory: an object that comes and goes while the reader does not read counts until it
+    /// does.
+    pub fn keep_cancelled(mut self) -> Self {
+        self.terms.delivery.keep_cancelled = true;
+        self
+    }
+
     /// Delivers each cached object again whenever this period has passed. Zero disables it.
     pub fn resync(mut self, period: Duration) -> Self {
         self.terms.resync = (!period.is_zero()).then_some(period);

@@ -182,8 +182,12 @@ impl Client {
                 let is_newer = |(_, cached): (Key, State)| {
                     cached.version >= sent && truth.is_some_and(|truth| truth.uid == cached.uid)
                 };
-                // A key that the cache does not have may come back with an old state.
-                is_one && around.transform == Transform::default() && cached.is_some_and(is_newer)
+                // A key that the cache does not have may come back with an old state, also one that a list which is not
+                // applied yet leaves out.
+                is_one
+                    && !self.has_other_lists()
+                    && around.transform == Transform::default()
+                    && cached.is_some_and(is_newer)
             };
             match doubt.cause {
                 Cause::Excuse(sent) if is_known(sent) => {}
@@ -415,8 +419,10 @@ impl Client {
         let truth = &around.server.truth;
         self.doubts.retain(|(key, cause), doubt| {
             let is_older = match cause {
+                // The versions of another epoch may be smaller.
                 Cause::Unsteady => {
-                    truth.at(epoch, *key, reached).is_none_or(|now| now.version >= doubt.until)
+                    let now = truth.at(epoch, *key, reached);
+                    !self.trusts || now.is_none_or(|now| now.version + 1 != doubt.until)
                 }
                 _ => Some(doubt.lists) < list,
             };

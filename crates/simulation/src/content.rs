@@ -77,7 +77,7 @@ impl Content {
         let hot = HotSet::new(8 << 10);
         let engine = Engine::new(Shelf::new(&hot, storage.clone(), Retention::WhileHot));
         let mode = mailbox::Mode::Every { capacity: PLENTY.into(), when_full: WhenFull::Coalesce };
-        let delivery = Delivery { mode, split_recreated: false };
+        let delivery = Delivery { mode, ..Delivery::default() };
         let witness = engine.fanout().subscribe(delivery);
         let witness = witness.unwrap_or_else(|| unreachable!("a new engine has not stopped"));
         witness.with_mailbox(|mailbox| mailbox.join(Vec::new(), 0));

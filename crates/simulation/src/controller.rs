@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use informer_core::control::{Control, End, Step, Work};
 use informer_core::engine::{Engine, Fanout, Subscriber};
-use informer_core::mailbox::{self, Delivery, Notice};
+use informer_core::mailbox::{Delivery, Mode, Notice, WhenFull};
 use informer_core::queue::{Config, Queue};
 use informer_core::{Cache, ObjectKey, Time};
 
@@ -54,7 +54,9 @@ const RETRIED: u32 = 2;
 impl Controller {
     /// `None` after a stop.
     pub(crate) fn new(engine: &Engine, workers: u8) -> Option<Self> {
-        let delivery = Delivery { mode: mailbox::Mode::Latest, split_recreated: false };
+        // As a controller subscribes, but with room for a single change: the others are coalesced.
+        let mode = Mode::Every { capacity: 1, when_full: WhenFull::Coalesce };
+        let delivery = Delivery { mode, keep_cancelled: true, ..Delivery::default() };
         let subscriber = engine.fanout().subscribe(delivery)?;
         let snapshot = engine.cache().snapshot();
         let present: Vec<_> = snapshot.iter().cloned().collect();

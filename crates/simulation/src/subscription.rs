@@ -63,7 +63,11 @@ impl Subscription {
         let exact = (reading.mode == Mode::Merged(PLENTY) || is_dropped(reading.mode)) && !reading.split;
         Some(Self {
             reading,
-            subscriber: engine.fanout().subscribe(Delivery { mode, split_recreated: reading.split })?,
+            subscriber: engine.fanout().subscribe(Delivery {
+                mode,
+                split_recreated: reading.split,
+                keep_cancelled: false,
+            })?,
             phase: Phase::Registered,
             joined_at: 0,
             snapshot_left: 0,

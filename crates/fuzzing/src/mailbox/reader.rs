@@ -7,16 +7,21 @@ use informer_core::mailbox::{Delivery, Mailbox, Mode, Notice, WhenFull};
 use informer_core::{Change, Delta, Object, Origin};
 
 /// One pending change per key.
-pub const LATEST: Delivery = Delivery { mode: Mode::Latest, split_recreated: false };
+pub const LATEST: Delivery = Delivery { mode: Mode::Latest, split_recreated: false, keep_cancelled: false };
 
 /// Every change, up to a capacity.
 pub fn every(capacity: usize, when_full: WhenFull) -> Delivery {
-    Delivery { mode: Mode::Every { capacity, when_full }, split_recreated: false }
+    Delivery { mode: Mode::Every { capacity, when_full }, split_recreated: false, keep_cancelled: false }
 }
 
 /// The same, with re-creations in two.
 pub fn split(delivery: Delivery) -> Delivery {
     Delivery { split_recreated: true, ..delivery }
+}
+
+/// The same, with changes that cancel each other out.
+pub fn keeping(delivery: Delivery) -> Delivery {
+    Delivery { keep_cancelled: true, ..delivery }
 }
 
 /// An object of one incarnation, at one version.

@@ -55,7 +55,7 @@ impl World {
 }
 
 fn every() -> Delivery {
-    Delivery { mode: Mode::Every { capacity: 100, when_full: WhenFull::Coalesce }, split_recreated: false }
+    Delivery { mode: Mode::Every { capacity: 100, when_full: WhenFull::Coalesce }, ..Delivery::default() }
 }
 
 /// The notices of a subscription: the content to which they add up, and the number of `Synced` notices.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
+use super::Delivery;
 use crate::{Change, Delta, Object, ObjectKey};
 
 /// Pending changes, coalesced by key.
@@ -33,18 +34,19 @@ struct Pending {
 #[derive(Debug)]
 enum Net {
     One(Change),
-    /// A deletion and an addition, where re-creations are split.
-    Recreated {
-        deleted: Change,
-        added: Change,
-        /// Whether the addition belongs to the initial list.
+    /// A deletion and an addition where re-creations are split, or an addition and a deletion where cancelled changes are
+    /// kept.
+    Two {
+        first: Change,
+        second: Change,
+        /// Whether the second change belongs to the initial list.
         initial: bool,
     },
 }
 
 impl Coalesced {
     /// Coalesces a change with the pending one of its key.
-    pub(super) fn push(&mut self, change: Change, initial: bool, split_recreated: bool) {
+    pub(super) fn push(&mut self, change: Change, initial: bool, delivery: Delivery) {
         let key = change.key().clone();
         let Some(pending) = self.by_key.remove(&key) else {
             let at = self.place();
@@ -52,13 +54,14 @@ impl Coalesced {
             return self.insert(key, Pending { at, initial, changes: Net::One(change) });
         };
         self.initial -= usize::from(pending.initial);
-        match merge(pending.changes, change, split_recreated.then_some(initial)) {
+        match merge(pending.changes, change, initial, delivery) {
             Some(changes) => self.insert(key, Pending { changes, ..pending }),
             None => self.clear_order(),
         }
     }
 
-    /// Removes the change that became pending first. A split re-creation returns its addition with the next call.
+    /// Removes the change that became pending first. Where two changes are pending for its key, the next call returns the
+    /// second one.
     pub(super) fn pop(&mut self) -> Option<(Change, bool)> {
         let (at, key, pending) = loop {
             let (at, key) = self.order.pop_front()?;
@@ -75,8 +78,8 @@ impl Coalesced {
         }
         match pending.changes {
             Net::One(change) => Some((change, pending.initial)),
-            Net::Recreated { deleted, added, initial } => {
-                // An addition outside the initial list must come after the changes that belong to it.
+            Net::Two { first, second, initial } => {
+                // A change outside the initial list must come after the changes that belong to it.
                 let at = if initial == pending.initial {
                     self.order.push_front((at, key.clone()));
                     at
@@ -85,8 +88,8 @@ impl Coalesced {
                     self.order.push_back((last, key.clone()));
                     last
                 };
-                self.insert(key, Pending { at, initial, changes: Net::One(added) });
-                Some((deleted, pending.initial))
+                self.insert(key, Pending { at, initial, changes: Net::One(second) });
+                Some((first, pending.initial))
             }
         }
     }
@@ -120,50 +123,52 @@ impl Coalesced {
     }
 }
 
-/// Coalesces the changes into one, from the last delivered state to the newest; `None` when nothing is left to deliver. Where
-/// re-creations are split, `split_initial` says whether the change belongs to the initial list.
-fn merge(pending: Net, change: Change, split_initial: Option<bool>) -> Option<Net> {
+/// Coalesces the changes into one, from the last delivered state to the newest; `None` when nothing is left to deliver.
+/// `initial` says whether `change` belongs to the initial list.
+fn merge(pending: Net, change: Change, initial: bool, delivery: Delivery) -> Option<Net> {
     let origin = change.origin;
     let net = |delta| Some(Net::One(Change { delta, origin }));
+    let two = |first, origin, change| {
+        Some(Net::Two { first: Change { delta: first, origin }, second: change, initial })
+    };
     let (pending, pending_origin) = match pending {
         Net::One(Change { delta, origin }) => (delta, origin),
-        Net::Recreated { deleted, initial, .. } => {
-            return Some(match change.delta {
-                Delta::Added(new) | Delta::Updated { new, .. } => {
-                    Net::Recreated { deleted, added: Change { delta: Delta::Added(new), origin }, initial }
+        Net::Two { first, initial, .. } => {
+            let is_known = !matches!(first.delta, Delta::Added(_));
+            return match change.delta {
+                Delta::Added(new) | Delta::Updated { new, .. } if is_known => {
+                    let second = Change { delta: Delta::Added(new), origin };
+                    Some(Net::Two { first, second, initial })
                 }
+                Delta::Added(new) | Delta::Updated { new, .. } => net(Delta::Added(new)),
                 // The second incarnation came and went without being delivered.
-                Delta::Deleted { .. } => Net::One(deleted),
-            });
+                Delta::Deleted { .. } => Some(Net::One(first)),
+            };
         }
     };
+    let updated = |old: Arc<Object>, new: Arc<Object>| {
+        (delivery.keep_cancelled || !is_same(&old, &new)).then(|| Delta::Updated { old, new }).and_then(net)
+    };
     match (pending, change.delta) {
+        (Delta::Added(new), deleted @ Delta::Deleted { .. }) if delivery.keep_cancelled => {
+            two(Delta::Added(new), pending_origin, Change { delta: deleted, origin })
+        }
         // The addition was not delivered, so the reader does not know the object.
         (Delta::Added(_), Delta::Deleted { .. }) => None,
         (Delta::Added(_), Delta::Updated { new, .. } | Delta::Added(new)) => net(Delta::Added(new)),
-        (Delta::Updated { old, .. }, Delta::Updated { new, .. } | Delta::Added(new)) => {
-            updated(old, new).and_then(net)
-        }
+        (Delta::Updated { old, .. }, Delta::Updated { new, .. } | Delta::Added(new)) => updated(old, new),
         (Delta::Updated { old, .. }, Delta::Deleted { last, .. }) => net(gone(old, last)),
-        (Delta::Deleted { old, last }, Delta::Added(new)) if split_initial.is_some() => {
-            Some(Net::Recreated {
-                deleted: Change { delta: Delta::Deleted { old, last }, origin: pending_origin },
-                added: Change { delta: Delta::Added(new), origin },
-                initial: split_initial == Some(true),
-            })
+        (deleted @ Delta::Deleted { .. }, Delta::Added(new)) if delivery.split_recreated => {
+            two(deleted, pending_origin, Change { delta: Delta::Added(new), origin })
         }
-        (Delta::Deleted { old, .. }, Delta::Added(new) | Delta::Updated { new, .. }) => {
-            updated(old, new).and_then(net)
-        }
+        (Delta::Deleted { old, .. }, Delta::Added(new) | Delta::Updated { new, .. }) => updated(old, new),
         (Delta::Deleted { old, .. }, Delta::Deleted { last, .. }) => net(gone(old, last)),
     }
 }
 
-/// An update from the reader's state to the current one; `None` if they are equal, for example after a namespace was removed
-/// and added again.
-fn updated(old: Arc<Object>, new: Arc<Object>) -> Option<Delta> {
-    let is_same = old.uid() == new.uid() && old.resource_version() == new.resource_version();
-    (!is_same || !old.same_content(&new)).then_some(Delta::Updated { old, new })
+/// Whether two states are equal, for example after a namespace was removed and added again.
+fn is_same(old: &Object, new: &Object) -> bool {
+    old.uid() == new.uid() && old.resource_version() == new.resource_version() && old.same_content(new)
 }
 
 /// A deletion of the object that the reader knows. It does not name an incarnation that was never delivered.
@@ -176,6 +181,9 @@ fn gone(old: Arc<Object>, last: Arc<Object>) -> Delta {
 mod tests {
     use super::*;
     use crate::Origin;
+    use crate::mailbox::Mode;
+
+    const LATEST: Delivery = Delivery { mode: Mode::Latest, split_recreated: false, keep_cancelled: false };
 
     fn object(number: u32) -> Arc<Object> {
         let json = format!(r#"{{"metadata":{{"name":"a-{number}","resourceVersion":"{number}"}}}}"#);
@@ -189,11 +197,11 @@ mod tests {
     #[test]
     fn h8_what_comes_and_goes_while_nobody_reads_takes_no_room() {
         let mut coalesced = Coalesced::default();
-        coalesced.push(change(Delta::Added(object(0))), false, false);
+        coalesced.push(change(Delta::Added(object(0))), false, LATEST);
         for number in 1..10_000 {
             let object = object(number);
-            coalesced.push(change(Delta::Added(object.clone())), false, false);
-            coalesced.push(change(Delta::Deleted { old: object.clone(), last: object }), false, false);
+            coalesced.push(change(Delta::Added(object.clone())), false, LATEST);
+            coalesced.push(change(Delta::Deleted { old: object.clone(), last: object }), false, LATEST);
             assert!(coalesced.order.len() <= ORDER_MIN + 4, "{} places", coalesced.order.len());
         }
         assert!(coalesced.pop().is_some() && coalesced.pop().is_none());
@@ -205,11 +213,11 @@ mod tests {
         for length in [1_000, 1_001] {
             let mut coalesced = Coalesced::default();
             for number in 0..length {
-                coalesced.push(change(Delta::Added(object(number))), false, false);
+                coalesced.push(change(Delta::Added(object(number))), false, LATEST);
             }
             for number in 0..length {
                 let last = object(number);
-                coalesced.push(change(Delta::Deleted { old: last.clone(), last }), false, false);
+                coalesced.push(change(Delta::Deleted { old: last.clone(), last }), false, LATEST);
             }
             assert!(coalesced.order.len() <= ORDER_MIN, "{} places", coalesced.order.len());
         }
@@ -219,7 +227,7 @@ mod tests {
     fn h8_a_backlog_that_was_read_takes_no_room() {
         let mut coalesced = Coalesced::default();
         for number in 0..10_000 {
-            coalesced.push(change(Delta::Added(object(number))), true, false);
+            coalesced.push(change(Delta::Added(object(number))), true, LATEST);
         }
         while coalesced.pop().is_some() {}
         assert!(coalesced.by_key.capacity() <= KEPT_CAPACITY && coalesced.order.capacity() <= KEPT_CAPACITY);

@@ -36,7 +36,7 @@ impl Rig {
         let shelf = Shelf::new(&set, storage, keeping);
         let engine = Engine::new(shelf.clone());
         let mode = Mode::Every { capacity: 10, when_full: WhenFull::Coalesce };
-        let subscriber = engine.fanout().subscribe(Delivery { mode, split_recreated: false }).unwrap();
+        let subscriber = engine.fanout().subscribe(Delivery { mode, ..Delivery::default() }).unwrap();
         subscriber.with_mailbox(|mailbox| mailbox.join(Vec::new(), 0));
         let mut rig = Self { engine, set, shelf, subscriber, request: None };
         let expected = Expected { api_version: "v1".to_owned(), kind: "Pod".to_owned(), or_kind: None };

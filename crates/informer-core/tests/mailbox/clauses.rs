@@ -3,7 +3,7 @@
 use informer_core::mailbox::{Mailbox, Notice, WhenFull};
 
 use fuzzing::mailbox::reader::{
-    LATEST, added, deleted, drain, every, joined, listed, object, short, split, updated,
+    LATEST, added, deleted, drain, every, joined, keeping, listed, object, short, split, updated,
 };
 
 #[test]
@@ -50,6 +50,27 @@ fn d2_what_was_never_told_needs_no_deletion() {
     mailbox.offer(1, &added(&one));
     mailbox.offer(2, &listed(deleted(&one, &one)));
     assert_eq!(drain(&mut mailbox), [""; 0]);
+}
+
+#[test]
+fn h1_a_reader_of_the_cache_hears_of_what_came_and_went() {
+    let (one, gone, two) = (object("a", 1, 1), object("a", 1, 2), object("a", 2, 3));
+    let mut mailbox = joined(keeping(LATEST));
+    mailbox.offer(1, &added(&one));
+    mailbox.offer(2, &deleted(&one, &gone));
+    assert_eq!(mailbox.backlog(), 1);
+    assert_eq!(drain(&mut mailbox), ["add a@1", "delete a@1 last a@2"]);
+
+    // It came again: that says enough.
+    mailbox.offer(3, &added(&one));
+    mailbox.offer(4, &deleted(&one, &gone));
+    mailbox.offer(5, &added(&two));
+    assert_eq!(drain(&mut mailbox), ["add a@3"]);
+
+    // Its namespace left the view and came back.
+    mailbox.offer(6, &listed(deleted(&two, &two)));
+    mailbox.offer(7, &listed(added(&two)));
+    assert_eq!(drain(&mut mailbox), ["update a@3 -> a@3 listed"]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Random stories, as the crate `fuzzing` tells them to mailboxes and believes them.
 
-use fuzzing::mailbox::reader::{LATEST, every, split};
+use fuzzing::mailbox::reader::{LATEST, every, keeping, split};
 use fuzzing::{Choices, mailbox, seeds};
 use informer_core::mailbox::{Delivery, WhenFull};
 
@@ -15,6 +15,8 @@ fn all_runs(delivery: Delivery) {
 fn h1_h2_h3_h4_h8_random_stories_with_one_pending_change_per_key() {
     all_runs(LATEST);
     all_runs(split(LATEST));
+    all_runs(keeping(LATEST));
+    all_runs(keeping(split(LATEST)));
 }
 
 #[test]
@@ -22,6 +24,7 @@ fn h1_h2_h3_h4_h8_random_stories_of_every_change_merged_when_full() {
     for capacity in [1, 3, 10, 1_000] {
         all_runs(every(capacity, WhenFull::Coalesce));
         all_runs(split(every(capacity, WhenFull::Coalesce)));
+        all_runs(keeping(every(capacity, WhenFull::Coalesce)));
     }
 }
 

@@ -50,7 +50,7 @@ impl Rig {
             engine.load(saved, &[Scope::All]);
         }
         let mode = Mode::Every { capacity: 1_000, when_full: WhenFull::Coalesce };
-        let subscriber = engine.fanout().subscribe(Delivery { mode, split_recreated: false }).unwrap();
+        let subscriber = engine.fanout().subscribe(Delivery { mode, ..Delivery::default() }).unwrap();
         subscriber.with_mailbox(|mailbox| mailbox.join(Vec::new(), 0));
         let mut rig =
             Self { engine, subscriber, record: Vec::new(), request: None, now: Time::ZERO, held: None };
