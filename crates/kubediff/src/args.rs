@@ -36,6 +36,10 @@ pub enum Command {
     #[command(after_help = EXIT_CODES)]
     Watch(Box<WatchArgs>),
 
+    /// Records changes in a file as they happen, until it is interrupted; `kubediff replay` shows them
+    #[command(after_help = EXIT_CODES)]
+    Record(Box<RecordArgs>),
+
     /// Watches all the time: keeps the history, and tells others what changed
     #[command(after_help = SERVE_EXIT_CODES)]
     Serve(ServeArgs),
@@ -143,6 +147,54 @@ pub struct ClusterArgs {
 /// What to watch, and how to show it.
 #[derive(Debug, Default, Args)]
 pub struct WatchArgs {
+    /// What to watch.
+    #[command(flatten)]
+    pub what: WhatArgs,
+
+    /// Record everything in this file, too; it is made if there is none. `kubediff log`, `blame` and others answer from it
+    #[arg(long, value_name = "FILE")]
+    pub history: Option<PathBuf>,
+
+    /// List the noise rules and end
+    #[arg(long)]
+    pub list_noise: bool,
+
+    /// How to show it.
+    #[command(flatten)]
+    pub show: ShowArgs,
+
+    /// What to leave out.
+    #[command(flatten)]
+    pub session: SessionArgs,
+
+    /// How to reach the cluster.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+}
+
+/// What to record, and where.
+#[derive(Debug, Args)]
+pub struct RecordArgs {
+    /// The file for the recording, which must not exist: JSON lines, as `watch -o json --objects` prints them
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// What to watch.
+    #[command(flatten)]
+    pub what: WhatArgs,
+
+    /// What to leave out.
+    #[command(flatten)]
+    pub session: SessionArgs,
+
+    /// How to reach the cluster.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+}
+
+/// What to watch.
+#[derive(Debug, Default, Args)]
+pub struct WhatArgs {
     /// What to watch, in kubectl's syntax: resources as `deploy,cm`, `deployments.apps`, `apps/v1/deployments`, `all`; objects
     /// as `deploy/cart` or `deploy cart front`. Default: everything that the server lets you list and watch, custom resources
     /// included
@@ -164,22 +216,6 @@ pub struct WatchArgs {
     /// Only objects with matching fields
     #[arg(long, value_name = "SELECTOR")]
     pub field_selector: Option<FieldSelector>,
-
-    /// Record everything in this file, too; it is made if there is none. `kubediff log`, `blame` and others answer from it
-    #[arg(long, value_name = "FILE")]
-    pub history: Option<PathBuf>,
-
-    /// List the noise rules and end
-    #[arg(long)]
-    pub list_noise: bool,
-
-    /// How to show it.
-    #[command(flatten)]
-    pub show: ShowArgs,
-
-    /// How to reach the cluster.
-    #[command(flatten)]
-    pub cluster: ClusterArgs,
 }
 
 /// How to show changes.
@@ -197,6 +233,14 @@ pub struct ShowArgs {
     #[arg(long)]
     pub objects: bool,
 
+    /// When to use colours: auto, always, never
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub color: Color,
+}
+
+/// What to leave out, and how to go on.
+#[derive(Debug, Clone, Default, Args)]
+pub struct SessionArgs {
     /// Show what a noise rule leaves out; names separated by commas, or `all`. The rules: `kubediff watch --list-noise`
     #[arg(long, value_name = "RULES", value_delimiter = ',')]
     pub show: Vec<String>,
@@ -210,10 +254,6 @@ pub struct ShowArgs {
     /// say so
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
     pub buffer: u32,
-
-    /// When to use colours: auto, always, never
-    #[arg(long, value_name = "WHEN", default_value = "auto")]
-    pub color: Color,
 
     /// Report connection events on standard error; twice: more of them
     #[arg(short = 'v', long, action = clap::ArgAction::Count)]
@@ -235,6 +275,10 @@ pub struct DemoArgs {
     /// How to show it.
     #[command(flatten)]
     pub show: ShowArgs,
+
+    /// What to leave out.
+    #[command(flatten)]
+    pub session: SessionArgs,
 }
 
 /// How changes are shown.

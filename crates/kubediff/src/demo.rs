@@ -11,7 +11,7 @@ use std::io;
 use kube_client::Client;
 use testapi::TestApi;
 
-use crate::args::{ClusterArgs, DemoArgs, WatchArgs};
+use crate::args::{ClusterArgs, DemoArgs, WatchArgs, WhatArgs};
 use crate::cluster;
 use crate::exit::Exit;
 use crate::signals::Signals;
@@ -78,7 +78,8 @@ pub async fn run(args: DemoArgs) -> Result<(), DemoError> {
         performed = prologue => performed?,
     }
     stage.hint(file.path());
-    let watch = WatchArgs { all_namespaces: true, cluster, show: args.show, ..WatchArgs::default() };
+    let what = WhatArgs { all_namespaces: true, ..WhatArgs::default() };
+    let watch = WatchArgs { what, cluster, show: args.show, session: args.session, ..WatchArgs::default() };
     tokio::select! {
         watched = watch::run(&watch) => watched?,
         refused = stage.play(story) => return Err(refused.into()),

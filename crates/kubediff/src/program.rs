@@ -15,8 +15,12 @@ use crate::exit::{self, Exit};
 pub async fn run() -> ExitCode {
     let ended: Result<(), (Exit, Box<dyn Error>)> = match parse(std::env::args_os()).command {
         Command::Watch(args) => {
-            log(args.show.verbose);
+            log(args.session.verbose);
             crate::watch::run(&args).await.map_err(|error| (error.exit(), Box::from(error)))
+        }
+        Command::Record(args) => {
+            log(args.session.verbose);
+            crate::record::run(&args).await.map_err(|error| (error.exit(), Box::from(error)))
         }
         Command::Serve(args) => {
             log(args.verbose);
@@ -29,7 +33,7 @@ pub async fn run() -> ExitCode {
         Command::Query(query) => crate::query::run(&query).map_err(|error| (error.exit(), Box::from(error))),
         #[cfg(feature = "demo")]
         Command::Demo(args) => {
-            log(args.show.verbose);
+            log(args.session.verbose);
             crate::demo::run(args).await.map_err(|error| (error.exit(), Box::from(error)))
         }
     };

@@ -1,4 +1,4 @@
-//! Questions to a history: `log`, `show`, `diff`, `blame`, `get`, `history`. Each reads a file and ends.
+//! Questions to a history: `log`, `show`, `diff`, `blame`, `get`, `history`; and `replay`. Each reads a file and ends.
 
 mod args;
 mod blame;
@@ -13,6 +13,7 @@ mod names;
 mod output;
 mod pager;
 mod period;
+mod replay;
 mod show;
 mod stored;
 
@@ -23,6 +24,7 @@ use kubediff_history::Reader;
 
 pub use args::Query;
 pub use error::QueryError;
+pub use replay::ReplayArgs;
 
 /// Answers a question.
 ///
@@ -37,6 +39,7 @@ pub fn run(query: &Query) -> Result<(), QueryError> {
         Query::Diff(args) => diff::run(args, &now),
         Query::Blame(args) => blame::run(args),
         Query::Get(args) => get::run(args, &now),
+        Query::Replay(args) => replay::run(args),
         Query::History(args) => maintain::run(args),
     };
     match answered {

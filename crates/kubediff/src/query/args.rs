@@ -22,6 +22,8 @@ const BLAME: &str = "Example:\n  Who set the images and resources of the deploym
 kubediff blame deploy/cart -n shop --path spec.template.spec.containers";
 const GET: &str = "Example:\n  The pods of the namespace shop as they were at five past two:\n    \
 kubediff get pods -n shop --at 14:05";
+const REPLAY: &str = "Example:\n  Record what a rollout changes in the namespace shop, then look at it:\n    \
+kubediff record rollout.jsonl -n shop\n    kubediff replay rollout.jsonl";
 const HISTORY: &str = "Example:\n  Copy a history that is in use, then verify the copy:\n    \
 kubediff history backup /backup/history.db\n    kubediff history check --history /backup/history.db";
 
@@ -43,6 +45,9 @@ pub enum Query {
     /// Lists objects as `kubectl get` would have at a time
     #[command(after_help = help(GET))]
     Get(GetArgs),
+    /// Shows what `kubediff record` has recorded
+    #[command(after_help = help(REPLAY))]
+    Replay(super::ReplayArgs),
     /// Verifies, copies or measures a history
     #[command(subcommand, after_help = help(HISTORY))]
     History(Maintain),

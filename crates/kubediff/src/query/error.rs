@@ -35,6 +35,9 @@ pub enum QueryError {
     /// The history has no such thing.
     #[error("{0}")]
     Nothing(String),
+    /// The recording cannot be read.
+    #[error("{0}")]
+    Recording(String),
     /// A check found faults.
     #[error("the history has {0} faults; restore a backup, or begin a new history")]
     Unsound(usize),
@@ -81,9 +84,12 @@ impl QueryError {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Time(_) | Self::Name(_) | Self::Path(_) | Self::Noise(_) | Self::Period(_) => Exit::Usage,
-            Self::History(_) | Self::Form(_) | Self::Nothing(_) | Self::Unsound(_) | Self::Output(_) => {
-                Exit::Failure
-            }
+            Self::History(_)
+            | Self::Form(_)
+            | Self::Nothing(_)
+            | Self::Recording(_)
+            | Self::Unsound(_)
+            | Self::Output(_) => Exit::Failure,
         }
     }
 }

@@ -13,6 +13,7 @@ mod patches;
 mod queries;
 mod random;
 mod recorded;
+mod recordings;
 mod rendering;
 mod routes;
 mod schemas;
