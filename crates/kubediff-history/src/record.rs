@@ -125,8 +125,8 @@ pub enum Record {
 
 /// A change of an object, as it is stored.
 ///
-/// As JSON it is one map: `number`, `cluster`, `gvk`, `namespace`, `name`, `uid`, `change`, `rv_before`, `rv`,
-/// `observed_at`, `source`, `managers`, `paths`, `diff`, `summary`, `dropped`, `key`, and `merged` where it is more than one.
+/// As JSON it is one map: `number`, `cluster`, `gvk`, `resource`, `namespace`, `name`, `uid`, `change`, `rv_before`,
+/// `rv`, `observed_at`, `source`, `managers`, `paths`, `diff`, `summary`, `dropped`, `key`, and `merged` where it is more than one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChangeRecord {
     /// Its place in the history.
