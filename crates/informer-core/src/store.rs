@@ -165,7 +165,7 @@ impl Store {
         let Seen { known, next_slot, indexes } = self.see(object.key());
         let delta = match known {
             // The cached object stays, but the source has reached this version.
-            Some((_, known)) if !is_news(&object, &known) && !(is_ahead && is_revision(&object, &known)) => {
+            Some((_, known)) if !(is_news(&object, &known) || is_ahead && is_revision(&object, &known)) => {
                 if moved {
                     self.publish_progress();
                 }
