@@ -24,7 +24,6 @@ use kubediff_history::Reader;
 
 pub use args::Query;
 pub use error::QueryError;
-pub use replay::ReplayArgs;
 
 /// Answers a question.
 ///

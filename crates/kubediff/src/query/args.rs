@@ -47,7 +47,7 @@ pub enum Query {
     Get(GetArgs),
     /// Shows what `kubediff record` has recorded
     #[command(after_help = help(REPLAY))]
-    Replay(super::ReplayArgs),
+    Replay(ReplayArgs),
     /// Verifies, copies or measures a history
     #[command(subcommand, after_help = help(HISTORY))]
     History(Maintain),
@@ -181,6 +181,30 @@ pub enum Sort {
     Deleted,
     /// It is another object of the same name
     Recreated,
+}
+
+/// Which recording, and how to show it.
+#[derive(Debug, Args)]
+pub struct ReplayArgs {
+    /// The recording; `-` for standard input
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// One line per change, as `-o oneline`
+    #[arg(long)]
+    pub oneline: bool,
+
+    /// How to show changes
+    #[arg(short = 'o', long, value_name = "FORMAT", default_value = "text")]
+    pub output: Format,
+
+    /// In JSON: also the objects as they were and are, as `old` and `new`; what is printed is the recording, byte for byte
+    #[arg(long)]
+    pub objects: bool,
+
+    /// How to show the answer.
+    #[command(flatten)]
+    pub screen: ScreenArgs,
 }
 
 /// Which version to show.

@@ -2,39 +2,13 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use clap::Args;
-
-use super::args::{Format, ScreenArgs};
+use super::args::{Format, ReplayArgs};
 use super::error::QueryError;
 use super::output::Output;
 use crate::Change;
 use crate::recording::{Entry, Recording};
-
-/// Which recording, and how to show it.
-#[derive(Debug, Args)]
-pub struct ReplayArgs {
-    /// The recording; `-` for standard input
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
-
-    /// One line per change, as `-o oneline`
-    #[arg(long)]
-    pub oneline: bool,
-
-    /// How to show changes
-    #[arg(short = 'o', long, value_name = "FORMAT", default_value = "text")]
-    pub output: Format,
-
-    /// In JSON: also the objects as they were and are, as `old` and `new`; what is printed is the recording, byte for byte
-    #[arg(long)]
-    pub objects: bool,
-
-    /// How to show the answer.
-    #[command(flatten)]
-    pub screen: ScreenArgs,
-}
 
 pub(super) fn run(args: &ReplayArgs) -> Result<(), QueryError> {
     let recording = Recording::new(open(&args.file)?);
