@@ -134,6 +134,8 @@ const DEFINITIONS_SETTLE: Duration = Duration::from_millis(500);
 const REDISCOVER: Duration = Duration::from_secs(60);
 /// Other changes wait this long for the first list of Secrets.
 const SECRETS_LIMIT: Duration = Duration::from_secs(10);
+/// A later discovery that failed is tried again so soon.
+const AGAIN: Duration = Duration::from_secs(30);
 /// A first discovery that failed is tried again so soon.
 const FIRST_AGAIN: Duration = Duration::from_secs(5);
 /// How often the inbox gets a sign of life.
@@ -271,6 +273,7 @@ impl Follow {
         // Under way or not; begins with the first.
         let mut discovery: Option<Discovery> = Some(self.discover());
         let mut rediscover = Instant::now() + REDISCOVER;
+        let mut undiscovered = false;
         let mut say_denials: Option<Instant> = None;
         let mut alive = Instant::now() + ALIVE;
         loop {
@@ -306,6 +309,7 @@ impl Follow {
                     discovery = None;
                     match discovered {
                         Ok(discovered) => {
+                            undiscovered = false;
                             self.follow(discovered, at_start)?;
                             if at_start {
                                 tokio::select! {
@@ -322,8 +326,15 @@ impl Follow {
                             self.tell(|standing| standing.trouble = Some(error.to_string()));
                             rediscover = Instant::now() + FIRST_AGAIN;
                         }
-                        // What cannot be discovered now stays as it is until the next time.
-                        Err(_) => {}
+                        // What was discovered before stays as it is.
+                        Err(error) => {
+                            if !std::mem::replace(&mut undiscovered, true) {
+                                say(&format!(
+                                    "{error}; new kinds of resources are not noticed until discovery succeeds"
+                                ));
+                            }
+                            rediscover = Instant::now() + AGAIN;
+                        }
                     }
                 }
                 Event::SayDenials => {
