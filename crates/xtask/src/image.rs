@@ -1,5 +1,5 @@
 //! Whether the image that `cargo xtask dist` has made runs: as the user, with the command and with the files that it says,
-//! and nothing else. No daemon of containers is needed: `unshare` shuts the program in.
+//! and nothing else but devices. No daemon of containers is needed: `unshare` shuts the program in.
 //!
 //! The server is `testapi`. That the files in the image suffice for TLS is shown by a sink at an address with `https`: a
 //! daemon with one does not begin without certificates.
@@ -32,6 +32,15 @@ routes:
     sinks: [unused]
 ";
 const KUBECONFIG: &str = "/etc/kubeconfig";
+
+/// Its arguments are the root, the user, the group and the command. It becomes the command, and so does its process.
+const ENTER: &str = r#"root=$0 user=$1 group=$2; shift 2
+mkdir -p "$root/dev"
+for device in null random urandom; do
+  touch "$root/dev/$device"
+  mount --bind "/dev/$device" "$root/dev/$device"
+done
+exec unshare --user --map-user="$user" --map-group="$group" --root "$root" "$@""#;
 
 /// What the daemon says.
 const LISTENS: &str = "health and metrics are on http://";
@@ -175,24 +184,22 @@ impl Root {
         Ok(configuration.config)
     }
 
-    /// The command of the image, which sees nothing but this folder, as its user.
+    /// The command of the image as its user, who sees nothing but this folder and the devices that every container has.
     fn enter(&self, settings: &Settings) -> Result<Command, Error> {
         let (user, group) = settings.user.split_once(':').unwrap_or((&settings.user, &settings.user));
-        let [user, group] = [format!("--map-user={user}"), format!("--map-group={group}")];
-        let shut_in = || {
-            let mut unshare = Command::new("unshare");
-            unshare.args(["--user", &user, &group]);
-            unshare
-        };
-        process::output(shut_in().arg("true")).map_err(|_| {
+        let mut probe = Command::new("unshare");
+        process::output(probe.args(["--user", "--map-root-user", "--mount", "true"])).map_err(|_| {
             Error::missing(
                 "`unshare` with user namespaces",
                 "install util-linux 2.38, and allow them to users",
             )
         })?;
-        let mut command = shut_in();
-        command.arg("--root").arg(&self.0).args(&settings.entrypoint).args(&settings.cmd);
-        command.env_clear().env("KUBECONFIG", KUBECONFIG);
+        let mut command = Command::new("unshare");
+        // Who may mount is no longer the user of the image, so there are two namespaces, one in the other.
+        command.args(["--user", "--map-root-user", "--mount", "sh", "-ec", ENTER]).arg(&self.0);
+        command.args([user, group]).args(&settings.entrypoint).args(&settings.cmd);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        command.env_clear().env("PATH", path).env("KUBECONFIG", KUBECONFIG);
         Ok(command)
     }
 }

@@ -72,7 +72,7 @@ fn run_demo(installed: &Path) -> Result<(), Error> {
     }
     let mut demo = Command::new(installed.join("kubediff"));
     demo.args(["demo", "--speed", "100", "--output", "json"]);
-    let (line, _demo) = Running::until(&mut demo, Stream::Output, |line| line.contains("\"verb\""))?;
+    let (line, _demo) = Running::until(&mut demo, Stream::Output, |line| line.contains("\"change\":"))?;
     println!("{}kubediff demo: {} bytes for its first change", version, line.len());
     Ok(())
 }
