@@ -6,7 +6,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::args::{Cli, Command};
 use crate::exit::{self, Exit};
@@ -61,12 +63,14 @@ fn typed_as(called: &OsStr) -> &'static str {
     }
 }
 
+/// Logs as `RUST_LOG` says, or else as the command line does.
 fn log(verbose: u8) {
-    let level = match verbose {
-        0 => "off",
-        1 => "informer=debug",
-        _ => "debug",
-    };
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let asked = std::env::var("RUST_LOG").ok().and_then(|targets| targets.parse().ok());
+    let targets = asked.unwrap_or_else(|| match verbose {
+        0 => Targets::new(),
+        1 => Targets::new().with_target("informer", LevelFilter::DEBUG),
+        _ => Targets::new().with_default(LevelFilter::DEBUG),
+    });
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    tracing_subscriber::registry().with(targets).with(lines).init();
 }
