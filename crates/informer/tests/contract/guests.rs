@@ -12,10 +12,10 @@ use super::support::{LONG, builder, cached, content, factory, nodes, pods, soon,
 
 /// User code waits here until the test lets it through.
 #[derive(Clone, Default)]
-struct Gate(Arc<(Mutex<bool>, Condvar, AtomicUsize)>);
+pub(crate) struct Gate(Arc<(Mutex<bool>, Condvar, AtomicUsize)>);
 
 impl Gate {
-    fn pass(&self) {
+    pub(crate) fn pass(&self) {
         let (is_open, opened, waiting) = &*self.0;
         waiting.fetch_add(1, Ordering::SeqCst);
         let closed = opened.wait_while(is_open.lock().unwrap(), |is_open| !*is_open);
@@ -23,18 +23,18 @@ impl Gate {
         waiting.fetch_sub(1, Ordering::SeqCst);
     }
 
-    fn open(&self) {
+    pub(crate) fn open(&self) {
         *self.0.0.lock().unwrap() = true;
         self.0.1.notify_all();
     }
 
-    fn is_waited_at(&self) -> bool {
+    pub(crate) fn is_waited_at(&self) -> bool {
         self.0.2.load(Ordering::SeqCst) > 0
     }
 }
 
 /// Opens the gate when the test ends, also when it fails: a thread that waits there would hang it.
-struct Opened(Gate);
+pub(crate) struct Opened(pub(crate) Gate);
 
 impl Drop for Opened {
     fn drop(&mut self) {
