@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod coming_from;
+mod ending;
 mod events;
 mod finalizers;
 mod leading;
@@ -14,3 +15,4 @@ mod statuses;
 mod support;
 mod traps;
 mod waiting;
+mod wireless;
