@@ -99,7 +99,7 @@ pub enum StatusOutput {
 }
 
 /// How to reach the cluster, as kubectl has it.
-#[derive(Clone, Default, Args)]
+#[derive(Clone, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Cluster")]
 pub struct ClusterArgs {
     /// Path to the kubeconfig; else $KUBECONFIG, ~/.kube/config, or the pod's service account
