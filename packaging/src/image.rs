@@ -40,6 +40,8 @@ impl Image {
             "architecture": target.architecture,
             "config": {
                 "Entrypoint": ["/kubediff"],
+                // So that an exec finds it by its name.
+                "Env": ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/"],
                 "Cmd": ["watch", "--all-namespaces"],
                 "User": NOBODY,
                 "Labels": {
@@ -138,6 +140,8 @@ mod tests {
         let configuration = json(blob(&image, &manifest["config"]));
         assert_eq!(configuration["config"]["Entrypoint"][0], "/kubediff");
         assert_eq!(configuration["config"]["User"], NOBODY);
+        // The folder of the program is where a command without a folder is looked for.
+        assert!(configuration["config"]["Env"][0].as_str().unwrap().ends_with(":/"));
 
         let mut layer = Vec::new();
         flate2::read::GzDecoder::new(blob(&image, &manifest["layers"][0])).read_to_end(&mut layer).unwrap();
