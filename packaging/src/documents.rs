@@ -57,6 +57,7 @@ mod tests {
             "man/kubediff.1",
             "man/kubediff-watch.1",
             "man/kubediff-record.1",
+            "man/kubediff-replay.1",
             "man/kubediff-serve.1",
             "man/kubediff-status.1",
             "man/kubediff-config.1",
@@ -65,7 +66,6 @@ mod tests {
             "man/kubediff-diff.1",
             "man/kubediff-blame.1",
             "man/kubediff-get.1",
-            "man/kubediff-replay.1",
             "man/kubediff-history.1",
             "man/kubediff-demo.1",
         ];

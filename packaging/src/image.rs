@@ -43,6 +43,8 @@ impl Image {
             "architecture": target.architecture,
             "config": {
                 "Entrypoint": ["/kubediff"],
+                // So that an exec finds it by its name.
+                "Env": ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/"],
                 // As the chart has it.
                 "Cmd": ["serve", "-c", "/etc/kubediff"],
                 "User": format!("{NOBODY}:{NOBODY}"),
@@ -142,6 +144,8 @@ mod tests {
         let configuration = json(blob(&image, &manifest["config"]));
         assert_eq!(configuration["config"]["Entrypoint"][0], "/kubediff");
         assert_eq!(configuration["config"]["User"], "65532:65532");
+        // The folder of the program is where a command without a folder is looked for.
+        assert!(configuration["config"]["Env"][0].as_str().unwrap().ends_with(":/"));
 
         let mut layer = Vec::new();
         flate2::read::GzDecoder::new(blob(&image, &manifest["layers"][0])).read_to_end(&mut layer).unwrap();

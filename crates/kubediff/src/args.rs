@@ -10,6 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use informer::{FieldSelector, Selector};
 
 use crate::config::ConfigArgs;
+use crate::query::ReplayArgs;
 use crate::render::Color;
 use crate::targets::namespace;
 
@@ -40,6 +41,10 @@ pub enum Command {
     #[command(after_help = EXIT_CODES)]
     Record(Box<RecordArgs>),
 
+    /// Shows what `kubediff record` has recorded
+    #[command(after_help = REPLAY)]
+    Replay(ReplayArgs),
+
     /// Watches all the time: keeps the history, and tells others what changed
     #[command(after_help = SERVE_EXIT_CODES)]
     Serve(ServeArgs),
@@ -59,6 +64,10 @@ pub enum Command {
     #[command(after_help = EXIT_CODES)]
     Demo(DemoArgs),
 }
+
+const REPLAY: &str = "Example:\n  Record what a rollout changes in the namespace shop, then look at it:\n    \
+kubediff record rollout.jsonl -n shop\n    kubediff replay rollout.jsonl\n\nExit codes: 0 shown, 1 the recording cannot be \
+read, 2 the command line cannot be understood.";
 
 const SERVE_EXIT_CODES: &str = "Signals: TERM and INT end it; what was seen is recorded then. HUP reads the configuration again, \
 which happens by itself when the file changes.\n\nExit codes: 0 ended as asked, 1 something unexpected, 2 the command line or the \
@@ -103,7 +112,7 @@ pub enum StatusOutput {
 }
 
 /// How to reach the cluster, as kubectl has it.
-#[derive(Clone, Default, Args)]
+#[derive(Clone, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Cluster")]
 pub struct ClusterArgs {
     /// Path to the kubeconfig; else $KUBECONFIG, ~/.kube/config, or the pod's service account

@@ -15,37 +15,48 @@ use crate::exit::{self, Exit};
 
 /// Runs the program with the arguments of the process. Ends the process if they are wrong or ask for help.
 pub async fn run() -> ExitCode {
-    let ended: Result<(), (Exit, Box<dyn Error>)> = match parse(std::env::args_os()).command {
+    let ended: Result<Exit, (Exit, Box<dyn Error>)> = match parse(std::env::args_os()).command {
         Command::Watch(args) => {
             log(args.session.verbose);
-            crate::watch::run(&args).await.map_err(|error| (error.exit(), Box::from(error)))
+            crate::watch::run(&args).await.map(success).map_err(|error| (error.exit(), Box::from(error)))
         }
         Command::Record(args) => {
             log(args.session.verbose);
-            crate::record::run(&args).await.map_err(|error| (error.exit(), Box::from(error)))
+            crate::record::run(&args).await.map(success).map_err(|error| (error.exit(), Box::from(error)))
+        }
+        Command::Replay(args) => {
+            crate::query::replay(&args).map(success).map_err(|error| (error.exit(), Box::from(error)))
         }
         Command::Serve(args) => {
             log(args.verbose);
-            crate::serve::run(&args).await.map_err(|error| (error.exit(), Box::from(error)))
+            crate::serve::run(&args).await.map(success).map_err(|error| (error.exit(), Box::from(error)))
         }
         Command::Status(args) => {
-            crate::status::run(&args).await.map_err(|error| (error.exit(), Box::from(error)))
+            crate::status::run(&args).await.map(success).map_err(|error| (error.exit(), Box::from(error)))
         }
-        Command::Config(args) => crate::config::run::run(&args).map_err(|error| (error.exit(), error.into())),
-        Command::Query(query) => crate::query::run(&query).map_err(|error| (error.exit(), Box::from(error))),
+        Command::Config(args) => {
+            crate::config::run::run(&args).map(success).map_err(|error| (error.exit(), error.into()))
+        }
+        Command::Query(query) => {
+            crate::query::run(&query).await.map_err(|error| (error.exit(), Box::from(error)))
+        }
         #[cfg(feature = "demo")]
         Command::Demo(args) => {
             log(args.session.verbose);
-            crate::demo::run(args).await.map_err(|error| (error.exit(), Box::from(error)))
+            crate::demo::run(args).await.map(success).map_err(|error| (error.exit(), Box::from(error)))
         }
     };
     match ended {
-        Ok(()) => Exit::Success.into(),
+        Ok(exit) => exit.into(),
         Err((exit, error)) => {
             exit::say(&*error);
             exit.into()
         }
     }
+}
+
+fn success(_: ()) -> Exit {
+    Exit::Success
 }
 
 fn parse(arguments: impl IntoIterator<Item = OsString>) -> Cli {

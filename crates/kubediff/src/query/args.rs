@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::source::SourceArgs;
 use crate::render::Color;
 
 const EXIT_CODES: &str = "Exit codes: 0 answered, 1 the history cannot be read or has nothing of that name, 2 the command line, a kind, a \
-path or a time cannot be understood.";
+path or a time cannot be understood, 3 the daemon cannot be asked, or its answer is incomplete.";
 
 const LOG: &str = "Examples:\n  What happened to the deployment cart in the last two hours, difference by difference:\n    \
 kubediff log deploy/cart -n shop --since -2h -p\n  Which images were changed yesterday:\n    \
@@ -22,8 +23,6 @@ const BLAME: &str = "Example:\n  Who set the images and resources of the deploym
 kubediff blame deploy/cart -n shop --path spec.template.spec.containers";
 const GET: &str = "Example:\n  The pods of the namespace shop as they were at five past two:\n    \
 kubediff get pods -n shop --at 14:05";
-const REPLAY: &str = "Example:\n  Record what a rollout changes in the namespace shop, then look at it:\n    \
-kubediff record rollout.jsonl -n shop\n    kubediff replay rollout.jsonl";
 const HISTORY: &str = "Example:\n  Copy a history that is in use, then verify the copy:\n    \
 kubediff history backup /backup/history.db\n    kubediff history check --history /backup/history.db";
 
@@ -45,25 +44,41 @@ pub enum Query {
     /// Lists objects as `kubectl get` would have at a time
     #[command(after_help = help(GET))]
     Get(GetArgs),
-    /// Shows what `kubediff record` has recorded
-    #[command(after_help = help(REPLAY))]
-    Replay(ReplayArgs),
     /// Verifies, copies or measures a history
     #[command(subcommand, after_help = help(HISTORY))]
     History(Maintain),
 }
 
+impl Query {
+    /// Where the answer is read.
+    pub(super) fn source(&self) -> &SourceArgs {
+        match self {
+            Self::Log(args) => &args.source,
+            Self::Show(args) => &args.source,
+            Self::Diff(args) => &args.source,
+            Self::Blame(args) => &args.source,
+            Self::Get(args) => &args.source,
+            Self::History(Maintain::Check { source }) => source,
+            Self::History(Maintain::Backup { source, .. }) => source,
+            Self::History(Maintain::Stats { source, .. }) => source,
+        }
+    }
+
+    /// How the answer is shown; `None` where it is printed as it is.
+    pub(super) fn screen(&self) -> Option<ScreenArgs> {
+        match self {
+            Self::Log(args) => Some(args.screen),
+            Self::Show(args) => Some(args.screen),
+            Self::Diff(args) => Some(args.screen),
+            Self::Blame(args) => Some(args.screen),
+            Self::Get(_) | Self::History(_) => None,
+        }
+    }
+}
+
 /// Examples and exit codes.
 fn help(examples: &str) -> String {
     format!("{examples}\n\n{EXIT_CODES}")
-}
-
-/// Which file.
-#[derive(Debug, Clone, Args)]
-pub struct FileArgs {
-    /// The file with the history
-    #[arg(long, value_name = "FILE", env = "KUBEDIFF_HISTORY", hide_env_values = true)]
-    pub history: PathBuf,
 }
 
 /// How to show an answer.
@@ -76,6 +91,10 @@ pub struct ScreenArgs {
     /// Do not show the answer in a pager. The pager is $KUBEDIFF_PAGER, $PAGER or `less -FRX`; $NO_PAGER switches it off, too
     #[arg(long)]
     pub no_pager: bool,
+
+    /// The columns that the answer may take, as `--daemon` sends them; else those of the terminal
+    #[arg(long, value_name = "NUMBER", hide = true)]
+    pub columns: Option<usize>,
 }
 
 /// Which namespaces.
@@ -153,9 +172,9 @@ pub struct LogArgs {
     #[command(flatten)]
     pub screen: ScreenArgs,
 
-    /// Which file.
+    /// Where the answer is read.
     #[command(flatten)]
-    pub file: FileArgs,
+    pub source: SourceArgs,
 }
 
 /// How changes are shown.
@@ -231,9 +250,9 @@ pub struct ShowRevisionArgs {
     #[command(flatten)]
     pub screen: ScreenArgs,
 
-    /// Which file.
+    /// Where the answer is read.
     #[command(flatten)]
-    pub file: FileArgs,
+    pub source: SourceArgs,
 }
 
 /// How a version is shown.
@@ -283,9 +302,9 @@ pub struct DiffArgs {
     #[command(flatten)]
     pub screen: ScreenArgs,
 
-    /// Which file.
+    /// Where the answer is read.
     #[command(flatten)]
-    pub file: FileArgs,
+    pub source: SourceArgs,
 }
 
 /// How differences are shown.
@@ -324,9 +343,9 @@ pub struct BlameArgs {
     #[command(flatten)]
     pub screen: ScreenArgs,
 
-    /// Which file.
+    /// Where the answer is read.
     #[command(flatten)]
-    pub file: FileArgs,
+    pub source: SourceArgs,
 }
 
 /// How fields are shown.
@@ -366,9 +385,9 @@ pub struct GetArgs {
     #[arg(long)]
     pub no_headers: bool,
 
-    /// Which file.
+    /// Where the answer is read.
     #[command(flatten)]
-    pub file: FileArgs,
+    pub source: SourceArgs,
 }
 
 /// How objects are shown.
@@ -392,26 +411,26 @@ pub enum ObjectFormat {
 pub enum Maintain {
     /// Reads everything, and compares it with its checksums and indexes
     Check {
-        /// Which file.
+        /// Where the answer is read.
         #[command(flatten)]
-        file: FileArgs,
+        source: SourceArgs,
     },
     /// Copies the history into a new file, while others read and write it
     Backup {
         /// The new file
         #[arg(value_name = "TO")]
         to: PathBuf,
-        /// Which file.
+        /// Where the answer is read.
         #[command(flatten)]
-        file: FileArgs,
+        source: SourceArgs,
     },
     /// Shows size, times, and how far each sink is behind
     Stats {
         /// How to show it
         #[arg(short = 'o', long, value_name = "FORMAT", default_value = "text")]
         output: BlameFormat,
-        /// Which file.
+        /// Where the answer is read.
         #[command(flatten)]
-        file: FileArgs,
+        source: SourceArgs,
     },
 }

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
+use jiff::Zoned;
+
 use super::args::{Format, ReplayArgs};
 use super::error::QueryError;
 use super::output::Output;
@@ -12,7 +14,7 @@ use crate::recording::{Entry, Recording};
 
 pub(super) fn run(args: &ReplayArgs) -> Result<(), QueryError> {
     let recording = Recording::new(open(&args.file)?);
-    let mut output = Output::paged(args.screen);
+    let mut output = Output::paged(args.screen, &Zoned::now());
     let shown = recording.map(|entry| Ok(show(args, &mut output, entry.map_err(within(&args.file))?)?));
     let shown: Result<(), QueryError> = shown.collect();
     output.finish()?;

@@ -5,6 +5,7 @@
 mod backlog;
 mod changes;
 mod config;
+mod daemon;
 mod diffs;
 mod keys;
 mod leaks;
