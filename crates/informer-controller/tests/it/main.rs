@@ -10,6 +10,7 @@ mod leading;
 mod loops;
 mod own_writes;
 mod permissions;
+mod predicates;
 mod scripted;
 mod statuses;
 mod support;
