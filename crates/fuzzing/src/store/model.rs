@@ -83,9 +83,7 @@ impl Model {
         }
         match self.get(object.key()) {
             Some(known) if number(known) > number(&object) => None,
-            Some(known)
-                if number(known) == number(&object) && !(is_ahead && !known.same_content(&object)) =>
-            {
+            Some(known) if number(known) == number(&object) && (!is_ahead || known.same_content(&object)) => {
                 None
             }
             _ => Some(self.put(object, Origin::Watch)),
