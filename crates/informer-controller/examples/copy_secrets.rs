@@ -113,8 +113,8 @@ async fn reconcile(this: Arc<CopySecrets>, context: Context<Secret>) -> Result<O
 fn copy_secrets(
     factory: &SharedInformerFactory,
 ) -> Result<(Controller<Secret>, impl Reconcile<Secret> + use<>), InvalidSelector> {
-    let sources = factory.with_labels(&format!("{SOURCE}=true"))?.informer::<Secret>();
-    let copies = factory.with_labels(&format!("{COPY}=true"))?.informer::<Secret>();
+    let sources = factory.with_labels(format!("{SOURCE}=true"))?.informer::<Secret>();
+    let copies = factory.with_labels(format!("{COPY}=true"))?.informer::<Secret>();
     let namespaces = factory.informer::<Namespace>();
     let by_source = copies.add_index(source);
     let all = sources.lister();
