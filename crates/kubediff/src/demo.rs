@@ -11,8 +11,8 @@ use std::io;
 use kube_client::Client;
 use testapi::TestApi;
 
-use crate::args::{ClusterArgs, DemoArgs, WatchArgs, WhatArgs};
-use crate::cluster;
+use crate::args::{DemoArgs, WatchArgs, WhatArgs};
+use crate::cluster::{self, ClusterArgs};
 use crate::exit::Exit;
 use crate::signals::Signals;
 use crate::watch::{self, WatchError};

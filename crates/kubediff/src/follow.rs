@@ -4,6 +4,7 @@
 
 mod definitions;
 mod denials;
+mod discovery;
 mod error;
 mod outages;
 mod outbox;
@@ -21,19 +22,20 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use informer::metrics::Format;
-use informer::{Change as Told, EncodingChoice, Object, ResourceType, SharedInformerFactory, Status};
+use informer::{Change as Told, EncodingChoice, Object, SharedInformerFactory, Status};
 use jiff::{Timestamp, Zoned};
 use kube_client::Client;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::Instant;
 
-use crate::args::ClusterArgs;
+use crate::cluster::ClusterArgs;
 use crate::targets::Target;
 use crate::words::Server;
 use crate::{Gap, Gvk, Profile, Secrets, cluster, terminal};
 use definitions::Definitions;
 use denials::Denials;
+use discovery::{Discovered, Discovery};
 use outages::{Outages, Reason};
 use schemas::SchemaLoader;
 use streams::{News, Streams};
@@ -116,16 +118,6 @@ enum Event<T> {
     Alive,
     Asked,
     Taken(Result<T, JoinError>),
-}
-
-/// A discovery under way.
-type Discovery = BoxFuture<'static, Result<Discovered, WatchError>>;
-
-/// What the server has of what is wanted.
-struct Discovered {
-    targets: Vec<Target>,
-    served: BTreeSet<String>,
-    unavailable: Vec<String>,
 }
 
 /// A custom resource is served a moment after its definition has changed.
@@ -662,18 +654,7 @@ impl Follow {
     /// Asks the server what there is to watch now.
     fn discover(&self) -> Discovery {
         let (factory, server) = (self.factory.clone(), self.server.clone());
-        let (targets, limit) = (self.reach.targets.clone(), self.discovery_limit);
-        let discovery = async move {
-            let catalog = tokio::time::timeout(limit, factory.catalog()).await;
-            let silent = |_| WatchError::Silent { address: server.address.clone(), limit };
-            let catalog = catalog.map_err(silent)?;
-            let catalog = catalog.map_err(|error| WatchError::Unreachable(server.no_discovery(&error)))?;
-            let unknown = |error| WatchError::Unknown(Box::new(error));
-            let targets = targets(&catalog).map_err(unknown)?;
-            let served = catalog.resources().map(ResourceType::qualified_name).collect();
-            Ok(Discovered { targets, served, unavailable: catalog.unavailable().to_vec() })
-        };
-        discovery.boxed()
+        discovery::discover(factory, server, self.reach.targets.clone(), self.discovery_limit)
     }
 }
 

@@ -39,7 +39,7 @@ pub async fn run(query: &Query) -> Result<Exit, QueryError> {
     let source = query.source();
     let now = source.now.clone().unwrap_or_else(Zoned::now);
     let answered = match &source.daemon {
-        Some(name) => daemon::ask(name, query, &now).await,
+        Some(name) => daemon::ask(name, query, &now).await.map_err(QueryError::from),
         None => answer(query, &now).map(|()| Exit::Success),
     };
     unless_closed(answered, Exit::Success)

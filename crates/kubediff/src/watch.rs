@@ -10,7 +10,8 @@ use kubediff_history::{Cluster, Settings};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::args::{ClusterArgs, Hide, Output, SessionArgs, WatchArgs, WhatArgs};
+use crate::args::{Hide, Output, SessionArgs, WatchArgs, WhatArgs};
+use crate::cluster::ClusterArgs;
 use crate::follow::{End, Follow, Manner, Namespaces, Reach, say};
 use crate::recorder::{NOT_RUNNING, Recorder, SharedHistory};
 use crate::screen::Screen;

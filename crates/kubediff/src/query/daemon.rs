@@ -2,6 +2,7 @@
 
 mod error;
 mod exec;
+mod find;
 mod place;
 mod question;
 mod relay;
@@ -10,9 +11,7 @@ mod server;
 use jiff::Zoned;
 use kube_client::Client;
 
-use super::args::{Maintain, Query};
-use super::error::QueryError;
-use super::source::DaemonName;
+use super::args::{DaemonName, Maintain, Query};
 use crate::cluster;
 use crate::exit::Exit;
 
@@ -24,17 +23,17 @@ use relay::Relay;
 use server::Server;
 
 /// Asks the daemon, and passes on what its pod says; how the program ends then.
-pub(super) async fn ask(name: &DaemonName, query: &Query, now: &Zoned) -> Result<Exit, QueryError> {
-    let (client, server, place) = find(name, query).await.map_err(DaemonError::from)?;
+pub(super) async fn ask(name: &DaemonName, query: &Query, now: &Zoned) -> Result<Exit, DaemonError> {
+    let (client, server, place) = find(name, query).await?;
     question::remark_on(now);
     let mut relay = Relay::start(query.screen());
     let question = Question::new(query, now, relay.shown());
     let ran = exec::run(&client, &place, question.words(), &mut relay, &server).await;
     // What came is shown in any case, and before the words about it.
-    let is_of_another_version = relay.finish()?;
+    let is_of_another_version = relay.finish().map_err(Why::Output)?;
     match ran? {
         0 => Ok(Exit::Success),
-        _ if is_of_another_version => Err(DaemonError::from(Why::Version { place: Box::new(place) }).into()),
+        _ if is_of_another_version => Err(Why::Version { place: Box::new(place) }.into()),
         code => Ok(Exit::As(code)),
     }
 }
@@ -50,6 +49,6 @@ async fn find(name: &DaemonName, query: &Query) -> Result<(Client, Server, Place
     let server = Server { address: address.clone(), namespace: name.namespace.clone(), limit };
     let client = Client::try_from(cluster.config);
     let client = client.map_err(|source| Why::Unreachable { address, source: Box::new(source) })?;
-    let place = Place::find(&client, name, source.container.as_deref(), &server).await?;
+    let place = find::place(&client, name, source.container.as_deref(), &server).await?;
     Ok((client, server, place))
 }

@@ -62,7 +62,7 @@ pub enum QueryError {
     Elsewhere(PathBuf),
     /// The daemon cannot be asked.
     #[error(transparent)]
-    Daemon(#[from] DaemonError),
+    Daemon(DaemonError),
     /// The output cannot be written.
     #[error("the output cannot be written")]
     Output(#[from] io::Error),
@@ -121,6 +121,12 @@ impl QueryError {
             | Self::Output(_) => Exit::Failure,
             Self::Daemon(error) => error.exit(),
         }
+    }
+}
+
+impl From<DaemonError> for QueryError {
+    fn from(error: DaemonError) -> Self {
+        error.into_output().map_or_else(Self::Daemon, Self::Output)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Why a daemon could not be asked.
 
+use std::io;
 use std::time::Duration;
 
 use kube_client::Error;
@@ -7,7 +8,7 @@ use kube_client::Error;
 use super::place::Place;
 use crate::cluster::NoCluster;
 use crate::exit::Exit;
-use crate::query::source::DaemonName;
+use crate::query::args::DaemonName;
 
 /// Why a daemon could not be asked.
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +20,8 @@ pub struct DaemonError(#[from] Why);
 pub(super) enum Why {
     #[error(transparent)]
     Cluster(#[from] NoCluster),
+    #[error("the output cannot be written")]
+    Output(#[source] io::Error),
     #[error("{address} cannot be asked for the daemon")]
     Unreachable { address: String, source: Box<Error> },
     #[error("{address} does not answer the request for {resource} within {} s", .limit.as_secs_f64())]
@@ -91,10 +94,19 @@ pub(super) enum Why {
 }
 
 impl DaemonError {
+    /// The error of our output, if it is one.
+    pub(crate) fn into_output(self) -> Result<io::Error, Self> {
+        match self.0 {
+            Why::Output(error) => Ok(error),
+            why => Err(Self(why)),
+        }
+    }
+
     /// How the program ends with this.
     pub(crate) fn exit(&self) -> Exit {
         match &self.0 {
             Why::Backup(_) => Exit::Usage,
+            Why::Output(_) => Exit::Failure,
             _ => Exit::Cluster,
         }
     }

@@ -7,11 +7,10 @@ use kube_client::Client;
 use kube_client::api::{Api, AttachParams};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use super::error::{DaemonError, Why};
+use super::error::Why;
 use super::place::Place;
 use super::relay::Relay;
 use super::server::{Server, Step};
-use crate::query::error::QueryError;
 
 /// What is read at once, and waits for a slow reader of our output.
 const BUFFER: usize = 64 * 1024;
@@ -23,12 +22,12 @@ pub(super) async fn run(
     command: Vec<String>,
     relay: &mut Relay,
     server: &Server,
-) -> Result<u8, QueryError> {
+) -> Result<u8, Why> {
     let pods: Api<Pod> = Api::namespaced(client.clone(), &place.namespace);
     let mut params = AttachParams::default().container(&place.container);
     (params.max_stdout_buf_size, params.max_stderr_buf_size) = (Some(BUFFER), Some(BUFFER));
     let started = server.ask(Step::Exec, pods.exec(&place.pod, command, &params)).await;
-    let mut running = started.map_err(DaemonError::from)?;
+    let mut running = started?;
     let (mut stdout, mut stderr) = (running.stdout(), running.stderr());
     let status = running.take_status();
     let mut status = std::pin::pin!(async move {
@@ -43,7 +42,7 @@ pub(super) async fn run(
             // What was written before the end is read before it.
             biased;
             Some(length) = next(&mut stdout, &mut from_stdout) => {
-                relay.stdout(from_stdout.get(..length).unwrap_or_default())?;
+                relay.stdout(from_stdout.get(..length).unwrap_or_default()).map_err(Why::Output)?;
             }
             Some(length) = next(&mut stderr, &mut from_stderr) => {
                 relay.stderr(from_stderr.get(..length).unwrap_or_default());
@@ -56,12 +55,12 @@ pub(super) async fn run(
     let ended = running.join().await;
     tokio::task::yield_now().await;
     while let Some(Some(length)) = next(&mut stdout, &mut from_stdout).now_or_never() {
-        relay.stdout(from_stdout.get(..length).unwrap_or_default())?;
+        relay.stdout(from_stdout.get(..length).unwrap_or_default()).map_err(Why::Output)?;
     }
     while let Some(Some(length)) = next(&mut stderr, &mut from_stderr).now_or_never() {
         relay.stderr(from_stderr.get(..length).unwrap_or_default());
     }
-    let answered = match status {
+    match status {
         Some(status) => exit_code(place, &status),
         None => {
             let message = match ended {
@@ -70,8 +69,7 @@ pub(super) async fn run(
             };
             Err(Why::Lost { place: Box::new(place.clone()), message })
         }
-    };
-    Ok(answered.map_err(DaemonError::from)?)
+    }
 }
 
 /// How many bytes came; nothing after the end of the stream.
