@@ -149,7 +149,7 @@ pub async fn others(server: &Server, seed: u64, objects: usize) -> Result<Value,
 }
 
 /// Helm stores a release as gzip in base64, and a Secret encodes that in base64 once more.
-fn base64(random: &mut fastrand::Rng, length: usize) -> String {
+pub fn base64(random: &mut fastrand::Rng, length: usize) -> String {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
     let chart = text(random, length);
     // Writing to memory cannot fail.

@@ -14,6 +14,8 @@
 //!     sentinel                         one of bench/sentinel, and what its version is then
 //!     digest {"resources":["..."]}     count and checksums of what there is
 //!     resources                        what can be listed and watched
+//!     mix {"objects":50000}            testapi: so many objects of eight kinds, mostly pods, and which kinds they are
+//!     churn {"seconds":60,"perSecond":50}  changes of them at an even pace; half of them are heartbeats
 //!     owners {"objects":10000}         so many ConfigMaps, each of which a controller gives a Secret with its value
 //!     owners-clear                     deletes these Secrets
 //!     owners-change {"count":9,"perSecond":100}  changes of different ones, and the delays until their Secrets follow
@@ -26,6 +28,7 @@ mod change;
 mod digest;
 mod load;
 mod metrics;
+mod mixed;
 mod owners;
 mod server;
 mod shapes;
@@ -64,6 +67,7 @@ struct Arguments {
     per_set: usize,
     per_second: f64,
     rounds: usize,
+    seconds: f64,
     resources: Vec<String>,
 }
 
@@ -71,7 +75,18 @@ impl Default for Arguments {
     fn default() -> Self {
         let pods = vec!["core/v1/pods/Pod".to_owned()];
         let [objects, count, among, per_set, rounds] = [0; 5];
-        Self { pods: 0, seed: 1, objects, count, among, per_set, per_second: 0.0, rounds, resources: pods }
+        Self {
+            pods: 0,
+            seed: 1,
+            objects,
+            count,
+            among,
+            per_set,
+            per_second: 0.0,
+            rounds,
+            seconds: 0.0,
+            resources: pods,
+        }
     }
 }
 
@@ -93,12 +108,15 @@ async fn run(options: Options) -> Result<(), Failure> {
     };
     println!("{}", json!({ "event": "started", "version": server.version().await? }));
     let (mut loaded, mut owners) = (load::Loaded::default(), owners::Owners::default());
+    let mut mixed = mixed::Mixed::default();
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     while let Some(line) = lines.next_line().await? {
         let (command, arguments) = line.split_once(' ').unwrap_or((&line, "{}"));
         let arguments: Arguments = serde_json::from_str(arguments)?;
-        let answer = match command.split_once("owners") {
-            Some(("", command)) => of_owners(&server, &mut owners, command, arguments).await,
+        let answer = match (command, command.split_once("owners")) {
+            ("mix", _) => mixed.load(&server, &mut loaded, arguments.seed, arguments.objects).await,
+            ("churn", _) => mixed.churn(&server, &loaded, arguments.seconds, arguments.per_second).await,
+            (_, Some(("", command))) => of_owners(&server, &mut owners, command, arguments).await,
             _ => answer(&server, &mut loaded, command, arguments).await,
         };
         let answer = match answer {

@@ -11,6 +11,7 @@ mod template;
 
 use std::fmt::Write as _;
 
+pub use node::name as node_name;
 use template::{Hole, Template};
 
 /// The number of workloads.
@@ -364,12 +365,16 @@ mod tests {
         let pods = Pods::new(1, 1_000).in_sets(10);
         let nodes: BTreeSet<String> = pods
             .nodes()
-            .map(|text| serde_json::from_str::<Value>(&text).unwrap()["metadata"]["name"].as_str().unwrap().into())
+            .map(|text| {
+                serde_json::from_str::<Value>(&text).unwrap()["metadata"]["name"].as_str().unwrap().into()
+            })
             .collect();
         let owners: Vec<(Value, Value)> = (0..1_000)
             .map(|index| serde_json::from_str::<Value>(&pods.json(index)).unwrap())
             .inspect(|pod| assert!(nodes.contains(pod["spec"]["nodeName"].as_str().unwrap())))
-            .map(|pod| (pod["metadata"]["namespace"].clone(), pod["metadata"]["ownerReferences"][0]["uid"].clone()))
+            .map(|pod| {
+                (pod["metadata"]["namespace"].clone(), pod["metadata"]["ownerReferences"][0]["uid"].clone())
+            })
             .collect();
         assert!(owners.chunks(10).all(|set| set.iter().all(|owner| *owner == set[0])));
         assert_eq!(owners.iter().map(|(_, uid)| uid.to_string()).collect::<BTreeSet<_>>().len(), 100);

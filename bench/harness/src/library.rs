@@ -81,7 +81,7 @@ impl Library {
 }
 
 /// Builds a Go program, which is a module of its own.
-fn go(built: &Built<'_>, name: &str) -> Result<PathBuf, Error> {
+pub(super) fn go(built: &Built<'_>, name: &str) -> Result<PathBuf, Error> {
     let program = built.directory.join(format!("bench-{name}"));
     let mut go = Command::new("go");
     go.args(["build", "-trimpath", "-buildvcs=false", "-o"]).arg(&program).arg(".");

@@ -85,8 +85,9 @@ pub(crate) struct Bench<'a> {
     sets_server: Option<Server>,
     /// The same with the objects of whole controllers.
     owners_server: Option<Server>,
-    /// Built when a scenario needs it.
+    /// Built when a scenario needs it, as is the next one.
     kubediff: Option<PathBuf>,
+    seed: Option<PathBuf>,
     figures: Figures,
     report: Report,
 }
@@ -112,7 +113,7 @@ fn run(options: &Options) -> Result<(), Error> {
         return markdown::write(&Report::read(file)?);
     }
     let scenarios = if options.scenarios.is_empty() { Scenario::ALL } else { &options.scenarios };
-    let mut bench = Bench::new(options)?;
+    let mut bench = Bench::new(options, scenarios)?;
     for scenario in scenarios {
         (bench.sets_server, bench.owners_server) = (None, None);
         for round in 1..=scenario.rounds(options.runs) {
@@ -136,13 +137,14 @@ fn run(options: &Options) -> Result<(), Error> {
 }
 
 impl<'a> Bench<'a> {
-    fn new(options: &'a Options) -> Result<Self, Error> {
+    fn new(options: &'a Options, scenarios: &[Scenario]) -> Result<Self, Error> {
         let output = root().join("target/bench");
         std::fs::create_dir_all(&output).map_err(Error::io(&output))?;
         let built = Built { directory: &output, profile: profile(options) };
         let clients = [Library::Informer].into_iter().chain(options.peers.iter().map(|peer| peer.client()));
+        let are_needed = scenarios.iter().any(|scenario| scenario.needs_clients());
         let mut programs = Vec::new();
-        for client in clients {
+        for client in clients.filter(|_| are_needed) {
             println!("Building {}", client.name());
             programs.push((client, client.build(&built)?));
         }
@@ -150,7 +152,7 @@ impl<'a> Bench<'a> {
         let scratch = output.join(format!("run-{}", std::process::id()));
         std::fs::create_dir_all(&scratch).map_err(Error::io(&scratch))?;
         let (figures, report) = (Figures::default(), Report::new());
-        let (server, sets_server, owners_server, kubediff) = (None, None, None, None);
+        let (server, sets_server, owners_server, kubediff, seed) = (None, None, None, None, None);
         Ok(Self {
             options,
             programs,
@@ -160,6 +162,7 @@ impl<'a> Bench<'a> {
             sets_server,
             owners_server,
             kubediff,
+            seed,
             figures,
             report,
         })
@@ -225,6 +228,17 @@ impl<'a> Bench<'a> {
             self.kubediff = Some(output.join(folder(profile)).join("kubediff"));
         }
         self.kubediff.clone().ok_or_else(|| Error::Found("there is no kubediff".to_owned()))
+    }
+
+    /// The program in the manner of arriqaaq/kubediff; `None` without client-go.
+    fn seed(&mut self) -> Result<Option<PathBuf>, Error> {
+        if self.seed.is_none() && self.options.peers.contains(&Peer::ClientGo) {
+            println!("Building the seed");
+            let output = root().join("target/bench");
+            let built = Built { directory: &output, profile: profile(self.options) };
+            self.seed = Some(library::go(&built, "seed")?);
+        }
+        Ok(self.seed.clone())
     }
 
     /// A server without history, for one scenario alone.

@@ -1,7 +1,9 @@
 //! The scenarios. Each has a file of its own, which says what it does and records figures; this file names them.
 
 pub(super) mod controller;
+pub(super) mod daemon;
 pub(super) mod delay;
+mod flood;
 pub(super) mod hot;
 mod idle;
 pub(super) mod kinds;
@@ -58,6 +60,10 @@ pub(crate) enum Scenario {
     Kinds,
     /// kubediff on a whole cluster
     Kubediff,
+    /// kubediff's daemon beside arriqaaq/kubediff's way
+    Daemon,
+    /// kubediff's daemon, with changes as fast as the server makes them
+    Flood,
     /// An idle informer
     Idle,
     /// A restart with a saved cache
@@ -83,6 +89,8 @@ impl Scenario {
         Self::Growth,
         Self::Kinds,
         Self::Kubediff,
+        Self::Daemon,
+        Self::Flood,
         Self::Idle,
         Self::Restart,
     ];
@@ -106,9 +114,16 @@ impl Scenario {
             Self::Growth => "growth",
             Self::Kinds => "kinds",
             Self::Kubediff => "kubediff",
+            Self::Daemon => "daemon",
+            Self::Flood => "flood",
             Self::Idle => "idle",
             Self::Restart => "restart",
         }
+    }
+
+    /// Whether it runs the libraries' programs, and not kubediff alone.
+    pub(super) fn needs_clients(self) -> bool {
+        !matches!(self, Self::Kubediff | Self::Daemon | Self::Flood)
     }
 
     /// The number of rounds. Scenarios that take ten minutes and hardly vary run once.
@@ -138,6 +153,8 @@ impl Scenario {
             Self::Growth => growth::run(bench),
             Self::Kinds => kinds::run(bench),
             Self::Kubediff => kubediff::run(bench),
+            Self::Daemon => daemon::run(bench),
+            Self::Flood => flood::run(bench),
             Self::Idle => idle::run(bench),
             Self::Restart => restart::run(bench),
         }

@@ -43,6 +43,14 @@ pub(crate) struct Pace {
     pub(crate) among: usize,
 }
 
+/// Changes of a cluster of many kinds.
+pub(crate) struct Churned {
+    pub(crate) changes: f64,
+    /// Heartbeats, which nobody wants to know of.
+    pub(crate) noise: f64,
+    pub(crate) seconds: f64,
+}
+
 /// The objects of whole controllers, and those that they own.
 #[derive(Debug)]
 pub(crate) struct Owners {
@@ -122,6 +130,24 @@ impl Server {
     /// Loads objects of other kinds.
     pub(crate) fn fill(&mut self, objects: usize) -> Result<(), Error> {
         self.cluster.ask(&format!("fill {}", json!({ "objects": objects }))).map(drop)
+    }
+
+    /// Loads so many objects of several kinds, mostly pods. Returns the kinds.
+    pub(crate) fn mix(&mut self, objects: usize) -> Result<Vec<String>, Error> {
+        let loaded = self.cluster.ask(&format!("mix {}", json!({ "objects": objects })))?;
+        let names = loaded["resources"].as_array().into_iter().flatten();
+        Ok(names.filter_map(|name| name.as_str().map(str::to_owned)).collect())
+    }
+
+    /// Changes them at an even pace.
+    pub(crate) fn churn(&mut self, seconds: f64, per_second: usize) -> Result<Churned, Error> {
+        let wish = json!({ "seconds": seconds, "perSecond": per_second });
+        let made = self.cluster.ask(&format!("churn {wish}"))?;
+        Ok(Churned {
+            changes: number(&made, "changes"),
+            noise: number(&made, "noise"),
+            seconds: number(&made, "seconds"),
+        })
     }
 
     /// Loads objects for whole controllers.
@@ -216,6 +242,10 @@ impl Server {
 }
 
 impl Sentinel {
+    pub(crate) fn resource_version(&self) -> &str {
+        &self.resource_version
+    }
+
     /// The `until` command for this version.
     pub(crate) fn until(&self) -> String {
         format!("until {}", json!({ "key": self.key, "resourceVersion": self.resource_version }))
@@ -236,6 +266,11 @@ impl From<&Value> for Digest {
 impl Digest {
     pub(crate) fn nodes(&self) -> Option<u64> {
         self.nodes
+    }
+
+    /// Of metadata alone.
+    pub(crate) fn of_metadata(objects: u64, checksum: u64) -> Self {
+        Self { objects: Some(objects), checksum: format!("{checksum:016x}"), content: None, nodes: None }
     }
 
     /// Whether a cache holds what the server holds: metadata, or whole objects.

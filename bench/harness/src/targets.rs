@@ -8,8 +8,8 @@ use super::growth::Point;
 use super::library::Library;
 use super::scenario::outage::{self, Informers};
 use super::scenario::{
-    controller, delay, hot, kinds, kubediff, queue, reads, reconcile, relist, stuck, subscriptions, sync,
-    updates,
+    controller, daemon, delay, hot, kinds, kubediff, queue, reads, reconcile, relist, stuck, subscriptions,
+    sync, updates,
 };
 use super::server::Kind;
 
@@ -77,7 +77,7 @@ impl Target {
     }
 }
 
-const TARGETS: [Target; 45] = [
+const TARGETS: [Target; 48] = [
     target(
         "steady memory above base, default layout, full objects kept / client-go typed",
         0.06,
@@ -266,6 +266,23 @@ const TARGETS: [Target; 45] = [
     })
     .without_goal()
     .in_unit("s"),
+    target(
+        "`daemon`, 50,000 objects of eight kinds, 50 changes/s: memory / the seed's way",
+        0.1,
+        0.04,
+        |results| results.against(daemon::NAME, daemon::SETUP, daemon::MEMORY, Library::ClientGo),
+    )
+    .with(With::Embedded),
+    target("the same: CPU", 0.3, 0.1, |results| {
+        results.against(daemon::NAME, daemon::SETUP, daemon::CPU, Library::ClientGo)
+    })
+    .with(With::Embedded),
+    target("the same: CPU / the seed's way with its resync each minute", 0.3, 0.1, |results| {
+        let ours = results.ours(daemon::NAME, daemon::SETUP, daemon::CPU)?;
+        let theirs = results.figures.runs(daemon::NAME, Library::ClientGo, daemon::RESYNC, daemon::CPU)?;
+        Some(pairs(ours, theirs, |ours, theirs| ours / theirs))
+    })
+    .with(With::Embedded),
 ];
 
 impl Results<'_> {

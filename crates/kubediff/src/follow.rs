@@ -6,6 +6,7 @@ mod definitions;
 mod denials;
 mod discovery;
 mod error;
+mod missed;
 mod outages;
 mod outbox;
 mod reach;
@@ -36,6 +37,7 @@ use crate::{Gap, Gvk, Profile, Secrets, cluster, terminal};
 use definitions::Definitions;
 use denials::Denials;
 use discovery::{Discovered, Discovery};
+use missed::Missed;
 use outages::{Outages, Reason};
 use schemas::SchemaLoader;
 use streams::{News, Streams};
@@ -106,6 +108,7 @@ struct State {
     kind: Arc<Kind>,
     /// Whether the initial list is complete.
     is_synced: bool,
+    missed: Missed,
 }
 
 /// Everything that can happen.
@@ -425,7 +428,10 @@ impl Follow {
                 let known = !self.followed.insert(resource) || self.unavailable.iter().any(of_group);
                 self.streams.add(&self.factory, &target, at_start || known)?;
                 self.tell(|standing| standing.waits(&target));
-                self.targets.insert(target, State { kind, is_synced: false });
+                self.targets.insert(
+                    target,
+                    State { kind, is_synced: false, missed: Missed::since(Timestamp::now()) },
+                );
             }
         }
         if self.reach.everything {
@@ -456,6 +462,12 @@ impl Follow {
             return;
         }
         let Some(state) = self.targets.get_mut(target) else { return };
+        if let News::Told { told, .. } = &news
+            && let Some(gap) = state.missed.told(told, target, Timestamp::now())
+            && state.is_synced
+        {
+            self.outbox.push(Waiting::Gap(gap));
+        }
         match news {
             News::Told { told: Told::Synced, announce_first } => {
                 state.is_synced = true;
@@ -500,6 +512,9 @@ impl Follow {
     fn status(&mut self, target: &Target, status: Status) {
         let now = Timestamp::now();
         let was_synced = self.targets.get(target).is_some_and(|state| state.is_synced);
+        if let Some(state) = self.targets.get_mut(target) {
+            state.missed.status(&status, now);
+        }
         match status {
             Status::Denied { status } => {
                 let reason = Reason::Denied(status.code);

@@ -5,7 +5,7 @@ mod past;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use kubediff_history::{
@@ -29,6 +29,10 @@ pub(crate) const NOT_RUNNING: &str = "kubediff did not run";
 const ENTRIES: usize = 1_000;
 /// or so many bytes.
 const BYTES: usize = 8 << 20;
+/// What comes one by one is committed at once, but not more often than this: a commit costs more than most changes.
+const PACE: Duration = Duration::from_millis(200);
+/// The same where there are no changes: a start after a crash finds noise again.
+const PACE_OF_NOISE: Duration = Duration::from_secs(2);
 /// The most bytes that the history takes of one object.
 const OBJECT: usize = 64 << 20;
 /// A full disk is tried again so soon.
@@ -44,6 +48,9 @@ pub(crate) struct Recorder {
     reader: Reader,
     batch: Batch,
     bytes: usize,
+    /// Whether the batch has anything but noise.
+    is_urgent: bool,
+    committed: Instant,
     past: Past,
     /// The name of the cluster, for the record of a change.
     cluster: Option<String>,
@@ -127,6 +134,8 @@ impl Recorder {
             reader,
             batch,
             bytes: 0,
+            is_urgent: true,
+            committed: Instant::now(),
             past,
             cluster,
             within,
@@ -141,6 +150,12 @@ impl Recorder {
     /// Whether it is time to commit.
     pub(crate) fn is_full(&self) -> bool {
         self.batch.len() >= ENTRIES || self.bytes >= BYTES
+    }
+
+    /// How long what is to be committed may wait for more.
+    pub(crate) fn patience(&self) -> Duration {
+        let pace = if self.is_urgent { PACE } else { PACE_OF_NOISE };
+        pace.saturating_sub(self.committed.elapsed())
     }
 
     /// Stores everything that was given until now. Blocks while the disk is full, until the inbox is closed.
@@ -177,7 +192,7 @@ impl Recorder {
     fn store(&mut self) -> Result<(), Error> {
         let number = self.history.lock().commit(&self.batch)?;
         self.batch = Batch::default();
-        self.bytes = 0;
+        (self.bytes, self.is_urgent, self.committed) = (0, false, Instant::now());
         self.history.newest.send_if_modified(|newest| {
             let grows = number.0 > *newest;
             *newest = number.0.max(*newest);
@@ -194,11 +209,13 @@ impl Recorder {
     /// A gap has begun. It is recorded when it ends, also if this process does not see that.
     pub(crate) fn lost(&mut self, target: &str, since: Timestamp, cause: &str) {
         self.batch.note(notes::open(target), format!("{since} {cause}"));
+        self.is_urgent = true;
     }
 
     /// Something was not watched for a time.
     pub(crate) fn gap(&mut self, gap: &Gap) {
         let to = gap.to.unwrap_or_else(Timestamp::now);
+        self.is_urgent = true;
         for resource in &gap.resources {
             self.batch.note(notes::open(resource), "");
         }
@@ -258,6 +275,7 @@ impl Recorder {
         }
         let rv = text("resourceVersion").unwrap_or_default();
         self.bytes += json.len();
+        self.is_urgent |= !matches!(what, What::Noise);
         self.batch.observe(Observation {
             object: ObjectId {
                 gvk: kind.gvk.clone(),
@@ -311,6 +329,7 @@ impl Recorder {
             }
             self.first_list(synced, &resource, firsts, was_watched, comparing)?;
         }
+        self.is_urgent = true;
         // Last: until here, a start after a crash has to look again.
         self.batch.reached(&*target, &*synced.rv);
         self.past.followed(&target, &synced.rv);

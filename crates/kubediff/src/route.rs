@@ -51,6 +51,11 @@ impl Routes {
         routes.into_iter().map(compile).collect::<Result<_, _>>().map(Self)
     }
 
+    /// Whether it takes the objects of a change to know what an update's deliveries are, besides the change itself.
+    pub(crate) fn need_objects(&self) -> bool {
+        self.0.iter().any(|route| route.template.is_some() || route.settings.matches.labels.is_some())
+    }
+
     /// Which sinks get this change: each at most once, in the order of the routes.
     pub fn of(&self, change: &Change) -> Vec<Delivery<'_>> {
         let mut deliveries = Vec::new();

@@ -4,11 +4,15 @@
 use std::error::Error;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::follow::{Outbox, Raw, Waiting, say};
 use crate::recorder::{Comparing, Recorder};
 use crate::screen::Screen;
 use crate::{Change, Compared, Gap, Profile, Session, Sighting, Tally};
+
+/// To wake for each of many changes costs more than to take them: so long, those that follow others wait for each other.
+const GATHER: Duration = Duration::from_millis(200);
 
 /// Where changes go.
 pub(crate) struct Taker {
@@ -44,13 +48,18 @@ impl Taker {
     /// Takes everything until the inbox is closed and empty, or something cannot be written. Blocks the thread.
     pub(crate) fn run(&mut self, inbox: &Arc<Outbox>) -> Result<(), TakeError> {
         let mut told = 0;
+        let mut gathered = Instant::now();
         while let Some(waiting) = inbox.next() {
             self.take(waiting, inbox)?;
-            if let Some(recorder) = &mut self.recorder
-                && (recorder.is_full() || inbox.is_empty())
-            {
-                recorder.commit(inbox)?;
-                self.show_recorded()?;
+            if let Some(recorder) = &mut self.recorder {
+                if !recorder.is_full() && inbox.is_empty() && !recorder.patience().is_zero() {
+                    inbox.gather(GATHER.saturating_sub(gathered.elapsed()));
+                    gathered = Instant::now();
+                }
+                if recorder.is_full() || inbox.rests(recorder.patience()) {
+                    recorder.commit(inbox)?;
+                    self.show_recorded()?;
+                }
             }
             let merged = inbox.merged();
             self.counts().merged = merged;

@@ -18,7 +18,7 @@ use files::Files;
 /// The module of the control plane, whose `go.mod` names the release.
 const CONTROL_PLANE: &str = "control-plane";
 /// The modules with clients that we compare ourselves with.
-const CLIENTS: [&str; 2] = ["foreign/go", "bench/client-go"];
+const CLIENTS: [&str; 3] = ["foreign/go", "bench/client-go", "bench/seed"];
 
 pub(crate) fn run(tree: &Tree, version: &str) -> Result<(), Error> {
     let to: Release = version.parse().map_err(control_plane::Error::from)?;

@@ -6,7 +6,7 @@ use super::{APPS, ROLES};
 
 const IMAGES: usize = 40;
 
-pub(super) fn name(index: usize) -> String {
+pub fn name(index: usize) -> String {
     format!("node-{index:04}.zone-{}.internal", index % 3)
 }
 
@@ -30,7 +30,8 @@ pub(super) fn node(random: &mut fastrand::Rng, index: usize) -> String {
 }
 
 fn conditions() -> String {
-    let kinds = [("MemoryPressure", "False"), ("DiskPressure", "False"), ("PIDPressure", "False"), ("Ready", "True")];
+    let kinds =
+        [("MemoryPressure", "False"), ("DiskPressure", "False"), ("PIDPressure", "False"), ("Ready", "True")];
     let conditions = kinds.map(|(kind, status)| {
         format!(
             r#"{{"type":"{kind}","status":"{status}","lastHeartbeatTime":"2026-11-20T10:00:00Z","lastTransitionTime":"2026-11-01T08:00:00Z","reason":"KubeletSays","message":"kubelet says {kind} is {status}"}}"#
@@ -43,7 +44,8 @@ fn images(random: &mut fastrand::Rng) -> String {
     let mut out = String::from("[");
     for index in 0..IMAGES {
         let image = format!("{}-{}", APPS[index % APPS.len()], ROLES[random.usize(..ROLES.len())]);
-        let (digest, separator) = (format!("{:032x}{:032x}", random.u128(..), random.u128(..)), if index > 0 { "," } else { "" });
+        let (digest, separator) =
+            (format!("{:032x}{:032x}", random.u128(..), random.u128(..)), if index > 0 { "," } else { "" });
         // Writing to a string cannot fail.
         let _ = write!(
             out,

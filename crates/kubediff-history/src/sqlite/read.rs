@@ -281,7 +281,8 @@ fn select(
     found: &mut Vec<Record>,
 ) -> Outcome<()> {
     let sql = format!("{HEAD}{}{}", conditions.text, order_by("v.number", page, limit));
-    let mut statement = connection.prepare(&sql)?;
+    // A sink asks the same again and again.
+    let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query(params_from_iter(conditions.parameters))?;
     while let Some(row) = rows.next()? {
         let change = Head::read(row)?.change(connection, codec, cluster)?;

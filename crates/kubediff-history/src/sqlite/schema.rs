@@ -151,6 +151,7 @@ pub(super) fn open_for_reading(path: &Path) -> Result<Connection, Error> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
     connection.busy_timeout(Duration::from_secs(5)).map_err(failed)?;
+    connection.set_prepared_statement_cache_capacity(64);
     match found(&connection).map_err(failed)? {
         Found::Nothing | Found::Foreign => Err(Error::Foreign { path: path.to_owned() }),
         Found::Format(found) if found > FORMAT => {

@@ -6,6 +6,9 @@ use std::time::Duration;
 use super::seen::Waiting;
 use crate::backlog::Backlog;
 
+/// So many bytes do not wait for more.
+const MUCH: usize = 1 << 20;
+
 /// The backlog, for two threads.
 pub(crate) struct Outbox {
     state: Mutex<State>,
@@ -54,6 +57,20 @@ impl Outbox {
         let open = |state: &mut State| !state.closed;
         let waited = self.arrived.wait_timeout_while(state, limit, open);
         waited.unwrap_or_else(PoisonError::into_inner).0.closed
+    }
+
+    /// Waits until something waits to be taken, or nothing more will come, but not longer than this. Whether nothing waits.
+    pub(crate) fn rests(&self, limit: Duration) -> bool {
+        let idle = |state: &mut State| state.backlog.is_empty() && !state.closed;
+        let waited = self.arrived.wait_timeout_while(self.lock(), limit, idle);
+        waited.unwrap_or_else(PoisonError::into_inner).0.backlog.is_empty()
+    }
+
+    /// Lets changes come together: waits so long, unless much waits, or nothing more will come.
+    pub(crate) fn gather(&self, time: Duration) {
+        let little = |state: &mut State| state.backlog.bytes() < MUCH && !state.closed;
+        // What waits is taken next, however the wait has ended.
+        drop(self.arrived.wait_timeout_while(self.lock(), time, little));
     }
 
     /// Nothing more will come.

@@ -8,6 +8,7 @@
 )]
 
 mod arguments;
+mod behind;
 mod cluster;
 mod daemon;
 mod demo;

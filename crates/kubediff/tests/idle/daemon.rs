@@ -1,0 +1,150 @@
+//! `kubediff serve` in this process, with a webhook and a file as its sinks.
+
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use clap::Parser;
+use http::{Request, Response};
+use http_body_util::{BodyExt, Empty};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use kubediff::args::{Cli, Command};
+use kubediff_history::Reader;
+use serde_json::Value;
+use serve::full;
+use serve::http::{Server, ServerOptions, Serving};
+use tokio::task::JoinHandle;
+
+use crate::cluster::Cluster;
+
+/// Longer than anything takes, by a clock that the test does not move.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+pub(crate) struct Daemon {
+    folder: tempfile::TempDir,
+    address: String,
+    client: Client<HttpConnector, Empty<Bytes>>,
+    /// Changes that the webhook got.
+    got: Arc<AtomicUsize>,
+    running: JoinHandle<()>,
+    _hook: Serving,
+    /// The clock moves by itself when nothing is left to do, and whoever waits for a socket seems idle: as long as a
+    /// thread of the runtime waits for this, the clock stays where it is.
+    _still: Sender<()>,
+}
+
+impl Daemon {
+    /// Starts it with a few lines of configuration more; when it watches, and has recorded what there was.
+    pub(crate) async fn start(cluster: &Cluster, more: &str) -> Self {
+        let (still, until) = channel();
+        // It ends when the sender is dropped.
+        tokio::task::spawn_blocking(move || until.recv());
+        let got = Arc::new(AtomicUsize::new(0));
+        let counter = got.clone();
+        let server = Server::bind(ServerOptions::default()).await.unwrap();
+        let hook = server.serve(move |request: Request<Bytes>, _| {
+            let body: Value = serde_json::from_slice(request.body()).unwrap();
+            counter.fetch_add(body["changes"].as_array().unwrap().len(), Ordering::SeqCst);
+            async { Response::new(full(Bytes::new())) }
+        });
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        std::fs::write(path("kubeconfig"), cluster.server.kubeconfig()).unwrap();
+        std::fs::write(path("url"), format!("http://{}/", hook.address())).unwrap();
+        let config = format!(
+            "history: {{path: history.db}}\nlisten: 127.0.0.1:{port}\n{more}sinks:\n  hook: {{webhook: {{url: {{file: url}}}}}}\n  \
+             log: {{file: {{path: changes.log}}}}\n"
+        );
+        std::fs::write(path("kubediff.yaml"), config).unwrap();
+        let arguments =
+            ["kubediff", "serve", "-c", &path("kubediff.yaml"), "--kubeconfig", &path("kubeconfig")];
+        let Command::Serve(arguments) = Cli::parse_from(arguments).command else { panic!("it is `serve`") };
+        let running =
+            tokio::task::spawn_local(async move { kubediff::serve::run(&arguments).await.unwrap() });
+        let client = Client::builder(TokioExecutor::new()).build_http();
+        let address = format!("http://127.0.0.1:{port}");
+        let daemon = Self { folder, address, client, got, running, _hook: hook, _still: still };
+        daemon.until(async || daemon.get("/readyz").await.is_some_and(|answer| answer == "ok\n")).await;
+        // The lists are recorded a moment after they were complete.
+        let all = daemon.count("kubediff_watches{state=\"watched\"}").await;
+        daemon.until(async || daemon.history().positions().unwrap().len() as u64 == all).await;
+        daemon
+    }
+
+    pub(crate) fn history(&self) -> Reader {
+        Reader::open(self.folder.path().join("history.db")).unwrap()
+    }
+
+    /// How many changes were nothing but noise, by rule.
+    pub(crate) async fn noise(&self) -> BTreeMap<String, u64> {
+        let text = self.get("/metrics").await.unwrap();
+        let lines = text.lines().filter_map(|line| line.strip_prefix("kubediff_noise_changes_total{rule=\""));
+        let counts = lines.map(|line| line.split_once("\"} ").unwrap());
+        counts.map(|(rule, count)| (rule.to_owned(), count.parse().unwrap())).collect()
+    }
+
+    /// How many changes it has seen in all, noise or not.
+    pub(crate) async fn taken(&self) -> u64 {
+        self.noise().await.values().sum::<u64>() + self.count("kubediff_changes_total{").await
+    }
+
+    /// Waits until it has seen so many.
+    pub(crate) async fn has_taken(&self, count: u64) {
+        self.until(async || self.taken().await >= count).await;
+    }
+
+    /// Waits until each sink has so many changes.
+    pub(crate) async fn has_told(&self, count: usize) {
+        self.until(async || self.messages() >= (count, count)).await;
+        assert_eq!(self.messages(), (count, count));
+    }
+
+    /// How many changes the webhook has got, and the file.
+    pub(crate) fn messages(&self) -> (usize, usize) {
+        let file = std::fs::read_to_string(self.folder.path().join("changes.log")).unwrap_or_default();
+        (self.got.load(Ordering::SeqCst), file.lines().count())
+    }
+
+    /// The sum of what begins with this.
+    async fn count(&self, name: &str) -> u64 {
+        let text = self.get("/metrics").await.unwrap();
+        let values =
+            text.lines().filter(|line| line.starts_with(name)).map(|line| line.rsplit(' ').next().unwrap());
+        values.map(|value| value.parse::<u64>().unwrap()).sum()
+    }
+
+    async fn get(&self, path: &str) -> Option<String> {
+        let answer = self.client.get(format!("{}{path}", self.address).parse().unwrap()).await.ok()?;
+        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        Some(String::from_utf8(body.to_vec()).unwrap())
+    }
+
+    async fn until(&self, is_so: impl AsyncFn() -> bool) {
+        let begin = Instant::now();
+        while !is_so().await {
+            assert!(!self.running.is_finished(), "the daemon has ended");
+            if begin.elapsed() > PATIENCE {
+                panic!(
+                    "it never comes: {:?}, {}",
+                    self.messages(),
+                    self.get("/metrics").await.unwrap_or_default()
+                );
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        self.running.abort();
+    }
+}
