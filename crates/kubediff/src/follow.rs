@@ -9,6 +9,7 @@ mod error;
 mod missed;
 mod outages;
 mod outbox;
+mod pending;
 mod reach;
 mod schemas;
 mod seen;
@@ -21,7 +22,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use informer::metrics::Format;
 use informer::{Change as Told, EncodingChoice, Object, SharedInformerFactory, Status};
 use jiff::{Timestamp, Zoned};
@@ -39,6 +39,7 @@ use denials::Denials;
 use discovery::{Discovered, Discovery};
 use missed::Missed;
 use outages::{Outages, Reason};
+use pending::{at, in_flight};
 use schemas::SchemaLoader;
 use streams::{News, Streams};
 
@@ -681,22 +682,6 @@ impl Drop for Follow {
 }
 
 const NOT_DESCRIBED: &str = "the server does not describe it; the API server behind it may be down";
-
-/// The result of the running work; pending without any.
-async fn in_flight<T>(work: &mut Option<BoxFuture<'_, T>>) -> T {
-    match work {
-        Some(work) => work.await,
-        None => std::future::pending().await,
-    }
-}
-
-/// At that time; never without one.
-async fn at(time: Option<Instant>) {
-    match time {
-        Some(time) => tokio::time::sleep_until(time).await,
-        None => std::future::pending().await,
-    }
-}
 
 /// Something about the following itself, on standard error.
 pub(crate) fn say(text: &str) {

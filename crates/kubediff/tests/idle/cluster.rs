@@ -9,7 +9,7 @@ use testapi::{Gvr, Patch, TestApi};
 /// How often leases are renewed.
 pub(crate) const EVERY: Duration = Duration::from_secs(10);
 
-const NODES: usize = 50;
+const NODES: usize = 20;
 const SLICES: usize = 20;
 /// Kubelets report a status that has not changed so often.
 const HEARTBEAT: u64 = 300;
