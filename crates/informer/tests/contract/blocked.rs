@@ -13,11 +13,11 @@ use tokio::sync::oneshot;
 
 use super::guests::{Gate, Opened};
 use super::server::Server;
-use super::support::{config_maps, factory, nodes, pods};
+use super::support::{LONG, config_maps, factory, nodes, pods};
 
-/// Only a failure takes so long.
+/// Only a failure takes so long: longer than a gate's patience.
 async fn within<F: Future>(what: &str, future: F) -> F::Output {
-    let limited = tokio::time::timeout(Duration::from_secs(60), future);
+    let limited = tokio::time::timeout(Duration::from_secs(100), future);
     limited.await.unwrap_or_else(|_| panic!("waited in vain: {what}"))
 }
 
@@ -74,7 +74,7 @@ impl Scene {
         factory.start();
         is_blocked(gate).await;
         for informer in [pods, nodes] {
-            within("the list", informer.wait_for_sync(Duration::from_secs(60))).await.unwrap();
+            within("the list", informer.wait_for_sync(LONG)).await.unwrap();
         }
         let (mut beside, mut others) = (pods.changes().unwrap(), nodes.changes().unwrap());
         // More than one, so that a wake-up that was lost would show.
@@ -88,7 +88,7 @@ impl Scene {
 
         let late = factory.informer_of::<Object>(config_maps());
         factory.start();
-        within("a new informer", late.wait_for_sync(Duration::from_secs(60))).await.unwrap();
+        within("a new informer", late.wait_for_sync(LONG)).await.unwrap();
         within("the end of another informer", late.stop()).await;
         assert!(gate.is_waited_at(), "user code did not wait");
     }
