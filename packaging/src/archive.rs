@@ -26,9 +26,11 @@ impl Archive {
         Ok(self.tar.append_data(&mut header, path, content)?)
     }
 
-    /// Adds an empty folder with these permissions.
-    pub(crate) fn folder(&mut self, path: &str, mode: u32) -> Result<(), Error> {
+    /// Adds an empty folder with these permissions, which is this user's.
+    pub(crate) fn folder(&mut self, path: &str, mode: u32, user: u64) -> Result<(), Error> {
         let mut header = header(mode);
+        header.set_uid(user);
+        header.set_gid(user);
         header.set_entry_type(EntryType::Directory);
         header.set_size(0);
         Ok(self.tar.append_data(&mut header, path, std::io::empty())?)
@@ -69,7 +71,7 @@ mod tests {
     fn example() -> Archive {
         let mut archive = Archive::default();
         archive.file("a/b", 0o755, b"content").unwrap();
-        archive.folder("tmp/", 0o1777).unwrap();
+        archive.folder("tmp/", 0o1777, 7).unwrap();
         archive
     }
 
@@ -86,7 +88,7 @@ mod tests {
             let (mode, time, user) = (header.mode().unwrap(), header.mtime().unwrap(), header.uid().unwrap());
             seen.push(format!("{} {mode:o} {time} {user} {text}", entry.path().unwrap().display()));
         }
-        assert_eq!(seen, ["a/b 755 0 0 content", "tmp/ 1777 0 0 "]);
+        assert_eq!(seen, ["a/b 755 0 0 content", "tmp/ 1777 0 7 "]);
     }
 
     #[test]

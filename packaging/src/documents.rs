@@ -56,6 +56,8 @@ mod tests {
             "completions/_kubediff.ps1",
             "man/kubediff.1",
             "man/kubediff-watch.1",
+            "man/kubediff-record.1",
+            "man/kubediff-replay.1",
             "man/kubediff-serve.1",
             "man/kubediff-status.1",
             "man/kubediff-config.1",

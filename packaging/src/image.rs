@@ -1,4 +1,4 @@
-//! An image for containers with nothing but the program, as a layout of the Open Container Initiative: a folder that
+//! An image for containers with the program and the certificates that it trusts, as a layout of the Open Container Initiative: a folder that
 //! `skopeo`, `podman`, `crane` and `ctr` read. No daemon is needed to make it.
 
 use std::fs;
@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 
 use crate::archive::{Archive, gzip};
 use crate::target::Target;
-use crate::{Error, LICENSE, Release, digest};
+use crate::{Error, LICENSE, Release, digest, roots};
 
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const CONFIGURATION: &str = "application/vnd.oci.image.config.v1+json";
 const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
 
-/// A user that exists nowhere else; the number is the one of other images without a shell.
-const NOBODY: &str = "65532:65532";
+/// A user and group that exist nowhere else; the number is the one of other images without a shell. The chart has it, too.
+const NOBODY: u64 = 65532;
 
 /// The files of a layout, by their paths. The form is that of
 /// <https://github.com/opencontainers/image-spec/blob/v1.1.1/spec.md>.
@@ -30,8 +30,11 @@ impl Image {
         let mut root = Archive::default();
         root.file("kubediff", 0o755, program)?;
         root.file("LICENSE", 0o644, LICENSE.as_bytes())?;
+        roots::add(&mut root)?;
+        // Where the history is by default. A volume there begins with this owner.
+        root.folder("var/lib/kubediff/", 0o700, NOBODY)?;
         // Where the demo writes its kubeconfig.
-        root.folder("tmp/", 0o1777)?;
+        root.folder("tmp/", 0o1777, 0)?;
         let root = root.uncompressed()?;
         let layer = image.add(LAYER, gzip(&root)?);
 
@@ -40,8 +43,11 @@ impl Image {
             "architecture": target.architecture,
             "config": {
                 "Entrypoint": ["/kubediff"],
-                "Cmd": ["watch", "--all-namespaces"],
-                "User": NOBODY,
+                // So that an exec finds it by its name.
+                "Env": ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/"],
+                // As the chart has it.
+                "Cmd": ["serve", "-c", "/etc/kubediff"],
+                "User": format!("{NOBODY}:{NOBODY}"),
                 "Labels": {
                     "org.opencontainers.image.title": release.name,
                     "org.opencontainers.image.version": release.version,
@@ -137,7 +143,9 @@ mod tests {
         let manifest = json(blob(&image, &index["manifests"][0]));
         let configuration = json(blob(&image, &manifest["config"]));
         assert_eq!(configuration["config"]["Entrypoint"][0], "/kubediff");
-        assert_eq!(configuration["config"]["User"], NOBODY);
+        assert_eq!(configuration["config"]["User"], "65532:65532");
+        // The folder of the program is where a command without a folder is looked for.
+        assert!(configuration["config"]["Env"][0].as_str().unwrap().ends_with(":/"));
 
         let mut layer = Vec::new();
         flate2::read::GzDecoder::new(blob(&image, &manifest["layers"][0])).read_to_end(&mut layer).unwrap();

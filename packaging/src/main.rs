@@ -1,15 +1,18 @@
 //! Makes what people download of kubediff, from the built program: an archive with completions and manual, a krew
-//! manifest, an image, checksums. `cargo xtask dist` builds the program and runs this.
+//! manifest, an image, the chart, checksums. `cargo xtask dist` builds the program and runs this.
 //!
 //! The same program gives the same files, byte by byte: all times in them are 0.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a tool talks to its terminal")]
 
 mod archive;
+mod chart;
 mod digest;
 mod documents;
 mod image;
 mod krew;
 mod linkage;
+mod output;
+mod roots;
 mod target;
 
 use std::fs;
@@ -19,6 +22,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use archive::Archive;
+use output::Output;
 use target::Target;
 
 /// Makes what people download of kubediff, from the built program.
@@ -93,29 +97,23 @@ fn make(options: &Options) -> Result<(), Error> {
     if let Some(most) = options.at_most.filter(|most| program.len() > *most) {
         return Err(Error::Large(program.len(), most));
     }
-    let output = &options.output;
-    fs::create_dir_all(output).map_err(Error::file(output))?;
-
-    let archive_name = format!("{}-{}-{}.tar.gz", RELEASE.name, RELEASE.version, options.target);
-    let archive = archive(&program, &options.target)?;
-    let manifest = krew::manifest(&RELEASE, &options.target, &archive_name, &digest::hex(&archive))?;
-    let mut files = vec![(archive_name, archive), ("changes.yaml".to_owned(), manifest.into_bytes())];
-    if options.target.is_linux() {
-        if linkage::needs_a_linker(&program) {
-            return Err(Error::Dynamic);
-        }
-        let image = image::Image::new(&RELEASE, &options.target, &program)?;
-        image.write(&output.join("image"))?;
-        files.push((format!("{}-{}-image.tar", RELEASE.name, RELEASE.version), image.archive()?));
+    if options.target.is_linux() && linkage::needs_a_linker(&program) {
+        return Err(Error::Dynamic);
     }
-    let sums: String =
-        files.iter().map(|(name, bytes)| format!("{}  {name}\n", digest::hex(bytes))).collect();
-    files.push(("SHA256SUMS".to_owned(), sums.into_bytes()));
+    let output = Output::new(&options.output, &RELEASE)?;
+    output.write(&output.archive_name(&options.target), &archive(&program, &options.target)?)?;
+    output.write("changes.yaml", krew::manifest(&RELEASE, &output.archives()?)?.as_bytes())?;
+    let (name, chart) = chart::package(&RELEASE)?;
+    output.write(&name, &chart)?;
+    if options.target.is_linux() {
+        let image = image::Image::new(&RELEASE, &options.target, &program)?;
+        let name = format!("image-{}", options.target.architecture);
+        image.write(&options.output.join(&name))?;
+        output.write(&format!("{}-{}-{name}.tar", RELEASE.name, RELEASE.version), &image.archive()?)?;
+    }
     println!("{:>10} bytes  the program", program.len());
-    for (name, bytes) in files {
-        let path = output.join(&name);
-        fs::write(&path, &bytes).map_err(Error::file(&path))?;
-        println!("{:>10} bytes  {}", bytes.len(), path.display());
+    for (path, bytes) in output.sum()? {
+        println!("{bytes:>10} bytes  {}", path.display());
     }
     Ok(())
 }

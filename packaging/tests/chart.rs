@@ -33,6 +33,7 @@ const CASES: &[(&str, &[&str])] = &[
             "persistence.existingClaim=history,fullnameOverride=changes,service.port=9090,image.tag=x",
             "nodeSelector.disk=ssd,tolerations[0].operator=Exists,priorityClassName=system-cluster-critical",
             "persistence.storageClass=fast,podAnnotations.a=b,podLabels.c=d,imagePullSecrets[0].name=pull",
+            "config.history.path=/var/lib/kubediff/other.db",
         ],
     ),
 ];
@@ -100,6 +101,10 @@ async fn helm_and_a_real_server_accept_it() {
         let loaded =
             Settings::of_text(settings, "config.yaml").unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(loaded.warnings, [], "{name}");
+        // Where questions with `--daemon` look for the history is where the daemon keeps it.
+        let container = &of_kind("Deployment").unwrap()["spec"]["template"]["spec"]["containers"][0];
+        let path = container["env"].as_array().unwrap().iter().find(|it| it["name"] == "KUBEDIFF_HISTORY");
+        assert_eq!(path.unwrap()["value"], *loaded.config.history.path.to_str().unwrap(), "{name}");
         let rules = of_kind("ClusterRole").map(|role| role["rules"].to_string());
         let secrets = rules.as_deref().is_some_and(|rules| rules.contains(r#""apiGroups":["*"]"#));
         assert_eq!(secrets, !matches!(*name, "no-secrets" | "in-memory"), "{name}");

@@ -3,7 +3,7 @@
 //! `cargo run -p informer-controller --example sample_controller`, after `kubectl apply -f` of the definition that
 //! `-- --definition` prints. Several processes may run: one leads.
 //!
-//! The original is <https://github.com/kubernetes/sample-controller>. `docs/controllers.md` compares both line by line.
+//! The original is <https://github.com/kubernetes/sample-controller>. `docs/controllers.md` compares both by function.
 
 #![allow(clippy::print_stdout, clippy::disallowed_names, reason = "a program, and the original's name")]
 

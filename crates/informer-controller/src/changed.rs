@@ -1,7 +1,8 @@
 //! Predicates: which changes matter ([`Watched::when`](crate::Watched::when)).
 //!
-//! Each passes additions, deletions and resyncs, and decides about updates only. An object that was deleted and created
-//! again between two notifications is an update whose states have different uids: it always passes.
+//! Each passes additions and deletions, and decides about updates; [`version`] stops resyncs too, which the others pass. An
+//! object that was deleted and created again between two notifications is an update whose states have different uids: it
+//! always passes.
 //!
 //! ```no_run
 //! # fn example(pods: informer::Informer<k8s_openapi::api::core::v1::Pod>) {
@@ -16,12 +17,25 @@
 use informer::kube::Resource;
 use informer::{Change, View};
 
-/// The generation has changed: somebody wrote the spec. Updates of the status, labels and annotations do not pass.
+/// The generation has changed: somebody wrote the spec. Updates of the status, labels and annotations do not pass. (Annotations
+/// of Deployments do: the server counts them as spec.)
 ///
 /// The server counts generations for custom resources and most built-in ones. An object without a generation always
 /// passes. ([API conventions](https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata))
 pub fn generation<U: View + Resource>(change: &Change<U>) -> bool {
     differs(change, |object| object.meta().generation, |generation| generation.is_none())
+}
+
+/// The resourceVersion has changed: somebody wrote the object. Resyncs do not pass, nor does a version that the server shows
+/// in another form, as after its upgrade. This is controller-runtime's `ResourceVersionChangedPredicate`. Costs no decoding.
+///
+/// Of several controllers on one informer with a resync period, those with this predicate are not woken by it.
+pub fn version<U: View>(change: &Change<U>) -> bool {
+    match change {
+        Change::Updated { old, new, .. } => old.resource_version() != new.resource_version(),
+        Change::Resynced(_) => false,
+        _ => true,
+    }
 }
 
 /// The labels have changed. Costs no decoding.

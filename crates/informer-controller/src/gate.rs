@@ -41,13 +41,13 @@
 
 mod client;
 mod connection;
+mod latch;
 mod layer;
 mod refusal;
 mod uptime;
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use informer::kube::{Client, Config, client as kube};
@@ -57,6 +57,7 @@ use tower::{Layer, service_fn};
 
 pub use client::Connector;
 pub use informer_core::Time;
+use latch::Latch;
 pub use layer::{GateLayer, Guarded};
 pub use refusal::{Loss, NotLeading, is_not_leading};
 use uptime::LOOK;
@@ -84,13 +85,9 @@ pub struct Gate(Arc<State>);
 
 struct State {
     uptime: Arc<dyn Uptime>,
-    /// Until when the gate is open, in nanoseconds; [`CLOSED`] for good.
-    until: AtomicU64,
-    loss: OnceLock<Loss>,
+    latch: Latch,
     closed: CancellationToken,
 }
-
-const CLOSED: u64 = 0;
 
 impl Gate {
     /// Checks whether a request may start now. Reads a clock, and takes no lock.
@@ -99,25 +96,24 @@ impl Gate {
     ///
     /// When the gate is closed.
     pub fn check(&self) -> Result<(), NotLeading> {
-        match self.left() {
-            Some(_) => Ok(()),
-            None => Err(self.refusal()),
-        }
+        self.left().map(drop)
     }
 
     /// Whether a request may start now.
     pub fn is_open(&self) -> bool {
-        self.left().is_some()
+        self.left().is_ok()
     }
 
     /// Resolves when the gate is closed. Needs tokio's timers. Cancel safe; keeps the gate alive, but not open.
     pub fn closed(&self) -> impl Future<Output = NotLeading> + Send + 'static {
         let gate = self.clone();
         async move {
-            while let Some(left) = gate.left() {
-                let _ = timeout(left.min(LOOK), gate.0.closed.cancelled()).await;
+            loop {
+                match gate.left() {
+                    Ok(left) => drop(timeout(left.min(LOOK), gate.0.closed.cancelled()).await),
+                    Err(refusal) => return refusal,
+                }
             }
-            gate.refusal()
         }
     }
 
@@ -166,27 +162,10 @@ impl Gate {
         Client::new(GateLayer::new(self.clone()).layer(service), namespace)
     }
 
-    /// How long the gate stays open without a further renewal; `None` if it is closed.
-    fn left(&self) -> Option<Duration> {
-        loop {
-            let until = self.0.until.load(Ordering::Acquire);
-            if until == CLOSED {
-                return None;
-            }
-            let left = Duration::from_nanos(until.saturating_sub(nanos(self.0.uptime.now())));
-            if !left.is_zero() {
-                return Some(left);
-            }
-            // Otherwise it was extended or closed meanwhile.
-            if self.0.until.compare_exchange(until, CLOSED, Ordering::AcqRel, Ordering::Acquire).is_ok() {
-                let _ = self.0.loss.set(Loss::Expired);
-                self.0.closed.cancel();
-            }
-        }
-    }
-
-    fn refusal(&self) -> NotLeading {
-        NotLeading::new(self.0.loss.get().copied().unwrap_or(Loss::Expired))
+    /// How long the gate stays open without a further renewal.
+    fn left(&self) -> Result<Duration, NotLeading> {
+        let state = &*self.0;
+        state.latch.left(|| state.uptime.now(), || state.closed.cancel()).map_err(NotLeading::new)
     }
 }
 
@@ -212,12 +191,7 @@ impl GateKeeper {
     }
 
     pub(crate) fn with(uptime: Arc<dyn Uptime>, until: Time) -> Self {
-        Self(Gate(Arc::new(State {
-            uptime,
-            until: AtomicU64::new(nanos(until)),
-            loss: OnceLock::new(),
-            closed: CancellationToken::new(),
-        })))
+        Self(Gate(Arc::new(State { uptime, latch: Latch::open(until), closed: CancellationToken::new() })))
     }
 
     /// The gate, for those who send requests.
@@ -231,23 +205,16 @@ impl GateKeeper {
     ///
     /// When the gate is closed, which is for good: requests may have been refused or cancelled already.
     pub fn extend(&self, until: Time) -> Result<(), NotLeading> {
-        let gate = &self.0;
-        gate.check()?;
-        let later = |current| (current != CLOSED).then_some(nanos(until).max(current));
-        match gate.0.until.fetch_update(Ordering::AcqRel, Ordering::Acquire, later) {
-            Ok(_) => Ok(()),
-            Err(_) => Err(gate.refusal()),
-        }
+        // What has expired unnoticed stays closed.
+        self.0.check()?;
+        self.0.0.latch.extend(until).map_err(NotLeading::new)
     }
 
     /// Closes the gate. When this returns, no check passes any more, and requests under way are being cancelled. Does
     /// nothing if it is closed already.
     pub fn close(&self, loss: Loss) {
-        let state = &*self.0.0;
-        // The reason before the fact: a refusal has one.
-        let _ = state.loss.set(loss);
-        state.until.store(CLOSED, Ordering::Release);
-        state.closed.cancel();
+        self.0.0.latch.close(loss);
+        self.0.0.closed.cancel();
     }
 }
 
@@ -255,8 +222,4 @@ impl Drop for GateKeeper {
     fn drop(&mut self) {
         self.close(Loss::Released);
     }
-}
-
-fn nanos(time: Time) -> u64 {
-    u64::try_from(time.since(Time::ZERO).as_nanos()).unwrap_or(u64::MAX)
 }

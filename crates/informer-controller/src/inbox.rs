@@ -1,7 +1,5 @@
 //! Where changes wait for the control loop.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use informer::ObjectKey;
 use informer_core::Time;
 use informer_core::control::Control;
@@ -11,6 +9,7 @@ use tokio::time::Instant;
 use crate::caches::OwnWrite;
 use crate::cause::{Cause, Causes};
 use crate::endings::Endings;
+use crate::sync::{Mutex, MutexGuard, lock};
 
 /// The state of the control loop, to which sources add keys. No code of the user runs under its lock.
 pub(crate) struct Inbox {
@@ -47,7 +46,7 @@ impl Inbox {
     }
 
     pub(crate) fn control(&self) -> MutexGuard<'_, Control<OwnWrite>> {
-        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.control)
     }
 
     /// Waits until a key was added since the last wait.

@@ -1,7 +1,10 @@
-//! Tests of the workers of a queue, with every order of their steps, under loom (`cargo xtask loom`). A wake-up that is lost
-//! leaves all threads asleep, which loom reports.
+//! Tests of the workers of a queue, of a gate and of the inbox of a controller, with every order of their steps, under loom
+//! (`cargo xtask loom`). A wake-up that is lost leaves all threads asleep, which loom reports.
 //!
 //! The clock is one of their own, which the tests set.
+
+mod gate;
+mod inbox;
 
 use std::future::poll_fn;
 use std::sync::Arc;

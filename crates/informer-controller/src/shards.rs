@@ -37,18 +37,23 @@
 //!
 //! - No two members act on the same hash, as far as a Lease can promise that: no request of a member starts after its
 //!   renew deadline ([`gate`](crate::gate) says what else can happen, and why writes carry preconditions).
-//! - A new owner reconciles its whole share. It has synced its informers before the former owner lets go.
-//! - When a member crashes or freezes, its hashes have no owner for the lease's duration, and then for as long as a planned
+//! - A new owner reconciles its whole share. It syncs its informers while the former owner lets go.
+//! - When a member crashes or freezes, its hashes have no owner for the lease's duration and up to three retry periods (until
+//!   its last renewal is seen, until its expiry is, and before somebody writes the next map), and then for as long as a planned
 //!   change takes.
 //!
-//! A planned change (a member comes or leaves) stops the hashes that move, and no others, for about
+//! A planned change (a member comes or leaves) stops the hashes that move, and no others, for at most
 //!
-//! > what still runs for them (at most [`grace`](crate::Controller::grace)) + a write of the lease + a look (at most a retry
-//! > period)
+//! > a look, until the last member sees the map + what still runs (at most [`grace`](crate::Controller::grace)) + a write of the
+//! > lease + a look of the new owner (each look at most a retry period) + what the new owner itself still runs
 //!
-//! and those that a member keeps for as long as its own running reconciliations take to end. The lists of the new informers
-//! come before that; they count only if they take longer. A member that joins begins after a random wait of up to a retry
+//! and those that a member keeps for as long as its own running reconciliations take to end. The new informers list meanwhile;
+//! that counts only if it takes longer. A member that joins begins after a random wait of up to a retry
 //! period, in which others may join, and its own list.
+//!
+//! A process that joins while the lease of a crashed one still exists waits for that one's duration, too: it cannot know when it
+//! was renewed last. The hashes that move to it have no owner until then. A process that restarts under its old identity avoids
+//! this. (Members delete such a lease after ten further durations.)
 //!
 //! # What a share is
 //!

@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use informer::{
-    Change, DeleteReason, Informer, Item, Object, ObjectKey, Previous, Registration, ResourceType, View,
-    WhenFull,
+    Change, DeleteReason, Informer, Item, Object, ObjectKey, Origin, Previous, Registration, ResourceType,
+    View, WhenFull,
 };
 
 use crate::cause::Cause;
@@ -60,7 +60,7 @@ impl<U: View> Watched<U> {
 }
 
 impl<U: View> Watched<U> {
-    /// Passes the key of every object that the predicate passes, as at a resync.
+    /// Passes the key of every object that the predicate passes, as at the start: a predicate may stop resyncs.
     pub(crate) fn pass_all(&self, inbox: &Inbox, cause: Cause) {
         match &self.when {
             None => {
@@ -70,7 +70,8 @@ impl<U: View> Watched<U> {
             Some(when) => {
                 for object in self.informer.lister().list() {
                     let key = object.key().clone();
-                    if passes(when, &Change::Resynced(object)) {
+                    let begun = Change::Added { new: object, initial: true, origin: Origin::List };
+                    if passes(when, &begun) {
                         inbox.changed(key, cause, LOW);
                     }
                 }

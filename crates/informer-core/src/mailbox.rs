@@ -10,12 +10,15 @@
 //! ```
 
 mod coalesced;
+mod filter;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::{Change, Delta, Object, Origin};
 use coalesced::Coalesced;
+
+pub use filter::Filtered;
 
 /// How changes reach a subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

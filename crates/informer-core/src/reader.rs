@@ -153,7 +153,7 @@ impl ResponseReader {
     }
 
     /// Reads a list item. `trust` says how far an equal resourceVersion can be trusted.
-    fn item(&self, object: Wire<'_>, trust: Trust) -> Reading {
+    fn item(&self, object: Wire<'_>, trust: Trust<'_>) -> Reading {
         let input = match self.read(object, trust, Arrival::Cold(&self.shelf)) {
             Ok(Read::Unchanged(key)) => Input::Unchanged(key),
             Ok(Read::Kept(object)) => Input::Item(Arc::new(object)),
@@ -165,7 +165,7 @@ impl ResponseReader {
         Reading { part: Part::Item, ..Reading::of(input) }
     }
 
-    fn json_event(&self, frame: &WatchFrame<'_>, trust: Trust) -> Reading {
+    fn json_event(&self, frame: &WatchFrame<'_>, trust: Trust<'_>) -> Reading {
         let kind = match frame.kind {
             EventType::Added => EventKind::Added,
             EventType::Modified => EventKind::Modified,
@@ -176,7 +176,7 @@ impl ResponseReader {
         self.event(kind, Wire::Json(frame.object), trust)
     }
 
-    fn protobuf_event(&self, frame: &WatchFrame<'_>, trust: Trust) -> Reading {
+    fn protobuf_event(&self, frame: &WatchFrame<'_>, trust: Trust<'_>) -> Reading {
         let kind = match frame.kind {
             EventType::Added => EventKind::Added,
             EventType::Modified => EventKind::Modified,
@@ -201,7 +201,7 @@ impl ResponseReader {
 
     /// Reads an event. A deletion counts even at the version that the cache has, because some servers send it with that
     /// version.
-    fn event(&self, kind: EventKind, object: Wire<'_>, trust: Trust) -> Reading {
+    fn event(&self, kind: EventKind, object: Wire<'_>, trust: Trust<'_>) -> Reading {
         let trust = if kind == EventKind::Deleted { Trust::Nothing } else { trust };
         let reading = match self.read(object, trust, Arrival::Hot(&self.shelf)) {
             Ok(Read::Unchanged(key)) => Reading::of(Input::Unchanged(key)),
@@ -215,10 +215,10 @@ impl ResponseReader {
         Reading { part: Part::Event(kind.into()), ..reading }
     }
 
-    fn read(&self, object: Wire<'_>, trust: Trust, keep: Arrival<'_>) -> Result<Read, Unreadable> {
+    fn read(&self, object: Wire<'_>, trust: Trust<'_>, keep: Arrival<'_>) -> Result<Read, Unreadable> {
         let hash = self.hash(object);
         let is_known = |key: &str, version: &ResourceVersion| match trust {
-            Trust::Version => self.cache.is_unchanged(key, version),
+            Trust::Version(reached) => reached.is_at_least(version) && self.cache.is_unchanged(key, version),
             Trust::Content => self.cache.is_unchanged_content(key, version, hash),
             Trust::Nothing => false,
         };

@@ -116,9 +116,10 @@ pub enum Input {
 
 /// What an equal resourceVersion proves about an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trust {
-    /// It is unchanged: events report writes only.
-    Version,
+pub enum Trust<'a> {
+    /// It is unchanged if the watch has come as far as its version: events report writes only. At a later version it is an
+    /// object that the cache keeps from before a backup was restored.
+    Version(&'a ResourceVersion),
     /// It was not written. Its content may have changed nevertheless, and is compared (contract L14).
     Content,
     /// It proves nothing: the server was restored from a backup.
@@ -358,12 +359,12 @@ impl Reflector {
 
     /// How far an equal resourceVersion can be trusted now. It decides whether an object that the cache has at the same
     /// version may be passed as [`Input::Unchanged`].
-    pub fn trusts_versions(&self) -> Trust {
+    pub fn trusts_versions(&self) -> Trust<'_> {
         match &self.state {
             State::Listing(Listing { trust_versions: false, .. })
             | State::Streaming(Streaming { trust_versions: false, .. }) => Trust::Nothing,
             State::Listing(_) | State::Streaming(_) => Trust::Content,
-            _ => Trust::Version,
+            _ => Trust::Version(&self.known.last_version),
         }
     }
 

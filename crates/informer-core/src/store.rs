@@ -43,7 +43,7 @@ use index::IndexEntry;
 use replace::Bits;
 use shared::Shared;
 use sources::{Feed, Sources};
-use state::{Filing, Indexes, SlotChange, Slots, State, is_news};
+use state::{Filing, Indexes, SlotChange, Slots, State, is_news, is_revision};
 
 /// The writing side of a cache. When a method returns, its effect is visible in the [`Cache`].
 ///
@@ -152,17 +152,20 @@ impl Store {
     /// Applies an ADDED or MODIFIED event.
     ///
     /// An event that is not newer than the cached version of its key changes nothing (contract W11); if the order is
-    /// unknown, the event is applied. An event outside the source's scope, or of an unknown source, changes nothing.
+    /// unknown, the event is applied. So is one that the source has not reached yet and that has another content at the cached
+    /// version: the cached object was kept from before a backup was restored. An event outside the source's scope, or of an
+    /// unknown source, changes nothing.
     pub fn upsert(&mut self, source: SourceId, object: Arc<Object>) -> Option<Change> {
         self.shared.install_waiting();
         let feed = self.sources.get(source).filter(|feed| feed.scope.contains(object.key()))?;
+        let is_ahead = feed.is_behind(object.resource_version());
         // While the source has no version, ADDED events come in no order (contract W9).
         let moved =
             !feed.reached.is_unset_or_zero() && self.sources.advance(source, object.resource_version());
         let Seen { known, next_slot, indexes } = self.see(object.key());
         let delta = match known {
             // The cached object stays, but the source has reached this version.
-            Some((_, known)) if !is_news(&object, &known) => {
+            Some((_, known)) if !(is_news(&object, &known) || is_ahead && is_revision(&object, &known)) => {
                 if moved {
                     self.publish_progress();
                 }

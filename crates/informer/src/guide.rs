@@ -154,7 +154,8 @@
 //! its bytes are not packed yet. The mailbox of each subscription gets the change ([`WhenFull`] applies to a full mailbox),
 //! and the subscription is woken. The subscription's task takes the change, applies the filter, decodes the object unless
 //! another consumer has decoded it already, and awaits the handler. Transforms and index functions run on threads for
-//! blocking work; filters and handlers run in the subscription's task.
+//! blocking work; filters and handlers run in the subscription's task, on your runtime. One that blocks holds a thread of that
+//! runtime ([`Subscribe::handler`](crate::Subscribe::handler)), and none of the factory's.
 //!
 //! # What takes memory
 //!

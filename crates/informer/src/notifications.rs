@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use informer_core::mailbox::{Delivery, Notice};
+use informer_core::mailbox::{Delivery, Filtered, Notice};
 use informer_core::{Change as Raw, DecodeError, Delta, Object, ObjectKey, Origin, Room, View};
 use tokio::task::coop::poll_proceed;
 use tokio::time::Sleep;
@@ -129,48 +129,62 @@ impl<T: View> Notifications<T> {
     /// leaves out undecodable versions, and versions that the filter rejects.
     fn story(&mut self, change: Raw, initial: bool) -> Result<Option<Change<T>>, DecodeError> {
         let origin = change.origin;
-        match change.delta {
+        // What enters the view with an update is no part of the initial list.
+        let initial = initial && matches!(change.delta, Delta::Added(_));
+        let (delta, item) = match change.delta {
             Delta::Added(new) => {
-                let new = self.read(&new, None)?;
-                Ok(self.wants(&new).then_some(Change::Added { new, initial, origin }))
+                let item = self.read(&new, None)?;
+                (Delta::Added(new), item)
             }
             Delta::Updated { old, new } => {
                 let told = self.told(new.key(), old);
-                let new = self.read(&new, told.as_ref())?;
-                let wanted = self.wants(&new);
-                Ok(match told.filter(|old| self.wants_object(old)) {
-                    Some(old) if wanted => Some(Change::Updated {
-                        old: Previous::new(old, self.core.shelf.clone()),
-                        new,
-                        origin,
-                    }),
-                    Some(old) => {
-                        // Another incarnation has the key. This one was deleted, whether or not the filter matches the new
-                        // one.
-                        let reason = if old.uid() == new.uid() {
-                            DeleteReason::LeftView
-                        } else {
-                            deletion_noticed_by(origin)
-                        };
-                        Some(self.deleted(self.item(&old)?, reason, origin))
-                    }
-                    None => wanted.then_some(Change::Added { new, initial: false, origin }),
-                })
-            }
-            Delta::Deleted { old, last } => {
-                let told = self.told(last.key(), old).filter(|old| self.wants_object(old));
-                self.undecodable.remove(last.key());
-                let Some(told) = told else { return Ok(None) };
-                // If the last state does not decode, the last delivered one takes its place: the deletion must not be lost.
-                let item = self.item(&last).or_else(|_| self.item(&told))?;
-                let reason = match origin {
-                    Origin::Scope => DeleteReason::LeftView,
-                    _ if self.core.may_deselect() => DeleteReason::DeletedOrDeselected,
-                    origin => deletion_noticed_by(origin),
+                let item = self.read(&new, told.as_ref())?;
+                let delta = match told {
+                    Some(old) => Delta::Updated { old, new },
+                    None => Delta::Added(new),
                 };
-                Ok(Some(self.deleted(item, reason, origin)))
+                (delta, item)
             }
-        }
+            Delta::Deleted { old, last } => return self.end(old, last, origin),
+        };
+        let change = match Filtered::of(delta, |old| self.wants_object(old), |_| self.wants(&item)) {
+            None => return Ok(None),
+            Some(Filtered::Added(_)) => Change::Added { new: item, initial, origin },
+            Some(Filtered::Updated { old, .. }) => {
+                Change::Updated { old: Previous::new(old, self.core.shelf.clone()), new: item, origin }
+            }
+            Some(Filtered::Left { last }) => self.deleted(self.item(&last)?, DeleteReason::LeftView, origin),
+            Some(Filtered::Deleted { last, .. }) => {
+                self.deleted(self.item(&last)?, deletion_noticed_by(origin), origin)
+            }
+        };
+        Ok(Some(change))
+    }
+
+    /// Ends a key's chain.
+    fn end(
+        &mut self,
+        old: Arc<Object>,
+        last: Arc<Object>,
+        origin: Origin,
+    ) -> Result<Option<Change<T>>, DecodeError> {
+        let told = self.told(last.key(), old);
+        self.undecodable.remove(last.key());
+        let Some(old) = told else { return Ok(None) };
+        let delta = Delta::Deleted { old, last };
+        let Some(Filtered::Deleted { old, last }) =
+            Filtered::of(delta, |old| self.wants_object(old), |_| false)
+        else {
+            return Ok(None);
+        };
+        // If the last state does not decode, the last delivered one takes its place: the deletion must not be lost.
+        let item = self.item(&last).or_else(|_| self.item(&old))?;
+        let reason = match origin {
+            Origin::Scope => DeleteReason::LeftView,
+            _ if self.core.may_deselect() => DeleteReason::DeletedOrDeselected,
+            origin => deletion_noticed_by(origin),
+        };
+        Ok(Some(self.deleted(item, reason, origin)))
     }
 
     fn deleted(&self, last: Item<T>, reason: DeleteReason, origin: Origin) -> Change<T> {

@@ -90,6 +90,11 @@ impl<T: View> Subscribe<T> {
     /// addition. An update that takes it out is reported as a deletion with the reason
     /// [`DeleteReason::LeftView`](crate::DeleteReason::LeftView).
     ///
+    /// The filter runs where the changes are taken: in the task that polls [`Changes`], or in the task of the handler. There
+    /// the object is also decoded, if no other consumer has decoded it already. A filter or a `Deserialize` that blocks holds
+    /// one worker thread of your runtime (of a current-thread runtime, all of it), as [`Subscribe::handler`] says. Connections,
+    /// caches, and subscriptions that other threads serve go on.
+    ///
     /// The filter may be called more than once for the same version, and must then return the same result. An object for
     /// which it panics is left out.
     pub fn filter(mut self, filter: impl Fn(&Item<T>) -> bool + Send + Sync + 'static) -> Self {
@@ -115,6 +120,11 @@ impl<T: View> Subscribe<T> {
 
     /// Calls a handler for each change, in a task of its own, one call at a time. Must be called within a tokio runtime.
     ///
+    /// The task runs on that runtime, and decodes, filters and calls the handler. Code of yours that blocks there, instead of
+    /// awaiting, holds one worker thread of your runtime; on a current-thread runtime, all of it. Connections and caches go
+    /// on, because the factory drives them on a thread of its own. A factory with a client or transport of yours drives them
+    /// on your runtime: leave it another thread.
+    ///
     /// # Errors
     ///
     /// When the informer has stopped ([`Error::is_stopped`]), or outside of a runtime.
@@ -123,7 +133,7 @@ impl<T: View> Subscribe<T> {
     }
 
     /// Calls a closure for each change, in a task of its own, one call at a time: a [`Handler`] of one function. Must be called
-    /// within a tokio runtime.
+    /// within a tokio runtime, on which it runs: see [`Subscribe::handler`] for code that blocks.
     ///
     /// ```no_run
     /// # use informer::{Change, Informer, WhenFull};

@@ -84,6 +84,8 @@ pub struct Delivery {
     stored: u64,
     /// By object: the dead letters since its last delivery.
     missing: HashMap<u64, Vec<u64>>,
+    /// How many dead letters there are.
+    dead: u64,
     /// Nothing is sent before.
     closed_until: Option<Instant>,
     trouble: Option<Trouble>,
@@ -141,10 +143,16 @@ impl Delivery {
             settled: Settled { position, ..Settled::default() },
             stored: position,
             missing: HashMap::new(),
+            dead: 0,
             closed_until: None,
             trouble: None,
             suspicion: Suspicion::default(),
         }
+    }
+
+    /// There are so many dead letters from before the start.
+    pub fn remember_dead(&mut self, dead: u64) {
+        self.dead = dead;
     }
 
     /// The object has this dead letter from before the start: its next record will name it.
@@ -195,6 +203,12 @@ impl Delivery {
     #[must_use]
     pub fn behind(&self) -> u64 {
         self.newest.saturating_sub(self.position())
+    }
+
+    /// How many dead letters the sink has.
+    #[must_use]
+    pub fn dead(&self) -> u64 {
+        self.dead
     }
 
     /// Why the sink does not take records at the moment, for people, and when it is tried again.
@@ -330,7 +344,15 @@ impl Delivery {
     fn accepted(&mut self, flight: Flight, now: Instant) {
         let reason = self.trouble.take().map(|trouble| trouble.reason);
         if flight.kind == Kind::Late {
-            self.late.pop_front();
+            if let Some(Late { entry, .. }) = self.late.pop_front()
+                && let Some(missing) = self.missing.get_mut(&entry.object)
+            {
+                missing.retain(|number| *number != entry.number);
+                if missing.is_empty() {
+                    self.missing.remove(&entry.object);
+                }
+            }
+            self.dead = self.dead.saturating_sub(1);
             self.settled.resent.extend(flight.numbers);
             return;
         }
@@ -370,6 +392,7 @@ impl Delivery {
         } else if let Some(object) = self.window.object(number) {
             self.window.settle(number);
             self.remember_missing(object, number);
+            self.dead += 1;
             self.bury(number, object, reason);
         }
     }

@@ -66,6 +66,8 @@ pub struct Status {
     pub position: u64,
     /// How many numbers of the log lie behind it.
     pub behind: u64,
+    /// How many dead letters there are.
+    pub dead: u64,
     /// Why the sink does not take records at the moment, for people.
     pub trouble: Option<Box<str>>,
 }
@@ -128,6 +130,7 @@ impl<L: Log, S: Sink> Driver<L, S> {
         let status = Status {
             position: self.delivery.position(),
             behind: self.delivery.behind(),
+            dead: self.delivery.dead(),
             trouble: self.delivery.trouble().map(|(reason, _)| reason.into()),
         };
         self.status.send_if_modified(|last| {

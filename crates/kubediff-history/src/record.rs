@@ -22,7 +22,7 @@ impl fmt::Display for Number {
 }
 
 /// Group, version and kind of an object.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Gvk {
     /// `apps`; empty for the core group.
     pub group: String,
@@ -125,8 +125,8 @@ pub enum Record {
 
 /// A change of an object, as it is stored.
 ///
-/// As JSON it is one map: `number`, `cluster`, `gvk`, `namespace`, `name`, `uid`, `change`, `rv_before`, `rv`,
-/// `observed_at`, `source`, `managers`, `paths`, `diff`, `summary`, `dropped`, `key`, and `merged` where it is more than one.
+/// As JSON it is one map: `number`, `cluster`, `gvk`, `resource`, `namespace`, `name`, `uid`, `change`, `rv_before`,
+/// `rv`, `observed_at`, `source`, `managers`, `paths`, `diff`, `summary`, `dropped`, `key`, and `merged` where it is more than one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChangeRecord {
     /// Its place in the history.
@@ -253,10 +253,11 @@ impl ObjectId {
 
 impl Serialize for ChangeRecord {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_struct("Change", 18)?;
+        let mut map = serializer.serialize_struct("Change", 19)?;
         map.serialize_field("number", &self.number)?;
         map.serialize_field("cluster", &self.cluster)?;
         map.serialize_field("gvk", &self.object.gvk)?;
+        map.serialize_field("resource", &self.object.resource)?;
         map.serialize_field("namespace", &self.object.namespace)?;
         map.serialize_field("name", &self.object.name)?;
         map.serialize_field("uid", &self.object.uid)?;

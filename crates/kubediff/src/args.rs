@@ -1,15 +1,15 @@
 //! The command line.
 
 use std::convert::Infallible;
-use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use informer::{FieldSelector, Selector};
 
+use crate::cluster::ClusterArgs;
 use crate::config::ConfigArgs;
+use crate::query::ReplayArgs;
 use crate::render::Color;
 use crate::targets::namespace;
 
@@ -36,6 +36,14 @@ pub enum Command {
     #[command(after_help = EXIT_CODES)]
     Watch(Box<WatchArgs>),
 
+    /// Records changes in a file as they happen, until it is interrupted; `kubediff replay` shows them
+    #[command(after_help = EXIT_CODES)]
+    Record(Box<RecordArgs>),
+
+    /// Shows what `kubediff record` has recorded
+    #[command(after_help = REPLAY)]
+    Replay(ReplayArgs),
+
     /// Watches all the time: keeps the history, and tells others what changed
     #[command(after_help = SERVE_EXIT_CODES)]
     Serve(ServeArgs),
@@ -55,6 +63,10 @@ pub enum Command {
     #[command(after_help = EXIT_CODES)]
     Demo(DemoArgs),
 }
+
+const REPLAY: &str = "Example:\n  Record what a rollout changes in the namespace shop, then look at it:\n    \
+kubediff record rollout.jsonl -n shop\n    kubediff replay rollout.jsonl\n\nExit codes: 0 shown, 1 the recording cannot be \
+read, 2 the command line cannot be understood.";
 
 const SERVE_EXIT_CODES: &str = "Signals: TERM and INT end it; what was seen is recorded then. HUP reads the configuration again, \
 which happens by itself when the file changes.\n\nExit codes: 0 ended as asked, 1 something unexpected, 2 the command line or the \
@@ -98,51 +110,57 @@ pub enum StatusOutput {
     Json,
 }
 
-/// How to reach the cluster, as kubectl has it.
-#[derive(Clone, Default, Args)]
-#[command(next_help_heading = "Cluster")]
-pub struct ClusterArgs {
-    /// Path to the kubeconfig; else $KUBECONFIG, ~/.kube/config, or the pod's service account
-    #[arg(long, value_name = "FILE")]
-    pub kubeconfig: Option<PathBuf>,
-
-    /// The kubeconfig's context to use
-    #[arg(long, value_name = "NAME")]
-    pub context: Option<String>,
-
-    /// The kubeconfig's cluster to use
-    #[arg(long, value_name = "NAME")]
-    pub cluster: Option<String>,
-
-    /// The kubeconfig's user to use
-    #[arg(long, value_name = "NAME")]
-    pub user: Option<String>,
-
-    /// Address of the API server; else the cluster's
-    #[arg(short = 's', long, value_name = "URL")]
-    pub server: Option<String>,
-
-    /// Bearer token for the API server; else the user's credentials
-    #[arg(long, value_name = "TOKEN")]
-    pub token: Option<String>,
-
-    /// How long one request may take: 5s, 1m, 500ms, or seconds. 0: as long as it takes. A watch that is answered in time
-    /// goes on
-    #[arg(long, value_name = "TIME", value_parser = request_timeout)]
-    pub request_timeout: Option<Duration>,
-
-    /// Impersonate this user
-    #[arg(long = "as", value_name = "USER")]
-    pub as_user: Option<String>,
-
-    /// Impersonate this group; may be given several times
-    #[arg(long = "as-group", value_name = "GROUP", requires = "as_user")]
-    pub as_groups: Vec<String>,
-}
-
 /// What to watch, and how to show it.
 #[derive(Debug, Default, Args)]
 pub struct WatchArgs {
+    /// What to watch.
+    #[command(flatten)]
+    pub what: WhatArgs,
+
+    /// Record everything in this file, too; it is made if there is none. `kubediff log`, `blame` and others answer from it
+    #[arg(long, value_name = "FILE")]
+    pub history: Option<PathBuf>,
+
+    /// List the noise rules and end
+    #[arg(long)]
+    pub list_noise: bool,
+
+    /// How to show it.
+    #[command(flatten)]
+    pub show: ShowArgs,
+
+    /// What to leave out.
+    #[command(flatten)]
+    pub session: SessionArgs,
+
+    /// How to reach the cluster.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+}
+
+/// What to record, and where.
+#[derive(Debug, Args)]
+pub struct RecordArgs {
+    /// The file for the recording, which must not exist: JSON lines, as `watch -o json --objects` prints them
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// What to watch.
+    #[command(flatten)]
+    pub what: WhatArgs,
+
+    /// What to leave out.
+    #[command(flatten)]
+    pub session: SessionArgs,
+
+    /// How to reach the cluster.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+}
+
+/// What to watch.
+#[derive(Debug, Default, Args)]
+pub struct WhatArgs {
     /// What to watch, in kubectl's syntax: resources as `deploy,cm`, `deployments.apps`, `apps/v1/deployments`, `all`; objects
     /// as `deploy/cart` or `deploy cart front`. Default: everything that the server lets you list and watch, custom resources
     /// included
@@ -164,22 +182,6 @@ pub struct WatchArgs {
     /// Only objects with matching fields
     #[arg(long, value_name = "SELECTOR")]
     pub field_selector: Option<FieldSelector>,
-
-    /// Record everything in this file, too; it is made if there is none. `kubediff log`, `blame` and others answer from it
-    #[arg(long, value_name = "FILE")]
-    pub history: Option<PathBuf>,
-
-    /// List the noise rules and end
-    #[arg(long)]
-    pub list_noise: bool,
-
-    /// How to show it.
-    #[command(flatten)]
-    pub show: ShowArgs,
-
-    /// How to reach the cluster.
-    #[command(flatten)]
-    pub cluster: ClusterArgs,
 }
 
 /// How to show changes.
@@ -197,6 +199,14 @@ pub struct ShowArgs {
     #[arg(long)]
     pub objects: bool,
 
+    /// When to use colours: auto, always, never
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub color: Color,
+}
+
+/// What to leave out, and how to go on.
+#[derive(Debug, Clone, Default, Args)]
+pub struct SessionArgs {
     /// Show what a noise rule leaves out; names separated by commas, or `all`. The rules: `kubediff watch --list-noise`
     #[arg(long, value_name = "RULES", value_delimiter = ',')]
     pub show: Vec<String>,
@@ -210,10 +220,6 @@ pub struct ShowArgs {
     /// say so
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
     pub buffer: u32,
-
-    /// When to use colours: auto, always, never
-    #[arg(long, value_name = "WHEN", default_value = "auto")]
-    pub color: Color,
 
     /// Report connection events on standard error; twice: more of them
     #[arg(short = 'v', long, action = clap::ArgAction::Count)]
@@ -235,6 +241,10 @@ pub struct DemoArgs {
     /// How to show it.
     #[command(flatten)]
     pub show: ShowArgs,
+
+    /// What to leave out.
+    #[command(flatten)]
+    pub session: SessionArgs,
 }
 
 /// How changes are shown.
@@ -267,40 +277,6 @@ impl FromStr for Hide {
             path => Self::Path(path.unwrap_or(text).to_owned()),
         })
     }
-}
-
-impl fmt::Debug for ClusterArgs {
-    /// Does not print the token.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClusterArgs")
-            .field("kubeconfig", &self.kubeconfig)
-            .field("context", &self.context)
-            .field("server", &self.server)
-            .finish_non_exhaustive()
-    }
-}
-
-/// kubectl takes Go's durations, and whole seconds.
-fn request_timeout(text: &str) -> Result<Duration, &'static str> {
-    const FORM: &str = "a time is a number with a unit, as in 500ms, 5s, 1m30s or 1h, or whole seconds";
-    if let Ok(seconds) = text.parse() {
-        return Ok(Duration::from_secs(seconds));
-    }
-    let mut rest = text;
-    let mut total = Duration::ZERO;
-    while !rest.is_empty() || text.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or(FORM)?;
-        let (number, unit) = rest.split_at(digits);
-        let (length, seconds) = [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3600.0)]
-            .into_iter()
-            .find_map(|(name, seconds)| unit.starts_with(name).then_some((name.len(), seconds)))
-            .ok_or(FORM)?;
-        let number: f64 = number.parse().map_err(|_| FORM)?;
-        let part = Duration::try_from_secs_f64(number * seconds).map_err(|_| FORM)?;
-        total = total.checked_add(part).ok_or(FORM)?;
-        rest = unit.get(length..).unwrap_or_default();
-    }
-    Ok(total)
 }
 
 #[cfg(feature = "demo")]

@@ -27,6 +27,7 @@ use crate::secret::{KeyId, Redacted, Secrets};
 /// | `number` | its place in the history; only where it has one |
 /// | `cluster` | name of the cluster, or null |
 /// | `gvk` | `{"group", "version", "kind"}`; the core group is `""` |
+/// | `resource` | the plural name: `deployments` |
 /// | `namespace` | or null, for a cluster-scoped object |
 /// | `name` | |
 /// | `uid` | of the new incarnation, when it was re-created |
@@ -310,12 +311,13 @@ impl Serialize for WithObjects<'_> {
 }
 
 fn serialize<S: Serializer>(change: &Change, objects: bool, serializer: S) -> Result<S::Ok, S::Error> {
-    let mut map = serializer.serialize_struct("Change", if objects { 19 } else { 17 })?;
+    let mut map = serializer.serialize_struct("Change", if objects { 20 } else { 18 })?;
     if let Some(number) = change.number {
         map.serialize_field("number", &number)?;
     }
     map.serialize_field("cluster", &change.cluster)?;
     map.serialize_field("gvk", &change.gvk)?;
+    map.serialize_field("resource", &change.resource)?;
     map.serialize_field("namespace", &change.namespace)?;
     map.serialize_field("name", &change.name)?;
     map.serialize_field("uid", &change.uid)?;

@@ -1,5 +1,7 @@
 //! Reaching the cluster as kubectl would.
 
+mod args;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,7 +11,7 @@ use kube_client::config::{
     NamedCluster, NamedContext,
 };
 
-use crate::args::ClusterArgs;
+pub use args::ClusterArgs;
 
 /// Where to connect, and as whom.
 pub struct Cluster {

@@ -193,6 +193,13 @@ impl Loaded {
         self.file.parent().unwrap_or(Path::new(""))
     }
 
+    /// The files that it depends on: its own, and those with the secrets of sinks.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let sinks = self.config.sinks.values();
+        let secrets = sinks.flat_map(|sink| sink.files()).map(|file| self.folder().join(file));
+        std::iter::once(self.file.as_ref().clone()).chain(secrets).collect()
+    }
+
     /// Whether all sinks can be set up, now that their secrets are read. Nothing is sent.
     ///
     /// # Errors

@@ -11,8 +11,8 @@ use std::io;
 use kube_client::Client;
 use testapi::TestApi;
 
-use crate::args::{ClusterArgs, DemoArgs, WatchArgs};
-use crate::cluster;
+use crate::args::{DemoArgs, WatchArgs, WhatArgs};
+use crate::cluster::{self, ClusterArgs};
 use crate::exit::Exit;
 use crate::signals::Signals;
 use crate::watch::{self, WatchError};
@@ -78,7 +78,8 @@ pub async fn run(args: DemoArgs) -> Result<(), DemoError> {
         performed = prologue => performed?,
     }
     stage.hint(file.path());
-    let watch = WatchArgs { all_namespaces: true, cluster, show: args.show, ..WatchArgs::default() };
+    let what = WhatArgs { all_namespaces: true, ..WhatArgs::default() };
+    let watch = WatchArgs { what, cluster, show: args.show, session: args.session, ..WatchArgs::default() };
     tokio::select! {
         watched = watch::run(&watch) => watched?,
         refused = stage.play(story) => return Err(refused.into()),

@@ -14,6 +14,8 @@ pub enum Exit {
     Usage,
     /// 3: the cluster is unreachable, or its discovery failed.
     Cluster,
+    /// What the program that answered in our place ended with.
+    As(u8),
 }
 
 impl From<Exit> for ExitCode {
@@ -23,6 +25,7 @@ impl From<Exit> for ExitCode {
             Exit::Failure => Self::from(1),
             Exit::Usage => Self::from(2),
             Exit::Cluster => Self::from(3),
+            Exit::As(code) => Self::from(code),
         }
     }
 }

@@ -4,10 +4,12 @@
 
 mod definitions;
 mod denials;
+mod discovery;
 mod error;
 mod missed;
 mod outages;
 mod outbox;
+mod pending;
 mod reach;
 mod schemas;
 mod seen;
@@ -20,23 +22,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use informer::metrics::Format;
-use informer::{Change as Told, EncodingChoice, Object, ResourceType, SharedInformerFactory, Status};
+use informer::{Change as Told, EncodingChoice, Object, SharedInformerFactory, Status};
 use jiff::{Timestamp, Zoned};
 use kube_client::Client;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::Instant;
 
-use crate::args::ClusterArgs;
+use crate::cluster::ClusterArgs;
 use crate::targets::Target;
 use crate::words::Server;
 use crate::{Gap, Gvk, Profile, Secrets, cluster, terminal};
 use definitions::Definitions;
 use denials::Denials;
+use discovery::{Discovered, Discovery};
 use missed::Missed;
 use outages::{Outages, Reason};
+use pending::{at, in_flight};
 use schemas::SchemaLoader;
 use streams::{News, Streams};
 
@@ -121,22 +124,14 @@ enum Event<T> {
     Taken(Result<T, JoinError>),
 }
 
-/// A discovery under way.
-type Discovery = BoxFuture<'static, Result<Discovered, WatchError>>;
-
-/// What the server has of what is wanted.
-struct Discovered {
-    targets: Vec<Target>,
-    served: BTreeSet<String>,
-    unavailable: Vec<String>,
-}
-
 /// A custom resource is served a moment after its definition has changed.
 const DEFINITIONS_SETTLE: Duration = Duration::from_millis(500);
 /// Not every user may watch definitions: rediscover periodically.
 const REDISCOVER: Duration = Duration::from_secs(60);
 /// Other changes wait this long for the first list of Secrets.
 const SECRETS_LIMIT: Duration = Duration::from_secs(10);
+/// A later discovery that failed is tried again so soon.
+const AGAIN: Duration = Duration::from_secs(30);
 /// A first discovery that failed is tried again so soon.
 const FIRST_AGAIN: Duration = Duration::from_secs(5);
 /// How often the inbox gets a sign of life.
@@ -274,6 +269,7 @@ impl Follow {
         // Under way or not; begins with the first.
         let mut discovery: Option<Discovery> = Some(self.discover());
         let mut rediscover = Instant::now() + REDISCOVER;
+        let mut undiscovered = false;
         let mut say_denials: Option<Instant> = None;
         let mut alive = Instant::now() + ALIVE;
         loop {
@@ -309,6 +305,7 @@ impl Follow {
                     discovery = None;
                     match discovered {
                         Ok(discovered) => {
+                            undiscovered = false;
                             self.follow(discovered, at_start)?;
                             if at_start {
                                 tokio::select! {
@@ -325,8 +322,15 @@ impl Follow {
                             self.tell(|standing| standing.trouble = Some(error.to_string()));
                             rediscover = Instant::now() + FIRST_AGAIN;
                         }
-                        // What cannot be discovered now stays as it is until the next time.
-                        Err(_) => {}
+                        // What was discovered before stays as it is.
+                        Err(error) => {
+                            if !std::mem::replace(&mut undiscovered, true) {
+                                say(&format!(
+                                    "{error}; new kinds of resources are not noticed until discovery succeeds"
+                                ));
+                            }
+                            rediscover = Instant::now() + AGAIN;
+                        }
                     }
                 }
                 Event::SayDenials => {
@@ -666,18 +670,7 @@ impl Follow {
     /// Asks the server what there is to watch now.
     fn discover(&self) -> Discovery {
         let (factory, server) = (self.factory.clone(), self.server.clone());
-        let (targets, limit) = (self.reach.targets.clone(), self.discovery_limit);
-        let discovery = async move {
-            let catalog = tokio::time::timeout(limit, factory.catalog()).await;
-            let silent = |_| WatchError::Silent { address: server.address.clone(), limit };
-            let catalog = catalog.map_err(silent)?;
-            let catalog = catalog.map_err(|error| WatchError::Unreachable(server.no_discovery(&error)))?;
-            let unknown = |error| WatchError::Unknown(Box::new(error));
-            let targets = targets(&catalog).map_err(unknown)?;
-            let served = catalog.resources().map(ResourceType::qualified_name).collect();
-            Ok(Discovered { targets, served, unavailable: catalog.unavailable().to_vec() })
-        };
-        discovery.boxed()
+        discovery::discover(factory, server, self.reach.targets.clone(), self.discovery_limit)
     }
 }
 
@@ -689,22 +682,6 @@ impl Drop for Follow {
 }
 
 const NOT_DESCRIBED: &str = "the server does not describe it; the API server behind it may be down";
-
-/// The result of the running work; pending without any.
-async fn in_flight<T>(work: &mut Option<BoxFuture<'_, T>>) -> T {
-    match work {
-        Some(work) => work.await,
-        None => std::future::pending().await,
-    }
-}
-
-/// At that time; never without one.
-async fn at(time: Option<Instant>) {
-    match time {
-        Some(time) => tokio::time::sleep_until(time).await,
-        None => std::future::pending().await,
-    }
-}
 
 /// Something about the following itself, on standard error.
 pub(crate) fn say(text: &str) {

@@ -1,7 +1,7 @@
 //! Time in which something was not watched.
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A gap: from when to when which resources were not watched, and why. What changed in a gap is shown after it, as far as the
 /// server still knows; states in between may be missing.
@@ -16,7 +16,7 @@ use serde::Serialize;
 /// | `to` | RFC 3339; null when the gap lasts at the end of the session |
 /// | `resources` | what was not watched, as `deployments.apps` |
 /// | `cause` | in words |
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
     /// Name of the cluster.
     pub cluster: Option<String>,
@@ -32,7 +32,7 @@ pub struct Gap {
     pub cause: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Kind {
     #[default]

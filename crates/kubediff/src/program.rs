@@ -6,40 +6,57 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::args::{Cli, Command};
 use crate::exit::{self, Exit};
 
 /// Runs the program with the arguments of the process. Ends the process if they are wrong or ask for help.
 pub async fn run() -> ExitCode {
-    let ended: Result<(), (Exit, Box<dyn Error>)> = match parse(std::env::args_os()).command {
+    let ended: Result<Exit, (Exit, Box<dyn Error>)> = match parse(std::env::args_os()).command {
         Command::Watch(args) => {
-            log(args.show.verbose);
-            crate::watch::run(&args).await.map_err(|error| (error.exit(), Box::from(error)))
+            log(args.session.verbose);
+            crate::watch::run(&args).await.map(success).map_err(|error| (error.exit(), Box::from(error)))
+        }
+        Command::Record(args) => {
+            log(args.session.verbose);
+            crate::record::run(&args).await.map(success).map_err(|error| (error.exit(), Box::from(error)))
+        }
+        Command::Replay(args) => {
+            crate::query::replay(&args).map(success).map_err(|error| (error.exit(), Box::from(error)))
         }
         Command::Serve(args) => {
             log(args.verbose);
-            crate::serve::run(&args).await.map_err(|error| (error.exit(), Box::from(error)))
+            crate::serve::run(&args).await.map(success).map_err(|error| (error.exit(), Box::from(error)))
         }
         Command::Status(args) => {
-            crate::status::run(&args).await.map_err(|error| (error.exit(), Box::from(error)))
+            crate::status::run(&args).await.map(success).map_err(|error| (error.exit(), Box::from(error)))
         }
-        Command::Config(args) => crate::config::run::run(&args).map_err(|error| (error.exit(), error.into())),
-        Command::Query(query) => crate::query::run(&query).map_err(|error| (error.exit(), Box::from(error))),
+        Command::Config(args) => {
+            crate::config::run::run(&args).map(success).map_err(|error| (error.exit(), error.into()))
+        }
+        Command::Query(query) => {
+            crate::query::run(&query).await.map_err(|error| (error.exit(), Box::from(error)))
+        }
         #[cfg(feature = "demo")]
         Command::Demo(args) => {
-            log(args.show.verbose);
-            crate::demo::run(args).await.map_err(|error| (error.exit(), Box::from(error)))
+            log(args.session.verbose);
+            crate::demo::run(args).await.map(success).map_err(|error| (error.exit(), Box::from(error)))
         }
     };
     match ended {
-        Ok(()) => Exit::Success.into(),
+        Ok(exit) => exit.into(),
         Err((exit, error)) => {
             exit::say(&*error);
             exit.into()
         }
     }
+}
+
+fn success(_: ()) -> Exit {
+    Exit::Success
 }
 
 fn parse(arguments: impl IntoIterator<Item = OsString>) -> Cli {
@@ -57,12 +74,14 @@ fn typed_as(called: &OsStr) -> &'static str {
     }
 }
 
+/// Logs as `RUST_LOG` says, or else as the command line does.
 fn log(verbose: u8) {
-    let level = match verbose {
-        0 => "off",
-        1 => "informer=debug",
-        _ => "debug",
-    };
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let asked = std::env::var("RUST_LOG").ok().and_then(|targets| targets.parse().ok());
+    let targets = asked.unwrap_or_else(|| match verbose {
+        0 => Targets::new(),
+        1 => Targets::new().with_target("informer", LevelFilter::DEBUG),
+        _ => Targets::new().with_default(LevelFilter::DEBUG),
+    });
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    tracing_subscriber::registry().with(targets).with(lines).init();
 }

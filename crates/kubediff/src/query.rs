@@ -1,7 +1,9 @@
-//! Questions to a history: `log`, `show`, `diff`, `blame`, `get`, `history`. Each reads a file and ends.
+//! Questions to a history: `log`, `show`, `diff`, `blame`, `get`, `history`. Each reads a file and ends, or asks a daemon in a
+//! cluster to do so. `replay` reads a recording.
 
 mod args;
 mod blame;
+mod daemon;
 mod diff;
 mod error;
 mod fields;
@@ -13,39 +15,61 @@ mod names;
 mod output;
 mod pager;
 mod period;
+mod replay;
 mod show;
+mod source;
 mod stored;
 
 use std::io;
 
 use jiff::Zoned;
-use kubediff_history::Reader;
 
-pub use args::Query;
+use crate::exit::Exit;
+
+pub use args::{Query, ReplayArgs};
+pub use daemon::DaemonError;
 pub use error::QueryError;
 
-/// Answers a question.
+/// Answers a question; how the program ends then.
 ///
 /// # Errors
 ///
-/// When the history cannot be read, or has no answer.
-pub fn run(query: &Query) -> Result<(), QueryError> {
-    let now = Zoned::now();
-    let answered = match query {
-        Query::Log(args) => log::run(args, &now),
-        Query::Show(args) => show::run(args, &now),
-        Query::Diff(args) => diff::run(args, &now),
-        Query::Blame(args) => blame::run(args),
-        Query::Get(args) => get::run(args, &now),
-        Query::History(args) => maintain::run(args),
+/// When the history cannot be read, or has no answer; when the daemon cannot be asked.
+pub async fn run(query: &Query) -> Result<Exit, QueryError> {
+    let source = query.source();
+    let now = source.now.clone().unwrap_or_else(Zoned::now);
+    let answered = match &source.daemon {
+        Some(name) => daemon::ask(name, query, &now).await.map_err(QueryError::from),
+        None => answer(query, &now).map(|()| Exit::Success),
     };
+    unless_closed(answered, Exit::Success)
+}
+
+/// Shows a recording.
+///
+/// # Errors
+///
+/// When the recording cannot be read.
+pub fn replay(args: &ReplayArgs) -> Result<(), QueryError> {
+    unless_closed(replay::run(args), ())
+}
+
+/// The reader of our output may close it, as `head` and pagers do.
+fn unless_closed<T>(answered: Result<T, QueryError>, closed: T) -> Result<T, QueryError> {
     match answered {
-        // The reader of our output has closed it, as `head` and pagers do.
-        Err(QueryError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(QueryError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(closed),
         other => other,
     }
 }
 
-fn open(file: &args::FileArgs) -> Result<Reader, QueryError> {
-    Ok(Reader::open(&file.history)?)
+/// Answers from a file.
+fn answer(query: &Query, now: &Zoned) -> Result<(), QueryError> {
+    match query {
+        Query::Log(args) => log::run(args, now),
+        Query::Show(args) => show::run(args, now),
+        Query::Diff(args) => diff::run(args, now),
+        Query::Blame(args) => blame::run(args, now),
+        Query::Get(args) => get::run(args, now),
+        Query::History(args) => maintain::run(args, now),
+    }
 }

@@ -1,9 +1,9 @@
-//! The output: changes on standard output, everything else on standard error.
+//! The output: changes on standard output or in a recording, everything else on standard error.
 
-use std::io::{self, Stdout, Write};
+use std::fs::File;
+use std::io::{self, Write};
 use std::time::Duration;
 
-use anstream::AutoStream;
 use jiff::Timestamp;
 
 use crate::args::{Output, ShowArgs};
@@ -16,7 +16,7 @@ pub(crate) struct Screen {
     oneline: bool,
     objects: bool,
     renderer: Renderer,
-    stdout: AutoStream<Stdout>,
+    out: Box<dyn Write + Send>,
     /// When something was shown last: a line says that another day has begun.
     last: Timestamp,
 }
@@ -28,7 +28,19 @@ impl Screen {
             oneline: args.oneline,
             objects: args.objects,
             renderer: Renderer::default(),
-            stdout: args.color.stream(io::stdout()),
+            out: Box::new(args.color.stream(io::stdout())),
+            last: Timestamp::now(),
+        }
+    }
+
+    /// All that there is to know of each change, for [`Recording`](crate::Recording).
+    pub(crate) fn recording(file: File) -> Self {
+        Self {
+            output: Output::Json,
+            oneline: false,
+            objects: true,
+            renderer: Renderer::default(),
+            out: Box::new(file),
             last: Timestamp::now(),
         }
     }
@@ -64,7 +76,7 @@ impl Screen {
     pub(crate) fn summary(&mut self, session: &Session, elapsed: Duration) -> io::Result<()> {
         let text = session.text(elapsed);
         match self.output {
-            Output::Diff => write!(self.stdout, "\n{text}"),
+            Output::Diff => write!(self.out, "\n{text}"),
             Output::Json => write!(io::stderr(), "{text}"),
         }
     }
@@ -73,7 +85,7 @@ impl Screen {
         let width = noise.rules().map(|rule| rule.name().len()).max().unwrap_or(0);
         for rule in noise.rules() {
             let on = if rule.is_on() { "hidden" } else { "shown " };
-            writeln!(self.stdout, "{on}  {:width$}  {}", rule.name(), rule.about())?;
+            writeln!(self.out, "{on}  {:width$}  {}", rule.name(), rule.about())?;
         }
         Ok(())
     }
@@ -84,7 +96,7 @@ impl Screen {
     }
 
     fn write(&mut self, text: &str) -> io::Result<()> {
-        self.stdout.write_all(text.as_bytes())?;
-        self.stdout.flush()
+        self.out.write_all(text.as_bytes())?;
+        self.out.flush()
     }
 }

@@ -106,7 +106,7 @@ pub async fn run(args: &ServeArgs) -> Result<(), ServeError> {
     let mut loaded = Config::read(&args.config)?;
     warn(&loaded);
     let signals = crate::signals::Signals::listen().map_err(WatchError::Signals)?;
-    let mut control = Control::new(signals, &args.config);
+    let mut control = Control::new(signals, &args.config, &loaded);
     let endpoint = Endpoint::open(&loaded.config).await?;
     let mut why = NOT_RUNNING;
     let mut former: Option<Loaded> = None;

@@ -51,7 +51,8 @@ impl Signals {
         self.of_daemon().await;
     }
 
-    /// What a daemon is told: to end, or, by a hangup, to read its configuration again. Cancel safe.
+    /// What a daemon is told: to end, or, by a hangup, to read its configuration again. On Windows, where no signal asks
+    /// for that, a closed console is a request to end. Cancel safe.
     pub(crate) async fn of_daemon(&mut self) -> Told {
         let hangup = async {
             match &mut self.hangup {
@@ -63,7 +64,8 @@ impl Signals {
             biased;
             _ = self.interrupt.recv() => Told::End,
             _ = self.terminate.recv() => Told::End,
-            _ = hangup => Told::Reload,
+            // Windows ends the process soon after it has closed its console, so there is nothing to read again for.
+            _ = hangup => if cfg!(windows) { Told::End } else { Told::Reload },
         }
     }
 

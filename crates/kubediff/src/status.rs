@@ -97,13 +97,14 @@ fn text(status: &Value) -> String {
     add(&mut out, ["WATCH", "STATE", "SINCE", "REASON"], &watches);
     let sinks = rows(&status["sinks"], &|name, sink| {
         let trouble = word(&sink["trouble"]);
-        vec![name.to_owned(), sink["position"].to_string(), sink["behind"].to_string(), trouble]
+        let [position, behind, dead] = ["position", "behind", "dead"].map(|field| sink[field].to_string());
+        vec![name.to_owned(), position, behind, dead, trouble]
     });
-    add(&mut out, ["SINK", "POSITION", "BEHIND", "TROUBLE"], &sinks);
+    add(&mut out, ["SINK", "POSITION", "BEHIND", "DEAD", "TROUBLE"], &sinks);
     out
 }
 
-fn add(out: &mut String, heads: [&str; 4], rows: &[Vec<String>]) {
+fn add<const COLUMNS: usize>(out: &mut String, heads: [&str; COLUMNS], rows: &[Vec<String>]) {
     if !rows.is_empty() {
         out.push('\n');
         out.push_str(&table(Some(&heads.map(str::to_owned)), rows));

@@ -10,7 +10,8 @@ use kubediff_history::{Cluster, Settings};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::args::{Hide, Output, ShowArgs, WatchArgs};
+use crate::args::{Hide, Output, SessionArgs, WatchArgs, WhatArgs};
+use crate::cluster::ClusterArgs;
 use crate::follow::{End, Follow, Manner, Namespaces, Reach, say};
 use crate::recorder::{NOT_RUNNING, Recorder, SharedHistory};
 use crate::screen::Screen;
@@ -30,20 +31,41 @@ const MIB: usize = 1024 * 1024;
 ///
 /// When watching cannot begin, or the output cannot be written.
 pub async fn run(args: &WatchArgs) -> Result<(), WatchError> {
-    let profile = profile(args)?;
+    let profile = profile(&args.session, args.history.as_deref())?;
     let mut screen = Screen::new(&args.show);
     if args.list_noise {
         return screen.noise_rules(&profile.noise).map_err(WatchError::Output);
     }
+    let sitting = Sitting {
+        what: &args.what,
+        session: &args.session,
+        cluster: &args.cluster,
+        history: args.history.as_deref(),
+        names_cluster: args.show.output == Output::Json,
+    };
+    sit(&sitting, profile, screen).await
+}
+
+/// Watching until it is interrupted.
+pub(crate) struct Sitting<'a> {
+    pub(crate) what: &'a WhatArgs,
+    pub(crate) session: &'a SessionArgs,
+    pub(crate) cluster: &'a ClusterArgs,
+    pub(crate) history: Option<&'a Path>,
+    /// Whether each change has the name of the cluster.
+    pub(crate) names_cluster: bool,
+}
+
+pub(crate) async fn sit(args: &Sitting<'_>, profile: Profile, screen: Screen) -> Result<(), WatchError> {
     // Before anything is asked of the server, which may never answer.
     let mut signals = Signals::listen().map_err(WatchError::Signals)?;
     end_at_once_on_the_second_signal()?;
     let started = Instant::now();
-    let bound = usize::try_from(args.show.buffer).unwrap_or(usize::MAX).saturating_mul(MIB);
+    let bound = usize::try_from(args.session.buffer).unwrap_or(usize::MAX).saturating_mul(MIB);
     let manner = Manner { bound, with_first: args.history.is_some(), persistent: false };
-    let mut follow = Follow::connect(&args.cluster, reach(args)?, manner, &profile).await?;
-    let cluster = follow.context().map(str::to_owned).filter(|_| args.show.output == Output::Json);
-    let recorder = match &args.history {
+    let mut follow = Follow::connect(args.cluster, reach(args.what)?, manner, &profile).await?;
+    let cluster = follow.context().map(str::to_owned).filter(|_| args.names_cluster);
+    let recorder = match args.history {
         Some(file) => Some(recorder(&follow, file, profile.secrets.key_id()).await?),
         None => None,
     };
@@ -103,7 +125,7 @@ async fn finished(taking: Taking) -> Result<Taken, WatchError> {
 }
 
 /// What the arguments want to be followed.
-fn reach(args: &WatchArgs) -> Result<Reach, WatchError> {
+fn reach(args: &WhatArgs) -> Result<Reach, WatchError> {
     let namespaces = match (args.all_namespaces, &args.namespace) {
         (true, _) => Namespaces::All,
         (false, Some(namespace)) => Namespaces::Named(vec![namespace.clone()]),
@@ -131,10 +153,10 @@ async fn recorder(follow: &Follow, file: &Path, key: KeyId) -> Result<Recorder, 
 }
 
 /// What to leave out and to hide. The key of hashes in a history is kept beside it.
-fn profile(args: &WatchArgs) -> Result<Profile, WatchError> {
-    let ShowArgs { show, hide, .. } = &args.show;
+pub(crate) fn profile(args: &SessionArgs, history: Option<&Path>) -> Result<Profile, WatchError> {
+    let SessionArgs { show, hide, .. } = args;
     let mut noise = Noise::default();
-    let mut secrets = match &args.history {
+    let mut secrets = match history {
         Some(file) => Secrets::new(HashKey::open(&HashKey::file_beside(file))?),
         None => Secrets::with_random_key()?,
     };

@@ -446,7 +446,9 @@ impl Client {
         for (key, version) in kept.iter().filter(|_| is_mixed) {
             let lists = list.unwrap_or(self.lists);
             let doubt = Doubt { until: version + 1, cause: Cause::Lie, is_held: false, lists };
-            self.doubts.insert((*key, Cause::Lie), doubt);
+            // A later event may have lied already.
+            let known = self.doubts.entry((*key, Cause::Lie)).or_insert(doubt);
+            known.until = known.until.max(doubt.until);
             around.content.doubt(*key);
         }
         self.check_undecodable(around, list)

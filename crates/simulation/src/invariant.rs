@@ -31,11 +31,13 @@ pub enum Invariant {
     /// deadline.
     Connection,
     /// The changes that a subscription receives of a key form a legal chain of true states, forwards only (H1, H2, H3,
-    /// H4, H9, H10, H11, W11). A subscription to every change receives every change.
+    /// H4, H9, H10, H11, H12, W11). A subscription to every change receives every change. The chain of one with a filter has
+    /// the objects that the filter matches.
     ///
     /// A key in doubt may break its chain. After `Lagged` each chain restarts.
     Story,
-    /// A subscription that has read everything knows what the cache has (H2, D3).
+    /// A subscription that has read everything knows what the cache has (H2, D3); one with a filter knows what the filter
+    /// matches of it (H12).
     Lost,
     /// A mailbox holds no more than its delivery allows (H8, D7 of the design).
     Bound,

@@ -108,6 +108,8 @@ pub struct Reading {
     pub pace: u8,
     /// It takes its snapshot and joins in two steps, with changes in between.
     pub slow_to_join: bool,
+    /// It has a filter. The value of an object decides whether the filter matches it.
+    pub filters: bool,
 }
 
 /// The delivery of a subscription.

@@ -1,7 +1,7 @@
 //! Shrinks a failing plan to the fewest and mildest steps that break the same invariant.
 
 use crate::invariant::Violation;
-use crate::plan::{Plan, Start, Step, Transform};
+use crate::plan::{Plan, Reading, Start, Step, Transform};
 
 /// A shrink makes at most this many runs.
 const TRIES: u32 = 20_000;
@@ -80,9 +80,10 @@ impl Shrinking<'_> {
 
     /// Tries the usual value of each setting.
     fn simplify_setup(&mut self) {
-        let simpler: [fn(&mut Plan); 21] = [
+        let simpler: [fn(&mut Plan); 22] = [
             |plan| plan.setup.readers.clear(),
             |plan| plan.setup.readers.truncate(1),
+            |plan| plan.setup.readers.iter_mut().for_each(|reading| reading.filters = false),
             |plan| plan.setup.by_namespace = false,
             |plan| plan.setup.first_list_any = false,
             |plan| plan.setup.streaming = false,
@@ -118,6 +119,7 @@ fn softer(step: &Step) -> Option<Step> {
         Step::Pass(millis) if millis > 1 => Step::Pass(millis / 2),
         Step::Elsewhere(versions) if versions > 1 => Step::Elsewhere(versions / 2),
         Step::Recreate(key) => Step::Put(key),
+        Step::Join(reading) if reading.filters => Step::Join(Reading { filters: false, ..reading }),
         Step::Restart(Start::Saved) => Step::Restart(Start::Fresh),
         Step::Cut(client) => Step::End(client),
         Step::Deliver(client, bytes) if bytes > 0 => Step::Deliver(client, bytes / 2),

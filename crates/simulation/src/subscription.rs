@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use informer_core::engine::{Engine, Fanout, Subscriber};
-use informer_core::mailbox::{self, Delivery, Notice, WhenFull};
+use informer_core::mailbox::{self, Delivery, Filtered, Notice, WhenFull};
 use informer_core::store::Snapshot;
 use informer_core::{Cache, Change, Delta, Object};
 
@@ -24,6 +24,7 @@ pub(crate) struct Subscription {
     snapshot_left: usize,
     /// The loaded objects, with the revision of the load.
     loaded: Option<(u64, Vec<Arc<Object>>)>,
+    /// The objects that it knows; with a filter, those that the filter matches.
     believed: BTreeMap<Key, Arc<Object>>,
     /// The keys whose changes may have been dropped.
     unsure: [bool; KEYS as usize],
@@ -213,16 +214,26 @@ impl Subscription {
         let doubts = self.doubts.clone();
         let illegal = |what: &str| Invariant::Story.violated(format!("{change:?}: {what}"));
         let Some(key) = Key::of(change.key().as_str()) else { return Err(illegal("no such key")) };
-        let believed = self.believed.get(&key);
-        let unsure = self.unsure.get_mut(usize::from(key.0)).is_none_or(std::mem::take);
-        let follows = |old: &Arc<Object>| unsure || believed.is_some_and(|known| is_same_object(known, old));
         let state = |object: &Object| {
             let read = stored::read(object).filter(|(_, state)| truth.was_ever(key, *state));
             read.map(|(_, state)| state).ok_or_else(|| illegal("the object never had that state"))
         };
         let forwards = |old: State, new: State| doubts.has(key) || old.version < new.version;
-        match &change.delta {
-            Delta::Added(new) => {
+        // A filter must not hide a state that was never true.
+        let now = match &change.delta {
+            Delta::Added(new) => state(new)?,
+            Delta::Updated { old, new: last } | Delta::Deleted { old, last } => {
+                state(old).and(state(last))?
+            }
+        };
+        let filter = |object: &Arc<Object>| self.matches(object);
+        // What the filter hides of a key after `Lagged` leaves the reader as unsure of it as before.
+        let Some(filtered) = Filtered::of(change.delta.clone(), filter, filter) else { return Ok(()) };
+        let believed = self.believed.get(&key);
+        let unsure = self.unsure.get_mut(usize::from(key.0)).is_none_or(std::mem::take);
+        let follows = |old: &Arc<Object>| unsure || believed.is_some_and(|known| is_same_object(known, old));
+        match &filtered {
+            Filtered::Added(new) => {
                 let state = state(new)?;
                 if !unsure && believed.is_some() {
                     return Err(illegal("the view has the object"));
@@ -236,7 +247,7 @@ impl Subscription {
                 }
                 self.believed.insert(key, new.clone());
             }
-            Delta::Updated { old, new } => {
+            Filtered::Updated { old, new } => {
                 let (before, after) = (state(old)?, state(new)?);
                 if !follows(old) {
                     return Err(illegal("the view has another state"));
@@ -249,8 +260,21 @@ impl Subscription {
                 }
                 self.believed.insert(key, new.clone());
             }
-            Delta::Deleted { old, last } => {
+            Filtered::Left { last } => {
+                let before = state(last)?;
+                if !follows(last) {
+                    return Err(illegal("the view has another state"));
+                }
+                if before.uid != now.uid {
+                    return Err(illegal("an incarnation has left the view, and was deleted"));
+                }
+                self.believed.remove(&key);
+            }
+            Filtered::Deleted { old, last } => {
                 let (before, after) = (state(old)?, state(last)?);
+                if matches!(change.delta, Delta::Updated { .. }) && before.uid == now.uid {
+                    return Err(illegal("a deletion of what has only left the view"));
+                }
                 if !follows(old) {
                     return Err(illegal("the view has another state"));
                 }
@@ -270,8 +294,8 @@ impl Subscription {
     fn check_initial_list(&self, cache: &Cache) -> Result<(), Violation> {
         for object in self.initial_list.iter().flatten() {
             let is_current = cache.get(object.key()).is_some_and(|now| Arc::ptr_eq(&now, object));
-            let is_received =
-                Key::of(object.key().as_str()).is_some_and(|key| self.believed.contains_key(&key));
+            let is_received = !self.matches(object)
+                || Key::of(object.key().as_str()).is_some_and(|key| self.believed.contains_key(&key));
             Invariant::Story
                 .holds(is_received || !is_current, || format!("synced before {object:?} was received"))?;
         }
@@ -319,7 +343,7 @@ impl Subscription {
         let current = |object: &&Arc<Object>| {
             cache.get(object.key()).is_some_and(|current| Arc::ptr_eq(&current, object))
         };
-        for object in snapshot.iter().filter(current) {
+        for object in snapshot.iter().filter(current).filter(|object| self.matches(object)) {
             let Some(key) = Key::of(object.key().as_str()) else { continue };
             let is_known = self.believed.get(&key).is_some_and(|known| is_same_object(known, object));
             if !is_known && !self.is_unsure(key) {
@@ -327,6 +351,13 @@ impl Subscription {
             }
         }
         Ok(())
+    }
+
+    /// Whether the filter matches the object.
+    fn matches(&self, object: &Object) -> bool {
+        // The last bit is the label, by which the server may select.
+        let is_in = |(_, state): (Key, State)| state.value & 2 == 0;
+        !self.reading.filters || stored::read(object).is_some_and(is_in)
     }
 
     fn is_unsure(&self, key: Key) -> bool {
@@ -347,10 +378,11 @@ impl Subscription {
         self.believes(cache)
     }
 
-    /// Checks that the view equals the cache.
+    /// Checks that the view equals what the filter matches of the cache.
     fn believes(&self, cache: &Cache) -> Result<(), String> {
         for key in Key::all().filter(|key| !self.is_unsure(*key)) {
-            let (believed, cached) = (self.believed.get(&key), cache.get_str(key.text()));
+            let cached = cache.get_str(key.text()).filter(|cached| self.matches(cached));
+            let believed = self.believed.get(&key);
             let same = match (believed, &cached) {
                 (None, None) => true,
                 (Some(believed), Some(cached)) => is_same_object(believed, cached),

@@ -13,6 +13,7 @@ mod definitions;
 mod deny;
 mod dist;
 mod fuzz;
+mod image;
 mod interleavings;
 mod kubernetes;
 mod memory_chart;
@@ -22,6 +23,7 @@ mod mutants;
 mod package;
 mod protobuf;
 mod recording;
+mod running;
 mod schema;
 mod simulate;
 mod soak;
@@ -134,13 +136,13 @@ enum Command {
     },
     /// Check licences, sources and banned crates, with cargo-deny if it is installed
     Deny,
-    /// Build kubediff as people download it: archive, manual, completions, krew manifest, image, checksums
+    /// Build kubediff as people download it: archive, manual, completions, krew manifest, image, chart, checksums
     Dist {
         /// What to build it for; this machine without it
         #[arg(long, value_name = "TRIPLE")]
         target: Option<String>,
     },
-    /// What a release must pass besides `test`: packages as their users build them, and advisories
+    /// What a release must pass besides `test`: packages as their users build them, downloads, the image, and advisories
     ReleaseCheck,
     /// Make the packages, and build and try them outside of this repository, as their users do
     Package,

@@ -11,7 +11,7 @@ use tooling::{Error, process};
 
 use crate::test_run::{TestRun, real_server};
 use crate::tree::Tree;
-use crate::{bench, contract, control_plane, deny, interleavings, package, tidy};
+use crate::{bench, contract, control_plane, deny, dist, image, interleavings, package, tidy};
 
 /// A step: its heading and its function.
 type Step<'a> = (&'static str, Box<dyn Fn() -> Result<(), Error> + 'a>);
@@ -49,8 +49,12 @@ pub(crate) fn other_release(tree: &Tree, release: &str) -> Result<(), Error> {
 
 /// What takes too long for every change.
 pub(crate) fn release_check(tree: &Tree) -> Result<(), Error> {
-    let steps: [Step<'_>; 2] =
-        [("packages", Box::new(|| package::run(tree))), ("advisories", Box::new(|| deny::run(tree)))];
+    let steps: [Step<'_>; 4] = [
+        ("packages", Box::new(|| package::run(tree))),
+        ("downloads", Box::new(|| dist::run(tree, None))),
+        ("image", Box::new(|| image::run(tree))),
+        ("advisories", Box::new(|| deny::run(tree))),
+    ];
     perform(&steps)
 }
 

@@ -9,6 +9,7 @@ mod lines;
 mod links;
 mod names;
 mod parameters;
+mod patches;
 mod promises;
 mod rust;
 mod text;
@@ -101,6 +102,7 @@ fn check(tree: &Tree) -> Result<Vec<Finding>, Error> {
     let workspace = Metadata::workspace(tree.root())?;
     findings.extend(dependencies::check(&workspace));
     findings.extend(promises::check(&files));
+    findings.extend(patches::check(&files, &tree.files(&["patch"])?));
     findings.extend(lines::check(&files, &workspace.packages));
     Ok(findings)
 }

@@ -1,21 +1,24 @@
 //! A member of shards in its own process, for tests that freeze and kill it. It answers each config map with `data.wanted` by
-//! `data.done`, with its name and the number of the map of shards that it knows beside it. Each write has the resourceVersion
-//! as precondition.
+//! `data.done`, with its name and the number of the map of shards that it knows beside it. It writes this twice: first into
+//! the config map whose name has `trace-` in front, whatever was written there before; then into the object itself, with the
+//! resourceVersion as precondition. So a write that comes too late leaves a trace.
 //!
 //! Arguments: a kubeconfig, a namespace, an identity. It leaves with the end of its input.
 
 #![allow(clippy::expect_used, reason = "only tests use this")]
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use informer::SharedInformerFactory;
 use informer::share::ShareBy;
+use informer::{ObjectKey, ObjectRef, ResourceType, SharedInformerFactory};
 use informer_controller::shards::{Shards, ShardsHandle};
 use informer_controller::{Context, Controller, Failure, Outcome, with};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::Config;
 use kube_client::config::{KubeConfigOptions, Kubeconfig};
+use serde_json::json;
 use tokio::io::AsyncReadExt;
 
 /// The lease of the tests: two seconds.
@@ -58,11 +61,17 @@ async fn reconcile(shards: Arc<ShardsHandle>, context: Context<ConfigMap>) -> Re
         return Ok(Outcome::Done);
     };
     let status = shards.status();
+    let said = [
+        ("done", wanted),
+        ("writer", status.identity),
+        ("generation", status.generation.unwrap_or_default().to_string()),
+    ];
+    let said: BTreeMap<String, String> = said.map(|(name, value)| (name.to_owned(), value)).into();
+    let trace = ObjectKey::new(map.key().namespace(), &format!("trace-{}", map.key().name()))?;
+    let trace = ObjectRef::<ConfigMap>::new(ResourceType::of::<ConfigMap>(), trace);
+    context.writer().unlocked().patch(&trace, json!({ "data": said })).await?;
     let mut answer = ConfigMap::clone(map);
-    let data = answer.data.get_or_insert_default();
-    data.insert("done".to_owned(), wanted);
-    data.insert("writer".to_owned(), status.identity);
-    data.insert("generation".to_owned(), status.generation.unwrap_or_default().to_string());
+    answer.data.get_or_insert_default().extend(said);
     context.writer().replace(&answer).await?;
     Ok(Outcome::Done)
 }

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use conformance::{Kind, Needs, Rig, custom_resource, within};
 use k8s_openapi::api::apps::v1::ReplicaSet;
-use k8s_openapi::api::core::v1::{Pod, Service};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, Secret, Service};
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube_client::Api;
@@ -300,6 +300,90 @@ async fn sample_controller() {
 
     foos.delete("one", &Default::default()).await.unwrap();
     within("no pods", until(async || names().await.is_empty().then_some(()))).await;
+}
+
+/// Copies follow the labels of namespaces, and what somebody else made stays.
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_secrets() {
+    const TO: &str = "copy-secrets.example.com/namespaces";
+    let Some(rig) = Rig::shared(Kind::Real, "copy-secrets").await else { return };
+    let namespaces = Api::<Namespace>::all(rig.client());
+    let label = async |namespace: &str, team: Option<&str>| {
+        let patch = Patch::Merge(json!({ "metadata": { "labels": { "copy-secrets": team } } }));
+        namespaces.patch(namespace, &PatchParams::default(), &patch).await.unwrap();
+    };
+    let [one, two, three] = ["copy-secrets-one", "copy-secrets-two", "copy-secrets-three"];
+    for namespace in [one, two, three] {
+        rig.add_namespace(namespace).await;
+    }
+    label(one, Some("shop")).await;
+    label(three, Some("shop")).await;
+    let secrets = |namespace: &str| Api::<Secret>::namespaced(rig.client(), namespace);
+    let secret = |data: &str, metadata: Value| -> Secret {
+        let mut secret = json!({ "metadata": metadata, "stringData": { "price": data } });
+        secret["metadata"]["name"] = json!("prices");
+        typed(secret)
+    };
+    let foreign = secret("mine", json!({}));
+    let foreign = secrets(three).create(&Default::default(), &foreign).await.unwrap();
+    let source = json!({
+        "labels": { "copy-secrets.example.com/source": "true" }, "annotations": { TO: "copy-secrets=shop" },
+    });
+    secrets(rig.namespace()).create(&Default::default(), &secret("7", source)).await.unwrap();
+
+    let price = async |namespace: &str| {
+        let found = secrets(namespace).get_opt("prices").await.unwrap();
+        found.map(|found| String::from_utf8(found.data.unwrap()["price"].0.clone()).unwrap())
+    };
+    let costs = async |namespace: &str, wanted: Option<&str>| {
+        let as_wanted = async || (price(namespace).await.as_deref() == wanted).then_some(());
+        within(&format!("{wanted:?} in {namespace}"), until(as_wanted)).await;
+    };
+    let program = env!("CARGO_BIN_EXE_example_copy_secrets");
+    let running = Example::run(&rig, program, &[]);
+    costs(one, Some("7")).await;
+    assert_eq!(price(two).await, None);
+    label(two, Some("shop")).await;
+    costs(two, Some("7")).await;
+    label(one, None).await;
+    costs(one, None).await;
+    let dearer = Patch::Merge(json!({ "stringData": { "price": "8" } }));
+    secrets(rig.namespace()).patch("prices", &PatchParams::default(), &dearer).await.unwrap();
+    costs(two, Some("8")).await;
+
+    // It is killed, and what it copied loses its source meanwhile.
+    drop(running);
+    secrets(rig.namespace()).delete("prices", &Default::default()).await.unwrap();
+    assert_eq!(price(two).await.as_deref(), Some("8"));
+    let _running = Example::run(&rig, program, &[]);
+    costs(two, None).await;
+    assert_eq!(secrets(three).get("prices").await.unwrap(), foreign);
+}
+
+/// Two processes divide the config maps; when one is killed, the other one has all of them after the lease's duration.
+#[tokio::test(flavor = "multi_thread")]
+async fn sharded() {
+    let Some(rig) = Rig::shared(Kind::Real, "sharded").await else { return };
+    let program = env!("CARGO_BIN_EXE_example_sharded");
+    let mut stays = Example::run(&rig, program, &[]);
+    stays.says("100 % of 1 members");
+    let mut goes = Example::run(&rig, program, &[]);
+    goes.says("% of 2 members");
+    let secrets = Api::<Secret>::namespaced(rig.client(), rig.namespace());
+    let all_have_secrets = async |names: &[&str]| {
+        for name in names {
+            let made: ConfigMap =
+                typed(json!({ "metadata": { "name": name, "labels": { "secret": "yes" } } }));
+            rig.create_with(made).await;
+        }
+        for name in names {
+            let owner = async || secrets.get_opt(name).await.unwrap()?.metadata.owner_references?.pop();
+            assert_eq!(within(name, until(owner)).await.name, *name);
+        }
+    };
+    all_have_secrets(&["a", "b", "c", "d", "e", "f"]).await;
+    drop(goes);
+    all_have_secrets(&["g", "h", "i", "j", "k", "l"]).await;
 }
 
 /// Asks the server until there is an answer.

@@ -1,4 +1,4 @@
-//! Who wrote the objects of the story, as a watch shows it.
+//! Who wrote the objects of the story and their traces, as a watch shows it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
@@ -14,12 +14,23 @@ use crate::OBJECTS;
 
 /// One answer of a member to an object.
 #[derive(Debug, Clone, PartialEq)]
-struct Write {
-    done: String,
-    writer: String,
+pub(crate) struct Write {
+    pub(crate) done: String,
+    pub(crate) writer: String,
     /// The number of the map of shards that the member knew.
-    generation: u64,
+    pub(crate) generation: u64,
 }
+
+/// A write of a former owner.
+#[derive(Debug)]
+pub(crate) struct Overlap {
+    pub(crate) object: String,
+    pub(crate) late: Write,
+    pub(crate) newer: Write,
+}
+
+/// Traces have this in front of the name of their object.
+pub(crate) const TRACE: &str = "trace-";
 
 /// The answers to each object, in the order of its versions.
 type Writes = BTreeMap<String, Vec<Write>>;
@@ -57,7 +68,8 @@ impl History {
     pub(crate) async fn all_done(&self, wanted: &str) {
         let mut writes = self.writes.clone();
         let all = |writes: &Writes| {
-            writes.values().filter(|all| all.iter().any(|write| write.done == wanted)).count() == OBJECTS
+            let objects = writes.iter().filter(|(name, _)| !name.starts_with(TRACE));
+            objects.filter(|(_, all)| all.iter().any(|write| write.done == wanted)).count() == OBJECTS
         };
         within("all objects being reconciled", writes.wait_for(all)).await.unwrap();
     }
@@ -69,9 +81,9 @@ impl History {
         done.map(|write| write.writer.clone()).collect()
     }
 
-    /// The writes of former owners: those after a write of another member who knew a newer map, and those with which two
+    /// The writes of former owners, of objects and traces: those after a write of another member who knew a newer map, and those with which two
     /// members take turns under one map. (A member that loses an object may know the new map and still end what it does.)
-    pub(crate) fn overlaps(&self) -> Vec<String> {
+    pub(crate) fn overlaps(&self) -> Vec<Overlap> {
         let writes = self.writes.borrow();
         let mut overlaps = Vec::new();
         for (object, all) in writes.iter() {
@@ -83,8 +95,12 @@ impl History {
                     let takes_turns = other.generation == late.generation && *index > first;
                     other.writer != late.writer && (other.generation > late.generation || takes_turns)
                 };
-                let newer = before.iter().enumerate().filter(is_newer);
-                overlaps.extend(newer.map(|(_, newer)| format!("{object}: {late:?} after {newer:?}")));
+                let newer = before.iter().enumerate().rfind(is_newer);
+                overlaps.extend(newer.map(|(_, newer)| Overlap {
+                    object: object.clone(),
+                    late: late.clone(),
+                    newer: newer.clone(),
+                }));
             }
         }
         overlaps

@@ -15,6 +15,8 @@ mod faulty_streams;
 mod faulty_watches;
 mod layers;
 mod newer_servers;
+#[cfg(unix)]
+mod plugins;
 mod storms;
 
 /// What the clauses are shown against.

@@ -77,11 +77,15 @@ impl Model {
 
     pub(super) fn upsert(&mut self, id: SourceId, object: Arc<Object>) -> Option<Change> {
         let source = self.source(id).filter(|source| source.scope.contains(object.key()))?;
+        let is_ahead = source.reached > 0 && number(&object) > source.reached;
         if source.reached > 0 {
             self.advance(id, number(&object));
         }
         match self.get(object.key()) {
-            Some(known) if number(known) >= number(&object) => None,
+            Some(known) if number(known) > number(&object) => None,
+            Some(known) if number(known) == number(&object) && (!is_ahead || known.same_content(&object)) => {
+                None
+            }
             _ => Some(self.put(object, Origin::Watch)),
         }
     }

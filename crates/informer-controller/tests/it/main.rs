@@ -3,14 +3,17 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod coming_from;
+mod ending;
 mod events;
 mod finalizers;
 mod leading;
 mod loops;
 mod own_writes;
 mod permissions;
+mod predicates;
 mod scripted;
 mod statuses;
 mod support;
 mod traps;
 mod waiting;
+mod wireless;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use informer::Informer;
 use informer::kube::client::Api;
 use informer::kube::core::params::PostParams;
+use informer_controller::metrics::Format;
 use informer_controller::{Context, Controller, Failure, Outcome, with};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -145,6 +146,88 @@ async fn q7_a_write_without_an_answer_counts_as_carried_out() {
     assert_eq!(tokio::time::timeout(LONG, reconciled.recv()).await.unwrap(), Some(1));
     stop.and_wait(running).await.unwrap();
     assert_eq!(world.server.api().list(&secrets(), Some("shop")).unwrap().len(), 1);
+}
+
+/// What a reconciliation sees of the child.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Child {
+    Stays,
+    IsDeleted,
+    Gone,
+}
+
+/// Each config map wants its child to go.
+async fn no_child(
+    state: Arc<(Informer<Secret>, mpsc::UnboundedSender<Child>)>,
+    context: Context<ConfigMap>,
+) -> Result<Outcome, Failure> {
+    let child = context.get(&state.0, "shop/child")?;
+    let seen = match child.as_ref().map(|child| child.metadata.deletion_timestamp.is_some()) {
+        None => Child::Gone,
+        Some(true) => Child::IsDeleted,
+        Some(false) => Child::Stays,
+    };
+    let _ = state.1.send(seen);
+    if let Some(child) = child.filter(|_| seen == Child::Stays) {
+        context.writer().delete(&child).await?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// A child with a finalizer is deleted while the watch of children stands still: it stays, with a deletion timestamp.
+async fn a_deletion_that_a_finalizer_holds_up(is_answered: bool) {
+    let child = json!({
+        "apiVersion": "v1", "kind": "Secret",
+        "metadata": { "namespace": "shop", "name": "child", "finalizers": ["shop.example.com/bucket"] },
+    });
+    let world = World::new([map("shop", "a"), child]).await;
+    let maps_informer = world.factory.informer::<ConfigMap>();
+    let children = world.factory.informer::<Secret>();
+    let _stalled = world.server.faults().on(Verb::Watch.of("secrets")).once(Fault::StallAfter(Events(0)));
+    let deletion = world.server.faults().on(Verb::Delete.of("secrets"));
+    let _lost = (!is_answered).then(|| deletion.once(Fault::CutAfter(Bytes(0))));
+    let (seen, mut reconciled) = mpsc::unbounded_channel();
+    let (stop, stopped) = Stop::pair();
+    let controller = Controller::new("test", &maps_informer)
+        .reads(&children)
+        .own_writes_limit(Duration::from_millis(20))
+        .until(stopped);
+    let handle = controller.handle();
+    let running =
+        tokio::spawn(controller.run(world.client.clone(), with((children.clone(), seen), no_child)));
+    let mut next = async || tokio::time::timeout(LONG, reconciled.recv()).await.unwrap().unwrap();
+    assert_eq!(next().await, Child::Stays);
+    world.answered(&Verb::Delete.of("secrets"), 1).await;
+
+    // It is asked for again, and put off: the cache has the child as it was.
+    handle.reconcile("shop/a".parse().unwrap());
+    let put_off = async {
+        let none = r#"controller_reconciles_total{name="test",result="put_off"} 0"#;
+        while handle.metrics().to_text(Format::Prometheus).contains(none) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(LONG, put_off).await.unwrap();
+    world.server.faults().running(Verb::Watch.of("secrets")).cut();
+    assert_eq!(next().await, Child::IsDeleted, "nothing was reconciled on older state");
+
+    let released = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
+    world.server.api().patch(&secrets(), "shop", "child", &released).unwrap();
+    children.at_least(&world.version(), LONG).await.unwrap();
+    handle.reconcile("shop/a".parse().unwrap());
+    assert_eq!(next().await, Child::Gone);
+    stop.and_wait(running).await.unwrap();
+    assert_eq!(world.server.requests().count(&Verb::Delete.of("secrets")), 1);
+}
+
+#[tokio::test]
+async fn q7_a_deletion_that_a_finalizer_holds_up_is_seen_by_the_next_reconciliation() {
+    a_deletion_that_a_finalizer_holds_up(true).await;
+}
+
+#[tokio::test]
+async fn q7_a_deletion_that_a_finalizer_holds_up_is_seen_although_its_answer_was_lost() {
+    a_deletion_that_a_finalizer_holds_up(false).await;
 }
 
 #[tokio::test]

@@ -57,8 +57,12 @@ impl Stop {
     }
 
     pub(crate) async fn and_wait<R>(self, running: JoinHandle<R>) -> R {
+        self.and_wait_for(running, LONG).await
+    }
+
+    pub(crate) async fn and_wait_for<R>(self, running: JoinHandle<R>, limit: Duration) -> R {
         let _ = self.0.send(());
-        tokio::time::timeout(LONG, running).await.expect("the controller ends").expect("it does not panic")
+        tokio::time::timeout(limit, running).await.expect("the controller ends").expect("it does not panic")
     }
 }
 

@@ -8,7 +8,7 @@ use informer::kube::client::Api;
 use informer::share::{self, HashRange, Share, ShareBy};
 use informer::{Informer, SharedInformerFactory};
 use informer_controller::election::Election;
-use informer_controller::{Context, Controller, Failure, Outcome, Watched, with};
+use informer_controller::{Context, Controller, Failure, Outcome, Watched, changed, with};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::json;
@@ -189,6 +189,8 @@ async fn q6_a_predicate_holds_in_the_next_term_too() {
     let (calls, mut called) = mpsc::unbounded_channel();
     let (stop, stopped) = Stop::pair();
     let mine = Watched::of(&informer).when(|change| change.key().is_some_and(|key| key.name() == "mine"));
+    // A predicate that stops resyncs does not stop this.
+    let mine = mine.when(changed::version);
     let controller = Controller::new("stamp", mine).until(stopped);
     let config = world.server.config();
     let reconciler = with(calls, |calls: Arc<UnboundedSender<_>>, context: Context<ConfigMap>| async move {

@@ -8,7 +8,7 @@ use futures_util::StreamExt;
 use informer::share::{Ranges, ShareBy, hash};
 use informer::{BackoffConfig, SharedInformerFactory};
 use informer_controller::shards::{BoxError, Shards, ShardsError, ShardsHandle, ShardsStatus};
-use informer_controller::{Context, Controller, Failure, Outcome, with};
+use informer_controller::{Clock, Context, Controller, Failure, Outcome, SystemClock, with};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 use testapi::{Gvr, TestApi};
@@ -103,6 +103,17 @@ impl Drop for Acts {
 impl Member {
     /// Joins with short leases.
     pub(crate) fn join(server: &TestApi, name: &'static str, by: ShareBy, acting: &Acting) -> Self {
+        Self::join_by_clock(server, name, by, acting, SystemClock)
+    }
+
+    /// The same, by this wall clock.
+    pub(crate) fn join_by_clock(
+        server: &TestApi,
+        name: &'static str,
+        by: ShareBy,
+        acting: &Acting,
+        clock: impl Clock,
+    ) -> Self {
         let config = server.config();
         let shards = Shards::builder(config.clone(), "shop", "stamp")
             .by(by)
@@ -110,6 +121,7 @@ impl Member {
             .lease_duration(Duration::from_secs(6))
             .renew_deadline(Duration::from_secs(4))
             .retry_period(Duration::from_millis(200))
+            .clock(clock)
             .build()
             .unwrap();
         let (stop, stopped) = oneshot::channel::<()>();

@@ -1,10 +1,16 @@
-//! Members that lose their leases, and people who edit.
+//! Members that lose their leases, people who edit, and clocks that jump.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use informer::share::ShareBy;
+use informer_controller::Clock;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use testapi::{Patch, TestApi};
 
-use crate::support::{Acting, Member, all_are_stamped, leases, map, maps, sees_it_gone, server, stamped};
+use crate::support::{
+    Acting, LONG, Member, all_are_stamped, leases, map, maps, sees_it_gone, server, stamped,
+};
 
 const MAP: &str = "shards.informer.dev/map";
 const BY: ShareBy = ShareBy::Uid;
@@ -149,4 +155,42 @@ async fn q9_an_object_that_is_deleted_is_reconciled_by_the_member_that_had_it() 
         let owner = status.members.iter().find(|(_, ranges)| ranges.contains(hash)).unwrap().0;
         sees_it_gone(&acting, &format!("{namespace}/{name}"), owner).await;
     }
+}
+
+/// A wall clock that jumps by days, to and fro, with each look at it.
+struct Jumping(AtomicUsize);
+
+impl Clock for Jumping {
+    fn now(&self) -> Timestamp {
+        let days = [0, 3, -400, 20_000, -20_000][self.0.fetch_add(1, Ordering::Relaxed) % 5];
+        Timestamp::from_second(1_800_000_000 + days * 86_400).unwrap()
+    }
+}
+
+#[tokio::test]
+async fn q9_a_wall_clock_that_jumps_changes_nothing() {
+    let server = server().await;
+    let acting = Acting::default();
+    let jumping = Member::join_by_clock(&server, "one", BY, &acting, Jumping(AtomicUsize::new(0)));
+    let other = Member::join(&server, "two", BY, &acting);
+    jumping.settles(2).await;
+    let before = other.settles(2).await;
+    for _ in 0..15 {
+        let renewed = |lease: &Value| lease["spec"]["renewTime"].as_str().map(str::to_owned);
+        let last = renewed(&server.api().get(&leases(), "shop", "stamp-one").unwrap()).unwrap();
+        // Each record differs from the one before, and looks newer.
+        let is_newer = |lease: &Value| renewed(lease).is_some_and(|now| now > last);
+        let renewal = async { server.api().wait_for(&leases(), "shop", "stamp-one", is_newer).await };
+        tokio::time::timeout(LONG, renewal).await.expect("a renewal").unwrap();
+    }
+    for member in [&jumping, &other] {
+        let status = member.handle.status();
+        assert!(status.is_settled() && status.losses == 0, "{status:?}");
+        assert_eq!(status.generation, before.generation, "nothing has moved");
+    }
+    all_are_stamped(&server, BY, &before.members).await;
+    // Its crash is noticed as that of any other.
+    jumping.crash();
+    let status = other.settles(1).await;
+    all_are_stamped(&server, BY, &status.members).await;
 }

@@ -87,26 +87,14 @@ impl Source {
         }
     }
 
-    /// The facts that an equal resourceVersion proves about an object. It proves nothing while the cache has the state from before a
-    /// restored backup, even if the events after the new list are being read already. It also does not prove that a listed
-    /// object may stay while changes to the cache are pending: by the time the list is applied, the cache may have another
-    /// version.
-    fn trusts_versions(&self) -> Trust {
-        match self.reflector.trusts_versions() {
-            _ if self.awaits_other_past => Trust::Nothing,
-            Trust::Content if self.unapplied_changes > 0 => Trust::Nothing,
-            trust => trust,
-        }
-    }
-
     /// The next decoded part of the response; `None` if more bytes are needed.
     pub(super) fn next(&mut self, reader: &ResponseReader) -> Option<Reading> {
-        let trust = self.trusts_versions();
+        let trust = trust(&self.reflector, self.awaits_other_past, self.unapplied_changes);
         reader.next(self.answer.as_mut()?, trust)
     }
 
     pub(super) fn finish(&mut self, reader: &ResponseReader) -> Option<(Option<Reading>, Input)> {
-        let trust = self.trusts_versions();
+        let trust = trust(&self.reflector, self.awaits_other_past, self.unapplied_changes);
         Some(reader.finish(&mut self.answer.take()?, trust))
     }
 
@@ -159,6 +147,18 @@ fn is_change(step: &Step) -> bool {
             | StoreOperation::Delete(_)
             | StoreOperation::DeleteKey(..)
     )
+}
+
+/// The facts that an equal resourceVersion proves about an object. It proves nothing while the cache has the state from before a
+/// restored backup, even if the events after the new list are being read already. It also does not prove that a listed
+/// object may stay while changes to the cache are pending: by the time the list is applied, the cache may have another
+/// version.
+fn trust(reflector: &Reflector, awaits_other_past: bool, unapplied_changes: usize) -> Trust<'_> {
+    match reflector.trusts_versions() {
+        _ if awaits_other_past => Trust::Nothing,
+        Trust::Content if unapplied_changes > 0 => Trust::Nothing,
+        trust => trust,
+    }
 }
 
 /// Whether the step makes a source synced.

@@ -72,7 +72,7 @@ impl ResponseReader {
     ///
     /// `trust` says how far an equal resourceVersion can be trusted
     /// ([`Reflector::trusts_versions`](crate::reflector::Reflector::trusts_versions)).
-    pub fn next(&self, answer: &mut Answer, trust: Trust) -> Option<Reading> {
+    pub fn next(&self, answer: &mut Answer, trust: Trust<'_>) -> Option<Reading> {
         match answer {
             Answer::List(list) => self.list_part(list.next(), Wire::Json, trust),
             Answer::ProtobufList(list) => match list.next() {
@@ -96,7 +96,7 @@ impl ResponseReader {
         &self,
         part: Result<Option<ListPart<'a>>, WireError>,
         wire: impl FnOnce(&'a [u8]) -> Wire<'a>,
-        trust: Trust,
+        trust: Trust<'_>,
     ) -> Option<Reading> {
         match part {
             Ok(Some(ListPart::Meta(meta))) => Some(Reading::of(Input::ListStart(meta.clone()))),
@@ -115,7 +115,7 @@ impl ResponseReader {
     }
 
     /// Ends the body. Returns a last event that a watch may hold, and the input for the end. A list must be complete.
-    pub fn finish(&self, answer: &mut Answer, trust: Trust) -> (Option<Reading>, Input) {
+    pub fn finish(&self, answer: &mut Answer, trust: Trust<'_>) -> (Option<Reading>, Input) {
         let listed = |meta: Result<ListMeta, WireError>| match meta {
             Ok(meta) => (None, Input::ListEnd(meta)),
             Err(error) => (None, Input::Undecodable(error.to_string())),

@@ -40,6 +40,11 @@ impl Feed {
         self.standing == Standing::Synced
     }
 
+    /// Whether the source has a version, and this one is not known to be at or before it.
+    pub(super) fn is_behind(&self, version: &ResourceVersion) -> bool {
+        !self.reached.is_unset_or_zero() && !self.reached.is_at_least(version)
+    }
+
     pub(super) fn has_content(&self) -> bool {
         self.standing != Standing::Empty
     }

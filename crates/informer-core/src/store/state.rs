@@ -232,6 +232,11 @@ pub(super) fn is_news(new: &Object, old: &Object) -> bool {
     }
 }
 
+/// Whether `new` has another content at the version of `old`.
+pub(super) fn is_revision(new: &Object, old: &Object) -> bool {
+    new.resource_version() == old.resource_version() && !new.same_content(old)
+}
+
 /// Which objects one list and watch covers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Scope {

@@ -1,6 +1,9 @@
 //! One promise at a time.
 
-use informer_core::mailbox::{Mailbox, Notice, WhenFull};
+use std::sync::Arc;
+
+use informer_core::mailbox::{Filtered, Mailbox, Notice, WhenFull};
+use informer_core::{Change, Object};
 
 use fuzzing::mailbox::reader::{
     LATEST, added, deleted, drain, every, joined, keeping, listed, object, short, split, updated,
@@ -429,4 +432,37 @@ fn p2_a_deletion_since_the_save_is_told_to_whoever_has_not_heard_of_the_object()
         changes(&mut mailbox);
         assert_eq!(drain(&mut mailbox), expected, "{delivery:?}");
     }
+}
+
+/// What a filter of odd versions makes of a change.
+fn odd(change: Change) -> String {
+    let is_odd =
+        |object: &Arc<Object>| object.resource_version().to_string().ends_with(['1', '3', '5', '7', '9']);
+    match Filtered::of(change.delta, is_odd, is_odd) {
+        None => "nothing".to_owned(),
+        Some(Filtered::Added(new)) => format!("add {new:?}"),
+        Some(Filtered::Updated { old, new }) => format!("update {old:?} -> {new:?}"),
+        Some(Filtered::Left { last }) => format!("left {last:?}"),
+        Some(Filtered::Deleted { old, last }) => format!("delete {old:?} last {last:?}"),
+    }
+}
+
+#[test]
+fn h12_a_filter_makes_additions_and_deletions_of_updates_across_its_border() {
+    let version = |version| object("a", 1, version);
+    assert_eq!(odd(added(&version(1))), "add a@1");
+    assert_eq!(odd(added(&version(2))), "nothing");
+    assert_eq!(odd(updated(&version(1), &version(3))), "update a@1 -> a@3");
+    assert_eq!(odd(updated(&version(2), &version(3))), "add a@3");
+    assert_eq!(odd(updated(&version(1), &version(2))), "left a@1");
+    assert_eq!(odd(updated(&version(2), &version(4))), "nothing");
+    assert_eq!(odd(deleted(&version(1), &version(2))), "delete a@1 last a@2");
+    assert_eq!(odd(deleted(&version(2), &version(3))), "nothing");
+}
+
+#[test]
+fn h11_h12_an_incarnation_whose_next_one_does_not_match_was_deleted() {
+    let (one, again) = (object("a", 1, 1), |version| object("a", 2, version));
+    assert_eq!(odd(updated(&one, &again(2))), "delete a@1 last a@1");
+    assert_eq!(odd(updated(&one, &again(3))), "update a@1 -> a@3");
 }

@@ -195,6 +195,32 @@ fn w8_l12_what_cannot_be_read_of_a_restored_server_is_held_wherever_the_version_
 }
 
 #[test]
+fn l12_d6_what_was_kept_from_before_an_unnoticed_restore_gives_way_to_the_next_event() {
+    let transform: TransformFn = Arc::new(|object| match object.resource_version().to_string().as_str() {
+        "x3" => Err("no".to_owned()),
+        _ => Ok(Some(object.without_managed_fields().unwrap())),
+    });
+    for (kind, event, told) in
+        [("MODIFIED", revised("a", "x9"), "~ a@x9 -> a@x9"), ("DELETED", at("a", "x9"), "- a@x9")]
+    {
+        let mut rig = Rig::new(ReflectorConfig::default(), Some(transform.clone()));
+        rig.list("x10", &[&at("a", "x9")]);
+        rig.accepted();
+        rig.expired();
+        rig.expired();
+        // The transform fails for the object of the restored server, so that the former one stays.
+        rig.list("x4", &[&at("a", "x3")]);
+        rig.accepted();
+        rig.take_record();
+        assert_eq!(rig.quarantined(), ["a"]);
+        // The restored server comes to the version that it had before.
+        rig.event(kind, &event);
+        assert_eq!(rig.take_record(), [told]);
+        assert_eq!((rig.quarantined(), rig.claimed()), (Vec::new(), ["x9", "x9"].map(str::to_owned)));
+    }
+}
+
+#[test]
 fn l12_f9_a_listed_object_stays_only_if_the_cache_is_to_have_it_when_the_list_is_applied() {
     let transform: TransformFn = Arc::new(|object| Ok(Some(object.without_managed_fields().unwrap())));
     let (a, b) = (item("a", 5, ""), item("b", 6, ""));

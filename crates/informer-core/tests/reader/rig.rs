@@ -84,7 +84,7 @@ impl Rig {
     }
 
     /// Answers a list.
-    pub(crate) fn list(&mut self, version: u64, items: &[&str]) {
+    pub(crate) fn list(&mut self, version: impl std::fmt::Display, items: &[&str]) {
         let head = r#"{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"#;
         self.accepted();
         self.bytes(format!(r#"{head}"{version}"}},"items":[{}]}}"#, items.join(",")).as_bytes());

@@ -63,7 +63,7 @@ impl Beside {
             let mut beside = prefix(name);
             beside.push(format!("{}-{number}{SUFFIX}", std::process::id()));
             let path = directory.join(beside);
-            match for_the_owner_alone().create_new(true).write(true).open(&path) {
+            match create_for_the_owner_alone(&path) {
                 Ok(file) => return Ok(Self { path: Some(path), file }),
                 // Left by a process with the same process id.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -130,11 +130,12 @@ pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-fn for_the_owner_alone() -> OpenOptions {
+fn create_for_the_owner_alone(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
+    options.create_new(true).write(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
+    options.open(path)
 }
 
 /// Only Unix can open directories.

@@ -10,31 +10,39 @@ use serde_json::json;
 use super::server::Server;
 use super::support::{LONG, builder, cached, content, factory, nodes, pods, soon, started, until};
 
+/// Then a gate opens by itself: what waits for user code, against the promise, must fail a test and not hang it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// User code waits here until the test lets it through.
 #[derive(Clone, Default)]
-struct Gate(Arc<(Mutex<bool>, Condvar, AtomicUsize)>);
+pub(crate) struct Gate(Arc<(Mutex<bool>, Condvar, AtomicUsize)>);
 
 impl Gate {
-    fn pass(&self) {
+    pub(crate) fn pass(&self) {
         let (is_open, opened, waiting) = &*self.0;
         waiting.fetch_add(1, Ordering::SeqCst);
-        let closed = opened.wait_while(is_open.lock().unwrap(), |is_open| !*is_open);
-        drop(closed.unwrap());
+        let waited = opened.wait_timeout_while(is_open.lock().unwrap(), PATIENCE, |is_open| !*is_open);
+        let (mut is_open, waited) = waited.unwrap();
+        if waited.timed_out() {
+            *is_open = true;
+            opened.notify_all();
+        }
+        drop(is_open);
         waiting.fetch_sub(1, Ordering::SeqCst);
     }
 
-    fn open(&self) {
+    pub(crate) fn open(&self) {
         *self.0.0.lock().unwrap() = true;
         self.0.1.notify_all();
     }
 
-    fn is_waited_at(&self) -> bool {
+    pub(crate) fn is_waited_at(&self) -> bool {
         self.0.2.load(Ordering::SeqCst) > 0
     }
 }
 
 /// Opens the gate when the test ends, also when it fails: a thread that waits there would hang it.
-struct Opened(Gate);
+pub(crate) struct Opened(pub(crate) Gate);
 
 impl Drop for Opened {
     fn drop(&mut self) {

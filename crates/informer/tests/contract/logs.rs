@@ -14,7 +14,7 @@ use super::server::Server;
 use super::support::{caught_up, factory, pods, settle, soon, started, until};
 
 /// What is logged on this thread, for as long as this lives.
-struct Log {
+pub(crate) struct Log {
     /// Where severity ends.
     level: Level,
 }
@@ -39,7 +39,7 @@ impl Write for Listener {
 impl Log {
     /// Listens to what is at least as severe as `level`. The subscriber is one for all threads: with one per thread,
     /// tracing may miss a line that another thread was the first to log.
-    fn from(level: Level) -> Self {
+    pub(crate) fn from(level: Level) -> Self {
         static SUBSCRIBER: Once = Once::new();
         SUBSCRIBER.call_once(|| {
             let subscriber = tracing_subscriber::fmt()
@@ -55,7 +55,7 @@ impl Log {
         Self { level }
     }
 
-    fn take(&self) -> Vec<String> {
+    pub(crate) fn take(&self) -> Vec<String> {
         let logged = LOGGED.replace(Some(Vec::new())).unwrap();
         let severe = |line: &&str| line.split_once(' ').unwrap().0.parse::<Level>().unwrap() <= self.level;
         String::from_utf8(logged).unwrap().lines().map(str::trim).filter(severe).map(str::to_owned).collect()

@@ -7,6 +7,7 @@
     reason = "a test may stop at a surprise, in its helpers too"
 )]
 
+mod blocked;
 mod cache;
 mod deltas;
 mod discovery;

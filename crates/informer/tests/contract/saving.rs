@@ -11,7 +11,9 @@ use informer::{
 };
 use serde_json::json;
 use tempfile::TempDir;
+use tracing::Level;
 
+use super::logs;
 use super::server::Server;
 use super::support::{
     LONG, Log, Recorder, builder, cached, content, next, pods, settle, short, soon, started, until,
@@ -561,6 +563,7 @@ async fn p3_secrets_are_not_saved_unless_asked_for() {
     server.put("secrets", "shop/key", json!({ "data": { "key": "c2VjcmV0" } }));
     server.put("pods", "shop/a", json!({}));
     for (asked, saved) in [(false, ["pods"].as_slice()), (true, ["pods", "secrets"].as_slice())] {
+        let log = logs::Log::from(Level::INFO);
         let directory = tempfile::tempdir().unwrap();
         let builder = named(&server).saved_in(directory.path());
         let factory = if asked { builder.save_secrets() } else { builder }.build().unwrap();
@@ -577,6 +580,13 @@ async fn p3_secrets_are_not_saved_unless_asked_for() {
         names.sort();
         names.dedup();
         assert_eq!(names, saved);
+        // Of the objects and of the metadata, each with the remedy.
+        let said: Vec<_> =
+            log.take().into_iter().filter(|line| line.contains("the informer is not saved")).collect();
+        assert_eq!(said.len(), if asked { 0 } else { 2 }, "{said:#?}");
+        for line in &said {
+            assert!(line.contains("resource=secrets.v1") && line.contains("`save_secrets`"), "{line}");
+        }
     }
     // By its own name: whoever calls this means it.
     let (factory, informer) = {

@@ -1,7 +1,7 @@
 //! Where changes are sent.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -200,6 +200,19 @@ impl Sink {
             }
             Self::File(_) | Self::Stdout(_) => Vec::new(),
         }
+    }
+
+    /// The files that its settings name, with secrets and certificates.
+    pub(super) fn files(&self) -> Vec<&Path> {
+        let secrets = self.secrets().into_iter().filter_map(|(_, secret, _)| match secret {
+            Secret::File(file) => Some(file.as_path()),
+            Secret::Literal(_) | Secret::Env(_) => None,
+        });
+        let authorities = match self {
+            Self::Webhook(webhook) => webhook.ca_file.as_deref(),
+            _ => None,
+        };
+        secrets.chain(authorities).collect()
     }
 }
 

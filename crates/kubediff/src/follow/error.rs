@@ -1,6 +1,7 @@
 //! Why watching could not begin, or had to end.
 
 use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::streams::NotAdded;
@@ -62,6 +63,14 @@ pub enum WatchError {
     /// The output could not be written.
     #[error("the output cannot be written")]
     Output(#[source] io::Error),
+    /// The recording cannot be begun.
+    #[error("{}: the recording needs a new file, and it cannot be made", .file.display())]
+    Recording {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// The cluster cannot be told from others.
     #[error(
         "a history needs to know which cluster it is of, by the uid of the namespace kube-system: {0}; grant `get` on it"
@@ -96,9 +105,12 @@ impl WatchError {
             | Self::Selector(_)
             | Self::Noise(_)
             | Self::Hide(_) => Exit::Usage,
-            Self::Secrets(_) | Self::Output(_) | Self::History(_) | Self::Key(_) | Self::Signals(_) => {
-                Exit::Failure
-            }
+            Self::Secrets(_)
+            | Self::Output(_)
+            | Self::Recording { .. }
+            | Self::History(_)
+            | Self::Key(_)
+            | Self::Signals(_) => Exit::Failure,
         }
     }
 }

@@ -1,13 +1,17 @@
 //! The command line of the questions.
 
+mod source;
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::render::Color;
 
+pub(super) use source::{DaemonName, SourceArgs};
+
 const EXIT_CODES: &str = "Exit codes: 0 answered, 1 the history cannot be read or has nothing of that name, 2 the command line, a kind, a \
-path or a time cannot be understood.";
+path or a time cannot be understood, 3 the daemon cannot be asked, or its answer is incomplete.";
 
 const LOG: &str = "Examples:\n  What happened to the deployment cart in the last two hours, difference by difference:\n    \
 kubediff log deploy/cart -n shop --since -2h -p\n  Which images were changed yesterday:\n    \
@@ -48,17 +52,36 @@ pub enum Query {
     History(Maintain),
 }
 
+impl Query {
+    /// Where the answer is read.
+    pub(super) fn source(&self) -> &SourceArgs {
+        match self {
+            Self::Log(args) => &args.source,
+            Self::Show(args) => &args.source,
+            Self::Diff(args) => &args.source,
+            Self::Blame(args) => &args.source,
+            Self::Get(args) => &args.source,
+            Self::History(Maintain::Check { source }) => source,
+            Self::History(Maintain::Backup { source, .. }) => source,
+            Self::History(Maintain::Stats { source, .. }) => source,
+        }
+    }
+
+    /// How the answer is shown; `None` where it is printed as it is.
+    pub(super) fn screen(&self) -> Option<ScreenArgs> {
+        match self {
+            Self::Log(args) => Some(args.screen),
+            Self::Show(args) => Some(args.screen),
+            Self::Diff(args) => Some(args.screen),
+            Self::Blame(args) => Some(args.screen),
+            Self::Get(_) | Self::History(_) => None,
+        }
+    }
+}
+
 /// Examples and exit codes.
 fn help(examples: &str) -> String {
     format!("{examples}\n\n{EXIT_CODES}")
-}
-
-/// Which file.
-#[derive(Debug, Clone, Args)]
-pub struct FileArgs {
-    /// The file with the history
-    #[arg(long, value_name = "FILE", env = "KUBEDIFF_HISTORY", hide_env_values = true)]
-    pub history: PathBuf,
 }
 
 /// How to show an answer.
@@ -71,6 +94,10 @@ pub struct ScreenArgs {
     /// Do not show the answer in a pager. The pager is $KUBEDIFF_PAGER, $PAGER or `less -FRX`; $NO_PAGER switches it off, too
     #[arg(long)]
     pub no_pager: bool,
+
+    /// The columns that the answer may take, as `--daemon` sends them; else those of the terminal
+    #[arg(long, value_name = "NUMBER", hide = true)]
+    pub columns: Option<usize>,
 }
 
 /// Which namespaces.
@@ -148,9 +175,9 @@ pub struct LogArgs {
     #[command(flatten)]
     pub screen: ScreenArgs,
 
-    /// Which file.
+    /// Where the answer is read.
     #[command(flatten)]
-    pub file: FileArgs,
+    pub source: SourceArgs,
 }
 
 /// How changes are shown.
@@ -178,6 +205,30 @@ pub enum Sort {
     Recreated,
 }
 
+/// Which recording, and how to show it.
+#[derive(Debug, Args)]
+pub struct ReplayArgs {
+    /// The recording; `-` for standard input
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// One line per change, as `-o oneline`
+    #[arg(long)]
+    pub oneline: bool,
+
+    /// How to show changes
+    #[arg(short = 'o', long, value_name = "FORMAT", default_value = "text")]
+    pub output: Format,
+
+    /// In JSON: also the objects as they were and are, as `old` and `new`; what is printed is the recording, byte for byte
+    #[arg(long)]
+    pub objects: bool,
+
+    /// How to show the answer.
+    #[command(flatten)]
+    pub screen: ScreenArgs,
+}
+
 /// Which version to show.
 #[derive(Debug, Args)]
 pub struct ShowRevisionArgs {
@@ -202,9 +253,9 @@ pub struct ShowRevisionArgs {
     #[command(flatten)]
     pub screen: ScreenArgs,
 
-    /// Which file.
+    /// Where the answer is read.
     #[command(flatten)]
-    pub file: FileArgs,
+    pub source: SourceArgs,
 }
 
 /// How a version is shown.
@@ -254,9 +305,9 @@ pub struct DiffArgs {
     #[command(flatten)]
     pub screen: ScreenArgs,
 
-    /// Which file.
+    /// Where the answer is read.
     #[command(flatten)]
-    pub file: FileArgs,
+    pub source: SourceArgs,
 }
 
 /// How differences are shown.
@@ -295,9 +346,9 @@ pub struct BlameArgs {
     #[command(flatten)]
     pub screen: ScreenArgs,
 
-    /// Which file.
+    /// Where the answer is read.
     #[command(flatten)]
-    pub file: FileArgs,
+    pub source: SourceArgs,
 }
 
 /// How fields are shown.
@@ -337,9 +388,9 @@ pub struct GetArgs {
     #[arg(long)]
     pub no_headers: bool,
 
-    /// Which file.
+    /// Where the answer is read.
     #[command(flatten)]
-    pub file: FileArgs,
+    pub source: SourceArgs,
 }
 
 /// How objects are shown.
@@ -363,26 +414,26 @@ pub enum ObjectFormat {
 pub enum Maintain {
     /// Reads everything, and compares it with its checksums and indexes
     Check {
-        /// Which file.
+        /// Where the answer is read.
         #[command(flatten)]
-        file: FileArgs,
+        source: SourceArgs,
     },
     /// Copies the history into a new file, while others read and write it
     Backup {
         /// The new file
         #[arg(value_name = "TO")]
         to: PathBuf,
-        /// Which file.
+        /// Where the answer is read.
         #[command(flatten)]
-        file: FileArgs,
+        source: SourceArgs,
     },
     /// Shows size, times, and how far each sink is behind
     Stats {
         /// How to show it
         #[arg(short = 'o', long, value_name = "FORMAT", default_value = "text")]
         output: BlameFormat,
-        /// Which file.
+        /// Where the answer is read.
         #[command(flatten)]
-        file: FileArgs,
+        source: SourceArgs,
     },
 }

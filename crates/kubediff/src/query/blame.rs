@@ -1,6 +1,7 @@
 //! `kubediff blame`.
 
-use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
 use kubediff_history::{Blame, FieldBlame, Manager};
 use serde_json::{Value, json};
 
@@ -9,7 +10,7 @@ use super::error::QueryError;
 use super::fields::fields;
 use super::output::{Output, say};
 use super::period::date_and_time;
-use super::{names, open, stored};
+use super::{names, stored};
 use crate::path::PathPattern;
 use crate::render::painter::{CYAN, DIM, PLAIN, Painter};
 use crate::table::table;
@@ -20,15 +21,16 @@ const LEAST: usize = 16;
 /// No value needs more.
 const MOST: usize = 80;
 
-pub(super) fn run(args: &BlameArgs) -> Result<(), QueryError> {
-    let mut reader = open(&args.file)?;
+pub(super) fn run(args: &BlameArgs, now: &Zoned) -> Result<(), QueryError> {
+    let mut reader = args.source.open()?;
+    let zone = now.time_zone();
     let pattern: Option<PathPattern> = args.path.as_deref().map(str::parse).transpose()?;
-    let found = names::object(&mut reader, &args.target, args.namespace.as_deref())?;
+    let found = names::object(&mut reader, &args.target, args.namespace.as_deref(), zone)?;
     let Some(incarnation) = found.incarnations.last() else {
         return Err(QueryError::Nothing(format!("the history has no {}", found.target)));
     };
     let blame = reader.blame(incarnation, &|object| fields(object, pattern.as_ref()))?;
-    let mut output = Output::paged(args.screen);
+    let mut output = Output::paged(args.screen, now);
     let shown = match args.output {
         BlameFormat::Json => output.json(&json!({
             "object": {
@@ -40,8 +42,8 @@ pub(super) fn run(args: &BlameArgs) -> Result<(), QueryError> {
             "fields": blame.fields,
         })),
         BlameFormat::Text => {
-            let text = preamble(&blame, found.incarnations.len(), output.columns())
-                + &rows(&blame, output.columns());
+            let text = preamble(&blame, found.incarnations.len(), output.columns(), zone)
+                + &rows(&blame, output.columns(), zone);
             output.text(&text)
         }
     };
@@ -54,14 +56,15 @@ pub(super) fn run(args: &BlameArgs) -> Result<(), QueryError> {
 }
 
 /// What to know before reading the fields.
-fn preamble(blame: &Blame, incarnations: usize, columns: Option<usize>) -> String {
+fn preamble(blame: &Blame, incarnations: usize, columns: Option<usize>, zone: &TimeZone) -> String {
     let object = stored::full_name(&blame.object);
     let mut lines = Vec::new();
     if let Some(ended) = blame.ended_at {
-        lines.push(format!("{object} was deleted at {}; this is its last state.", date_and_time(ended)));
+        lines
+            .push(format!("{object} was deleted at {}; this is its last state.", date_and_time(ended, zone)));
     }
     if let Some(since) = blame.starts_in_the_middle {
-        let since = date_and_time(since);
+        let since = date_and_time(since, zone);
         lines.push(format!(
             "The history of {object} begins at {since}, in the middle of its life: of what was set before, it knows the owners only."
         ));
@@ -88,12 +91,12 @@ struct Row {
 }
 
 impl Row {
-    fn new(field: &FieldBlame) -> Self {
+    fn new(field: &FieldBlame, zone: &TimeZone) -> Self {
         let shown = |value: &Value| flow(value);
         Self {
             path: escape(&field.path).into_owned(),
             value: field.value.as_ref().map_or_else(|| "(removed)".to_owned(), shown),
-            since: since(field.since, field.exact),
+            since: since(field.since, field.exact, zone),
             by: managers(&field.managers),
             number: format!("#{}", field.number),
             before: field.before.as_ref().map_or_else(String::new, shown),
@@ -107,8 +110,8 @@ impl Row {
     }
 }
 
-fn since(since: Timestamp, exact: bool) -> String {
-    let at = date_and_time(since);
+fn since(since: Timestamp, exact: bool, zone: &TimeZone) -> String {
+    let at = date_and_time(since, zone);
     if exact { at } else { format!("{at} or before") }
 }
 
@@ -127,8 +130,8 @@ fn managers(managers: &[Manager]) -> String {
 }
 
 /// A table, or two lines for each field where a table is too wide for the terminal.
-fn rows(blame: &Blame, columns: Option<usize>) -> String {
-    let rows: Vec<Row> = blame.fields.iter().map(Row::new).collect();
+fn rows(blame: &Blame, columns: Option<usize>, zone: &TimeZone) -> String {
+    let rows: Vec<Row> = blame.fields.iter().map(|field| Row::new(field, zone)).collect();
     if rows.is_empty() {
         return String::new();
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use kubediff_history::{Origin, Reader, Scope, Version};
 use serde::Serialize;
@@ -11,7 +12,7 @@ use super::error::QueryError;
 use super::names::Target;
 use super::output::{Output, say};
 use super::period::{Period, covered, date_and_time, doubts};
-use super::{open, stored};
+use super::stored;
 use crate::change::WithObjects;
 use crate::patch::PatchOp;
 use crate::secret::KeyId;
@@ -21,7 +22,7 @@ use crate::{Change, Noise, Profile, Redacted, Schemas, Secrets, Sighting, Tally}
 const MOMENT: jiff::SignedDuration = jiff::SignedDuration::from_micros(1);
 
 pub(super) fn run(args: &DiffArgs, now: &Zoned) -> Result<(), QueryError> {
-    let mut reader = open(&args.file)?;
+    let mut reader = args.source.open()?;
     let period = Period::read(Some(&args.from), Some(&args.to), now)?;
     let (Some(from), Some(to)) = (period.from, period.to) else { return Ok(()) };
     let noise = noise(args)?;
@@ -35,7 +36,7 @@ pub(super) fn run(args: &DiffArgs, now: &Zoned) -> Result<(), QueryError> {
         late: 0,
         other_keys: 0,
     };
-    let mut output = Output::paged(args.screen);
+    let mut output = Output::paged(args.screen, now);
     let mut shown = 0;
     let mut show = || -> Result<(), QueryError> {
         for object in changed(&mut reader, &target.scope, from, to)? {
@@ -49,13 +50,14 @@ pub(super) fn run(args: &DiffArgs, now: &Zoned) -> Result<(), QueryError> {
     let written = show();
     output.finish()?;
     written?;
-    let (from, to) = (date_and_time(from), date_and_time(to));
+    let zone = now.time_zone();
+    let (from, to) = (date_and_time(from, zone), date_and_time(to, zone));
     if shown == 0 {
-        let covered = covered(&mut reader)?;
+        let covered = covered(&mut reader, zone)?;
         let what = target.of_it();
         say(&format!("nothing{what} differs between {from} and {to}; {covered}"));
     }
-    comparison.remarks(&mut reader, &target.scope)?.iter().for_each(|remark| say(remark));
+    comparison.remarks(&mut reader, &target.scope, zone)?.iter().for_each(|remark| say(remark));
     Ok(())
 }
 
@@ -155,7 +157,12 @@ impl Comparison {
     }
 
     /// What to know of the answer besides.
-    fn remarks(&self, reader: &mut Reader, scope: &Scope) -> Result<Vec<String>, QueryError> {
+    fn remarks(
+        &self,
+        reader: &mut Reader,
+        scope: &Scope,
+        zone: &TimeZone,
+    ) -> Result<Vec<String>, QueryError> {
         let mut remarks = Vec::new();
         let rules: Vec<String> =
             self.tally.beyond_traces().map(|(rule, count)| format!("{rule} {count}")).collect();
@@ -177,7 +184,7 @@ impl Comparison {
         }
         let (from, to) = self.between;
         for at in [from, to] {
-            for doubt in doubts(reader, scope, at)? {
+            for doubt in doubts(reader, scope, at, zone)? {
                 if !remarks.contains(&doubt) {
                     remarks.push(doubt);
                 }

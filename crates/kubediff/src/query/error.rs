@@ -1,7 +1,9 @@
 //! Questions without an answer.
 
 use std::io;
+use std::path::PathBuf;
 
+use super::daemon::DaemonError;
 use super::instant::InvalidTime;
 use crate::InvalidNoise;
 use crate::exit::Exit;
@@ -35,9 +37,32 @@ pub enum QueryError {
     /// The history has no such thing.
     #[error("{0}")]
     Nothing(String),
+    /// The recording cannot be read.
+    #[error("{0}")]
+    Recording(String),
     /// A check found faults.
     #[error("the history has {0} faults; restore a backup, or begin a new history")]
     Unsound(usize),
+    /// Neither a file nor a daemon is named.
+    #[error(
+        "no history is named; give its file with --history FILE or $KUBEDIFF_HISTORY, or ask the daemon in a cluster with \
+         --daemon NAMESPACE/NAME"
+    )]
+    NoSource,
+    /// A cluster is named, and nothing in it.
+    #[error(
+        "a file needs no cluster; name the daemon to ask with --daemon NAMESPACE/NAME, or leave the cluster out"
+    )]
+    NoDaemon,
+    /// The daemon's container does not say where the history is.
+    #[error(
+        "there is no history {} in the daemon's container; set KUBEDIFF_HISTORY in it to the `history.path` of the daemon's \
+         configuration, as the chart does", .0.display()
+    )]
+    Elsewhere(PathBuf),
+    /// The daemon cannot be asked.
+    #[error(transparent)]
+    Daemon(DaemonError),
     /// The output cannot be written.
     #[error("the output cannot be written")]
     Output(#[from] io::Error),
@@ -80,11 +105,28 @@ impl QueryError {
     /// How the program ends with this.
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Time(_) | Self::Name(_) | Self::Path(_) | Self::Noise(_) | Self::Period(_) => Exit::Usage,
-            Self::History(_) | Self::Form(_) | Self::Nothing(_) | Self::Unsound(_) | Self::Output(_) => {
-                Exit::Failure
-            }
+            Self::Time(_)
+            | Self::Name(_)
+            | Self::Path(_)
+            | Self::Noise(_)
+            | Self::Period(_)
+            | Self::NoSource
+            | Self::NoDaemon => Exit::Usage,
+            Self::History(_)
+            | Self::Form(_)
+            | Self::Nothing(_)
+            | Self::Recording(_)
+            | Self::Unsound(_)
+            | Self::Elsewhere(_)
+            | Self::Output(_) => Exit::Failure,
+            Self::Daemon(error) => error.exit(),
         }
+    }
+}
+
+impl From<DaemonError> for QueryError {
+    fn from(error: DaemonError) -> Self {
+        error.into_output().map_or_else(Self::Daemon, Self::Output)
     }
 }
 

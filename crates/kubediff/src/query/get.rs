@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use kubediff_history::{Gvk, Reader, Version};
 use serde_json::{Value, json};
@@ -15,7 +16,7 @@ use super::instant::instant;
 use super::names::{Target, definition};
 use super::output::{Output, say};
 use super::period::{covered, date_and_time, doubts, nothing};
-use super::{open, stored};
+use super::stored;
 use crate::render::{json_pretty, yaml};
 use crate::table::table;
 use crate::terminal::escape;
@@ -24,16 +25,17 @@ use crate::terminal::escape;
 const PAGE: usize = 500;
 
 pub(super) fn run(args: &GetArgs, now: &Zoned) -> Result<(), QueryError> {
-    let mut reader = open(&args.file)?;
+    let mut reader = args.source.open()?;
+    let zone = now.time_zone();
     let at = args.at.as_deref().map(|text| instant(text, now)).transpose()?;
     if at.is_some_and(|at| at > now.timestamp()) {
         return Err(QueryError::Period("--at is in the future: nothing is known of it".to_owned()));
     }
     let target = Target::read(&mut reader, &args.target, args.namespaces.one())?;
     let objects = objects(&mut reader, &target, at)?;
-    let when = at.map(|at| format!(" at {}", date_and_time(at))).unwrap_or_default();
+    let when = at.map(|at| format!(" at {}", date_and_time(at, zone))).unwrap_or_default();
     if objects.is_empty() && target.scope.name.is_some() {
-        return Err(absent(&mut reader, &target, at));
+        return Err(absent(&mut reader, &target, at, zone));
     }
     let text = match args.output {
         ObjectFormat::Table | ObjectFormat::Wide => {
@@ -47,30 +49,30 @@ pub(super) fn run(args: &GetArgs, now: &Zoned) -> Result<(), QueryError> {
     output.text(&text)?;
     output.finish()?;
     if objects.is_empty() {
-        say(&format!("no {target} found{when}; {}", covered(&mut reader)?));
+        say(&format!("no {target} found{when}; {}", covered(&mut reader, zone)?));
     }
     let at = at.unwrap_or_else(|| now.timestamp());
-    doubts(&mut reader, &target.scope, at)?.iter().for_each(|doubt| say(doubt));
+    doubts(&mut reader, &target.scope, at, zone)?.iter().for_each(|doubt| say(doubt));
     Ok(())
 }
 
 /// Why an object is not there, as far as the history knows.
-fn absent(reader: &mut Reader, target: &Target, at: Option<Timestamp>) -> QueryError {
+fn absent(reader: &mut Reader, target: &Target, at: Option<Timestamp>, zone: &TimeZone) -> QueryError {
     let incarnations = match reader.incarnations(&target.scope) {
         Ok(incarnations) => incarnations,
         Err(error) => return error.into(),
     };
     let is_before = |time: &Timestamp| at.is_none_or(|at| *time <= at);
     let ended = incarnations.iter().filter_map(|it| it.ended_at).filter(is_before).max();
-    let when = at.map(|at| format!(" at {}", date_and_time(at))).unwrap_or_default();
+    let when = at.map(|at| format!(" at {}", date_and_time(at, zone))).unwrap_or_default();
     let what = match (ended, incarnations.is_empty()) {
         (Some(ended), _) => {
-            format!("there is no {target}{when}: it was deleted at {}", date_and_time(ended))
+            format!("there is no {target}{when}: it was deleted at {}", date_and_time(ended, zone))
         }
         (None, true) => format!("the history has no {target}"),
         (None, false) => format!("there is no {target}{when}: it was seen later only"),
     };
-    nothing(reader, what)
+    nothing(reader, what, zone)
 }
 
 /// The objects of a kind at a time, by namespace and name.

@@ -8,7 +8,7 @@ use super::error::QueryError;
 use super::names::Target;
 use super::output::{Output, say};
 use super::period::{Period, covered};
-use super::{open, stored};
+use super::stored;
 use crate::path::{Path, PathPattern};
 use crate::{Change, Gap};
 
@@ -16,7 +16,7 @@ use crate::{Change, Gap};
 const PAGE: usize = 500;
 
 pub(super) fn run(args: &LogArgs, now: &Zoned) -> Result<(), QueryError> {
-    let mut reader = open(&args.file)?;
+    let mut reader = args.source.open()?;
     let period = Period::read(args.since.as_deref(), args.until.as_deref(), now)?;
     let target = Target::read(&mut reader, &args.target, args.namespaces.one())?;
     let paths = match &args.path {
@@ -38,7 +38,7 @@ pub(super) fn run(args: &LogArgs, now: &Zoned) -> Result<(), QueryError> {
         cluster: cluster.name.unwrap_or(cluster.uid),
         format: if args.oneline { Format::Oneline } else { args.output },
         patch: args.patch,
-        output: Output::paged(args.screen),
+        output: Output::paged(args.screen, now),
         gap: None,
     };
     let written = records(&mut reader, &filter, args, &mut log).and_then(|shown| {
@@ -52,8 +52,8 @@ pub(super) fn run(args: &LogArgs, now: &Zoned) -> Result<(), QueryError> {
         for (word, value) in [("by manager", &args.manager), ("at path", &args.path)] {
             which.extend(value.as_ref().map(|value| format!(" {word} {value}")));
         }
-        let (of, when) = (target.of_it(), period.words());
-        say(&format!("no change{of}{which}{when}; {}", covered(&mut reader)?));
+        let (of, when) = (target.of_it(), period.words(now.time_zone()));
+        say(&format!("no change{of}{which}{when}; {}", covered(&mut reader, now.time_zone())?));
     }
     Ok(())
 }

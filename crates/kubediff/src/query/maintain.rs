@@ -1,21 +1,22 @@
 //! `kubediff history`.
 
+use jiff::Zoned;
+use jiff::tz::TimeZone;
 use kubediff_history::Reader;
 use serde_json::json;
 
 use super::args::{BlameFormat, Maintain};
 use super::error::QueryError;
-use super::open;
 use super::output::Output;
 use super::period::{date_and_time, end};
 use crate::table::table;
 use crate::terminal::{escape, thousands};
 
-pub(super) fn run(args: &Maintain) -> Result<(), QueryError> {
+pub(super) fn run(args: &Maintain, now: &Zoned) -> Result<(), QueryError> {
     let mut output = Output::whole();
     match args {
-        Maintain::Check { file } => {
-            let checked = open(file)?.check()?;
+        Maintain::Check { source } => {
+            let checked = source.open()?.check()?;
             for problem in &checked.problems {
                 output.text(&format!("{}\n", escape(problem)))?;
             }
@@ -29,17 +30,24 @@ pub(super) fn run(args: &Maintain) -> Result<(), QueryError> {
                 }
             }
         }
-        Maintain::Backup { to, file } => {
-            open(file)?.back_up(to)?;
-            let (to, from) = (to.display().to_string(), file.history.display().to_string());
+        Maintain::Backup { to, source } => {
+            source.open()?.back_up(to)?;
+            let (to, from) = (to.display().to_string(), source.file()?.display().to_string());
             output.text(&format!("{} is a copy of {}\n", escape(&to), escape(&from)))?;
         }
-        Maintain::Stats { output: format, file } => stats(&mut open(file)?, *format, &mut output)?,
+        Maintain::Stats { output: format, source } => {
+            stats(&mut source.open()?, *format, &mut output, now.time_zone())?;
+        }
     }
     Ok(output.finish()?)
 }
 
-fn stats(reader: &mut Reader, format: BlameFormat, output: &mut Output) -> Result<(), QueryError> {
+fn stats(
+    reader: &mut Reader,
+    format: BlameFormat,
+    output: &mut Output,
+    zone: &TimeZone,
+) -> Result<(), QueryError> {
     let cluster = reader.cluster()?;
     let size = reader.size()?;
     let oldest = reader.complete_since()?;
@@ -64,7 +72,8 @@ fn stats(reader: &mut Reader, format: BlameFormat, output: &mut Output) -> Resul
         }))?);
     }
     let number = |number: u64| thousands(usize::try_from(number).unwrap_or(usize::MAX));
-    let time = |at: Option<jiff::Timestamp>| at.map_or_else(|| "none".to_owned(), date_and_time);
+    let time =
+        |at: Option<jiff::Timestamp>| at.map_or_else(|| "none".to_owned(), |at| date_and_time(at, zone));
     let name = cluster.name.map_or_else(String::new, |name| format!("{name} "));
     let rows = [
         ("cluster", format!("{name}({})", cluster.uid)),

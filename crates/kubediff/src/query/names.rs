@@ -5,6 +5,7 @@ mod kinds;
 use std::fmt;
 
 use jiff::Zoned;
+use jiff::tz::TimeZone;
 use kubediff_history::{At, Incarnation, Number, Reader, Scope};
 
 use super::error::{QueryError, UnknownName};
@@ -121,6 +122,7 @@ pub(super) fn object(
     reader: &mut Reader,
     words: &[String],
     namespace: Option<&str>,
+    zone: &TimeZone,
 ) -> Result<Found, QueryError> {
     let target = Target::read(reader, words, namespace)?;
     if target.scope.name.is_none() {
@@ -137,7 +139,7 @@ pub(super) fn object(
     places.sort_unstable();
     places.dedup();
     match places.len() {
-        0 => Err(nothing(reader, format!("the history has no {target}"))),
+        0 => Err(nothing(reader, format!("the history has no {target}"), zone)),
         1 => Ok(Found { target, incarnations }),
         _ => Err(UnknownName::Ambiguous { object: words.join("/"), places: places.join(", ") }.into()),
     }

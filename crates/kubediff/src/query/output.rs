@@ -4,6 +4,7 @@ use std::io::{self, BufWriter, Write};
 use std::process::Child;
 
 use anstream::{AutoStream, ColorChoice};
+use jiff::Zoned;
 use serde::Serialize;
 
 use super::args::ScreenArgs;
@@ -15,14 +16,21 @@ use crate::terminal::escape;
 pub(super) struct Output {
     /// For changes and gaps.
     pub(super) renderer: Renderer,
+    columns: Option<usize>,
     stream: AutoStream<Box<dyn Write>>,
     pager: Option<Child>,
 }
 
 impl Output {
     /// An answer that people read page by page.
-    pub(super) fn paged(args: ScreenArgs) -> Self {
-        Self::new(args.color, if args.no_pager { None } else { pager::start() })
+    pub(super) fn paged(args: ScreenArgs, now: &Zoned) -> Self {
+        let mut output = Self::new(args.color, if args.no_pager { None } else { pager::start() });
+        output.renderer.time_zone = now.time_zone().clone();
+        if let Some(columns) = args.columns {
+            output.renderer.width = columns;
+            output.columns = Some(columns);
+        }
+        output
     }
 
     /// An answer that is printed whatever its length is.
@@ -42,7 +50,7 @@ impl Output {
             None => Box::new(BufWriter::new(io::stdout())),
         };
         let renderer = Renderer { log: true, ..Renderer::default() };
-        Self { renderer, stream: AutoStream::new(raw, choice), pager }
+        Self { renderer, columns: render::terminal_width(), stream: AutoStream::new(raw, choice), pager }
     }
 
     /// Text in which everything from the cluster is escaped already.
@@ -55,9 +63,9 @@ impl Output {
         self.text(&render::json_line(value)?)
     }
 
-    /// The columns that a text may take: those of the terminal, if standard output is one.
+    /// The columns that a text may take: those of the terminal, if the answer is shown on one.
     pub(super) fn columns(&self) -> Option<usize> {
-        render::terminal_width()
+        self.columns
     }
 
     /// Writes what is left, and waits until the user leaves the pager. Its error counts before those of writing: they say only
@@ -66,15 +74,7 @@ impl Output {
         let flushed = self.stream.flush();
         // The pager reads to the end of its input.
         drop(self.stream);
-        if let Some(mut pager) = self.pager {
-            // What a shell says of a command that it cannot run.
-            const NOT_FOUND: i32 = 127;
-            if pager.wait()?.code() == Some(NOT_FOUND) {
-                return Err(io::Error::other(
-                    "the pager cannot be run; --no-pager shows the answer without one",
-                ));
-            }
-        }
+        pager::leave(self.pager)?;
         flushed
     }
 }

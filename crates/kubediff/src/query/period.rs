@@ -8,9 +8,9 @@ use super::error::QueryError;
 use super::instant::instant;
 use crate::notes::{WATCHED_UNTIL, left};
 
-/// `2026-11-23 14:05:00`, in the reader's time zone.
-pub(super) fn date_and_time(at: Timestamp) -> String {
-    at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+/// `2026-11-23 14:05:00`, in the time zone of the person who asks.
+pub(super) fn date_and_time(at: Timestamp, zone: &TimeZone) -> String {
+    at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
 /// A part of the past: from a time on, before a time.
@@ -26,7 +26,7 @@ impl Period {
         let period = Self { from: time(from)?, to: time(to)? };
         match (period.from, period.to) {
             (Some(from), Some(to)) if from > to => {
-                let (from, to) = (date_and_time(from), date_and_time(to));
+                let (from, to) = (date_and_time(from, now.time_zone()), date_and_time(to, now.time_zone()));
                 Err(QueryError::Period(format!(
                     "the time from {from} to {to} is empty: it ends before it begins"
                 )))
@@ -36,26 +36,26 @@ impl Period {
     }
 
     /// ` since 14:05 before 15:05`, or nothing.
-    pub(super) fn words(&self) -> String {
-        let from = self.from.map(|from| format!(" since {}", date_and_time(from)));
-        let to = self.to.map(|to| format!(" before {}", date_and_time(to)));
+    pub(super) fn words(&self, zone: &TimeZone) -> String {
+        let from = self.from.map(|from| format!(" since {}", date_and_time(from, zone)));
+        let to = self.to.map(|to| format!(" before {}", date_and_time(to, zone)));
         from.unwrap_or_default() + &to.unwrap_or_default()
     }
 }
 
 /// `the history covers 2026-11-23 13:59:00 to 2026-11-23 14:15:00`.
-pub(super) fn covered(reader: &mut Reader) -> Result<String, QueryError> {
+pub(super) fn covered(reader: &mut Reader, zone: &TimeZone) -> Result<String, QueryError> {
     Ok(match (reader.complete_since()?, end(reader)?) {
         (Some(from), Some(to)) => {
-            format!("the history covers {} to {}", date_and_time(from), date_and_time(to))
+            format!("the history covers {} to {}", date_and_time(from, zone), date_and_time(to, zone))
         }
         _ => "the history is empty".to_owned(),
     })
 }
 
 /// Says what is missing, and what time the history covers.
-pub(super) fn nothing(reader: &mut Reader, what: String) -> QueryError {
-    match covered(reader) {
+pub(super) fn nothing(reader: &mut Reader, what: String, zone: &TimeZone) -> QueryError {
+    match covered(reader, zone) {
         Ok(covered) => QueryError::Nothing(format!("{what}; {covered}")),
         Err(error) => error,
     }
@@ -68,34 +68,42 @@ pub(super) fn end(reader: &mut Reader) -> Result<Option<Timestamp>, QueryError> 
 }
 
 /// What makes the state at a time doubtful, in sentences.
-pub(super) fn doubts(reader: &mut Reader, scope: &Scope, at: Timestamp) -> Result<Vec<String>, QueryError> {
+pub(super) fn doubts(
+    reader: &mut Reader,
+    scope: &Scope,
+    at: Timestamp,
+    zone: &TimeZone,
+) -> Result<Vec<String>, QueryError> {
     /// How long after the last sign of life nobody needs to be told that time has passed.
     const SOON: SignedDuration = SignedDuration::from_secs(60);
     let mut doubts = Vec::new();
     if let Some(since) = reader.complete_since()?.filter(|since| at < *since) {
         doubts.push(format!(
             "the history is complete since {} only: what was deleted before is missing, and states may be older",
-            date_and_time(since)
+            date_and_time(since, zone)
         ));
     }
     if let Some(end) = end(reader)?.filter(|end| at.duration_since(*end) > SOON) {
-        doubts.push(format!("the history ends at {}: what happened later is not known", date_and_time(end)));
+        doubts.push(format!(
+            "the history ends at {}: what happened later is not known",
+            date_and_time(end, zone)
+        ));
     }
     for gap in reader.gaps(scope, Some(at), Some(at), &Page::newest(10))? {
         doubts.push(format!(
             "{} not watched from {} to {} ({}): the state at {} is the last one known before",
             gap.resource.as_deref().unwrap_or("everything"),
-            date_and_time(gap.from),
-            date_and_time(gap.to),
+            date_and_time(gap.from, zone),
+            date_and_time(gap.to, zone),
             gap.reason,
-            date_and_time(at)
+            date_and_time(at, zone)
         ));
     }
     if let (Some(plural), Some(group)) = (&scope.resource, &scope.group) {
         let name = if group.is_empty() { plural.clone() } else { format!("{plural}.{group}") };
         let left: Option<Timestamp> = reader.notes()?.get(&left(&name)).and_then(|time| time.parse().ok());
         if let Some(left) = left.filter(|left| *left < at) {
-            doubts.push(format!("{name} not watched since {}", date_and_time(left)));
+            doubts.push(format!("{name} not watched since {}", date_and_time(left, zone)));
         }
     }
     Ok(doubts)

@@ -8,34 +8,37 @@ use super::args::{ShowRevisionArgs, VersionFormat};
 use super::error::QueryError;
 use super::output::{Output, say};
 use super::period::{covered, date_and_time, nothing};
-use super::{names, open, stored};
+use super::{names, stored};
 use crate::Change;
 use crate::render::yaml;
 use crate::terminal::escape;
 use stored::full_name;
 
 pub(super) fn run(args: &ShowRevisionArgs, now: &Zoned) -> Result<(), QueryError> {
-    let mut reader = open(&args.file)?;
+    let mut reader = args.source.open()?;
     let version = match args.object.trim_start_matches('#').parse() {
-        Ok(number) => numbered(&mut reader, Number(number))?,
+        Ok(number) => numbered(&mut reader, Number(number), now)?,
         Err(_) => find(&mut reader, args, now)?,
     };
     let is_gone = version.change.as_ref().is_some_and(|change| change.verb == Verb::Deleted);
-    let mut output = Output::paged(args.screen);
-    let shown = show(&mut output, &version, args);
+    let mut output = Output::paged(args.screen, now);
+    let shown = show(&mut output, &version, args, now);
     output.finish()?;
     shown?;
     if is_gone && args.output == VersionFormat::Yaml {
-        say(&format!("deleted at {}; this was its last state", date_and_time(version.observed_at)));
+        say(&format!(
+            "deleted at {}; this was its last state",
+            date_and_time(version.observed_at, now.time_zone())
+        ));
     }
     Ok(())
 }
 
 /// The version of a record of the log.
-fn numbered(reader: &mut Reader, number: Number) -> Result<Version, QueryError> {
+fn numbered(reader: &mut Reader, number: Number, now: &Zoned) -> Result<Version, QueryError> {
     match reader.version_of(number)? {
         Some(version) => Ok(version),
-        None => Err(nothing(reader, format!("the history has no change #{number}"))),
+        None => Err(nothing(reader, format!("the history has no change #{number}"), now.time_zone())),
     }
 }
 
@@ -46,7 +49,7 @@ fn find(reader: &mut Reader, args: &ShowRevisionArgs, now: &Zoned) -> Result<Ver
         None => (args.object.as_str(), None),
     };
     let at = revision.map(|text| names::revision(text, now)).transpose()?.unwrap_or(At::Newest);
-    let found = names::object(reader, &[object.to_owned()], args.namespace.as_deref())?;
+    let found = names::object(reader, &[object.to_owned()], args.namespace.as_deref(), now.time_zone())?;
     for incarnation in found.incarnations.iter().rev() {
         if let Some(version) = reader.version(incarnation, &at)? {
             return Ok(version);
@@ -56,16 +59,21 @@ fn find(reader: &mut Reader, args: &ShowRevisionArgs, now: &Zoned) -> Result<Ver
         At::Newest => "version".to_owned(),
         At::Number(number) => format!("change #{number}"),
         At::Rv(rv) => format!("version {rv}"),
-        At::Time(time) => format!("state at {}", date_and_time(time)),
+        At::Time(time) => format!("state at {}", date_and_time(time, now.time_zone())),
     };
     let target = found.target;
-    let covered = covered(reader)?;
+    let covered = covered(reader, now.time_zone())?;
     Err(QueryError::Nothing(format!(
         "the history has no {what} of {target}; `kubediff log {object}` shows what it has; {covered}"
     )))
 }
 
-fn show(output: &mut Output, version: &Version, args: &ShowRevisionArgs) -> Result<(), QueryError> {
+fn show(
+    output: &mut Output,
+    version: &Version,
+    args: &ShowRevisionArgs,
+    now: &Zoned,
+) -> Result<(), QueryError> {
     let object = stored::shown(version, args.show_managed_fields);
     match args.output {
         VersionFormat::Yaml => return Ok(output.text(&yaml(&object)?)?),
@@ -84,7 +92,7 @@ fn show(output: &mut Output, version: &Version, args: &ShowRevisionArgs) -> Resu
             output.text(&output.renderer.text(&Change { cluster: None, new, ..change }))?;
         }
         None => {
-            let (time, number) = (date_and_time(version.observed_at), version.number);
+            let (time, number) = (date_and_time(version.observed_at, now.time_zone()), version.number);
             let object = full_name(&version.object);
             let first = format!("{time}    {object}  (there when the history began) #{number}");
             output.text(&format!("{}\n", escape(&first)))?;

@@ -26,19 +26,24 @@ impl Next {
     }
 }
 
-/// Signals, and the file of the configuration.
+/// Signals, the file of the configuration, and those with secrets that it names.
 pub(super) struct Control {
     signals: Signals,
     path: PathBuf,
-    /// What the file had when it was read last, whether that could be used or not.
-    seen: Option<Vec<u8>>,
-    /// What it had at the last look: somebody may be writing it.
-    glimpsed: Option<Vec<u8>>,
+    files: Vec<PathBuf>,
+    /// What the files had when they were read last, whether that could be used or not.
+    seen: Content,
+    /// What they had at the last look: somebody may be writing them.
+    glimpsed: Content,
 }
 
+/// The bytes of files; `None` while one cannot be read.
+type Content = Vec<Option<Vec<u8>>>;
+
 impl Control {
-    pub(super) fn new(signals: Signals, path: &Path) -> Self {
-        Self { signals, path: path.to_owned(), seen: content(path), glimpsed: None }
+    pub(super) fn new(signals: Signals, path: &Path, loaded: &Loaded) -> Self {
+        let files = loaded.files();
+        Self { signals, path: path.to_owned(), seen: content(&files), files, glimpsed: Vec::new() }
     }
 
     /// From now on, another signal ends the process, whatever it waits for.
@@ -64,8 +69,8 @@ impl Control {
                 },
                 () = tokio::time::sleep(LOOK) => false,
             };
-            let found = content(&self.path);
-            // A file that changes is taken when it has stayed the same from one look to the next.
+            let found = content(&self.files);
+            // What changes is taken when it has stayed the same from one look to the next.
             let is_whole = found == self.glimpsed;
             self.glimpsed.clone_from(&found);
             if !is_forced && (found == self.seen || !is_whole) {
@@ -76,7 +81,11 @@ impl Control {
                 loaded.test().map_err(|error| error.to_string())?;
                 Ok(loaded)
             }) {
-                Ok(loaded) => return Next::Reload(Box::new(loaded)),
+                Ok(loaded) => {
+                    self.files = loaded.files();
+                    self.seen = content(&self.files);
+                    return Next::Reload(Box::new(loaded));
+                }
                 Err(error) => {
                     error.lines().for_each(say);
                     say("the former configuration stays in force");
@@ -86,7 +95,6 @@ impl Control {
     }
 }
 
-/// The file's bytes; `None` while it cannot be read.
-fn content(path: &Path) -> Option<Vec<u8>> {
-    std::fs::read(crate::config::file_in(path)).ok()
+fn content(files: &[PathBuf]) -> Content {
+    files.iter().map(|file| std::fs::read(file).ok()).collect()
 }

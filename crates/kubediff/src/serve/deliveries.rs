@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use informer::error_chain;
-use kubediff_delivery::{Delivery, Driver, Status};
+use kubediff_delivery::{Delivery, Driver, Record, Status};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -21,8 +21,6 @@ use crate::route::Routes;
 const GRACE: Duration = Duration::from_secs(10);
 /// A task that failed begins again so soon.
 const AGAIN: Duration = Duration::from_secs(5);
-/// The most dead letters that are remembered for the records after them.
-const REMEMBERED: usize = 1_000;
 
 /// The tasks of all sinks.
 pub(super) struct Deliveries {
@@ -78,15 +76,21 @@ impl Deliveries {
             let log = SinkLog::new(name, sink, history.clone(), routes.clone(), stop.clone())?;
             let (name, sink) = (name.clone(), sink.clone());
             deliveries.tasks.spawn(async move {
+                // Whoever has changed the configuration may have made the sink take what it refused.
+                let mut resends = Some(log.resend());
                 while !stop.is_cancelled() {
                     let made = match connection.take() {
                         Some(connection) => Ok(connection),
                         None => loaded.connect(&name, &sink, &source),
                     };
                     let delivery = log.begin(sink.policy());
+                    let resends = resends.take().unwrap_or_else(|| mpsc::channel(1).1);
                     let ended = match (made, delivery) {
                         (Ok(made), Ok(delivery)) => {
-                            deliver(delivery, log.clone(), made, status.clone(), stop.clone()).await
+                            let log = log.clone();
+                            let status = status.clone();
+                            let driver = Driver { delivery, log, sink: made, grace: GRACE, status, resends };
+                            driver.run(stop.clone()).await.map_err(|error| error_chain(&error))
                         }
                         (Err(error), _) => Err(error.to_string()),
                         (_, Err(error)) => Err(error.to_string()),
@@ -113,26 +117,28 @@ impl Deliveries {
     }
 }
 
-async fn deliver(
-    delivery: Delivery,
-    log: SinkLog,
-    sink: crate::config::Connection,
-    status: watch::Sender<Status>,
-    stop: CancellationToken,
-) -> Result<(), String> {
-    let (_, resends) = mpsc::channel(1);
-    let driver = Driver { delivery, log, sink, grace: GRACE, status, resends };
-    driver.run(stop).await.map_err(|error| error_chain(&error))
-}
-
 impl SinkLog {
     /// A delivery that begins where the sink has come to.
     fn begin(&self, policy: kubediff_delivery::Policy) -> Result<Delivery, kubediff_history::Error> {
-        let (position, dead) = self.place(REMEMBERED)?;
-        let mut delivery = Delivery::new(policy, getrandom::u64().unwrap_or_default(), position);
-        for letter in dead.iter().rev() {
+        let place = self.place()?;
+        let mut delivery = Delivery::new(policy, getrandom::u64().unwrap_or_default(), place.position);
+        delivery.remember_dead(place.dead);
+        for letter in place.letters.iter().rev() {
             delivery.remember_missing(letter.object, letter.number.0);
         }
         Ok(delivery)
+    }
+
+    /// The dead letters that there are now, the oldest first, one at a time. Ends when nobody takes them.
+    fn resend(&self) -> mpsc::Receiver<Record> {
+        let (resends, taken) = mpsc::channel(1);
+        let log = self.clone();
+        tokio::task::spawn_blocking(move || {
+            let sent = log.each_dead_letter(|record| resends.blocking_send(record).is_ok());
+            if let Err(error) = sent {
+                say(&format!("dead letters are not sent again: {}", error_chain(&error)));
+            }
+        });
+        taken
     }
 }

@@ -126,7 +126,9 @@ fn status(shown: &Shown) -> Value {
     let Some(current) = running(shown) else { return json!({"ready": false, "reason": not_ready}) };
     let sinks = current.sinks.iter().map(|(name, status)| {
         let status = status.borrow();
-        let told = json!({"position": status.position, "behind": status.behind, "trouble": status.trouble});
+        let told = json!({
+            "position": status.position, "behind": status.behind, "dead": status.dead, "trouble": status.trouble,
+        });
         (name.clone(), told)
     });
     json!({

@@ -1,6 +1,6 @@
 //! The history as one sink reads it: the records that its routes let through, in words and in its format.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -27,6 +27,18 @@ const FULL_AGAIN: Duration = Duration::from_secs(1);
 const OVERHEAD: usize = 256;
 /// How wide the lines of differences are, in columns.
 const WIDTH: usize = 100;
+
+/// The most dead letters that are remembered for the records after them, and sent again at the start.
+const REMEMBERED: usize = 1_000;
+
+/// How far a sink has come.
+pub(super) struct Place {
+    pub(super) position: u64,
+    /// How many dead letters it has.
+    pub(super) dead: u64,
+    /// The latest of them, the newest first.
+    pub(super) letters: Vec<DeadLetter>,
+}
 
 /// The history for one sink.
 #[derive(Clone)]
@@ -76,20 +88,51 @@ impl SinkLog {
         Ok(Self { sink: name.into(), seed, history, reader, routes, newest, stop })
     }
 
-    /// How far the sink has come, and its latest dead letters, the newest first.
-    pub(super) fn place(&self, most: usize) -> Result<(u64, Vec<DeadLetter>), Error> {
-        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+    /// How far the sink has come.
+    pub(super) fn place(&self) -> Result<Place, Error> {
+        let mut reader = self.reader();
         let sinks = reader.sinks()?;
-        let found = sinks.iter().find(|sink| *sink.name == *self.sink);
-        let position = found.map_or(0, |sink| sink.position.0);
-        Ok((position, reader.dead_letters(&self.sink, most)?))
+        let (position, dead) = match sinks.iter().find(|sink| *sink.name == *self.sink) {
+            Some(sink) => (sink.position.0, sink.dead),
+            None => (0, 0),
+        };
+        Ok(Place { position, dead, letters: reader.dead_letters(&self.sink, REMEMBERED)? })
+    }
+
+    /// Gives the dead letters, the oldest first, as long as `taken` returns true: those that still exist and that the routes
+    /// still let through. Blocks.
+    pub(super) fn each_dead_letter(&self, mut taken: impl FnMut(Parcelled) -> bool) -> Result<(), Error> {
+        let filter = Filter { gaps: true, ..Filter::default() };
+        for letter in self.place()?.letters.iter().rev() {
+            let page = HistoryPage::oldest(1).after(Number(letter.number.0.saturating_sub(1)));
+            let mut reader = self.reader();
+            let found = reader.records(&filter, &page)?.records.pop();
+            let Some(found) = found.filter(|found| found.number() == letter.number) else { continue };
+            let record = self.record(&mut reader, found)?;
+            drop(reader);
+            if record.is_some_and(|record| !taken(record)) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn reader(&self) -> MutexGuard<'_, Reader> {
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn record(&self, reader: &mut Reader, record: Record) -> Result<Option<Parcelled>, Error> {
+        match record {
+            Record::Change(change) => self.change(reader, *change),
+            Record::Gap(gap) => Ok(self.gap(&gap)),
+        }
     }
 
     /// Blocks.
     fn page(&self, after: u64, records: usize, bytes: usize) -> Result<Page, Error> {
         // Taken before reading: whatever has this number or a smaller one is found.
         let newest = *self.newest.borrow();
-        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reader = self.reader();
         let filter = Filter { gaps: true, ..Filter::default() };
         let limit = HistoryPage::oldest(records.clamp(1, MOST)).after(Number(after));
         let found = reader.records(&filter, &limit)?;
@@ -97,11 +140,7 @@ impl SinkLog {
         let mut size = 0;
         for record in found.records {
             let number = record.number().0;
-            let made = match record {
-                Record::Change(change) => self.change(&mut reader, *change)?,
-                Record::Gap(gap) => self.gap(&gap),
-            };
-            if let Some(made) = made {
+            if let Some(made) = self.record(&mut reader, record)? {
                 size += made.entry.bytes;
                 if size > bytes && !page.records.is_empty() {
                     return Ok(page);
@@ -122,13 +161,12 @@ impl SinkLog {
         // To read and unpack both states costs more than all the rest, and an update says what differs by itself.
         let has_all = record.verb == Verb::Updated && self.seed.is_none() && !self.routes.need_objects();
         let (old, new) = if has_all { (None, None) } else { objects(reader, &record)? };
-        let mut change = match Change::of_record(record) {
-            Ok(change) => change,
-            Err(error) => {
-                crate::follow::say(&format!("the sink {}: {error}", self.sink));
-                return Ok(None);
-            }
-        };
+        let change = Change::of_record(record.clone()).or_else(|error| {
+            // What another version of kubediff wrote is told without its differences.
+            crate::follow::say(&format!("the sink {}: {error}", self.sink));
+            Change::of_record(ChangeRecord { diff: Value::Null, key: None, ..record })
+        });
+        let Ok(mut change) = change else { return Ok(None) };
         (change.old, change.new) = (old, new);
         let deliveries = self.routes.of(&change);
         let Some(Delivery { severity, text, .. }) =

@@ -109,15 +109,18 @@ fn changes(registry: &mut Registry, current: &Current) {
 fn sinks(registry: &mut Registry, current: &Current) {
     let position = Family::<Sink, Gauge>::default();
     let behind = Family::<Sink, Gauge>::default();
+    let dead = Family::<Sink, Gauge>::default();
     let failing = Family::<Sink, Gauge>::default();
     for (name, status) in &current.sinks {
         let (label, status) = (Sink { sink: name.clone() }, status.borrow());
         position.get_or_create(&label).set(gauge(status.position));
         behind.get_or_create(&label).set(gauge(status.behind));
+        dead.get_or_create(&label).set(gauge(status.dead));
         failing.get_or_create(&label).set(i64::from(status.trouble.is_some()));
     }
     registry.register("sink_position", "The number of the last record that a sink has taken", position);
     registry.register("sink_behind", "How many records were made since the last one that a sink has settled, those that its routes leave out among them", behind);
+    registry.register("sink_dead_letters", "How many records a sink has refused for good, so far", dead);
     registry.register("sink_failing", "Whether a sink takes nothing at the moment", failing);
 }
 

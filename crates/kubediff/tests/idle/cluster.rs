@@ -9,7 +9,7 @@ use testapi::{Gvr, Patch, TestApi};
 /// How often leases are renewed.
 pub(crate) const EVERY: Duration = Duration::from_secs(10);
 
-const NODES: usize = 50;
+const NODES: usize = 20;
 const SLICES: usize = 20;
 /// Kubelets report a status that has not changed so often.
 const HEARTBEAT: u64 = 300;
@@ -102,13 +102,13 @@ impl Cluster {
             "involvedObject": {"kind": "Deployment", "namespace": "shop", "name": "cart"}, "reason": "Nothing"});
         self.load("v1", "events", event);
         written.one("events");
-        if self.seconds % HEARTBEAT == 0 {
+        if self.seconds.is_multiple_of(HEARTBEAT) {
             for index in 0..NODES {
                 self.load("v1", "nodes", node(index, self.seconds));
                 written.one("node-heartbeat");
             }
         }
-        if self.seconds % SLICES_AGAIN == 0 {
+        if self.seconds.is_multiple_of(SLICES_AGAIN) {
             for index in 0..SLICES {
                 self.load("discovery.k8s.io/v1", "endpointslices", slice(index, self.seconds));
                 written.one("generation");

@@ -127,7 +127,8 @@ impl Daemon {
         Some(String::from_utf8(body.to_vec()).unwrap())
     }
 
-    async fn until(&self, is_so: impl AsyncFn() -> bool) {
+    /// Waits until it is so.
+    pub(crate) async fn until(&self, is_so: impl AsyncFn() -> bool) {
         let begin = Instant::now();
         while !is_so().await {
             assert!(!self.running.is_finished(), "the daemon has ended");

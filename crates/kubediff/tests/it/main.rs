@@ -5,6 +5,7 @@
 mod backlog;
 mod changes;
 mod config;
+mod daemon;
 mod diffs;
 mod keys;
 mod leaks;
@@ -13,6 +14,7 @@ mod patches;
 mod queries;
 mod random;
 mod recorded;
+mod recordings;
 mod rendering;
 mod routes;
 mod schemas;

@@ -3,6 +3,6 @@
 mod log;
 mod net;
 mod run;
-mod shop;
+pub(crate) mod shop;
 mod states;
 mod world;

@@ -15,6 +15,7 @@ mod demo;
 mod history;
 mod known;
 mod outages;
+mod record;
 mod session;
 mod shop;
 mod slow;

@@ -86,7 +86,7 @@ impl Connection {
                 Ok::<_, Infallible>(answer)
             }
         });
-        let mut connection = pin!(builder.serve_connection(stream, service));
+        let mut connection = pin!(builder.serve_connection_with_upgrades(stream, service));
         // An error ends this connection and nothing else.
         tokio::select! {
             biased;

@@ -17,7 +17,8 @@ impl Plan {
             draw.scene(&mood, &setup, &mut steps);
         }
         let mut plan = Self { seed, setup, steps };
-        // Its own random numbers, so that the rest of a seed's plan is the same with and without a controller.
+        // Their own random numbers, so that the rest of a seed's plan is the same with and without filters and a controller.
+        Draw { random: fastrand::Rng::with_seed(seed.swap_bytes()) }.filters(&mut plan);
         Draw { random: fastrand::Rng::with_seed(!seed) }.controller(&mut plan);
         plan
     }
@@ -151,6 +152,17 @@ impl Draw {
             Some(7) => self.life(setup, steps),
             Some(8) => steps.push(self.delivery()),
             _ => steps.push(Step::Code),
+        }
+    }
+
+    /// Gives a filter to some subscriptions.
+    fn filters(&mut self, plan: &mut Plan) {
+        let joining = plan.steps.iter_mut().filter_map(|step| match step {
+            Step::Join(reading) => Some(reading),
+            _ => None,
+        });
+        for reading in plan.setup.readers.iter_mut().chain(joining) {
+            reading.filters = self.one_in(3);
         }
     }
 
@@ -355,7 +367,7 @@ impl Draw {
             1 => 1,
             _ => 200,
         };
-        Reading { mode, split: self.one_in(3), pace, slow_to_join: self.one_in(3) }
+        Reading { mode, split: self.one_in(3), pace, slow_to_join: self.one_in(3), filters: false }
     }
 
     fn reader(&mut self) -> Step {

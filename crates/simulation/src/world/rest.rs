@@ -40,7 +40,8 @@ impl World<'_> {
             self.show_doubted()?;
         }
         let compared = self.check_rest()?;
-        let reading = Reading { mode: Mode::Latest, split: false, pace: 0, slow_to_join: false };
+        let reading =
+            Reading { mode: Mode::Latest, split: false, pace: 0, slow_to_join: false, filters: false };
         self.content.subscribe(reading);
         self.content.read_all(&self.server.truth, self.trace)?;
         self.content.check_nothing_lost()?;

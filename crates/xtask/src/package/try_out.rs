@@ -1,14 +1,14 @@
 //! What a new user does, with the packages: the README's program, and the two programs that can be installed.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use tooling::{Error, process};
 
 use super::{Outside, readme};
 use crate::metadata::Package;
+use crate::running::{Running, Stream};
 use crate::tree::Tree;
 
 const LIBRARY: &str = "informer";
@@ -72,7 +72,7 @@ fn run_demo(installed: &Path) -> Result<(), Error> {
     }
     let mut demo = Command::new(installed.join("kubediff"));
     demo.args(["demo", "--speed", "100", "--output", "json"]);
-    let (line, _demo) = first_line(&mut demo, |line| line.contains("\"verb\""))?;
+    let (line, _demo) = Running::until(&mut demo, Stream::Output, |line| line.contains("\"change\":"))?;
     println!("{}kubediff demo: {} bytes for its first change", version, line.len());
     Ok(())
 }
@@ -83,7 +83,7 @@ fn run_program(outside: &Outside, program: &Path, installed: &Path) -> Result<()
     let kubeconfig = outside.root.join("kubeconfig");
     let mut server = Command::new(installed.join(SERVER));
     server.args(["--load", PODS, "--kubeconfig"]).arg(&kubeconfig);
-    let (address, _server) = first_line(&mut server, |line| line.starts_with("http"))?;
+    let (address, _server) = Running::until(&mut server, Stream::Output, |line| line.starts_with("http"))?;
     println!("{SERVER} is at {address}");
     let mut run = outside.cargo(program);
     let output = process::output(run.args(["run", "--quiet"]).env("KUBECONFIG", &kubeconfig))?;
@@ -113,30 +113,4 @@ fn try_features(tree: &Tree, outside: &Outside, library: &Path, program: &Path) 
         }
     }
     Ok(())
-}
-
-/// Starts a program and reads its output up to the first line that `is_it`. The program ends with the returned value.
-fn first_line(command: &mut Command, is_it: impl Fn(&str) -> bool) -> Result<(String, Running), Error> {
-    command.stdout(Stdio::piped());
-    let spawned = command.spawn();
-    let mut child = spawned.map_err(|error| Error::missing(process::describe(command), error.to_string()))?;
-    let output = child.stdout.take();
-    let running = Running(child);
-    let mut lines =
-        output.into_iter().flat_map(|output| BufReader::new(output).lines().map_while(Result::ok));
-    match lines.find(|line| is_it(line)) {
-        Some(line) => Ok((line, running)),
-        None => Err(Error::Found(format!("`{}` ended too early", process::describe(command)))),
-    }
-}
-
-/// A child process that ends with this value.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // If it has ended by itself already, there is nothing to do.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }

@@ -2,6 +2,7 @@
 //! speeds, and people who edit, from seeds: never do two members act on one hash, and when it is quiet, each hash has an owner
 //! soon.
 
+mod pauses;
 mod process;
 mod server;
 
@@ -11,6 +12,7 @@ use std::collections::BinaryHeap;
 use fastrand::Rng;
 
 use super::*;
+use pauses::Pauses;
 use process::Process;
 use server::{Request, Response, Server};
 
@@ -42,6 +44,8 @@ enum Event {
     Crash(usize),
     Leave(usize),
     Edit,
+    /// In a calm world: what happens next.
+    Disturb(u64),
 }
 
 struct Sent {
@@ -65,6 +69,8 @@ struct World {
     /// Whether people edit the leases.
     with_edits: bool,
     begun: u64,
+    /// In a calm world: how long hashes had no owner.
+    pauses: Option<Pauses>,
 }
 
 fn time(millis: u64) -> Time {
@@ -85,6 +91,7 @@ impl World {
             processes,
             server: Server::default(),
             begun: 0,
+            pauses: None,
         };
         for index in 0..world.processes.len() {
             let start = world.random.u64(..30_000);
@@ -110,12 +117,17 @@ impl World {
     }
 
     fn is_quiet(&self) -> bool {
-        self.now >= TURBULENT
+        self.now >= TURBULENT || self.is_calm()
+    }
+
+    fn is_calm(&self) -> bool {
+        self.pauses.is_some()
     }
 
     fn run(&mut self) {
         while let Some(Reverse((at, count, event))) = self.events.pop() {
-            if at > TURBULENT + QUIET || self.is_over() {
+            let end = if self.is_calm() { (pauses::SLOTS + 1) * pauses::SLOT } else { TURBULENT + QUIET };
+            if at > end || self.is_over() {
                 break;
             }
             self.now = at;
@@ -129,7 +141,12 @@ impl World {
                 | Event::Ended(index, _)
                 | Event::Leave(index) => Some(*index),
                 Event::Answer(number) => Some(self.requests[*number].from),
-                Event::Start(_) | Event::Arrive(_) | Event::Freeze(_) | Event::Crash(_) | Event::Edit => None,
+                Event::Start(_)
+                | Event::Arrive(_)
+                | Event::Freeze(_)
+                | Event::Crash(_)
+                | Event::Edit
+                | Event::Disturb(_) => None,
             };
             if let Some(until) =
                 acts.map(|index| self.processes[index].frozen_until).filter(|&until| until > at)
@@ -138,6 +155,7 @@ impl World {
                 continue;
             }
             self.happen(event);
+            self.account();
         }
         let owned = self.owned();
         assert!(owned.is_all(), "nobody acts on {}", Ranges::all().minus(&owned));
@@ -149,7 +167,7 @@ impl World {
 
     /// Whether it has been quiet for long, and all is well.
     fn is_over(&self) -> bool {
-        self.now > TURBULENT + QUIET / 2 && self.owned().is_all()
+        !self.is_calm() && self.now > TURBULENT + QUIET / 2 && self.owned().is_all()
     }
 
     /// The oracle: what each process may act on, as long as its gate is open. Called whenever this may have become more.
@@ -211,12 +229,7 @@ impl World {
                 self.after(again, Event::Crash(index));
             }
             Event::Leave(index) if !self.is_quiet() && self.processes[index].is_alive => {
-                let one = &mut self.processes[index];
-                let now = one.local(self.now);
-                one.logic.leave(now, Timing::default().lease_duration);
-                let life = one.life;
-                self.after(0, Event::Look(index, life));
-                self.after(0, Event::Renew(index, life));
+                self.leave(index);
                 let again = self.random.u64(20_000..150_000);
                 self.after(again, Event::Leave(index));
             }
@@ -230,9 +243,19 @@ impl World {
                     self.server.forget_foreign();
                 }
             }
+            Event::Disturb(slot) => self.disturb(slot),
             // Of a former life.
             _ => {}
         }
+    }
+
+    fn leave(&mut self, index: usize) {
+        let one = &mut self.processes[index];
+        let now = one.local(self.now);
+        one.logic.leave(now, Timing::default().lease_duration);
+        let life = one.life;
+        self.after(0, Event::Look(index, life));
+        self.after(0, Event::Renew(index, life));
     }
 
     fn lives(&self, index: usize, life: u64) -> bool {
@@ -412,7 +435,7 @@ impl World {
                 Step::Leave => {
                     let release = self.processes[index].release();
                     self.send(index, release);
-                    let wait = self.random.u64(..20_000);
+                    let wait = if self.is_calm() { pauses::SLOT } else { self.random.u64(..20_000) };
                     self.after(wait, Event::Start(index));
                     return;
                 }

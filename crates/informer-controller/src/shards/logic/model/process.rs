@@ -78,6 +78,12 @@ impl Process {
         if self.is_open(now) { self.acting.clone() } else { Ranges::none() }
     }
 
+    /// The hashes for which it would begin something now.
+    pub(super) fn serves(&self, now: u64) -> Ranges {
+        let is_up = self.is_alive && !self.ending && self.frozen_until <= now;
+        if is_up { self.acts_on(now).intersection(&self.plan.accept) } else { Ranges::none() }
+    }
+
     /// A new life, sometimes under another name.
     pub(super) fn start(&mut self, random: &mut Rng) {
         self.life += 1;
