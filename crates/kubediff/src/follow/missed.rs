@@ -1,5 +1,5 @@
-//! What a watch has missed while nobody noticed: it fell behind, or broke for a moment, and the server had forgotten by then
-//! what came next. A list finds what came of it, and the time in between is a gap.
+//! Changes that a watch missed without an outage: it fell behind, or broke for a moment, and the server had forgotten by then
+//! what came next. A list finds the result, and the time in between is a gap.
 
 use informer::{Change as Told, Object, Origin, Status};
 use jiff::Timestamp;
@@ -8,7 +8,7 @@ use crate::gap::Gap;
 use crate::targets::Target;
 
 /// Why there is such a gap.
-const CAUSE: &str = "the watch fell behind, and the server had forgotten what came next; of what happened, a list shows the result";
+const CAUSE: &str = "the watch missed changes that the server had forgotten; a list shows their result, not the states in between";
 
 /// When a target was heard of last, and whether an outage explains what a list finds.
 #[derive(Debug)]
@@ -26,6 +26,10 @@ impl Missed {
     pub(super) fn told(&mut self, told: &Told<Object>, target: &Target, now: Timestamp) -> Option<Gap> {
         let origin = match told {
             Told::Added { initial: true, .. } => return None,
+            // Nobody wrote it: the server shows it in another form, as after a change of its schema.
+            Told::Updated { old, new, .. } if old.resource_version() == new.resource_version() => {
+                return None;
+            }
             Told::Added { origin, .. } | Told::Updated { origin, .. } => *origin,
             Told::Deleted(deleted) => deleted.origin(),
             _ => return None,
