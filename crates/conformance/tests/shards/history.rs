@@ -1,4 +1,4 @@
-//! Who wrote the objects of the story and their traces, as a watch shows it.
+//! A watch shows which member wrote the objects of the story and their traces.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
@@ -81,30 +81,32 @@ impl History {
         done.map(|write| write.writer.clone()).collect()
     }
 
-    /// The writes of former owners, of objects and traces: those after a write of another member who knew a newer map, and those with which two
-    /// members take turns under one map. (A member that loses an object may know the new map and still end what it does.)
+    /// The writes of former owners, of objects and traces.
     pub(crate) fn overlaps(&self) -> Vec<Overlap> {
-        let writes = self.writes.borrow();
-        let mut overlaps = Vec::new();
-        for (object, all) in writes.iter() {
-            for (at, late) in all.iter().enumerate() {
-                let (before, _) = all.split_at(at);
-                let by_same = |one: &Write| (&one.writer, one.generation) == (&late.writer, late.generation);
-                let first = before.iter().position(by_same).unwrap_or(at);
-                let is_newer = |(index, other): &(usize, &Write)| {
-                    let takes_turns = other.generation == late.generation && *index > first;
-                    other.writer != late.writer && (other.generation > late.generation || takes_turns)
-                };
-                let newer = before.iter().enumerate().rfind(is_newer);
-                overlaps.extend(newer.map(|(_, newer)| Overlap {
-                    object: object.clone(),
-                    late: late.clone(),
-                    newer: newer.clone(),
-                }));
-            }
-        }
-        overlaps
+        self.writes.borrow().iter().flat_map(|(object, all)| overlaps(object, all)).collect()
     }
+}
+
+/// The writes of former owners of one object: those after a write of another member who knew a newer map, and those with which
+/// two members take turns under one map. (A member that loses an object may know the new map and still end what it does.)
+pub(crate) fn overlaps(object: &str, all: &[Write]) -> Vec<Overlap> {
+    let mut overlaps = Vec::new();
+    for (at, late) in all.iter().enumerate() {
+        let (before, _) = all.split_at(at);
+        let by_same = |one: &Write| (&one.writer, one.generation) == (&late.writer, late.generation);
+        let first = before.iter().position(by_same).unwrap_or(at);
+        let is_newer = |(index, other): &(usize, &Write)| {
+            let takes_turns = other.generation == late.generation && *index > first;
+            other.writer != late.writer && (other.generation > late.generation || takes_turns)
+        };
+        let newer = before.iter().enumerate().rfind(is_newer);
+        overlaps.extend(newer.map(|(_, newer)| Overlap {
+            object: object.to_owned(),
+            late: late.clone(),
+            newer: newer.clone(),
+        }));
+    }
+    overlaps
 }
 
 /// Notes an answer. The test's own writes change what is wanted, and repeat the former answer.

@@ -19,13 +19,13 @@ use std::time::{Duration, Instant};
 use conformance::{Actor, Rig, config_map};
 use serde_json::json;
 
-use history::{History, Overlap, TRACE};
+use history::{History, Overlap, TRACE, Write, overlaps};
 
 /// The settings of `member`.
 const LEASE: Duration = Duration::from_secs(2);
 const RETRY_PERIOD: Duration = Duration::from_millis(300);
 
-/// What a round may take when a member joins or leaves meanwhile: the last member sees the map, the next owner sees that all
+/// The limit of a round in which a member joins or leaves: the last member sees the map, the next owner sees that all
 /// have. What runs ends at once here. The rest is for the writes of the round, new lists, and a machine that does other work.
 const PLANNED: Duration = RETRY_PERIOD.saturating_mul(2).saturating_add(Duration::from_secs(5));
 /// When one was killed or frozen, its lease has to expire before that: the last renewal is seen, its expiry is, and somebody
@@ -145,4 +145,26 @@ async fn q9_members_share_all_objects_whatever_happens_to_them() {
         let Some(rig) = Rig::shared(conformance::Kind::Real, &test).await else { return };
         play(&rig).await;
     }
+}
+
+/// The judge, on histories that were made up: a story in which nobody writes late must not be the only one that it has seen.
+#[test]
+fn q9_a_late_write_is_judged_by_what_q8_promises() {
+    let write =
+        |writer: &str, generation| Write { done: "1".to_owned(), writer: writer.to_owned(), generation };
+    let (former, next) = (write("b", 1), write("c", 2));
+    let late = [former.clone(), next.clone(), former.clone()];
+    let verdict = |object: &str, all: &[Write]| {
+        let found = overlaps(object, all);
+        (found.len(), std::panic::catch_unwind(|| judge(&found, "made up")).is_ok())
+    };
+    assert_eq!(verdict("a", &[former.clone(), next.clone()]), (0, true));
+    // Without a precondition, the one request of the frozen member may be carried out late.
+    assert_eq!(verdict("trace-a", &late), (1, true));
+    // With one it conflicts; nobody else may write late; and not twice.
+    assert_eq!(verdict("a", &late), (1, false));
+    assert_eq!(verdict("trace-a", &[write("a", 1), next.clone(), write("a", 1)]), (1, false));
+    assert!(!verdict("trace-a", &[former.clone(), next.clone(), former.clone(), next.clone(), former]).1);
+    // Two owners under one map take turns.
+    assert_eq!(verdict("trace-a", &[write("c", 2), write("d", 2), write("c", 2)]), (1, false));
 }
