@@ -192,7 +192,7 @@ async fn q6_a_resource_that_is_not_served_is_an_error_that_says_so() {
         namespaced: true,
     };
     let informer = world.factory.informer_of::<DynamicObject>(widgets);
-    let controller = Controller::new("test", &informer).sync_limit(Duration::from_millis(50));
+    let controller = Controller::new("test", &informer).sync_limit(Duration::from_secs(2));
     let error = controller
         .run(world.client.clone(), |_: Context<DynamicObject>| async { Ok(Outcome::Done) })
         .await
