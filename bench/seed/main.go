@@ -1,4 +1,4 @@
-// What arriqaaq/kubediff ("the seed") does, in the manner of its watch mode: a dynamic informer for each resource that is
+// This program does what arriqaaq/kubediff ("the seed") does in its watch mode: it has a dynamic informer for each resource that is
 // named, and handlers that write each event with the whole object. ../PROTOCOL.md defines the arguments and the lines.
 //
 // It is lighter than the seed on purpose. The seed writes each event twice, in many lines; here an event is one line of one

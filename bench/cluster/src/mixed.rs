@@ -13,7 +13,7 @@ use crate::load::{self, Loaded};
 use crate::server::{Failure, Server};
 use crate::shapes::{self, NAMESPACES, Pods};
 
-/// What there is, as `GROUP/VERSION/PLURAL/KIND`.
+/// The resources that have objects, each as `GROUP/VERSION/PLURAL/KIND`.
 const RESOURCES: [&str; 8] = [
     "core/v1/pods/Pod",
     "core/v1/nodes/Node",
@@ -29,7 +29,7 @@ const PODS: usize = 78;
 /// Pods of a ReplicaSet.
 const PER_SET: usize = 10;
 
-/// What was loaded.
+/// The objects that were loaded.
 #[derive(Default)]
 pub struct Mixed {
     seed: u64,

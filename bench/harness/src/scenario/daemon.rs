@@ -57,7 +57,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Error> {
     std::fs::remove_dir_all(&folder).map_err(Error::io(&folder))
 }
 
-/// What both sides have to do.
+/// The work of both sides.
 pub(super) struct Wanted {
     pub(super) seconds: f64,
     /// `GROUP/VERSION/PLURAL/KIND`

@@ -25,7 +25,7 @@ cat "$1/gate" > /dev/null
 cat "$1/credential"
 "#;
 
-/// So many refusals of each informer are more than the runs that they lead to.
+/// Each informer is refused so often; the plugin runs less often.
 const OFTEN: usize = 10;
 
 struct Plugin(TempDir);

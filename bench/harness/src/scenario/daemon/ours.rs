@@ -127,7 +127,7 @@ impl Side for Daemon {
         bytes_in(&self.folder)
     }
 
-    /// What the history has as the current state.
+    /// The current state, as the history has it.
     fn digest(&mut self) -> Result<Digest, Error> {
         let mut reader = self.reader()?;
         let (mut objects, mut checksum, mut cursor) = (0, 0_u64, None);
