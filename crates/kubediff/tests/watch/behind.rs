@@ -123,7 +123,7 @@ async fn what_a_daemon_missed_while_it_stood_still_is_a_gap() {
     set.is_recorded().await;
     assert_eq!(set.gaps().len(), 0);
 
-    session.signal("-STOP");
+    session.freeze();
     set.server.disconnect_all();
     while set.server.connections() > 0 {
         tokio::task::yield_now().await;
@@ -161,7 +161,7 @@ async fn changes_faster_than_the_watch_takes_them_are_a_gap_and_not_lost() {
     let (begin, mut made) = (Instant::now(), 0);
     while set.gaps().is_empty() {
         assert!(begin.elapsed() < PATIENCE, "sockets held {made} changes in rounds of {ROUND}");
-        session.signal("-STOP");
+        session.freeze();
         let set = &set;
         tokio::task::block_in_place(|| {
             (made..made + ROUND)

@@ -179,6 +179,19 @@ impl Session {
         assert!(status.success());
     }
 
+    /// Makes it stand still until it gets `-CONT`. Under load a thread may run on for a moment after the signal; here none does.
+    pub(crate) fn freeze(&self) {
+        self.signal("-STOP");
+        let tasks = format!("/proc/{}/task", self.child.id());
+        let runs = |task: std::io::Result<std::fs::DirEntry>| {
+            let status = std::fs::read_to_string(task.unwrap().path().join("status")).unwrap_or_default();
+            !status.contains("State:\tT")
+        };
+        while std::fs::read_dir(&tasks).is_ok_and(|mut tasks| tasks.any(runs)) {
+            std::thread::yield_now();
+        }
+    }
+
     /// Ends it without a chance to do anything; what it has written since on standard output.
     pub(crate) fn kill(mut self) -> Vec<String> {
         self.child.kill().unwrap();
