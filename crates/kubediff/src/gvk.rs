@@ -34,6 +34,15 @@ impl Scope {
         let group = self.group.as_ref().is_none_or(|group| group.eq_ignore_ascii_case(&gvk.group));
         kind && group
     }
+
+    /// Whether a resource is meant, by its name in the manner of `deployments.apps`. A kind stands for its regular plural.
+    pub(crate) fn matches_resource(&self, name: &str) -> bool {
+        let (name, of) = name.split_once('.').unwrap_or((name, ""));
+        let resource = self.kind == "*"
+            || self.kind.eq_ignore_ascii_case(name)
+            || plural(&self.kind).eq_ignore_ascii_case(name);
+        resource && self.group.as_ref().is_none_or(|group| group.eq_ignore_ascii_case(of))
+    }
 }
 
 /// The regular plural of a kind. Built-in resources have it, and so have nearly all others.

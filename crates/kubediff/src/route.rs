@@ -76,6 +76,24 @@ impl Routes {
         }
         deliveries
     }
+
+    /// Which sinks are told of a gap: those that could have got a change of this resource, `deployments.apps`, or of any without
+    /// one. A sink that no route leads to gets none.
+    pub fn of_gap(&self, resource: Option<&str>) -> BTreeSet<&str> {
+        let mut sinks = BTreeSet::new();
+        for Compiled { settings, .. } in &self.0 {
+            let resources = &settings.matches.resources;
+            let is_meant = |resource| resources.iter().any(|name| name.matches_resource(resource));
+            if !resources.is_empty() && !resource.is_none_or(is_meant) {
+                continue;
+            }
+            sinks.extend(settings.sinks.iter().map(String::as_str));
+            if !settings.goes_on && settings.matches.takes_all_of(resource) {
+                break;
+            }
+        }
+        sinks
+    }
 }
 
 /// The usual text, unless there is a template. A template that fails is told, and does not cost the message.
@@ -87,6 +105,12 @@ fn words(template: Option<&Template>, change: &Change, severity: Severity) -> Re
 }
 
 impl Match {
+    /// Whether it takes every change of a resource, or every change at all: it asks for nothing else.
+    fn takes_all_of(&self, resource: Option<&str>) -> bool {
+        let resources = if resource.is_some() { self.resources.clone() } else { Vec::new() };
+        *self == Self { resources, ..Self::default() }
+    }
+
     /// Whether it takes this change.
     pub fn takes(&self, change: &Change) -> bool {
         let any = |globs: &[crate::Glob], text: &str| globs.iter().any(|glob| glob.matches(text));

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use informer::Catalog;
+use informer::{Catalog, ResourceType};
 
 use crate::gvk::{Gvk, Scope};
 use crate::targets::is_version;
@@ -17,6 +17,8 @@ use crate::targets::is_version;
 pub struct ResourceName {
     text: String,
     scopes: Vec<Scope>,
+    /// `ingresses.networking.k8s.io`, as the server names what is meant.
+    resources: Vec<String>,
 }
 
 /// A text that cannot be the name of a resource.
@@ -34,12 +36,19 @@ impl ResourceName {
         }
         let Ok(resources) = catalog.named(&self.text) else { return false };
         self.scopes = resources.iter().map(|resource| scope(&resource.kind, &resource.group)).collect();
+        self.resources = resources.iter().map(ResourceType::qualified_name).collect();
         true
     }
 
     /// Whether it stands for this kind.
     pub fn matches(&self, gvk: &Gvk) -> bool {
         self.scopes.iter().any(|scope| scope.matches(gvk))
+    }
+
+    /// Whether it stands for this resource, which is named as `deployments.apps`.
+    pub(crate) fn matches_resource(&self, name: &str) -> bool {
+        self.resources.iter().any(|resource| resource == name)
+            || self.scopes.iter().any(|scope| scope.matches_resource(name))
     }
 
     /// The kinds that it stands for.
@@ -89,7 +98,7 @@ impl FromStr for ResourceName {
         if !text.chars().all(is_allowed) || parts.len() > 3 || parts.iter().any(|part| part.is_empty()) {
             return Err(invalid());
         }
-        let mut name = Self { text: text.to_owned(), scopes: Vec::new() };
+        let mut name = Self { text: text.to_owned(), scopes: Vec::new(), resources: Vec::new() };
         let plain = name.in_any_version().unwrap_or_else(|| text.to_owned());
         name.scopes = vec![match plain.split_once('.') {
             Some((kind, group)) => scope(kind, group),

@@ -196,6 +196,11 @@ impl SinkLog {
         if self.seed.is_some() {
             return None;
         }
+        // A gap of one object is one of its resource.
+        let resource = gap.resource.as_deref().and_then(|name| name.split('/').next());
+        if !self.routes.of_gap(resource).contains(&*self.sink) {
+            return None;
+        }
         let what = gap.resource.as_deref().unwrap_or("everything");
         let (from, to) = (gap.from, gap.to);
         let summary = format!("{what} was not watched from {from:.0} to {to:.0}: {}", gap.reason);
