@@ -7,6 +7,7 @@ mod place;
 mod question;
 mod relay;
 mod server;
+mod workload;
 
 use jiff::Zoned;
 use kube_client::Client;

@@ -1,16 +1,13 @@
 //! Finds the daemon: its pod, and the container in it.
 
-use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
-use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube_client::Client;
-use kube_client::api::{Api, ListParams};
-use kube_client::core::{NamespaceResourceScope, Resource, ResourceExt, Selector};
-use serde::de::DeserializeOwned;
+use kube_client::api::ListParams;
+use kube_client::core::{ResourceExt, Selector};
 
 use super::error::Why;
 use super::place::Place;
 use super::server::{Server, Step};
+use super::workload::{ContainerStatus, Pod, State, pods, workloads};
 use crate::query::args::DaemonName;
 
 /// The container's name in the chart.
@@ -25,7 +22,7 @@ pub(super) async fn place(
     container: Option<&str>,
     server: &Server,
 ) -> Result<Place, Why> {
-    let pods: Api<Pod> = Api::namespaced(client.clone(), &name.namespace);
+    let pods = pods(client, &name.namespace);
     let pod = match server.ask(Step::Pods, pods.get_opt(&name.name)).await? {
         Some(pod) => pod,
         None => {
@@ -40,7 +37,7 @@ pub(super) async fn place(
 
 /// The container in this pod. It has to run.
 fn within(pod: &Pod, name: &DaemonName, container: Option<&str>) -> Result<Place, Why> {
-    let containers = pod.spec.as_ref().map(|spec| spec.containers.as_slice()).unwrap_or_default();
+    let containers = pod.spec.containers.as_slice();
     let wanted = container.unwrap_or(CONTAINER);
     let chosen = match (containers.iter().find(|it| it.name == wanted), containers) {
         (Some(chosen), _) => chosen,
@@ -69,44 +66,25 @@ fn within(pod: &Pod, name: &DaemonName, container: Option<&str>) -> Result<Place
 /// The pods of the Deployment or StatefulSet of this name.
 async fn selector(client: &Client, name: &DaemonName, server: &Server) -> Result<Selector, Why> {
     let DaemonName { namespace, name: workload } = name;
-    let deployments: Api<Deployment> = Api::namespaced(client.clone(), namespace);
-    let deployment = server.ask(Step::Workloads, deployments.get_opt(workload)).await?;
-    let mut labels = deployment.map(|it| it.spec.selector);
-    if labels.is_none() {
-        let sets: Api<StatefulSet> = Api::namespaced(client.clone(), namespace);
-        let set = server.ask(Step::Workloads, sets.get_opt(workload)).await?;
-        labels = set.map(|it| it.spec.selector);
+    for (_, workloads) in workloads(client, namespace) {
+        if let Some(found) = server.ask(Step::Workloads, workloads.get_opt(workload)).await? {
+            return found.spec.selector.try_into().map_err(|_| Why::NoPod(name.clone()));
+        }
     }
-    let labels: LabelSelector = match labels {
-        Some(labels) => labels,
-        None => return Err(Why::NotFound { name: name.clone(), known: known(client, namespace).await }),
-    };
-    labels.try_into().map_err(|_| Why::NoPod(name.clone()))
+    Err(Why::NotFound { name: name.clone(), known: known(client, namespace).await })
 }
 
 /// Which workloads the namespace has, as far as the server says it.
 async fn known(client: &Client, namespace: &str) -> String {
-    let mut found = names::<Deployment>(client, namespace).await;
-    found.extend(names::<StatefulSet>(client, namespace).await);
+    let mut found = Vec::new();
+    for (kind, workloads) in workloads(client, namespace) {
+        let listed = workloads.list_metadata(&ListParams::default().limit(100)).await;
+        let names = listed.iter().flat_map(|list| &list.items);
+        found.extend(names.map(|it| format!("{kind} {}", it.name_any())));
+    }
     let more = if found.len() > FEW { " and others" } else { "" };
     found.truncate(FEW);
     if found.is_empty() { "no workload that you may list".to_owned() } else { found.join(", ") + more }
-}
-
-/// Some names of a kind; none where they may not be listed.
-async fn names<K>(client: &Client, namespace: &str) -> Vec<String>
-where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-        + Clone
-        + DeserializeOwned
-        + std::fmt::Debug,
-{
-    let api: Api<K> = Api::namespaced(client.clone(), namespace);
-    let listed = api.list_metadata(&ListParams::default().limit(100)).await;
-    let kind = K::kind(&()).into_owned();
-    listed
-        .map(|list| list.items.iter().map(|it| format!("{kind} {}", it.name_any())).collect())
-        .unwrap_or_default()
 }
 
 /// The pod to ask: a ready one rather than one that only runs, and the newest of those.
@@ -122,7 +100,7 @@ fn best(pods: Vec<Pod>, container: Option<&str>) -> Option<Pod> {
 
 fn is_ready(pod: &Pod) -> bool {
     let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
-    conditions.iter().any(|it| it.type_ == "Ready" && it.status == "True")
+    conditions.iter().any(|it| it.kind == "Ready" && it.status == "True")
 }
 
 /// Whether the container runs; else what it does instead.
@@ -131,16 +109,14 @@ fn standing(pod: &Pod, container: &str) -> Result<(), String> {
     let phase = status.phase.clone().unwrap_or_else(|| "Unknown".to_owned());
     let known = status.container_statuses.as_deref().unwrap_or_default();
     match known.iter().find(|it| it.name == container) {
-        Some(ContainerStatus { state: Some(ContainerState { running: Some(_), .. }), .. }) => Ok(()),
-        Some(ContainerStatus { state: Some(ContainerState { waiting: Some(waiting), .. }), .. }) => {
+        Some(ContainerStatus { state: Some(State { running: Some(_), .. }), .. }) => Ok(()),
+        Some(ContainerStatus { state: Some(State { waiting: Some(waiting), .. }), .. }) => {
             Err(waiting.reason.clone().unwrap_or_else(|| "Waiting".to_owned()))
         }
-        Some(ContainerStatus { state: Some(ContainerState { terminated: Some(ended), .. }), .. }) => {
-            Err(ended
-                .reason
-                .clone()
-                .unwrap_or_else(|| format!("it ended with exit code {}", ended.exit_code)))
-        }
+        Some(ContainerStatus { state: Some(State { terminated: Some(ended), .. }), .. }) => Err(ended
+            .reason
+            .clone()
+            .unwrap_or_else(|| format!("it ended with exit code {}", ended.exit_code))),
         _ if phase == "Running" => Ok(()),
         _ => Err(phase),
     }
