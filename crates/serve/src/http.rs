@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use http::{Request, Response};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
@@ -135,18 +136,25 @@ impl Server {
             count: AtomicUsize::new(0),
             next_id: AtomicU64::new(1),
         });
-        let accepting = accept(self.gate.clone(), state.clone(), self.options, Arc::new(handler));
+        let accepting = accept(self.gate.clone(), state.clone(), self.options, boxed(handler));
         state.tasks.spawn(state.drain.clone().run_until_cancelled_owned(accepting));
         Serving { address: self.address, gate: self.gate, state }
     }
 }
 
-async fn accept<H: Handler>(
-    gate: Arc<Gate>,
-    state: Arc<ServerState>,
-    options: ServerOptions,
-    handler: Arc<H>,
-) {
+/// A handler of any type. A program would have the code of a connection, both versions of HTTP, once for each type.
+type AnyHandler =
+    Arc<dyn Fn(Request<Bytes>, ConnectionInfo) -> BoxFuture<'static, Response<Body>> + Send + Sync>;
+
+fn boxed(handler: impl Handler) -> AnyHandler {
+    let handler = Arc::new(handler);
+    Arc::new(move |request, connection| {
+        let handler = handler.clone();
+        Box::pin(async move { handler.answer(request, connection).await })
+    })
+}
+
+async fn accept(gate: Arc<Gate>, state: Arc<ServerState>, options: ServerOptions, handler: AnyHandler) {
     let acceptor = options.tls.clone().map(TlsAcceptor::from);
     loop {
         let Ok((stream, peer)) = gate.accept().await else {
@@ -160,13 +168,13 @@ async fn accept<H: Handler>(
 }
 
 impl ServerState {
-    fn connect<H: Handler>(
+    fn connect(
         self: &Arc<Self>,
         stream: TcpStream,
         peer: SocketAddr,
         acceptor: Option<TlsAcceptor>,
         options: &ServerOptions,
-        handler: Arc<H>,
+        handler: AnyHandler,
     ) {
         // Otherwise a small event would wait for the acknowledgement of the previous one.
         let _ = stream.set_nodelay(true);

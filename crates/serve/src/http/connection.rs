@@ -3,7 +3,6 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::pin;
-use std::sync::Arc;
 
 use hyper::body::Incoming;
 use hyper::rt::{Read, Write};
@@ -15,7 +14,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::{Handler, request};
+use super::{AnyHandler, request};
 
 /// The buffer of one write: lists are long, and a system call costs more than a copy.
 const WRITE_BUFFER: usize = 1 << 20;
@@ -53,20 +52,20 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) async fn run<H: Handler>(self, stream: TcpStream, tls: Option<TlsAcceptor>, handler: Arc<H>) {
+    pub(super) async fn run(self, stream: TcpStream, tls: Option<TlsAcceptor>, handler: AnyHandler) {
         // When the connection is gone, so are the tasks that answer on it.
         let _closes = self.info.closed.clone().drop_guard();
         match tls {
-            None => self.answer(TokioIo::new(stream), handler).await,
+            None => self.answer(Box::new(TokioIo::new(stream)), handler).await,
             Some(acceptor) => {
                 if let Ok(stream) = acceptor.accept(stream).await {
-                    self.answer(TokioIo::new(stream), handler).await;
+                    self.answer(Box::new(TokioIo::new(stream)), handler).await;
                 }
             }
         }
     }
 
-    async fn answer<H: Handler>(self, stream: impl Read + Write + Unpin + Send + 'static, handler: Arc<H>) {
+    async fn answer(self, stream: Box<dyn Stream>, handler: AnyHandler) {
         let Self { info, tasks, drain, max_request_body, max_concurrent_streams } = self;
         let mut builder = auto::Builder::new(Streams { tasks, closed: info.closed.clone() });
         builder.http1().max_buf_size(WRITE_BUFFER);
@@ -76,7 +75,7 @@ impl Connection {
             async move {
                 let closed = info.closed.clone();
                 let answer = match request::collect(incoming, max_request_body).await {
-                    Ok(request) => handler.answer(request, info).await,
+                    Ok(request) => handler(request, info).await,
                     Err(refusal) => refusal,
                 };
                 if closed.is_cancelled() {
@@ -96,6 +95,11 @@ impl Connection {
         let _ = connection.await;
     }
 }
+
+/// The bytes of a connection, with or without TLS.
+trait Stream: Read + Write + Unpin + Send {}
+
+impl<T: Read + Write + Unpin + Send> Stream for T {}
 
 /// Runs the concurrent streams of an HTTP/2 connection, no longer than the connection lives.
 #[derive(Clone)]
