@@ -4,10 +4,13 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use http_body_util::{BodyExt, Empty, Limited};
-use hyper_util::client::legacy::Client;
-use hyper_util::rt::TokioExecutor;
+use bytes::Bytes;
+use http::header::HOST;
+use http_body_util::{BodyExt, Collected, Empty, Limited};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
 use serde_json::Value;
+use tokio::net::TcpStream;
 
 use crate::args::{StatusArgs, StatusOutput};
 use crate::exit::Exit;
@@ -19,6 +22,8 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// The most bytes of an answer.
 const MOST: usize = 16 << 20;
 
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
 /// Why the state is not known.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StatusError {
@@ -27,7 +32,7 @@ pub(crate) enum StatusError {
     #[error(
         "no daemon answers on {0}; name its address with --address, or see `listen` in its configuration"
     )]
-    Silent(String, #[source] Option<Box<dyn std::error::Error + Send + Sync>>),
+    Silent(String, #[source] Option<Failure>),
     #[error("{0} is not a daemon of kubediff: its /status is not what it should be")]
     Other(String),
     #[error("the daemon is not ready")]
@@ -56,22 +61,31 @@ pub(crate) async fn run(args: &StatusArgs) -> Result<(), StatusError> {
 }
 
 async fn ask(address: &str) -> Result<Value, StatusError> {
-    let uri: http::Uri = format!("{}/status", address.trim_end_matches('/'))
-        .parse()
-        .map_err(|_| StatusError::Address(address.to_owned()))?;
-    if uri.scheme_str() != Some("http") {
-        return Err(StatusError::Address(address.to_owned()));
-    }
+    let invalid = || StatusError::Address(address.to_owned());
+    let uri: http::Uri = address.parse().map_err(|_| invalid())?;
+    let (Some("http"), Some(server)) = (uri.scheme_str(), uri.authority()) else { return Err(invalid()) };
+    let path = format!("{}/status", uri.path().trim_end_matches('/'));
+    let request = http::Request::get(path).header(HOST, server.as_str()).body(Empty::new());
+    let request = request.map_err(|_| invalid())?;
+    let asked = tokio::time::timeout(LIMIT, answer(server.host(), server.port_u16().unwrap_or(80), request));
     let silent = |source| StatusError::Silent(address.to_owned(), source);
-    let client = Client::builder(TokioExecutor::new()).build_http::<Empty<bytes::Bytes>>();
-    let asked = tokio::time::timeout(LIMIT, async {
-        let response = client.get(uri).await.map_err(|error| silent(Some(error.into())))?;
-        let body = Limited::new(response.into_body(), MOST).collect().await;
-        body.map(http_body_util::Collected::to_bytes).map_err(|error| silent(Some(error)))
-    });
-    let body = asked.await.map_err(|_| silent(None))??;
+    let body = asked.await.map_err(|_| silent(None))?.map_err(|error| silent(Some(error)))?;
     let status = serde_json::from_slice::<Value>(&body).ok().filter(|status| status["ready"].is_boolean());
     status.ok_or_else(|| StatusError::Other(address.to_owned()))
+}
+
+/// The body of the answer to one request, on a connection of its own.
+async fn answer(host: &str, port: u16, request: http::Request<Empty<Bytes>>) -> Result<Bytes, Failure> {
+    let stream = TcpStream::connect(format!("{host}:{port}")).await?;
+    let (mut client, connection) = http1::handshake(TokioIo::new(stream)).await?;
+    let answer = async {
+        let response = client.send_request(request).await?;
+        Limited::new(response.into_body(), MOST).collect().await.map(Collected::to_bytes)
+    };
+    tokio::select! {
+        answer = answer => answer,
+        Err(error) = connection => Err(error.into()),
+    }
 }
 
 /// Tables, as kubectl has them.
