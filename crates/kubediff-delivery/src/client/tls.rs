@@ -27,7 +27,8 @@ pub(super) fn config(ca: Option<&[u8]>) -> Result<ClientConfig, SinkError> {
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth();
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    // A sink sends one message at a time.
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
 }
 
