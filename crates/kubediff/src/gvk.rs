@@ -31,17 +31,12 @@ impl Scope {
         let kind = self.kind == "*"
             || self.kind.eq_ignore_ascii_case(&gvk.kind)
             || self.kind.eq_ignore_ascii_case(&plural(&gvk.kind));
-        let group = self.group.as_ref().is_none_or(|group| group.eq_ignore_ascii_case(&gvk.group));
-        kind && group
+        kind && self.has_group(&gvk.group)
     }
 
-    /// Whether a resource is meant, by its name in the manner of `deployments.apps`. A kind stands for its regular plural.
-    pub(crate) fn matches_resource(&self, name: &str) -> bool {
-        let (name, of) = name.split_once('.').unwrap_or((name, ""));
-        let resource = self.kind == "*"
-            || self.kind.eq_ignore_ascii_case(name)
-            || plural(&self.kind).eq_ignore_ascii_case(name);
-        resource && self.group.as_ref().is_none_or(|group| group.eq_ignore_ascii_case(of))
+    /// Whether kinds of this group are meant.
+    pub(crate) fn has_group(&self, group: &str) -> bool {
+        self.group.as_ref().is_none_or(|own| own.eq_ignore_ascii_case(group))
     }
 }
 

@@ -77,14 +77,12 @@ impl Routes {
         deliveries
     }
 
-    /// Which sinks are told of a gap: those that could have got a change of this resource, `deployments.apps`, or of any without
-    /// one. A sink that no route leads to gets none.
+    /// The sinks that hear of a gap of this resource, `deployments.apps`, or of everything: those that could have got a change
+    /// of it. A sink that no route leads to hears of none.
     pub fn of_gap(&self, resource: Option<&str>) -> BTreeSet<&str> {
         let mut sinks = BTreeSet::new();
         for Compiled { settings, .. } in &self.0 {
-            let resources = &settings.matches.resources;
-            let is_meant = |resource| resources.iter().any(|name| name.matches_resource(resource));
-            if !resources.is_empty() && !resource.is_none_or(is_meant) {
+            if !settings.matches.may_take(resource) {
                 continue;
             }
             sinks.extend(settings.sinks.iter().map(String::as_str));
@@ -105,10 +103,20 @@ fn words(template: Option<&Template>, change: &Change, severity: Severity) -> Re
 }
 
 impl Match {
-    /// Whether it takes every change of a resource, or every change at all: it asks for nothing else.
+    /// Whether it may take a change of a resource; without one, any change.
+    fn may_take(&self, resource: Option<&str>) -> bool {
+        let may_be = |resource| self.resources.iter().any(|name| name.may_mean(resource));
+        self.resources.is_empty() || resource.is_none_or(may_be)
+    }
+
+    /// Whether it takes every change of a resource; without one, every change.
     fn takes_all_of(&self, resource: Option<&str>) -> bool {
-        let resources = if resource.is_some() { self.resources.clone() } else { Vec::new() };
-        *self == Self { resources, ..Self::default() }
+        let has_all = self.resources.is_empty()
+            || self.resources.iter().any(|name| match resource {
+                Some(resource) => name.means(resource),
+                None => name.as_str() == "*",
+            });
+        has_all && Self { resources: Vec::new(), ..self.clone() } == Self::default()
     }
 
     /// Whether it takes this change.

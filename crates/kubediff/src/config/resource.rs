@@ -45,10 +45,20 @@ impl ResourceName {
         self.scopes.iter().any(|scope| scope.matches(gvk))
     }
 
-    /// Whether it stands for this resource, which is named as `deployments.apps`.
-    pub(crate) fn matches_resource(&self, name: &str) -> bool {
-        self.resources.iter().any(|resource| resource == name)
-            || self.scopes.iter().any(|scope| scope.matches_resource(name))
+    /// Whether it stands for every object of this resource, which is named as `deployments.apps`.
+    pub(crate) fn means(&self, resource: &str) -> bool {
+        let is_named = self.resources.iter().any(|name| name == resource);
+        is_named || self.text.starts_with('*') && self.has_group_of(resource)
+    }
+
+    /// Whether it may stand for this resource. A name that the server does not know yet may be any resource of its group.
+    pub(crate) fn may_mean(&self, resource: &str) -> bool {
+        self.means(resource) || self.resources.is_empty() && self.has_group_of(resource)
+    }
+
+    fn has_group_of(&self, resource: &str) -> bool {
+        let group = resource.split_once('.').map_or("", |(_, group)| group);
+        self.scopes.iter().any(|scope| scope.has_group(group))
     }
 
     /// The kinds that it stands for.

@@ -141,42 +141,6 @@ fn each_field_of_a_match_narrows_it() {
 }
 
 #[test]
-fn a_gap_goes_where_a_change_of_its_resource_could_have_gone() {
-    let routes = r#"
-sinks: {ops: stdout, bus: stdout, log: stdout, unused: stdout}
-routes:
-  - {match: {resources: [secrets]}, sinks: []}
-  - {match: {resources: [Deployment, v1/nodes], namespaces: [shop]}, sinks: [ops]}
-  - {match: {resources: ["*.networking.k8s.io"]}, sinks: [bus], continue: true}
-  - {match: {resources: [ingresses]}, sinks: [ops]}
-  - {match: {changes: [deleted]}, sinks: [log]}
-"#;
-    let config = Config::of_text(routes, "kubediff.yaml").unwrap().config;
-    let routes = Routes::new(&config).unwrap();
-    for (resource, expected) in [
-        (Some("secrets"), expect![[r#""#]]),
-        // A deployment of another namespace would have gone on.
-        (Some("deployments.apps"), expect!["log ops"]),
-        (Some("deployments.extensions"), expect!["log ops"]),
-        (Some("nodes"), expect!["log ops"]),
-        (Some("nodes.metrics.k8s.io"), expect!["log"]),
-        (Some("networkpolicies.networking.k8s.io"), expect!["bus log"]),
-        (Some("ingresses.networking.k8s.io"), expect!["bus ops"]),
-        (Some("configmaps"), expect!["log"]),
-        (None, expect!["bus log ops"]),
-    ] {
-        let sinks: Vec<&str> = routes.of_gap(resource).into_iter().collect();
-        expected.assert_eq(&sinks.join(" "));
-    }
-
-    let everything = Config::of_text("sinks: {ops: stdout, log: stdout}", "kubediff.yaml").unwrap().config;
-    let everything = Routes::new(&everything).unwrap();
-    for resource in [None, Some("pods")] {
-        assert_eq!(everything.of_gap(resource).into_iter().collect::<Vec<_>>(), ["log", "ops"]);
-    }
-}
-
-#[test]
 fn templates_have_the_change() {
     check(
         r#"

@@ -5,6 +5,7 @@ use informer::{Catalog, SharedInformerFactory};
 use kube_client::config::{KubeConfigOptions, Kubeconfig};
 use kubediff::Gvk;
 use kubediff::config::Config;
+use kubediff::route::Routes;
 use testapi::TestApi;
 
 async fn catalog() -> Catalog {
@@ -85,4 +86,46 @@ routes: [{match: {resources: [all]}, sinks: [log]}]
         target.resource.plural == "deployments" || target.resource.group == "batch"
     };
     assert!(!targets.iter().any(excluded));
+}
+
+#[tokio::test]
+async fn a_gap_goes_where_a_change_of_its_resource_could_have_gone() {
+    let routes = r#"
+sinks: {ops: stdout, bus: stdout, log: stdout, late: stdout, unused: stdout}
+routes:
+  - {match: {resources: [secrets]}, sinks: []}
+  - {match: {resources: [deploy, v1/nodes], namespaces: [shop]}, sinks: [ops]}
+  - {match: {resources: ["*.networking.k8s.io"]}, sinks: [bus], continue: true}
+  - {match: {resources: [ing]}, sinks: [ops]}
+  - {match: {resources: [Vertex.example.com]}, sinks: [late]}
+  - {match: {changes: [deleted]}, sinks: [log]}
+  - {match: {resources: ["*"]}, sinks: [log]}
+  - {sinks: [unused]}
+"#;
+    let mut config = Config::of_text(routes, "kubediff.yaml").unwrap().config;
+    config.resolve(&catalog().await);
+    let routes = Routes::new(&config).unwrap();
+    for (resource, expected) in [
+        (Some("secrets"), expect![[r#""#]]),
+        // A deployment of another namespace would have gone on.
+        (Some("deployments.apps"), expect!["log ops"]),
+        (Some("deployments.extensions"), expect!["log"]),
+        (Some("nodes"), expect!["log ops"]),
+        (Some("nodes.metrics.k8s.io"), expect!["log"]),
+        (Some("networkpolicies.networking.k8s.io"), expect!["bus log"]),
+        (Some("ingresses.networking.k8s.io"), expect!["bus ops"]),
+        // The server does not know the kind yet, and how its plural is made.
+        (Some("vertices.example.com"), expect!["late log"]),
+        (Some("configmaps"), expect!["log"]),
+        (None, expect!["bus late log ops"]),
+    ] {
+        let sinks: Vec<&str> = routes.of_gap(resource).into_iter().collect();
+        expected.assert_eq(&sinks.join(" "));
+    }
+
+    let everything = Config::of_text("sinks: {ops: stdout, log: stdout}", "kubediff.yaml").unwrap().config;
+    let everything = Routes::new(&everything).unwrap();
+    for resource in [None, Some("pods")] {
+        assert_eq!(everything.of_gap(resource).into_iter().collect::<Vec<_>>(), ["log", "ops"]);
+    }
 }
