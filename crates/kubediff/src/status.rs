@@ -64,10 +64,16 @@ async fn ask(address: &str) -> Result<Value, StatusError> {
     let invalid = || StatusError::Address(address.to_owned());
     let uri: http::Uri = address.parse().map_err(|_| invalid())?;
     let (Some("http"), Some(server)) = (uri.scheme_str(), uri.authority()) else { return Err(invalid()) };
+    let host = server.host();
+    // An invalid port would be none.
+    let port = match server.as_str().rsplit('@').next().and_then(|server| server.strip_prefix(host)) {
+        Some("") => 80,
+        port => port.and_then(|port| port.strip_prefix(':')?.parse().ok()).ok_or_else(invalid)?,
+    };
     let path = format!("{}/status", uri.path().trim_end_matches('/'));
-    let request = http::Request::get(path).header(HOST, server.as_str()).body(Empty::new());
+    let request = http::Request::get(path).header(HOST, format!("{host}:{port}")).body(Empty::new());
     let request = request.map_err(|_| invalid())?;
-    let asked = tokio::time::timeout(LIMIT, answer(server.host(), server.port_u16().unwrap_or(80), request));
+    let asked = tokio::time::timeout(LIMIT, answer(host, port, request));
     let silent = |source| StatusError::Silent(address.to_owned(), source);
     let body = asked.await.map_err(|_| silent(None))?.map_err(|error| silent(Some(error)))?;
     let status = serde_json::from_slice::<Value>(&body).ok().filter(|status| status["ready"].is_boolean());
@@ -78,14 +84,10 @@ async fn ask(address: &str) -> Result<Value, StatusError> {
 async fn answer(host: &str, port: u16, request: http::Request<Empty<Bytes>>) -> Result<Bytes, Failure> {
     let stream = TcpStream::connect(format!("{host}:{port}")).await?;
     let (mut client, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    let answer = async {
-        let response = client.send_request(request).await?;
-        Limited::new(response.into_body(), MOST).collect().await.map(Collected::to_bytes)
-    };
-    tokio::select! {
-        answer = answer => answer,
-        Err(error) = connection => Err(error.into()),
-    }
+    // What breaks the connection after the answer is no concern of ours; what breaks it before is told to the request.
+    tokio::spawn(connection);
+    let response = client.send_request(request).await?;
+    Limited::new(response.into_body(), MOST).collect().await.map(Collected::to_bytes)
 }
 
 /// Tables, as kubectl has them.

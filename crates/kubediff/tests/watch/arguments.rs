@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::net::TcpListener;
 use std::path::Path;
+use std::process::Command;
 
 use testapi::TestApi;
 
@@ -41,6 +42,31 @@ fn where_all_files_are_missing_the_message_names_them() {
     std::fs::write(file.path(), "clusters: 7").unwrap();
     let (notes, _) = Session::with(file.path(), &["cm"]).wait();
     assert!(notes[0].contains(&file.path().display().to_string()), "{notes:?}");
+}
+
+#[test]
+fn the_address_of_a_daemon_is_checked_and_one_that_does_not_answer_is_named() {
+    // Nobody listens on this port any more; the other one accepts connections and closes them without an answer.
+    let unused = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    std::thread::spawn(move || silent.incoming().for_each(drop));
+    let unanswered = "no daemon answers on";
+    for (address, code, words) in [
+        ("http://localhost:99999", 2, "is not an address"),
+        ("http://localhost:", 2, "is not an address"),
+        ("https://localhost", 2, "is not an address"),
+        ("localhost", 2, "is not an address"),
+        (&format!("http://127.0.0.1:{unused}/"), 1, unanswered),
+        (&format!("http://[::1]:{unused}"), 1, unanswered),
+        (&format!("http://127.0.0.1:{port}"), 1, unanswered),
+    ] {
+        let mut status = Command::new(env!("CARGO_BIN_EXE_kubediff"));
+        let output = status.args(["status", "--address", address]).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains(words) && said.contains(address), "{said}");
+        assert_eq!(output.status.code(), Some(code), "{said}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -179,12 +179,13 @@ impl Session {
         assert!(status.success());
     }
 
-    /// Makes it stand still until it gets `-CONT`. Under load a thread may run on for a moment after the signal; here none does.
+    /// Makes it stand still until it gets `-CONT`. Returns when every thread has stopped, as far as the system tells of threads.
     pub(crate) fn freeze(&self) {
         self.signal("-STOP");
         let tasks = format!("/proc/{}/task", self.child.id());
         let runs = |task: std::io::Result<std::fs::DirEntry>| {
             let status = std::fs::read_to_string(task.unwrap().path().join("status")).unwrap_or_default();
+            assert!(!status.contains("State:\tZ"), "the process has ended");
             !status.contains("State:\tT")
         };
         while std::fs::read_dir(&tasks).is_ok_and(|mut tasks| tasks.any(runs)) {
