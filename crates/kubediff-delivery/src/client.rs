@@ -31,12 +31,17 @@ pub enum SinkError {
     Tls(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
+/// How long a connection waits for the next message.
+const IDLE: Duration = Duration::from_secs(20);
+
 /// A client that follows no redirect: they would carry credentials to another host.
 pub(crate) fn client(timeout: Duration, ca: Option<&[u8]>) -> Result<Client, SinkError> {
     Client::builder()
         .user_agent(concat!("kubediff/", env!("CARGO_PKG_VERSION")))
         .redirect(redirect::Policy::none())
         .timeout(timeout)
+        // Servers and load balancers close what idles for longer, and a message that meets their close is lost on the way.
+        .pool_idle_timeout(IDLE)
         .tls_backend_preconfigured(tls::config(ca)?)
         .build()
         .map_err(|error| SinkError::Tls(error.without_url().into()))
