@@ -15,6 +15,9 @@ use crate::exit::{self, Exit};
 
 /// Runs the program with the arguments of the process. Ends the process if they are wrong or ask for help.
 pub async fn run() -> ExitCode {
+    if cfg!(panic = "abort") {
+        end_at_panics();
+    }
     let ended: Result<Exit, (Exit, Box<dyn Error>)> = match parse(std::env::args_os()).command {
         Command::Watch(args) => {
             log(args.session.verbose);
@@ -53,6 +56,16 @@ pub async fn run() -> ExitCode {
             exit.into()
         }
     }
+}
+
+/// Where a panic ends the process, it does so with the exit code of the unexpected, and without a core dump: that would have
+/// the values of Secrets.
+fn end_at_panics() {
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        tell(panic);
+        std::process::exit(1);
+    }));
 }
 
 fn success(_: ()) -> Exit {

@@ -142,7 +142,7 @@ impl Server {
     }
 }
 
-/// A handler of any type. A program would have the code of a connection, both versions of HTTP, once for each type.
+/// A handler of any type. Without the box, a program would have the code of a connection, both versions of HTTP, once for each type.
 type AnyHandler =
     Arc<dyn Fn(Request<Bytes>, ConnectionInfo) -> BoxFuture<'static, Response<Body>> + Send + Sync>;
 

@@ -4,13 +4,14 @@
 //! The crate `packaging` makes the rest of it.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use tooling::{Error, process};
 
 use crate::metadata::Metadata;
 use crate::tree::Tree;
 
-/// A little more than it has (docs/RELEASING.md says what of), so that growth is noticed.
+/// A little more than it has for [`FOLDED`] (docs/RELEASING.md says what of), so that growth is noticed.
 const MOST_BYTES: &str = "15000000";
 
 pub(crate) fn run(tree: &Tree, target: Option<&str>) -> Result<(), Error> {
@@ -25,21 +26,38 @@ pub(crate) fn run(tree: &Tree, target: Option<&str>) -> Result<(), Error> {
     // The last crate decides how the code of all others is made, and has little of its own. If it were to be small, no
     // loop would be vectorised, not even in crates that are to be fast: the first list took three times the CPU.
     build.args(["--", "-Copt-level=3"]);
-    build.env("CARGO_ENCODED_RUSTFLAGS", rust_flags(tree.root(), target).join("\x1f"));
-    build.env(format!("CFLAGS_{}", target.replace('-', "_")), c_flags(target));
-    build.env("LIBSQLITE3_FLAGS", WITHOUT.join(" "));
+    set_flags(&mut build, tree.root(), target);
     process::run(&mut build)?;
     let extension = if target.contains("windows") { ".exe" } else { "" };
     let program = folder.join(target).join("dist").join(format!("kubediff{extension}"));
 
     let mut package = process::cargo(tree.root());
     package.args(["run", "--quiet", "--locked", "--package", "packaging", "--"]);
-    package.args(["--target", target, "--at-most", MOST_BYTES, "--program"]).arg(program);
+    package.args(["--target", target, "--program"]).arg(program);
+    if target == FOLDED {
+        package.args(["--at-most", MOST_BYTES]);
+    }
     process::run(package.arg("--output").arg(folder.join("dist")))
 }
 
+/// The tests of the history with SQLite and zstd as [`run`] builds them.
+pub(crate) fn test(tree: &Tree) -> Result<(), Error> {
+    let target = host(tree.root())?;
+    let mut test = process::cargo(tree.root());
+    test.args(["test", "--locked", "--profile", "dist", "--package", "kubectl-changes-history"]);
+    test.args(["--target", &target]);
+    set_flags(&mut test, tree.root(), &target);
+    process::run(&mut test)
+}
+
+fn set_flags(cargo: &mut Command, root: &Path, target: &str) {
+    cargo.env("CARGO_ENCODED_RUSTFLAGS", rust_flags(root, target).join("\x1f"));
+    cargo.env(format!("CFLAGS_{}", target.replace('-', "_")), c_flags(target));
+    cargo.env("LIBSQLITE3_FLAGS", WITHOUT.join(" "));
+}
+
 /// Of SQLite, which packages build whole, what the history does without: indexes of texts and of rectangles, JSON in SQL,
-/// statistics of indexes, checks of the arguments that rusqlite gives, and what is old.
+/// statistics of indexes, checks of the arguments that rusqlite gives, and deprecated functions.
 const WITHOUT: [&str; 10] = [
     "-USQLITE_ENABLE_FTS3",
     "-USQLITE_ENABLE_FTS3_PARENTHESIS",
@@ -106,7 +124,7 @@ fn rust_flags(root: &Path, target: &str) -> Vec<String> {
 
 /// The target of this machine's compiler.
 fn host(root: &Path) -> Result<String, Error> {
-    let mut rustc = std::process::Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
     let text = process::output(rustc.arg("-vV").current_dir(root))?;
     let line = text.lines().find_map(|line| line.strip_prefix("host: "));
     line.map(str::to_owned).ok_or_else(|| Error::format("`rustc -vV`", "no line `host:`"))

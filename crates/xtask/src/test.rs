@@ -49,9 +49,10 @@ pub(crate) fn other_release(tree: &Tree, release: &str) -> Result<(), Error> {
 
 /// What takes too long for every change.
 pub(crate) fn release_check(tree: &Tree) -> Result<(), Error> {
-    let steps: [Step<'_>; 4] = [
+    let steps: [Step<'_>; 5] = [
         ("packages", Box::new(|| package::run(tree))),
         ("downloads", Box::new(|| dist::run(tree, None))),
+        ("history", Box::new(|| dist::test(tree))),
         ("image", Box::new(|| image::run(tree))),
         ("advisories", Box::new(|| deny::run(tree))),
     ];
