@@ -58,8 +58,7 @@ pub async fn run() -> ExitCode {
     }
 }
 
-/// Where a panic ends the process, it does so with the exit code of the unexpected, and without a core dump: that would have
-/// the values of Secrets.
+/// Makes a panic end the process with exit code 1 and without a core dump. A core dump would have the values of Secrets.
 fn end_at_panics() {
     let tell = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

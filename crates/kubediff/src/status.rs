@@ -65,7 +65,7 @@ async fn ask(address: &str) -> Result<Value, StatusError> {
     let uri: http::Uri = address.parse().map_err(|_| invalid())?;
     let (Some("http"), Some(server)) = (uri.scheme_str(), uri.authority()) else { return Err(invalid()) };
     let host = server.host();
-    // An invalid port would be none.
+    // `Authority::port` is `None` for an invalid port, as if there were none.
     let port = match server.as_str().rsplit('@').next().and_then(|server| server.strip_prefix(host)) {
         Some("") => 80,
         port => port.and_then(|port| port.strip_prefix(':')?.parse().ok()).ok_or_else(invalid)?,
@@ -84,7 +84,7 @@ async fn ask(address: &str) -> Result<Value, StatusError> {
 async fn answer(host: &str, port: u16, request: http::Request<Empty<Bytes>>) -> Result<Bytes, Failure> {
     let stream = TcpStream::connect(format!("{host}:{port}")).await?;
     let (mut client, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    // What breaks the connection after the answer is no concern of ours; what breaks it before is told to the request.
+    // The request gets each error that comes before its answer. An error after the answer does not matter.
     tokio::spawn(connection);
     let response = client.send_request(request).await?;
     Limited::new(response.into_body(), MOST).collect().await.map(Collected::to_bytes)

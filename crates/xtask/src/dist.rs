@@ -11,7 +11,7 @@ use tooling::{Error, process};
 use crate::metadata::Metadata;
 use crate::tree::Tree;
 
-/// A little more than it has for [`FOLDED`] (docs/RELEASING.md says what of), so that growth is noticed.
+/// The most bytes of the program for [`FOLDED`]: a little more than it has, so that growth is noticed (docs/RELEASING.md).
 const MOST_BYTES: &str = "15000000";
 
 pub(crate) fn run(tree: &Tree, target: Option<&str>) -> Result<(), Error> {

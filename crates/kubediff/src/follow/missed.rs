@@ -26,7 +26,7 @@ impl Missed {
     pub(super) fn told(&mut self, told: &Told<Object>, target: &Target, now: Timestamp) -> Option<Gap> {
         let origin = match told {
             Told::Added { initial: true, .. } => return None,
-            // Nobody wrote it: the server shows it in another form, as after a change of its schema.
+            // The server shows the same version in another form, as after a change of the schema.
             Told::Updated { old, new, .. } if old.resource_version() == new.resource_version() => {
                 return None;
             }

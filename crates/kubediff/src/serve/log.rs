@@ -196,7 +196,7 @@ impl SinkLog {
         if self.seed.is_some() {
             return None;
         }
-        // A gap of one object is one of its resource.
+        // A daemon may watch one object of a resource: `deployments.apps/cart`.
         let resource = gap.resource.as_deref().and_then(|name| name.split('/').next());
         if !self.routes.of_gap(resource).contains(&*self.sink) {
             return None;

@@ -51,7 +51,7 @@ pub(super) struct ContainerStatus {
     pub(super) state: Option<State>,
 }
 
-/// One of these.
+/// What a container does: one field is set.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct State {
     pub(super) running: Option<IgnoredAny>,
