@@ -87,7 +87,8 @@ impl SharedInformerFactory {
         FactoryBuilder::new(Connection::Transport(Arc::new(transport)))
     }
 
-    /// This factory, narrowed to one namespace. Informers of cluster-wide resources are not affected.
+    /// This factory, narrowed to one namespace. Informers of cluster-wide resources are not affected. The empty name stands
+    /// for all namespaces, as client-go's `NamespaceAll` does.
     ///
     /// If this factory does not select the namespace, no namespace is left: see [`in_namespaces`](Self::in_namespaces).
     #[must_use]
@@ -96,7 +97,7 @@ impl SharedInformerFactory {
     }
 
     /// This factory, narrowed to those of these namespaces that it selects. Each namespace has its own list and watch; all
-    /// share one cache.
+    /// share one cache. An empty name among them stands for all namespaces.
     ///
     /// If no namespace is left, the informers of namespaced resources are empty and send no requests. They are synced as
     /// soon as they are started, and [`Informer::add_namespace`] adds namespaces to them. [`everything`](Self::everything)
@@ -262,8 +263,8 @@ impl SharedInformerFactory {
         self.inner.life.ended().await;
     }
 
-    /// As [`SharedInformerFactory::shutdown`], but handler calls that run longer than `limit` are dropped at their next
-    /// `await`. Returns whether all calls ended by themselves.
+    /// As [`SharedInformerFactory::shutdown`], but returns within `limit`. Handler calls that run shortly before it are dropped
+    /// at their next `await`.
     ///
     /// A call that blocks its thread cannot be dropped, and is awaited.
     pub async fn shutdown_within(&self, limit: Duration) -> bool {
