@@ -12,6 +12,7 @@ use informer_core::share::Share;
 use informer_core::{FieldSelector, InvalidSelector, Selector, View};
 
 use crate::Layout;
+use crate::ending::NotEnded;
 use crate::informer::Informer;
 use crate::metrics::{FactoryMetrics, free_number};
 use crate::resource::ResourceType;
@@ -266,8 +267,15 @@ impl SharedInformerFactory {
     /// As [`SharedInformerFactory::shutdown`], but returns within `limit`. Handler calls that run shortly before it are dropped
     /// at their next `await`.
     ///
-    /// A call that blocks its thread cannot be dropped, and is awaited.
-    pub async fn shutdown_within(&self, limit: Duration) -> bool {
+    /// # Errors
+    ///
+    /// When something did not end by itself: the error names each such handler call, user code, and load or save of a file.
+    /// Work that blocks its thread cannot be dropped, and still runs.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: everything stops all the same, but no call is dropped.
+    pub async fn shutdown_within(&self, limit: Duration) -> Result<(), NotEnded> {
         self.inner.begin_stop();
         self.inner.life.ended_within(limit).await
     }
@@ -324,7 +332,7 @@ impl Inner {
             options.transform.clone(),
             self.server.clone(),
             self.runtime.clone(),
-            self.life.part(),
+            self.life.part(resource.clone(), selection.clone()),
             free_number(&resource, selection, informers.values().filter_map(Weak::upgrade)),
         ));
         informers.insert(identity(representation), Arc::downgrade(&shared));

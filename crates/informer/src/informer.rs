@@ -14,6 +14,7 @@ use informer_core::{ObjectKey, ResourceVersion, Scope, Uid, View};
 
 use crate::change::Change;
 use crate::changes::Changes;
+use crate::ending::NotEnded;
 use crate::handle::Handle;
 use crate::handler::{Handler, Registration};
 use crate::index::{Index, Key};
@@ -531,8 +532,10 @@ impl<T: View> Informer<T> {
     /// As [`Informer::stop`], but returns within `limit`, as
     /// [`SharedInformerFactory::shutdown_within`](crate::SharedInformerFactory::shutdown_within) does.
     ///
-    /// A call that blocks its thread cannot be dropped, and is awaited.
-    pub async fn stop_within(&self, limit: Duration) -> bool {
+    /// # Errors, cancel safety
+    ///
+    /// As [`SharedInformerFactory::shutdown_within`](crate::SharedInformerFactory::shutdown_within).
+    pub async fn stop_within(&self, limit: Duration) -> Result<(), NotEnded> {
         self.core().begin_stop();
         self.core().life.ended_within(limit).await
     }
