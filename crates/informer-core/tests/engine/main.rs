@@ -1,6 +1,8 @@
 //! How much an engine does in one step. All informers of a factory share a thread, so a long step delays the others. The tests
 //! count what a step changes in the cache; they measure no time.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may stop at a surprise")]
+
 use std::sync::Arc;
 
 use informer_core::engine::{Command, Compute, Engine, Input, RequestId, Response, Start, Subscriber};
