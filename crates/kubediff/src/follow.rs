@@ -165,7 +165,7 @@ impl Follow {
             builder = builder.fields(selector)?;
         }
         if let Some(limit) = cluster.request_timeout {
-            builder = builder.response_timeout(limit);
+            builder = builder.reflector(|reflector| reflector.response_timeout = limit);
         }
         if let Some(namespaces) = reach.within(&default_namespace).namespaces {
             builder = builder.namespaces(namespaces);

@@ -116,7 +116,8 @@ async fn l14_a_definition_that_changes_revises_objects_that_nobody_wrote() {
     rig.define(&gadgets.definition(&schema(json!({ "type": "integer" })))).await;
     gadgets.create(&rig, "a", json!({ "note": "x" })).await;
     gadgets.create(&rig, "b", json!({ "size": 1 })).await;
-    let factory = rig.builder().schema_pace(Duration::from_secs(1)).build().unwrap();
+    let factory =
+        rig.builder().reflector(|reflector| reflector.schema_pace = Duration::from_secs(1)).build().unwrap();
     let informer = factory.informer_of::<Object>(gadgets.resource());
     let mut changes = every_change(&informer);
     factory.start();

@@ -27,7 +27,7 @@ impl SharedInformerFactory {
     /// ```
     ///
     /// The informer follows the resource. When the server answers 404, the informer asks discovery which version is served
-    /// now, after each [denied retry](crate::FactoryBuilder::denied_retry). It compares the next list with the cache: an
+    /// now, after each [denied retry](crate::ReflectorOptions::denied_retry). It compares the next list with the cache: an
     /// object in another version is an update. If the resource has another scope (its definition was deleted and created
     /// again), all former objects are deletions. [`Informer::resource`] returns the resource that is watched. Other
     /// informers stay with the version that they were made for.

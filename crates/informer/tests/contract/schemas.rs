@@ -85,7 +85,7 @@ async fn l14_a_change_of_one_group_is_its_informers_business_and_an_upgrade_that
 async fn l14_schemas_are_asked_for_once_by_all_and_at_most_at_the_pace() {
     let server = server();
     let pace = Duration::from_secs(10);
-    let factory = builder(&server).schema_pace(pace).build().unwrap();
+    let factory = builder(&server).reflector(|reflector| reflector.schema_pace = pace).build().unwrap();
     let mut informers: Vec<Informer<Object>> = (0..20)
         .map(|number| factory.with_labels(format!("number={number}")).unwrap().informer_of(pods()))
         .collect();
