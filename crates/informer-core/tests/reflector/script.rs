@@ -7,11 +7,12 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use informer_core::internals::{Bookmark, ListMeta};
 use informer_core::reflector::{
     EventKind, Input, Output, Reflector, ReflectorConfig, Report, Resume, Status, StoreOperation, Trust,
 };
 use informer_core::store::SourcePoint;
-use informer_core::wire::{ApiStatus, Bookmark, ListMeta};
+use informer_core::wire::ApiStatus;
 use informer_core::{Cache, Change, Delta, Object, Origin, ResourceVersion, Scope, SourceId, Store, Time};
 
 /// A reflector, a store that it feeds, and the time.
