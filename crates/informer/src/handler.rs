@@ -204,7 +204,7 @@ impl KeepAlive {
     }
 }
 
-/// What a subscription's task calls for each change: a handler's methods, or a closure.
+/// The target of a subscription's task for each change: a handler's methods, or a closure.
 pub(crate) trait Dispatch<T>: Send + 'static {
     fn dispatch(&mut self, change: Change<T>) -> impl Future<Output = ()> + Send;
 }

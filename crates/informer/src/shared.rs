@@ -54,7 +54,7 @@ pub(crate) struct Shared {
     core: Arc<Core>,
 }
 
-/// What handles and tasks share: the states that the engine publishes, and the way to its driver.
+/// The shared state of handles and tasks: the states that the engine publishes, and the way to its driver.
 pub(crate) struct Core {
     /// The resource that the informer was made for; see [`Core::served`].
     pub(crate) resource: ResourceType,

@@ -98,7 +98,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// One that has heard nothing.
+    /// A reader without any notice yet.
     pub fn new(delivery: Delivery) -> Self {
         Self { split: delivery.split_recreated, ..Self::default() }
     }

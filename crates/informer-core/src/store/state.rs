@@ -242,7 +242,7 @@ pub(super) fn is_revision(new: &Object, old: &Object) -> bool {
 pub enum Scope {
     /// All of the resource.
     All,
-    /// Those of one namespace.
+    /// The objects of one namespace.
     Namespace(Arc<str>),
 }
 

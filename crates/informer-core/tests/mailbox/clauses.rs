@@ -383,7 +383,7 @@ fn h9_what_is_the_same_again_is_not_told() {
     assert_eq!(mailbox.backlog(), 0);
 }
 
-/// What was saved is told in full before anything else, and what went since is told as gone.
+/// The saved objects are delivered before anything else, and objects that are gone since are delivered as deleted.
 #[test]
 fn p2_h2_a_snapshot_from_after_a_load_is_newer_than_what_was_loaded() {
     let (a, b) = (object("a", 1, 1), object("b", 1, 2));
@@ -434,7 +434,7 @@ fn p2_a_deletion_since_the_save_is_told_to_whoever_has_not_heard_of_the_object()
     }
 }
 
-/// What a filter of odd versions makes of a change.
+/// The change as a filter of odd versions passes it.
 fn odd(change: Change) -> String {
     let is_odd =
         |object: &Arc<Object>| object.resource_version().to_string().ends_with(['1', '3', '5', '7', '9']);

@@ -39,7 +39,8 @@ impl Core {
         Savable { checkpoint, schema: lock(&self.setup).schema.clone().unwrap_or_default() }
     }
 
-    /// What the cache belongs to. Namespaces are not part of it: each one is saved with its own version.
+    /// The cluster, resource and selection that the cache is of. Namespaces are not part of it: each one is saved with its
+    /// own version.
     pub(crate) fn description(&self) -> Result<Description, Unnamed> {
         let chosen = self.chosen();
         let transform = match &chosen.transform {

@@ -20,7 +20,7 @@ const JSON: &str = "application/json";
 
 type Query = Vec<(String, String)>;
 
-/// What all requests of an informer have in common.
+/// The common parts of all requests of an informer.
 pub(super) struct Requests {
     core: Arc<Core>,
     link: Arc<Link>,

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 struct Documents {
     /// By path, and whether this is for those that take aggregated documents.
     answers: BTreeMap<(&'static str, bool), (u16, Value)>,
-    /// What was asked for, and the refreshes of credentials.
+    /// The requests, and the refreshes of credentials.
     asked: Arc<Mutex<Vec<String>>>,
 }
 

@@ -50,7 +50,7 @@ async fn h14_h12_an_object_that_leaves_a_filter_was_not_deleted() {
     assert_eq!((left.reason(), left.origin()), (DeleteReason::LeftView, Origin::Watch));
     assert_eq!(left.last().labels().value("app"), Some("web"), "the state that was in");
     assert!(!soon(left.confirm()).await.unwrap().is_gone());
-    // What leaves may be deleted later: the uid is asked for.
+    // An object that leaves may be deleted later: `confirm` compares the uid.
     server.delete("pods", "shop/leaves");
     assert_eq!(soon(left.confirm()).await.unwrap(), Existence::Gone);
     server.put("pods", "shop/leaves", json!({}));

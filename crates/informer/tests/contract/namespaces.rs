@@ -189,7 +189,7 @@ async fn f7_custom_resources_come_and_go_with_their_definitions() {
     assert_eq!(informer.len(), 0);
     server.allow("carts");
     server.put("carts", "shop/new", json!({}));
-    // Who knows that it is back need not wait.
+    // A caller that knows that it is back need not wait.
     informer.retry_now();
     settle().await;
     assert_eq!(informer.len(), 1);
@@ -242,7 +242,7 @@ async fn f10_a_namespace_that_was_added_later_can_be_waited_for() {
     informer.at_least_in("front", &version, LONG).await.unwrap();
     assert_eq!(informer.len(), 4);
 
-    // Who waits for a namespace that is removed hears of it.
+    // A caller that waits for a namespace gets an error when it is removed.
     server.hold("pods");
     informer.add_namespace("back");
     let waiting = informer.clone();

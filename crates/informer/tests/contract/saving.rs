@@ -162,7 +162,7 @@ async fn p2_after_the_saved_version_has_expired_a_list_tells_what_has_changed() 
 async fn p2_l12_a_server_that_is_behind_what_was_saved_is_followed() {
     let server = with_pods(&["shop/a", "shop/b", "shop/c"]);
     let (_directory, path) = saved(&server, named(&server)).await;
-    // What was restored, or another cluster of the same name.
+    // A restored cluster, or another cluster of the same name.
     let restored = with_pods(&["shop/a"]);
     let (factory, informer) = built(named(&restored));
     let mut reports = informer.reports();
@@ -280,7 +280,7 @@ async fn p1_namespaces_are_saved_each_by_itself() {
     server.delete("pods", "b/y");
     server.put("pods", "b/new", json!({}));
 
-    // One that was saved, one that was not; and one that is not looked at any more.
+    // A saved namespace, one that was not saved, and one that is no longer watched.
     let (factory, informer) = built(named(&server).namespaces(["b", "c"]));
     let (recorder, log) = Recorder::new();
     let _registration = informer.add_handler(recorder).unwrap();

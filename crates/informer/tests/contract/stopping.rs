@@ -95,7 +95,7 @@ async fn d5_whoever_comes_after_the_stop_does_not_wait_either() {
     assert!(informer.reports().recv().await.is_none());
     let status: Vec<_> = informer.status_changes().collect().await;
     assert_eq!(status, [Status::Stopped]);
-    // What was synced stays so, and can be read.
+    // A synced cache stays synced, and can be read.
     assert!(informer.wait_for_sync(LONG).await.is_ok());
     assert_eq!(informer.len(), 1);
 }
@@ -173,7 +173,7 @@ async fn f4_one_informer_can_be_stopped_within_a_limit() {
     assert!(others.stop_within(Duration::from_secs(5)).await);
 }
 
-/// Who waits for a shutdown also waits for handlers that were removed before and have not ended.
+/// A shutdown also waits for handlers that were removed before and have not ended.
 #[tokio::test(start_paused = true)]
 async fn f4_a_shutdown_waits_for_what_was_dropped_before() {
     let (_server, factory, informer) = live(&["shop/a"]).await;
