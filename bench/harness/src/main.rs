@@ -66,6 +66,9 @@ pub(crate) struct Options {
     /// Build without optimization, which is quick, and check the results only; no figures are compared
     #[arg(long, conflicts_with = "json")]
     pub(crate) debug: bool,
+    /// A kubediff that is built already
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubediff: Option<PathBuf>,
     /// Measure nothing; write the tables and charts of docs/BENCHMARKS.md from a file of --json
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     pub(crate) render: Option<PathBuf>,
@@ -209,6 +212,9 @@ impl<'a> Bench<'a> {
     }
 
     fn kubediff(&mut self) -> Result<PathBuf, Error> {
+        if self.kubediff.is_none() {
+            self.kubediff.clone_from(&self.options.kubediff);
+        }
         if self.kubediff.is_none() {
             println!("Building kubediff");
             // The target directory of the workspace, where its tests have built most dependencies already.
