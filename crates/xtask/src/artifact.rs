@@ -19,7 +19,7 @@ pub(crate) struct Artifact {
 #[derive(Deserialize)]
 pub(crate) struct Target {
     pub(crate) name: String,
-    /// What it is made of: `lib`, `bin`, `test` or `example`.
+    /// The kind of its source: `lib`, `bin`, `test` or `example`.
     pub(crate) kind: Vec<String>,
 }
 

@@ -13,7 +13,7 @@ use tooling::{Error, process};
 
 use crate::test_run::{TestRun, real_server};
 use crate::tree::Tree;
-use crate::{bench, contract, control_plane, deny, dist, image, interleavings, package, tidy};
+use crate::{bench, contract, control_plane, deny, dist, image, interleavings, package, public_api, tidy};
 
 /// A step: its heading and its function.
 type Step<'a> = (&'static str, Box<dyn Fn() -> Result<(), Error> + 'a>);
@@ -49,9 +49,10 @@ pub(crate) fn other_release(tree: &Tree, release: &str) -> Result<(), Error> {
     perform(&steps)
 }
 
-/// What takes too long for every change.
+/// Runs the checks that take too long for every change.
 pub(crate) fn release_check(tree: &Tree) -> Result<(), Error> {
-    let steps: [Step<'_>; 5] = [
+    let steps: [Step<'_>; 6] = [
+        ("public surface", Box::new(|| public_api::run(tree, false))),
         ("packages", Box::new(|| package::run(tree))),
         ("downloads", Box::new(|| dist::run(tree, None))),
         ("history", Box::new(|| dist::test(tree))),

@@ -60,7 +60,8 @@ impl TestRun {
     pub(crate) fn execute(tree: &Tree, real_server: bool) -> Result<bool, Error> {
         let workspace = Metadata::workspace(tree.root())?;
         let mut jobs = build(tree, &workspace)?;
-        jobs.push(Job::doctests(tree));
+        // First, because they compile: beside them there is time for tests that wait.
+        jobs.insert(0, Job::doctests(tree));
         let started = SystemTime::now();
         for command in jobs.iter_mut().map(|job| &mut job.command).filter(|_| !real_server) {
             command.env(NO_CONTROL_PLANE, "1");

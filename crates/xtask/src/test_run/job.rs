@@ -20,7 +20,7 @@ const SERVERS: &[&str] = &["conformance", "control-plane"];
 /// A test binary, or all doctests.
 pub(super) struct Job {
     pub(super) command: Command,
-    /// What cargo is asked to run this job alone.
+    /// The arguments of `cargo test` that run this job alone.
     name: String,
     /// `None` for doctests: their names have no clauses.
     binary: Option<Binary>,
