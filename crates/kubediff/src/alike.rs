@@ -1,4 +1,4 @@
-//! What somebody may have meant who wrote a name that does not exist.
+//! Suggests a name for one that does not exist.
 
 /// The name that is most alike, else all of them.
 pub(crate) fn instead(name: &str, known: &[&str]) -> String {

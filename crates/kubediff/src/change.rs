@@ -65,7 +65,7 @@ pub struct Change {
     pub name: String,
     /// Identity of the incarnation: the new one, when it was re-created.
     pub uid: String,
-    /// What happened.
+    /// The kind of change.
     pub verb: Verb,
     /// Version of the state before.
     pub rv_before: Option<String>,
@@ -83,7 +83,7 @@ pub struct Change {
     pub dropped: Dropped,
     /// How many changes it stands for: more than one when they were merged, because the reader of the output was slow.
     pub merged: u32,
-    /// The key of the hashes in it; `None` where a record does not name it. Those of changes with another key cannot be compared with them.
+    /// The key of the hashes in it; `None` where a record does not name it. Hashes of different keys cannot be compared.
     pub key: Option<KeyId>,
     /// The object before.
     pub old: Option<Redacted<Value>>,
@@ -111,15 +111,15 @@ pub struct Sighting<'a> {
 /// How to compare objects.
 #[derive(Debug, Clone)]
 pub struct Profile {
-    /// What to leave out.
+    /// The noise to leave out.
     pub noise: Noise,
-    /// What to hide.
+    /// The values to hide.
     pub secrets: Secrets,
-    /// What the server says of lists, as far as it is known.
+    /// The server's schemas of lists, as far as they are known.
     pub schemas: Schemas,
 }
 
-/// What a comparison of two states came to.
+/// The result of comparing two states.
 #[derive(Debug)]
 pub enum Compared {
     /// A change.
@@ -205,7 +205,7 @@ impl Change {
     /// [`Change::between`] for states without secrets, as the history has them: the first and the last of `merged`
     /// changes.
     ///
-    /// Of several changes, those in between cannot be compared any more. So a change without a difference is shown all the
+    /// Merged changes cannot be compared one by one any more. So a change without a difference is shown all the
     /// same, unless the noise that was left out explains why the object was written: it may have changed, and changed
     /// back.
     pub fn between_redacted(
@@ -342,7 +342,7 @@ fn serialize<S: Serializer>(change: &Change, objects: bool, serializer: S) -> Re
     map.end()
 }
 
-/// What happened, by what was there before and is there now.
+/// The kind of change, from the states before and now.
 fn verb(old: Option<&Value>, new: Option<&Value>) -> Verb {
     match (old, new) {
         (None, _) => Verb::Added,

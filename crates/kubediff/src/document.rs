@@ -88,7 +88,7 @@ fn looks_like_yaml(text: &str) -> bool {
         })
     };
     let is_top = |line: &str| line.starts_with("- ") || line == "-" || is_field(line);
-    // What this program writes where it has hidden a Secret: JSON documents, separated as YAML's.
+    // This program writes JSON documents in place of a hidden Secret, separated as YAML's.
     let is_json = |line: &str| line.starts_with('{') && line.ends_with('}');
     let may_follow =
         |line: &str| line.starts_with([' ', '\t', '}', ']']) || is_top(line) || is_separator(line);
@@ -121,7 +121,7 @@ fn json_of(value: toml::Value) -> Value {
     match value {
         toml::Value::String(text) => text.into(),
         toml::Value::Integer(number) => number.into(),
-        // What JSON has no number for is a text.
+        // A value that JSON has no number for is a text.
         toml::Value::Float(number) => {
             serde_json::Number::from_f64(number).map_or_else(|| number.to_string().into(), Value::Number)
         }

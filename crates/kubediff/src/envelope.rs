@@ -7,7 +7,7 @@ use crate::change::{Change, Verb};
 use crate::diff::{Difference, Edit};
 use crate::secret::Redacted;
 
-/// What the other program sends, with its names of fields.
+/// The payload of the other program, with its names of fields.
 #[derive(Serialize)]
 struct Payload<'a> {
     meta: Event<'a>,

@@ -1,4 +1,4 @@
-//! What an Event says: they report what happens to other objects.
+//! The texts of Events: they report what happens to other objects.
 
 use serde_json::Value;
 

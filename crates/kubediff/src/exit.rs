@@ -14,7 +14,7 @@ pub enum Exit {
     Usage,
     /// 3: the cluster is unreachable, or its discovery failed.
     Cluster,
-    /// What the program that answered in our place ended with.
+    /// The exit code of the program that answered in our place.
     As(u8),
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct Fact {
     pub(crate) text: String,
 }
 
-/// What `object` is about, the most telling first.
+/// The facts about `object`, the most telling first.
 pub(crate) fn facts(object: &Redacted<Value>) -> Vec<Fact> {
     let mut facts = Facts(Vec::new());
     if let Some(event) = event(object) {

@@ -1,6 +1,6 @@
 //! Follows a cluster: one informer per resource, and one loop that takes what they tell into an inbox.
 //!
-//! Whoever follows takes the inbox empty, on a thread of its own: `watch` shows what is in it, `serve` records it.
+//! The consumer takes the inbox empty, on a thread of its own: `watch` shows its entries, `serve` records them.
 
 mod definitions;
 mod denials;
@@ -64,7 +64,7 @@ pub(crate) struct Manner {
 pub(crate) enum End<T> {
     /// It was to end.
     Asked,
-    /// Whoever takes the inbox empty has ended.
+    /// The consumer of the inbox has ended.
     Taken(Result<T, JoinError>),
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct Follow {
     /// How many changes have been merged that the user knows of.
     merged: u64,
     targets: BTreeMap<Target, State>,
-    /// What the server has.
+    /// The resources of the server.
     served: BTreeSet<String>,
     /// Parts of the API that the server does not describe at present.
     unavailable: Vec<String>,
@@ -104,7 +104,7 @@ pub(crate) struct Follow {
     standing: watch::Sender<Standing>,
 }
 
-/// What is known of a target.
+/// The known state of a target.
 struct State {
     kind: Arc<Kind>,
     /// Whether the initial list is complete.
@@ -172,7 +172,7 @@ impl Follow {
         }
         let place = reach.namespaces.in_words(&default_namespace);
         let factory = builder.build()?;
-        // What is wrong with the configuration has been said by now, in better words.
+        // The mistakes of the configuration were reported before, in better words.
         let client = Client::try_from(config).ok();
         let schemas = SchemaLoader::new(client.clone(), profile.schemas.clone());
         let definitions = Definitions::new(&factory)?;
@@ -322,7 +322,7 @@ impl Follow {
                             self.tell(|standing| standing.trouble = Some(error.to_string()));
                             rediscover = Instant::now() + FIRST_AGAIN;
                         }
-                        // What was discovered before stays as it is.
+                        // The resources that were discovered before stay as they are.
                         Err(error) => {
                             if !std::mem::replace(&mut undiscovered, true) {
                                 say(&format!(
@@ -351,7 +351,7 @@ impl Follow {
         }
     }
 
-    /// Stops following. What was seen is in the inbox then, which is closed.
+    /// Stops following. All seen changes are in the inbox then, which is closed.
     pub(crate) async fn finish(&mut self) {
         while let Some(Some((target, news))) = self.streams.next().now_or_never() {
             self.news(&target, news);
@@ -379,7 +379,7 @@ impl Follow {
                     );
                     break;
                 }
-                // What is recorded stays: nothing is, before it is known what to hide.
+                // The history stays as it is: nothing is recorded before the values to hide are known.
                 if !said {
                     say("the Secrets are not listed yet; nothing is recorded before");
                     self.tell(|standing| {
@@ -424,7 +424,7 @@ impl Follow {
                     self.outbox.push(Waiting::Asked(kind.gvk.clone()));
                 }
                 let resource = (target.resource.group.clone(), target.resource.plural.clone());
-                // What the server did not describe before is no news.
+                // A resource that the server did not describe before is no news.
                 let of_group = |part: &String| part.split('/').next() == Some(&*target.resource.group);
                 let known = !self.followed.insert(resource) || self.unavailable.iter().any(of_group);
                 self.streams.add(&self.factory, &target, at_start || known)?;
@@ -522,7 +522,7 @@ impl Follow {
                 if !self.outages.has(target, reason) {
                     let (gaps, since) = self.outages.moved(target, now);
                     self.show_gaps(gaps);
-                    // What was never watched is no gap, and must not keep one from ending.
+                    // A target that was never watched is no gap, and must not keep one from ending.
                     if was_synced {
                         let cause = self.server.status(&status);
                         self.outages.lost(target, reason, &cause, true, since);
@@ -581,7 +581,7 @@ impl Follow {
     /// When everything is denied.
     fn announce(&mut self) -> Result<(), WatchError> {
         let is_settled = |(target, state): (&Target, &State)| {
-            // One that cannot be listed must not keep a daemon from saying that all others are.
+            // A target that cannot be listed must not keep a daemon from saying that all others are.
             let is_lost = self.manner.persistent && self.reached && self.outages.has(target, Reason::Lost);
             state.is_synced || self.denials.has(target) || is_lost
         };
@@ -623,7 +623,7 @@ impl Follow {
         Ok(())
     }
 
-    /// What could not be watched, and why.
+    /// The targets that could not be watched, and why.
     pub(crate) fn not_watched(&self) -> BTreeMap<String, String> {
         let mut reasons = self.denials.reasons();
         reasons.extend(self.unavailable.iter().map(|part| (part.clone(), NOT_DESCRIBED.to_owned())));
@@ -674,7 +674,7 @@ impl Follow {
     }
 }
 
-/// Whatever ends it, whoever takes the inbox empty has to end too.
+/// However it ends, the consumer of the inbox has to end too.
 impl Drop for Follow {
     fn drop(&mut self) {
         self.outbox.close();

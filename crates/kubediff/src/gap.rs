@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// A gap: from when to when which resources were not watched, and why. What changed in a gap is shown after it, as far as the
-/// server still knows; states in between may be missing.
+/// A gap: from when to when which resources were not watched, and why. Changes in a gap are shown after it, as far as the
+/// server still knows them; states in between may be missing.
 ///
 /// As JSON it is one map, told from a change by `"change": "gap"`:
 ///
@@ -26,7 +26,7 @@ pub struct Gap {
     pub from: Timestamp,
     /// Until when; `None` when it lasts.
     pub to: Option<Timestamp>,
-    /// What was not watched, in alphabetical order; everything when it is empty.
+    /// The resources that were not watched, in alphabetical order; everything when it is empty.
     pub resources: Vec<String>,
     /// Why.
     pub cause: String,
@@ -51,7 +51,7 @@ impl Gap {
         Self { to: Some(to), ..self }
     }
 
-    /// What was not watched, in a few words: the resources where they are few, else how many.
+    /// The resources that were not watched, in a few words: their names where they are few, else how many.
     pub fn what(&self) -> String {
         /// More are counted.
         const NAMED: usize = 3;

@@ -1,4 +1,4 @@
-//! What kind of object it is.
+//! The kind of an object.
 
 use std::convert::Infallible;
 use std::fmt;

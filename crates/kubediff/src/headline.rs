@@ -47,7 +47,7 @@ impl Change {
         join(&phrases)
     }
 
-    /// What happened, in one line: `updated Deployment shop/cart: image web 1.27 -> 1.28`.
+    /// The change in one line: `updated Deployment shop/cart: image web 1.27 -> 1.28`.
     pub fn text(&self) -> Redacted<String> {
         let object = match &self.namespace {
             Some(namespace) => format!("{namespace}/{}", self.name),

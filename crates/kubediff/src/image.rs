@@ -1,4 +1,4 @@
-//! What differs between two container images.
+//! The difference of two container images.
 
 /// A digest is recognised by this many digits.
 const DIGITS: usize = 12;

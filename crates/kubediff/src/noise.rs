@@ -15,7 +15,7 @@ mod builtin;
 mod prune;
 mod tally;
 
-/// What to leave out, by named rules that can be switched on and off.
+/// The noise to leave out, by named rules that can be switched on and off.
 ///
 /// ```
 /// use kubediff::Noise;
@@ -45,7 +45,7 @@ pub struct Rule {
 
 #[derive(Debug, Clone)]
 enum What {
-    /// Whatever is at these places, and in it.
+    /// The values at these places, and everything inside them.
     Paths(Vec<PathPattern>),
     /// These places, when the object was deleted and created again: they always differ.
     Recreated(Vec<PathPattern>),
@@ -110,7 +110,7 @@ impl Noise {
     ///
     /// # Errors
     ///
-    /// When there is no rule of a name. Those before it are switched.
+    /// When there is no rule of a name. The rules before it are switched.
     pub fn adjust(&mut self, text: &str) -> Result<(), InvalidNoise> {
         for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
             let (name, on) = match word.strip_prefix('-') {

@@ -12,10 +12,10 @@ pub(crate) const WITHIN: &str = "within";
 pub(crate) const SELECTORS: &str = "selectors";
 /// Runs had different selectors.
 pub(crate) const MIXED: &str = "*";
-/// What the notes of resources begin with that are not followed any more: since when.
+/// Prefix of the notes about resources that are not followed any more. The value is the time since when.
 pub(crate) const LEFT: &str = "left/";
 
-/// What the notes of gaps begin with that have begun: since when, and why. Empty when the gap is recorded.
+/// Prefix of the notes about open gaps. The value is `<since> <cause>`, or empty once the gap is recorded.
 pub(crate) const OPEN: &str = "open/";
 
 /// The name of the note of a resource that is not followed any more.

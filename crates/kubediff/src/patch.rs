@@ -96,8 +96,8 @@ impl Walk {
         }
     }
 
-    /// Moves the elements of `list`, which has the old order, into the order of `pairs`. Those of the longest run that
-    /// is in order already stay where they are.
+    /// Moves the elements of `list`, which has the old order, into the order of `pairs`. The elements of the longest
+    /// run that is in order already stay in their places.
     fn reorder(&mut self, pairs: &[(usize, usize)], mut list: Vec<usize>) {
         let wanted: Vec<usize> = pairs.iter().map(|(old, _)| *old).collect();
         let still = longest_increasing(&wanted);

@@ -78,7 +78,7 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Cli {
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
 
-/// What a person types to run the program that was started by this name; help and error messages show it.
+/// The command by which this program was started; help and error messages show it.
 fn typed_as(called: &OsStr) -> &'static str {
     match Path::new(called).file_stem().and_then(OsStr::to_str) {
         Some("kubectl-changes") => "kubectl changes",

@@ -58,7 +58,7 @@ impl Change {
         })
     }
 
-    /// What the history keeps of it, besides the object.
+    /// The part of it that the history keeps, besides the object.
     ///
     /// # Errors
     ///

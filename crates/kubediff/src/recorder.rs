@@ -29,7 +29,7 @@ pub(crate) const NOT_RUNNING: &str = "kubediff did not run";
 const ENTRIES: usize = 1_000;
 /// or so many bytes.
 const BYTES: usize = 8 << 20;
-/// What comes one by one is committed at once, but not more often than this: a commit costs more than most changes.
+/// Single changes are committed at once, but not more often than this: a commit costs more than most changes.
 const PACE: Duration = Duration::from_millis(200);
 /// The same where there are no changes: a start after a crash finds noise again.
 const PACE_OF_NOISE: Duration = Duration::from_secs(2);
@@ -59,15 +59,15 @@ pub(crate) struct Recorder {
     firsts: HashMap<String, HashMap<String, Raw>>,
     /// When the gap ended that a restart made.
     gap_ended: Option<Timestamp>,
-    /// What is followed.
+    /// The resources that are followed.
     names: BTreeSet<String>,
-    /// What was listed once.
+    /// The resources that were listed once.
     synced: BTreeSet<String>,
     /// Why nothing was watched before this run.
     why: &'static str,
 }
 
-/// The writer of a history. Those who deliver from it note their progress through it, too.
+/// The writer of a history. Sinks note their progress through it, too.
 #[derive(Clone)]
 pub(crate) struct SharedHistory {
     history: Arc<Mutex<History>>,
@@ -219,7 +219,7 @@ impl Recorder {
         for resource in &gap.resources {
             self.batch.note(notes::open(resource), "");
         }
-        // What the server does not let us watch is never part of it.
+        // A resource that the server does not let us watch is never part of it.
         let mut watched = self.synced.intersection(&self.names).peekable();
         let all = self.synced.len() > 1
             && watched.peek().is_some()
@@ -233,7 +233,7 @@ impl Recorder {
         }
     }
 
-    /// What a comparison came to.
+    /// Records the result of a comparison.
     pub(crate) fn observe(&mut self, raw: &Raw, compared: &Compared) {
         if let Compared::Change(change) = compared
             && let Some(rv) = &change.rv
@@ -397,7 +397,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// What is followed from now on: tells the deletions of all objects of resources that the server has no more.
+    /// Sets the resources to follow: records the deletions of all objects of resources that the server has no more.
     ///
     /// # Errors
     ///
@@ -463,7 +463,7 @@ impl Recorder {
             return;
         }
         if let Some(left) = self.past.take_left(target) {
-            self.batch.gap(left.min(now), now, Some(target), "it was not among what is watched");
+            self.batch.gap(left.min(now), now, Some(target), "the resource was not selected");
             return;
         }
         let Some(from) = self.past.watched_until.filter(|_| !again) else { return };
@@ -505,7 +505,7 @@ impl Recorder {
 /// Pages of stored objects.
 struct Stored {
     scope: Scope,
-    /// Those that are left; the last one is being read.
+    /// The namespaces that are left; the last one is being read.
     namespaces: Vec<Option<String>>,
     cursor: Option<StateCursor>,
 }
@@ -543,7 +543,7 @@ impl OwnedSighting {
     }
 }
 
-/// What it takes to compare states of a restart, and to tell what came of it.
+/// The inputs for comparing states of a restart, and the output of the changes.
 pub(crate) struct Comparing<'a> {
     pub(crate) profile: &'a Profile,
     pub(crate) tally: Tally,

@@ -17,7 +17,7 @@ use crate::noise::Dropped;
 use crate::secret::Redacted;
 use kubediff_history::Number;
 
-/// What a line of a recording has.
+/// A line of a recording.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Entry {
     /// A change.
@@ -145,7 +145,7 @@ fn entry(line: &[u8]) -> Result<Entry, serde_json::Error> {
         rv: line.rv,
         observed_at: line.observed_at,
         origin: line.source,
-        // What was printed had no secret in it.
+        // Printed changes had no secret in them.
         managers: Redacted::vouched(line.managers),
         diff: Redacted::vouched(line.diff),
         dropped: Dropped(line.dropped),

@@ -110,7 +110,7 @@ impl Renderer {
         out.finish()
     }
 
-    /// What [`text`](Self::text) has below the first line.
+    /// The lines of [`text`](Self::text) below the first one.
     pub fn differences(&self, change: &Change) -> String {
         let text = self.text(change);
         text.split_once('\n').map(|(_, rest)| rest.to_owned()).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What a server's schemas say of lists: which are sets, and which have keys.
+//! The server's schemas of lists: which are sets, and which have keys.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -58,7 +58,7 @@ pub(crate) struct Schema<'a> {
     at: usize,
 }
 
-/// What tells the elements of a list apart, where it is not their place.
+/// The identity of a list's elements, where it is not their place.
 pub(crate) enum ListType {
     /// Their content.
     Set,
@@ -69,7 +69,7 @@ pub(crate) enum ListType {
 /// A field of a key.
 pub(crate) struct ListKey {
     pub(crate) name: String,
-    /// What is meant when the field is absent.
+    /// The default of an absent field.
     pub(crate) default: Option<Value>,
 }
 

@@ -92,7 +92,7 @@ impl Secrets {
     /// are still looked for, and so are those of Secrets that are gone: the last 10,000 of them. Objects of other kinds
     /// have no effect.
     ///
-    /// [`Change::between`](crate::Change::between) does so with both states. What a watch's first list has must be learnt
+    /// [`Change::between`](crate::Change::between) does so with both states. The objects of a watch's first list must be learnt
     /// before anything is shown.
     pub fn learn(&self, gvk: &Gvk, object: &Value) {
         if is_secret(gvk, object) {

@@ -24,7 +24,7 @@ pub(crate) struct Signals {
     hangup: Option<CtrlClose>,
 }
 
-/// What a signal tells a daemon.
+/// A request of a signal to a daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Told {
     End,
@@ -51,7 +51,7 @@ impl Signals {
         self.of_daemon().await;
     }
 
-    /// What a daemon is told: to end, or, by a hangup, to read its configuration again. On Windows, where no signal asks
+    /// The next request to a daemon: to end, or, by a hangup, to read its configuration again. On Windows, where no signal asks
     /// for that, a closed console is a request to end. Cancel safe.
     pub(crate) async fn of_daemon(&mut self) -> Told {
         let hangup = async {

@@ -16,7 +16,7 @@ use crate::terminal::escape;
 pub struct Session {
     /// Changes shown, by resource and verb.
     pub shown: BTreeMap<String, Counts>,
-    /// What was left out.
+    /// The number of entries left out.
     #[serde(flatten)]
     pub tally: Tally,
     /// Resources that could not be watched, and why.

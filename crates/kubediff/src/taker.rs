@@ -11,23 +11,23 @@ use crate::recorder::{Comparing, Recorder};
 use crate::screen::Screen;
 use crate::{Change, Compared, Gap, Profile, Session, Sighting, Tally};
 
-/// To wake for each of many changes costs more than to take them: so long, those that follow others wait for each other.
+/// Changes that arrive within this time are taken in one batch, because waking the thread costs more than taking a change.
 const GATHER: Duration = Duration::from_millis(200);
 
 /// Where changes go.
 pub(crate) struct Taker {
     pub(crate) screen: Option<Screen>,
     pub(crate) recorder: Option<Recorder>,
-    /// What is counted, for those who ask meanwhile.
+    /// The counts, for readers in between.
     pub(crate) session: Arc<Mutex<Session>>,
     pub(crate) profile: Profile,
     /// The name of the cluster, for the record of a change.
     pub(crate) cluster: Option<String>,
-    /// What is shown when it is recorded.
+    /// The changes to show as soon as they are recorded.
     pub(crate) unrecorded: Vec<Taken>,
 }
 
-/// What was taken, and is to be shown.
+/// An entry that was taken, and is to be shown.
 pub(crate) enum Taken {
     Change(Box<Change>),
     Gap(Gap),
@@ -144,7 +144,7 @@ impl Taker {
     }
 
     fn change(&mut self, raw: &Raw) -> Result<(), TakeError> {
-        // What changes before its resource is listed belongs to the first list.
+        // A change before its resource is listed belongs to the first list.
         if self.recorder.as_mut().is_some_and(|recorder| recorder.still_first(raw)) {
             return Ok(());
         }

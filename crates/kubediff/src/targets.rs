@@ -1,4 +1,4 @@
-//! What to watch: resources, or objects by name, as kubectl's arguments say it.
+//! Targets of a watch: resources, or objects by name, as in kubectl's arguments.
 
 use informer::{Catalog, DiscoveryError, ResourceType};
 
@@ -11,7 +11,7 @@ pub struct Target {
     pub name: Option<String>,
 }
 
-/// What the arguments want, before a server was asked what it has.
+/// The wanted targets, before a server was asked for its resources.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wanted(Vec<Wish>);
 
@@ -38,7 +38,7 @@ pub enum InvalidTarget {
     Mixed {
         /// An object.
         object: String,
-        /// What does not say whose name it is.
+        /// The argument that names no resource.
         bare: String,
     },
     /// A name that no object has.

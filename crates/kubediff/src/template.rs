@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::change::Change;
 use crate::secret::Redacted;
 
-/// What a template can name.
+/// The names that a template can use.
 const NAMES: &[&str] = &[
     "text",
     "severity",
@@ -35,7 +35,7 @@ const NAMES: &[&str] = &[
     "new",
 ];
 
-/// What a template may do: about as many instructions. A loop in a loop over a long list ends here.
+/// The most instructions of a template, roughly. A loop in a loop over a long list ends here.
 const FUEL: u64 = 200_000;
 
 /// The most bytes of a text.
@@ -57,7 +57,7 @@ pub enum InvalidTemplate {
     Syntax {
         /// The line, counted from 1.
         line: usize,
-        /// What is wrong.
+        /// The mistake.
         reason: String,
     },
     /// There is no such name.
@@ -65,7 +65,7 @@ pub enum InvalidTemplate {
     Name {
         /// The name.
         name: String,
-        /// What there is.
+        /// The names that exist.
         instead: String,
     },
 }
@@ -93,7 +93,7 @@ impl Template {
             let instead = crate::alike::instead(name, NAMES);
             return Err(InvalidTemplate::Name { name: name.clone(), instead });
         }
-        // Filters and tests are looked up when they are used. What else fails without a change is no mistake.
+        // Filters and tests are looked up when they are used. Other failures without a change are no mistakes.
         if let Err(error) = compiled.render(())
             && matches!(
                 error.kind(),
@@ -106,7 +106,7 @@ impl Template {
         Ok(Self { environment: Arc::new(environment), needs_objects })
     }
 
-    /// The text for a change. What a template says of a change that has no such thing is empty.
+    /// The text for a change. A name without a value in this change is empty.
     ///
     /// # Errors
     ///

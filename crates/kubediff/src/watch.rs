@@ -124,7 +124,7 @@ async fn finished(taking: Taking) -> Result<Taken, WatchError> {
     taking.await.map_err(|error| WatchError::Output(error.into()))
 }
 
-/// What the arguments want to be followed.
+/// The targets of the arguments.
 fn reach(args: &WhatArgs) -> Result<Reach, WatchError> {
     let namespaces = match (args.all_namespaces, &args.namespace) {
         (true, _) => Namespaces::All,
@@ -152,7 +152,7 @@ async fn recorder(follow: &Follow, file: &Path, key: KeyId) -> Result<Recorder, 
     Ok(Recorder::new(history, name, key, follow.within(), Timestamp::now(), NOT_RUNNING)?)
 }
 
-/// What to leave out and to hide. The key of hashes in a history is kept beside it.
+/// The noise to leave out and the values to hide. The key of hashes in a history is kept beside it.
 pub(crate) fn profile(args: &SessionArgs, history: Option<&Path>) -> Result<Profile, WatchError> {
     let SessionArgs { show, hide, .. } = args;
     let mut noise = Noise::default();

@@ -1,4 +1,4 @@
-//! What went wrong with the server, in words for people.
+//! Messages for people about failures of the server.
 
 use std::error::Error;
 
@@ -76,7 +76,7 @@ fn innermost(error: &(dyn Error + 'static)) -> String {
     }
 }
 
-/// What libraries write around a reason.
+/// The texts of libraries around a reason.
 const WRAPPINGS: &[&str] = &[
     "the request failed: ",
     "the credentials cannot be read: ",
@@ -91,7 +91,7 @@ const WRAPPINGS: &[&str] = &[
     "connection error: ",
 ];
 
-/// What libraries and the system write when the server closed a connection in the middle of a request.
+/// The texts of libraries and the system for a connection that the server closed in the middle of a request.
 const BROKEN: &[&str] = &[
     "connection closed before message completed",
     "Connection reset by peer",

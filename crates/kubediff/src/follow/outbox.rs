@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::seen::Waiting;
 use crate::backlog::Backlog;
 
-/// So many bytes do not wait for more.
+/// The number of waiting bytes that are taken without waiting for more.
 const MUCH: usize = 1 << 20;
 
 /// The backlog, for two threads.
@@ -37,7 +37,7 @@ impl Outbox {
         state.backlog.merged()
     }
 
-    /// What is to be shown next; waits for it. `None` when the outbox is closed and empty. Blocks the thread.
+    /// The next entries; waits for them. `None` when the outbox is closed and empty. Blocks the thread.
     pub(crate) fn next(&self) -> Option<Waiting> {
         let mut state = self.lock();
         loop {
@@ -69,7 +69,7 @@ impl Outbox {
     /// Lets changes come together: waits so long, unless much waits, or nothing more will come.
     pub(crate) fn gather(&self, time: Duration) {
         let little = |state: &mut State| state.backlog.bytes() < MUCH && !state.closed;
-        // What waits is taken next, however the wait has ended.
+        // The waiting entries are taken next, however the wait has ended.
         drop(self.arrived.wait_timeout_while(self.lock(), time, little));
     }
 

@@ -60,8 +60,8 @@ impl Streams {
             Some(name) => factory.with_fields(FieldSelector::EVERYTHING.equals("metadata.name", name)?)?,
         };
         let informer = factory.informer_of::<Object>(target.resource.clone());
-        // The loop takes each change at once, whatever the reader of the output does: nothing is merged here. What waits for
-        // the reader is bounded in the outbox.
+        // The loop takes each change at once, whatever the reader of the output does: nothing is merged here. The outbox
+        // bounds the changes that wait for the reader.
         let changes = informer.subscribe().every_change(usize::MAX, WhenFull::Coalesce).changes()?;
         let told = changes.map(move |told| News::Told { told, announce_first: !at_start });
         let status = informer.status_changes().map(News::Status);

@@ -28,7 +28,7 @@ impl Dropped {
 /// The rules for what changes with every write.
 const TRACES: &[&str] = &["generation", "managed-fields", "resource-version"];
 
-/// What was left out, since counting began.
+/// The counts of noise, since counting began.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Tally {
     /// Differences left out, by rule: of changes that were shown, and of changes that were not.

@@ -1,4 +1,4 @@
-//! What a pattern leads to in a value.
+//! Finds the values of a pattern in a value.
 
 use serde_json::Value;
 

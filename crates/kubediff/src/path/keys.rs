@@ -63,7 +63,7 @@ const UNORDERED: &[(&str, &[Key])] = &[
     ("volumesAttached", &[&[("/name", None)]]),
 ];
 
-/// What lists have in common that nobody described: the order may matter.
+/// Default keys for lists without a schema, tried in order.
 const COMMON: &[Key] = &[
     &[("/kind", None), ("/metadata/namespace", Some("")), ("/metadata/name", None)],
     &[("/name", None)],

@@ -49,7 +49,7 @@ impl FromStr for Path {
     }
 }
 
-/// What stands in brackets without quotes.
+/// The text in brackets without quotes.
 fn element(name: String) -> Segment {
     let former = name.strip_prefix("was ").and_then(|index| index.parse().ok());
     match (former, name.parse()) {

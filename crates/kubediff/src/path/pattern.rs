@@ -99,7 +99,7 @@ impl Step {
         }
     }
 
-    /// What remains of `steps` in the `element` at `place` of the list in `field`, when they lead there.
+    /// The remainder of `steps` in the `element` at `place` of the list in `field`, when they lead there.
     pub(crate) fn into_element<'a>(
         steps: &'a [Self],
         place: Segment,

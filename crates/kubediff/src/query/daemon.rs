@@ -30,7 +30,7 @@ pub(super) async fn ask(name: &DaemonName, query: &Query, now: &Zoned) -> Result
     let mut relay = Relay::start(query.screen());
     let question = Question::new(query, now, relay.shown());
     let ran = exec::run(&client, &place, question.words(), &mut relay, &server).await;
-    // What came is shown in any case, and before the words about it.
+    // The output is shown in any case, and before the words about it.
     let is_of_another_version = relay.finish().map_err(Why::Output)?;
     match ran? {
         0 => Ok(Exit::Success),

@@ -68,7 +68,7 @@ pub enum QueryError {
     Output(#[from] io::Error),
 }
 
-/// What a name does not mean.
+/// A misunderstood name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownName {
     /// No such kind is known.

@@ -64,7 +64,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What a string holds. All of it is at the string's place.
+    /// The fields of a document inside a string. All of it is at the string's place.
     fn document(&mut self, inside: &Value) {
         let outer = self.pointer.clone();
         self.path.push(Segment::Document);

@@ -87,7 +87,7 @@ fn records(reader: &mut Reader, filter: &Filter, args: &LogArgs, log: &mut Log) 
     Ok(shown)
 }
 
-/// What is shown, record by record.
+/// The output, record by record.
 struct Log {
     cluster: String,
     format: Format,

@@ -12,7 +12,7 @@ use super::pager;
 use crate::render::{self, Color, Renderer};
 use crate::terminal::escape;
 
-/// An answer on its way. What is written is complete when it is finished.
+/// An answer on its way. The output is complete when it is finished.
 pub(super) struct Output {
     /// For changes and gaps.
     pub(super) renderer: Renderer,

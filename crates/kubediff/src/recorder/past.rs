@@ -1,4 +1,4 @@
-//! What a history says of the run that wrote it last.
+//! The traces of the run that wrote a history last.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -10,14 +10,14 @@ use crate::KeyId;
 use crate::follow::Within;
 use crate::notes::{KEY, LEFT, MIXED, NAMES, OPEN, SELECTORS, WATCHED_UNTIL, WITHIN};
 
-/// What is lost within so short a time is lost together.
+/// Watches lost within this time share one gap.
 const TOGETHER: Duration = Duration::from_secs(5);
 
-/// What the former run has left.
+/// The traces of the former run.
 pub(super) struct Past {
     pub(super) key: Option<KeyId>,
     pub(super) watched_until: Option<Timestamp>,
-    /// What was followed.
+    /// The resources that it followed.
     pub(super) names: BTreeSet<String>,
     selectors: Option<String>,
     /// Where the former run looked.
@@ -105,7 +105,7 @@ impl Past {
         within.selectors.is_empty() || self.selectors.as_ref() == Some(&within.selectors)
     }
 
-    /// What to note of the selectors of this run.
+    /// The notes about the selectors of this run.
     pub(super) fn selectors_to_note(&self, within: &Within) -> String {
         match &self.selectors {
             Some(former) if *former != within.selectors => MIXED.to_owned(),

@@ -1,4 +1,4 @@
-//! What changed, when and by which manager: the first line of a change, or its only one.
+//! The first line of a change, or its only one: the time, the object and the managers.
 
 use std::fmt::Write as _;
 
@@ -66,7 +66,7 @@ pub(super) fn date_and_time(renderer: &Renderer, at: Timestamp) -> String {
     at.to_zoned(renderer.time_zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
-/// What a line begins with: the time, in a log with the date.
+/// The start of a line: the time, in a log with the date.
 pub(super) fn beginning(renderer: &Renderer, at: Timestamp) -> String {
     if renderer.log { date_and_time(renderer, at) } else { time(renderer, at) }
 }

@@ -1,6 +1,6 @@
 //! Values that were hidden before a restart, found again.
 //!
-//! What a process knows of former values of Secrets ends with it. But where an object has mentioned one, the history has a
+//! A process forgets former values of Secrets when it ends. But where an object has mentioned one, the history has a
 //! mark in its place, so the object itself still shows what the mark stands for.
 
 use serde_json::Value;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::key::HashKey;
 use super::known::MIN_BYTES;
 
-/// What every mark begins with.
+/// The first bytes of every mark.
 pub(crate) const BEGIN: &str = "<hmac:";
 
 /// A mark in a stored text.
@@ -20,7 +20,7 @@ struct Mark {
     is_plain: bool,
 }
 
-/// What the marks in `stored` stand for, as far as `now`, a later state of the same object, still has it.
+/// The values of the marks in `stored`, as far as `now`, a later state of the same object, still has them.
 pub(super) fn values(key: &HashKey, stored: &Value, now: &Value) -> Vec<Vec<u8>> {
     let mut search = Search { key, found: Vec::new(), lost: Vec::new() };
     search.pair(stored, Some(now));
@@ -65,7 +65,7 @@ impl Search<'_> {
         }
     }
 
-    /// What `now` has in the places of the marks, if the rest of it is the same.
+    /// The texts of `now` in the places of the marks, if the rest of it is the same.
     fn aligned(&self, literals: &[&str], marks: &[Mark], now: &str) -> Option<Vec<Vec<u8>>> {
         let mut rest = now.strip_prefix(*literals.first()?)?;
         let mut values = Vec::new();

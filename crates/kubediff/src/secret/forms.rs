@@ -31,8 +31,8 @@ struct Encoded {
     margins: (usize, usize),
 }
 
-/// All forms of a value: plain, and in base64, once and twice, in all alignments and both alphabets. What has to be
-/// decoded to be read, as URLs and JSON strings, is decoded before the search ([`super::readings`]).
+/// All forms of a value: plain, and in base64, once and twice, in all alignments and both alphabets. URLs and JSON
+/// strings are decoded before the search ([`super::readings`]).
 pub(super) fn forms(value: &[u8]) -> Vec<Form> {
     let start = value.get(..PREFIX).unwrap_or(value);
     let mut forms = vec![Form {

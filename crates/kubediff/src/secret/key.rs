@@ -11,10 +11,10 @@ use sha2::Sha256;
 
 const BYTES: usize = 32;
 
-/// What the line of a key file begins with.
+/// The first word of a key file's line.
 const FORMAT: &str = "kubediff-key-1";
 
-/// What the id of a key is the hash of. No value of a Secret is hashed alone under this text's length and content.
+/// The id of a key is the hash of this text. No value of a Secret is hashed alone under this text's length and content.
 const ID_TEXT: &[u8] = b"kubediff: the id of this key";
 
 /// The key of the hashes that stand for secrets. Never printed.
@@ -189,7 +189,7 @@ impl HashKey {
 }
 
 impl Epoch {
-    /// What begins with the key `now`, when the last recorded hashes have the key `last`.
+    /// The epoch that begins with the key `now`, when the last recorded hashes have the key `last`.
     pub fn since(last: Option<KeyId>, now: KeyId) -> Self {
         match last {
             None => Self::First,

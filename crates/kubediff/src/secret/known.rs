@@ -1,6 +1,6 @@
 //! The values that are looked for, without the values.
 //!
-//! What is kept of a value are hashes, under a key of this process: of the first bytes of each of its forms, by which a
+//! Of each value only hashes are kept, under a key of this process: of the first bytes of each of its forms, by which a
 //! text is searched in one pass, and of the form itself. So neither an automaton of all values nor a copy of any of them
 //! lies in memory, and a value costs the same whether it has 8 bytes or a megabyte.
 
@@ -15,7 +15,7 @@ use super::readings::readings;
 /// A shorter value is in half of all texts by chance.
 pub(super) const MIN_BYTES: usize = 8;
 
-/// So many values that no Secret has any more are still looked for: objects mention them longer than Secrets have them.
+/// Number of former Secret values that are still searched for: objects mention them longer than Secrets have them.
 const FORMER: usize = 10_000;
 
 /// Bits of the filter for each form.

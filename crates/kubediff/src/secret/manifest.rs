@@ -1,4 +1,4 @@
-//! What is shown of a Secret: whose it is, and what its fields are called.
+//! The parts of a Secret that are shown: its owner, and the names of its fields.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -88,7 +88,7 @@ fn encoded(key: &HashKey, value: &mut Value) {
     }
 }
 
-/// Hides every text and number in `value`. What is empty hides nothing.
+/// Hides every text and number in `value`. Empty values stay.
 pub(super) fn everything(key: &HashKey, value: &mut Value) {
     match value {
         Value::Null | Value::Bool(_) => {}

@@ -1,4 +1,4 @@
-//! What a text says to a program that decodes it.
+//! The decoded forms of a text.
 
 use std::ops::Range;
 
@@ -14,8 +14,8 @@ const ESCAPES: usize = 3;
 /// White space around a line break that belongs to it. Bounded, because it is looked for at every byte.
 const MAX_BLANK: usize = 128;
 
-/// What `text` says as a URL or form, as a string of JSON, YAML or a programming language, and when its lines are
-/// joined. Nothing for a text that says the same in all of them.
+/// The decoded forms of `text`: as a URL or form, as a string of JSON, YAML or a programming language, and with its lines
+/// joined. Empty for a text that is the same in all of them.
 pub(super) fn readings(text: &str) -> Vec<Reading> {
     let text = text.as_bytes();
     let mut readings = Vec::new();
@@ -75,7 +75,7 @@ impl Unit {
         Self(bytes, length)
     }
 
-    /// What is left out.
+    /// Nothing: the input is left out.
     const NOTHING: Self = Self([0; 4], 0);
 }
 
@@ -104,7 +104,7 @@ impl Reading {
         reading
     }
 
-    /// What of the original these bytes stand for.
+    /// The part of the original that these bytes stand for.
     pub(super) fn original(&self, bytes: Range<usize>) -> Range<usize> {
         let start = self.places.get(bytes.start).map_or(0, |place| place.start);
         let last = bytes.end.checked_sub(1).and_then(|last| self.places.get(last));
@@ -132,7 +132,7 @@ fn unescaped(text: &[u8]) -> Option<(Unit, usize)> {
     Some((Unit::byte(byte), 2))
 }
 
-/// What follows `\u`, a surrogate with its partner.
+/// The code unit after `\u`, a surrogate with its partner.
 fn code_unit(text: &[u8]) -> Option<(Unit, usize)> {
     let first = four_digits(text)?;
     if let Some(c) = char::from_u32(first) {

@@ -1,4 +1,4 @@
-//! What may be shown.
+//! A value without secrets, which may be shown.
 
 use std::fmt;
 use std::ops::Deref;
@@ -24,12 +24,12 @@ use serde::{Serialize, Serializer};
 pub struct Redacted<T>(T);
 
 impl<T> Redacted<T> {
-    /// Who calls this has taken the secrets out, or has made it of redacted parts alone.
+    /// The caller has taken the secrets out, or has made it of redacted parts alone.
     pub(crate) fn vouched(inner: T) -> Self {
         Self(inner)
     }
 
-    /// What it holds, for code that may change it.
+    /// The inner value, for code that may change it.
     pub fn into_inner(self) -> T {
         self.0
     }

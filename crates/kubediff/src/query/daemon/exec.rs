@@ -12,7 +12,7 @@ use super::place::Place;
 use super::relay::Relay;
 use super::server::{Server, Step};
 
-/// What is read at once, and waits for a slow reader of our output.
+/// The bytes that are read at once, and wait for a slow reader of our output.
 const BUFFER: usize = 64 * 1024;
 
 /// Runs the command, and passes on what it writes; its exit code.
@@ -39,7 +39,7 @@ pub(super) async fn run(
     let (mut from_stdout, mut from_stderr) = (vec![0; BUFFER], vec![0; BUFFER]);
     let status = loop {
         tokio::select! {
-            // What was written before the end is read before it.
+            // The output before the end is read before the end.
             biased;
             Some(length) = next(&mut stdout, &mut from_stdout) => {
                 relay.stdout(from_stdout.get(..length).unwrap_or_default()).map_err(Why::Output)?;
@@ -50,7 +50,7 @@ pub(super) async fn run(
             status = &mut status => break status,
         }
     };
-    // The connection has ended: nothing more comes. What waits is taken, and not waited for: a broken connection does not end
+    // The connection has ended: nothing more comes. Waiting messages are taken without waiting for more: a broken connection does not end
     // the streams. A task that has done much may be told to wait although there is something, unless it has just paused.
     let ended = running.join().await;
     tokio::task::yield_now().await;
@@ -89,7 +89,7 @@ async fn next(stream: &mut Option<impl AsyncRead + Unpin>, bytes: &mut [u8]) -> 
 
 /// How the command ended, by what the server says at the end.
 fn exit_code(place: &Place, status: &Status) -> Result<u8, Why> {
-    /// What shells and runtimes say of programs that cannot be run, or do not exist.
+    /// Messages of shells and runtimes about programs that cannot be run, or do not exist.
     const NOT_RUNNABLE: [u8; 2] = [126, 127];
     if status.status.as_deref() == Some("Success") {
         return Ok(0);

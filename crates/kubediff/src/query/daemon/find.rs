@@ -12,7 +12,7 @@ use crate::query::args::DaemonName;
 
 /// The container's name in the chart.
 const CONTAINER: &str = "kubediff";
-/// So many names help; more of them do not.
+/// The most names in a message; more of them do not help.
 const FEW: usize = 10;
 
 /// Finds the pod of this name, or a pod of the Deployment or StatefulSet of this name.

@@ -12,7 +12,7 @@ use crate::query::output::say;
 /// A command line.
 pub(super) struct Question {
     options: Vec<String>,
-    /// What has no option's name; it may begin with a hyphen.
+    /// An argument without an option's name; it may begin with a hyphen.
     names: Vec<String>,
 }
 
@@ -198,7 +198,7 @@ mod tests {
             asked.extend(line.split(' '));
             let there = words(&asked);
             let there: Vec<&str> = there.iter().map(String::as_str).collect();
-            // What the pod's program understands is asked again: nothing is lost on the way.
+            // Parsed again by the pod's program, the arguments are the same: nothing is lost on the way.
             assert_eq!(words(&there), there, "{line}");
             assert!(there.contains(&"--of-this-daemon") && there.contains(&format!("--now={NOW}").as_str()));
         }

@@ -24,7 +24,7 @@ pub(super) struct Relay {
     /// Where the answer goes, from its first byte on: an error does not need a pager.
     stdout: Option<Target>,
     pager: Option<Child>,
-    /// What waits until the pager is left, which shares our terminal.
+    /// The messages that wait until the pager, which shares our terminal, has ended.
     stderr: Vec<u8>,
     /// The first bytes of standard error.
     begins: Vec<u8>,

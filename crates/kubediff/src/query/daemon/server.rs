@@ -6,7 +6,7 @@ use kube_client::Error;
 
 use super::error::Why;
 
-/// What is asked of the server, one after the other.
+/// The requests to the server, one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     Pods,
@@ -74,7 +74,7 @@ impl Server {
                 match status.code {
                     401 => Why::Unauthenticated { address, message },
                     403 => Why::Denied { verbs, resource, namespace, message, rule },
-                    // What kube-apiserver says to a request whose upgrade a proxy has taken away, and what proxies say.
+                    // The answers of kube-apiserver to a request whose upgrade a proxy has taken away, and of proxies.
                     400 | 426 if step == Step::Exec && message.to_lowercase().contains("upgrade") => {
                         Why::NoWebSocket { address, message }
                     }

@@ -51,7 +51,7 @@ pub(super) struct ContainerStatus {
     pub(super) state: Option<State>,
 }
 
-/// What a container does: one field is set.
+/// The state of a container: one field is set.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct State {
     pub(super) running: Option<IgnoredAny>,
