@@ -38,7 +38,7 @@ use endpoint::Endpoint;
 const BOUND: usize = 64 << 20;
 /// How often old records are removed.
 const RETAIN: Duration = Duration::from_secs(10 * 60);
-/// What the server has is asked for again so soon after a failure.
+/// Discovery is repeated this long after a failure.
 const AGAIN: Duration = Duration::from_secs(5);
 /// How long the server may take to say it.
 const DISCOVERY: Duration = Duration::from_secs(30);
@@ -207,7 +207,7 @@ async fn serve(
         Ok(End::Taken(taken)) => taken,
         Ok(End::Asked) => taking.await,
         Err(error) => {
-            // Whatever was seen is recorded all the same.
+            // All changes seen until then are recorded all the same.
             let _ = taking.await;
             deliveries.stop().await;
             let _ = retaining.await;
@@ -229,7 +229,7 @@ async fn serve(
     }
 }
 
-/// What the server has, however long it takes to be reached, unless there is something else to do first.
+/// The server's resources, however long it takes to reach it, unless there is something else to do first.
 async fn catalog(
     args: &ServeArgs,
     endpoint: &Endpoint,
@@ -290,7 +290,7 @@ fn profile(config: &Config, catalog: &Catalog, key: HashKey) -> Result<Profile, 
     for hide in &config.hide {
         let name = hide.resource.as_ref().map(|name| &name.0);
         if name.is_some_and(|name| !name.clone().resolve(catalog)) {
-            // What it stands for may come later: until then it is hidden in every kind.
+            // Its meaning may come later: until then it is hidden in every kind.
             secrets.hide(crate::Scope::any(), hide.path.0.clone());
         }
         for scope in hide.scopes() {
@@ -300,7 +300,7 @@ fn profile(config: &Config, catalog: &Catalog, key: HashKey) -> Result<Profile, 
     Ok(Profile { noise: config.noise.rules()?, secrets, schemas: Schemas::default() })
 }
 
-/// What the configuration wants to be followed.
+/// The targets of the configuration.
 fn reach(config: &Config) -> Reach {
     let watch = &config.watch;
     let namespaces = match watch.namespaces.as_slice() {

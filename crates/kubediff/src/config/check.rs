@@ -1,4 +1,4 @@
-//! What serde cannot check: bounds, names that refer to something, fields that need each other.
+//! Checks that serde cannot make: bounds, names that refer to something, fields that need each other.
 
 use std::slice::from_ref;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::template::Template;
 /// Mistakes: field, place, message.
 pub(super) type Mistakes = Vec<(FieldPath, Mark, String)>;
 
-/// What a tree says, or all mistakes in it.
+/// The configuration of a tree, or all mistakes in it.
 pub(super) type Read = Result<(Config, Vec<(FieldPath, Note)>), Mistakes>;
 
 /// The most mistakes that are told at once.
@@ -55,7 +55,7 @@ pub(super) fn decode<T: DeserializeOwned>(tree: &Node) -> Result<T, Mistakes> {
             Ok(_) => break,
             Err(fault) => fault,
         };
-        // What was taken out is not missing.
+        // A field that was taken out is not missing.
         let is_consequence = mistakes.iter().any(|(earlier, ..)| earlier.is_in(&field));
         if !is_consequence {
             mistakes.push((field.clone(), mark.unwrap_or(tree.mark), message));

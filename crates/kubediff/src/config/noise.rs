@@ -1,4 +1,4 @@
-//! What is left out, and what is hidden.
+//! The parts of the configuration that leave out noise and hide values.
 
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +30,7 @@ pub struct NoiseSettings {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Ignore {
-    /// Of which resource. Default: of all.
+    /// The resource. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub resource: Option<Text<ResourceName>>,
@@ -48,7 +48,7 @@ pub struct Ignore {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Hide {
-    /// Of which resource. Default: of all.
+    /// The resource. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub resource: Option<Text<ResourceName>>,

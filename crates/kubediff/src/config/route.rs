@@ -62,7 +62,7 @@ pub struct Match {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub managers: Vec<Glob>,
-    /// What happened: `added`, `updated`, `deleted`, `recreated`.
+    /// The kinds of change: `added`, `updated`, `deleted`, `recreated`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(test, schemars(with = "Vec<super::schema::Verb>"))]
     pub changes: Vec<Verb>,

@@ -1,4 +1,4 @@
-//! What a person or a supervisor wants: an end, or another configuration.
+//! Requests of a person or a supervisor: an end, or another configuration.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::signals::{Signals, Told};
 /// How often the file is looked at. A mounted ConfigMap changes by a link that no file watcher of a container sees reliably.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// What is to be done next.
+/// The next thing to do.
 pub(super) enum Next {
     End,
     Reload(Box<Loaded>),
@@ -31,9 +31,9 @@ pub(super) struct Control {
     signals: Signals,
     path: PathBuf,
     files: Vec<PathBuf>,
-    /// What the files had when they were read last, whether that could be used or not.
+    /// The content of the files when they were read last, valid or not.
     seen: Content,
-    /// What they had at the last look: somebody may be writing them.
+    /// The content at the last look: somebody may be writing the files.
     glimpsed: Content,
 }
 
@@ -70,7 +70,7 @@ impl Control {
                 () = tokio::time::sleep(LOOK) => false,
             };
             let found = content(&self.files);
-            // What changes is taken when it has stayed the same from one look to the next.
+            // A changed file is read when it has stayed the same from one look to the next.
             let is_whole = found == self.glimpsed;
             self.glimpsed.clone_from(&found);
             if !is_forced && (found == self.seen || !is_whole) {

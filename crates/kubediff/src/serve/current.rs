@@ -1,4 +1,4 @@
-//! What runs at present, for those who ask how it is.
+//! The tasks that run at present, for status questions.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use crate::Session;
 use crate::follow::Standing;
 
-/// What runs at present.
+/// The tasks that run at present.
 pub(super) struct Current {
     pub(super) standing: watch::Receiver<Standing>,
     /// The metrics of the informers.

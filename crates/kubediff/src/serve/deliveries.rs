@@ -76,7 +76,7 @@ impl Deliveries {
             let log = SinkLog::new(name, sink, history.clone(), routes.clone(), stop.clone())?;
             let (name, sink) = (name.clone(), sink.clone());
             deliveries.tasks.spawn(async move {
-                // Whoever has changed the configuration may have made the sink take what it refused.
+                // A changed configuration may have made the sink take the records that it refused.
                 let mut resends = Some(log.resend());
                 while !stop.is_cancelled() {
                     let made = match connection.take() {

@@ -12,7 +12,7 @@ use super::current::Current;
 use super::{ServeError, metrics};
 use crate::config::Config;
 
-/// What the endpoint tells.
+/// The state that the endpoint reports.
 enum Shown {
     /// Nothing runs yet, for this reason.
     Waiting(String),

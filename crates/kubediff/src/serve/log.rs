@@ -23,7 +23,7 @@ use crate::{Change, Redacted, Verb};
 const MOST: usize = 50;
 /// A full disk is tried again so soon.
 const FULL_AGAIN: Duration = Duration::from_secs(1);
-/// What a record takes besides its texts.
+/// The overhead of a record besides its texts, in bytes.
 const OVERHEAD: usize = 256;
 /// How wide the lines of differences are, in columns.
 const WIDTH: usize = 100;
@@ -44,8 +44,8 @@ pub(super) struct Place {
 #[derive(Clone)]
 pub(super) struct SinkLog {
     sink: Arc<str>,
-    /// The format of the seed, which has objects and no gaps.
-    seed: Option<SeedMode>,
+    /// The envelope of arriqaaq/kubediff, which has objects and no gaps.
+    envelope: Option<EnvelopeMode>,
     history: SharedHistory,
     reader: Arc<Mutex<Reader>>,
     routes: Arc<Routes>,
@@ -54,7 +54,7 @@ pub(super) struct SinkLog {
 }
 
 #[derive(Clone, Copy)]
-struct SeedMode {
+struct EnvelopeMode {
     with_differences: bool,
 }
 
@@ -75,17 +75,17 @@ impl SinkLog {
         routes: Arc<Routes>,
         stop: CancellationToken,
     ) -> Result<Self, Error> {
-        let seed = match sink {
+        let envelope = match sink {
             Sink::Webhook(webhook) => match webhook.format {
-                Format::Seed => Some(SeedMode { with_differences: false }),
-                Format::SeedDiff => Some(SeedMode { with_differences: true }),
+                Format::ArriqaaqWatch => Some(EnvelopeMode { with_differences: false }),
+                Format::ArriqaaqDiff => Some(EnvelopeMode { with_differences: true }),
                 Format::Plain | Format::CloudEvents => None,
             },
             _ => None,
         };
         let reader = Arc::new(Mutex::new(history.lock().reader()?));
         let newest = history.newest();
-        Ok(Self { sink: name.into(), seed, history, reader, routes, newest, stop })
+        Ok(Self { sink: name.into(), envelope, history, reader, routes, newest, stop })
     }
 
     /// How far the sink has come.
@@ -159,10 +159,10 @@ impl SinkLog {
         let number = record.number.0;
         let object = order_of(&record);
         // To read and unpack both states costs more than all the rest, and an update says what differs by itself.
-        let has_all = record.verb == Verb::Updated && self.seed.is_none() && !self.routes.need_objects();
+        let has_all = record.verb == Verb::Updated && self.envelope.is_none() && !self.routes.need_objects();
         let (old, new) = if has_all { (None, None) } else { objects(reader, &record)? };
         let change = Change::of_record(record.clone()).or_else(|error| {
-            // What another version of kubediff wrote is told without its differences.
+            // A record of another version of kubediff is sent without its differences.
             crate::follow::say(&format!("the sink {}: {error}", self.sink));
             Change::of_record(ChangeRecord { diff: Value::Null, key: None, ..record })
         });
@@ -174,8 +174,8 @@ impl SinkLog {
         else {
             return Ok(None);
         };
-        let body = match self.seed {
-            Some(SeedMode { with_differences }) => change.envelope(with_differences).into_inner(),
+        let body = match self.envelope {
+            Some(EnvelopeMode { with_differences }) => change.envelope(with_differences).into_inner(),
             None => {
                 let mut body = serde_json::to_value(&change).unwrap_or_default();
                 body["severity"] = severity.as_str().into();
@@ -193,7 +193,7 @@ impl SinkLog {
     }
 
     fn gap(&self, gap: &Gap) -> Option<Parcelled> {
-        if self.seed.is_some() {
+        if self.envelope.is_some() {
             return None;
         }
         // A daemon may watch one object of a resource: `deployments.apps/cart`.

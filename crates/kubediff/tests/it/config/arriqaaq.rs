@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::support;
 
 /// The file that its page shows, and its chart has, with all notifiers.
-const SEED: &str = "\
+const FILE: &str = "\
 mode: diff
 resources:
   - kind: v1/pods
@@ -32,7 +32,7 @@ notifier:
 fn check(text: &str, expected: Expect) {
     let said: String = match Config::of_text(text, "config.yaml") {
         Ok(loaded) => {
-            assert!(loaded.is_seed);
+            assert!(loaded.is_arriqaaq);
             loaded.warnings.iter().map(|warning| format!("warning: {warning}\n")).collect()
         }
         Err(ConfigError::Invalid(problems)) => {
@@ -45,7 +45,7 @@ fn check(text: &str, expected: Expect) {
 
 #[test]
 fn it_is_read_as_it_is() {
-    let loaded = Config::of_text(SEED, "config.yaml").unwrap();
+    let loaded = Config::of_text(FILE, "config.yaml").unwrap();
     let config = loaded.config;
     assert_eq!(
         config.watch.resources,
@@ -55,11 +55,11 @@ fn it_is_read_as_it_is() {
     let names: Vec<&String> = config.sinks.keys().collect();
     assert_eq!(names, ["log", "slack", "webhook"]);
     let Some(Sink::Webhook(webhook)) = config.sinks.get("webhook") else { panic!() };
-    assert_eq!((webhook.format, webhook.batch), (Format::SeedDiff, 1));
+    assert_eq!((webhook.format, webhook.batch), (Format::ArriqaaqDiff, 1));
     check(
-        SEED,
+        FILE,
         expect![[r#"
-        warning: config.yaml:1:7: mode: what was created and deleted is told, too, which the diff mode of arriqaaq/kubediff left out; the object is the new one, which was the old one there; `kubediff config convert` writes a file in which you can choose
+        warning: config.yaml:1:7: mode: creations and deletions are reported, too, which the diff mode of arriqaaq/kubediff left out; the object is the new one, which was the old one there; `kubediff config convert` writes a file in which you can choose
         warning: config.yaml:13:12: notifier.slack.token: a secret stands in the file, for all who may read it: put it into an environment variable or a file of its own, and write `{env: NAME}` or `{file: PATH}` here
         warning: config.yaml:19:5: notifier.noop: it has no effect of its own: all changes are written to standard output, as arriqaaq/kubediff did
     "#]],
@@ -75,7 +75,7 @@ fn its_watch_mode_is_the_default_and_a_version_may_be_missing() {
         (vec!["pods".to_owned()], vec!["shop".to_owned()])
     );
     let Some(Sink::Webhook(webhook)) = config.sinks.get("webhook") else { panic!() };
-    assert_eq!(webhook.format, Format::Seed);
+    assert_eq!(webhook.format, Format::ArriqaaqWatch);
     // All sinks get every change.
     assert_eq!(config.routes, None);
 }
@@ -120,6 +120,22 @@ notifier:
             config.yaml:5:33: notifier.webhook.url: expected an address that begins with https:// or http://
         "#]],
     );
+}
+
+#[test]
+fn the_former_names_of_its_formats_are_accepted() {
+    for (name, format) in [
+        ("seed", Format::ArriqaaqWatch),
+        ("arriqaaq-watch", Format::ArriqaaqWatch),
+        ("seed-diff", Format::ArriqaaqDiff),
+        ("arriqaaq-diff", Format::ArriqaaqDiff),
+    ] {
+        let text =
+            format!("sinks: {{hook: {{webhook: {{url: {{env: HOOK}}, batch: 1, format: {name}}}}}}}\n");
+        let config = Config::of_text(&text, "kubediff.yaml").unwrap().config;
+        let Some(Sink::Webhook(webhook)) = config.sinks.get("hook") else { panic!() };
+        assert_eq!(webhook.format, format, "{name}");
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The file of arriqaaq/kubediff ("the seed"), as its version 0.0.5 reads it.
+//! The file of arriqaaq/kubediff, as its version 0.0.5 reads it.
 //!
 //! `mode` (`watch` or `diff`), `resources[].kind`, `namespaces` (`all` stands alone) and `notifier` with `slack`, `webhook`
 //! and `noop`.
@@ -16,7 +16,7 @@ use super::{Config, Route};
 #[derive(Debug, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "lowercase")]
 #[derive(Default)]
-struct SeedFile {
+struct ArriqaaqFile {
     mode: Mode,
     resources: Vec<Resource>,
     namespaces: Vec<String>,
@@ -67,14 +67,14 @@ struct NoOp {
     enabled: bool,
 }
 
-/// What only the seed's file has at its top.
+/// The top-level fields of that file alone.
 const OWN: &[&str] = &["mode", "notifier"];
-/// What both have, or only ours.
+/// The top-level fields of both files, or of ours alone.
 const OURS: &[&str] =
     &["cluster", "watch", "history", "noise", "hide", "keyFile", "sinks", "routes", "listen"];
 
-/// Whether a file is the seed's, by the fields at its top.
-pub(super) fn is_seed(tree: &Node) -> bool {
+/// Whether a file is one of arriqaaq/kubediff, by the fields at its top.
+pub(super) fn is_arriqaaq(tree: &Node) -> bool {
     let Content::Map(fields) = &tree.content else { return false };
     let has = |names: &[&str]| fields.iter().any(|(key, _)| names.contains(&key.name.as_str()));
     !has(OURS) && (has(OWN) || has(&["resources", "namespaces"]))
@@ -82,30 +82,30 @@ pub(super) fn is_seed(tree: &Node) -> bool {
 
 /// The same in our words.
 pub(super) fn read(tree: &Node) -> Read {
-    let seed: SeedFile = decode(tree)?;
+    let file: ArriqaaqFile = decode(tree)?;
     let mut checks = Checks { tree, mistakes: Vec::new(), notes: Vec::new() };
     let root = FieldPath::default();
     let mut config = Config::default();
-    config.watch.resources = seed.resources.into_iter().map(|resource| resource.kind).collect();
+    config.watch.resources = file.resources.into_iter().map(|resource| resource.kind).collect();
     let resources = root.field("resources");
     checks.resources(&resources, &config.watch.resources, |field| field.field("kind"));
     if config.watch.resources.is_empty() {
         checks.wrong(&resources, "expected at least one resource, as in `- kind: apps/v1/deployments`");
     }
     let namespaces = root.field("namespaces");
-    match seed.namespaces.iter().position(|name| name == "all") {
-        Some(_) if seed.namespaces.len() == 1 => {}
+    match file.namespaces.iter().position(|name| name == "all") {
+        Some(_) if file.namespaces.len() == 1 => {}
         Some(at) => checks.wrong(&namespaces.element(at), "`all` stands alone: take it or the others out"),
-        None => checks.namespaces(&namespaces, &seed.namespaces),
+        None => checks.namespaces(&namespaces, &file.namespaces),
     }
-    if !seed.namespaces.iter().any(|name| name == "all") {
-        config.watch.namespaces = seed.namespaces;
+    if !file.namespaces.iter().any(|name| name == "all") {
+        config.watch.namespaces = file.namespaces;
     }
-    // The seed writes all changes to its log, whatever the notifiers.
+    // arriqaaq/kubediff writes all changes to its log, whatever the notifiers.
     config.sinks.insert("log".to_owned(), Sink::Stdout(StdoutSettings::default()));
-    notify(&mut checks, &mut config, seed.notifier, seed.mode);
-    if seed.mode == Mode::Diff {
-        checks.notes.push((root.field("mode"), Note::SeedDiffMode));
+    notify(&mut checks, &mut config, file.notifier, file.mode);
+    if file.mode == Mode::Diff {
+        checks.notes.push((root.field("mode"), Note::ArriqaaqDiffMode));
     }
     checks.done(config)
 }
@@ -136,7 +136,7 @@ fn notify(checks: &mut Checks<'_>, config: &mut Config, notifier: Notifier, mode
         match url {
             None => checks.wrong(&field, "`url` is missing, although it is enabled"),
             Some(url) => {
-                let format = if mode == Mode::Diff { Format::SeedDiff } else { Format::Seed };
+                let format = if mode == Mode::Diff { Format::ArriqaaqDiff } else { Format::ArriqaaqWatch };
                 let webhook = WebhookSettings { format, batch: 1, ..WebhookSettings::to(url) };
                 config.sinks.insert("webhook".to_owned(), Sink::Webhook(webhook));
                 routes.push(Route { sinks: vec!["webhook".to_owned()], goes_on: true, ..Route::default() });
@@ -144,7 +144,7 @@ fn notify(checks: &mut Checks<'_>, config: &mut Config, notifier: Notifier, mode
         }
     }
     if notifier.noop.enabled {
-        checks.notes.push((field.field("noop"), Note::SeedNoOp));
+        checks.notes.push((field.field("noop"), Note::ArriqaaqNoOp));
     }
     // Without a title, all sinks get the same: nothing has to be said.
     config.routes = routes.iter().any(|route| route.template.is_some()).then_some(routes);
