@@ -6,9 +6,9 @@ mod definitions;
 mod denials;
 mod discovery;
 mod error;
+mod inbox;
 mod missed;
 mod outages;
-mod outbox;
 mod pending;
 mod reach;
 mod schemas;
@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use informer::metrics::Format;
-use informer::{Change as Told, EncodingChoice, Object, SharedInformerFactory, Status};
+use informer::{Change as CacheChange, EncodingChoice, Object, SharedInformerFactory, Status};
 use jiff::{Timestamp, Zoned};
 use kube_client::Client;
 use tokio::sync::watch;
@@ -44,7 +44,7 @@ use schemas::SchemaLoader;
 use streams::{News, Streams};
 
 pub use error::WatchError;
-pub(crate) use outbox::Outbox;
+pub(crate) use inbox::Inbox;
 pub(crate) use reach::{Namespaces, Reach, Within};
 pub(crate) use seen::{Kind, Raw, Resources, Synced, Waiting};
 pub(crate) use standing::Standing;
@@ -85,7 +85,7 @@ pub(crate) struct Follow {
     definitions: Definitions,
     secrets: Secrets,
     schemas: SchemaLoader,
-    outbox: Arc<Outbox>,
+    inbox: Arc<Inbox>,
     /// How many changes have been merged that the user knows of.
     merged: u64,
     targets: BTreeMap<Target, State>,
@@ -190,7 +190,7 @@ impl Follow {
             definitions,
             secrets: profile.secrets.clone(),
             schemas,
-            outbox: Arc::new(Outbox::new(manner.bound)),
+            inbox: Arc::new(Inbox::new(manner.bound)),
             merged: 0,
             targets: BTreeMap::new(),
             served: BTreeSet::new(),
@@ -205,8 +205,8 @@ impl Follow {
     }
 
     /// Where everything that is seen waits to be taken.
-    pub(crate) fn inbox(&self) -> Arc<Outbox> {
-        self.outbox.clone()
+    pub(crate) fn inbox(&self) -> Arc<Inbox> {
+        self.inbox.clone()
     }
 
     /// The name of the kubeconfig's context.
@@ -342,7 +342,7 @@ impl Follow {
                     self.tell_alive(Timestamp::now());
                 }
                 Event::News(target, news) => {
-                    if matches!(news, News::Told { told: Told::Updated { .. }, .. }) {
+                    if matches!(news, News::CacheChange { told: CacheChange::Updated { .. }, .. }) {
                         self.schemas.need(&target.resource).await;
                     }
                     self.news(&target, news);
@@ -363,7 +363,7 @@ impl Follow {
         let gaps = self.outages.lasting(was_watched);
         self.show_gaps(gaps);
         self.tell_alive(until);
-        self.outbox.close();
+        self.inbox.close();
     }
 
     /// Learns the values of all Secrets, if they are watched, before anything else is shown that may hold them.
@@ -421,7 +421,7 @@ impl Follow {
             if !self.targets.contains_key(&target) {
                 let kind = Arc::new(Kind::new(target.resource.clone()));
                 if self.reach.named {
-                    self.outbox.push(Waiting::Asked(kind.gvk.clone()));
+                    self.inbox.push(Waiting::Asked(kind.gvk.clone()));
                 }
                 let resource = (target.resource.group.clone(), target.resource.plural.clone());
                 // A resource that the server did not describe before is no news.
@@ -450,27 +450,30 @@ impl Follow {
     }
 
     fn news(&mut self, target: &Target, news: News) {
-        if let News::Told { told: Told::Added { new, .. } | Told::Updated { new, .. }, .. } = &news
+        if let News::CacheChange {
+            told: CacheChange::Added { new, .. } | CacheChange::Updated { new, .. },
+            ..
+        } = &news
             && streams::is_secrets(&target.resource)
         {
             // Before another change is shown that may hold its values.
             self.learn(new.object());
         }
-        if let News::Told { told, .. } = &news
+        if let News::CacheChange { told, .. } = &news
             && let Some(namespace) = told.key().and_then(|key| key.namespace())
             && self.reach.excluded_namespaces.iter().any(|glob| glob.matches(namespace))
         {
             return;
         }
         let Some(state) = self.targets.get_mut(target) else { return };
-        if let News::Told { told, .. } = &news
+        if let News::CacheChange { told, .. } = &news
             && let Some(gap) = state.missed.told(told, target, Timestamp::now())
             && state.is_synced
         {
-            self.outbox.push(Waiting::Gap(gap));
+            self.inbox.push(Waiting::Gap(gap));
         }
         match news {
-            News::Told { told: Told::Synced, announce_first } => {
+            News::CacheChange { told: CacheChange::Synced, announce_first } => {
                 state.is_synced = true;
                 self.reached = true;
                 if self.manner.with_first {
@@ -481,23 +484,26 @@ impl Follow {
                         at: Timestamp::now(),
                         is_new: announce_first,
                     };
-                    self.outbox.push(Waiting::Synced(synced));
+                    self.inbox.push(Waiting::Synced(synced));
                 }
                 self.tell(|standing| standing.watched(target));
             }
-            News::Told { told: told @ Told::Added { initial: true, .. }, announce_first: false } => {
+            News::CacheChange {
+                told: told @ CacheChange::Added { initial: true, .. },
+                announce_first: false,
+            } => {
                 if self.manner.with_first
                     && let Some(raw) = Raw::of(&state.kind, target.name.as_deref(), told, Timestamp::now())
                 {
-                    self.outbox.push(Waiting::First(raw));
+                    self.inbox.push(Waiting::First(raw));
                 }
             }
-            News::Told { told: Told::Undecodable(error), .. } => {
+            News::CacheChange { told: CacheChange::Undecodable(error), .. } => {
                 say(&format!("an object of {} is left out: {error}", target.text()));
             }
-            News::Told { told, .. } => {
+            News::CacheChange { told, .. } => {
                 if let Some(raw) = Raw::of(&state.kind, target.name.as_deref(), told, Timestamp::now()) {
-                    let merged = self.outbox.push(Waiting::Change(raw));
+                    let merged = self.inbox.push(Waiting::Change(raw));
                     if merged > 0 && self.merged == 0 {
                         let slow = if self.manner.persistent { "disk" } else { "reader of the output" };
                         say(&format!("the {slow} is slow: changes of one object are merged, and say so"));
@@ -565,7 +571,7 @@ impl Follow {
 
     fn show_gaps(&self, gaps: Vec<Gap>) {
         gaps.into_iter().for_each(|gap| {
-            self.outbox.push(Waiting::Gap(gap));
+            self.inbox.push(Waiting::Gap(gap));
         });
     }
 
@@ -644,14 +650,14 @@ impl Follow {
         if self.manner.with_first {
             let names = self.targets.keys().map(Target::text).collect();
             let (served, complete) = (self.served.clone(), self.unavailable.is_empty());
-            self.outbox.push(Waiting::Resources(Resources { names, served, complete }));
+            self.inbox.push(Waiting::Resources(Resources { names, served, complete }));
         }
     }
 
     /// Tells a history that a gap has begun.
     fn tell_lost(&self, target: &Target, now: Timestamp, cause: String) {
         if self.manner.with_first {
-            self.outbox.push(Waiting::Lost(target.text(), now, cause));
+            self.inbox.push(Waiting::Lost(target.text(), now, cause));
         }
     }
 
@@ -659,7 +665,7 @@ impl Follow {
     fn tell_alive(&self, until: Timestamp) {
         // While the server cannot be reached, nothing is seen. One resource that is lost has a gap of its own.
         if self.manner.with_first && self.announced && self.standing.borrow().is_watching() {
-            self.outbox.push(Waiting::Alive(until));
+            self.inbox.push(Waiting::Alive(until));
         }
     }
 
@@ -677,7 +683,7 @@ impl Follow {
 /// However it ends, the consumer of the inbox has to end too.
 impl Drop for Follow {
     fn drop(&mut self) {
-        self.outbox.close();
+        self.inbox.close();
     }
 }
 

@@ -10,6 +10,7 @@ pub mod backlog;
 mod change;
 pub mod cluster;
 pub mod config;
+pub mod daemon;
 #[cfg(feature = "demo")]
 pub mod demo;
 mod diff;
@@ -41,7 +42,6 @@ pub mod route;
 mod schema;
 mod screen;
 mod secret;
-pub mod serve;
 mod signals;
 mod status;
 mod summary;

@@ -32,7 +32,7 @@ pub async fn run() -> ExitCode {
         }
         Command::Serve(args) => {
             log(args.verbose);
-            crate::serve::run(&args).await.map(success).map_err(|error| (error.exit(), Box::from(error)))
+            crate::daemon::run(&args).await.map(success).map_err(|error| (error.exit(), Box::from(error)))
         }
         Command::Status(args) => {
             crate::status::run(&args).await.map(success).map_err(|error| (error.exit(), Box::from(error)))

@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::change::metadata;
-use crate::follow::{Kind, Outbox, Raw, Resources, Synced, Within, say};
+use crate::follow::{Inbox, Kind, Raw, Resources, Synced, Within, say};
 use crate::notes;
 use crate::{
     Change, Compared, Epoch, Gap, Gvk, KeyId, Origin, Profile, Redacted, Secrets, Sighting, Tally, Verb,
@@ -163,7 +163,7 @@ impl Recorder {
     /// # Errors
     ///
     /// When the history cannot be written. Nothing is lost: the next start finds the differences.
-    pub(crate) fn commit(&mut self, inbox: &Outbox) -> Result<(), Error> {
+    pub(crate) fn commit(&mut self, inbox: &Inbox) -> Result<(), Error> {
         let mut full_since: Option<Timestamp> = None;
         while !self.batch.is_empty() {
             match self.store() {
@@ -479,7 +479,7 @@ impl Recorder {
         }
     }
 
-    fn commit_if_full(&mut self, inbox: &Outbox) -> Result<(), Error> {
+    fn commit_if_full(&mut self, inbox: &Inbox) -> Result<(), Error> {
         if self.is_full() { self.commit(inbox) } else { Ok(()) }
     }
 
@@ -547,7 +547,7 @@ impl OwnedSighting {
 pub(crate) struct Comparing<'a> {
     pub(crate) profile: &'a Profile,
     pub(crate) tally: Tally,
-    pub(crate) inbox: &'a Outbox,
+    pub(crate) inbox: &'a Inbox,
     /// Gets each change that is recorded.
     pub(crate) changes: &'a mut dyn FnMut(Box<Change>),
 }

@@ -6,7 +6,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::follow::{Outbox, Raw, Waiting, say};
+use crate::follow::{Inbox, Raw, Waiting, say};
 use crate::recorder::{Comparing, Recorder};
 use crate::screen::Screen;
 use crate::{Change, Compared, Gap, Profile, Session, Sighting, Tally};
@@ -46,7 +46,7 @@ pub(crate) enum TakeError {
 
 impl Taker {
     /// Takes everything until the inbox is closed and empty, or something cannot be written. Blocks the thread.
-    pub(crate) fn run(&mut self, inbox: &Arc<Outbox>) -> Result<(), TakeError> {
+    pub(crate) fn run(&mut self, inbox: &Arc<Inbox>) -> Result<(), TakeError> {
         let mut told = 0;
         let mut gathered = Instant::now();
         while let Some(waiting) = inbox.next() {
@@ -79,7 +79,7 @@ impl Taker {
         Ok(())
     }
 
-    fn take(&mut self, waiting: Waiting, inbox: &Outbox) -> Result<(), TakeError> {
+    fn take(&mut self, waiting: Waiting, inbox: &Inbox) -> Result<(), TakeError> {
         match waiting {
             Waiting::Change(raw) => self.change(&raw),
             Waiting::First(raw) => {
@@ -123,7 +123,7 @@ impl Taker {
     /// Has the recorder compare what is with what was before this run, and shows what came of it.
     fn with_recorder(
         &mut self,
-        inbox: &Outbox,
+        inbox: &Inbox,
         work: impl FnOnce(&mut Recorder, &mut Comparing<'_>) -> Result<(), kubediff_history::Error>,
     ) -> Result<(), TakeError> {
         let Some(recorder) = &mut self.recorder else { return Ok(()) };

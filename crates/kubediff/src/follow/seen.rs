@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use informer::{Change as Told, Object, ObjectKey, Origin as Seen, ResourceType};
+use informer::{Change as CacheChange, Object, ObjectKey, Origin as CacheOrigin, ResourceType};
 use jiff::Timestamp;
 use kubediff_history::ObjectId;
 
@@ -108,26 +108,26 @@ impl Raw {
     pub(super) fn of(
         kind: &Arc<Kind>,
         target: Option<&str>,
-        told: Told<Object>,
+        told: CacheChange<Object>,
         at: Timestamp,
     ) -> Option<Self> {
         let key = told.key()?.clone();
         let (old, new, last, seen) = match told {
-            Told::Added { new, origin, .. } => (None, Some(new.object().clone()), None, origin),
-            Told::Updated { old, new, origin } => {
+            CacheChange::Added { new, origin, .. } => (None, Some(new.object().clone()), None, origin),
+            CacheChange::Updated { old, new, origin } => {
                 (Some(old.object().clone()), Some(new.object().clone()), None, origin)
             }
-            Told::Deleted(deleted) => {
+            CacheChange::Deleted(deleted) => {
                 let last = deleted.last().object().clone();
                 (Some(last.clone()), None, Some(last), deleted.origin())
             }
             _ => return None,
         };
         let origin = match seen {
-            Seen::Watch => Origin::Watch,
-            Seen::List => Origin::List,
+            CacheOrigin::Watch => Origin::Watch,
+            CacheOrigin::List => Origin::List,
             // We do not look there any more: nothing has happened to it.
-            Seen::Scope => return None,
+            CacheOrigin::Scope => return None,
         };
         let target = target.map(Arc::from);
         Some(Self { kind: kind.clone(), target, key, at, origin, merged: 1, old, new, last })

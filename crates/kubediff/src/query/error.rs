@@ -3,8 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::daemon::DaemonError;
 use super::instant::InvalidTime;
+use super::remote::DaemonError;
 use crate::InvalidNoise;
 use crate::exit::Exit;
 use crate::path::InvalidPattern;

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ::serve::http::{Server, ServerOptions, Serving};
-use ::serve::{Body, full};
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
 use serde_json::{Value, json};
+use serve::http::{Server, ServerOptions, Serving};
+use serve::{Body, full};
 
 use super::current::Current;
 use super::{ServeError, metrics};

@@ -10,7 +10,7 @@ use crate::backlog::Backlog;
 const MUCH: usize = 1 << 20;
 
 /// The backlog, for two threads.
-pub(crate) struct Outbox {
+pub(crate) struct Inbox {
     state: Mutex<State>,
     arrived: Condvar,
 }
@@ -20,7 +20,7 @@ struct State {
     closed: bool,
 }
 
-impl Outbox {
+impl Inbox {
     /// With a bound in bytes.
     pub(crate) fn new(bound: usize) -> Self {
         Self {
@@ -37,7 +37,7 @@ impl Outbox {
         state.backlog.merged()
     }
 
-    /// The next entries; waits for them. `None` when the outbox is closed and empty. Blocks the thread.
+    /// The next entries; waits for them. `None` when the inbox is closed and empty. Blocks the thread.
     pub(crate) fn next(&self) -> Option<Waiting> {
         let mut state = self.lock();
         loop {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::config::{Config, Loaded};
 use crate::follow::say;
-use crate::signals::{Signals, Told};
+use crate::signals::{Request, Signals};
 
 /// How often the file is looked at. A mounted ConfigMap changes by a link that no file watcher of a container sees reliably.
 const LOOK: Duration = Duration::from_secs(5);
@@ -50,7 +50,7 @@ impl Control {
     pub(super) fn end_at_once_on_the_next_signal(&self) {
         if let Ok(mut signals) = Signals::listen() {
             tokio::spawn(async move {
-                while signals.of_daemon().await != Told::End {}
+                while signals.of_daemon().await != Request::End {}
                 std::process::exit(130);
             });
         }
@@ -64,8 +64,8 @@ impl Control {
             let is_forced = tokio::select! {
                 biased;
                 told = self.signals.of_daemon() => match told {
-                    Told::End => return Next::End,
-                    Told::Reload => true,
+                    Request::End => return Next::End,
+                    Request::Reload => true,
                 },
                 () = tokio::time::sleep(LOOK) => false,
             };
