@@ -9,9 +9,9 @@ use informer::{FieldSelector, Selector};
 
 use crate::cluster::ClusterArgs;
 use crate::config::ConfigArgs;
+use crate::model::targets::namespace;
 use crate::query::ReplayArgs;
-use crate::render::Color;
-use crate::targets::namespace;
+use crate::show::render::Color;
 
 /// Shows what changes in a Kubernetes cluster.
 #[derive(Debug, Parser)]

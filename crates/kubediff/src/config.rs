@@ -37,7 +37,7 @@ pub use value::{InvalidPeriod, InvalidSize, Period, Secret, SecretError, Size, T
 pub use warning::{Note, Warning};
 pub use watch::{Exclude, Watch};
 
-use crate::targets::Target;
+use crate::model::targets::Target;
 use place::FieldPath;
 use tree::Node;
 

@@ -20,14 +20,14 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::ServeArgs;
+use crate::capture::taker::{TakeError, Taker};
 use crate::cluster::{self, NoCluster};
 use crate::config::{Config, ConfigError, Loaded, NotConnected};
 use crate::exit::Exit;
 use crate::follow::{End, Follow, Manner, Namespaces, Reach, WatchError, say};
-use crate::recorder::{NOT_RUNNING, Recorder, SharedHistory};
+use crate::history::writer::{NOT_RUNNING, Recorder, SharedHistory};
 use crate::route::Routes;
-use crate::taker::{TakeError, Taker};
-use crate::words::Server;
+use crate::text::words::Server;
 use crate::{HashKey, InvalidNoise, InvalidTemplate, KeyFileError, Profile, Schemas, Secrets, Session};
 use control::{Control, Next};
 use current::Current;

@@ -34,6 +34,9 @@ impl From<Exit> for ExitCode {
 pub fn say(error: &dyn Error) {
     use std::io::Write;
     // Standard error may be closed; there is no other place to report to.
-    let _ =
-        writeln!(std::io::stderr(), "kubediff: {}", crate::terminal::escape(&informer::error_chain(error)));
+    let _ = writeln!(
+        std::io::stderr(),
+        "kubediff: {}",
+        crate::text::terminal::escape(&informer::error_chain(error))
+    );
 }

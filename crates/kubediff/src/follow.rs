@@ -31,9 +31,10 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio::time::Instant;
 
 use crate::cluster::ClusterArgs;
-use crate::targets::Target;
-use crate::words::Server;
-use crate::{Gap, Gvk, Profile, Secrets, cluster, terminal};
+use crate::model::targets::Target;
+use crate::text::terminal;
+use crate::text::words::Server;
+use crate::{Gap, Gvk, Profile, Secrets, cluster};
 use definitions::Definitions;
 use denials::Denials;
 use discovery::{Discovered, Discovery};

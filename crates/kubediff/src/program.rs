@@ -21,11 +21,17 @@ pub async fn run() -> ExitCode {
     let ended: Result<Exit, (Exit, Box<dyn Error>)> = match parse(std::env::args_os()).command {
         Command::Watch(args) => {
             log(args.session.verbose);
-            crate::watch::run(&args).await.map(success).map_err(|error| (error.exit(), Box::from(error)))
+            crate::capture::watch::run(&args)
+                .await
+                .map(success)
+                .map_err(|error| (error.exit(), Box::from(error)))
         }
         Command::Record(args) => {
             log(args.session.verbose);
-            crate::record::run(&args).await.map(success).map_err(|error| (error.exit(), Box::from(error)))
+            crate::capture::record::run(&args)
+                .await
+                .map(success)
+                .map_err(|error| (error.exit(), Box::from(error)))
         }
         Command::Replay(args) => {
             crate::query::replay(&args).map(success).map_err(|error| (error.exit(), Box::from(error)))

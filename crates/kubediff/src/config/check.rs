@@ -12,10 +12,10 @@ use super::tree::Node;
 use super::value::{Period, Secret};
 use super::warning::Note;
 use super::{Config, Route};
-use crate::alike::instead;
-use crate::noise::InvalidNoise;
-use crate::targets::{Wanted, namespace};
-use crate::template::Template;
+use crate::hide::noise::InvalidNoise;
+use crate::model::targets::{Wanted, namespace};
+use crate::show::template::Template;
+use crate::text::alike::instead;
 
 /// Mistakes: field, place, message.
 pub(super) type Mistakes = Vec<(FieldPath, Mark, String)>;

@@ -10,7 +10,7 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 
-use crate::alike::{instead, listed};
+use crate::text::alike::{instead, listed};
 
 use super::place::{FieldPath, Mark, Step};
 use super::sink::FORMER_FORMATS;

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::resource::ResourceName;
 use super::value::Text;
-use crate::glob::Glob;
-use crate::noise::{InvalidNoise, Noise};
-use crate::path::PathPattern;
+use crate::hide::noise::{InvalidNoise, Noise};
+use crate::model::glob::Glob;
+use crate::model::path::PathPattern;
 
 /// Which differences are noise: they are counted, and neither stored nor told. `kubediff watch --list-noise` lists the
 /// rules.

@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 use super::value::Secret;
 use super::{CheckArgs, Config, ConfigArgs, ConfigCommand, ConfigError, ConvertArgs, Loaded, Sink};
 use crate::exit::Exit;
-use crate::terminal::escape;
+use crate::text::terminal::escape;
 
 /// The JSON schema of the configuration; a test compares it with the types.
 pub const SCHEMA: &str = include_str!("kubediff.schema.json");

@@ -7,7 +7,7 @@ use informer::Catalog;
 use super::place::FieldPath;
 use super::warning::Note;
 use super::{Config, ResourceName, Watch};
-use crate::targets::{Target, Wanted};
+use crate::model::targets::{Target, Wanted};
 
 /// The resources to watch. A resource that the server has in another version only is watched in that one.
 pub(super) fn of(watch: &Watch, catalog: &Catalog) -> Vec<Target> {

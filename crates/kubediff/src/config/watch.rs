@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::resource::ResourceName;
 use super::value::Text;
-use crate::glob::Glob;
-use crate::gvk::Gvk;
+use crate::model::glob::Glob;
+use crate::model::gvk::Gvk;
 
 /// The objects to watch. By default everything that the server lets kubediff list and watch, custom resources included.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

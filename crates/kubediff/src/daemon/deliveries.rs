@@ -14,7 +14,7 @@ use super::ServeError;
 use super::log::SinkLog;
 use crate::config::{Loaded, NotConnected};
 use crate::follow::say;
-use crate::recorder::SharedHistory;
+use crate::history::writer::SharedHistory;
 use crate::route::Routes;
 
 /// How long a request that is under way at the end may take.

@@ -14,9 +14,9 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Format, Sink};
-use crate::recorder::SharedHistory;
-use crate::render::{Renderer, plain};
+use crate::history::writer::SharedHistory;
 use crate::route::{Delivery, Routes};
+use crate::show::render::{Renderer, plain};
 use crate::{Change, Redacted, Verb};
 
 /// The most records that are read at a time.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use informer::ApiStatus;
 
-use crate::summary::some;
-use crate::targets::Target;
-use crate::words::Server;
+use crate::model::targets::Target;
+use crate::show::summary::some;
+use crate::text::words::Server;
 
 /// The watches that are forbidden at present, and those that were reported.
 #[derive(Debug, Default)]

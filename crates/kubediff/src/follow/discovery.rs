@@ -9,8 +9,8 @@ use informer::{ResourceType, SharedInformerFactory};
 
 use super::error::WatchError;
 use super::reach::Targets;
-use crate::targets::Target;
-use crate::words::Server;
+use crate::model::targets::Target;
+use crate::text::words::Server;
 
 /// A discovery under way.
 pub(super) type Discovery = BoxFuture<'static, Result<Discovered, WatchError>>;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::streams::NotAdded;
 use crate::cluster::NoCluster;
 use crate::exit::Exit;
-use crate::targets::InvalidTarget;
+use crate::model::targets::InvalidTarget;
 use crate::{InvalidNoise, InvalidPattern, KeyFileError, NoRandomKey};
 
 /// Watching could not begin, or had to end.

@@ -4,8 +4,8 @@
 use informer::{Change as CacheChange, Object, Origin, Status};
 use jiff::Timestamp;
 
-use crate::gap::Gap;
-use crate::targets::Target;
+use crate::model::gap::Gap;
+use crate::model::targets::Target;
 
 /// Why there is such a gap.
 const CAUSE: &str = "the watch missed changes that the server had forgotten; a list shows their result, not the states in between";

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use crate::gap::Gap;
-use crate::targets::Target;
+use crate::model::gap::Gap;
+use crate::model::targets::Target;
 
 /// Why something is not watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,7 +7,7 @@ use informer::{Catalog, DiscoveryError, FieldSelector, Selector};
 use serde::{Deserialize, Serialize};
 
 use crate::Glob;
-use crate::targets::Target;
+use crate::model::targets::Target;
 
 /// The objects to follow.
 pub(crate) struct Reach {

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use kubediff_history::ObjectId;
 
 use crate::backlog::Item;
-use crate::gap::Gap;
+use crate::model::gap::Gap;
 use crate::{Gvk, Origin};
 
 /// An entry of the inbox.

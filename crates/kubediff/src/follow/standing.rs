@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::targets::Target;
+use crate::model::targets::Target;
 
 /// The state of each watch.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -99,7 +99,7 @@ impl Standing {
                 .filter(|(_, watch)| wanted(watch))
                 .map(|(name, _)| name.as_str())
                 .collect();
-            crate::summary::some(&names)
+            crate::show::summary::some(&names)
         };
         Some(match lost {
             Some(reason) => {

@@ -9,7 +9,7 @@ use informer::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::targets::Target;
+use crate::model::targets::Target;
 
 /// An item of an informer's stream.
 pub(super) enum News {

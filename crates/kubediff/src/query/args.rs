@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::render::Color;
+use crate::show::render::Color;
 
 pub(super) use source::{DaemonName, SourceArgs};
 

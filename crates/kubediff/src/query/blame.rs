@@ -11,10 +11,10 @@ use super::fields::fields;
 use super::output::{Output, say};
 use super::period::date_and_time;
 use super::{names, stored};
-use crate::path::PathPattern;
-use crate::render::painter::{CYAN, DIM, PLAIN, Painter};
-use crate::table::table;
-use crate::terminal::{cut, escape, flow, width, wrap};
+use crate::model::path::PathPattern;
+use crate::show::render::painter::{CYAN, DIM, PLAIN, Painter};
+use crate::text::table::table;
+use crate::text::terminal::{cut, escape, flow, width, wrap};
 
 /// A value has at least this many columns in a table.
 const LEAST: usize = 16;

@@ -13,9 +13,9 @@ use super::names::Target;
 use super::output::{Output, say};
 use super::period::{Period, covered, date_and_time, doubts};
 use super::stored;
-use crate::change::WithObjects;
-use crate::patch::PatchOp;
-use crate::secret::KeyId;
+use crate::changes::change::WithObjects;
+use crate::hide::secret::KeyId;
+use crate::model::patch::PatchOp;
 use crate::{Change, Noise, Profile, Redacted, Schemas, Secrets, Sighting, Tally};
 
 /// The moment after a time, as exactly as the history knows times.

@@ -7,8 +7,8 @@ use super::instant::InvalidTime;
 use super::remote::DaemonError;
 use crate::InvalidNoise;
 use crate::exit::Exit;
-use crate::path::InvalidPattern;
-use crate::recorded::UnknownForm;
+use crate::history::codec::UnknownForm;
+use crate::model::path::InvalidPattern;
 
 /// A question without an answer.
 #[derive(Debug, thiserror::Error)]

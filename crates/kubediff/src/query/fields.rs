@@ -3,9 +3,9 @@
 use kubediff_history::Field;
 use serde_json::Value;
 
-use crate::document;
-use crate::path::keys::{Identity, identify};
-use crate::path::{Path, PathPattern, Segment};
+use crate::model::document;
+use crate::model::path::keys::{Identity, identify};
+use crate::model::path::{Path, PathPattern, Segment};
 
 /// Fields that tell of writing itself.
 const BOOKKEEPING: &[&str] = &["managedFields", "resourceVersion", "generation"];

@@ -9,7 +9,7 @@ use super::names::Target;
 use super::output::{Output, say};
 use super::period::{Period, covered};
 use super::stored;
-use crate::path::{Path, PathPattern};
+use crate::model::path::{Path, PathPattern};
 use crate::{Change, Gap};
 
 /// Records that are read at once.

@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use super::args::ScreenArgs;
 use super::pager;
-use crate::render::{self, Color, Renderer};
-use crate::terminal::escape;
+use crate::show::render::{self, Color, Renderer};
+use crate::text::terminal::escape;
 
 /// An answer on its way. The output is complete when it is finished.
 pub(super) struct Output {

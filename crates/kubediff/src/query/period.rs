@@ -6,7 +6,7 @@ use kubediff_history::{Page, Reader, Scope};
 
 use super::error::QueryError;
 use super::instant::instant;
-use crate::notes::{WATCHED_UNTIL, left};
+use crate::history::notes::{WATCHED_UNTIL, left};
 
 /// `2026-11-23 14:05:00`, in the time zone of the person who asks.
 pub(super) fn date_and_time(at: Timestamp, zone: &TimeZone) -> String {

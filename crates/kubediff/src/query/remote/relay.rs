@@ -7,7 +7,7 @@ use anstream::{AutoStream, ColorChoice};
 
 use crate::query::args::ScreenArgs;
 use crate::query::pager;
-use crate::render::{self, Color};
+use crate::show::render::{self, Color};
 
 /// How the answer is shown here.
 #[derive(Debug, Clone, Copy)]
