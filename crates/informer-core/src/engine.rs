@@ -326,7 +326,7 @@ impl Engine {
             Input::AddScope(scope) => self.add_scope(now, scope),
             Input::RemoveScope(scope) => self.remove_scope(now, &scope),
             Input::Response(id, response) => self.response(now, id, response),
-            Input::Computed(computed) => self.computed(now, *computed),
+            Input::Computed(computed) => self.computed(*computed),
             Input::Wake => self.each_source(now, &reflector::Input::Wake),
             Input::SchemaChanged => self.each_source(now, &reflector::Input::SchemaChanged),
             Input::ServedAs { expected, is_other } => self.served_as(now, expected, is_other),
@@ -604,8 +604,10 @@ impl Engine {
         while self.dispatch.is_empty() && !self.queue.is_empty() {
             match std::mem::replace(&mut self.desk, Desk::Lent) {
                 Desk::Here(mut writer) => {
-                    // One operation that needs a compute takes all queued ones with it, so that they keep their order.
-                    if self.queue.iter().any(|operation| writer.needs_compute(operation)) {
+                    // The operations behind one that needs a compute go with it, so that they keep their order. Only the first
+                    // one is looked at: what a later one needs depends on those before it.
+                    let needs_compute = |operation| writer.needs_compute(operation);
+                    if self.queue.is_long() || self.queue.front().is_some_and(needs_compute) {
                         let compute = Compute::new(writer, self.queue.take());
                         return self.commands.push_back(Command::Compute(Box::new(compute)));
                     }
@@ -621,7 +623,7 @@ impl Engine {
         }
     }
 
-    fn computed(&mut self, now: Time, computed: Computed) {
+    fn computed(&mut self, computed: Computed) {
         let Computed { writer, outcomes, reports } = computed;
         self.is_stuck = false;
         self.desk = Desk::Here(writer);
@@ -629,7 +631,6 @@ impl Engine {
         // All outcomes are queued before the first one is dispatched, because dispatching may lead to further outcomes, which
         // must come later.
         self.dispatch.extend(outcomes);
-        self.dispatch_slice(now);
     }
 
     /// The queue has room again: reads what was held back, and resumes stalled sources.

@@ -31,6 +31,7 @@ use tokio::time::Instant;
 
 use crate::Error;
 use crate::counters::{Counters, HandlerMetrics};
+use crate::ending::Work;
 use crate::lock::lock;
 use crate::resource::ResourceType;
 use crate::runtime::Runtime;
@@ -165,7 +166,7 @@ impl Shared {
         let core = Arc::new(core);
         // The user's stop token may stop everything at any time.
         let stopped = core.clone();
-        let running = core.life.running();
+        let running = core.life.running(Work::UserCode);
         core.runtime.spawn(async move {
             stopped.life.stopping().await;
             stopped.begin_stop();
@@ -258,7 +259,7 @@ impl Core {
             } else {
                 self.run(&mut setup);
             }
-            let (running, core) = (self.life.running(), self.clone());
+            let (running, core) = (self.life.running(Work::File), self.clone());
             self.runtime.spawn(async move {
                 keeper::keep(core, saving, loads).await;
                 drop(running);
@@ -271,7 +272,7 @@ impl Core {
     /// Hands the engine to its driver.
     fn run(self: &Arc<Self>, setup: &mut Setup) {
         setup.phase = Phase::Running;
-        let running = self.life.running();
+        let running = self.life.running(Work::UserCode);
         if self.life.is_stopped() {
             return;
         }
