@@ -9,7 +9,7 @@ use crate::output::Download;
 use crate::{Error, Release};
 
 const SHORT: &str = "Show what changes in a cluster, as diffs";
-// What krew shows in a list.
+// krew shows this text in a list.
 const _: () = assert!(SHORT.len() <= 50);
 const LONG: &str = "Watches every resource of the cluster, custom ones included, and shows what changes as readable diffs. \
 Values of Secrets are never shown. Noise such as managed fields and heartbeats is left out and counted.";

@@ -31,7 +31,7 @@ struct Options {
     /// The built program
     #[arg(long, value_name = "FILE")]
     program: PathBuf,
-    /// What it was built for: `x86_64-unknown-linux-gnu`
+    /// The target of the build: `x86_64-unknown-linux-gnu`
     #[arg(long, value_name = "TRIPLE")]
     target: Target,
     /// The folder to write to
@@ -66,7 +66,7 @@ impl Error {
     }
 }
 
-/// What is true of every file here.
+/// The facts that every file here states.
 struct Release {
     name: &'static str,
     version: &'static str,

@@ -1,4 +1,4 @@
-//! What a program was built for, by the names of Rust and by those of Go, which krew and OCI use.
+//! The target of a program, by its names in Rust and in Go; krew and OCI use those of Go.
 
 use std::fmt;
 use std::str::FromStr;

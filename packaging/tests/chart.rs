@@ -49,7 +49,7 @@ fn run(helm: &PathBuf, arguments: &[&str]) -> String {
     text(&output.stdout)
 }
 
-/// What the chart makes of these values.
+/// The objects that the chart renders with these values.
 fn objects(helm: &PathBuf, values: &[&str]) -> Vec<Value> {
     // Built from its module, helm takes an old release of Kubernetes for the cluster's.
     let release = format!("v{}", control_plane::release().unwrap());

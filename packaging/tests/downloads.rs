@@ -1,4 +1,4 @@
-//! What the program makes of the programs of several targets. How the image runs is shown by `cargo xtask release-check`.
+//! The files that `packaging` makes of the programs of several targets. `cargo xtask release-check` shows how the image runs.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise, its helpers too")]
 

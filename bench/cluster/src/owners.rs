@@ -200,7 +200,7 @@ impl Owners {
         Ok(json!({ "event": "changed", "count": changes, "seconds": start.elapsed().as_secs_f64() }))
     }
 
-    /// What the owners are, and how many of them have one child that is in step.
+    /// Counts the owners, and the owners with one child that is in step.
     pub async fn check(&self, server: &Server) -> Result<Value, Failure> {
         let mut owners: Vec<Object> = all(server, OWNERS).await?;
         owners.retain(|owner| is_ours(&owner.metadata));

@@ -106,7 +106,7 @@ impl Workload {
     }
 }
 
-/// What is drawn for a workload.
+/// The random choices for a workload.
 struct Draw {
     app: String,
     namespace: String,

@@ -22,7 +22,7 @@ pub(crate) struct Figure {
     pub(crate) runs: Vec<f64>,
 }
 
-/// What a figure counts.
+/// The unit of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
     Seconds,

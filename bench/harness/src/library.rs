@@ -43,11 +43,11 @@ impl Peer {
 }
 
 impl Library {
-    /// Those that keep a copy of a server's objects.
+    /// The libraries that keep a copy of a server's objects.
     pub(crate) const CACHES: [Self; 3] = [Self::Informer, Self::ClientGo, Self::KubeRs];
-    /// Those that run controllers.
+    /// The libraries that run controllers.
     pub(crate) const CONTROLLERS: [Self; 3] = [Self::Informer, Self::ControllerRuntime, Self::KubeRs];
-    /// Those that have a work queue.
+    /// The libraries that have a work queue.
     pub(crate) const QUEUES: [Self; 3] = [Self::Informer, Self::ClientGo, Self::ControllerRuntime];
 
     pub(crate) fn name(self) -> &'static str {

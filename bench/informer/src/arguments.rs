@@ -56,7 +56,7 @@ pub enum View {
     Metadata,
 }
 
-/// What a whole controller does.
+/// The work of a whole controller.
 #[derive(Clone, Copy, ValueEnum)]
 pub enum Work {
     /// Keeps a Secret for each ConfigMap

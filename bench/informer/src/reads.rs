@@ -22,7 +22,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 const EVENTS: usize = 64;
 const SELECTOR: &str = "app=app-7";
 
-/// What is read.
+/// The objects that are read.
 struct Pods {
     informer: Informer<Pod>,
     /// An index that is maintained, as the peers do, and never read.

@@ -14,7 +14,7 @@ pub(crate) struct Arguments {
     pub(crate) workers: u16,
 }
 
-/// What a whole controller does.
+/// The work of a whole controller.
 #[derive(Clone, Copy)]
 pub(crate) enum Work {
     Children,

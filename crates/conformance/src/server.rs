@@ -22,7 +22,7 @@ pub enum Kind {
     TestApiOtherwise,
 }
 
-/// What a test needs of its own server.
+/// The options of a test's own server.
 #[derive(Debug, Clone, Copy)]
 pub struct Needs {
     /// Lists are answered from the watch cache, which has no pages.

@@ -77,7 +77,7 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// Those of [`build`](crate::build), and [`Error::Ended`] if the control plane does not start.
+    /// The errors of [`build`](crate::build), and [`Error::Ended`] if the control plane does not start.
     pub fn start(self) -> Result<ControlPlane, Error> {
         let binary = self.release.map_or_else(crate::build, crate::build_release)?;
         let mut command = Command::new(binary);

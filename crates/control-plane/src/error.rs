@@ -1,4 +1,4 @@
-//! What can go wrong with a control plane.
+//! The errors of a control plane.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ pub enum Error {
     NoSuchRelease {
         /// The release.
         release: Release,
-        /// What Go says.
+        /// The message of Go.
         reason: String,
     },
 
@@ -64,7 +64,7 @@ pub enum Error {
     GoAnswer {
         /// The command line.
         command: &'static str,
-        /// What is wrong with it.
+        /// The reason.
         source: serde_json::Error,
     },
 
@@ -102,7 +102,7 @@ pub enum Error {
     Protocol {
         /// The answer.
         line: String,
-        /// What is wrong with it.
+        /// The reason.
         source: serde_json::Error,
     },
 }

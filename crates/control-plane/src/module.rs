@@ -58,7 +58,7 @@ struct Download {
 
 /// Copies the Go sources to a new `directory`, as a module for `release`.
 pub(crate) fn copy(source: &Path, release: Release, directory: &Path) -> Result<(), Error> {
-    // What an interrupted copy has left.
+    // An interrupted copy may have left files.
     if directory.exists() {
         fs::remove_dir_all(directory).map_err(Error::file("remove", directory))?;
     }

@@ -17,7 +17,7 @@ const NO_CONTROL_PLANE: &str = "INFORMER_NO_CONTROL_PLANE";
 ///
 /// # Errors
 ///
-/// Those of [`Builder::start`], to every caller.
+/// The errors of [`Builder::start`], to every caller.
 ///
 /// [`Builder`]: crate::Builder
 /// [`Builder::start`]: crate::Builder::start

@@ -30,7 +30,7 @@ pub(crate) fn tidy(directory: &Path) -> Result<(), Error> {
     go("go", directory, ["mod", "tidy"]).map(drop)
 }
 
-/// What `go` says in JSON. It may fail and say so in its answer; then this is the answer.
+/// The answer of `go` in JSON. An answer that reports a failure is returned, too.
 pub(crate) fn answer(directory: &Path, arguments: &[&str]) -> Result<String, Error> {
     let (command, Output { status, stdout, stderr }) = output(command("go", directory, arguments))?;
     if status.success() || stdout.starts_with(b"{") {

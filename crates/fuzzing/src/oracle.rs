@@ -29,7 +29,7 @@ pub(crate) fn check_object(json: &[u8]) {
     assert_eq!(object.uid().to_string(), metadata["uid"].as_str().unwrap_or_default());
     for (name, label) in metadata["labels"].as_object().into_iter().flatten() {
         let label = label.as_str().unwrap_or_default();
-        // Those are left out, as `Labels` documents.
+        // Labels with these characters are left out, as `Labels` documents.
         let is_clean = !name.contains(['\u{1e}', '\u{1f}']) && !label.contains(['\u{1e}', '\u{1f}']);
         assert_eq!(object.labels().value(name), is_clean.then_some(label));
     }

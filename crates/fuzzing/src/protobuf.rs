@@ -19,7 +19,7 @@ pub use message::Message;
 /// Bytes of an input before the object: which kind it is taken for.
 const HEAD: usize = 2;
 
-/// What cannot be written cannot be decoded. Written JSON is valid, decodes to the same, and is the same without
+/// A message that cannot be written as JSON cannot be decoded. Written JSON is valid, decodes to the same, and is the same without
 /// `managedFields` except for these; and metadata is that of the object.
 pub fn run(input: &[u8]) {
     let Some((head, raw)) = input.split_first_chunk::<HEAD>() else { return };

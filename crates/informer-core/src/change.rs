@@ -7,7 +7,7 @@ use crate::{Object, ObjectKey};
 /// One change of the cache, as subscriptions get it.
 #[derive(Debug, Clone)]
 pub struct Change {
-    /// What happened.
+    /// The kind of the change, with the objects.
     pub delta: Delta,
     /// How it became known.
     pub origin: Origin,

@@ -21,24 +21,24 @@ use crate::{ObjectKey, Time};
 #[derive(Debug)]
 pub struct Control<W> {
     queue: Queue<ObjectKey>,
-    /// What the last reconciliation of a key wrote, until the caches reflect it.
+    /// The writes of each key's last reconciliation, until the caches reflect them.
     writes: HashMap<ObjectKey, Vec<W>>,
     /// The number of keys with writes at which the reflected ones are forgotten.
     forget_at: usize,
     /// Keys that were taken and have not begun: their writes are awaited, or have arrived.
     aside: HashMap<ObjectKey, Work>,
-    /// Those of them whose writes have arrived, in that order.
+    /// Keys of `aside` whose writes have arrived, in the order of arrival.
     ready: VecDeque<ObjectKey>,
     workers: usize,
     running: usize,
     phase: Phase,
 }
 
-/// So many keys may have writes before it pays to look which of them the caches reflect.
+/// The number of keys with writes from which on it pays to check which of them the caches reflect.
 const FEW_WRITES: usize = 64;
 
-/// So many keys may wait for their writes at a time. Each waits for news of its caches, so that more of them would make each
-/// change of a cache expensive; the others stay in the queue.
+/// The maximum number of keys that wait for their writes at a time. Each waits for news of its caches, so that more of
+/// them would make each change of a cache expensive; the others stay in the queue.
 const MOST_ASIDE: usize = 1_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub struct Work {
     pub priority: i32,
 }
 
-/// What the owner of a [`Control`] does next.
+/// The next step of the owner of a [`Control`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step<W> {
     /// Reconcile this key now.
@@ -132,7 +132,7 @@ impl<W: Clone> Control<W> {
         self.aside.clear();
     }
 
-    /// What to do next, if anything: call this until it returns `None` after each other call. `reflected` says whether the
+    /// The next step, if any: call this until it returns `None` after each other call. `reflected` says whether the
     /// caches reflect a write.
     pub fn next(&mut self, now: Time, mut reflected: impl FnMut(&W) -> bool) -> Option<Step<W>> {
         self.forget(&mut reflected);

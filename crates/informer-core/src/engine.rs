@@ -341,7 +341,7 @@ impl Engine {
             Input::AddScope(scope) => self.add_scope(now, scope),
             Input::RemoveScope(scope) => self.remove_scope(now, &scope),
             Input::Response(id, response) => self.response(now, id, response),
-            Input::Computed(computed) => self.computed(now, *computed),
+            Input::Computed(computed) => self.computed(*computed),
             Input::Wake => self.wake(now),
             Input::Schema(schema) => self.schema(now, schema),
             Input::Follow => drop(self.follow.get_or_insert_default()),
@@ -618,8 +618,10 @@ impl Engine {
         while self.dispatch.is_empty() && !self.queue.is_empty() {
             match std::mem::replace(&mut self.desk, Desk::Lent) {
                 Desk::Here(mut writer) => {
-                    // One operation that needs a compute takes all queued ones with it, so that they keep their order.
-                    if self.queue.iter().any(|operation| writer.needs_compute(operation)) {
+                    // The operations behind one that needs a compute go with it, so that they keep their order. Only the first
+                    // one is looked at: what a later one needs depends on those before it.
+                    let needs_compute = |operation| writer.needs_compute(operation);
+                    if self.queue.is_long() || self.queue.front().is_some_and(needs_compute) {
                         let compute = Compute::new(writer, self.queue.take());
                         return self.commands.push_back(Command::Compute(Box::new(compute)));
                     }
@@ -635,7 +637,7 @@ impl Engine {
         }
     }
 
-    fn computed(&mut self, now: Time, computed: Computed) {
+    fn computed(&mut self, computed: Computed) {
         let Computed { writer, outcomes, reports } = computed;
         self.is_stuck = false;
         self.desk = Desk::Here(writer);
@@ -643,7 +645,6 @@ impl Engine {
         // All outcomes are queued before the first one is dispatched, because dispatching may lead to further outcomes, which
         // must come later.
         self.dispatch.extend(outcomes);
-        self.dispatch_slice(now);
     }
 
     /// The queue has room again: reads what was held back, and resumes the sources that stalled, or were to wake meanwhile.

@@ -33,7 +33,7 @@ impl Format {
 pub struct Family<T> {
     /// As in queries, `_total` included.
     pub name: &'static str,
-    /// What its values are.
+    /// The kind of its values.
     pub kind: Kind,
     /// One sentence for people.
     pub help: &'static str,
@@ -41,7 +41,7 @@ pub struct Family<T> {
     pub samples: fn(&T) -> Vec<Sample<'_>>,
 }
 
-/// What the values of a family are.
+/// The kind of a family's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// They rise and fall.

@@ -49,7 +49,7 @@ pub enum Mode {
     },
 }
 
-/// What happens to a change for which a mailbox has no room.
+/// The treatment of a change for which a mailbox has no room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum WhenFull {

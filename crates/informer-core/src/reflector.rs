@@ -125,7 +125,7 @@ pub enum Why {
     ServedAs,
 }
 
-/// What an equal resourceVersion proves about an object.
+/// The proof that an equal resourceVersion gives of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust<'a> {
     /// It is unchanged if the watch has come as far as its version: events report writes only. At a later version it is an
@@ -238,7 +238,7 @@ enum State {
     Stopped,
 }
 
-/// What follows a wait.
+/// The step that follows a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
     /// A list: a LIST or a streaming list, whichever is due by then.

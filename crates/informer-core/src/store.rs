@@ -334,6 +334,16 @@ impl Store {
         self.sources.get(source).map(|feed| feed.reached.clone()).unwrap_or_default()
     }
 
+    /// The number of cached objects in the scope of a source; 0 for an unknown one. O(1).
+    pub fn covered_len(&self, source: SourceId) -> usize {
+        let state = self.shared.read();
+        match self.sources.get(source).map(|feed| &feed.scope) {
+            None => 0,
+            Some(Scope::All) => state.len(),
+            Some(Scope::Namespace(namespace)) => state.namespace(namespace).map_or(0, posting::Posting::len),
+        }
+    }
+
     /// As [`Cache::resource_version`].
     pub fn resource_version(&self) -> ResourceVersion {
         self.sources.reached().clone()

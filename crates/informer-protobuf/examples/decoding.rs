@@ -1,4 +1,4 @@
-//! What decoding a pod costs: `cargo run --release -p informer-protobuf --example decoding [PART OF A LINE]`.
+//! The cost of decoding a pod: `cargo run --release -p informer-protobuf --example decoding [PART OF A LINE]`.
 //!
 //! A pod with two containers, as a server sends it; protobuf beside serde_json on the same pod's JSON. Each line is the fastest of
 //! many short batches.

@@ -82,7 +82,7 @@ pub const KUBERNETES: (u32, u32) = schema::KUBERNETES;
 
 /// Deserializes an object's message as a type, as if from its JSON, `kind` and `apiVersion` included.
 ///
-/// What the type does not declare is passed over by its length. Strings can be borrowed; none has escapes here. Each byte of
+/// Fields that the type does not declare are skipped by their length. Strings can be borrowed; none has escapes here. Each byte of
 /// a string that is not UTF-8 is read as U+FFFD, as it would be from a server's JSON; such a string cannot be borrowed.
 ///
 /// ```
@@ -144,7 +144,7 @@ pub fn from_slice_weighed<'de, T: Deserialize<'de>>(kind: Kind, raw: &'de [u8]) 
 fn from_its_json<'de, T: Deserialize<'de>>(kind: Kind, raw: &[u8]) -> Result<T, Error> {
     let json = to_json(kind, raw)?;
     weight::add(3 * json.len());
-    // What reads from a reader lends nothing, so that the JSON need not live as long as the message.
+    // A deserializer of a reader lends nothing, so that the JSON need not live as long as the message.
     let mut json = serde_json::Deserializer::from_reader(json.as_slice());
     T::deserialize(&mut json).map_err(|error| Error::refused(error.is_data()))
 }

@@ -1,4 +1,4 @@
-//! What a value is in JSON: the one place that interprets messages, the special ones included. The deserializer and the
+//! The JSON value of a message: the one place that interprets messages, the special ones included. The deserializer and the
 //! writer of JSON only pass on its results.
 
 use crate::envelope::{self, MAGIC};

@@ -1,6 +1,6 @@
 //! Floating-point numbers as JSON has them: Go writes whole ones without a point.
 
-/// What a JSON decoder takes a number for.
+/// The kind of number that a JSON decoder makes of a text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Number {
     Positive(u64),

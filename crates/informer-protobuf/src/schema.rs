@@ -1,4 +1,4 @@
-//! What Kubernetes' messages mean: the tables that `cargo xtask messages` writes, and how to look things up in them.
+//! The schema of Kubernetes' messages: the tables that `cargo xtask messages` writes, and look-ups in them.
 //!
 //! All of it is constant: no heap, no initialisation, and no pointers that a loader would have to relocate. A field's
 //! number leads to a slot, the slot to a member of the JSON object. Members are in the order of JSON.

@@ -1,4 +1,4 @@
-//! What a subscription is notified of.
+//! The changes of which a subscription is notified.
 
 use std::fmt;
 use std::sync::Arc;

@@ -8,6 +8,7 @@ use http::header::{ACCEPT, ACCEPT_ENCODING, USER_AGENT};
 use informer_core::wire::ApiStatus;
 use informer_core::{Object, ObjectKey, Uid};
 
+use crate::ending::Work;
 use crate::existence::{Ask, ConfirmError, Existence};
 use crate::shared::Core;
 use crate::transport::{Response, TransportError};
@@ -29,7 +30,7 @@ impl Ask for Core {
             return futures_util::future::ready(Err(stopped)).boxed();
         }
         let limit = self.settings.reflector.response_timeout;
-        let (running, stop) = (self.life.running(), self.life.stop_token());
+        let (running, stop) = (self.life.running(Work::Confirmation), self.life.stop_token());
         let runtime = self.runtime().clone();
         let asked = async move {
             let _running = running;

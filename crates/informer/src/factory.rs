@@ -12,6 +12,7 @@ use informer_core::share::Share;
 use informer_core::{FieldSelector, InvalidSelector, Selector, View};
 
 use crate::Layout;
+use crate::ending::NotEnded;
 use crate::informer::Informer;
 use crate::metrics::{FactoryMetrics, free_number};
 use crate::resource::ResourceType;
@@ -87,7 +88,8 @@ impl SharedInformerFactory {
         FactoryBuilder::new(Connection::Transport(Arc::new(transport)))
     }
 
-    /// This factory, narrowed to one namespace. Informers of cluster-wide resources are not affected.
+    /// This factory, narrowed to one namespace. Informers of cluster-wide resources are not affected. The empty name stands
+    /// for all namespaces, as client-go's `NamespaceAll` does.
     ///
     /// If this factory does not select the namespace, no namespace is left: see [`in_namespaces`](Self::in_namespaces).
     #[must_use]
@@ -96,7 +98,7 @@ impl SharedInformerFactory {
     }
 
     /// This factory, narrowed to those of these namespaces that it selects. Each namespace has its own list and watch; all
-    /// share one cache.
+    /// share one cache. An empty name among them stands for all namespaces.
     ///
     /// If no namespace is left, the informers of namespaced resources are empty and send no requests. They are synced as
     /// soon as they are started, and [`Informer::add_namespace`] adds namespaces to them. [`everything`](Self::everything)
@@ -262,11 +264,18 @@ impl SharedInformerFactory {
         self.inner.life.ended().await;
     }
 
-    /// As [`SharedInformerFactory::shutdown`], but handler calls that run longer than `limit` are dropped at their next
-    /// `await`. Returns whether all calls ended by themselves.
+    /// As [`SharedInformerFactory::shutdown`], but returns within `limit`. Handler calls that run shortly before it are dropped
+    /// at their next `await`.
     ///
-    /// A call that blocks its thread cannot be dropped, and is awaited.
-    pub async fn shutdown_within(&self, limit: Duration) -> bool {
+    /// # Errors
+    ///
+    /// When something did not end by itself: the error names each such handler call, user code, and load or save of a file.
+    /// Work that blocks its thread cannot be dropped, and still runs.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: everything stops all the same, but no call is dropped.
+    pub async fn shutdown_within(&self, limit: Duration) -> Result<(), NotEnded> {
         self.inner.begin_stop();
         self.inner.life.ended_within(limit).await
     }
@@ -323,7 +332,7 @@ impl Inner {
             options.transform.clone(),
             self.server.clone(),
             self.runtime.clone(),
-            self.life.part(),
+            self.life.part(resource.clone(), selection.clone()),
             free_number(&resource, selection, informers.values().filter_map(Weak::upgrade)),
         ));
         informers.insert(identity(representation), Arc::downgrade(&shared));

@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use crate::Error;
 use crate::change::{Change, Previous};
 use crate::deleted::Deleted;
+use crate::ending::Work;
 use crate::handle::Handle;
 use crate::item::Item;
 use crate::notifications::{Notifications, Terms};
@@ -204,7 +205,7 @@ impl KeepAlive {
     }
 }
 
-/// What a subscription's task calls for each change: a handler's methods, or a closure.
+/// The target of a subscription's task for each change: a handler's methods, or a closure.
 pub(crate) trait Dispatch<T>: Send + 'static {
     fn dispatch(&mut self, change: Change<T>) -> impl Future<Output = ()> + Send;
 }
@@ -247,7 +248,7 @@ pub(crate) fn register<T: View>(
     let shared = informer.shared().clone();
     let life = &shared.core().life;
     // The place is taken before `subscribe` checks for a stop: so a stop waits for this task.
-    let running = life.running();
+    let running = life.running(Work::HandlerCall);
     let notifications = Notifications::subscribe(shared.core(), terms)?;
     let subscriber = notifications.subscriber().clone();
     let (sender, progress) = watch::channel(HandlerProgress { synced: false, ended: false });

@@ -14,6 +14,7 @@ use informer_core::{ObjectKey, ResourceVersion, Scope, Uid, View};
 
 use crate::change::Change;
 use crate::changes::Changes;
+use crate::ending::NotEnded;
 use crate::handle::Handle;
 use crate::handler::{Handler, Registration};
 use crate::index::{Index, Key};
@@ -476,10 +477,12 @@ impl<T: View> Informer<T> {
     }
 
     /// Adds a namespace. Returns `false` if the informer has it already, covers all namespaces, or has stopped. The objects
-    /// of the namespace are dispatched as additions that are not initial; the informer stays synced meanwhile.
+    /// of the namespace are dispatched as additions that are not initial; the informer stays synced meanwhile. As in all
+    /// methods that take a namespace, the empty name stands for all namespaces.
     pub fn add_namespace(&self, namespace: &str) -> bool {
         self.core().selection.namespaces().is_some()
-            && self.core().add_scope(Scope::Namespace(namespace.into()))
+            && !self.selects_namespace(Some(namespace))
+            && self.core().add_scope(Scope::of_namespace(namespace))
     }
 
     /// Whether the informer has the objects of a namespace, those that were added and removed considered. Cluster-scoped
@@ -500,7 +503,7 @@ impl<T: View> Informer<T> {
     ///
     /// Safe: the namespace is removed all the same; only the wait ends.
     pub async fn remove_namespace(&self, namespace: &str) -> bool {
-        match self.core().remove_scope(&Scope::Namespace(namespace.into())) {
+        match self.core().remove_scope(&Scope::of_namespace(namespace)) {
             Some(ended) => {
                 ended.await;
                 true
@@ -526,11 +529,13 @@ impl<T: View> Informer<T> {
         self.core().life.ended().await;
     }
 
-    /// As [`Informer::stop`], but handler calls that run longer than `limit` are dropped at their next `await`. Returns
-    /// whether all calls ended by themselves.
+    /// As [`Informer::stop`], but returns within `limit`, as
+    /// [`SharedInformerFactory::shutdown_within`](crate::SharedInformerFactory::shutdown_within) does.
     ///
-    /// A call that blocks its thread cannot be dropped, and is awaited.
-    pub async fn stop_within(&self, limit: Duration) -> bool {
+    /// # Errors, cancel safety
+    ///
+    /// As [`SharedInformerFactory::shutdown_within`](crate::SharedInformerFactory::shutdown_within).
+    pub async fn stop_within(&self, limit: Duration) -> Result<(), NotEnded> {
         self.core().begin_stop();
         self.core().life.ended_within(limit).await
     }

@@ -40,10 +40,11 @@ impl<T: View> Lister<T> {
         Self { handle, namespace: None, selector: Selector::default() }
     }
 
-    /// This lister, for one namespace only.
+    /// This lister, for one namespace only. The empty name stands for all namespaces.
     #[must_use]
     pub fn namespace(&self, namespace: &str) -> Self {
-        Self { namespace: Some(namespace.into()), ..self.clone() }
+        let namespace = (!namespace.is_empty()).then(|| namespace.into());
+        Self { namespace, ..self.clone() }
     }
 
     /// This lister, narrowed to objects with matching labels: a text with kubectl's syntax, or a [`Selector`]. Calls narrow

@@ -90,7 +90,7 @@ pub struct InformerMetrics {
 ///
 /// ```no_run
 /// # fn example(factory: informer::SharedInformerFactory) {
-/// // What a handler of `GET /metrics` answers with.
+/// // The answer of a handler of `GET /metrics`.
 /// let format = informer::metrics::Format::OpenMetrics;
 /// let (content_type, body) = (format.content_type(), factory.metrics().to_text(format));
 /// # }

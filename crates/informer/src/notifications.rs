@@ -129,7 +129,7 @@ impl<T: View> Notifications<T> {
     /// leaves out undecodable versions, and versions that the filter rejects.
     fn story(&mut self, change: Raw, initial: bool) -> Result<Option<Change<T>>, DecodeError> {
         let origin = change.origin;
-        // What enters the view with an update is no part of the initial list.
+        // An object that enters the view by an update is no part of the initial list.
         let initial = initial && matches!(change.delta, Delta::Added(_));
         let (delta, item) = match change.delta {
             Delta::Added(new) => {

@@ -77,9 +77,10 @@ impl ResourceType {
     }
 }
 
-/// A name as one path segment. Escaping keeps a malformed name from adding segments.
+/// A name as one path segment (RFC 3986). Escaping keeps a malformed name from adding segments. Forms write a space as `+`,
+/// which in a path is a plus.
 fn segment(name: &str) -> String {
-    form_urlencoded::byte_serialize(name.as_bytes()).collect()
+    form_urlencoded::byte_serialize(name.as_bytes()).collect::<String>().replace('+', "%20")
 }
 
 impl fmt::Display for ResourceType {

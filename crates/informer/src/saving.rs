@@ -33,7 +33,7 @@ pub(crate) struct Saving {
     pub(crate) secrets: bool,
 }
 
-/// What a saved cache belongs to: names and values, such as its server and resource.
+/// The origin of a saved cache: names and values, such as its server and resource.
 pub(crate) type Description = [(&'static str, String); 8];
 
 /// The content of a saved file.

@@ -85,6 +85,10 @@ impl Selection {
 
     pub(crate) fn in_namespaces(self, namespaces: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let mut namespaces: Vec<String> = namespaces.into_iter().map(Into::into).collect();
+        // As client-go's `NamespaceAll`: the empty name covers all namespaces, so nothing is narrowed.
+        if namespaces.iter().any(String::is_empty) {
+            return self;
+        }
         namespaces.sort();
         namespaces.dedup();
         if let Namespaces::Only(former) = &self.namespaces {
@@ -119,7 +123,7 @@ impl Selection {
         match &self.namespaces {
             Namespaces::All => vec![Scope::All],
             Namespaces::Only(namespaces) => {
-                namespaces.iter().map(|namespace| Scope::Namespace(namespace.as_str().into())).collect()
+                namespaces.iter().map(|namespace| Scope::of_namespace(namespace)).collect()
             }
         }
     }

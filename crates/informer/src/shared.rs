@@ -31,6 +31,7 @@ use tokio::time::Instant;
 
 use crate::Error;
 use crate::counters::{Counters, HandlerMetrics};
+use crate::ending::Work;
 use crate::lock::lock;
 use crate::resource::ResourceType;
 use crate::runtime::Runtime;
@@ -54,7 +55,7 @@ pub(crate) struct Shared {
     core: Arc<Core>,
 }
 
-/// What handles and tasks share: the states that the engine publishes, and the way to its driver.
+/// The shared state of handles and tasks: the states that the engine publishes, and the way to its driver.
 pub(crate) struct Core {
     /// The resource that the informer was made for; see [`Core::served`].
     pub(crate) resource: ResourceType,
@@ -158,7 +159,7 @@ impl Shared {
         let core = Arc::new(core);
         // The user's stop token may stop everything at any time.
         let stopped = core.clone();
-        let running = core.life.running();
+        let running = core.life.running(Work::UserCode);
         core.runtime.spawn(async move {
             stopped.life.stopping().await;
             stopped.begin_stop();
@@ -251,7 +252,7 @@ impl Core {
             } else {
                 self.run(&mut setup);
             }
-            let (running, core) = (self.life.running(), self.clone());
+            let (running, core) = (self.life.running(Work::File), self.clone());
             self.runtime.spawn(async move {
                 keeper::keep(core, saving, loads).await;
                 drop(running);
@@ -264,7 +265,7 @@ impl Core {
     /// Hands the engine to its driver.
     fn run(self: &Arc<Self>, setup: &mut Setup) {
         setup.phase = Phase::Running;
-        let running = self.life.running();
+        let running = self.life.running(Work::UserCode);
         if self.life.is_stopped() {
             return;
         }

@@ -63,7 +63,7 @@ impl<T: View> Snapshot<T> {
         Items::new(&self.handle, self.snapshot.iter())
     }
 
-    /// The objects of a namespace (`None` means all namespaces) with matching labels, in no particular order. An index
+    /// The objects of a namespace (`None` or an empty name means all namespaces) with matching labels, in no particular order. An index
     /// answers this: O(matching objects). Objects that do not decode as a `T` are left out and reported ([`Items`]).
     pub fn select(&self, namespace: Option<&str>, selector: &Selector) -> Items<'_, T> {
         Items::new(&self.handle, self.snapshot.select_in(namespace, selector))

@@ -26,7 +26,7 @@ const REQUESTS_AT_ONCE: u32 = 8;
 const LONGEST_WAIT: Duration = Duration::from_secs(660);
 const SHORTEST_WAIT: Duration = Duration::from_millis(800);
 
-/// What a client reads and changes beside itself.
+/// The world that a client reads and changes beside itself.
 pub(crate) struct Around<'a> {
     pub(crate) now: Time,
     pub(crate) server: &'a mut Server,
@@ -85,7 +85,7 @@ pub(crate) struct Client {
     pub(crate) schema: u64,
 }
 
-/// What the oracle knows of a request.
+/// The oracle's knowledge of a request.
 struct Asked {
     /// The epoch of the server when it answered.
     epoch: usize,

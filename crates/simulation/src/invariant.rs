@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What must hold in every run.
+/// The invariants of every run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Invariant {
     /// The cache has what the server had at the version that the cache claims (L3, L11, L13, W1, W10, S2, S3, S8, D7).
@@ -71,7 +71,7 @@ pub enum Invariant {
 pub struct Violation {
     /// Which one.
     pub invariant: Invariant,
-    /// What the oracle saw instead.
+    /// The oracle's observation instead.
     pub what: String,
 }
 

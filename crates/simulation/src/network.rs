@@ -39,7 +39,7 @@ pub(crate) struct Link {
     pub(crate) watch: Option<Watch>,
 }
 
-/// What the server knows of a watch.
+/// The server's state of a watch.
 #[derive(Debug)]
 pub(crate) struct Watch {
     /// The version up to which the watch has all events.
@@ -67,7 +67,7 @@ enum End {
     Broken,
 }
 
-/// What arrives at once.
+/// The bytes or end that arrive at once.
 #[derive(Debug)]
 pub(crate) enum Arrival {
     Head(Head),

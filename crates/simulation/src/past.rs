@@ -1,4 +1,4 @@
-//! What the oracle knows of a saved source beyond the saved bytes. The client that loads it needs that.
+//! The oracle's knowledge of a saved source beyond the saved bytes. The client that loads the source needs it.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use informer_core::Scope;
 use crate::doubt::{Cause, Doubt};
 use crate::truth::Key;
 
-/// What the oracle knows of one saved source.
+/// The oracle's knowledge of one saved source.
 #[derive(Clone)]
 pub(crate) struct Past {
     pub(crate) scope: Scope,
@@ -18,7 +18,7 @@ pub(crate) struct Past {
     pub(crate) doubts: BTreeMap<(Key, Cause), Doubt>,
 }
 
-/// What a client starts with.
+/// The start of a client.
 #[derive(Default)]
 pub(crate) struct Beginning {
     /// The version of the loaded content; 0 if nothing was loaded.

@@ -224,7 +224,7 @@ pub enum Ending {
     Interrupted(Key),
 }
 
-/// What an informer starts with.
+/// The start of an informer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
     /// Nothing.
@@ -233,7 +233,7 @@ pub enum Start {
     Saved,
 }
 
-/// What a request meets instead of a right answer.
+/// The fault that a request meets in place of a right answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// The connection is refused.

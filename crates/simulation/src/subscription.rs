@@ -227,7 +227,7 @@ impl Subscription {
             }
         };
         let filter = |object: &Arc<Object>| self.matches(object);
-        // What the filter hides of a key after `Lagged` leaves the reader as unsure of it as before.
+        // A change that the filter hides after `Lagged` leaves the reader as unsure of the key as before.
         let Some(filtered) = Filtered::of(change.delta.clone(), filter, filter) else { return Ok(()) };
         let believed = self.believed.get(&key);
         let unsure = self.unsure.get_mut(usize::from(key.0)).is_none_or(std::mem::take);

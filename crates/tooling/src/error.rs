@@ -48,7 +48,7 @@ pub enum Error {
     Format {
         /// The file or output.
         what: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What xtask and the benchmarks' harness share: errors with exit codes, and running other programs.
+//! Errors with exit codes, and running other programs, for xtask and the benchmarks' harness.
 
 mod error;
 pub mod process;

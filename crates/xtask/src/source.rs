@@ -1,7 +1,7 @@
 //! Rust source as a flat list of tokens, from the lexer of procedural macros. It has no comments, nothing inside
-//! literals, and the arguments of macros like other code.
+//! literals, and the arguments of macros like other code. Comments of rustdoc are known by their lines.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
@@ -9,6 +9,8 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 #[derive(Debug)]
 pub(crate) struct SourceCode {
     pub(crate) tokens: Vec<Token>,
+    /// The lines of comments for rustdoc.
+    pub(crate) docs: Vec<RangeInclusive<usize>>,
 }
 
 #[derive(Debug)]
@@ -16,6 +18,8 @@ pub(crate) struct Token {
     pub(crate) kind: Kind,
     /// Counted from 1.
     pub(crate) line: usize,
+    /// The same, unless it is a literal of several lines.
+    pub(crate) last: usize,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -40,18 +44,29 @@ impl SourceCode {
     /// Fails, with the reason, if the text is not Rust.
     pub(crate) fn read(text: &str) -> Result<Self, String> {
         let stream: TokenStream = text.parse().map_err(|error| format!("not Rust: {error}"))?;
-        let mut source = Self { tokens: Vec::new() };
+        let mut source = Self { tokens: Vec::new(), docs: Vec::new() };
         source.add(stream);
         Ok(source)
     }
 
     fn add(&mut self, stream: TokenStream) {
         for tree in stream {
-            let line = tree.span().start().line;
+            let (start, end) = (tree.span().start(), tree.span().end());
+            let line = start.line;
+            // The lexer makes an attribute of a comment for rustdoc, and each of its tokens spans the comment.
+            let hash = matches!(&tree, TokenTree::Punct(punct) if punct.as_char() == '#');
+            if hash && (start.line, start.column + 1) < (end.line, end.column) {
+                self.docs.push(start.line..=end.line);
+            }
+            if self.docs.last().is_some_and(|docs| docs.contains(&line)) {
+                continue;
+            }
             match tree {
                 TokenTree::Ident(word) => self.push(Kind::Word(word.to_string()), line),
                 TokenTree::Punct(punct) => self.push(Kind::Punct(punct.as_char()), line),
-                TokenTree::Literal(_) => self.push(Kind::Literal, line),
+                TokenTree::Literal(_) => {
+                    self.tokens.push(Token { kind: Kind::Literal, line, last: end.line })
+                }
                 TokenTree::Group(group) => {
                     let bracket = match group.delimiter() {
                         Delimiter::Parenthesis => '(',
@@ -69,7 +84,7 @@ impl SourceCode {
     }
 
     fn push(&mut self, kind: Kind, line: usize) {
-        self.tokens.push(Token { kind, line });
+        self.tokens.push(Token { kind, line, last: line });
     }
 
     pub(crate) fn word(&self, at: usize) -> Option<&str> {

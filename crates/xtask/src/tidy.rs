@@ -12,6 +12,7 @@ mod parameters;
 mod patches;
 mod promises;
 mod rust;
+mod size;
 mod text;
 
 use std::fmt;
@@ -20,7 +21,8 @@ use tooling::Error;
 
 use crate::metadata::Metadata;
 use crate::source::SourceCode;
-use crate::tree::{File, Tree};
+use crate::tree::Tree;
+use size::Sizes;
 
 /// A rule's finding at a place.
 #[derive(Debug, PartialEq, Eq)]
@@ -69,24 +71,29 @@ impl fmt::Display for Finding {
 pub(crate) fn run(tree: &Tree, write: bool) -> Result<(), Error> {
     if write {
         promises::write(tree)?;
-        lines::write(tree, &tree.files(EXTENSIONS)?, &Metadata::workspace(tree.root())?.packages)?;
+        lines::write(
+            tree,
+            &size::count(&tree.files(EXTENSIONS)?)?,
+            &Metadata::workspace(tree.root())?.packages,
+        )?;
     }
-    let findings = check(tree)?;
+    let (findings, sizes) = check(tree)?;
     for finding in &findings {
         println!("{finding}");
     }
     let refused = findings.iter().filter(|finding| finding.weight == Weight::Refused).count();
+    println!("{}", size::summary(&sizes));
     println!("tidy: {refused} refused, {} noted", findings.len() - refused);
     if refused > 0 { Err(Error::Found(format!("tidy refused {refused} places"))) } else { Ok(()) }
 }
 
 const EXTENSIONS: &[&str] = &["rs", "md", "toml", "go", "yaml", "yml", "sh"];
 
-fn check(tree: &Tree) -> Result<Vec<Finding>, Error> {
+fn check(tree: &Tree) -> Result<(Vec<Finding>, Sizes), Error> {
     let files = tree.files(EXTENSIONS)?;
     let mut findings: Vec<Finding> = files.iter().flat_map(text::check).collect();
     let mut sources = Vec::new();
-    for file in files.iter().filter(|file| is_rust_of_crates(file)) {
+    for file in files.iter().filter(|file| file.path.starts_with("crates/") && file.path.ends_with(".rs")) {
         match SourceCode::read(&file.text) {
             Ok(source) => sources.push((file, source)),
             Err(reason) => findings.push(Finding::refused(&file.path, 0, reason)),
@@ -103,12 +110,10 @@ fn check(tree: &Tree) -> Result<Vec<Finding>, Error> {
     findings.extend(dependencies::check(&workspace));
     findings.extend(promises::check(&files));
     findings.extend(patches::check(&files, &tree.files(&["patch"])?));
-    findings.extend(lines::check(&files, &workspace.packages));
-    Ok(findings)
-}
-
-fn is_rust_of_crates(file: &File) -> bool {
-    file.path.starts_with("crates/") && file.path.ends_with(".rs")
+    let sizes = size::count(&files)?;
+    findings.extend(lines::check(&files, &sizes, &workspace.packages));
+    findings.extend(size::check(&sizes));
+    Ok((findings, sizes))
 }
 
 #[cfg(test)]
@@ -117,7 +122,7 @@ mod tests {
 
     #[test]
     fn the_work_tree_is_tidy() {
-        let findings = check(&Tree::here()).unwrap();
+        let (findings, _) = check(&Tree::here()).unwrap();
         let refused: Vec<String> =
             findings.iter().filter(|it| it.weight == Weight::Refused).map(ToString::to_string).collect();
         assert!(refused.is_empty(), "\n{}", refused.join("\n"));

@@ -1,4 +1,4 @@
-//! Who owns which field: `managedFields` as the controller and the kubelet leave them, from the object's own text.
+//! The owners of fields: `managedFields` as the controller and the kubelet leave them, from the object's own text.
 
 use serde_json::{Map, Value, json};
 

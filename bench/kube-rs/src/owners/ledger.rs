@@ -1,4 +1,4 @@
-//! What was reconciled: the version of each owner, and whether two workers had the same one at a time.
+//! The reconciled versions of each owner, and whether two workers had the same owner at a time.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;

@@ -42,7 +42,7 @@ const RENEW_DEADLINE: Duration = Duration::from_millis(1_700);
 const RETRY_PERIOD: Duration = Duration::from_millis(300);
 const BETWEEN_WRITES: Duration = Duration::from_millis(20);
 
-/// What happens below the gate of a term.
+/// The transport below the gate of a term.
 struct Below {
     generation: u32,
     /// Whether the process stops itself before the next write.

@@ -110,7 +110,7 @@ async fn c7_c6_listers_select() {
     assert_eq!(here.get("c").unwrap().unwrap().metadata.name.as_deref(), Some("c"));
     assert!(here.get("d").unwrap().is_none());
     assert!(here.labels("tier=db").unwrap().get("a").unwrap().is_none());
-    // Whoever looks at the same time has the same object.
+    // Simultaneous readers share the same object.
     let a = here.get("a").unwrap().unwrap();
     assert!(Arc::ptr_eq(a.value(), lister.get(a.key()).unwrap().unwrap().value()));
 

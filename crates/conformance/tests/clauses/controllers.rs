@@ -150,7 +150,7 @@ async fn q7_writes_carry_what_the_reconciliation_knows() {
         // Without the version they go through, as long as it is the same incarnation.
         note(writer.unlocked().patch(map, label).await.map(drop));
         note(writer.unlocked().apply(&applied).await.map(drop));
-        // What this reconciliation wrote itself is no conflict.
+        // A write of this same reconciliation is no conflict.
         note(writer.patch(map, json!({ "metadata": { "labels": { "c": "d" } } })).await.map(drop));
         note(writer.delete(map).await);
         let _ = state.1.send(conflicts);
@@ -165,7 +165,7 @@ async fn q7_writes_carry_what_the_reconciliation_knows() {
     within("the end", running).await.unwrap().unwrap();
 }
 
-/// What a controller that sets one field applies.
+/// The configuration of a controller that sets one field.
 fn config_map_of(map: &ConfigMap) -> ConfigMap {
     let mut applied = ConfigMap::default();
     applied.metadata.name = map.metadata.name.clone();

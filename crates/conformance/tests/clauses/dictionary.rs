@@ -16,7 +16,7 @@ use crate::SERVER;
 /// One is made when what objects take too much adds up to what it costs, which is so after some dozens.
 const OBJECTS: usize = 300;
 
-/// What many objects have, and no object twice: 300 letters drawn evenly, of which nothing makes less than 176 bytes but to
+/// A text that many objects have, and no object twice: 300 letters drawn evenly, of which nothing makes less than 176 bytes but to
 /// have them elsewhere.
 fn paragraph(number: usize) -> String {
     let mut random = fastrand::Rng::with_seed(number as u64);
@@ -48,7 +48,7 @@ async fn fill(rig: &Rig) {
     rig.at_once((0..OBJECTS).map(|number| rig.create_with(large(number)))).await;
 }
 
-/// What is the default for built-in kinds, whatever else the binary chooses.
+/// A factory with the default layout of built-in kinds, whatever else the binary chooses.
 fn packed(rig: &Rig) -> SharedInformerFactory {
     rig.builder().layout(Layout::Packed).encoding(EncodingChoice::Auto).build().unwrap()
 }
@@ -79,7 +79,7 @@ fn content(informer: &Informer<Object>) -> BTreeMap<String, Value> {
     snapshot.objects().map(|object| (object.key().name().to_owned(), value_of(object))).collect()
 }
 
-/// What an informer answers.
+/// The answers of an informer.
 #[derive(PartialEq)]
 struct Answers {
     content: BTreeMap<String, Value>,
@@ -193,7 +193,7 @@ async fn update(rig: &Rig, first: usize, step: usize) {
     rig.at_once(changed.map(async |number| rig.patch(&name(number), part(number)).await)).await;
 }
 
-/// What happens while no process looks. Returns the names of the deleted, the updated, the created anew and the new.
+/// Changes objects while no process watches. Returns the names of the deleted, the updated, the re-created and the new objects.
 async fn meanwhile(rig: &Rig) -> [Vec<String>; 4] {
     let every_tenth = |first: usize| (first..OBJECTS).step_by(10).map(name).collect::<Vec<_>>();
     let [deleted, updated, again] = [every_tenth(1), every_tenth(4), every_tenth(7)];
@@ -206,10 +206,10 @@ async fn meanwhile(rig: &Rig) -> [Vec<String>; 4] {
     [deleted, updated, again, (OBJECTS..OBJECTS + 20).map(name).collect()]
 }
 
-/// What a process that has gone saved, what it had, and a new process that has loaded it.
+/// The saved cache and the content of a process that has ended, and a new process that has loaded the cache.
 struct Restarted {
     had: BTreeMap<String, Value>,
-    /// What happened in between.
+    /// The changes in between.
     changed: [Vec<String>; 4],
     factory: SharedInformerFactory,
     informer: Informer<Object>,
@@ -245,7 +245,7 @@ impl Restarted {
     async fn is_what_a_list_is(&self, rig: &Rig) {
         let plain = rig.builder().layout(Layout::Bytes).encoding(EncodingChoice::Json).build().unwrap();
         let plain = rig.synced(&plain).await;
-        // What a list says is of all resources; an event comes for this one.
+        // A list's version is that of all resources; an event comes for this one.
         let last = rig.create("the-last").await;
         for informer in [&self.informer, &plain] {
             informer.at_least(&last, conformance::DEADLINE).await.unwrap();
@@ -340,10 +340,10 @@ async fn h8_with_a_dictionary_a_reader_that_never_reads_holds_one_state_of_each_
         see();
     }
     assert_eq!(versions.len(), objects + ROUNDS * CHANGING, "versions in all");
-    // What was there when they joined, and one update to each that has changed since.
+    // The objects that existed when the readers joined, and one update of each object that has changed since.
     assert_eq!(unread.backlog(), objects + CHANGING);
     assert!(merged.backlog() <= objects + 50 + CHANGING, "{}", merged.backlog());
-    // Those in the cache, those of which the readers knew, and what the one that wants each change may hold.
+    // The versions in the cache, the versions that the readers have, and those that the reader of each change may hold.
     let alive: Vec<_> = versions.values().filter_map(std::sync::Weak::upgrade).collect();
     assert!(alive.len() <= objects + CHANGING + 50, "{} of {} are held", alive.len(), versions.len());
     // All of them packed.

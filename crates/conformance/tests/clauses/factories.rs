@@ -166,7 +166,7 @@ async fn f5_the_last_handle_closes_the_watch() {
     again.at_least(&version, conformance::DEADLINE).await.unwrap();
     drop((lister, again));
     within("the end of the watch", rig.proxy.until(|open| open < before)).await;
-    // Who asks now gets a new one.
+    // The next request for an informer makes a new one.
     let maps = rig.synced(&factory).await;
     assert_eq!((names(&maps), rig.wire.lists().len()), (vec!["a".to_owned()], 2));
 }

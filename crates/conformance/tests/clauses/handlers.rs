@@ -177,7 +177,7 @@ async fn h8_h1_a_stuck_handler_delays_nobody() {
     }
     rig.delete("a").await;
     assert_eq!(call(&mut calls).await, "deleted a");
-    // What waited for it was merged: one change per object, however many there were.
+    // The waiting changes were coalesced: one change per object, however many there were.
     permits.add_permits(100);
     let told = [call(&mut stuck_calls).await, call(&mut stuck_calls).await, call(&mut stuck_calls).await];
     assert_eq!(told.iter().filter(|told| told.ends_with("a")).count(), 2, "{told:?}");
@@ -275,7 +275,7 @@ async fn h14_under_a_label_selector_the_server_is_asked_whether_an_object_was_de
     let Existence::Recreated { uid } = existence else { panic!("{existence:?}") };
     assert_ne!(&uid, recreated.last().uid());
 
-    // What a list finds missing is no clearer.
+    // A deletion that a list finds has no clearer reason.
     rig.wire.expire_next_watch();
     rig.proxy.refuse();
     rig.create("other").await;

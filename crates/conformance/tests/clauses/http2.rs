@@ -53,7 +53,7 @@ async fn f1_over_http2_many_watches_need_few_connections() {
         informers[number].at_least(&version, conformance::DEADLINE).await.unwrap();
         assert_eq!(names(&informers[number]), [format!("map-{number}")]);
     }
-    // What breaks all of them at once is got over by all of them.
+    // All of them recover from a fault that breaks all of them at once.
     rig.proxy.cut();
     for number in [0, 65, 129] {
         let version = rig.update(&format!("map-{number}"), "new").await;

@@ -72,7 +72,7 @@ async fn c9_l13_whatever_a_server_has_is_the_same_in_either_encoding_and_each_la
     let (mut objects, mut protobuf) = (0, 0);
     for (packed, plain) in in_protobuf.iter().zip(&in_json) {
         let (ours, theirs) = (content(packed), content(plain));
-        // What Kubernetes makes and ends by itself may have come between the two looks.
+        // Kubernetes makes and ends these objects by itself, possibly between the two reads.
         if !["leases", "events", "ipaddresses"].contains(&packed.resource().plural.as_str()) {
             let keys = |objects: &BTreeMap<String, Value>| objects.keys().cloned().collect::<Vec<_>>();
             assert_eq!(keys(&ours), keys(&theirs), "{}", packed.resource());
@@ -84,7 +84,7 @@ async fn c9_l13_whatever_a_server_has_is_the_same_in_either_encoding_and_each_la
             |object: &&std::sync::Arc<Object>| matches!(object.encoding(), Encoding::Protobuf(_));
         protobuf += packed.snapshot().objects().filter(is_protobuf).count();
         assert_eq!(plain.snapshot().objects().filter(is_protobuf).count(), 0);
-        // What it says that it takes is what came, and what a cache has beside that.
+        // The reported bytes are the received bytes and the cache's own overhead.
         let came: usize = plain.snapshot().objects().map(|object| object.json().unwrap().len()).sum();
         let beside = plain.held_bytes().checked_sub(came).unwrap_or_else(|| panic!("{}", plain.resource()));
         assert!(beside <= 1_000 * plain.len() + 20_000, "{beside} beside {came}: {}", plain.resource());

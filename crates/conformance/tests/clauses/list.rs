@@ -43,7 +43,7 @@ async fn l1_any_state_is_listed_at_zero_where_it_is_asked_for() {
     assert_eq!(names(&informer), ["a"]);
 }
 
-/// What a re-list of a cluster in which nothing has changed leads to: nothing.
+/// A re-list of an unchanged cluster leads to no notification.
 #[tokio::test]
 async fn l2_l6_l10_w6_h9_h3_d6_a_relist_without_news_tells_nothing() {
     let Some(rig) = Rig::shared(SERVER, "l2_relist_without_news").await else { return };

@@ -175,7 +175,7 @@ async fn w13_f2_an_object_that_leaves_the_selector_is_deleted() {
     rig.patch("in", json!({ "metadata": { "labels": { "tier": "db" } } })).await;
     let informer::Change::Deleted(deleted) = told.change().await else { panic!() };
     assert_eq!((deleted.key().name(), deleted.is_missed()), ("in", false));
-    // What is told is the last state that did match.
+    // The notification has the last state that matched.
     assert_eq!(deleted.last().labels().value("tier"), Some("web"));
     assert_eq!(names(&informer), ["out"]);
     rig.patch("in", json!({ "metadata": { "labels": { "tier": "web" } } })).await;

@@ -49,7 +49,7 @@ impl Script {
         self.requests.push(request);
     }
 
-    /// What the server serves.
+    /// Asks for everything that the server serves.
     fn ask(&mut self) {
         let path = [
             "/api",

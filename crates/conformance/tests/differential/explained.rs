@@ -106,7 +106,7 @@ fn only_served_versions(group: &mut Value) {
 /// The groups of the real server that ours has not.
 const NOT_SERVED: [&str; 2] = ["apiregistration.k8s.io", "events.k8s.io"];
 
-/// What all scripts have.
+/// The group of the definitions in all scripts.
 const WIDGETS: &str = "diff.example.com";
 
 fn columns(table: &mut Value) -> Option<&mut Vec<Value>> {

@@ -32,7 +32,7 @@ const SEEDS: Range<u64> = 0..375;
 /// Every so many scripts is one about the server, the others are about objects.
 const ABOUT_THE_SERVER: u64 = 5;
 
-/// So many at once: most of the time is spent waiting for watches to end.
+/// The number of scripts at once: most of the time is spent waiting for watches to end.
 const AT_ONCE: usize = 100;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -80,7 +80,7 @@ async fn both_servers_answer_the_same() {
                     }
                     describe(&mut report, seed, number, request, &truth, &ours);
                 }
-                // What follows in this script follows from it.
+                // The rest of this script depends on it.
                 break;
             }
         }
@@ -181,7 +181,7 @@ fn zip_longest<'a>(one: &'a [Value], other: &'a [Value]) -> impl Iterator<Item =
         .map(|at| (one.get(at).unwrap_or(NOTHING), other.get(at).unwrap_or(NOTHING)))
 }
 
-/// What the real server makes of a short deployment and a short pod.
+/// The answers of the real server to a short deployment and a short pod.
 async fn templates(real: &Rig) -> Templates {
     let deployment = json!({
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": "template" },

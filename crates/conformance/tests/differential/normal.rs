@@ -103,7 +103,7 @@ impl Normal<'_> {
                 *text = "kube-apiserver".to_owned()
             }
             "serverAddress" => *text = "<address>".to_owned(),
-            // What is in order by time has to be seen before.
+            // Entries in order by time were compared before.
             _ if is_time(text) => {
                 if pass == Pass::Replace {
                     *text = "<time>".to_owned();
@@ -145,7 +145,7 @@ impl Normal<'_> {
     }
 }
 
-/// What stands before the resourceVersion of an object in messages.
+/// The texts that precede an object's resourceVersion in messages.
 const VERSION_FOLLOWS: [&str; 1] = ["does not match the ResourceVersion in record ("];
 
 fn is_conflict(cause: &Value) -> bool {
@@ -156,7 +156,7 @@ fn are_in_order(entries: &[Value]) -> bool {
     entries.is_sorted_by_key(|entry| order(entry, true))
 }
 
-/// What entries of `managedFields` are sorted by.
+/// The sort key of an entry of `managedFields`.
 fn order(entry: &Value, by_time: bool) -> [String; 5] {
     let names = ["operation", if by_time { "time" } else { "" }, "manager", "apiVersion", "subresource"];
     names.map(|name| entry[name].as_str().unwrap_or_default().to_owned())
@@ -202,7 +202,7 @@ fn is_time(text: &str) -> bool {
         && bytes[4] == b'-'
         && bytes[7] == b'-'
         && bytes[10] == b'T'
-        // One that a script wrote.
+        // A script wrote this one.
         && !text.starts_with("2001-")
 }
 

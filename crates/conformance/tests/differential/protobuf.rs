@@ -8,7 +8,7 @@ use crate::request::{Body, Request};
 
 const TYPE: &str = "application/vnd.kubernetes.protobuf";
 
-/// What a client may accept in the place of JSON.
+/// The media types that a client may accept in place of JSON.
 const ACCEPTS: [&str; 8] = [
     "application/vnd.kubernetes.protobuf,application/json",
     "application/vnd.kubernetes.protobuf,application/json",

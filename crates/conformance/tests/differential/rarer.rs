@@ -1,4 +1,4 @@
-//! What clients ask for more rarely: other subresources, other options, other things that are wrong.
+//! Rarer requests of clients: other subresources, other options, other mistakes.
 
 use http::Method;
 use serde_json::{Value, json};

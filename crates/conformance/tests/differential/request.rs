@@ -17,7 +17,7 @@ pub(crate) struct Request {
     pub(crate) until: Option<u16>,
 }
 
-/// What a server answers.
+/// The answer of a server.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,

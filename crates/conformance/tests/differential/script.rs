@@ -15,7 +15,7 @@ pub(crate) fn script(seed: u64, templates: &Templates) -> Vec<Request> {
     for _ in 0..script.random.usize(15..40) {
         script.draw();
     }
-    // What all of it came to, in the order of events.
+    // The resulting objects, in the order of events.
     for kind in KINDS {
         script.requests.push(Request::get(kind.collection()));
         script.requests.push(watch(kind).query("resourceVersion", "{rv:0}"));

@@ -1,4 +1,4 @@
-//! What client-go's types say of objects in protobuf is what they say of them in JSON.
+//! client-go's types decode objects in protobuf and in JSON to the same values.
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -64,7 +64,7 @@ fn watches() -> Matcher {
 /// Longer than any client waits before it tries again.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// What goes wrong with lists and watches, for half of them.
+/// The faults of lists and watches, for half of the replicas.
 fn mixes() -> [(u64, Mix); 3] {
     let reads = || Matcher::of("configmaps").with_verbs([Verb::List, Verb::Watch]);
     [(1, Mix::network()), (2, Mix::refusals()), (3, Mix::default())]
@@ -113,7 +113,7 @@ impl Run {
         }
         let hits = faults.hits();
         faults.disarm();
-        // What is stalled would be so for ever.
+        // A stalled stream would stay stalled for ever.
         self.rig.restart().await;
         self.rig.create("last").await;
         let key = format!("{}/last", self.rig.namespace());

@@ -1,4 +1,4 @@
-//! What happened to the objects of the story, as a watch shows it.
+//! The history of the story's objects, as a watch shows it.
 
 use std::collections::BTreeMap;
 use std::pin::pin;

@@ -20,7 +20,7 @@ use tokio::sync::{Mutex, MutexGuard};
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-/// What a list may take beside its result.
+/// The memory that a list may take beside its result.
 const WINDOW: usize = 4 << 20;
 const OBJECTS: usize = 500;
 

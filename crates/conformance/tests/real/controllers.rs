@@ -1,4 +1,4 @@
-//! What controllers send besides reading and writing objects: events, which testapi does not serve under that group, and
+//! Other requests of controllers than reading and writing objects: events, which testapi does not serve under that group, and
 //! reviews of permissions, which it answers with yes.
 
 use std::time::Duration;

@@ -11,5 +11,5 @@
 mod clauses;
 mod controllers;
 
-/// What the clauses are shown against.
+/// The kind of server that the clauses are shown against.
 const SERVER: conformance::Kind = conformance::Kind::Real;

@@ -74,7 +74,7 @@ impl History {
         within("all objects being reconciled", writes.wait_for(all)).await.unwrap();
     }
 
-    /// Who did this, each once, in order.
+    /// The writers of this, each once, in order.
     pub(crate) fn writers(&self, wanted: &str) -> BTreeSet<String> {
         let writes = self.writes.borrow();
         let done = writes.values().flatten().filter(|write| write.done == wanted);

@@ -1,4 +1,4 @@
-//! What a share costs, beside everything: memory, and bytes received.
+//! The cost of a share beside that of everything: memory, and bytes received.
 
 use std::time::Duration;
 

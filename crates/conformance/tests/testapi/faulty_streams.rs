@@ -25,7 +25,7 @@ async fn s2_s3_nothing_is_visible_before_the_end_bookmark() {
     for name in ["a", "b", "c"] {
         rig.create(name).await;
     }
-    // What is there comes, and the end of it does not for now.
+    // The first events arrive, and the end of the stream does not for now.
     let held = rig.faults().on(streams()).once(Fault::StallAfter(Events(3)));
     let factory = streaming(&rig).initial_events_timeout(Duration::from_secs(2)).build().unwrap();
     let informer = factory.informer_of::<Object>(config_maps());

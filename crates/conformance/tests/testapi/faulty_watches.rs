@@ -15,7 +15,7 @@ fn watches() -> Matcher {
     Verb::Watch.of("configmaps")
 }
 
-/// What is told is complete and in order, whatever happened in between; returns what was reported.
+/// The notifications are complete and in order despite the faults; returns the reported causes.
 async fn survives(rig: &Rig, fault: impl Into<Vec<Fault>>, relists: usize) -> Vec<Cause> {
     rig.create("a").await;
     let informer = rig.synced(&rig.factory()).await;

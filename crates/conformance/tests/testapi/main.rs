@@ -19,10 +19,10 @@ mod newer_servers;
 mod plugins;
 mod storms;
 
-/// What the clauses are shown against.
+/// The kind of server that the clauses are shown against.
 const SERVER: conformance::Kind = conformance::Kind::TestApi;
 
-/// What an informer has reported since it was last asked, the ends of watches left out.
+/// The causes that an informer has reported since the last call, without the ends of watches.
 fn causes(reports: &mut informer::Reports) -> Vec<informer::Cause> {
     let mut causes = Vec::new();
     while let Some(report) = reports.try_recv() {

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::SERVER;
 use crate::clauses::config_maps;
 
-/// What an informer gets over by itself.
+/// The faults from which an informer recovers by itself.
 fn mix() -> Mix {
     Mix::default()
         .weight(Kind::Stall, 2)
@@ -84,7 +84,7 @@ async fn storm(seed: u64) -> u64 {
     let hits = faults.hits();
     faults.disarm();
     assert!(hits >= 20, "seed {seed}: only {hits} faults");
-    // What could not be read stays as it was until its next version or list: this leads to a list, because the server
+    // An unreadable object keeps its former state until its next version or list. This leads to a list, because the server
     // goes on while nobody looks, and forgets.
     rig.proxy.refuse();
     rig.create("unseen").await;

@@ -76,9 +76,13 @@ pub fn short(notice: &Notice) -> String {
         Delta::Updated { old, new } => format!("update {old:?} -> {new:?}"),
         Delta::Deleted { old, last } => format!("delete {old:?} last {last:?}"),
     };
-    let missed = if change.origin == Origin::List { " listed" } else { "" };
+    let origin = match change.origin {
+        Origin::Watch => "",
+        Origin::List => " listed",
+        Origin::Scope => " left",
+    };
     let initial = if *initial { " initial" } else { "" };
-    format!("{what}{missed}{initial}")
+    format!("{what}{origin}{initial}")
 }
 
 /// Believes a mailbox as long as its notices form a legal chain.
@@ -98,7 +102,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// One that has heard nothing.
+    /// A reader without any notice yet.
     pub fn new(delivery: Delivery) -> Self {
         Self { split: delivery.split_recreated, ..Self::default() }
     }

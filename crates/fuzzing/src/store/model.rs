@@ -24,7 +24,7 @@ pub(super) struct ModelSource {
     pub(super) reached: u64,
 }
 
-/// What a list last had of a key.
+/// The state of a key in the last list.
 #[derive(Clone)]
 pub(super) enum Said {
     Keep,

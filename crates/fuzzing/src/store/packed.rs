@@ -10,7 +10,8 @@ use super::pods::Pod;
 /// This many objects pay for a dictionary.
 const SEEN: u64 = 100;
 
-/// One that has seen objects of the shapes that a run begins with. The same for each run, so that a run is.
+/// A storage that has seen objects of the shapes that a run begins with. It is the same for each run, so that runs are
+/// reproducible.
 pub(super) fn storage() -> PackedStorage {
     let storage = PackedStorage::new();
     (0..SEEN).for_each(|number| drop(storage.keep(Cow::Owned(object(number)))));

@@ -17,7 +17,7 @@ pub struct Pod<'a> {
     pub uid: &'a str,
     /// Its labels.
     pub labels: &'a [(&'a str, &'a str)],
-    /// What [`tags`] says of it.
+    /// The tags that [`tags`] returns for it.
     pub tags: &'a [&'a str],
     /// More, to make it as large as objects are.
     pub filler: &'a str,

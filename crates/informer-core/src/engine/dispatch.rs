@@ -12,8 +12,6 @@ use super::{Command, Engine};
 /// Outcomes whose changes are not in all mailboxes yet.
 pub(super) struct Dispatch {
     outcomes: VecDeque<Outcome>,
-    /// How many changes of the first outcome are in the mailboxes.
-    offered: usize,
     /// How many changes go into mailboxes before other informers of the thread get their turn.
     slice: usize,
 }
@@ -26,7 +24,7 @@ const DOUBT_PACE: Duration = Duration::from_secs(600);
 
 impl Dispatch {
     pub(super) fn of(slice: usize) -> Self {
-        Self { outcomes: VecDeque::new(), offered: 0, slice }
+        Self { outcomes: VecDeque::new(), slice }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -61,17 +59,17 @@ impl Engine {
         // Each change goes into every mailbox, so the slice is divided by their number.
         let mut room = (self.dispatch.slice / self.fanout.len().max(1)).max(1);
         let mut wakers = Vec::new();
-        while let Some(outcome) = self.dispatch.outcomes.front() {
-            let offered = self.dispatch.offered;
-            let rest = outcome.changes.get(offered..).unwrap_or_default();
+        while let Some(outcome) = self.dispatch.outcomes.front_mut() {
+            let rest = outcome.changes.as_slice();
             let slice = rest.get(..room.min(rest.len())).unwrap_or_default();
             wakers.extend(self.fanout.offer(outcome.revision, slice));
             room -= slice.len();
-            if slice.len() < rest.len() {
-                self.dispatch.offered += slice.len();
+            // The change may be the last to hold its object, so each slice frees its own.
+            let offered = slice.len();
+            outcome.changes.by_ref().take(offered).for_each(drop);
+            if outcome.changes.len() > 0 {
                 break;
             }
-            self.dispatch.offered = 0;
             let Some(outcome) = self.dispatch.outcomes.pop_front() else { break };
             if outcome.is_synced && !std::mem::replace(&mut self.is_synced, true) {
                 wakers.extend(self.fanout.cache_synced());

@@ -10,6 +10,9 @@ use crate::Time;
 const BYTES: usize = 4 * 1024 * 1024;
 /// The queue is also full with this many operations, unless the start sets another number.
 pub(super) const OPERATIONS: usize = 4096;
+/// A longer queue is applied on another thread, whatever its operations are. On the connection thread it would delay the other
+/// informers by milliseconds.
+const LONG: usize = 256;
 
 pub(super) struct Queue {
     operations: VecDeque<Operation>,
@@ -43,8 +46,12 @@ impl Queue {
         std::mem::take(&mut self.operations)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Operation> {
-        self.operations.iter()
+    pub(super) fn front(&self) -> Option<&Operation> {
+        self.operations.front()
+    }
+
+    pub(super) fn is_long(&self) -> bool {
+        self.operations.len() > LONG
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::vec;
 
 use crate::labels::RecentLabels;
 use crate::object::Arrival;
@@ -59,7 +60,8 @@ pub(super) struct Outcome {
     pub(super) first_quarantined: Option<Report>,
     /// Objects that have other content at each list.
     pub(super) unsteady: Vec<ObjectKey>,
-    pub(super) changes: Vec<Change>,
+    /// The changes that are not in the mailboxes yet.
+    pub(super) changes: vec::IntoIter<Change>,
     pub(super) revision: u64,
     /// Whether the store was synced after the operation.
     pub(super) is_synced: bool,
@@ -98,11 +100,11 @@ impl Applied {
     }
 }
 
-/// A list with more objects than this is applied on another thread, whether or not it runs user code. On the connection
-/// thread it would delay the other informers by milliseconds.
-const LARGE_LIST: usize = 4096;
+/// A list or removal that may change more objects than this is applied on another thread, whether or not it runs user code. On
+/// the connection thread it would delay the other informers by milliseconds.
+const LARGE: usize = 4096;
 /// The same where an index reads each object, which takes some microseconds.
-const LARGE_LIST_READ: usize = 256;
+const LARGE_READ: usize = 256;
 
 /// The result of the transform of an object.
 enum Transformed {
@@ -162,7 +164,7 @@ impl Writer {
         let Operation::Of { source, step, .. } = operation else { return false };
         match step {
             Step::Quarantine { .. } => false,
-            Step::Remove => self.store.runs_user_code(),
+            Step::Remove => self.store.runs_user_code() || self.is_large(self.store.covered_len(*source)),
             Step::Store(operation) => match operation {
                 // If the cache has the object at the same version, staging compares the contents of both, which takes long.
                 StoreOperation::Stage(object) => {
@@ -182,9 +184,12 @@ impl Writer {
                     self.transform.is_some() || self.store.runs_user_code()
                 }
                 StoreOperation::Commit { .. } => {
-                    let staged = self.staging.get(source).map_or(0, |staging| staging.list.staged_len());
-                    let limit = if self.store.reads_bytes() { LARGE_LIST_READ } else { LARGE_LIST };
-                    self.store.runs_user_code() || staged > limit
+                    self.store.runs_user_code()
+                        || self.staging.get(source).is_some_and(|Staging { list, .. }| {
+                            // The list deletes at most the objects that it does not keep.
+                            let unkept = self.store.covered_len(*source).saturating_sub(list.kept_len());
+                            self.is_large(list.staged_len().max(unkept))
+                        })
                 }
                 StoreOperation::Bookmark(_) | StoreOperation::Confirm => self.store.has_waiting_index(),
                 StoreOperation::BeginReplace { .. }
@@ -193,6 +198,10 @@ impl Writer {
                 | StoreOperation::Discard => false,
             },
         }
+    }
+
+    fn is_large(&self, objects: usize) -> bool {
+        objects > if self.store.reads_bytes() { LARGE_READ } else { LARGE }
     }
 
     pub(super) fn apply(&mut self, operation: Operation) -> Outcome {
@@ -218,7 +227,7 @@ impl Writer {
             failed: None,
             first_quarantined: None,
             unsteady: Vec::new(),
-            changes: Vec::new(),
+            changes: Vec::new().into_iter(),
             revision: self.store.revision(),
             is_synced: self.store.is_synced(),
         }
@@ -230,7 +239,7 @@ impl Writer {
             Step::Quarantine { key, reason } => self.quarantine(&mut outcome, key, reason),
             Step::Remove => {
                 self.staging.remove(&source);
-                outcome.changes = self.store.remove_source(source);
+                outcome.changes = self.store.remove_source(source).into_iter();
                 self.quarantine.listed(source, &outcome.scope, &Undecodable::default());
                 outcome.applied = Some(Applied::SourceRemoved);
             }
@@ -276,7 +285,7 @@ impl Writer {
             }),
             StoreOperation::DeleteKey(key, version) => {
                 self.release(&key, &version);
-                outcome.changes.extend(self.store.delete_key(source, &key, &version));
+                outcome.changes = changes(self.store.delete_key(source, &key, &version));
                 outcome.applied = Some(Applied::Deleted(key, version));
             }
             StoreOperation::Commit { resource_version } => self.commit(outcome, resource_version),
@@ -322,9 +331,9 @@ impl Writer {
         let Some(Staging { mut list, undecodable }) = self.staging.remove(&outcome.source) else { return };
         outcome.unsteady = list.take_unsteady();
         match self.store.commit(list, version.clone()) {
-            Ok(changes) => {
+            Ok(listed) => {
                 self.quarantine.listed(outcome.source, &outcome.scope, &undecodable);
-                outcome.changes = changes;
+                outcome.changes = listed.into_iter();
                 outcome.applied = Some(Applied::Listed(version));
             }
             // The source was removed in the meantime, so its list is dropped.
@@ -354,7 +363,7 @@ impl Writer {
                 None
             }
         };
-        outcome.changes.extend(change);
+        outcome.changes = changes(change);
         outcome.applied = Some(Applied::Upserted(key, version));
     }
 
@@ -373,7 +382,7 @@ impl Writer {
                 self.store.delete_key(outcome.source, &key, &version)
             }
         };
-        outcome.changes.extend(change);
+        outcome.changes = changes(change);
         outcome.applied = Some(Applied::Deleted(key, version));
     }
 
@@ -433,6 +442,11 @@ impl Writer {
             outcome.first_quarantined = Some(Report::Quarantined { key, reason });
         }
     }
+}
+
+/// The changes of an operation on one object.
+fn changes(change: Option<Change>) -> vec::IntoIter<Change> {
+    change.into_iter().collect::<Vec<_>>().into_iter()
 }
 
 impl Operation {

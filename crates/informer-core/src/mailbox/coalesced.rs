@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use super::Delivery;
-use crate::{Change, Delta, Object, ObjectKey};
+use crate::{Change, Delta, Object, ObjectKey, Origin};
 
 /// Pending changes, coalesced by key.
 #[derive(Debug, Default)]
@@ -33,7 +33,11 @@ struct Pending {
 /// The net change of one key.
 #[derive(Debug)]
 enum Net {
-    One(Change),
+    One {
+        change: Change,
+        /// The end of the incarnation that the reader knows, if a later one has followed it.
+        end: Option<End>,
+    },
     /// A deletion and an addition where re-creations are split, or an addition and a deletion where cancelled changes are
     /// kept.
     Two {
@@ -44,6 +48,14 @@ enum Net {
     },
 }
 
+/// The end of one incarnation of an object.
+#[derive(Debug)]
+struct End {
+    /// The last known state of this incarnation.
+    last: Arc<Object>,
+    origin: Origin,
+}
+
 impl Coalesced {
     /// Coalesces a change with the pending one of its key.
     pub(super) fn push(&mut self, change: Change, initial: bool, delivery: Delivery) {
@@ -51,7 +63,7 @@ impl Coalesced {
         let Some(pending) = self.by_key.remove(&key) else {
             let at = self.place();
             self.order.push_back((at, key.clone()));
-            return self.insert(key, Pending { at, initial, changes: Net::One(change) });
+            return self.insert(key, Pending { at, initial, changes: Net::of(change) });
         };
         self.initial -= usize::from(pending.initial);
         match merge(pending.changes, change, initial, delivery) {
@@ -77,7 +89,7 @@ impl Coalesced {
             (self.by_key, self.order) = (HashMap::new(), VecDeque::new());
         }
         match pending.changes {
-            Net::One(change) => Some((change, pending.initial)),
+            Net::One { change, .. } => Some((change, pending.initial)),
             Net::Two { first, second, initial } => {
                 // A change outside the initial list must come after the changes that belong to it.
                 let at = if initial == pending.initial {
@@ -88,7 +100,7 @@ impl Coalesced {
                     self.order.push_back((last, key.clone()));
                     last
                 };
-                self.insert(key, Pending { at, initial, changes: Net::One(second) });
+                self.insert(key, Pending { at, initial, changes: Net::of(second) });
                 Some((first, pending.initial))
             }
         }
@@ -123,16 +135,34 @@ impl Coalesced {
     }
 }
 
+impl Net {
+    fn of(change: Change) -> Self {
+        let end = match &change.delta {
+            Delta::Updated { old, new } => End::of(old, new, change.origin),
+            Delta::Added(_) | Delta::Deleted { .. } => None,
+        };
+        Self::One { change, end }
+    }
+}
+
+impl End {
+    /// The end of `known` if `next` is another incarnation. A list or an event shows that one, so `known` was deleted even if
+    /// its scope was removed before (`origin` is then that of `next`).
+    fn of(known: &Arc<Object>, next: &Object, origin: Origin) -> Option<Self> {
+        (known.uid() != next.uid()).then(|| Self { last: known.clone(), origin })
+    }
+}
+
 /// Coalesces the changes into one, from the last delivered state to the newest; `None` when nothing is left to deliver.
 /// `initial` says whether `change` belongs to the initial list.
 fn merge(pending: Net, change: Change, initial: bool, delivery: Delivery) -> Option<Net> {
     let origin = change.origin;
-    let net = |delta| Some(Net::One(Change { delta, origin }));
+    let net = |delta, end| Some(Net::One { change: Change { delta, origin }, end });
     let two = |first, origin, change| {
         Some(Net::Two { first: Change { delta: first, origin }, second: change, initial })
     };
-    let (pending, pending_origin) = match pending {
-        Net::One(Change { delta, origin }) => (delta, origin),
+    let (pending, pending_origin, end) = match pending {
+        Net::One { change: Change { delta, origin }, end } => (delta, origin, end),
         Net::Two { first, initial, .. } => {
             let is_known = !matches!(first.delta, Delta::Added(_));
             return match change.delta {
@@ -140,14 +170,15 @@ fn merge(pending: Net, change: Change, initial: bool, delivery: Delivery) -> Opt
                     let second = Change { delta: Delta::Added(new), origin };
                     Some(Net::Two { first, second, initial })
                 }
-                Delta::Added(new) | Delta::Updated { new, .. } => net(Delta::Added(new)),
+                Delta::Added(new) | Delta::Updated { new, .. } => net(Delta::Added(new), None),
                 // The second incarnation came and went without being delivered.
-                Delta::Deleted { .. } => Some(Net::One(first)),
+                Delta::Deleted { .. } => Some(Net::of(first)),
             };
         }
     };
-    let updated = |old: Arc<Object>, new: Arc<Object>| {
-        (delivery.keep_cancelled || !is_same(&old, &new)).then(|| Delta::Updated { old, new }).and_then(net)
+    let updated = |old: Arc<Object>, new: Arc<Object>, end| {
+        let is_told = delivery.keep_cancelled || !is_same(&old, &new);
+        is_told.then(|| Delta::Updated { old, new }).and_then(|delta| net(delta, end))
     };
     match (pending, change.delta) {
         (Delta::Added(new), deleted @ Delta::Deleted { .. }) if delivery.keep_cancelled => {
@@ -155,14 +186,21 @@ fn merge(pending: Net, change: Change, initial: bool, delivery: Delivery) -> Opt
         }
         // The addition was not delivered, so the reader does not know the object.
         (Delta::Added(_), Delta::Deleted { .. }) => None,
-        (Delta::Added(_), Delta::Updated { new, .. } | Delta::Added(new)) => net(Delta::Added(new)),
-        (Delta::Updated { old, .. }, Delta::Updated { new, .. } | Delta::Added(new)) => updated(old, new),
-        (Delta::Updated { old, .. }, Delta::Deleted { last, .. }) => net(gone(old, last)),
+        (Delta::Added(_), Delta::Updated { new, .. } | Delta::Added(new)) => net(Delta::Added(new), None),
+        (Delta::Updated { old, new: last }, Delta::Updated { new, .. } | Delta::Added(new)) => {
+            let end = end.or_else(|| End::of(&last, &new, origin));
+            updated(old, new, end)
+        }
+        (Delta::Updated { old, .. }, Delta::Deleted { last, .. }) => Some(gone(old, last, origin, end)),
         (deleted @ Delta::Deleted { .. }, Delta::Added(new)) if delivery.split_recreated => {
             two(deleted, pending_origin, Change { delta: Delta::Added(new), origin })
         }
-        (Delta::Deleted { old, .. }, Delta::Added(new) | Delta::Updated { new, .. }) => updated(old, new),
-        (Delta::Deleted { old, .. }, Delta::Deleted { last, .. }) => net(gone(old, last)),
+        (Delta::Deleted { old, last }, Delta::Added(new) | Delta::Updated { new, .. }) => {
+            let noticed = if pending_origin == Origin::Scope { origin } else { pending_origin };
+            let end = End::of(&last, &new, noticed);
+            updated(old, new, end)
+        }
+        (Delta::Deleted { old, .. }, Delta::Deleted { last, .. }) => Some(gone(old, last, origin, end)),
     }
 }
 
@@ -171,10 +209,15 @@ fn is_same(old: &Object, new: &Object) -> bool {
     old.uid() == new.uid() && old.resource_version() == new.resource_version() && old.same_content(new)
 }
 
-/// A deletion of the object that the reader knows. It does not name an incarnation that was never delivered.
-fn gone(old: Arc<Object>, last: Arc<Object>) -> Delta {
-    let last = if old.uid() == last.uid() { last } else { old.clone() };
-    Delta::Deleted { old, last }
+/// A deletion of the incarnation that the reader knows: with the origin of its own end, and without the name of an
+/// incarnation that was never delivered.
+fn gone(old: Arc<Object>, last: Arc<Object>, origin: Origin, end: Option<End>) -> Net {
+    let End { last, origin } = match end {
+        Some(end) => end,
+        None if old.uid() == last.uid() => End { last, origin },
+        None => End { last: old.clone(), origin },
+    };
+    Net::One { change: Change { delta: Delta::Deleted { old, last }, origin }, end: None }
 }
 
 #[cfg(test)]

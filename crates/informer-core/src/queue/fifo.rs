@@ -16,7 +16,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 /// A ring of this capacity is not made smaller: 8 KB with a key of 16 bytes.
 const KEPT_CAPACITY: usize = 256;
 
-/// So many items leave the ring together.
+/// The number of items that leave the ring together.
 const BLOCK: usize = 16;
 
 /// An item that waits in a line.

@@ -7,7 +7,7 @@ use crate::share::{Share, ShareBy, hash};
 use crate::wire::{ScanError, ScannedMessage, ScannedObject, controller_uid};
 use crate::{ObjectKey, ResourceVersion};
 
-/// What a share may hash of an object.
+/// The fields of an object that a share may hash.
 pub(super) struct Hashed<'a> {
     key: &'a ObjectKey,
     version: ResourceVersion,

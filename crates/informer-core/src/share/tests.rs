@@ -1,4 +1,4 @@
-//! What a share hashes, and what a server is asked for.
+//! The hash of a share, and the requests for it.
 
 use super::*;
 

@@ -49,7 +49,7 @@ pub struct Index<K> {
 /// Returns the values of an object. `?` works on any error. No error may quote the object's content.
 type Function<K> = dyn Fn(&Arc<Object>) -> Result<Vec<K>, Box<dyn Error + Send + Sync>> + Send + Sync;
 
-/// What a handle needs besides the cache. The registry of names keeps these parts, because a reference to the cache there
+/// The parts of a handle besides the cache. The registry of names keeps these parts, because a reference to the cache there
 /// would form a cycle.
 struct Parts<K> {
     core: Arc<IndexCore>,

@@ -210,6 +210,11 @@ impl Replace {
         self.by_key.len()
     }
 
+    /// The number of cached objects that stay, because the list has them unchanged. O(slots / 64).
+    pub fn kept_len(&self) -> usize {
+        self.kept.len()
+    }
+
     /// The source of this list.
     pub fn source(&self) -> SourceId {
         self.source
@@ -286,6 +291,10 @@ impl std::fmt::Debug for Replace {
 pub(super) struct Bits(Vec<u64>);
 
 impl Bits {
+    fn len(&self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
     pub(super) fn contains(&self, slot: u32) -> bool {
         self.0.get(slot as usize / 64).is_some_and(|word| word & (1 << (slot % 64)) != 0)
     }

@@ -105,6 +105,7 @@ impl Snapshot {
     pub fn select_in(&self, namespace: Option<&str>, selector: &Selector) -> Objects<'_> {
         let state = self.state();
         let slots = &state.slots;
+        let namespace = namespace.filter(|namespace| !namespace.is_empty());
         let mut hits = namespace.map(|namespace| state.namespace(namespace).cloned().unwrap_or_default());
         if selector.is_everything() {
             return hits.map_or_else(|| Objects::all(slots), |hits| Objects::of(slots, hits));

@@ -242,11 +242,23 @@ pub(super) fn is_revision(new: &Object, old: &Object) -> bool {
 pub enum Scope {
     /// All of the resource.
     All,
-    /// Those of one namespace.
+    /// The objects of one namespace.
     Namespace(Arc<str>),
 }
 
 impl Scope {
+    /// The scope of one namespace. The empty name stands for all namespaces, as client-go's `NamespaceAll` does.
+    ///
+    /// ```
+    /// use informer_core::Scope;
+    ///
+    /// assert_eq!(Scope::of_namespace("shop"), Scope::Namespace("shop".into()));
+    /// assert_eq!(Scope::of_namespace(""), Scope::All);
+    /// ```
+    pub fn of_namespace(namespace: &str) -> Self {
+        if namespace.is_empty() { Self::All } else { Self::Namespace(namespace.into()) }
+    }
+
     /// Whether an object with this key is covered.
     pub fn contains(&self, key: &ObjectKey) -> bool {
         match self {

@@ -11,3 +11,4 @@ mod dispatching;
 mod following;
 mod obligations;
 mod play;
+mod steps;

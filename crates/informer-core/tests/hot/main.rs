@@ -284,7 +284,7 @@ fn a_value_may_decode_others_when_it_is_dropped() {
     }
     rig.sweep();
     rig.sweep();
-    // What is decoded when the last one is dropped is hot, and goes with another round.
+    // A value that is still decoded when the last handle is dropped is hot, and goes with another sweep.
     rig.sweep();
     rig.sweep();
     assert_eq!(rig.set().bytes(), 0);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use informer_core::mailbox::{Filtered, Mailbox, Notice, WhenFull};
-use informer_core::{Change, Object};
+use informer_core::{Change, Object, Origin};
 
 use fuzzing::mailbox::reader::{
     LATEST, added, deleted, drain, every, joined, keeping, listed, object, short, split, updated,
@@ -53,6 +53,41 @@ fn d2_what_was_never_told_needs_no_deletion() {
     mailbox.offer(1, &added(&one));
     mailbox.offer(2, &listed(deleted(&one, &one)));
     assert_eq!(drain(&mut mailbox), [""; 0]);
+}
+
+/// A pending deletion keeps the origin of its own incarnation, whatever happens to later ones before the reader reads.
+#[test]
+fn h14_a_deletion_has_the_origin_of_its_own_incarnation() {
+    let (one, gone) = (object("a", 1, 1), object("a", 1, 2));
+    let (two, newer) = (object("a", 2, 3), object("a", 2, 4));
+    let story = |changes: &[Change]| {
+        let mut mailbox = joined(LATEST);
+        mailbox.offer(1, &added(&one));
+        drain(&mut mailbox);
+        for (revision, change) in (2..).zip(changes) {
+            mailbox.offer(revision, change);
+        }
+        drain(&mut mailbox)
+    };
+    let left = |change| Change { origin: Origin::Scope, ..change };
+    let observed = ["delete a@1 last a@2"];
+    let missed = ["delete a@1 last a@1 listed"];
+    // A watch shows the deletion; the next incarnation leaves the view.
+    assert_eq!(story(&[deleted(&one, &gone), added(&two), left(deleted(&two, &two))]), observed);
+    // A list shows another incarnation, which changes, and is deleted.
+    let replaced = listed(updated(&one, &two));
+    assert_eq!(story(&[replaced.clone(), updated(&two, &newer), deleted(&newer, &newer)]), missed);
+    assert_eq!(story(&[replaced, left(deleted(&two, &two))]), missed);
+    // The namespace was removed, and has another incarnation when it returns: the former one must have been deleted.
+    let returned = [left(deleted(&one, &one)), listed(added(&two)), left(deleted(&two, &two))];
+    assert_eq!(story(&returned), missed);
+    // The same incarnation returns, and is then deleted before the watch's eyes; or leaves once more.
+    let returned = [left(deleted(&one, &one)), listed(added(&one)), deleted(&one, &gone)];
+    assert_eq!(story(&returned), ["delete a@1 last a@2"]);
+    assert_eq!(
+        story(&[deleted(&one, &gone), added(&one), left(deleted(&one, &one))]),
+        ["delete a@1 last a@1 left"]
+    );
 }
 
 #[test]
@@ -329,10 +364,12 @@ fn h11_a_second_incarnation_that_came_and_went_is_not_told() {
 #[test]
 fn h1_h11_a_merged_deletion_names_the_incarnation_that_was_told() {
     let (one, two, three) = (object("a", 1, 1), object("a", 2, 5), object("a", 3, 7));
-    for changes in [
-        [updated(&one, &two), deleted(&two, &object("a", 2, 6))].as_slice(),
-        &[deleted(&one, &object("a", 1, 4)), added(&two), deleted(&two, &object("a", 2, 6))],
-        &[updated(&one, &two), updated(&two, &three), deleted(&three, &three)],
+    let (gone, later) = (object("a", 1, 4), object("a", 2, 6));
+    for (changes, last) in [
+        ([updated(&one, &two), deleted(&two, &later)].as_slice(), "a@1"),
+        // The event of the deletion has the last state of this incarnation.
+        (&[deleted(&one, &gone), added(&two), deleted(&two, &later)], "a@4"),
+        (&[updated(&one, &two), updated(&two, &three), deleted(&three, &three)], "a@1"),
     ] {
         let mut mailbox = joined(LATEST);
         mailbox.offer(1, &added(&one));
@@ -340,7 +377,7 @@ fn h1_h11_a_merged_deletion_names_the_incarnation_that_was_told() {
         for (revision, change) in (2..).zip(changes) {
             mailbox.offer(revision, change);
         }
-        assert_eq!(drain(&mut mailbox), ["delete a@1 last a@1"], "{changes:?}");
+        assert_eq!(drain(&mut mailbox), [format!("delete a@1 last {last}")], "{changes:?}");
     }
 }
 
@@ -383,7 +420,7 @@ fn h9_what_is_the_same_again_is_not_told() {
     assert_eq!(mailbox.backlog(), 0);
 }
 
-/// What was saved is told in full before anything else, and what went since is told as gone.
+/// The saved objects are delivered before anything else, and objects that are gone since are delivered as deleted.
 #[test]
 fn p2_h2_a_snapshot_from_after_a_load_is_newer_than_what_was_loaded() {
     let (a, b) = (object("a", 1, 1), object("b", 1, 2));
@@ -434,7 +471,7 @@ fn p2_a_deletion_since_the_save_is_told_to_whoever_has_not_heard_of_the_object()
     }
 }
 
-/// What a filter of odd versions makes of a change.
+/// The change as a filter of odd versions passes it.
 fn odd(change: Change) -> String {
     let is_odd =
         |object: &Arc<Object>| object.resource_version().to_string().ends_with(['1', '3', '5', '7', '9']);

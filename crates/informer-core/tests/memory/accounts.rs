@@ -1,4 +1,4 @@
-//! What a cache says that it takes, against what the allocator says.
+//! The bytes that a cache reports, against the allocator's.
 
 use std::hint::black_box;
 use std::sync::Arc;

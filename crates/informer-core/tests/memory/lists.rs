@@ -1,4 +1,4 @@
-//! What a list takes while it comes in.
+//! The memory of a list while it arrives.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use informer_core::{Object, PackedStorage, PlainStorage, ResourceVersion};
 use super::{ALLOCATOR, MIB, Rig, alone, pods};
 
 const PODS: usize = 20_000;
-/// What a list may take beside its result.
+/// The memory that a list may take beside its result.
 const WINDOW: usize = 4 * MIB;
 
 #[test]
@@ -25,7 +25,7 @@ fn l9_a_list_takes_its_packed_result_and_a_window() {
         assert_eq!(staged, if sizes.is_empty() { PODS } else { PODS / 10 * usize::from(changed.is_some()) });
         let peak = ALLOCATOR.peak_usage() - before;
         let result = ALLOCATOR.current_usage() - before;
-        // What is changed is there twice until the step in which it takes the place of the old.
+        // A changed object is there twice until the step in which it replaces the old one.
         let most = if sizes.is_empty() { result } else { steady + staged * 1_500 } + WINDOW;
         assert!(
             peak <= most,

@@ -1,4 +1,4 @@
-//! What a cache and a work queue take of the allocator: contract clauses C10, L7, L9, Q5.
+//! The memory of a cache and a work queue, by the allocator: contract clauses C10, L7, L9, Q5.
 //!
 //! The allocator counts for the whole process, so the tests take turns.
 
@@ -81,7 +81,7 @@ impl Rig {
         staged
     }
 
-    /// What the cache says that it takes.
+    /// The bytes that the cache reports.
     fn held_bytes(&self) -> usize {
         self.store.cache().held_bytes() + self.shelf.shared_bytes()
     }

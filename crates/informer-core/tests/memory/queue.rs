@@ -1,4 +1,4 @@
-//! What a work queue takes, and that a burst leaves nothing behind.
+//! The memory of a work queue; a burst leaves nothing behind.
 
 use std::time::Duration;
 

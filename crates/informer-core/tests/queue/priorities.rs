@@ -107,7 +107,7 @@ fn each_take<C: FnMut(u64, &Waiting, &[Waiting])>(fair: bool, check: impl Fn() -
     });
 }
 
-/// What a test knows of an item; times are in milliseconds.
+/// An item as a test expects it; times are in milliseconds.
 #[derive(Debug, Clone)]
 struct Waiting {
     key: u32,

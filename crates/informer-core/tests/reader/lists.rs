@@ -79,7 +79,7 @@ fn l14_a_schema_that_changes_twice_in_a_row_leads_to_the_last_content_by_itself(
     rig.list(12, &[&at(2)]);
     rig.accepted();
     assert_eq!(rig.take_record(), ["~ a@5 -> a@5", r#"WATCH rv="12""#]);
-    // What differs at each list does not lead to a list after each list.
+    // An object that differs at each list does not lead to a list after each list.
     assert_eq!(relist(&mut rig, 13, &[&at(3)]), ["unsteady a"]);
     rig.deadline();
     assert!(rig.take_record().iter().all(|line| !line.starts_with("LIST rv=\"13\"")));
@@ -114,7 +114,7 @@ fn l14_what_differs_at_every_list_is_an_update_once_and_reported_once() {
     assert_eq!(rig.take_record(), ["~ a@5 -> a@30"]);
 }
 
-/// What a second streaming list of these events changes, after a first one that had an object `a` at this version.
+/// The changes of a second streaming list of these events, after a first one that had an object `a` at this version.
 fn streamed_again(version: &str, events: &[(&str, &str)]) -> Vec<String> {
     let end = |version: &str| {
         format!(

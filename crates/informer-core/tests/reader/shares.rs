@@ -122,7 +122,7 @@ fn q9_an_object_without_its_hashed_value_is_quarantined() {
     rig.event("MODIFIED", &owned("a", 11, "mine").replace(r#""controller":true"#, r#""controller":"yes""#));
     // The last good version stays.
     assert_eq!((keys(&rig), rig.quarantined()), (vec!["a".to_owned()], vec!["a".to_owned()]));
-    // What leaves the share leaves the quarantine.
+    // An object that leaves the share leaves the quarantine.
     rig.event("MODIFIED", &owned("a", 12, "theirs"));
     assert_eq!((keys(&rig).len(), rig.quarantined()), (0, Vec::new()));
 }

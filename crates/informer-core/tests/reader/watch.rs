@@ -29,7 +29,7 @@ fn w8_an_event_of_the_past_does_not_end_the_quarantine() {
     let mut rig = watching();
     rig.event("MODIFIED", &pod("a", 11).replace("\"11\"", "11"));
     assert_eq!(rig.quarantined(), ["a"]);
-    // What a server repeats is no newer than what the cache has, and the version 11 is still not in it.
+    // A repeated event is no newer than the cache's state, and the version 11 is still not in the cache.
     rig.event("MODIFIED", &pod("a", 4));
     rig.event("DELETED", &pod("a", 3));
     assert_eq!(rig.quarantined(), ["a"]);
@@ -67,7 +67,7 @@ fn w17_an_event_whose_change_is_lost_leads_to_a_list() {
     ] {
         let mut rig = watching();
         rig.line(&line);
-        // What comes behind it on the same connection is not taken for the whole story.
+        // Later events on the same connection do not make up for it.
         rig.event("ADDED", &pod("later", 20));
         let record = rig.take_record();
         assert!(record[0].starts_with(lost), "{line}: {record:?}");

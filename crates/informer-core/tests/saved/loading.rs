@@ -1,4 +1,4 @@
-//! What a store makes of what was saved.
+//! A store that starts from a saved cache.
 
 use informer_core::reflector::Resume;
 use informer_core::store::SourcePoint;

@@ -107,7 +107,7 @@ fn p1_random_caches_come_back_as_they_were() {
         assert_eq!(cache.resource_version(), store.resource_version(), "seed {seed}");
         let everything: informer_core::Selector = "app".parse().unwrap();
         assert_eq!(cache.snapshot().select(&everything).count(), objects.len(), "seed {seed}");
-        // What a server has confirmed can be saved again.
+        // Content that a server has confirmed can be saved again.
         ids.into_iter().for_each(|source| again.confirm(source));
         let twice = load(&self::bytes(&again)).unwrap();
         assert_eq!(twice.sources, store.checkpoint().sources, "seed {seed}");

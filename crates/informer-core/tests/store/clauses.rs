@@ -115,7 +115,7 @@ fn c5_several_sources_are_as_far_as_the_slowest() {
     assert_eq!(cache.resource_version(), version(10));
     let late = store.add_source(Scope::Namespace("c".into()));
     assert_eq!((cache.resource_version(), cache.is_synced()), (version(10), false));
-    // One that was added later may never come: it holds nobody back.
+    // A source that was added later may never sync: it delays no other.
     store.bookmark(a, &version(20));
     assert_eq!((cache.resource_version(), cache.is_synced()), (version(20), false));
     relist(&mut store, late, [], 25);

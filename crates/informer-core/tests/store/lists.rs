@@ -119,7 +119,7 @@ fn l12_what_is_newer_than_the_list_stays() {
 
 #[test]
 fn l12_w8_of_a_restored_server_nothing_is_kept_unread() {
-    // What the cache has of it is of a past that the server has not had: its next version, 51, would not be news.
+    // The cached state is of a past that the server has not had: its next version, 51, would not be news.
     let (mut store, source) = synced([pod("a/x", 90)], 100);
     let mut list = store.begin_restored_replace(source);
     list.keep_cached(&"a/x".parse().unwrap());

@@ -123,7 +123,7 @@ fn c3_a_busy_writer_takes_over_an_index_that_cannot_catch_up() {
             let (reader, is_waiting) = (cache.clone(), is_waiting.clone());
             let seen = AtomicUsize::new(0);
             let index = cache.add_index(move |object: &Arc<Object>| {
-                // Whoever adds the index is always behind: there is a new object before they have looked at the last.
+                // The thread that adds the index is always behind: a new object arrives before it has read the last one.
                 let is_adder = thread::current().id() != writer;
                 let seen = seen.fetch_add(1, Ordering::Relaxed) + 1;
                 while is_adder && reader.len() <= seen {

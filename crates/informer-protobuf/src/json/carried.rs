@@ -25,7 +25,7 @@ struct Copy<'a, 'b> {
     room: u32,
 }
 
-/// What the syntax allows next.
+/// The next token that the syntax allows.
 #[derive(Clone, Copy)]
 enum Next {
     Value,

@@ -200,7 +200,9 @@ impl FactoryBuilder {
         self
     }
 
-    /// Changes the query parameters of each list and watch.
+    /// Changes the query parameters of each list and watch. The function runs on a thread for blocking work, once at a time
+    /// for each informer. While a call does not return, the informer requests nothing more, and its status
+    /// ([`Status::Retrying`](crate::Status::Retrying)) says so.
     pub fn tweak_list_options(
         mut self,
         tweak: impl Fn(&ResourceType, &mut Vec<(String, String)>) + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! What is left when the process ends in the middle of a save.
+//! The files that remain when the process ends in the middle of a save.
 
 #![allow(clippy::unwrap_used, reason = "a test may stop at a surprise, in its helpers too")]
 
@@ -51,7 +51,7 @@ fn p1_whenever_a_save_breaks_off_the_old_file_is_there_or_the_new_one() {
     let mut seen = Vec::new();
     write_now(&path, &description(), &savable(2), &mut |step| {
         steps.push(step);
-        // What a process finds that starts after this one ended here.
+        // The file that the next process finds if this one ends here.
         seen.push(version(&path));
     })
     .unwrap();

@@ -1,45 +1,75 @@
-//! The life of a factory or an informer: how it is asked to stop, which tasks a stop waits for, and which it cuts off.
+//! The life of a factory or an informer: how it is asked to stop, which work a stop waits for, and which it cuts off.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::watch;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
-use tokio_util::task::task_tracker::TaskTrackerToken;
+
+use crate::ending::{NotEnded, Unfinished, Work};
+use crate::resource::ResourceType;
+use crate::selection::Selection;
 
 /// The life of a factory, or of one of its informers, which is a part of the factory's.
 pub(crate) struct Life {
     stop: CancellationToken,
     /// Handler calls that did not end in time are dropped at their next `await`.
     cut: CancellationToken,
-    tasks: TaskTracker,
-    whole: Option<TaskTracker>,
+    /// The work that runs, of the factory and of all its parts.
+    roll: Roll,
+    /// The informer whose life this is; `None` for the factory.
+    part: Option<Arc<Part>>,
 }
 
-/// A place among the tasks that a stop waits for. The code that starts a task takes a place before it checks whether a stop
+struct Part {
+    resource: ResourceType,
+    selection: Selection,
+}
+
+#[derive(Clone, Default)]
+struct Roll(Arc<watch::Sender<BTreeMap<u64, Entry>>>);
+
+#[derive(Clone)]
+struct Entry {
+    part: Option<Arc<Part>>,
+    work: Work,
+}
+
+/// A place among the work that a stop waits for. The code that starts a task takes a place before it checks whether a stop
 /// has begun. So no task begins after the wait.
 pub(crate) struct Running {
-    _part: TaskTrackerToken,
-    _whole: Option<TaskTrackerToken>,
+    roll: Roll,
+    number: u64,
 }
+
+/// The last part of a bounded stop, in which dropped handler calls end.
+const LAST: Duration = Duration::from_millis(100);
 
 impl Life {
     /// A life that ends when `stop` is cancelled, or earlier.
     pub(crate) fn new(stop: CancellationToken) -> Self {
-        Self { stop, cut: CancellationToken::new(), tasks: TaskTracker::new(), whole: None }
+        Self { stop, cut: CancellationToken::new(), roll: Roll::default(), part: None }
     }
 
-    /// A life that ends when this one ends, or earlier.
-    pub(crate) fn part(&self) -> Self {
+    /// The life of an informer, which ends when this one ends, or earlier.
+    pub(crate) fn part(&self, resource: ResourceType, selection: Selection) -> Self {
         Self {
             stop: self.stop.child_token(),
             cut: self.cut.child_token(),
-            tasks: TaskTracker::new(),
-            whole: Some(self.tasks.clone()),
+            roll: self.roll.clone(),
+            part: Some(Arc::new(Part { resource, selection })),
         }
     }
 
-    pub(crate) fn running(&self) -> Running {
-        Running { _part: self.tasks.token(), _whole: self.whole.as_ref().map(TaskTracker::token) }
+    pub(crate) fn running(&self, work: Work) -> Running {
+        let mut number = 0;
+        self.roll.0.send_modify(|entries| {
+            number = entries.last_key_value().map_or(0, |(last, _)| last + 1);
+            entries.insert(number, Entry { part: self.part.clone(), work });
+        });
+        Running { roll: self.roll.clone(), number }
     }
 
     /// A token that is cancelled when a stop begins.
@@ -63,21 +93,57 @@ impl Life {
 
     pub(crate) fn begin_stop(&self) {
         self.stop.cancel();
-        self.tasks.close();
     }
 
     /// Waits until nothing runs, after a stop has begun.
     pub(crate) async fn ended(&self) {
-        self.tasks.wait().await;
+        // An error means that the sender is gone, but this has it.
+        let _ =
+            self.roll.0.subscribe().wait_for(|entries| !entries.values().any(|entry| self.has(entry))).await;
     }
 
-    /// As [`Life::ended`], but what still runs after `limit` is dropped. Returns whether everything ended by itself.
-    pub(crate) async fn ended_within(&self, limit: Duration) -> bool {
-        if tokio::time::timeout(limit, self.ended()).await.is_ok() {
-            return true;
+    /// As [`Life::ended`], for `limit` at most. Handler calls that run shortly before it are dropped.
+    pub(crate) async fn ended_within(&self, limit: Duration) -> Result<(), NotEnded> {
+        let last = LAST.min(limit / 10);
+        if timeout(limit - last, self.ended()).await.is_ok() {
+            return Ok(());
         }
+        let unfinished = self.own();
         self.cut.cancel();
-        self.ended().await;
-        false
+        // An error is reported by what still runs.
+        let _ = timeout(last, self.ended()).await;
+        let still_runs = self.own();
+        let unfinished = unfinished.into_iter().filter_map(|(number, Entry { part, work })| {
+            let part = part?;
+            Some(Unfinished {
+                resource: part.resource.clone(),
+                selection: part.selection.clone(),
+                work,
+                still_runs: still_runs.contains_key(&number),
+            })
+        });
+        let unfinished: Vec<_> = unfinished.collect();
+        // The last of it may have ended at the limit.
+        if unfinished.is_empty() { Ok(()) } else { Err(NotEnded::new(limit, unfinished)) }
+    }
+
+    fn own(&self) -> BTreeMap<u64, Entry> {
+        let mut entries = self.roll.0.borrow().clone();
+        entries.retain(|_, entry| self.has(entry));
+        entries
+    }
+
+    /// Whether the work belongs to this life.
+    fn has(&self, entry: &Entry) -> bool {
+        let Some(part) = &self.part else { return true };
+        entry.part.as_ref().is_some_and(|of| Arc::ptr_eq(of, part))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.roll.0.send_modify(|entries| {
+            entries.remove(&self.number);
+        });
     }
 }

@@ -34,7 +34,8 @@ impl Core {
         savable(lock(&self.setup).engine.as_ref()?).ok()
     }
 
-    /// What the cache belongs to. Namespaces are not part of it: each one is saved with its own version.
+    /// The cluster, resource and selection that the cache is of. Namespaces are not part of it: each one is saved with its
+    /// own version.
     pub(crate) fn description(&self) -> Result<Description, Unnamed> {
         let chosen = self.chosen();
         let transform = match &chosen.transform {

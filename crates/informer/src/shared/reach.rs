@@ -33,7 +33,7 @@ impl Core {
 
     fn covering(&self, namespace: Option<&str>) -> Option<Scope> {
         let setup = lock(&self.setup);
-        let own = namespace.map(|namespace| Scope::Namespace(namespace.into()));
+        let own = namespace.map(Scope::of_namespace);
         own.into_iter().chain([Scope::All]).find(|scope| setup.scopes.contains(scope))
     }
 

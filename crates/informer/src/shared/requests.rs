@@ -9,6 +9,8 @@ use http::header::{ACCEPT, ACCEPT_ENCODING, USER_AGENT};
 use informer_core::Scope;
 use informer_core::reflector::Request;
 use informer_core::share::Share;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
 
 use super::Core;
 use crate::exchange::Exchange;
@@ -20,18 +22,24 @@ const JSON: &str = "application/json";
 
 type Query = Vec<(String, String)>;
 
-/// What all requests of an informer have in common.
+const NOT_RETURNED: &str =
+    "the function that tweaks list options has not returned; nothing is requested until it returns";
+
+/// The common parts of all requests of an informer.
 pub(super) struct Requests {
     core: Arc<Core>,
     link: Arc<Link>,
     representation: Representation,
     takes_protobuf: bool,
+    /// Held by the running call of the user's tweak until it returns. An attempt that times out cannot end that call, so
+    /// further ones wait for it: each call beside it would hold a thread for blocking work.
+    tweaking: Arc<Mutex<()>>,
 }
 
 impl Requests {
     pub(super) fn new(core: Arc<Core>, representation: Representation, takes_protobuf: bool) -> Self {
         let link = Arc::new(core.server.link());
-        Self { core, link, representation, takes_protobuf }
+        Self { core, link, representation, takes_protobuf, tweaking: Arc::default() }
     }
 
     /// Whether requests ask for protobuf from now on.
@@ -48,15 +56,18 @@ impl Requests {
         // New releases add fields to objects, but not to their metadata.
         let unless_newer = self.takes_protobuf && self.representation == Representation::Whole;
         let (core, path) = (self.core.clone(), self.core.served().path(scope));
-        let link = self.link.clone();
+        let (link, tweaking) = (self.link.clone(), self.tweaking.clone());
         let (query, accept) = (self.query(request), self.accept(request));
         let response = async move {
+            let limit = core.settings.reflector.response_timeout;
             let query = match core.settings.tweak.clone() {
                 None => query,
-                Some(tweak) => tweaked(&core, tweak, query).await?,
+                Some(tweak) => {
+                    let tweaked = timeout(limit / 2, tweaked(&core, tweak, tweaking, query)).await;
+                    tweaked.unwrap_or_else(|_| Err(TransportError::new(NOT_RETURNED, None)))?
+                }
             };
             let mut http = core.http_request(&path, query, accept)?;
-            let limit = core.settings.reflector.response_timeout;
             link.ready(limit / 2).await?;
             // The refresh comes after the wait: it refreshes the credentials that the transport has by then.
             if refresh_credentials {
@@ -106,15 +117,19 @@ impl Requests {
     }
 }
 
-/// Runs the tweak, which is user code and may block, on a thread for blocking work.
+/// Runs the tweak, which is user code and may block, on a thread for blocking work: one call at a time.
 async fn tweaked(
     core: &Arc<Core>,
     tweak: ListOptionsTweak,
+    tweaking: Arc<Mutex<()>>,
     mut query: Query,
 ) -> Result<Query, TransportError> {
     let resource = core.served();
     let before = selectors(&query);
+    let turn = tweaking.lock_owned().await;
     let tweaked = core.runtime().blocking(move || {
+        // Released by the call itself: the attempt may be gone by then.
+        let _turn = turn;
         catch_unwind(AssertUnwindSafe(|| tweak(&resource, &mut query))).ok()?;
         Some(query)
     });

@@ -216,7 +216,7 @@ async fn c5_at_least_resolves_when_ones_own_write_is_there() {
     server.release("pods");
     wait.await.unwrap();
     assert!(informer.lister().get("shop/b").unwrap().is_some());
-    // What was reached already resolves at once, also after the end.
+    // A version that was reached already resolves at once, also after the end.
     soon(informer.stop()).await;
     informer.at_least(&version, LONG).await.unwrap();
     informer.at_least(&ResourceVersion::UNSET, LONG).await.unwrap();

@@ -18,7 +18,7 @@ use super::support::{LONG, until};
 struct Documents {
     /// By path, and whether this is for those that take aggregated documents.
     answers: BTreeMap<(&'static str, bool), (u16, Value)>,
-    /// What was asked for, and the refreshes of credentials.
+    /// The requests, and the refreshes of credentials.
     asked: Arc<Mutex<Vec<String>>>,
 }
 

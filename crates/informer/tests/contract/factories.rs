@@ -162,7 +162,7 @@ async fn f3_waiting_names_what_is_missing_and_why() {
     assert!(text.contains("pods.v1 (all namespaces): denied: ") && text.contains("Forbidden"), "{text}");
     assert!(text.contains("configmaps.v1 (all namespaces): connecting"), "{text}");
 
-    // Who does not want to wait for a permission need not.
+    // A caller need not wait for a permission.
     let begin = tokio::time::Instant::now();
     assert!(factory.wait_for_sync_or_denial(LONG).await.unwrap_err().is_denied());
     assert!(pods.wait_for_sync_or_denial(LONG).await.is_err());

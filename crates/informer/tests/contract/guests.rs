@@ -126,6 +126,34 @@ async fn f9_a_function_that_tweaks_list_options_and_blocks_delays_its_own_inform
     pods.wait_for_sync(LONG).await.unwrap();
 }
 
+/// An attempt that times out starts no second call beside one that has not returned. Each would hold a thread.
+#[tokio::test(start_paused = true)]
+async fn f9_a_function_that_tweaks_list_options_runs_once_at_a_time_and_the_status_names_it() {
+    let (server, gate) = (server(), Gate::default());
+    let _opened = Opened(gate.clone());
+    let (at, calls) = (gate.clone(), Arc::<AtomicUsize>::default());
+    let called = calls.clone();
+    let tweaks = builder(&server).tweak_list_options(move |_, _| {
+        called.fetch_add(1, Ordering::SeqCst);
+        at.pass();
+    });
+    let factory = tweaks.build().unwrap().in_namespaces(["back", "front", "shop"]);
+    let pods = factory.informer_of::<Object>(pods());
+    factory.start();
+    for attempt in 0..10 {
+        until("an attempt has failed", || match pods.status() {
+            Status::Retrying { cause, .. } => cause.to_string().contains("tweaks list options"),
+            _ => false,
+        })
+        .await;
+        assert_eq!(calls.load(Ordering::SeqCst), 1, "after {attempt} attempts");
+        tokio::time::advance(Duration::from_secs(60)).await;
+    }
+    gate.open();
+    until("the informer is synced", || pods.is_synced()).await;
+    assert_eq!(cached(&pods), content(&server));
+}
+
 #[tokio::test(start_paused = true)]
 async fn f9_user_code_may_call_what_does_not_wait_for_its_informer() {
     let server = server();

@@ -406,7 +406,7 @@ async fn h12_filters_turn_updates_into_adds_and_deletes() {
     assert_eq!(log.len(), 4, "{:?}", log.lines());
 }
 
-/// What counts for a deletion is whether the object was told, not whether its last state matches.
+/// A deletion is delivered if the object was, whether or not its last state matches.
 #[tokio::test(start_paused = true)]
 async fn h1_h12_a_deletion_is_told_although_the_last_state_does_not_match() {
     let (server, _factory, informer) = live(&[]).await;

@@ -50,7 +50,7 @@ async fn h14_h12_an_object_that_leaves_a_filter_was_not_deleted() {
     assert_eq!((left.reason(), left.origin()), (DeleteReason::LeftView, Origin::Watch));
     assert_eq!(left.last().labels().value("app"), Some("web"), "the state that was in");
     assert!(!soon(left.confirm()).await.unwrap().is_gone());
-    // What leaves may be deleted later: the uid is asked for.
+    // An object that leaves may be deleted later: `confirm` compares the uid.
     server.delete("pods", "shop/leaves");
     assert_eq!(soon(left.confirm()).await.unwrap(), Existence::Gone);
     server.put("pods", "shop/leaves", json!({}));
@@ -179,4 +179,22 @@ async fn h14_a_question_that_is_not_answered_is_an_error_and_may_be_given_up() {
     assert!(soon(deleted.confirm()).await.unwrap_err().is_stopped());
     drop((informer, factory, changes));
     assert!(soon(deleted.confirm()).await.unwrap_err().is_stopped());
+}
+
+/// RBAC allows names with other letters than those of DNS. In a path, `+` is a plus and not a space (RFC 3986).
+#[tokio::test(start_paused = true)]
+async fn h14_an_object_whose_name_has_a_space_is_confirmed_under_that_name() {
+    for (name, segment) in [("my role", "my%20role"), ("a+b", "a%2Bb"), ("100%day?", "100%25day%3F")] {
+        let server = Server::new();
+        let key = format!("shop/{name}");
+        server.put("pods", &key, json!({}));
+        let factory = factory(&server).in_namespaces(["shop", "front"]);
+        let informer = started(&factory).await;
+        let mut changes = informer.changes().unwrap();
+        until_synced(&mut changes).await;
+        assert!(informer.remove_namespace("shop").await);
+        let left = gone(&mut changes).await;
+        assert!(!soon(left.confirm()).await.unwrap().is_gone(), "{:?}", server.log());
+        assert_eq!(server.count(&format!("GET /api/v1/namespaces/shop/pods/{segment} ")), 1);
+    }
 }

@@ -13,7 +13,7 @@ use tracing::Level;
 use super::server::Server;
 use super::support::{caught_up, factory, pods, settle, soon, started, until};
 
-/// What is logged on this thread, for as long as this lives.
+/// The log of this thread, for as long as this value lives.
 pub(crate) struct Log {
     /// Where severity ends.
     level: Level,
@@ -179,7 +179,7 @@ async fn m2_the_status_is_a_stream_that_ends_when_the_informer_stops() {
         let informer = informer.clone();
         async move {
             until("the status is reached", || wanted(&informer.status())).await;
-            // Whoever watches sees it too.
+            // A watcher of the status sees it too.
             settle().await;
         }
     };

@@ -1,4 +1,4 @@
-//! What the crate promises (docs/CONTRACT.md), against a server in memory that does what a test tells it to.
+//! The promises of the crate (docs/CONTRACT.md), against a server in memory that follows the test's script.
 
 #![allow(
     clippy::unwrap_used,

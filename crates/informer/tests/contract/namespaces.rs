@@ -189,7 +189,7 @@ async fn f7_custom_resources_come_and_go_with_their_definitions() {
     assert_eq!(informer.len(), 0);
     server.allow("carts");
     server.put("carts", "shop/new", json!({}));
-    // Who knows that it is back need not wait.
+    // A caller that knows that it is back need not wait.
     informer.retry_now();
     settle().await;
     assert_eq!(informer.len(), 1);
@@ -242,7 +242,7 @@ async fn f10_a_namespace_that_was_added_later_can_be_waited_for() {
     informer.at_least_in("front", &version, LONG).await.unwrap();
     assert_eq!(informer.len(), 4);
 
-    // Who waits for a namespace that is removed hears of it.
+    // A caller that waits for a namespace gets an error when it is removed.
     server.hold("pods");
     informer.add_namespace("back");
     let waiting = informer.clone();
@@ -285,4 +285,56 @@ async fn w8_m1_of_a_namespace_that_is_removed_nothing_stays() {
     assert!(informer.remove_namespace("shop").await);
     settle().await;
     assert_eq!((informer.quarantined().len(), informer.metrics().last_update_age), (0, None));
+}
+
+/// The empty name stands for all namespaces, as client-go's `NamespaceAll` does: wherever a namespace is taken.
+#[tokio::test(start_paused = true)]
+async fn f7_an_empty_namespace_means_all_namespaces() {
+    let server = Server::new();
+    server.put("pods", "shop/a", json!({}));
+    server.put("pods", "front/b", json!({}));
+    let all = factory(&server);
+    let narrowed = all.in_namespaces(["shop", "front"]);
+    for factory in [
+        all.in_namespace(""),
+        all.in_namespaces(["", "shop"]),
+        all.in_namespace("").in_namespaces([""]),
+        super::support::builder(&server).namespace("").build().unwrap(),
+    ] {
+        assert!(factory.selection().is_everything(), "{}", factory.selection());
+        let informer = factory.informer_of::<Object>(pods());
+        informer.start();
+        informer.wait_for_sync(LONG).await.unwrap();
+        assert_eq!(cached(&informer), ["front/b@102", "shop/a@101"]);
+        assert!(informer.selects_namespace(Some("")) && informer.selects_namespace(Some("shop")));
+        assert!(!informer.add_namespace("") && !informer.add_namespace("shop"));
+        informer.wait_for_namespace("", LONG).await.unwrap();
+        informer.at_least_in("", &"102".into(), LONG).await.unwrap();
+        let lister = informer.lister();
+        assert_eq!(lister.namespace("").list().len(), 2);
+        assert_eq!(lister.namespace("shop").namespace("").list().len(), 2);
+        assert!(lister.namespace("").get("shop/a").unwrap().is_some());
+        let everything = informer::Selector::EVERYTHING;
+        assert_eq!(informer.snapshot().select(Some(""), &everything).count(), 2);
+    }
+    // It narrows nothing.
+    assert_eq!(narrowed.in_namespace("").selection(), narrowed.selection());
+    assert_eq!(narrowed.in_namespaces(["", "shop"]).selection(), narrowed.selection());
+    assert!(server.count("LIST /api/v1/namespaces") == 0, "{:?}", server.log());
+}
+
+#[tokio::test(start_paused = true)]
+async fn f7_an_informer_of_some_namespaces_can_add_and_remove_all_of_them() {
+    let server = Server::new();
+    let (_factory, informer, _registration, log) = of_shop(&server).await;
+    assert_eq!(log.take(), ["add shop/a@101 initial", "synced"]);
+    assert!(!informer.selects_namespace(Some("")));
+    assert!(informer.at_least_in("", &"1".into(), LONG).await.unwrap_err().is_not_selected());
+    assert!(informer.add_namespace(""));
+    log.until("add front/b@102").await;
+    informer.wait_for_namespace("", LONG).await.unwrap();
+    assert!(!informer.add_namespace("") && !informer.add_namespace("back"), "it covers all namespaces");
+    assert!(informer.remove_namespace("").await);
+    log.until("delete front/b@102 left").await;
+    assert_eq!(cached(&informer), ["shop/a@101"]);
 }

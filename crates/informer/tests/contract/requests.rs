@@ -1,4 +1,4 @@
-//! What goes over the wire: requests of the groups L, W and S, and how long it may take.
+//! Requests of the groups L, W and S, and their time limits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -189,7 +189,7 @@ async fn s1_s5_the_request_of_a_streaming_list_which_is_then_the_watch() {
     until("it streams again", || server.count("WATCH") == 2).await;
     let last = server.log().pop().unwrap();
     assert_eq!(last, format!("{stream} resourceVersion=102 {asks}"));
-    // What follows its end is a plain watch.
+    // A plain watch follows its end.
     until("it is live", || matches!(informer.status(), Status::Live { .. })).await;
     tokio::time::advance(Duration::from_secs(60)).await;
     server.end_watches("pods");
@@ -474,7 +474,7 @@ async fn s6_what_a_server_cannot_do_is_remembered_for_all_informers_and_tried_ag
     factory.start();
     factory.wait_for_sync(LONG).await.unwrap();
     assert_eq!((asked(), config_maps.len(), server.count("LIST")), (1, 1, 3));
-    // What was not sent is not counted.
+    // A request that was not sent is not counted.
     let requests = config_maps.metrics().requests;
     assert_eq!((requests.streaming_lists, requests.lists), (0, 1));
     assert_eq!(config_maps.metrics().relists.values().sum::<u64>(), 0, "its first list");

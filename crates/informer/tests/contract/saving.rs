@@ -1,18 +1,21 @@
 //! P: a cache is saved, and another process begins with it.
 
+use std::borrow::Cow;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use informer::{
-    FactoryBuilder, Informer, Keep, Object, Report, ResourceType, SharedInformerFactory, Status, Transform,
-    WhenFull,
+    FactoryBuilder, Informer, Keep, Object, ObjectBytes, Report, ResourceType, SharedInformerFactory, Status,
+    Storage, StorageError, Stored, StoredBytes, Transform, WhenFull,
 };
 use serde_json::json;
 use tempfile::TempDir;
 use tracing::Level;
 
+use super::guests::{Gate, Opened};
 use super::logs;
 use super::server::Server;
 use super::support::{
@@ -162,7 +165,7 @@ async fn p2_after_the_saved_version_has_expired_a_list_tells_what_has_changed() 
 async fn p2_l12_a_server_that_is_behind_what_was_saved_is_followed() {
     let server = with_pods(&["shop/a", "shop/b", "shop/c"]);
     let (_directory, path) = saved(&server, named(&server)).await;
-    // What was restored, or another cluster of the same name.
+    // A restored cluster, or another cluster of the same name.
     let restored = with_pods(&["shop/a"]);
     let (factory, informer) = built(named(&restored));
     let mut reports = informer.reports();
@@ -280,7 +283,7 @@ async fn p1_namespaces_are_saved_each_by_itself() {
     server.delete("pods", "b/y");
     server.put("pods", "b/new", json!({}));
 
-    // One that was saved, one that was not; and one that is not looked at any more.
+    // A saved namespace, one that was not saved, and one that is no longer watched.
     let (factory, informer) = built(named(&server).namespaces(["b", "c"]));
     let (recorder, log) = Recorder::new();
     let _registration = informer.add_handler(recorder).unwrap();
@@ -598,4 +601,56 @@ async fn p3_secrets_are_not_saved_unless_asked_for() {
     informer.wait_for_sync(LONG).await.unwrap();
     let directory = tempfile::tempdir().unwrap();
     assert_eq!(informer.save(directory.path().join("secrets")).await.unwrap().objects, 1);
+}
+
+/// Reads of its bytes wait at a gate, as those of a file on a server that does not answer.
+struct Slow(Gate);
+
+struct SlowBytes(Gate, ObjectBytes);
+
+impl Storage for Slow {
+    fn keep(&self, bytes: Cow<'_, [u8]>) -> Stored {
+        Stored::new(bytes.len(), SlowBytes(self.0.clone(), bytes.into_owned().into()))
+    }
+}
+
+impl StoredBytes for SlowBytes {
+    fn read(&self) -> Result<ObjectBytes, StorageError> {
+        self.0.pass();
+        Ok(self.1.clone())
+    }
+
+    fn held_bytes(&self) -> usize {
+        size_of::<Self>()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn f4_a_bounded_stop_does_not_wait_for_a_save_that_does_not_end() {
+    let server = with_pods(&["shop/a"]);
+    let directory = TempDir::new().unwrap();
+    let gate = Gate::default();
+    let _opened = Opened(gate.clone());
+    let slow = gate.clone();
+    let stored = named(&server).storage(move |_| Arc::new(Slow(slow.clone())));
+    let (factory, informer) = built(stored.saved_in(directory.path()));
+    factory.start();
+    live(&informer).await;
+    let mut shutdown = Box::pin(factory.shutdown_within(Duration::from_secs(5)));
+    let mut returned = None;
+    until("the save waits", || {
+        returned = returned.take().or_else(|| (&mut shutdown).now_or_never());
+        gate.is_waited_at()
+    })
+    .await;
+    let began = tokio::time::Instant::now();
+    until("the stop returns", || {
+        returned = returned.take().or_else(|| (&mut shutdown).now_or_never());
+        returned.is_some()
+    })
+    .await;
+    assert!(began.elapsed() <= Duration::from_secs(5), "{:?}", began.elapsed());
+    let not_ended = returned.unwrap().unwrap_err();
+    let save = "not ended within 5 s: pods.v1 (all namespaces): the file of the cache (still runs)";
+    assert_eq!(not_ended.to_string(), save);
 }

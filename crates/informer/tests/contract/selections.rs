@@ -91,7 +91,7 @@ async fn f2_namespaces_narrow_and_none_is_not_all() {
     assert!(matches!(super::support::next(&mut changes).await, informer::Change::Synced));
     settle().await;
     assert_eq!(server.log(), [""; 0], "there is nothing to ask for");
-    // What has no namespace is not in one.
+    // A cluster-scoped object is in no namespace.
     let nodes = none.informer_of::<Object>(nodes());
     nodes.start();
     nodes.wait_for_sync(LONG).await.unwrap();

@@ -81,7 +81,7 @@ async fn d5_a_stop_wakes_everybody_who_waits() {
             0 => soon(informer.stop()).await,
             1 => soon(factory.shutdown()).await,
             2 => token.cancel(),
-            _ => assert!(factory.shutdown_within(LONG).await),
+            _ => factory.shutdown_within(LONG).await.unwrap(),
         }
         all_return(waiters).await;
         assert_eq!(informer.status(), Status::Stopped);
@@ -95,7 +95,7 @@ async fn d5_whoever_comes_after_the_stop_does_not_wait_either() {
     assert!(informer.reports().recv().await.is_none());
     let status: Vec<_> = informer.status_changes().collect().await;
     assert_eq!(status, [Status::Stopped]);
-    // What was synced stays so, and can be read.
+    // A synced cache stays synced, and can be read.
     assert!(informer.wait_for_sync(LONG).await.is_ok());
     assert_eq!(informer.len(), 1);
 }
@@ -152,12 +152,16 @@ async fn f4_a_bounded_stop_drops_calls_that_do_not_end() {
     let before = tasks();
     let (server, factory, informer) = live(&["shop/a", "shop/b"]).await;
     let (registration, _gate, log) = gated(&informer).await;
-    assert!(!factory.shutdown_within(Duration::from_secs(5)).await);
+    let not_ended = factory.shutdown_within(Duration::from_secs(5)).await.unwrap_err();
+    assert_eq!(
+        not_ended.to_string(),
+        "not ended within 5 s: pods.v1 (all namespaces): a handler call (dropped)"
+    );
     assert_eq!(log.len(), 1);
     assert!(!soon(registration.synced()).await);
     until("no task is left", || tasks() == before).await;
     assert_eq!(server.open(), 0);
-    assert!(factory.shutdown_within(Duration::from_secs(5)).await, "nothing is left to be dropped");
+    factory.shutdown_within(Duration::from_secs(5)).await.expect("nothing is left to be dropped");
 }
 
 #[tokio::test(start_paused = true)]
@@ -167,13 +171,13 @@ async fn f4_one_informer_can_be_stopped_within_a_limit() {
     others.start();
     others.wait_for_sync(LONG).await.unwrap();
     let (_registration, _gate, _log) = gated(&informer).await;
-    assert!(!informer.stop_within(Duration::from_secs(5)).await);
+    assert!(!informer.stop_within(Duration::from_secs(5)).await.unwrap_err().still_runs());
     assert!(informer.is_stopped() && !others.is_stopped());
     assert_eq!(server.open(), 1);
-    assert!(others.stop_within(Duration::from_secs(5)).await);
+    others.stop_within(Duration::from_secs(5)).await.unwrap();
 }
 
-/// Who waits for a shutdown also waits for handlers that were removed before and have not ended.
+/// A shutdown also waits for handlers that were removed before and have not ended.
 #[tokio::test(start_paused = true)]
 async fn f4_a_shutdown_waits_for_what_was_dropped_before() {
     let (_server, factory, informer) = live(&["shop/a"]).await;

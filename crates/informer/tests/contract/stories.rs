@@ -14,7 +14,7 @@ use serde_json::json;
 use super::server::Server;
 use super::support::{Log, builder, cached, content, labelled, pods, settle, soon, until};
 
-/// What somebody believes after what they were told.
+/// The state that a reader derives from its notifications.
 #[derive(Default)]
 struct Belief {
     objects: BTreeMap<String, Item<Object>>,

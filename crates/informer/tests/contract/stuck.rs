@@ -235,7 +235,7 @@ async fn h8_with_a_backlog_each_object_is_read_once_for_all_who_are_told() {
         told.push(soon(reader).await.unwrap());
     }
     assert_eq!(Counted::<0>::read(), 1_000);
-    // Whoever has no filter reads what is gone as well.
+    // A subscription without a filter reads the deletions as well.
     let mut deletions = [informer.changes().unwrap(), informer.changes().unwrap()];
     for changes in &mut deletions {
         until_synced(changes).await;
@@ -286,7 +286,7 @@ async fn h8_what_is_held_for_a_reader_that_does_not_read_is_bounded() {
         most = most.max(Pod::alive());
     }
     assert_eq!(told[0].load(Ordering::SeqCst), 1);
-    // What the stuck one was told, what it is to be told next, and what is current.
+    // The stuck handler's last object, its pending one, and the current one.
     assert!(most < 5, "{most}");
 }
 
@@ -311,7 +311,7 @@ async fn h5_h8_nothing_is_held_for_a_stuck_reader_that_was_removed() {
     assert!(Pod::alive() <= 3, "{} are held for nobody", Pod::alive());
 }
 
-/// Who was told everything has looked at nothing for long.
+/// A handler that has read everything is no longer stuck.
 #[tokio::test(start_paused = true)]
 async fn h8_while_one_catches_up_the_others_share_what_is_read() {
     let keys: Vec<_> = (0..1_000).map(|number| format!("shop/{number}")).collect();

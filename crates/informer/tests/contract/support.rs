@@ -1,4 +1,4 @@
-//! What most tests need: factories on a server, handlers that write down what they are told, and waiting.
+//! Helpers of most tests: factories on a server, handlers that record their notifications, and waiting.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -71,7 +71,7 @@ pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     panic!("waited in vain until {what}");
 }
 
-/// What is to come of itself; a failure does not hang.
+/// Waits for something that must come by itself; a failure does not hang.
 pub(crate) async fn soon<F: Future>(future: F) -> F::Output {
     tokio::time::timeout(LONG, future).await.expect("waited in vain")
 }
@@ -130,7 +130,7 @@ pub(crate) fn labelled(label: &str, value: &str) -> Value {
     json!({ "metadata": { "labels": { label: value } } })
 }
 
-/// What a handler was told, line by line.
+/// The notifications of a handler, line by line.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<String>>>);
 
@@ -201,7 +201,7 @@ impl Handler<Object> for Recorder {
     }
 }
 
-/// What a stream tells, in the recorder's words.
+/// A change of a stream, as the recorder writes it.
 pub(crate) fn short(change: &Change<Object>) -> String {
     match change {
         Change::Added { new: object, initial, .. } => {

@@ -58,7 +58,7 @@ async fn d6_a_transform_runs_once_per_version_and_before_anybody_sees_the_object
         server.put("pods", "shop/b", json!({}));
         server.put("pods", "shop/a", json!({ "secret": "y" }));
         caught_up(&server, &informer).await;
-        // What a re-list brings unchanged was transformed already.
+        // A re-list does not transform unchanged objects again.
         let lists = server.log().len();
         server.expire("pods");
         until("it was listed again", || server.log().len() > lists).await;

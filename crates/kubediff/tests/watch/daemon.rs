@@ -119,7 +119,7 @@ async fn kubediff(arguments: &[&str]) -> (String, bool) {
     .await
 }
 
-async fn get(address: &str, path: &str) -> (StatusCode, String) {
+pub(crate) async fn get(address: &str, path: &str) -> (StatusCode, String) {
     use http_body_util::BodyExt as _;
     let client = hyper_util::client::legacy::Client::builder(hyper_util::rt::TokioExecutor::new())
         .build_http::<http_body_util::Empty<Bytes>>();

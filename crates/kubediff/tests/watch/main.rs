@@ -16,6 +16,7 @@ mod history;
 mod known;
 mod outages;
 mod record;
+mod rights;
 mod session;
 mod shop;
 mod slow;

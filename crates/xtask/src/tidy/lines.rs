@@ -1,8 +1,10 @@
 //! The table of crates and their lines in `docs/ARCHITECTURE.md`, written by `tidy --write`. Tidy refuses it when it is
 //! off by more than a fifth, so that not every change has to update it.
 
-use super::Finding;
 use tooling::Error;
+
+use super::Finding;
+use super::size::{self, Lines, Sizes};
 
 use crate::metadata::Package;
 use crate::tree::{File, Tree};
@@ -11,70 +13,73 @@ const PAGE: &str = "docs/ARCHITECTURE.md";
 const BEGIN: &str = "<!-- crates: cargo xtask tidy --write -->\n";
 const END: &str = "<!-- end of crates -->";
 
-/// A row: the crate, its lines of Rust in `src` (with unit tests), and its lines elsewhere.
+/// What is beside the crates, and what it is for.
+const OTHERS: [(&str, &str); 2] = [
+    ("bench", "The benchmarks, with the programs of client-go, controller-runtime and kube-rs"),
+    ("packaging", "Builds what people download"),
+];
+
+/// A row: a folder, its purpose, and its lines.
 #[derive(Debug, PartialEq, Eq)]
 struct Row {
     name: String,
     purpose: String,
-    source: usize,
-    tests: usize,
+    lines: Lines,
 }
 
 /// Updates the table.
-pub(super) fn write(tree: &Tree, files: &[File], packages: &[Package]) -> Result<(), Error> {
+pub(super) fn write(tree: &Tree, sizes: &Sizes, packages: &[Package]) -> Result<(), Error> {
     let page = tree.read(PAGE)?;
     let outside = || Error::format(PAGE, format!("no `{}` and `{END}`", BEGIN.trim_end()));
     let (before, rest) = page.split_once(BEGIN).ok_or_else(outside)?;
     let (_, after) = rest.split_once(END).ok_or_else(outside)?;
     let path = tree.root().join(PAGE);
-    let page = format!("{before}{BEGIN}{}{END}{after}", table(&rows(files, packages)));
+    let page = format!("{before}{BEGIN}{}{END}{after}", table(&rows(sizes, packages), &size::all(sizes)));
     std::fs::write(&path, page).map_err(Error::io(&path))
 }
 
-pub(super) fn check(files: &[File], packages: &[Package]) -> Vec<Finding> {
+pub(super) fn check(files: &[File], sizes: &Sizes, packages: &[Package]) -> Vec<Finding> {
     let page = files.iter().find(|file| file.path == PAGE).map_or("", |page| &page.text);
     let written = read(page);
     let stale = |row: &Row| {
-        let written = written.iter().find(|it| it.name == row.name);
         let near = |now: usize, then: usize| now.abs_diff(then) * 5 <= then.max(100);
-        !written.is_some_and(|it| {
-            it.purpose == row.purpose && near(row.source, it.source) && near(row.tests, it.tests)
+        !written.iter().any(|it| {
+            it.name == row.name
+                && it.purpose == row.purpose
+                && near(row.lines.total(), it.lines.total())
+                && near(row.lines.tests, it.lines.tests)
         })
     };
-    let message =
-        |row: Row| format!("what `{}` is for or costs is not so: `cargo xtask tidy --write`", row.name);
-    let rows = rows(files, packages).into_iter().filter(stale);
+    let message = |row: Row| {
+        format!("the purpose or the size of `{}` is out of date: `cargo xtask tidy --write`", row.name)
+    };
+    let rows = rows(sizes, packages).into_iter().filter(stale);
     rows.map(|row| Finding::refused(PAGE, 0, message(row))).collect()
 }
 
-fn rows(files: &[File], packages: &[Package]) -> Vec<Row> {
-    let row = |package: &Package| {
-        let lines = |is_source: bool| {
-            let ours = format!("crates/{}/", package.folder());
-            let of = files.iter().filter_map(|file| Some((file.path.strip_prefix(&ours)?, file)));
-            let of = of.filter(|(path, _)| path.ends_with(".rs") && path.starts_with("src/") == is_source);
-            of.map(|(_, file)| file.text.lines().count()).sum()
-        };
-        let purpose = package.description.clone().unwrap_or_default();
-        Row { name: package.folder().to_owned(), purpose, source: lines(true), tests: lines(false) }
+fn rows(sizes: &Sizes, packages: &[Package]) -> Vec<Row> {
+    let purpose = |name: &str| {
+        let package = packages.iter().find(|package| package.folder() == name);
+        let other = OTHERS.iter().find(|(other, _)| *other == name).map(|(_, purpose)| (*purpose).to_owned());
+        other.or_else(|| package?.description.clone()).unwrap_or_default()
     };
-    // Crates in other folders, such as the harness, are not part of a build of the library.
-    let is_crate = |package: &&Package| {
-        files.iter().any(|file| file.path == format!("crates/{}/Cargo.toml", package.folder()))
-    };
-    let mut rows: Vec<Row> = packages.iter().filter(is_crate).map(row).collect();
-    rows.sort_by(|left, right| left.name.cmp(&right.name));
-    rows
+    let row =
+        |(name, lines): (&String, &Lines)| Row { name: name.clone(), purpose: purpose(name), lines: *lines };
+    sizes.iter().map(row).collect()
 }
 
-fn table(rows: &[Row]) -> String {
-    let mut text =
-        "| Crate | What it is for | Lines in `src` | in tests and examples |\n|---|---|--:|--:|\n".to_owned();
-    for Row { name, purpose, source, tests } in rows {
-        text.push_str(&format!("| `{name}` | {purpose} | {source} | {tests} |\n"));
+fn table(rows: &[Row], all: &Lines) -> String {
+    let mut text = "| Crate or folder | What it is for | Code | Rustdoc | Other comments | Blank | Tests and examples |\n|---|---|--:|--:|--:|--:|--:|\n".to_owned();
+    let mut add = |name: &str, purpose: &str, lines: &Lines| {
+        let Lines { code, rustdoc, comments, blank, tests } = lines;
+        text.push_str(&format!(
+            "| {name} | {purpose} | {code} | {rustdoc} | {comments} | {blank} | {tests} |\n"
+        ));
+    };
+    for Row { name, purpose, lines } in rows {
+        add(&format!("`{name}`"), purpose, lines);
     }
-    let sum = |lines: fn(&Row) -> usize| rows.iter().map(lines).sum::<usize>();
-    text.push_str(&format!("| | all | {} | {} |\n", sum(|row| row.source), sum(|row| row.tests)));
+    add("", "all", all);
     text
 }
 
@@ -83,14 +88,11 @@ fn read(page: &str) -> Vec<Row> {
         page.split_once(BEGIN).and_then(|(_, rest)| rest.split_once(END)).map_or("", |(table, _)| table);
     let row = |line: &str| {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-        let [_, name, purpose, source, tests, _] = cells[..] else { return None };
-        let name = name.trim_matches('`').to_owned();
-        Some(Row {
-            name,
-            purpose: purpose.to_owned(),
-            source: source.parse().ok()?,
-            tests: tests.parse().ok()?,
-        })
+        let [_, name, purpose, ref lines @ .., _] = cells[..] else { return None };
+        let lines: Vec<usize> = lines.iter().map_while(|cell| cell.parse().ok()).collect();
+        let [code, rustdoc, comments, blank, tests] = lines[..] else { return None };
+        let lines = Lines { code, rustdoc, comments, blank, tests };
+        Some(Row { name: name.trim_matches('`').to_owned(), purpose: purpose.to_owned(), lines })
     };
     table.lines().filter_map(row).collect()
 }
@@ -101,28 +103,18 @@ mod tests {
 
     #[test]
     fn a_table_that_is_off_is_found() {
-        let file = |path: &str, lines: usize| File { path: path.to_owned(), text: "x\n".repeat(lines) };
         let package =
             Package { name: "a".to_owned(), description: Some("Does".to_owned()), ..Package::default() };
         let packages = [package];
-        let found = |source, written| {
-            let rows = [Row { name: "a".to_owned(), purpose: "Does".to_owned(), source: written, tests: 7 }];
-            assert_eq!(read(&format!("{BEGIN}{}{END}", table(&rows)))[0], rows[0]);
-            let text = format!("# A\n{BEGIN}{}{END}\n", table(&rows));
+        let lines = |code| Lines { code, rustdoc: 1, comments: 2, blank: 3, tests: 7 };
+        let found = |now, written| {
+            let rows = [Row { name: "a".to_owned(), purpose: "Does".to_owned(), lines: lines(written) }];
+            let text = format!("# A\n{BEGIN}{}{END}\n", table(&rows, &rows[0].lines));
+            assert_eq!(read(&text)[0], rows[0]);
             let page = File { path: PAGE.to_owned(), text };
-            let files = [
-                file("crates/a/Cargo.toml", 1),
-                file("crates/a/src/lib.rs", source),
-                file("crates/a/tests/b.rs", 7),
-                page,
-            ];
-            check(&files, &packages).len()
+            check(&[page], &Sizes::from([("a".to_owned(), lines(now))]), &packages).len()
         };
-        assert_eq!(
-            [found(1_000, 1_000), found(1_200, 1_000), found(1_201, 1_000), found(799, 1_000)],
-            [0, 0, 1, 1]
-        );
-        assert_eq!(check(&[file("crates/a/Cargo.toml", 1)], &packages).len(), 1);
-        assert_eq!(check(&[file("bench/a/Cargo.toml", 1)], &packages).len(), 0);
+        assert_eq!([found(994, 994), found(1_194, 994), found(1_195, 994), found(793, 994)], [0, 0, 1, 1]);
+        assert_eq!(check(&[], &Sizes::from([("a".to_owned(), lines(1))]), &packages).len(), 1);
     }
 }

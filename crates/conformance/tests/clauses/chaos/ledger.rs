@@ -1,4 +1,4 @@
-//! Who is told of the pods: handlers and streams of all kinds, each keeping book of what it was told.
+//! Readers of the pods: handlers and streams of all kinds, each with a ledger of its notifications.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -30,10 +30,10 @@ pub(super) enum Pace {
     Slow,
 }
 
-/// What one of them was told.
+/// The notifications of one reader.
 struct Ledger {
     name: &'static str,
-    /// What the handler knows has to be that part of the cache.
+    /// Whether the handler's objects must be this part of the cache only.
     only_web: bool,
     book: watch::Receiver<Book>,
 }
@@ -123,7 +123,7 @@ impl Handlers {
     /// Checks that each incarnation was told to begin and to end just once, whatever was merged; that those who are
     /// told everything were told of all that came after `relisted_at`; and that there was something to miss before.
     pub(super) fn were_told_of_each_life(&self, written: &Written, relisted_at: &ResourceVersion, seed: u64) {
-        // One that comes and goes across a filter's border begins and ends as often as that.
+        // An object that crosses a filter's border begins and ends at each crossing.
         for ledger in self.ledgers.iter().filter(|ledger| !ledger.only_web) {
             let book = ledger.book.borrow();
             let name = ledger.name;

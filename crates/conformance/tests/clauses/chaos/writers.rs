@@ -1,4 +1,4 @@
-//! Who changes the pods: many at a time, at random, undeterred by a server that goes away.
+//! Writers that change the pods: many at a time, at random, undeterred by a server that goes away.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,7 +19,7 @@ use tokio::sync::watch;
 pub(super) const NAMESPACES: [&str; 3] = ["east", "north", "south"];
 const WRITERS: usize = 16;
 const PODS: usize = 2_000;
-/// What each writer does after it has made its share of the pods.
+/// The operations of each writer after it has made its share of the pods.
 const OPERATIONS: usize = 175;
 const RETRY: Duration = Duration::from_millis(50);
 
@@ -27,7 +27,7 @@ const RETRY: Duration = Duration::from_millis(50);
 #[derive(Clone, Default)]
 pub(super) struct Progress(watch::Sender<usize>);
 
-/// What was written. Where a connection broke, what came of the operation is not known, and not in here.
+/// The answered writes. A write whose connection broke is not recorded here, because its result is unknown.
 #[derive(Default)]
 pub(super) struct Written {
     /// Each incarnation that was created, with its first version.

@@ -12,14 +12,14 @@ async fn apply_creates_leaves_alone_and_configures() {
     has(&created, &["namespace/shop created", "configmap/settings created", "deployment.apps/web created"]);
     has(&kubectl.says_of("apply -f -", SHOP), &["settings unchanged", "web unchanged", "web unchanged"]);
 
-    // What is left out of the configuration is taken out of the object.
+    // A field that the configuration no longer has is removed from the object.
     let changed = SHOP.replace("nginx:1.27", "nginx:1.28").replace(", size: small", "");
     has(
         &kubectl.says_of("apply -f -", &changed),
         &["settings configured", "web unchanged", "web configured"],
     );
     assert_eq!(kubectl.says("get cm settings -n shop -o jsonpath={.data}"), r#"{"color":"red"}"#);
-    // What others have set stays.
+    // Fields of other managers stay.
     kubectl.says("label cm settings team=a -n shop");
     has(&kubectl.says_of("apply -f -", SHOP), &["settings configured"]);
     has(&kubectl.says("get cm settings -n shop --show-labels"), &["team=a"]);

@@ -1,4 +1,4 @@
-//! What changes one thing: `scale`, `patch`, `label`, `set`, `rollout`, `cordon`.
+//! Commands that change one thing: `scale`, `patch`, `label`, `set`, `rollout`, `cordon`.
 
 use super::{Kubectl, SHOP, has};
 

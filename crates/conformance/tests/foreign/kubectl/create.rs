@@ -31,7 +31,7 @@ async fn kubectl_makes_what_it_has_words_for() {
     ] {
         assert_eq!(kubectl.says(&format!("create {line}")), format!("{said}\n"));
     }
-    // What was sent is what is there.
+    // The server stores the object as it was sent.
     assert_eq!(kubectl.says("get cm settings -n shop -o jsonpath={.data}"), r#"{"color":"red"}"#);
     assert_eq!(kubectl.says("get secret db -n shop -o jsonpath={.data.password}"), "eA==");
     assert_eq!(kubectl.says("get svc web -n shop -o jsonpath={.spec.ports[0].targetPort}"), "8080");

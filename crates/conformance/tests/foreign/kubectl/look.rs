@@ -1,4 +1,4 @@
-//! What only reads: `get`, `describe`, `explain`, `events` and what kubectl knows of the server.
+//! Commands that only read: `get`, `describe`, `explain`, `events`, and discovery.
 
 use super::{Kubectl, SHOP, has};
 

@@ -1,4 +1,4 @@
-//! What goes on: `get -w`, `wait`, `rollout status`.
+//! Commands that follow objects: `get -w`, `wait`, `rollout status`.
 
 use super::{Kubectl, SHOP, has};
 

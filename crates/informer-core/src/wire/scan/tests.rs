@@ -200,7 +200,7 @@ fn l13_a_listed_object_equals_a_watched_one() {
             scan_object(item.as_bytes()).unwrap().into_object_of(item.as_bytes(), "v1", "Pod").unwrap();
         assert_eq!(String::from_utf8_lossy(&object.json().unwrap()), expected);
     }
-    // Whatever the server's kind is, the result is JSON.
+    // The result is JSON for any kind of the server.
     let object = scan_object(item).unwrap().into_object_of(item, "v1", "P\"o\n").unwrap();
     assert_eq!(object.decode::<Value>().unwrap()["kind"], "P\"o\n");
 }

@@ -371,7 +371,7 @@ impl Request {
         let accept = request.headers().get("accept").map_or("", |accept| accept.to_str().unwrap());
         Self {
             plural: (*segments.get(resource).or(segments.last()).unwrap()).to_owned(),
-            name: segments.get(resource + 1).map(|name| (*name).to_owned()),
+            name: segments.get(resource + 1).map(|name| decoded(name)),
             namespace,
             query: form_urlencoded::parse(query.as_bytes()).into_owned().collect(),
             only_metadata: accept.contains("as=PartialObjectMetadata"),
@@ -426,6 +426,12 @@ impl std::fmt::Display for Request {
         }
         if self.only_metadata { write!(f, " (metadata)") } else { Ok(()) }
     }
+}
+
+/// A segment of a path, in which `+` is a plus.
+fn decoded(segment: &str) -> String {
+    let segment = segment.replace('+', "%2B");
+    form_urlencoded::parse(segment.as_bytes()).map(|(name, _)| name.into_owned()).collect()
 }
 
 pub(crate) fn status(code: u16, reason: &str) -> Value {
