@@ -157,7 +157,8 @@ async fn l14_a_watch_that_outlives_its_definition_by_an_event_is_followed_by_a_l
     let schema = |size: Value| json!({ "type": "object", "properties": { "size": size } });
     rig.define(&gadgets.definition(&schema(json!({ "type": "integer" })))).await;
     gadgets.create(&rig, "a", json!({})).await;
-    let factory = rig.builder().schema_pace(Duration::from_secs(1)).build().unwrap();
+    let factory =
+        rig.builder().reflector(|reflector| reflector.schema_pace = Duration::from_secs(1)).build().unwrap();
     let informer = factory.informer_of::<Object>(gadgets.resource());
     let mut changes = every_change(&informer);
     factory.start();
