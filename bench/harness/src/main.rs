@@ -66,6 +66,9 @@ pub(crate) struct Options {
     /// Build without optimization, which is quick, and check the results only; no figures are compared
     #[arg(long, conflicts_with = "json")]
     pub(crate) debug: bool,
+    /// A kubediff that is built already
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubediff: Option<PathBuf>,
     /// Measure nothing; write the tables and charts of docs/BENCHMARKS.md from a file of --json
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     pub(crate) render: Option<PathBuf>,
@@ -210,6 +213,9 @@ impl<'a> Bench<'a> {
 
     fn kubediff(&mut self) -> Result<PathBuf, Error> {
         if self.kubediff.is_none() {
+            self.kubediff.clone_from(&self.options.kubediff);
+        }
+        if self.kubediff.is_none() {
             println!("Building kubediff");
             // The target directory of the workspace, where its tests have built most dependencies already.
             let output = root().join("target");
@@ -276,11 +282,13 @@ struct Built<'a> {
 impl Built<'_> {
     /// Builds a program that is a workspace of its own.
     fn rust(&self, directory: &str, name: &str) -> Result<PathBuf, Error> {
+        // In the target directory of the workspace, whose tests have built many of the dependencies.
+        let output = if self.profile == "dev" { &root().join("target") } else { self.directory };
         let mut cargo = process::cargo(&root().join(directory));
-        cargo.args(["build", "--quiet", "--profile", self.profile]).env("CARGO_TARGET_DIR", self.directory);
+        cargo.args(["build", "--quiet", "--profile", self.profile]).env("CARGO_TARGET_DIR", output);
         // Debug information takes a third of the time, and nobody debugs these programs.
         cargo.env("CARGO_PROFILE_DEV_DEBUG", "false");
         process::run(&mut cargo)?;
-        Ok(self.directory.join(folder(self.profile)).join(name))
+        Ok(output.join(folder(self.profile)).join(name))
     }
 }

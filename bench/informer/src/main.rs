@@ -5,6 +5,7 @@
 mod allocator;
 mod arguments;
 mod controller;
+#[path = "../../shared/delays.rs"]
 mod delays;
 mod digest;
 mod handler;

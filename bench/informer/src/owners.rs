@@ -1,6 +1,7 @@
 //! A whole controller. Each ConfigMap owns a Secret of its name, which has the same `value`. In a storm there are no Secrets:
 //! a reconciliation takes a while, and some fail.
 
+#[path = "../../shared/ledger.rs"]
 mod ledger;
 
 use std::path::{Path, PathBuf};

@@ -91,8 +91,10 @@ impl Pods {
     async fn new(count: usize, layout: Option<Layout>) -> Result<(Self, Sender<Bytes>), Failure> {
         let (events, received) = mpsc::channel(EVENTS);
         let mut builder = SharedInformerFactory::builder_with_transport(Canned::new(list(count), received))
-            .first_list(FirstListChoice::Consistent)
-            .streaming_list(StreamingListChoice::Never);
+            .reflector(|reflector| {
+                reflector.first_list = FirstListChoice::Consistent;
+                reflector.streaming_list = StreamingListChoice::Never;
+            });
         if let Some(layout) = layout {
             builder = builder.layout(layout);
         }

@@ -179,7 +179,7 @@ pub async fn factory(
         builder = builder.encoding(EncodingChoice::Json);
     }
     if arguments.streaming {
-        builder = builder.streaming_list(StreamingListChoice::Always);
+        builder = builder.reflector(|reflector| reflector.streaming_list = StreamingListChoice::Always);
     }
     if let Some(bytes) = arguments.hot_bytes {
         builder = builder.hot_bytes(bytes);

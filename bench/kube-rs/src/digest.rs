@@ -23,9 +23,9 @@ impl Digest {
             let key = format!("{}/{}", text(&meta.namespace), text(&meta.name));
             let identity = format!("{key}\n{}\n{}", text(&meta.uid), text(&meta.resource_version));
             self.objects += 1;
-            self.checksum = self.checksum.wrapping_add(sum_of(&identity));
+            self.checksum = self.checksum.wrapping_add(fnv1a(identity.as_bytes()));
             if let Some(content) = object.node_and_images().filter(|_| is_pods(resource)) {
-                let content = sum_of(&format!("{key}\n{content}"));
+                let content = fnv1a(format!("{key}\n{content}").as_bytes());
                 self.content = Some(self.content.unwrap_or(0).wrapping_add(content));
             }
         }
@@ -42,8 +42,8 @@ impl Digest {
     }
 }
 
-/// FNV-1a.
-pub(crate) fn sum_of(text: &str) -> u64 {
-    text.bytes()
-        .fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+pub(crate) fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use kube::{Resource, ResourceExt};
 use tokio::sync::Notify;
+
+use crate::delays::Delays;
 
 /// The annotation holds the time just before the change was sent, in microseconds of Unix time.
 pub(crate) const SENT_AT: &str = "bench/sent-at";
@@ -29,14 +30,6 @@ pub(crate) struct Heard {
     pub(crate) delays: Delays,
 }
 
-/// In seconds.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Delays {
-    count: usize,
-    sum: f64,
-    pub(crate) greatest: f64,
-}
-
 impl Handler {
     pub(crate) fn hear<K: Resource>(&self, object: &K) {
         let namespace = object.meta().namespace.as_deref().unwrap_or_default();
@@ -47,7 +40,7 @@ impl Handler {
         if before.is_some_and(|before| before != version) {
             heard.updates += 1;
             if let Some(sent) = object.annotations().get(SENT_AT).and_then(|it| it.parse().ok()) {
-                heard.delays.add(Delays::since(sent));
+                heard.delays.add_since(sent);
             }
         }
         if before.is_none() || namespace == ASKED_NAMESPACE {
@@ -80,23 +73,5 @@ impl Handler {
 
     fn hash_of(&self, namespace: &str, name: &str) -> u64 {
         self.hasher.hash_one((namespace, name))
-    }
-}
-
-impl Delays {
-    pub(crate) fn since(microseconds: f64) -> Self {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
-        let delay = now - microseconds / 1e6;
-        Self { count: 1, sum: delay, greatest: delay }
-    }
-
-    pub(crate) fn add(&mut self, other: Self) {
-        self.count += other.count;
-        self.sum += other.sum;
-        self.greatest = self.greatest.max(other.greatest);
-    }
-
-    pub(crate) fn mean(&self) -> f64 {
-        self.sum / self.count.max(1) as f64
     }
 }

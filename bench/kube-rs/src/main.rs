@@ -4,6 +4,8 @@
 #![deny(unsafe_code)]
 
 mod arguments;
+#[path = "../../shared/delays.rs"]
+mod delays;
 mod digest;
 mod handler;
 mod lookups;

@@ -17,8 +17,9 @@ use serde_json::{Value, json};
 
 use crate::Failure;
 use crate::arguments::Arguments;
+use crate::delays::Delays;
 use crate::digest::Digest;
-use crate::handler::{Delays, Handler};
+use crate::handler::Handler;
 use crate::lookups::{self, Lookups};
 use crate::view::View;
 
@@ -141,14 +142,13 @@ impl<K: View> Session<K> {
         for handler in &self.handlers {
             handler.until_version(namespace, name, version).await;
             let heard = handler.lock();
-            delays.add(heard.delays);
+            delays.add_all(&heard.delays);
             updates = Some(heard.updates.min(updates.unwrap_or(usize::MAX)));
         }
         let updates = updates.ok_or("there is no handler")?;
-        let (mean, greatest) = (delays.mean(), delays.greatest);
-        Ok(json!({
-            "event": "reached", "updates": updates, "delayMeanSeconds": mean, "delayMaxSeconds": greatest
-        }))
+        let mut reached = json!({ "event": "reached", "updates": updates });
+        delays.say_in(&mut reached);
+        Ok(reached)
     }
 
     /// Handlers run beside the reflector, which has this thread.

@@ -48,15 +48,17 @@ impl Foreign {
             eprintln!("{test}: left out, because INFORMER_NO_CONTROL_PLANE is set");
             return None;
         }
-        let output = Path::new(REPOSITORY).join("target/foreign");
+        // Programs in Rust are built where the tests were: most of their dependencies are there already.
+        let target = Path::new(REPOSITORY).join("target");
+        let output = target.join("foreign");
         let (mut build, program) = match self {
             Self::Kubectl => (go("./kubectl", &output), output.join("kubectl")),
             Self::ClientGo => (go("./shared-informer", &output), output.join("shared-informer")),
             Self::Encodings => (go("./encodings", &output), output.join("encodings")),
-            Self::KubeRs => (cargo("kube-rs", &output), output.join("debug/foreign-kube-rs")),
-            Self::KubeRuntime => (cargo("kube-runtime", &output), output.join("debug/side_by_side")),
+            Self::KubeRs => (cargo("kube-rs", &target), target.join("debug/foreign-kube-rs")),
+            Self::KubeRuntime => (cargo("kube-runtime", &target), target.join("debug/side_by_side")),
             Self::TwoProviders => {
-                (cargo("two-providers", &output), output.join("debug/foreign-two-providers"))
+                (cargo("two-providers", &target), target.join("debug/foreign-two-providers"))
             }
         };
         std::fs::create_dir_all(&output).expect("a directory");
@@ -75,10 +77,10 @@ impl Foreign {
 }
 
 /// Builds the programs of a package.
-fn cargo(package: &str, output: &Path) -> Command {
+fn cargo(package: &str, target: &Path) -> Command {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--quiet", "--locked"]);
-    cargo.current_dir(Path::new(REPOSITORY).join("foreign").join(package)).env("CARGO_TARGET_DIR", output);
+    cargo.current_dir(Path::new(REPOSITORY).join("foreign").join(package)).env("CARGO_TARGET_DIR", target);
     cargo
 }
 

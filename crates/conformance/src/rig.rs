@@ -290,9 +290,10 @@ impl Rig {
 /// Waits that are short enough for tests.
 pub fn impatient(builder: FactoryBuilder) -> FactoryBuilder {
     let (first, longest) = (Duration::from_millis(20), Duration::from_millis(500));
-    builder
-        .backoff(BackoffConfig { first, longest, ..BackoffConfig::default() })
-        .denied_retry(Duration::from_millis(200))
+    builder.reflector(|reflector| {
+        reflector.backoff = BackoffConfig { first, longest, ..BackoffConfig::default() };
+        reflector.denied_retry = Duration::from_millis(200);
+    })
 }
 
 /// A config map with one value.

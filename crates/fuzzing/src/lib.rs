@@ -18,6 +18,7 @@ pub mod lists;
 pub mod mailbox;
 mod oracle;
 pub mod protobuf;
+#[cfg(feature = "secrets")]
 pub mod secrets;
 pub mod seeds;
 pub mod selectors;

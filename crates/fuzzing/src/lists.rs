@@ -1,7 +1,7 @@
 //! The list decoder: any bytes in any chunks.
 
 use fastrand::Rng;
-use informer_core::wire::{ListDecoder, ListMeta, ListPart, WireError};
+use informer_core::internals::{ListDecoder, ListMeta, ListPart, WireError};
 use serde_json::{Value, json};
 
 use crate::body::Body;

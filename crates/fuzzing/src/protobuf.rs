@@ -8,7 +8,7 @@ pub mod watches;
 
 use fastrand::Rng;
 use informer_core::PlainStorage;
-use informer_core::wire::scan_protobuf;
+use informer_core::internals::scan_protobuf;
 use informer_protobuf::wire::{Fields, Value as Wire};
 use informer_protobuf::{Kind, from_slice, open, scan, to_json, without_managed_fields};
 use serde::de::IgnoredAny;

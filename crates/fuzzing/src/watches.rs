@@ -1,7 +1,8 @@
 //! The watch decoder: any bytes in any chunks.
 
 use fastrand::Rng;
-use informer_core::wire::{EventType, ScanError, WatchDecoder, WatchFrame, WireError, scan_bookmark};
+use informer_core::internals::{EventType, WatchDecoder, WatchFrame, WireError, scan_bookmark};
+use informer_core::wire::ScanError;
 use serde_json::{Value, json};
 
 use crate::body::Body;

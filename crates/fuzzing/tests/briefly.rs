@@ -2,7 +2,7 @@
 
 #![allow(clippy::expect_used, reason = "a test may stop at a surprise, in its helpers too")]
 
-use fuzzing::{TARGETS, seeds};
+use fuzzing::{TARGETS, Target, seeds};
 
 /// A fuzzer runs millions.
 fn briefly(name: &str, inputs: u64) {
@@ -69,7 +69,8 @@ fn each_target_is_one_of_the_fuzzers() {
     let files = std::fs::read_dir(folder).expect("the fuzzer's targets");
     let mut files: Vec<_> = files.map(|file| file.expect("a target").file_name()).collect();
     files.sort();
-    let mut targets = TARGETS.map(|target| std::ffi::OsString::from(format!("{}.rs", target.name)));
+    let name = |target: &Target| std::ffi::OsString::from(format!("{}.rs", target.name));
+    let mut targets: Vec<_> = TARGETS.iter().map(name).collect();
     targets.sort();
     assert_eq!(files, targets);
 }

@@ -30,9 +30,11 @@ mod compute;
 mod counters;
 mod dispatch;
 mod fanout;
+mod follow;
 #[cfg(all(test, loom))]
 mod interleavings;
 mod quarantine;
+mod questions;
 mod queue;
 mod reach;
 mod request;
@@ -49,19 +51,21 @@ use std::time::Duration;
 pub use compute::{Compute, Computed};
 pub use counters::{Counter, Counters, EventCounts, RequestCounts};
 pub use fanout::{Fanout, Subscriber};
+pub use follow::{Discovered, StreamingRefusals};
 pub use quarantine::{Quarantine, Quarantined};
+pub use questions::{Answer, Question, QuestionId};
 pub use reach::Reach;
 pub use request::RequestId;
 pub use start::Start;
 pub use writer::{Applied, TransformFn};
 
-use crate::reader::Expected;
 use crate::reflector::{self, Report, Request, Status};
 use crate::saved::Saved;
 use crate::store::IndexReport;
 use crate::wire::ApiStatus;
 use crate::{Cache, Checkpoint, Scope, Shelf, SourceId, Store, Time};
 use dispatch::Dispatch;
+use follow::Follow;
 use queue::Queue;
 use scopes::Scopes;
 use source::Source;
@@ -113,6 +117,14 @@ pub struct Engine {
     dispatch: Dispatch,
     commands: VecDeque<Command>,
     requests: u64,
+    /// Set by [`Input::Follow`].
+    follow: Option<Follow>,
+    /// The schema that the server reported last; empty before.
+    schema: Arc<str>,
+    /// Requests that are not sent because their refusal is known already.
+    foreseen: Vec<(RequestId, ApiStatus)>,
+    /// The questions whose answers wait for user code.
+    questions: Vec<(QuestionId, Question)>,
     /// The last status that was published.
     status: Status,
     is_listing: bool,
@@ -142,19 +154,18 @@ pub enum Input<'a> {
     Response(RequestId, Response<'a>),
     /// The owner returns the writer.
     Computed(Box<Computed>),
-    /// Send the requests that wait for their backoff now, because the server may answer again.
+    /// Send the requests that wait for their backoff now, because the server may answer again. While user code is stuck, this
+    /// takes effect when it returns.
     Wake,
-    /// The server's version or the resource's schema changed: objects may differ at an unchanged resourceVersion.
-    SchemaChanged,
-    /// The resource is now served as another version or kind. Each scope lists again; a scope that waits for a retry does so
-    /// at once.
-    ServedAs {
-        /// The kind of the objects.
-        expected: Expected,
-        /// Whether this is another resource, for example a cluster-wide one in place of a namespaced one. All former objects
-        /// are then deleted.
-        is_other: bool,
-    },
+    /// The fingerprint of the resource's schema and the server's version. A scope whose content was read with another one
+    /// lists once: objects may differ at an unchanged resourceVersion.
+    Schema(&'a str),
+    /// Follow the resource to other versions and kinds from now on ([`Command::Discover`]).
+    Follow,
+    /// The answer to [`Command::Discover`]. If the resource is served as another version or kind, each scope lists again.
+    Discovered(Discovered),
+    /// Answer this as soon as user code does not have the writer.
+    Ask(QuestionId, Question),
     /// The time of the call is new: a deadline may have passed, or the engine [has work](Engine::has_work).
     Tick,
     /// Stop for good.
@@ -171,8 +182,6 @@ pub enum Response<'a> {
     },
     /// The server answers with an error.
     Refused(ApiStatus),
-    /// The request was not sent, because the server's answer to another informer shows how it would be answered.
-    Foreseen(ApiStatus),
     /// The request could not be sent, or was not answered.
     Unreachable(String),
     /// The next part of the body.
@@ -226,8 +235,10 @@ pub enum Command {
     Quarantined(Report),
     /// An index function failed for an object.
     IndexFailed(IndexReport),
-    /// The server refused a streaming list. Other informers need not request one.
-    StreamingListRefused(ApiStatus),
+    /// Ask discovery how the resource is served now, and pass the answer with [`Input::Discovered`].
+    Discover,
+    /// The answer to [`Input::Ask`].
+    Answer(QuestionId, Answer),
     /// A scope was removed: its objects have left the cache, and its request was cancelled.
     ScopeRemoved(Scope),
 }
@@ -256,6 +267,10 @@ impl Engine {
             dispatch: Dispatch::of(dispatch::SLICE),
             commands: VecDeque::new(),
             requests: 0,
+            follow: None,
+            schema: Arc::default(),
+            foreseen: Vec::new(),
+            questions: Vec::new(),
             status: Status::NotStarted,
             is_listing: false,
             is_synced: false,
@@ -327,28 +342,27 @@ impl Engine {
             Input::RemoveScope(scope) => self.remove_scope(now, &scope),
             Input::Response(id, response) => self.response(now, id, response),
             Input::Computed(computed) => self.computed(*computed),
-            Input::Wake => self.each_source(now, &reflector::Input::Wake),
-            Input::SchemaChanged => self.each_source(now, &reflector::Input::SchemaChanged),
-            Input::ServedAs { expected, is_other } => self.served_as(now, expected, is_other),
+            Input::Wake => self.wake(now),
+            Input::Schema(schema) => self.schema(now, schema),
+            Input::Follow => drop(self.follow.get_or_insert_default()),
+            Input::Discovered(discovered) => self.discovered(now, discovered),
+            Input::Ask(id, question) => self.questions.push((id, question)),
             Input::Tick => self.tick(now),
             Input::Stop => return self.stop(now),
         }
         self.go_on(now);
+        while let Some((id, status)) = self.foreseen.pop() {
+            if let Some(at) = self.scopes.position_of(id) {
+                self.ended(now, at, reflector::Input::Refused(status));
+                self.go_on(now);
+            }
+        }
+        self.answer();
     }
 
     /// The next command.
     pub fn poll_command(&mut self) -> Option<Command> {
         self.commands.pop_front()
-    }
-
-    /// Counts a request that was really sent. The owner does not send a request whose answer it foresees
-    /// ([`Response::Foreseen`]).
-    pub fn sent(&mut self, id: RequestId) {
-        let source = self.scopes.position_of(id).and_then(|at| self.scopes.get_mut(at));
-        if let Some((source, request)) = source.and_then(|source| Some((source.id, source.asked.take()?))) {
-            let begins_list = self.scopes.begins_list(source);
-            self.counters.sent(source, &request, begins_list);
-        }
     }
 
     /// When to call [`Engine::handle`] with [`Input::Tick`] if nothing happens before. There is no deadline while user code
@@ -372,11 +386,6 @@ impl Engine {
         !self.queue.is_full()
     }
 
-    /// Whether the content of some scope is older than the last [`Input::SchemaChanged`]: a list is due or under way.
-    pub fn awaits_list(&self) -> bool {
-        !self.queue.is_empty() || self.scopes.iter().any(|source| source.reflector.awaits_list())
-    }
-
     /// Whether the resource can be decoded from protobuf. `false` before the start.
     pub fn reads_protobuf(&self) -> bool {
         self.running.as_ref().is_some_and(|running| running.reader.reads_protobuf())
@@ -386,7 +395,23 @@ impl Engine {
         if self.stall_deadline().is_some_and(|deadline| now >= deadline) {
             self.stall(now);
         }
-        self.each_source(now, &reflector::Input::Tick);
+        if self.is_stuck {
+            return;
+        }
+        for at in 0..self.scopes.len() {
+            self.reflect(now, at, reflector::Input::Tick);
+        }
+    }
+
+    /// Sends the requests that wait. While user code is stuck, this is owed until it returns.
+    fn wake(&mut self, now: Time) {
+        for at in 0..self.scopes.len() {
+            if !self.is_stuck {
+                self.reflect(now, at, reflector::Input::Wake);
+            } else if let Some(source) = self.scopes.get_mut(at) {
+                source.owes_wake = true;
+            }
+        }
     }
 
     fn stall_deadline(&self) -> Option<Time> {
@@ -399,7 +424,7 @@ impl Engine {
         self.is_stuck = true;
         for at in 0..self.scopes.len() {
             if let Some(source) = self.scopes.get_mut(at).filter(|source| source.receives()) {
-                source.is_stalled = true;
+                source.owes_wake = true;
                 self.reflect(now, at, reflector::Input::Stalled);
             }
         }
@@ -415,9 +440,6 @@ impl Engine {
                 self.reflect(now, at, reflector::Input::Accepted);
             }
             Response::Refused(status) => self.refused(now, at, status),
-            Response::Foreseen(status) => {
-                self.ended(now, at, reflector::Input::Refused(status));
-            }
             Response::Unreachable(reason) => self.ended(now, at, reflector::Input::Unreachable(reason)),
             Response::Broken(reason) => self.ended(now, at, reflector::Input::Broken(reason)),
             Response::Bytes(bytes) => {
@@ -442,7 +464,7 @@ impl Engine {
         let before = refused_until(self);
         self.ended(now, at, reflector::Input::Refused(status.clone()));
         if refused_until(self) != before {
-            self.commands.push_back(Command::StreamingListRefused(status));
+            self.streaming_refused(now, status);
         }
     }
 
@@ -493,15 +515,6 @@ impl Engine {
         }
     }
 
-    fn each_source(&mut self, now: Time, input: &reflector::Input) {
-        if self.is_stuck {
-            return;
-        }
-        for at in 0..self.scopes.len() {
-            self.reflect(now, at, input.clone());
-        }
-    }
-
     /// Passes one input to a scope's reflector, and handles its outputs.
     fn reflect(&mut self, now: Time, at: usize, input: reflector::Input) {
         let Some(source) = self.scopes.get_mut(at) else { return };
@@ -515,7 +528,7 @@ impl Engine {
         use reflector::Output;
 
         match output {
-            Output::Send(request) => self.send(at, request),
+            Output::Send(request) => self.send(now, at, request),
             Output::Cancel => self.hang_up(at),
             Output::RefreshCredentials => {
                 if let Some(source) = self.scopes.get_mut(at) {
@@ -528,19 +541,20 @@ impl Engine {
         }
     }
 
-    fn send(&mut self, at: usize, request: Request) {
+    fn send(&mut self, now: Time, at: usize, request: Request) {
         self.hang_up(at);
+        let foreseen = self.foreseen(now, &request);
         let Some(source) = self.scopes.get_mut(at) else { return };
         self.requests += 1;
         let id = RequestId(self.requests);
-        let command = Command::Send {
-            id,
-            scope: source.scope.clone(),
-            refresh_credentials: std::mem::take(&mut source.refresh_credentials),
-            request: request.clone(),
-        };
-        source.asks(id, request);
-        self.commands.push_back(command);
+        source.asks(id, &request);
+        if let Some(status) = foreseen {
+            return self.foreseen.push((id, status));
+        }
+        self.counters.sent(source.id, &request, std::mem::take(&mut source.begins_list));
+        let refresh_credentials = std::mem::take(&mut source.refresh_credentials);
+        let scope = source.scope.clone();
+        self.commands.push_back(Command::Send { id, scope, refresh_credentials, request });
     }
 
     fn hang_up(&mut self, at: usize) {
@@ -565,7 +579,7 @@ impl Engine {
     /// Applies an operation, or queues it.
     fn operation(&mut self, now: Time, at: usize, step: Step) {
         let Some(source) = self.scopes.get_mut(at) else { return };
-        source.will_apply(&step);
+        source.will_apply(&step, &self.schema);
         let operation = Operation::Of {
             source: source.id,
             request: source.request_or_last(),
@@ -633,11 +647,11 @@ impl Engine {
         self.dispatch.extend(outcomes);
     }
 
-    /// The queue has room again: reads what was held back, and resumes stalled sources.
+    /// The queue has room again: reads what was held back, and resumes the sources that stalled, or were to wake meanwhile.
     fn resume(&mut self, now: Time) {
         for at in 0..self.scopes.len() {
-            let is_stalled = |source: &mut Source| std::mem::take(&mut source.is_stalled);
-            if self.scopes.get_mut(at).is_some_and(is_stalled) {
+            let owes_wake = |source: &mut Source| std::mem::take(&mut source.owes_wake);
+            if self.scopes.get_mut(at).is_some_and(owes_wake) {
                 self.reflect(now, at, reflector::Input::Wake);
             }
             self.read(now, at);

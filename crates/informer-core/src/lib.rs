@@ -14,6 +14,8 @@ pub mod exposition;
 mod histogram;
 #[cfg(all(test, loom))]
 mod interleavings;
+#[doc(hidden)]
+pub mod internals;
 mod key;
 mod labels;
 pub mod mailbox;

@@ -68,10 +68,10 @@ pub enum Input {
     Wake,
     /// The response is not being read, because the user's code does not return. Drop it, and continue at [`Input::Wake`].
     Stalled,
-    /// Content may have changed at unchanged versions: the server has another version, or a CRD or a schema has changed.
-    /// While watching, one list follows at a random time within [`ReflectorConfig::relist_spread`], so that a factory's
-    /// informers do not list at the same time. If the list fails, the watch resumes, and the list is tried again later.
-    SchemaChanged,
+    /// Content may have changed at unchanged versions. While watching, one list follows at a random time within
+    /// [`ReflectorConfig::relist_spread`], so that a factory's informers do not list at the same time. If the list fails, the
+    /// watch resumes, and the list is tried again later.
+    Relist(Why),
     /// Stops for good.
     Stop,
     /// The request could not be sent, or got no response.
@@ -112,6 +112,17 @@ pub enum Input {
     Broken(String),
     /// The rest of the response is undecodable, or an event whose object is unknown is lost.
     Undecodable(String),
+}
+
+/// Why a list follows although the watch works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// The server's version, a definition or a schema has changed.
+    SchemaChanged,
+    /// An object differed at two lists in a row, without a write.
+    Unsteady,
+    /// The resource is served as another version or kind.
+    ServedAs,
 }
 
 /// The proof that an equal resourceVersion gives of an object.
@@ -265,10 +276,10 @@ struct Known {
     expired: Option<(Time, ResourceVersion)>,
     /// Whether the credentials were refreshed, and no request was accepted since.
     credentials_refreshed: bool,
-    /// When to list although the watch works.
-    relist_at: Option<Time>,
-    /// Whether the running list is such an extra list, without which the cache stays current.
-    relists: bool,
+    /// When to list although the watch works, and why.
+    relist_at: Option<(Time, Why)>,
+    /// Set while the running list is such an extra list, without which the watch stays current.
+    relists: Option<Why>,
 }
 
 impl Reflector {
@@ -293,7 +304,7 @@ impl Reflector {
                 expired: None,
                 credentials_refreshed: false,
                 relist_at: None,
-                relists: false,
+                relists: None,
             },
             outputs: VecDeque::new(),
         }
@@ -319,7 +330,7 @@ impl Reflector {
         match (&self.state, input) {
             (State::Stopped, _) => {}
             (_, Input::Stop) => self.stop(),
-            (_, Input::SchemaChanged) => self.relist_soon(now),
+            (_, Input::Relist(why)) => self.relist_soon(now, why),
             (State::Idle(next), Input::Start) => self.resume(now, *next),
             (State::Idle(_), _) => {}
             (_, Input::Tick) => self.tick(now),
@@ -350,7 +361,7 @@ impl Reflector {
             State::Watching(watching) => {
                 let deadline = watching.deadline(self.known.synced);
                 let relist_at = self.known.relist_at.filter(|_| self.known.synced && watching.is_accepted());
-                Some(relist_at.map_or(deadline, |relist_at| deadline.min(relist_at)))
+                Some(relist_at.map_or(deadline, |(relist_at, _)| deadline.min(relist_at)))
             }
             State::Probing { deadline } => Some(*deadline),
             State::Waiting { until, .. } => Some(*until),
@@ -366,16 +377,6 @@ impl Reflector {
             State::Listing(_) | State::Streaming(_) => Trust::Content,
             _ => Trust::Version(&self.known.last_version),
         }
-    }
-
-    /// Whether a list is due or under way: the cache may have content from before a schema changed.
-    pub fn awaits_list(&self) -> bool {
-        let next = match &self.state {
-            State::Idle(next) | State::Waiting { next, .. } | State::Stalled(next) => *next,
-            State::Listing(_) | State::Streaming(_) => Next::Sync,
-            State::Watching(_) | State::Probing { .. } | State::Stopped => Next::Watch,
-        };
-        next == Next::Sync || self.known.relist_at.is_some()
     }
 
     /// The newest version seen.
@@ -398,9 +399,9 @@ impl Reflector {
             State::Listing(_) => self.listing_timed_out(now),
             State::Streaming(_) => self.streaming_timed_out(now),
             State::Watching(watching) => {
-                let is_due = self.known.relist_at.is_some_and(|relist_at| now >= relist_at);
-                if is_due && self.known.synced && watching.is_accepted() {
-                    self.relist(now);
+                let due = self.known.relist_at.filter(|(relist_at, _)| now >= *relist_at);
+                if let Some((_, why)) = due.filter(|_| self.known.synced && watching.is_accepted()) {
+                    self.relist(now, why);
                 } else {
                     self.watching_timed_out(now);
                 }
@@ -426,7 +427,7 @@ impl Reflector {
 
     /// Lists everything, by a streaming list if that is configured and possible.
     fn sync(&mut self, now: Time) {
-        self.known.relists = false;
+        self.known.relists = None;
         let known = &self.known;
         let refused = known.streaming_refused_until.is_some_and(|until| now < until);
         if known.config.streaming_list == StreamingList::Preferred && !refused {
@@ -436,16 +437,21 @@ impl Reflector {
         }
     }
 
-    fn relist_soon(&mut self, now: Time) {
+    fn relist_soon(&mut self, now: Time, why: Why) {
         let wait = self.known.config.relist_spread.mul_f64(self.known.random.f64());
-        self.known.relist_at.get_or_insert(now + wait);
+        self.known.relist_at.get_or_insert((now + wait, why));
     }
 
     /// Lists although the watch works, because the watch does not show what the list is to find.
-    fn relist(&mut self, now: Time) {
+    fn relist(&mut self, now: Time, why: Why) {
+        let cause = match why {
+            Why::SchemaChanged => Cause::SchemaChanged,
+            Why::Unsteady => Cause::Unsteady,
+            Why::ServedAs => Cause::ServedAs,
+        };
         self.output(Output::Cancel);
-        self.output(Output::Report(Report::Disconnected(Cause::SchemaChanged)));
-        self.known.relists = true;
+        self.output(Output::Report(Report::Disconnected(cause)));
+        self.known.relists = Some(why);
         self.list(now);
     }
 
@@ -545,7 +551,7 @@ impl Reflector {
         self.known.version_unavailable = false;
         self.known.distrust_versions = false;
         self.known.synced = true;
-        self.known.relists = false;
+        self.known.relists = None;
         self.known.streaming_attempts = 0;
         self.store(StoreOperation::Commit { resource_version });
     }

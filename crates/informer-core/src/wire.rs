@@ -1,35 +1,34 @@
 //! Cuts the bytes of a response into its items, without building a tree and without holding a whole list.
 //!
-//! [`ListDecoder`] and [`WatchDecoder`] cut a response into objects as its chunks arrive, [`scan_object`] reads an object's
-//! metadata, and [`ApiStatus`] is the server's error. No input makes this module panic.
+//! Decoders of lists and watches cut a response into objects as its chunks arrive, [`scan_object`] reads an object's metadata,
+//! and [`ApiStatus`] is the server's error. No input makes this module panic.
 
 mod cursor;
-mod error;
-mod event_type;
-mod list;
+pub(crate) mod error;
+pub(crate) mod event_type;
+pub(crate) mod list;
 mod nesting;
 mod owners;
-mod protobuf;
-mod scan;
+pub(crate) mod protobuf;
+pub(crate) mod scan;
 mod status;
-mod watch;
+pub(crate) mod watch;
 mod window;
 
 #[cfg(test)]
 use fuzzing::json as testing;
 
-pub use error::WireError;
-pub use event_type::EventType;
-pub use list::{Limits, ListDecoder, ListMeta, ListPart};
+pub(crate) use error::WireError;
+pub(crate) use event_type::EventType;
+pub use list::Limits;
+pub(crate) use list::{ListDecoder, ListMeta, ListPart};
 pub(crate) use owners::controller;
 pub use owners::controller_uid;
-pub use protobuf::{
+pub(crate) use protobuf::{
     ProtobufListDecoder, ProtobufWatchDecoder, ScannedMessage, scan_protobuf, scan_protobuf_bookmark,
 };
 use scan::key_of_part;
-pub use scan::{
-    Bookmark, ScanError, ScannedObject, TypeMeta, managed_fields_span, scan_bookmark, scan_object,
-    without_managed_fields,
-};
+pub(crate) use scan::{Bookmark, ScannedObject, scan_bookmark};
+pub use scan::{ScanError, managed_fields_span, scan_object, without_managed_fields};
 pub use status::{ApiStatus, StatusCause};
-pub use watch::{WatchDecoder, WatchFrame};
+pub(crate) use watch::{WatchDecoder, WatchFrame};

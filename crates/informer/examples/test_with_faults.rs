@@ -14,7 +14,10 @@ use kube_client::{Api, Client, Config};
 /// The program under test: it keeps a copy of each config map of the namespace `shop` in the namespace `backup`.
 async fn keep_copies(config: Config, backoff: BackoffConfig) -> Result<(), Box<dyn Error + Send + Sync>> {
     let copies = Api::<ConfigMap>::namespaced(Client::try_from(config.clone())?, "backup");
-    let factory = SharedInformerFactory::builder(config).namespace("shop").backoff(backoff).build()?;
+    let factory = SharedInformerFactory::builder(config)
+        .namespace("shop")
+        .reflector(|reflector| reflector.backoff = backoff)
+        .build()?;
     let maps = factory.informer::<ConfigMap>();
     let mut changes = maps.changes()?;
     factory.start();

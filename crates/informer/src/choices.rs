@@ -57,7 +57,7 @@ pub enum StreamingListChoice {
 /// So use HTTP/1.1 for a few big collections, HTTP/2 for many small ones: all resources of a cluster, or a namespace
 /// each for a hundred tenants. `docs/DESIGN.md` describes the measurement.
 ///
-/// [`silence_limit`]: crate::FactoryBuilder::silence_limit
+/// [`silence_limit`]: crate::ReflectorOptions::silence_limit
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum HttpVersion {

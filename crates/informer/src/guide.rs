@@ -135,7 +135,7 @@
 //! says where it stands; [`ApiStatus`] is the server's answer. Its [`Report`]s say what happened, each disconnect with a
 //! [`Cause`]. The module [`metrics`] has numbers for all of it. An undecodable object does not affect other objects (W8).
 //! `is_synced` stays true while an informer retries: [`Informer::status`] has the current state. Tests with faults set a
-//! short [`FactoryBuilder::backoff`].
+//! short [`ReflectorOptions::backoff`].
 //!
 //! | what is undecodable | the cache | what you see |
 //! |---|---|---|

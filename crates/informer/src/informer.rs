@@ -264,7 +264,7 @@ impl<T: View> Informer<T> {
     }
 
     /// Sets this informer's backoff, in place of its factory's
-    /// ([`FactoryBuilder::backoff`](crate::FactoryBuilder::backoff)).
+    /// ([`ReflectorOptions::backoff`](crate::ReflectorOptions::backoff)).
     ///
     /// # Errors
     ///

@@ -108,6 +108,7 @@ mod object_ref;
 #[doc = include_str!("promises.md")]
 pub mod promises {}
 mod reach;
+mod reflector_options;
 mod reports;
 mod resource;
 mod runtime;
@@ -144,6 +145,7 @@ pub use kube::FromObject;
 pub use lister::Lister;
 pub use object_ref::ObjectRef;
 pub use reach::NotReached;
+pub use reflector_options::ReflectorOptions;
 pub use reports::Reports;
 pub use resource::ResourceType;
 #[cfg(feature = "save")]

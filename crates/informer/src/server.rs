@@ -4,17 +4,15 @@ mod recovery;
 mod schemas;
 mod version;
 
-use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use informer_core::engine::StreamingRefusals;
 use informer_core::reflector::{FirstList, ReflectorConfig, StreamingList};
-use informer_core::wire::ApiStatus;
 use tokio::time::{Instant, timeout};
 
-use crate::lock::lock;
 use crate::resource::ResourceType;
 use crate::settings::Settings;
 use crate::transport::Transport;
@@ -34,12 +32,10 @@ pub(crate) struct Server {
     schemas: KnownSchemas,
     recovery: Recovery,
     seeds: Seeds,
-    /// Refused streaming lists, with the time and the status of the refusal.
-    refused: Mutex<HashMap<ApiGroup, (Instant, ApiStatus)>>,
+    streaming_refusals: Arc<StreamingRefusals>,
+    /// The origin of time of all engines.
+    started: OnceLock<Instant>,
 }
-
-/// A group and a version, which one server handles: the apiserver itself, or one that it aggregates.
-type ApiGroup = (String, String);
 
 /// From this release on, the server answers consistent lists from its cache (KEP-2340, KEP-4988).
 const CONSISTENT_LIST_FROM_CACHE: Version = Version { major: 1, minor: 34 };
@@ -68,7 +64,8 @@ impl Server {
             schemas: KnownSchemas::new(pace),
             recovery: Recovery::new(seeds.next()),
             seeds,
-            refused: Mutex::default(),
+            streaming_refusals: Arc::default(),
+            started: OnceLock::new(),
         }
     }
 
@@ -113,20 +110,26 @@ impl Server {
         }
     }
 
-    /// Notes that the server refused a streaming list, so that other informers do not ask for one.
-    pub(crate) fn streaming_list_refused(&self, resource: &ResourceType, status: ApiStatus) {
-        lock(&self.refused).insert(api_group(resource), (Instant::now(), status));
+    /// The refused streaming lists of all informers.
+    pub(crate) fn streaming_refusals(&self) -> &Arc<StreamingRefusals> {
+        &self.streaming_refusals
     }
 
-    /// The server's refusal of a streaming list, if it refused one within `time`.
-    pub(crate) fn refuses_streaming_list(
-        &self,
-        resource: &ResourceType,
-        time: Duration,
-    ) -> Option<ApiStatus> {
-        let refused = lock(&self.refused);
-        let (at, status) = refused.get(&api_group(resource))?;
-        (at.elapsed() < time).then(|| status.clone())
+    /// The origin of time of all engines, which share what they know about the server. The first call sets it.
+    pub(crate) fn started(&self) -> Instant {
+        *self.started.get_or_init(Instant::now)
+    }
+
+    /// Asks for the schemas before the first list, if there `is` one. Takes a second at most.
+    pub(crate) async fn learn_schemas(&self, is: bool) {
+        if is {
+            self.schemas.learn(self).await;
+        }
+    }
+
+    /// The fingerprint of a resource's schema, as far as it is known.
+    pub(crate) fn schema(&self, resource: &ResourceType) -> Option<String> {
+        self.schemas.fingerprint(resource)
     }
 
     /// The way of one informer to the server. It detects outages, and ends them together with the other informers.
@@ -170,8 +173,4 @@ impl Seeds {
             None => RandomState::new().build_hasher().finish(),
         }
     }
-}
-
-fn api_group(resource: &ResourceType) -> ApiGroup {
-    (resource.group.clone(), resource.version.clone())
 }

@@ -18,7 +18,7 @@ mod schema;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt;
 use informer_core::backoff::BackoffConfig;
@@ -79,8 +79,6 @@ pub(crate) struct Core {
     pub(crate) number: usize,
     messages: mpsc::UnboundedSender<Message>,
     setup: Mutex<Setup>,
-    /// The origin of the engine's time.
-    started: OnceLock<Instant>,
     runtime: Runtime,
 }
 
@@ -94,9 +92,6 @@ struct Setup {
     engine: Option<Box<Engine>>,
     /// Handed to the driver at the start.
     inbox: Option<Messages>,
-    /// The fingerprint of the schema with which the cached objects were read: noted when they were loaded, and whenever
-    /// they are saved.
-    schema: Option<String>,
 }
 
 /// The options that can be set until the start.
@@ -149,9 +144,7 @@ impl Shared {
                 scopes: selection.scopes(),
                 engine: Some(engine),
                 inbox: Some(inbox),
-                schema: None,
             }),
-            started: OnceLock::new(),
             served: Served::new(resource.clone()),
             resource,
             selection,
@@ -306,9 +299,9 @@ impl Core {
         &self.runtime
     }
 
-    /// The origin of the engine's time. The first call sets it.
+    /// The origin of the engine's time.
     pub(crate) fn started(&self) -> Instant {
-        *self.started.get_or_init(Instant::now)
+        self.server.started()
     }
 
     /// The bytes of memory that the cache takes, including what its objects share in their storage, and what is hot.

@@ -62,7 +62,7 @@ pub(crate) fn unavailable(error: reqwest::Error) -> Answer {
     Answer::Unavailable { reason: failure::in_words(error) }
 }
 
-/// What the status of an answer says.
+/// The meaning of an answer's status.
 pub(crate) fn judge(response: &Response) -> Answer {
     let wait = response.headers().get(RETRY_AFTER).and_then(retry_after);
     Answer::of_http(response.status().as_u16(), wait)

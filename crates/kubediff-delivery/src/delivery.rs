@@ -9,7 +9,7 @@ use crate::answer::Answer;
 use crate::policy::Policy;
 use crate::window::{Disorder, Entry, Window};
 
-/// What the driver does next.
+/// The next step of the driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// Store this, all in one transaction. Until it is stored, a restart sends these records again.
@@ -46,7 +46,7 @@ pub struct Batch {
     pub missing: Vec<(u64, Vec<u64>)>,
 }
 
-/// What became of records.
+/// The outcome of deliveries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settled {
     /// All records up to this number were accepted or are dead letters.
@@ -79,7 +79,7 @@ pub struct Delivery {
     is_reading: bool,
     flight: Option<Flight>,
     late: VecDeque<Late>,
-    /// What is to be stored, and the position that was stored last.
+    /// The outcome to be stored, and the position that was stored last.
     settled: Settled,
     stored: u64,
     /// By object: the dead letters since its last delivery.
@@ -217,7 +217,7 @@ impl Delivery {
         self.trouble.as_ref().map(|trouble| (&*trouble.reason, self.closed_until))
     }
 
-    /// What to do now.
+    /// The next step at this time.
     pub fn next(&mut self, now: Instant) -> Action {
         if self.settled.position > self.stored
             || !self.settled.dead.is_empty()

@@ -17,8 +17,8 @@ pub trait Log {
     /// Why the log cannot be read or written.
     type Error;
 
-    /// Returns the records after a number that this sink wants, in order: no more than so many of them and so many bytes in all, but
-    /// at least one if there is one.
+    /// Returns the records after a number that this sink wants, in order: at most `records` records
+    /// and `bytes` bytes, but at least one record if any exists.
     fn read(
         &self,
         after: u64,
@@ -51,7 +51,7 @@ pub trait Sink {
 /// Why a delivery has ended, although it was not stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum DriveError<E> {
-    /// The log failed. What was not stored is sent again after a new start.
+    /// The log failed. Records whose position was not stored are sent again after a new start.
     #[error("the log cannot be read or written")]
     Log(#[source] E),
     /// The log gave records in a wrong order.
@@ -75,9 +75,9 @@ pub struct Status {
 /// A delivery with its log and its sink.
 #[derive(Debug)]
 pub struct Driver<L, S> {
-    /// What decides.
+    /// The machine that decides.
     pub delivery: Delivery,
-    /// What is delivered.
+    /// The records to deliver.
     pub log: L,
     /// Where to.
     pub sink: S,

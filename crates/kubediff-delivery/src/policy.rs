@@ -54,7 +54,7 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// What suits a channel that people read: a message for each record, about one in a second, and digests for who is more than
+    /// A policy for a channel that people read: a message for each record, about one in a second, and digests for a sink that is more than
     /// 20 behind. Slack allows one message a second in a channel.
     ///
     /// ```

@@ -1,4 +1,4 @@
-//! What is delivered: a record of the log with its text.
+//! A record of the log with its text, ready to be delivered.
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -12,9 +12,9 @@ pub struct Record {
     pub entry: Entry,
     /// When it was observed.
     pub time: Timestamp,
-    /// What it is about, for people and filters: `Deployment shop/cart`.
+    /// Its subject, for people and filters: `Deployment shop/cart`.
     pub subject: Box<str>,
-    /// What has happened, in one line, for people: `updated Deployment shop/cart: image 1.2.3 -> 1.2.4`.
+    /// The event in one line, for people: `updated Deployment shop/cart: image 1.2.3 -> 1.2.4`.
     pub summary: Box<str>,
     /// The differences, in lines, for people. It may be empty.
     pub details: Box<str>,

@@ -89,7 +89,7 @@ struct Message<'a> {
     unfurl_media: bool,
 }
 
-/// What the Web API answers.
+/// An answer of the Web API.
 #[derive(Deserialize)]
 struct Posted {
     ok: bool,
@@ -174,7 +174,7 @@ fn message<'a>(channel: Option<&'a str>, thread: Option<&'a str>, text: &'a str)
     Message { channel, thread_ts: thread, text, unfurl_links: false, unfurl_media: false }
 }
 
-/// What the Web API means by an error. Its names are those of `chat.postMessage`.
+/// The meaning of an error of the Web API. Its names are those of `chat.postMessage`.
 fn judge(error: Option<Box<str>>) -> Answer {
     let reason = error.unwrap_or_default();
     match &*reason {

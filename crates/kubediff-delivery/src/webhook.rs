@@ -39,7 +39,7 @@ pub struct WebhookOptions {
     pub method: Method,
     /// Further headers. They replace those that the webhook sets itself.
     pub headers: Vec<(String, String)>,
-    /// What the body is.
+    /// The format of the body.
     pub form: Form,
     /// The key that signs requests. None by default.
     pub key: Option<Key>,

@@ -10,7 +10,7 @@ pub struct Entry {
     pub number: u64,
     /// Its object. Two objects with the same number here wait for each other, and nothing worse.
     pub object: u64,
-    /// What it takes in a batch.
+    /// Its size in a batch, in bytes.
     pub bytes: usize,
 }
 
@@ -26,7 +26,7 @@ pub struct Disorder {
 
 #[derive(Debug)]
 pub(crate) struct Window {
-    /// What is not settled.
+    /// The records that are not settled.
     slots: VecDeque<Slot>,
     bytes: usize,
     /// Everything up to here was read.

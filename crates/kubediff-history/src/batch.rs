@@ -1,4 +1,4 @@
-//! What is committed at once.
+//! A batch of observations, which is committed at once.
 
 use std::collections::BTreeMap;
 
@@ -35,11 +35,11 @@ pub struct Observation {
     pub origin: Origin,
     /// The content; of a deleted object, its last state.
     pub body: Body,
-    /// What it means.
+    /// Its meaning.
     pub what: What,
 }
 
-/// What a version means: the caller compares and decides.
+/// The meaning of a version: the caller compares and decides.
 #[derive(Debug, Clone)]
 #[expect(clippy::large_enum_variant, reason = "a batch keeps observations in boxes")]
 pub enum What {
@@ -54,7 +54,7 @@ pub enum What {
 /// A change, as the caller sees it.
 #[derive(Debug, Clone)]
 pub struct Change {
-    /// What happened.
+    /// The kind of change.
     pub verb: Verb,
     /// Of a recreated object, the uid of the incarnation before.
     pub replaces: Option<String>,

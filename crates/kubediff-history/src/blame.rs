@@ -1,4 +1,4 @@
-//! Who made each field what it is, from the versions of one incarnation.
+//! Finds the authors of each field, from the versions of one incarnation.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub struct Field {
     pub value: Value,
 }
 
-/// What the history knows of the fields of an object.
+/// The fields of an object with their authors, as far as the history knows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Blame {
     /// The object.
@@ -32,20 +32,20 @@ pub struct Blame {
     pub fields: Vec<FieldBlame>,
 }
 
-/// What the history knows of one field.
+/// One field with its authors, as far as the history knows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FieldBlame {
     /// The field.
     pub path: String,
     /// Its value; `None` when it was removed.
     pub value: Option<Value>,
-    /// Since when it is so.
+    /// When the field got this value, as far as it is known.
     pub since: Timestamp,
-    /// The record since which it is so.
+    /// The record that set this value.
     pub number: Number,
-    /// Whether that is known: `false` means at that time or before it, probably by a manager that owns the field.
+    /// Whether time and managers are known exactly: `false` means at that time or before it, probably by a manager that owns the field.
     pub exact: bool,
-    /// Who made it so: several when it cannot be told which of them did, none when nothing is known.
+    /// The managers that may have set it; empty if unknown.
     pub managers: Vec<Manager>,
     /// The value before; `None` when there was none, or none is known.
     pub before: Option<Value>,
@@ -136,7 +136,7 @@ fn owners(object: &Value, pointer: &str) -> Vec<Manager> {
     owners.filter_map(manager).collect()
 }
 
-/// Those of the managers who own the field in this version; all of them when none does.
+/// The managers that own the field in this version; all of them when none does.
 fn authors(wrote: &[Manager], object: &Value, pointer: &str) -> Vec<Manager> {
     if wrote.len() < 2 {
         return wrote.to_vec();

@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! The errors of a history.
 
 use std::path::PathBuf;
 
@@ -66,7 +66,7 @@ pub enum Error {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What was found.
+        /// The damage.
         what: String,
     },
     /// The caller's data cannot be stored.

@@ -22,7 +22,7 @@ pub struct Scope {
 /// Which records. Everything by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Of which objects.
+    /// The objects.
     pub scope: Scope,
     /// Seen at this time or later.
     pub from: Option<Timestamp>,
@@ -107,7 +107,7 @@ pub(crate) fn covers(wanted: &str, path: &str) -> bool {
     rest.is_empty() || rest.starts_with(['.', '[', '#'])
 }
 
-/// What follows `[...]` at the start of a path.
+/// The rest of a path that starts with `[...]`.
 fn element(path: &str) -> Option<&str> {
     let inside = path.strip_prefix('[')?;
     let Some(quoted) = inside.strip_prefix('"') else { return Some(inside.split_once(']')?.1) };

@@ -38,7 +38,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What the store gets is redacted already: no value of a Secret and no key of a hash belongs here ([`Body`]).
+//! The store takes redacted contents only: no value of a Secret and no key of a hash belongs here ([`Body`]).
 
 mod batch;
 mod blame;

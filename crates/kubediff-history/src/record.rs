@@ -1,4 +1,4 @@
-//! What the history holds: versions, changes, gaps.
+//! The contents of the history: versions, changes, gaps.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -67,7 +67,7 @@ pub struct ObjectId {
     pub uid: String,
 }
 
-/// What happened to an object.
+/// The kind of a change of an object.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verb {
@@ -135,7 +135,7 @@ pub struct ChangeRecord {
     pub cluster: String,
     /// The object; of a recreated one, the new incarnation.
     pub object: ObjectId,
-    /// What happened.
+    /// The kind of change.
     pub verb: Verb,
     /// Version of the state before.
     pub rv_before: Option<String>,
@@ -193,7 +193,7 @@ pub struct Version {
     pub body: Body,
 }
 
-/// What the history has of one incarnation.
+/// One incarnation as the history has it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Incarnation {
     /// The object.

@@ -23,7 +23,7 @@ pub struct Settings {
     pub most_bytes: Option<u64>,
 }
 
-/// What is kept. Nothing is removed by default.
+/// The parts of a history to keep. Nothing is removed by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Retention {
     /// Records younger than this.
@@ -36,7 +36,7 @@ pub struct Retention {
     pub for_sinks: u64,
 }
 
-/// What [`History::retain`](crate::History::retain) did.
+/// The result of [`History::retain`](crate::History::retain).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Retained {
     /// Versions removed.
@@ -47,7 +47,7 @@ pub struct Retained {
     pub rebased: u64,
     /// All records after this one are kept. Before it, only the last version of each object that existed then is.
     pub complete_after: Number,
-    /// What sinks will not get.
+    /// The records that sinks will not get.
     pub lost: Vec<Lost>,
 }
 
@@ -110,7 +110,7 @@ pub struct Size {
     pub gaps: u64,
     /// Objects, each incarnation counted.
     pub objects: u64,
-    /// Those of them that exist.
+    /// The number of them that exist.
     pub existing: u64,
 }
 
@@ -138,7 +138,7 @@ pub struct State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StateCursor(pub(crate) i64);
 
-/// What a check of a file found.
+/// The result of a check of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Checked {
     /// Versions whose content was read and compared with its checksum.
@@ -147,6 +147,6 @@ pub struct Checked {
     pub objects: u64,
     /// Gaps.
     pub gaps: u64,
-    /// What is wrong; nothing when the file is sound. At most 100 lines, none of which has content of objects.
+    /// The problems; none when the file is sound. At most 100 lines, none of which has content of objects.
     pub problems: Vec<String>,
 }

@@ -68,7 +68,7 @@ impl History {
         Ok(Self { path: path.to_owned(), connection, memory, _lock: lock })
     }
 
-    /// Stores a batch, all of it or nothing, and returns the number of the last record. What this returns for is on the
+    /// Stores a batch, all of it or nothing, and returns the number of the last record. A returned batch is on the
     /// disk.
     ///
     /// # Errors
@@ -119,7 +119,7 @@ impl History {
     ///
     /// # Errors
     ///
-    /// When the file cannot be written. What was removed until then stays removed.
+    /// When the file cannot be written. Records removed until then stay removed.
     pub fn retain(&mut self, retention: &Retention, now: Timestamp) -> Result<Retained, Error> {
         let retained = retain::retain(&mut self.memory, &self.connection, retention, now);
         // Versions that the next deltas would build on may have another form now.
@@ -185,7 +185,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// As those of each method here: when the file cannot be read, or is damaged.
+    /// As each method here: when the file cannot be read, or is damaged.
     pub fn cluster(&mut self) -> Result<Cluster, Error> {
         self.at_once(|connection, _, _| schema::cluster_of(connection))
     }
@@ -199,7 +199,7 @@ impl Reader {
         self.at_once(|connection, codec, cluster| read::records(connection, codec, cluster, filter, page))
     }
 
-    /// What a sink has not taken yet, the oldest first: at most this many records.
+    /// The records that a sink has not taken yet, the oldest first: at most this many.
     ///
     /// # Errors
     ///
@@ -308,7 +308,7 @@ impl Reader {
         })
     }
 
-    /// Who made each field of an incarnation what it is. `fields_of` says what the fields of an object are; it leaves out
+    /// The authors of each field of an incarnation. `fields_of` lists the fields of an object; it leaves out
     /// those that have no author, such as `metadata.managedFields`.
     ///
     /// # Errors
@@ -425,7 +425,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// When the file cannot be read. What is wrong with its content is in the result.
+    /// When the file cannot be read. Damaged content is no error: it is in the result.
     pub fn check(&mut self) -> Result<Checked, Error> {
         self.at_once(|connection, codec, _| verify::check(connection, codec))
     }

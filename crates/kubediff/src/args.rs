@@ -9,15 +9,15 @@ use informer::{FieldSelector, Selector};
 
 use crate::cluster::ClusterArgs;
 use crate::config::ConfigArgs;
+use crate::model::targets::namespace;
 use crate::query::ReplayArgs;
-use crate::render::Color;
-use crate::targets::namespace;
+use crate::show::render::Color;
 
 /// Shows what changes in a Kubernetes cluster.
 #[derive(Debug, Parser)]
 #[command(name = "kubediff", version = VERSION, about, max_term_width = 100, after_help = EXIT_CODES)]
 pub struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -29,7 +29,7 @@ const EXIT_CODES: &str = "Exit codes: 0 ended as asked, 1 something unexpected, 
 or a rule cannot be understood, 3 the cluster cannot be reached, or lets you watch nothing of it. A second Ctrl-C ends at \
 once, with 130.";
 
-/// What to do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Shows changes as they happen
@@ -68,7 +68,7 @@ const REPLAY: &str = "Example:\n  Record what a rollout changes in the namespace
 kubediff record rollout.jsonl -n shop\n    kubediff replay rollout.jsonl\n\nExit codes: 0 shown, 1 the recording cannot be \
 read, 2 the command line cannot be understood.";
 
-const SERVE_EXIT_CODES: &str = "Signals: TERM and INT end it; what was seen is recorded then. HUP reads the configuration again, \
+const SERVE_EXIT_CODES: &str = "Signals: TERM and INT end it; seen changes are recorded first. HUP reads the configuration again, \
 which happens by itself when the file changes.\n\nExit codes: 0 ended as asked, 1 something unexpected, 2 the command line or the \
 configuration cannot be understood, 3 there is no way to a cluster.";
 
@@ -110,10 +110,10 @@ pub enum StatusOutput {
     Json,
 }
 
-/// What to watch, and how to show it.
+/// The arguments of `watch`.
 #[derive(Debug, Default, Args)]
 pub struct WatchArgs {
-    /// What to watch.
+    /// The targets.
     #[command(flatten)]
     pub what: WhatArgs,
 
@@ -129,7 +129,7 @@ pub struct WatchArgs {
     #[command(flatten)]
     pub show: ShowArgs,
 
-    /// What to leave out.
+    /// The noise to leave out.
     #[command(flatten)]
     pub session: SessionArgs,
 
@@ -138,18 +138,18 @@ pub struct WatchArgs {
     pub cluster: ClusterArgs,
 }
 
-/// What to record, and where.
+/// The arguments of `record`.
 #[derive(Debug, Args)]
 pub struct RecordArgs {
     /// The file for the recording, which must not exist: JSON lines, as `watch -o json --objects` prints them
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
-    /// What to watch.
+    /// The targets.
     #[command(flatten)]
     pub what: WhatArgs,
 
-    /// What to leave out.
+    /// The noise to leave out.
     #[command(flatten)]
     pub session: SessionArgs,
 
@@ -158,10 +158,10 @@ pub struct RecordArgs {
     pub cluster: ClusterArgs,
 }
 
-/// What to watch.
+/// The targets to watch.
 #[derive(Debug, Default, Args)]
 pub struct WhatArgs {
-    /// What to watch, in kubectl's syntax: resources as `deploy,cm`, `deployments.apps`, `apps/v1/deployments`, `all`; objects
+    /// Targets to watch, in kubectl's syntax: resources as `deploy,cm`, `deployments.apps`, `apps/v1/deployments`, `all`; objects
     /// as `deploy/cart` or `deploy cart front`. Default: everything that the server lets you list and watch, custom resources
     /// included
     #[arg(value_name = "RESOURCE")]
@@ -204,7 +204,7 @@ pub struct ShowArgs {
     pub color: Color,
 }
 
-/// What to leave out, and how to go on.
+/// The noise to leave out, and how to go on.
 #[derive(Debug, Clone, Default, Args)]
 pub struct SessionArgs {
     /// Show what a noise rule leaves out; names separated by commas, or `all`. The rules: `kubediff watch --list-noise`
@@ -242,7 +242,7 @@ pub struct DemoArgs {
     #[command(flatten)]
     pub show: ShowArgs,
 
-    /// What to leave out.
+    /// The noise to leave out.
     #[command(flatten)]
     pub session: SessionArgs,
 }
@@ -257,7 +257,7 @@ pub enum Output {
     Json,
 }
 
-/// What to hide: noise, or the values at a path.
+/// Options that hide: noise, or the values at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hide {
     /// A noise rule, by its name.

@@ -1,17 +1,17 @@
-//! What waits for the reader of the output, within a bound in bytes.
+//! A queue for a slow reader of the output, bounded in bytes.
 //!
-//! As long as there is room, everything waits as it came. Beyond the bound, what belongs to one object is merged, the oldest
+//! As long as there is room, everything waits as it came. Beyond the bound, the changes of one object are merged, the oldest
 //! first; nothing is ever dropped. So the backlog holds at most its bound and one merged item per object.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::Hash;
 
-/// What can wait.
+/// An item of the queue.
 pub trait Item {
-    /// What belongs together: items with equal keys can be merged. `None` for an item that stays as it is.
+    /// The key of items that belong together: items with equal keys can be merged. `None` for an item that stays as it is.
     type Key: Clone + Eq + Hash;
 
-    /// What it belongs to.
+    /// Its key.
     fn key(&self) -> Option<Self::Key>;
 
     /// How much memory it takes.

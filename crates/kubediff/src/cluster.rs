@@ -35,7 +35,7 @@ impl Cluster {
         }
     }
 
-    /// What the server knows us by; `None` without credentials.
+    /// The kind of our credentials; `None` without any.
     pub fn credentials(&self) -> Option<&'static str> {
         let auth = &self.config.auth_info;
         let has_certificate = auth.client_certificate.is_some() || auth.client_certificate_data.is_some();
@@ -57,7 +57,7 @@ pub enum NoCluster {
     /// A file of the kubeconfig cannot be read.
     #[error("the kubeconfig {} cannot be used", .0.display())]
     File(PathBuf, #[source] Box<KubeconfigError>),
-    /// What the files say together cannot be used.
+    /// The files together are unusable.
     #[error("the kubeconfig cannot be used")]
     Kubeconfig(#[source] Box<KubeconfigError>),
     /// The kubeconfig has no user of this name.
@@ -127,7 +127,7 @@ fn default_files() -> Vec<PathBuf> {
     files
 }
 
-/// The files as one. Those that do not exist are passed over, as kubectl does, unless the user has named the file;
+/// The files as one. Missing files are passed over, as kubectl does, unless the user has named the file;
 /// `None` when all of them are missing.
 fn read(files: &[PathBuf], named: bool) -> Result<Option<Kubeconfig>, NoCluster> {
     let mut merged: Option<Kubeconfig> = None;

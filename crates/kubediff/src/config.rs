@@ -1,7 +1,7 @@
 //! The configuration of `kubediff serve`, in YAML.
 //!
 //! [`Config::read`] reads a file, or the file `config.yaml` of a folder. Mistakes come with file, line, column and field, all
-//! of them at once; what is allowed but unwise comes as [`Warning`]s. The file of arriqaaq/kubediff ("the seed") is read
+//! of them at once; what is allowed but unwise comes as [`Warning`]s. The file of arriqaaq/kubediff is read
 //! as it is.
 //!
 //! ```
@@ -37,11 +37,12 @@ pub use value::{InvalidPeriod, InvalidSize, Period, Secret, SecretError, Size, T
 pub use warning::{Note, Warning};
 pub use watch::{Exclude, Watch};
 
-use crate::targets::Target;
+use crate::model::targets::Target;
 use place::FieldPath;
 use tree::Node;
 
 mod args;
+mod arriqaaq;
 mod check;
 mod connect;
 mod decode;
@@ -55,7 +56,6 @@ mod route;
 pub(crate) mod run;
 #[cfg(test)]
 mod schema;
-mod seed;
 mod sink;
 mod targets;
 mod tree;
@@ -72,7 +72,7 @@ pub struct Config {
     /// The name of the cluster in records and messages. Default: its name in the kubeconfig, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
-    /// What is watched.
+    /// The objects to watch.
     pub watch: Watch,
     /// Where the history is, and how much of it is kept.
     pub history: HistorySettings,
@@ -114,18 +114,18 @@ impl Default for Config {
 /// A configuration that was read.
 #[derive(Debug, Clone)]
 pub struct Loaded {
-    /// What it says.
+    /// The settings.
     pub config: Config,
-    /// What is allowed but unwise.
+    /// Valid settings that are unwise.
     pub warnings: Vec<Warning>,
     /// The file. Relative paths in it begin where it is.
     pub file: Arc<PathBuf>,
-    /// Whether it is a file of the seed.
-    pub is_seed: bool,
+    /// Whether it is a file of arriqaaq/kubediff.
+    pub is_arriqaaq: bool,
     tree: Node,
 }
 
-/// The file in a folder, as the seed has it.
+/// The file in a folder, as arriqaaq/kubediff has it.
 const FILE: &str = "config.yaml";
 
 impl Config {
@@ -150,14 +150,14 @@ impl Config {
         let file = Arc::new(file.into());
         let tree = Node::read(text)
             .map_err(|malformed| ConfigError::Invalid(vec![Problem::syntax(&file, malformed)]))?;
-        let is_seed = seed::is_seed(&tree);
-        let read = if is_seed { seed::read(&tree) } else { check::read(&tree) };
+        let is_arriqaaq = arriqaaq::is_arriqaaq(&tree);
+        let read = if is_arriqaaq { arriqaaq::read(&tree) } else { check::read(&tree) };
         let at = |(field, mark, message)| Problem::new(&file, field, mark, message);
         let (config, notes) =
             read.map_err(|faults| ConfigError::Invalid(faults.into_iter().map(at).collect()))?;
         let warn = |(field, note)| Warning::new(place_of(&tree, &file, &field), note);
         let warnings = notes.into_iter().map(warn).collect();
-        Ok(Loaded { config, warnings, file, is_seed, tree })
+        Ok(Loaded { config, warnings, file, is_arriqaaq, tree })
     }
 
     /// Where the key of the hashes is.
@@ -173,7 +173,7 @@ impl Config {
         }
     }
 
-    /// What is to be watched of what the server has.
+    /// The configured resources among those of the server.
     pub fn targets(&self, catalog: &Catalog) -> Vec<Target> {
         targets::of(&self.watch, catalog)
     }
@@ -212,11 +212,11 @@ impl Loaded {
     /// The resources of the configuration that the server does not have.
     pub fn unserved(&self, catalog: &Catalog) -> Vec<Warning> {
         let of = |(field, note)| Warning::new(place_of(&self.tree, &self.file, &field), note);
-        targets::unserved(&self.config, self.is_seed, catalog).into_iter().map(of).collect()
+        targets::unserved(&self.config, self.is_arriqaaq, catalog).into_iter().map(of).collect()
     }
 }
 
-/// The file that is meant: in a folder, the one that the seed has there.
+/// The file that is meant: in a folder, the one that arriqaaq/kubediff has there.
 pub(crate) fn file_in(path: &Path) -> PathBuf {
     if path.is_dir() { path.join(FILE) } else { path.to_owned() }
 }

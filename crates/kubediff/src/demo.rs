@@ -12,10 +12,10 @@ use kube_client::Client;
 use testapi::TestApi;
 
 use crate::args::{DemoArgs, WatchArgs, WhatArgs};
+use crate::capture::watch::{self, WatchError};
 use crate::cluster::{self, ClusterArgs};
 use crate::exit::Exit;
 use crate::signals::Signals;
-use crate::watch::{self, WatchError};
 use stage::Stage;
 
 pub use act::{Act, Step, Verb};

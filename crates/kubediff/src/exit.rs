@@ -14,7 +14,7 @@ pub enum Exit {
     Usage,
     /// 3: the cluster is unreachable, or its discovery failed.
     Cluster,
-    /// What the program that answered in our place ended with.
+    /// The exit code of the program that answered in our place.
     As(u8),
 }
 
@@ -34,6 +34,9 @@ impl From<Exit> for ExitCode {
 pub fn say(error: &dyn Error) {
     use std::io::Write;
     // Standard error may be closed; there is no other place to report to.
-    let _ =
-        writeln!(std::io::stderr(), "kubediff: {}", crate::terminal::escape(&informer::error_chain(error)));
+    let _ = writeln!(
+        std::io::stderr(),
+        "kubediff: {}",
+        crate::text::terminal::escape(&informer::error_chain(error))
+    );
 }

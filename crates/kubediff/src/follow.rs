@@ -1,14 +1,14 @@
 //! Follows a cluster: one informer per resource, and one loop that takes what they tell into an inbox.
 //!
-//! Whoever follows takes the inbox empty, on a thread of its own: `watch` shows what is in it, `serve` records it.
+//! The consumer takes the inbox empty, on a thread of its own: `watch` shows its entries, `serve` records them.
 
 mod definitions;
 mod denials;
 mod discovery;
 mod error;
+mod inbox;
 mod missed;
 mod outages;
-mod outbox;
 mod pending;
 mod reach;
 mod schemas;
@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use informer::metrics::Format;
-use informer::{Change as Told, EncodingChoice, Object, SharedInformerFactory, Status};
+use informer::{Change as CacheChange, EncodingChoice, Object, SharedInformerFactory, Status};
 use jiff::{Timestamp, Zoned};
 use kube_client::Client;
 use tokio::sync::watch;
@@ -31,9 +31,10 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio::time::Instant;
 
 use crate::cluster::ClusterArgs;
-use crate::targets::Target;
-use crate::words::Server;
-use crate::{Gap, Gvk, Profile, Secrets, cluster, terminal};
+use crate::model::targets::Target;
+use crate::text::terminal;
+use crate::text::words::Server;
+use crate::{Gap, Gvk, Profile, Secrets, cluster};
 use definitions::Definitions;
 use denials::Denials;
 use discovery::{Discovered, Discovery};
@@ -44,7 +45,7 @@ use schemas::SchemaLoader;
 use streams::{News, Streams};
 
 pub use error::WatchError;
-pub(crate) use outbox::Outbox;
+pub(crate) use inbox::Inbox;
 pub(crate) use reach::{Namespaces, Reach, Within};
 pub(crate) use seen::{Kind, Raw, Resources, Synced, Waiting};
 pub(crate) use standing::Standing;
@@ -64,7 +65,7 @@ pub(crate) struct Manner {
 pub(crate) enum End<T> {
     /// It was to end.
     Asked,
-    /// Whoever takes the inbox empty has ended.
+    /// The consumer of the inbox has ended.
     Taken(Result<T, JoinError>),
 }
 
@@ -85,11 +86,11 @@ pub(crate) struct Follow {
     definitions: Definitions,
     secrets: Secrets,
     schemas: SchemaLoader,
-    outbox: Arc<Outbox>,
+    inbox: Arc<Inbox>,
     /// How many changes have been merged that the user knows of.
     merged: u64,
     targets: BTreeMap<Target, State>,
-    /// What the server has.
+    /// The resources of the server.
     served: BTreeSet<String>,
     /// Parts of the API that the server does not describe at present.
     unavailable: Vec<String>,
@@ -104,7 +105,7 @@ pub(crate) struct Follow {
     standing: watch::Sender<Standing>,
 }
 
-/// What is known of a target.
+/// The known state of a target.
 struct State {
     kind: Arc<Kind>,
     /// Whether the initial list is complete.
@@ -165,14 +166,14 @@ impl Follow {
             builder = builder.fields(selector)?;
         }
         if let Some(limit) = cluster.request_timeout {
-            builder = builder.response_timeout(limit);
+            builder = builder.reflector(|reflector| reflector.response_timeout = limit);
         }
         if let Some(namespaces) = reach.within(&default_namespace).namespaces {
             builder = builder.namespaces(namespaces);
         }
         let place = reach.namespaces.in_words(&default_namespace);
         let factory = builder.build()?;
-        // What is wrong with the configuration has been said by now, in better words.
+        // The mistakes of the configuration were reported before, in better words.
         let client = Client::try_from(config).ok();
         let schemas = SchemaLoader::new(client.clone(), profile.schemas.clone());
         let definitions = Definitions::new(&factory)?;
@@ -190,7 +191,7 @@ impl Follow {
             definitions,
             secrets: profile.secrets.clone(),
             schemas,
-            outbox: Arc::new(Outbox::new(manner.bound)),
+            inbox: Arc::new(Inbox::new(manner.bound)),
             merged: 0,
             targets: BTreeMap::new(),
             served: BTreeSet::new(),
@@ -205,8 +206,8 @@ impl Follow {
     }
 
     /// Where everything that is seen waits to be taken.
-    pub(crate) fn inbox(&self) -> Arc<Outbox> {
-        self.outbox.clone()
+    pub(crate) fn inbox(&self) -> Arc<Inbox> {
+        self.inbox.clone()
     }
 
     /// The name of the kubeconfig's context.
@@ -322,7 +323,7 @@ impl Follow {
                             self.tell(|standing| standing.trouble = Some(error.to_string()));
                             rediscover = Instant::now() + FIRST_AGAIN;
                         }
-                        // What was discovered before stays as it is.
+                        // The resources that were discovered before stay as they are.
                         Err(error) => {
                             if !std::mem::replace(&mut undiscovered, true) {
                                 say(&format!(
@@ -342,7 +343,7 @@ impl Follow {
                     self.tell_alive(Timestamp::now());
                 }
                 Event::News(target, news) => {
-                    if matches!(news, News::Told { told: Told::Updated { .. }, .. }) {
+                    if matches!(news, News::CacheChange { told: CacheChange::Updated { .. }, .. }) {
                         self.schemas.need(&target.resource).await;
                     }
                     self.news(&target, news);
@@ -351,7 +352,7 @@ impl Follow {
         }
     }
 
-    /// Stops following. What was seen is in the inbox then, which is closed.
+    /// Stops following. All seen changes are in the inbox then, which is closed.
     pub(crate) async fn finish(&mut self) {
         while let Some(Some((target, news))) = self.streams.next().now_or_never() {
             self.news(&target, news);
@@ -363,7 +364,7 @@ impl Follow {
         let gaps = self.outages.lasting(was_watched);
         self.show_gaps(gaps);
         self.tell_alive(until);
-        self.outbox.close();
+        self.inbox.close();
     }
 
     /// Learns the values of all Secrets, if they are watched, before anything else is shown that may hold them.
@@ -379,7 +380,7 @@ impl Follow {
                     );
                     break;
                 }
-                // What is recorded stays: nothing is, before it is known what to hide.
+                // The history stays as it is: nothing is recorded before the values to hide are known.
                 if !said {
                     say("the Secrets are not listed yet; nothing is recorded before");
                     self.tell(|standing| {
@@ -421,10 +422,10 @@ impl Follow {
             if !self.targets.contains_key(&target) {
                 let kind = Arc::new(Kind::new(target.resource.clone()));
                 if self.reach.named {
-                    self.outbox.push(Waiting::Asked(kind.gvk.clone()));
+                    self.inbox.push(Waiting::Asked(kind.gvk.clone()));
                 }
                 let resource = (target.resource.group.clone(), target.resource.plural.clone());
-                // What the server did not describe before is no news.
+                // A resource that the server did not describe before is no news.
                 let of_group = |part: &String| part.split('/').next() == Some(&*target.resource.group);
                 let known = !self.followed.insert(resource) || self.unavailable.iter().any(of_group);
                 self.streams.add(&self.factory, &target, at_start || known)?;
@@ -450,27 +451,30 @@ impl Follow {
     }
 
     fn news(&mut self, target: &Target, news: News) {
-        if let News::Told { told: Told::Added { new, .. } | Told::Updated { new, .. }, .. } = &news
+        if let News::CacheChange {
+            told: CacheChange::Added { new, .. } | CacheChange::Updated { new, .. },
+            ..
+        } = &news
             && streams::is_secrets(&target.resource)
         {
             // Before another change is shown that may hold its values.
             self.learn(new.object());
         }
-        if let News::Told { told, .. } = &news
+        if let News::CacheChange { told, .. } = &news
             && let Some(namespace) = told.key().and_then(|key| key.namespace())
             && self.reach.excluded_namespaces.iter().any(|glob| glob.matches(namespace))
         {
             return;
         }
         let Some(state) = self.targets.get_mut(target) else { return };
-        if let News::Told { told, .. } = &news
+        if let News::CacheChange { told, .. } = &news
             && let Some(gap) = state.missed.told(told, target, Timestamp::now())
             && state.is_synced
         {
-            self.outbox.push(Waiting::Gap(gap));
+            self.inbox.push(Waiting::Gap(gap));
         }
         match news {
-            News::Told { told: Told::Synced, announce_first } => {
+            News::CacheChange { told: CacheChange::Synced, announce_first } => {
                 state.is_synced = true;
                 self.reached = true;
                 if self.manner.with_first {
@@ -481,23 +485,26 @@ impl Follow {
                         at: Timestamp::now(),
                         is_new: announce_first,
                     };
-                    self.outbox.push(Waiting::Synced(synced));
+                    self.inbox.push(Waiting::Synced(synced));
                 }
                 self.tell(|standing| standing.watched(target));
             }
-            News::Told { told: told @ Told::Added { initial: true, .. }, announce_first: false } => {
+            News::CacheChange {
+                told: told @ CacheChange::Added { initial: true, .. },
+                announce_first: false,
+            } => {
                 if self.manner.with_first
                     && let Some(raw) = Raw::of(&state.kind, target.name.as_deref(), told, Timestamp::now())
                 {
-                    self.outbox.push(Waiting::First(raw));
+                    self.inbox.push(Waiting::First(raw));
                 }
             }
-            News::Told { told: Told::Undecodable(error), .. } => {
+            News::CacheChange { told: CacheChange::Undecodable(error), .. } => {
                 say(&format!("an object of {} is left out: {error}", target.text()));
             }
-            News::Told { told, .. } => {
+            News::CacheChange { told, .. } => {
                 if let Some(raw) = Raw::of(&state.kind, target.name.as_deref(), told, Timestamp::now()) {
-                    let merged = self.outbox.push(Waiting::Change(raw));
+                    let merged = self.inbox.push(Waiting::Change(raw));
                     if merged > 0 && self.merged == 0 {
                         let slow = if self.manner.persistent { "disk" } else { "reader of the output" };
                         say(&format!("the {slow} is slow: changes of one object are merged, and say so"));
@@ -522,7 +529,7 @@ impl Follow {
                 if !self.outages.has(target, reason) {
                     let (gaps, since) = self.outages.moved(target, now);
                     self.show_gaps(gaps);
-                    // What was never watched is no gap, and must not keep one from ending.
+                    // A target that was never watched is no gap, and must not keep one from ending.
                     if was_synced {
                         let cause = self.server.status(&status);
                         self.outages.lost(target, reason, &cause, true, since);
@@ -565,7 +572,7 @@ impl Follow {
 
     fn show_gaps(&self, gaps: Vec<Gap>) {
         gaps.into_iter().for_each(|gap| {
-            self.outbox.push(Waiting::Gap(gap));
+            self.inbox.push(Waiting::Gap(gap));
         });
     }
 
@@ -581,7 +588,7 @@ impl Follow {
     /// When everything is denied.
     fn announce(&mut self) -> Result<(), WatchError> {
         let is_settled = |(target, state): (&Target, &State)| {
-            // One that cannot be listed must not keep a daemon from saying that all others are.
+            // A target that cannot be listed must not keep a daemon from saying that all others are.
             let is_lost = self.manner.persistent && self.reached && self.outages.has(target, Reason::Lost);
             state.is_synced || self.denials.has(target) || is_lost
         };
@@ -623,7 +630,7 @@ impl Follow {
         Ok(())
     }
 
-    /// What could not be watched, and why.
+    /// The targets that could not be watched, and why.
     pub(crate) fn not_watched(&self) -> BTreeMap<String, String> {
         let mut reasons = self.denials.reasons();
         reasons.extend(self.unavailable.iter().map(|part| (part.clone(), NOT_DESCRIBED.to_owned())));
@@ -644,14 +651,14 @@ impl Follow {
         if self.manner.with_first {
             let names = self.targets.keys().map(Target::text).collect();
             let (served, complete) = (self.served.clone(), self.unavailable.is_empty());
-            self.outbox.push(Waiting::Resources(Resources { names, served, complete }));
+            self.inbox.push(Waiting::Resources(Resources { names, served, complete }));
         }
     }
 
     /// Tells a history that a gap has begun.
     fn tell_lost(&self, target: &Target, now: Timestamp, cause: String) {
         if self.manner.with_first {
-            self.outbox.push(Waiting::Lost(target.text(), now, cause));
+            self.inbox.push(Waiting::Lost(target.text(), now, cause));
         }
     }
 
@@ -659,7 +666,7 @@ impl Follow {
     fn tell_alive(&self, until: Timestamp) {
         // While the server cannot be reached, nothing is seen. One resource that is lost has a gap of its own.
         if self.manner.with_first && self.announced && self.standing.borrow().is_watching() {
-            self.outbox.push(Waiting::Alive(until));
+            self.inbox.push(Waiting::Alive(until));
         }
     }
 
@@ -674,10 +681,10 @@ impl Follow {
     }
 }
 
-/// Whatever ends it, whoever takes the inbox empty has to end too.
+/// However it ends, the consumer of the inbox has to end too.
 impl Drop for Follow {
     fn drop(&mut self) {
-        self.outbox.close();
+        self.inbox.close();
     }
 }
 

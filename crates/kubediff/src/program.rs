@@ -21,18 +21,24 @@ pub async fn run() -> ExitCode {
     let ended: Result<Exit, (Exit, Box<dyn Error>)> = match parse(std::env::args_os()).command {
         Command::Watch(args) => {
             log(args.session.verbose);
-            crate::watch::run(&args).await.map(success).map_err(|error| (error.exit(), Box::from(error)))
+            crate::capture::watch::run(&args)
+                .await
+                .map(success)
+                .map_err(|error| (error.exit(), Box::from(error)))
         }
         Command::Record(args) => {
             log(args.session.verbose);
-            crate::record::run(&args).await.map(success).map_err(|error| (error.exit(), Box::from(error)))
+            crate::capture::record::run(&args)
+                .await
+                .map(success)
+                .map_err(|error| (error.exit(), Box::from(error)))
         }
         Command::Replay(args) => {
             crate::query::replay(&args).map(success).map_err(|error| (error.exit(), Box::from(error)))
         }
         Command::Serve(args) => {
             log(args.verbose);
-            crate::serve::run(&args).await.map(success).map_err(|error| (error.exit(), Box::from(error)))
+            crate::daemon::run(&args).await.map(success).map_err(|error| (error.exit(), Box::from(error)))
         }
         Command::Status(args) => {
             crate::status::run(&args).await.map(success).map_err(|error| (error.exit(), Box::from(error)))
@@ -78,7 +84,7 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Cli {
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
 
-/// What a person types to run the program that was started by this name; help and error messages show it.
+/// The command by which this program was started; help and error messages show it.
 fn typed_as(called: &OsStr) -> &'static str {
     match Path::new(called).file_stem().and_then(OsStr::to_str) {
         Some("kubectl-changes") => "kubectl changes",

@@ -3,7 +3,6 @@
 
 mod args;
 mod blame;
-mod daemon;
 mod diff;
 mod error;
 mod fields;
@@ -15,6 +14,7 @@ mod names;
 mod output;
 mod pager;
 mod period;
+mod remote;
 mod replay;
 mod show;
 mod source;
@@ -27,8 +27,8 @@ use jiff::Zoned;
 use crate::exit::Exit;
 
 pub use args::{Query, ReplayArgs};
-pub use daemon::DaemonError;
 pub use error::QueryError;
+pub use remote::DaemonError;
 
 /// Answers a question; how the program ends then.
 ///
@@ -39,7 +39,7 @@ pub async fn run(query: &Query) -> Result<Exit, QueryError> {
     let source = query.source();
     let now = source.now.clone().unwrap_or_else(Zoned::now);
     let answered = match &source.daemon {
-        Some(name) => daemon::ask(name, query, &now).await.map_err(QueryError::from),
+        Some(name) => remote::ask(name, query, &now).await.map_err(QueryError::from),
         None => answer(query, &now).map(|()| Exit::Success),
     };
     unless_closed(answered, Exit::Success)

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use informer::Labels;
 use serde_json::Value;
 
-use crate::change::{Change, Verb};
+use crate::changes::change::{Change, Verb};
 use crate::config::{Config, Match, Route, Severity};
-use crate::diff::{Difference, Edit};
-use crate::path::{PathPattern, find};
-use crate::secret::Redacted;
-use crate::template::{InvalidTemplate, Template};
+use crate::hide::secret::Redacted;
+use crate::model::diff::{Difference, Edit};
+use crate::model::path::{PathPattern, find};
+use crate::show::template::{InvalidTemplate, Template};
 
 /// The routes of a configuration: pure logic, without I/O.
 #[derive(Debug, Clone)]

@@ -24,9 +24,9 @@ pub(crate) struct Signals {
     hangup: Option<CtrlClose>,
 }
 
-/// What a signal tells a daemon.
+/// A request of a signal to a daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum Request {
     End,
     Reload,
 }
@@ -51,9 +51,9 @@ impl Signals {
         self.of_daemon().await;
     }
 
-    /// What a daemon is told: to end, or, by a hangup, to read its configuration again. On Windows, where no signal asks
+    /// The next request to a daemon: to end, or, by a hangup, to read its configuration again. On Windows, where no signal asks
     /// for that, a closed console is a request to end. Cancel safe.
-    pub(crate) async fn of_daemon(&mut self) -> Told {
+    pub(crate) async fn of_daemon(&mut self) -> Request {
         let hangup = async {
             match &mut self.hangup {
                 Some(hangup) => hangup.recv().await,
@@ -62,10 +62,10 @@ impl Signals {
         };
         tokio::select! {
             biased;
-            _ = self.interrupt.recv() => Told::End,
-            _ = self.terminate.recv() => Told::End,
+            _ = self.interrupt.recv() => Request::End,
+            _ = self.terminate.recv() => Request::End,
             // Windows ends the process soon after it has closed its console, so there is nothing to read again for.
-            _ = hangup => if cfg!(windows) { Told::End } else { Told::Reload },
+            _ = hangup => if cfg!(windows) { Request::End } else { Request::Reload },
         }
     }
 

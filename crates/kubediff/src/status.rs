@@ -14,8 +14,8 @@ use tokio::net::TcpStream;
 
 use crate::args::{StatusArgs, StatusOutput};
 use crate::exit::Exit;
-use crate::table::table;
-use crate::terminal::escape;
+use crate::text::table::table;
+use crate::text::terminal::escape;
 
 /// The daemon answers at once, or not at all.
 const LIMIT: Duration = Duration::from_secs(10);

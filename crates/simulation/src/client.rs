@@ -81,6 +81,8 @@ pub(crate) struct Client {
     trusts: bool,
     /// The epoch of the server when the source last probed it.
     probed: Option<usize>,
+    /// The server's schema when the list of its content began; 0 without any.
+    pub(crate) schema: u64,
 }
 
 /// The oracle's knowledge of a request.
@@ -97,6 +99,8 @@ struct Asked {
     said: Vec<(Key, State)>,
     /// It is a probe: the engine uses only the version of its response.
     is_probe: bool,
+    /// The server's schema when the request was sent.
+    schema: u64,
 }
 
 impl Client {
@@ -119,6 +123,7 @@ impl Client {
             names_version: false,
             watch: None,
             epoch: past.as_ref().map_or(0, |past| past.epoch),
+            schema: past.as_ref().map_or(0, |past| past.schema),
             is_deceived: past.as_ref().is_some_and(|past| past.is_deceived),
             has_caught_up: false,
             checked: None,
@@ -281,7 +286,8 @@ impl Client {
             self.probed = Some(epoch);
         }
         let (kept_unread, said) = (Vec::new(), Vec::new());
-        let asked = Asked { epoch, list, lists: self.lists, kept_unread, said, is_probe };
+        let schema = around.server.schema;
+        let asked = Asked { epoch, list, lists: self.lists, kept_unread, said, is_probe, schema };
         self.asked_for.insert(id, asked);
         (self.link, self.request) = (Some(link), Some(id));
         Ok(())
@@ -438,6 +444,7 @@ impl Client {
         }
         (self.epoch, self.is_synced, self.is_confirmed) = (epoch, true, true);
         self.listed = list.unwrap_or(self.listed);
+        self.schema = self.parts(list).map(|part| part.schema).min().unwrap_or(self.schema);
         // A namespace may have been away while the server was restored, so no source noticed.
         if around.content.epoch.replace(epoch).is_some_and(|before| before != epoch) {
             around.content.doubt_everything();

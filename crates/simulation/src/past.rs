@@ -13,6 +13,8 @@ pub(crate) struct Past {
     pub(crate) scope: Scope,
     pub(crate) epoch: usize,
     pub(crate) is_deceived: bool,
+    /// The schema with which the content was listed.
+    pub(crate) schema: u64,
     pub(crate) doubts: BTreeMap<(Key, Cause), Doubt>,
 }
 

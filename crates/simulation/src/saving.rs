@@ -38,18 +38,19 @@ impl File {
             if !checkpoint.sources.iter().any(|source| source.scope == scope) {
                 continue;
             }
-            let Client { epoch, is_deceived, .. } = *client;
-            pasts.push(Past { scope, epoch, is_deceived, doubts: client.doubts.clone() });
+            let Client { epoch, is_deceived, schema, .. } = *client;
+            pasts.push(Past { scope, epoch, is_deceived, schema, doubts: client.doubts.clone() });
         }
         // A removed source may still have objects in the cache. No client vouches for them any more.
         for source in &checkpoint.sources {
             if !pasts.iter().any(|past| past.scope == source.scope) {
                 let doubts = BTreeMap::new();
-                pasts.push(Past { scope: source.scope.clone(), epoch: 0, is_deceived: true, doubts });
+                let scope = source.scope.clone();
+                pasts.push(Past { scope, epoch: 0, is_deceived: true, schema: 0, doubts });
             }
         }
         let mut bytes = Vec::new();
-        saved::save(&mut bytes, &[], &checkpoint)
+        saved::save_with_note(&mut bytes, &[], content.engine.content_schema(), &checkpoint)
             .map_err(|error| Invariant::Saved.violated(error.to_string()))?;
         Ok(Some(Self { bytes, pasts, doubts: content.doubts.clone(), epoch: content.epoch }))
     }

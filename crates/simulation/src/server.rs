@@ -41,6 +41,8 @@ pub(crate) struct Server {
     links_made: u64,
     /// Bytes of new connections arrive without a step.
     flows: bool,
+    /// The number of its schema, which grows with each change.
+    pub(crate) schema: u64,
 }
 
 struct Backup {
@@ -69,6 +71,7 @@ impl Server {
             links: Vec::new(),
             links_made: 0,
             flows,
+            schema: 1,
             setup,
         };
         for key in Key::all().take(usize::from(server.setup.objects)) {

@@ -121,6 +121,7 @@ impl<'a> World<'a> {
             internal_error_retry: Duration::from_secs(if setup.internal_error_retry { 30 } else { 0 }),
             ..ReflectorConfig::default()
         };
+        self.input(Input::Schema(&self.server.schema.to_string()))?;
         self.input(Input::Start(Box::new(start)))
     }
 
@@ -153,7 +154,6 @@ impl<'a> World<'a> {
                 Invariant::Stop.holds(which != usize::MAX, || {
                     format!("{request} is sent for {scope:?}, which is removed")
                 })?;
-                self.content.engine.sent(id);
                 self.with_client(which, |client, around| client.send(around, id, &request))
             }
             Command::Cancel(id) => {
@@ -386,7 +386,10 @@ impl<'a> World<'a> {
                 self.content.resync(usize::from(which) % count);
             }
             Step::Wake => return self.wake(),
-            Step::SchemaChanged => return self.input(Input::SchemaChanged),
+            Step::SchemaChanged => {
+                self.server.schema += 1;
+                return self.input(Input::Schema(&self.server.schema.to_string()));
+            }
             Step::Revise(key) => {
                 if self.server.revise(key) {
                     let version = self.server.version;

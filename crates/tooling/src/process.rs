@@ -1,6 +1,6 @@
 //! Runs other programs.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -43,28 +43,20 @@ pub fn output(command: &mut Command) -> Result<String, Error> {
     String::from_utf8(stdout).map_err(|error| Error::format(describe(command), error))
 }
 
-/// Runs a command, passes its stdout and stderr through to stdout in the order in which they were written, and calls
-/// `see` with each line. Returns whether the command was successful.
-pub fn tee(command: &mut Command, mut see: impl FnMut(&str)) -> Result<bool, Error> {
-    // One pipe for both: with two, the names of test binaries (stderr) and their results (stdout) could arrive in any
-    // order.
-    let (reader, writer) = std::io::pipe().map_err(|source| cannot_start(command, &source))?;
+/// Runs a command. Returns whether it was successful, and its stdout and stderr in the order in which they were written.
+pub fn capture(command: &mut Command) -> Result<(bool, String), Error> {
+    // One pipe for both: with two, names of tests (stdout) and what they print (stderr) could arrive in any order.
+    let (mut reader, writer) = std::io::pipe().map_err(|source| cannot_start(command, &source))?;
     let both = writer.try_clone().map_err(|source| cannot_start(command, &source))?;
     let mut child =
         command.stdout(both).stderr(writer).spawn().map_err(|source| cannot_start(command, &source))?;
     // `Command` keeps its ends of the pipe until they are replaced; with them open, the pipe never ends.
     command.stdout(Stdio::null()).stderr(Stdio::null());
 
-    let mut lines = BufReader::new(reader);
-    let mut line = Vec::new();
-    while lines.read_until(b'\n', &mut line).map_err(|source| cannot_start(command, &source))? > 0 {
-        // Recording goes on even if stdout is closed.
-        let _ = std::io::stdout().write_all(&line);
-        see(String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']));
-        line.clear();
-    }
+    let mut output = Vec::new();
+    reader.read_to_end(&mut output).map_err(|source| cannot_start(command, &source))?;
     let status = child.wait().map_err(|source| cannot_start(command, &source))?;
-    Ok(status.success())
+    Ok((status.success(), String::from_utf8_lossy(&output).into_owned()))
 }
 
 fn failed(command: &Command, status: std::process::ExitStatus) -> Error {
@@ -87,13 +79,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tee_sees_both_streams_in_order() {
-        let mut seen = Vec::new();
+    fn both_streams_are_captured_in_order() {
         let mut command = Command::new("sh");
         command.args(["-c", "echo one; echo two >&2; echo three; exit 4"]);
-        let passed = tee(&mut command, |line| seen.push(line.to_owned())).unwrap();
-        assert_eq!(seen, ["one", "two", "three"]);
-        assert!(!passed);
+        assert_eq!(capture(&mut command).unwrap(), (false, "one\ntwo\nthree\n".to_owned()));
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub(crate) struct Artifact {
 #[derive(Deserialize)]
 pub(crate) struct Target {
     pub(crate) name: String,
+    /// The kind of its source: `lib`, `bin`, `test` or `example`.
+    pub(crate) kind: Vec<String>,
 }
 
 #[derive(Deserialize)]

@@ -42,7 +42,7 @@ for device in null random urandom; do
 done
 exec unshare --user --map-user="$user" --map-group="$group" --root "$root" "$@""#;
 
-/// What the daemon says.
+/// The daemon's output.
 const LISTENS: &str = "health and metrics are on http://";
 const WATCHES: &str = "kubediff: watching ";
 
@@ -195,7 +195,7 @@ impl Root {
             )
         })?;
         let mut command = Command::new("unshare");
-        // Who may mount is no longer the user of the image, so there are two namespaces, one in the other.
+        // A user that may mount is no longer the user of the image, so there are two namespaces, one in the other.
         command.args(["--user", "--map-root-user", "--mount", "sh", "-ec", ENTER]).arg(&self.0);
         command.args([user, group]).args(&settings.entrypoint).args(&settings.cmd);
         let path = std::env::var_os("PATH").unwrap_or_default();

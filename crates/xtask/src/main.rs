@@ -22,6 +22,7 @@ mod metadata;
 mod mutants;
 mod package;
 mod protobuf;
+mod public_api;
 mod recording;
 mod running;
 mod schema;
@@ -138,12 +139,18 @@ enum Command {
     Deny,
     /// Build kubediff as people download it: archive, manual, completions, krew manifest, image, chart, checksums
     Dist {
-        /// What to build it for; this machine without it
+        /// The target; this machine without it
         #[arg(long, value_name = "TRIPLE")]
         target: Option<String>,
     },
-    /// What a release must pass besides `test`: packages as their users build them, downloads, the image, and advisories
+    /// Run the checks of a release besides `test`: packages as their users build them, downloads, the image, and advisories
     ReleaseCheck,
+    /// Compare the public surface of the libraries with the lists in docs/api; needs rustup and a nightly compiler
+    Api {
+        /// Write the lists
+        #[arg(long)]
+        write: bool,
+    },
     /// Make the packages, and build and try them outside of this repository, as their users do
     Package,
     /// Record the demo of kubediff as docs/demo.svg
@@ -219,6 +226,7 @@ fn execute(command: Command) -> Result<(), Error> {
         Command::Soak { only, times } => soak::run(&tree, &only, times),
         Command::ReleaseCheck => test::release_check(&tree),
         Command::Dist { target } => dist::run(&tree, target.as_deref()),
+        Command::Api { write } => public_api::run(&tree, write),
         Command::Package => package::run(&tree),
         Command::Recording => recording::run(&tree),
         Command::Chart => memory_chart::run(&tree),

@@ -50,7 +50,7 @@ fn make(tree: &Tree, workspace: &Metadata, published: &[&Package]) -> Result<Vec
     Ok(published.iter().map(|it| made.join(format!("{}.crate", it.file_name()))).collect())
 }
 
-/// What a registry shows of a package has to be in it.
+/// The parts that a registry shows of a package have to be in it.
 fn complain_about_files(package: &Package, folder: &Path) -> Result<(), Error> {
     for file in ["README.md", "LICENSE", "Cargo.toml", "src"] {
         if !folder.join(file).exists() {

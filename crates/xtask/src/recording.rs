@@ -16,7 +16,7 @@ use crate::tree::Tree;
 use picture::Line;
 
 const PICTURE: &str = "docs/demo.svg";
-/// What the reader can type: a story that is always the same, at a speed that fits into a reader's patience.
+/// A command for the reader to type: a story that is always the same, at a speed that fits into a reader's patience.
 const COMMAND: &str = "kubediff demo --seed 1 --speed 2";
 /// When the demo is interrupted. Its summary follows.
 const LINES: usize = 28;

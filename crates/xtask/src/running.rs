@@ -45,7 +45,7 @@ impl Drop for Running {
     }
 }
 
-/// What is read of a program.
+/// The stream of a program that is read.
 pub(crate) enum Stream {
     Output,
     Errors,

@@ -1,9 +1,10 @@
 //! Runs the tests of the workspace and records which tests ran.
 //!
-//! `cargo test` reports tests only in text for people, and names a test binary only by its file. So this command first
-//! builds the tests, which gives a machine-readable list of binaries. It then runs them, passes the text through and
-//! parses it.
+//! Cargo builds the tests and gives a machine-readable list of binaries. This command runs the binaries itself, some of
+//! them at the same time, because many tests wait for processes and clocks. It shows the output of each binary at its
+//! end, parses it, and in the end shows the times of all.
 
+mod job;
 mod record;
 mod report;
 
@@ -15,8 +16,9 @@ use std::time::SystemTime;
 use tooling::{Error, process};
 
 use crate::artifact::{self, Artifact};
-use crate::metadata::Metadata;
+use crate::metadata::{Metadata, Package};
 use crate::tree::Tree;
+use job::Job;
 
 /// Set for the tests if there is no real server: tests that need one do nothing then.
 pub(crate) const NO_CONTROL_PLANE: &str = "INFORMER_NO_CONTROL_PLANE";
@@ -57,16 +59,17 @@ impl TestRun {
     /// Builds and runs all tests, records the run, and returns whether all passed.
     pub(crate) fn execute(tree: &Tree, real_server: bool) -> Result<bool, Error> {
         let workspace = Metadata::workspace(tree.root())?;
-        let mut parser = report::Parser::new(build(tree, &workspace)?);
+        let mut jobs = build(tree, &workspace)?;
+        // First, because they compile: beside them there is time for tests that wait.
+        jobs.insert(0, Job::doctests(tree));
         let started = SystemTime::now();
-        let mut command = process::cargo(tree.root());
-        // A run goes on after a failure, so that it shows all failures.
-        command.args(["test", "--workspace", "--no-fail-fast"]);
-        if !real_server {
+        for command in jobs.iter_mut().map(|job| &mut job.command).filter(|_| !real_server) {
             command.env(NO_CONTROL_PLANE, "1");
         }
-        let passed = process::tee(&mut command, |line| parser.see(line))?;
-        Self { started, real_server, results: parser.results() }.save(&workspace)?;
+        let ended = job::run(jobs)?;
+        let passed = ended.iter().all(|ended| ended.passed);
+        let results = ended.into_iter().flat_map(|ended| ended.results).collect();
+        Self { started, real_server, results }.save(&workspace)?;
         Ok(passed)
     }
 
@@ -116,16 +119,18 @@ fn record_path(workspace: &Metadata) -> PathBuf {
     workspace.target_directory.join("contract").join("run.tsv")
 }
 
-/// Builds all tests and returns the binaries by file name.
-fn build(tree: &Tree, workspace: &Metadata) -> Result<HashMap<String, Binary>, Error> {
+/// Builds all tests.
+fn build(tree: &Tree, workspace: &Metadata) -> Result<Vec<Job>, Error> {
     let mut command = process::cargo(tree.root());
     let artifacts = artifact::build(command.args(["test", "--workspace", "--no-run"]))?;
-    let packages: HashMap<&str, &str> =
-        workspace.packages.iter().map(|package| (package.id.as_str(), package.name.as_str())).collect();
-    let binary = |artifact: Artifact| {
-        let file = artifact.executable.file_name()?.to_string_lossy().into_owned();
-        let package = (*packages.get(artifact.package_id.as_str())?).to_owned();
-        Some((file, Binary { package, target: artifact.target.name }))
+    let packages: HashMap<&str, &Package> =
+        workspace.packages.iter().map(|package| (package.id.as_str(), package)).collect();
+    let job = |artifact: Artifact| {
+        artifact
+            .profile
+            .test
+            .then(|| Job::binary(packages.get(artifact.package_id.as_str())?, artifact))
+            .flatten()
     };
-    Ok(artifacts.into_iter().filter_map(binary).collect())
+    Ok(artifacts.into_iter().filter_map(job).collect())
 }

@@ -101,7 +101,10 @@ async fn w16_lists_and_watches_in_many_gzip_members_decode() {
         let inner = KubeTransport::new(rig.config()).unwrap();
         let transport = Zipping { inner, seed, members: members.clone() };
         let builder = SharedInformerFactory::builder_with_transport(transport).namespace(rig.namespace());
-        let builder = impatient(builder).gzip(true).encoding(encoding).streaming_list(streaming);
+        let builder = impatient(builder)
+            .gzip(true)
+            .encoding(encoding)
+            .reflector(|reflector| reflector.streaming_list = streaming);
         let factory = builder.build().unwrap();
         let mut reports = factory.informer_of::<Object>(config_maps()).reports();
         let informer = rig.synced(&factory).await;
@@ -140,7 +143,10 @@ async fn w16_a_stream_that_the_server_compresses_decodes_and_a_plain_watch_is_no
     rig.at_once(texts.collect::<Vec<_>>()).await;
     for (round, encoding) in [EncodingChoice::Auto, EncodingChoice::Json].into_iter().enumerate() {
         let builder = rig.builder().gzip(true).encoding(encoding);
-        let factory = builder.streaming_list(StreamingListChoice::Always).build().unwrap();
+        let factory = builder
+            .reflector(|reflector| reflector.streaming_list = StreamingListChoice::Always)
+            .build()
+            .unwrap();
         let mut reports = factory.informer_of::<Object>(config_maps()).reports();
         let informer = rig.synced(&factory).await;
         // The cluster's certificate authority may be there too.

@@ -116,7 +116,8 @@ async fn l14_a_definition_that_changes_revises_objects_that_nobody_wrote() {
     rig.define(&gadgets.definition(&schema(json!({ "type": "integer" })))).await;
     gadgets.create(&rig, "a", json!({ "note": "x" })).await;
     gadgets.create(&rig, "b", json!({ "size": 1 })).await;
-    let factory = rig.builder().schema_pace(Duration::from_secs(1)).build().unwrap();
+    let factory =
+        rig.builder().reflector(|reflector| reflector.schema_pace = Duration::from_secs(1)).build().unwrap();
     let informer = factory.informer_of::<Object>(gadgets.resource());
     let mut changes = every_change(&informer);
     factory.start();
@@ -145,6 +146,31 @@ async fn l14_a_definition_that_changes_revises_objects_that_nobody_wrote() {
     }
     gadgets.create(&rig, "c", json!({})).await;
     assert_eq!(told(&mut changes).await, ["added c"]);
+}
+
+/// The server ends a watch about a second after its definition has changed. If the watch has brought an event from after the
+/// change by then, the server resumes it there, without a 410: only the schema's hash shows that the objects differ.
+#[tokio::test]
+async fn l14_a_watch_that_outlives_its_definition_by_an_event_is_followed_by_a_list() {
+    let Some(rig) = Rig::shared(SERVER, "l14_outlived").await else { return };
+    let gadgets = Gadgets { group: "l14-outlived.example.com", version: "v1", namespaced: true };
+    let schema = |size: Value| json!({ "type": "object", "properties": { "size": size } });
+    rig.define(&gadgets.definition(&schema(json!({ "type": "integer" })))).await;
+    gadgets.create(&rig, "a", json!({})).await;
+    let factory = rig.builder().schema_pace(Duration::from_secs(1)).build().unwrap();
+    let informer = factory.informer_of::<Object>(gadgets.resource());
+    let mut changes = every_change(&informer);
+    factory.start();
+    assert_eq!(first(&mut changes).await, ["initial a"]);
+    gadgets.redefine(&rig, &schema(json!({ "type": "integer", "default": 3 }))).await;
+    let api = gadgets.api(&rig);
+    let shown = async { while api.get("a").await.unwrap().data["spec"]["size"] != 3 {} };
+    within("the new default", shown).await;
+    // The server's cache for the new definition begins here, before the event.
+    api.list(&Default::default()).await.unwrap();
+    gadgets.create(&rig, "b", json!({})).await;
+    assert_eq!(told(&mut changes).await, ["added b"]);
+    assert_eq!(revised(&mut changes, "a").await, json!({ "size": 3 }));
 }
 
 async fn undefine(rig: &Rig, group: &str) {

@@ -35,7 +35,14 @@ async fn l1_c5_the_first_list_is_recent_and_the_watch_follows_it() {
 async fn l1_any_state_is_listed_at_zero_where_it_is_asked_for() {
     let Some(rig) = Rig::shared(SERVER, "l1_any_state").await else { return };
     let version = rig.create("a").await;
-    let informer = rig.synced(&rig.builder().first_list(FirstListChoice::Any).build().unwrap()).await;
+    let informer = rig
+        .synced(
+            &rig.builder()
+                .reflector(|reflector| reflector.first_list = FirstListChoice::Any)
+                .build()
+                .unwrap(),
+        )
+        .await;
     let [list] = rig.wire.lists().try_into().unwrap();
     assert_eq!((list.version(), list.get("limit")), ("0", Some("500")));
     // Any state it may have been, but the watch brings what is missing.
@@ -129,7 +136,8 @@ async fn l4_l6_pages_that_expire_become_one_list() {
         }
         false
     });
-    let factory = rig.builder().first_list(FirstListChoice::Any).build().unwrap();
+    let factory =
+        rig.builder().reflector(|reflector| reflector.first_list = FirstListChoice::Any).build().unwrap();
     let informer = factory.informer_of::<Object>(super::config_maps());
     factory.start();
     within("the second page", second_asked).await.unwrap();
@@ -204,7 +212,8 @@ async fn l11_a_broken_list_leaves_no_trace() {
         }
         false
     });
-    let factory = rig.builder().first_list(FirstListChoice::Any).build().unwrap();
+    let factory =
+        rig.builder().reflector(|reflector| reflector.first_list = FirstListChoice::Any).build().unwrap();
     let informer = factory.informer_of::<Object>(super::config_maps());
     let mut told = Told::every(&informer);
     factory.start();

@@ -85,9 +85,11 @@ async fn a_shard_is_what_hashes_into_its_range_in_lists_and_watches() {
         let halves = [LOWER, UPPER].map(|bounds| {
             let selector = range("uid", bounds);
             let builder = impatient(SharedInformerFactory::builder(rig.config())).namespace(rig.namespace());
-            let builder = builder.streaming_list(streaming).tweak_list_options(move |_, query| {
-                query.push(("shardSelector".to_owned(), selector.clone()));
-            });
+            let builder = builder
+                .reflector(|reflector| reflector.streaming_list = streaming)
+                .tweak_list_options(move |_, query| {
+                    query.push(("shardSelector".to_owned(), selector.clone()));
+                });
             let factory = builder.build().unwrap();
             let informer: Informer<Object> = factory.informer_of(config_maps());
             factory.start();

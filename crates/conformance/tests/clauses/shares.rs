@@ -67,7 +67,10 @@ async fn shares_divide_the_objects(rig: &Rig, server_filters: bool) {
             let what = format!("{streaming:?}, {by}, {asks}");
             let mut informers = Vec::new();
             for share in halves(by) {
-                let builder = rig.builder().streaming_list(streaming).share(share.clone());
+                let builder = rig
+                    .builder()
+                    .reflector(|reflector| reflector.streaming_list = streaming)
+                    .share(share.clone());
                 let (factory, informer) = live(builder.ask_for_share(asks)).await;
                 informers.push((share, factory, informer));
             }
@@ -140,7 +143,8 @@ async fn q9_an_object_goes_with_the_share_of_its_owner() {
     for streaming in [StreamingListChoice::Never, StreamingListChoice::Always] {
         let [mine, theirs] = halves(ShareBy::ControllerUid);
         // The server is not asked: it could not know.
-        let builder = || rig.builder().streaming_list(streaming).ask_for_share(true);
+        let builder =
+            || rig.builder().reflector(|reflector| reflector.streaming_list = streaming).ask_for_share(true);
         let (mine, informer) = live(builder().share(mine)).await;
         let (theirs, other) = live(builder().share(theirs)).await;
         let mut told = Told::every(&informer);

@@ -7,7 +7,10 @@ use super::{is_live, names};
 use crate::SERVER;
 
 fn streaming(rig: &Rig) -> SharedInformerFactory {
-    rig.builder().streaming_list(StreamingListChoice::Always).build().expect("a factory")
+    rig.builder()
+        .reflector(|reflector| reflector.streaming_list = StreamingListChoice::Always)
+        .build()
+        .expect("a factory")
 }
 
 #[tokio::test]

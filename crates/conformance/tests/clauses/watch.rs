@@ -128,7 +128,11 @@ async fn w6_l2_d2_h10_what_was_missed_is_found_by_a_relist() {
 #[tokio::test]
 async fn w12_a_connection_that_went_silent_is_found_out() {
     let Some(rig) = Rig::shared(SERVER, "w12_silent").await else { return };
-    let factory = rig.builder().silence_limit(Duration::from_secs(2)).build().unwrap();
+    let factory = rig
+        .builder()
+        .reflector(|reflector| reflector.silence_limit = Duration::from_secs(2))
+        .build()
+        .unwrap();
     let informer = rig.synced(&factory).await;
     let mut told = Told::every(&informer);
     told.first_content().await;

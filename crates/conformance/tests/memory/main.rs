@@ -50,7 +50,7 @@ async fn fill(rig: &Rig) {
 
 fn packed(rig: &Rig, choice: StreamingListChoice) -> SharedInformerFactory {
     let builder = rig.builder().layout(Layout::Packed).encoding(EncodingChoice::Auto);
-    builder.streaming_list(choice).build().unwrap()
+    builder.reflector(|reflector| reflector.streaming_list = choice).build().unwrap()
 }
 
 /// Does once what is done once per process, and fills what the server keeps.

@@ -29,7 +29,9 @@ async fn w16_what_a_server_compresses_member_by_member_decodes_in_either_encodin
     let pieces = pieces.always(Fault::Chunks { seed: 7, max: 40 });
     for (round, encoding) in [EncodingChoice::Auto, EncodingChoice::Json].into_iter().enumerate() {
         let builder = impatient(SharedInformerFactory::builder(config.clone())).gzip(true);
-        let builder = builder.encoding(encoding).streaming_list(StreamingListChoice::Always);
+        let builder = builder
+            .encoding(encoding)
+            .reflector(|reflector| reflector.streaming_list = StreamingListChoice::Always);
         let factory = builder.build().unwrap();
         let informer: Informer<Object> = factory.informer_of(config_maps());
         let mut reports = informer.reports();

@@ -110,7 +110,11 @@ async fn l12_w12_a_restored_server_is_reported_and_followed() {
     rig.update("changed", "after the backup").await;
     rig.create("after-the-backup").await;
     rig.delete("gone-then").await;
-    let factory = rig.builder().silence_limit(Duration::from_secs(1)).build().unwrap();
+    let factory = rig
+        .builder()
+        .reflector(|reflector| reflector.silence_limit = Duration::from_secs(1))
+        .build()
+        .unwrap();
     let informer = rig.synced(&factory).await;
     let seen = informer.resource_version();
     let mut told = Told::every(&informer).of_a_restored_server();

@@ -16,7 +16,7 @@ fn streams() -> Matcher {
 }
 
 fn streaming(rig: &Rig) -> FactoryBuilder {
-    rig.builder().streaming_list(StreamingListChoice::Always)
+    rig.builder().reflector(|reflector| reflector.streaming_list = StreamingListChoice::Always)
 }
 
 #[tokio::test]
@@ -27,7 +27,10 @@ async fn s2_s3_nothing_is_visible_before_the_end_bookmark() {
     }
     // The first events arrive, and the end of the stream does not for now.
     let held = rig.faults().on(streams()).once(Fault::StallAfter(Events(3)));
-    let factory = streaming(&rig).initial_events_timeout(Duration::from_secs(2)).build().unwrap();
+    let factory = streaming(&rig)
+        .reflector(|reflector| reflector.initial_events_timeout = Duration::from_secs(2))
+        .build()
+        .unwrap();
     let informer = factory.informer_of::<Object>(config_maps());
     let mut told = Told::every(&informer);
     factory.start();
@@ -95,7 +98,10 @@ async fn s7_without_an_end_bookmark_it_falls_back_to_a_list() {
     let Some(rig) = Rig::shared(SERVER, "s7_no_end").await else { return };
     rig.create("a").await;
     let endless = rig.faults().on(streams()).always(Fault::NoEndBookmark);
-    let factory = streaming(&rig).initial_events_timeout(Duration::from_secs(1)).build().unwrap();
+    let factory = streaming(&rig)
+        .reflector(|reflector| reflector.initial_events_timeout = Duration::from_secs(1))
+        .build()
+        .unwrap();
     let informer = factory.informer_of::<Object>(config_maps());
     let mut reports = informer.reports();
     factory.start();

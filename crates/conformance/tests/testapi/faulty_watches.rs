@@ -109,7 +109,11 @@ async fn w7_another_error_within_a_watch_leads_to_a_list() {
 async fn w7_an_internal_error_is_retried_without_a_list_by_choice() {
     let Some(rig) = Rig::shared(SERVER, "w7_retried").await else { return };
     rig.create("a").await;
-    let factory = rig.builder().internal_error_retry(Duration::from_secs(60)).build().unwrap();
+    let factory = rig
+        .builder()
+        .reflector(|reflector| reflector.internal_error_retry = Duration::from_secs(60))
+        .build()
+        .unwrap();
     let informer = rig.synced(&factory).await;
     let mut told = Told::every(&informer);
     told.first_content().await;
@@ -244,7 +248,11 @@ async fn w1_w3_w16_a_watch_that_breaks_anywhere_goes_on_where_it_was() {
 #[tokio::test]
 async fn w12_a_watch_that_is_stalled_is_found_out() {
     let Some(rig) = Rig::shared(SERVER, "w12_stalled").await else { return };
-    let factory = rig.builder().silence_limit(Duration::from_secs(1)).build().unwrap();
+    let factory = rig
+        .builder()
+        .reflector(|reflector| reflector.silence_limit = Duration::from_secs(1))
+        .build()
+        .unwrap();
     let informer = rig.synced(&factory).await;
     let mut told = Told::every(&informer);
     told.first_content().await;
@@ -260,7 +268,11 @@ async fn w12_a_watch_that_is_stalled_is_found_out() {
 #[tokio::test]
 async fn w2_the_timeout_of_a_watch_is_drawn_from_its_range() {
     let Some(rig) = Rig::shared(SERVER, "w2_timeout").await else { return };
-    let factory = rig.builder().min_watch_timeout(Duration::from_secs(600)).build().unwrap();
+    let factory = rig
+        .builder()
+        .reflector(|reflector| reflector.min_watch_timeout = Duration::from_secs(600))
+        .build()
+        .unwrap();
     let informer = rig.synced(&factory).await;
     for count in 2..10 {
         let ended = async {

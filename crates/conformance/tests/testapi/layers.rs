@@ -60,7 +60,10 @@ async fn overloaded(make: impl Fn(kube_client::Config) -> FactoryBuilder) -> (us
     server.faults().on(lists.clone()).times(3, Fault::Refuse(Refusal::Timeout));
     let config = server.config();
     assert!(config.default_retry, "kube has switched its retries off by default");
-    let factory = impatient(make(config)).streaming_list(StreamingListChoice::Never).build().unwrap();
+    let factory = impatient(make(config))
+        .reflector(|reflector| reflector.streaming_list = StreamingListChoice::Never)
+        .build()
+        .unwrap();
     let informer = factory.informer_of::<Object>(config_maps());
     let mut reports = informer.reports();
     factory.start();

@@ -116,7 +116,8 @@ async fn as_long_as_a_version_is_not_answered_the_server_is_asked_for_json() {
 #[tokio::test]
 async fn who_chooses_json_need_not_know() {
     let (server, config) = server(99).await;
-    let builder = SharedInformerFactory::builder(config.clone()).first_list(FirstListChoice::Consistent);
+    let builder = SharedInformerFactory::builder(config.clone())
+        .reflector(|reflector| reflector.first_list = FirstListChoice::Consistent);
     let factory = builder.encoding(EncodingChoice::Json).build().unwrap();
     assert_eq!(encodings(&config, &factory).await, ["json", "json"]);
     assert_eq!(server.requests().count(&version()), 0);

@@ -52,9 +52,15 @@ async fn storm(seed: u64) -> u64 {
         rig.create(&format!("object-{number}")).await;
     }
     let patient = |choice| {
-        let builder = rig.builder().silence_limit(Duration::from_secs(1));
-        let builder = builder.response_timeout(Duration::from_secs(2)).streaming_list(choice);
-        builder.initial_events_timeout(Duration::from_secs(2)).build().expect("a factory")
+        let builder = rig.builder().reflector(|reflector| reflector.silence_limit = Duration::from_secs(1));
+        let builder = builder.reflector(|reflector| {
+            reflector.response_timeout = Duration::from_secs(2);
+            reflector.streaming_list = choice;
+        });
+        builder
+            .reflector(|reflector| reflector.initial_events_timeout = Duration::from_secs(2))
+            .build()
+            .expect("a factory")
     };
     let factories = [patient(StreamingListChoice::Never), patient(StreamingListChoice::Always)];
     let faults = rig.faults().random(seed, mix());

@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 use informer_core::ObjectKey;
-use informer_core::wire::{ListMeta, ListPart, ProtobufListDecoder, WireError, scan_protobuf};
+use informer_core::internals::{ListMeta, ListPart, ProtobufListDecoder, WireError, scan_protobuf};
 use informer_protobuf::wire::{Fields, Value};
 
 use super::fields::fields;

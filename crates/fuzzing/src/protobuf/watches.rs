@@ -1,9 +1,10 @@
 //! The decoder of watches in protobuf: any bytes in any chunks.
 
 use fastrand::Rng;
-use informer_core::wire::{
-    EventType, ProtobufWatchDecoder, ScanError, WatchFrame, WireError, scan_protobuf, scan_protobuf_bookmark,
+use informer_core::internals::{
+    EventType, ProtobufWatchDecoder, WatchFrame, WireError, scan_protobuf, scan_protobuf_bookmark,
 };
+use informer_core::wire::ScanError;
 use informer_protobuf::open;
 use informer_protobuf::wire::{Fields, Value};
 

@@ -30,7 +30,10 @@ pub(crate) struct World {
 impl World {
     pub(crate) async fn new(objects: impl IntoIterator<Item = Value>) -> Self {
         let server = TestApi::builder().objects(objects).start().await.unwrap();
-        let factory = SharedInformerFactory::builder(server.config()).backoff(SHORT).build().unwrap();
+        let factory = SharedInformerFactory::builder(server.config())
+            .reflector(|reflector| reflector.backoff = SHORT)
+            .build()
+            .unwrap();
         let client = Client::try_from(server.config()).unwrap();
         Self { server, factory, client }
     }

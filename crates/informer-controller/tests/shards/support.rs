@@ -129,7 +129,9 @@ impl Member {
         let handle = shards.handle();
         let acting = acting.clone();
         let running = tokio::spawn(shards.run(config.clone(), move |share| {
-            let factory = SharedInformerFactory::builder(config.clone()).backoff(SHORT).share(share.clone());
+            let factory = SharedInformerFactory::builder(config.clone())
+                .reflector(|reflector| reflector.backoff = SHORT)
+                .share(share.clone());
             let maps = factory.build()?.informer::<ConfigMap>();
             let work = Work { member: name, acting: acting.clone() };
             Ok::<_, BoxError>((Controller::new("stamp", &maps).workers(2), with(work, stamp)))

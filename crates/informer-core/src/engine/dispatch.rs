@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::Time;
-use crate::reflector::{self, Report, Status};
+use crate::reflector::{self, Report, Status, Why};
 
 use super::writer::{Applied, Outcome};
 use super::{Command, Engine};
@@ -121,7 +121,7 @@ impl Engine {
         };
         if source.doubted_at.is_none_or(|at| now.since(at) >= DOUBT_PACE) {
             source.doubted_at = Some(now);
-            source.reflector.handle(now, reflector::Input::SchemaChanged);
+            source.reflector.handle(now, reflector::Input::Relist(Why::Unsteady));
         }
     }
 
@@ -144,9 +144,16 @@ impl Engine {
         if source.is_status_due() {
             self.commands.push_back(Command::SourceStatus(source.scope.clone(), source.status.clone()));
         }
+        let not_found = match &source.status {
+            Status::Denied { status } if status.is_not_found() => Some(status.clone()),
+            _ => None,
+        };
         // A response that ended in an error event may have further bytes.
         if ends_response {
             self.hang_up(at);
+        }
+        if let Some(status) = not_found {
+            self.not_found(&status);
         }
     }
 

@@ -1,9 +1,9 @@
 //! The scopes that feed the cache, and how they come and go.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use crate::reader::Expected;
-use crate::reflector::{self, Reflector, Resume, Status, StoreOperation};
+use crate::reflector::{self, Reflector, Resume, Status};
 use crate::saved::Saved;
 use crate::store::SourcePoint;
 use crate::{Scope, SourceId, Time};
@@ -20,6 +20,8 @@ pub(super) struct Scopes {
     adding: Vec<Scope>,
     /// The sources that were loaded for scopes that have not started.
     loaded: HashMap<Scope, (SourceId, Option<Resume>)>,
+    /// The schema with which the loaded content was read.
+    loaded_schema: Arc<str>,
     begun: u64,
 }
 
@@ -48,10 +50,10 @@ impl Scopes {
         self.sources.iter().position(|source| source.id == id)
     }
 
-    /// Whether the source's request is the first of a list. Returns `true` once per list.
-    pub(super) fn begins_list(&mut self, id: SourceId) -> bool {
-        let source = self.sources.iter_mut().find(|source| source.id == id);
-        source.is_some_and(|source| std::mem::take(&mut source.begins_list))
+    /// The schemas with which the content of the sources was read. A list that is not in the cache yet has none.
+    pub(super) fn content_schemas(&self) -> impl Iterator<Item = &str> {
+        let loaded = (!self.loaded.is_empty()).then_some(&*self.loaded_schema);
+        self.sources.iter().map(Source::content_schema).chain(loaded)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -70,6 +72,7 @@ impl Scopes {
     pub(super) fn load(&mut self, writer: &mut Writer, saved: Saved, scopes: &[Scope]) {
         let points: Vec<_> = scopes.iter().map(|scope| saved_of(&saved.sources, scope)).collect();
         let ids = writer.load(points.clone(), saved.objects, saved.content_key);
+        self.loaded_schema = saved.note.into();
         for (point, id) in points.into_iter().zip(ids) {
             let resume = Resume::from_saved(&point.resource_version, point.has_unread);
             self.loaded.insert(point.scope, (id, resume));
@@ -120,12 +123,14 @@ impl Engine {
         let seed = running.seed.wrapping_mul(1_000_003).wrapping_add(self.scopes.begun);
         let config = running.reflector.clone();
         self.counters.source_added(id, resume.is_some());
-        let reflector = match resume {
-            None => Reflector::new(config, seed),
-            Some(resume) => Reflector::resuming(config, seed, resume),
+        let (reflector, schema) = match resume {
+            None => (Reflector::new(config, seed), Arc::default()),
+            Some(resume) => (Reflector::resuming(config, seed, resume), self.scopes.loaded_schema.clone()),
         };
-        self.scopes.sources.push(Source::new(id, scope, reflector));
-        self.reflect(now, self.scopes.len() - 1, reflector::Input::Start);
+        self.scopes.sources.push(Source::new(id, scope, reflector, schema));
+        let at = self.scopes.len() - 1;
+        self.relist_outdated(now, at);
+        self.reflect(now, at, reflector::Input::Start);
     }
 
     pub(super) fn remove_scope(&mut self, now: Time, scope: &Scope) {
@@ -141,26 +146,6 @@ impl Engine {
             self.scopes.adding.swap_remove(at);
         } else {
             self.commands.push_back(Command::ScopeRemoved(scope.clone()));
-        }
-    }
-
-    /// The resource is served as another version or kind, or as another resource of the same name.
-    pub(super) fn served_as(&mut self, now: Time, expected: Expected, is_other: bool) {
-        let Some(running) = &mut self.running else { return };
-        running.reader.expect(expected);
-        if !is_other {
-            self.each_source(now, &reflector::Input::SchemaChanged);
-            return self.each_source(now, &reflector::Input::Wake);
-        }
-        for at in 0..self.scopes.len() {
-            let Some(source) = self.scopes.get(at).filter(|source| !source.is_listing()) else { continue };
-            let resource_version = source.reflector.last_version().clone();
-            if !resource_version.is_unset() {
-                // An empty list deletes the objects of the former resource.
-                let begin = StoreOperation::BeginReplace { trust_versions: true };
-                self.operation(now, at, Step::Store(begin));
-                self.operation(now, at, Step::Store(StoreOperation::Commit { resource_version }));
-            }
         }
     }
 

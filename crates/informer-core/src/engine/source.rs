@@ -1,5 +1,7 @@
 //! One scope's list and watch: its reflector, and the response that is being received for it.
 
+use std::sync::Arc;
+
 use crate::reader::{Answer, Reading, ResponseReader, To};
 use crate::reflector::{Input, Reflector, Request, Status, StoreOperation, Trust};
 use crate::wire::Limits;
@@ -15,17 +17,19 @@ pub(super) struct Source {
     /// The request that is running.
     pub(super) request: Option<RequestId>,
     last_request: RequestId,
-    /// The request that is running, until it is counted as sent.
-    pub(super) asked: Option<Request>,
     to: To,
     answer: Option<Answer>,
     /// Whether the response has ended. Part of it may not have been read yet.
     pub(super) has_ended: bool,
-    /// Whether its response was dropped. It resumes when the user's code returns.
-    pub(super) is_stalled: bool,
+    /// Whether its reflector is to wake when the user's code returns: its response was dropped, or a wake came meanwhile.
+    pub(super) owes_wake: bool,
     /// Whether the next request is the first of a list.
     pub(super) begins_list: bool,
     pub(super) refresh_credentials: bool,
+    /// The schema with which its last list began, or its loaded content was read; empty while it is unknown.
+    pub(super) listing_schema: Arc<str>,
+    /// The same of the last list that is complete.
+    listed_schema: Arc<str>,
     /// The last status of the reflector.
     pub(super) status: Status,
     /// Whether a list of a restored server is not in the cache yet.
@@ -39,20 +43,21 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub(super) fn new(id: SourceId, scope: Scope, reflector: Reflector) -> Self {
+    pub(super) fn new(id: SourceId, scope: Scope, reflector: Reflector, schema: Arc<str>) -> Self {
         Self {
             id,
             scope,
             reflector,
             request: None,
             last_request: RequestId(0),
-            asked: None,
             to: To::List,
             answer: None,
             has_ended: false,
-            is_stalled: false,
+            owes_wake: false,
             begins_list: false,
             refresh_credentials: false,
+            listing_schema: schema.clone(),
+            listed_schema: schema,
             status: Status::Connecting,
             awaits_other_past: false,
             unapplied_contents: 0,
@@ -61,7 +66,7 @@ impl Source {
         }
     }
 
-    pub(super) fn asks(&mut self, id: RequestId, request: Request) {
+    pub(super) fn asks(&mut self, id: RequestId, request: &Request) {
         self.request = Some(id);
         self.last_request = id;
         self.has_ended = false;
@@ -69,7 +74,6 @@ impl Source {
             Request::List(_) => To::List,
             Request::Watch(_) => To::Watch,
         };
-        self.asked = Some(request);
     }
 
     /// The request to attribute an operation to: the running one, or the last one.
@@ -109,13 +113,23 @@ impl Source {
         self.request.is_some()
     }
 
-    pub(super) fn will_apply(&mut self, step: &Step) {
+    pub(super) fn will_apply(&mut self, step: &Step, schema: &Arc<str>) {
         self.unapplied_contents += usize::from(is_content(step));
         self.unapplied_changes += usize::from(is_change(step));
-        if let Step::Store(StoreOperation::BeginReplace { trust_versions }) = step {
-            self.begins_list = true;
-            self.awaits_other_past |= !trust_versions;
+        match step {
+            Step::Store(StoreOperation::BeginReplace { trust_versions }) => {
+                self.begins_list = true;
+                self.awaits_other_past |= !trust_versions;
+                self.listing_schema = schema.clone();
+            }
+            Step::Store(StoreOperation::Commit { .. }) => self.listed_schema = self.listing_schema.clone(),
+            _ => {}
         }
+    }
+
+    /// The schema with which the source's objects in the cache were read; empty while it is unknown.
+    pub(super) fn content_schema(&self) -> &str {
+        if self.unapplied_contents == 0 { &self.listed_schema } else { "" }
     }
 
     pub(super) fn has_applied_content(&mut self) {

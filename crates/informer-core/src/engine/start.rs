@@ -1,5 +1,7 @@
 //! The settings of an engine.
 
+use std::sync::Arc;
+
 use crate::reader::{Expected, ResponseReader};
 use crate::reflector::ReflectorConfig;
 use crate::share::Share;
@@ -7,6 +9,7 @@ use crate::wire::Limits;
 use crate::{PlainStorage, Scope, Shelf};
 
 use super::dispatch::{Dispatch, SLICE};
+use super::follow::StreamingRefusals;
 use super::queue::{OPERATIONS, Queue};
 use super::writer::TransformFn;
 use super::{Engine, Time};
@@ -37,6 +40,10 @@ pub struct Start {
     pub changes_at_once: usize,
     /// The seed of random waits and timeouts.
     pub seed: u64,
+    /// The group and version of the resource, as in `apps/v1`.
+    pub api_version: String,
+    /// The streaming lists that the server refused to this engine or to others.
+    pub streaming_refusals: Arc<StreamingRefusals>,
 }
 
 /// The settings that the start fixes.
@@ -45,12 +52,16 @@ pub(super) struct Running {
     pub(super) reflector: ReflectorConfig,
     pub(super) limits: Limits,
     pub(super) seed: u64,
+    pub(super) api_version: String,
+    pub(super) streaming_refusals: Arc<StreamingRefusals>,
 }
 
 impl Start {
     /// The settings for these scopes, otherwise with defaults.
     pub fn new(expected: Expected, scopes: impl IntoIterator<Item = Scope>) -> Self {
         Self {
+            api_version: expected.api_version.clone(),
+            streaming_refusals: Arc::default(),
             expected,
             scopes: scopes.into_iter().collect(),
             reflector: ReflectorConfig::default(),
@@ -73,19 +84,20 @@ impl Engine {
         }
         let Start { expected, scopes, reflector, limits, transform, share, skips_managed_fields, .. } = start;
         let (seed, queued) = (start.seed, start.queued_operations);
+        let (api_version, streaming_refusals) = (start.api_version, start.streaming_refusals);
         self.queue = Queue::of(queued);
         self.dispatch = Dispatch::of(start.changes_at_once);
         // A transform needs the unpacked object, so the reader keeps objects plain and the writer stores the result.
         let shelf = match transform {
             None => self.shelf.clone(),
-            Some(_) => Shelf::cold(std::sync::Arc::new(PlainStorage)),
+            Some(_) => Shelf::cold(Arc::new(PlainStorage)),
         };
         let reader = ResponseReader::new(self.cache.clone(), shelf, expected).keeping(share);
         let reader = if skips_managed_fields { reader.skipping_managed_fields() } else { reader };
         if let super::Desk::Here(writer) = &mut self.desk {
             writer.transform_with(transform, skips_managed_fields);
         }
-        self.running = Some(Running { reader, reflector, limits, seed });
+        self.running = Some(Running { reader, reflector, limits, seed, api_version, streaming_refusals });
         for scope in scopes {
             self.add_scope(now, scope);
         }

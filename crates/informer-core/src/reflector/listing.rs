@@ -199,10 +199,8 @@ impl Reflector {
 
     /// After a failed list that was only to compare contents, the watch resumes, and the list is tried again later.
     fn after_list_failed(&mut self, now: Time) -> Next {
-        if !std::mem::take(&mut self.known.relists) {
-            return Next::Sync;
-        }
-        self.relist_soon(now);
+        let Some(why) = self.known.relists.take() else { return Next::Sync };
+        self.relist_soon(now, why);
         Next::Watch
     }
 }

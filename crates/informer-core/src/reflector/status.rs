@@ -70,8 +70,13 @@ pub enum Cause {
     NoInitialEventsEnd,
     /// The informer dropped the response, because a transform or an index function did not return.
     Stalled,
-    /// Objects may have changed without a write, so they are listed. Not a failure.
+    /// The server's version, a definition or a schema has changed. Objects may have changed without a write, so they are
+    /// listed. Not a failure.
     SchemaChanged,
+    /// An object differed at two lists in a row without a write, so there is one more list. Not a failure.
+    Unsteady,
+    /// The resource is served as another version or kind, so it is listed. Not a failure.
+    ServedAs,
     /// The server no longer has the requested resourceVersion, or has not reached it yet.
     VersionUnavailable(ApiStatus),
     /// A list was older than a state already seen, so it was not applied.
@@ -124,7 +129,7 @@ pub enum Report {
 
 impl Cause {
     /// Every [`Cause::name`].
-    pub const NAMES: [&'static str; 13] = [
+    pub const NAMES: [&'static str; 15] = [
         "unreachable",
         "refused",
         "error_event",
@@ -136,6 +141,8 @@ impl Cause {
         "no_initial_events_end",
         "stalled",
         "schema_changed",
+        "unsteady",
+        "served_as",
         "version_unavailable",
         "went_back",
     ];
@@ -154,6 +161,8 @@ impl Cause {
             Self::NoInitialEventsEnd => "no_initial_events_end",
             Self::Stalled => "stalled",
             Self::SchemaChanged => "schema_changed",
+            Self::Unsteady => "unsteady",
+            Self::ServedAs => "served_as",
             Self::VersionUnavailable(_) => "version_unavailable",
             Self::WentBack { .. } => "went_back",
         }
@@ -176,6 +185,8 @@ impl fmt::Display for Cause {
             Self::SchemaChanged => {
                 write!(f, "a schema has changed, and objects may look different without a write")
             }
+            Self::Unsteady => write!(f, "an object differed at two lists without a write"),
+            Self::ServedAs => write!(f, "the resource is served as another version or kind"),
             Self::VersionUnavailable(status) => write!(f, "the resourceVersion is not available: {status}"),
             Self::WentBack { seen, listed } => {
                 write!(

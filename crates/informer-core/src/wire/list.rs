@@ -61,7 +61,8 @@ pub enum ListPart<'a> {
 /// The decoder holds no more than the chunk and one incomplete item. It reads an item's content only to find its end.
 ///
 /// ```
-/// use informer_core::wire::{Limits, ListDecoder, ListPart};
+/// use informer_core::internals::{ListDecoder, ListPart};
+/// use informer_core::wire::Limits;
 ///
 /// let mut list = ListDecoder::new(Limits::default());
 /// let mut names = Vec::new();

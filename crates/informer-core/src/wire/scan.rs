@@ -319,13 +319,13 @@ pub struct Bookmark {
 /// Reads a bookmark event's object.
 ///
 /// ```
-/// use informer_core::wire;
+/// use informer_core::internals::scan_bookmark;
 ///
-/// let bookmark = wire::scan_bookmark(br#"{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"12746",
+/// let bookmark = scan_bookmark(br#"{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"12746",
 ///     "annotations":{"k8s.io/initial-events-end":"true"}}}"#)?;
 /// assert!(bookmark.initial_events_end);
 /// assert_eq!(bookmark.resource_version, "12746".into());
-/// # Ok::<(), wire::ScanError>(())
+/// # Ok::<(), informer_core::wire::ScanError>(())
 /// ```
 ///
 /// # Errors

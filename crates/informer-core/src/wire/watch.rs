@@ -23,7 +23,8 @@ pub struct WatchFrame<'a> {
 /// Events are lines, each a JSON object. The decoder holds no more than the chunk and one incomplete line.
 ///
 /// ```
-/// use informer_core::wire::{EventType, Limits, WatchDecoder};
+/// use informer_core::internals::{EventType, WatchDecoder};
+/// use informer_core::wire::Limits;
 ///
 /// let mut watch = WatchDecoder::new(Limits::default());
 /// watch.push(br#"{"type":"ADDED","object":{"metadata":{"#);

@@ -133,7 +133,7 @@ impl Rig {
     }
 
     pub(crate) fn schema_changed(&mut self) {
-        self.input(Input::SchemaChanged);
+        self.input(Input::Schema("B"));
     }
 
     pub(crate) fn saved(&self) -> Vec<u8> {

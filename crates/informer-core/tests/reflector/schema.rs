@@ -80,25 +80,6 @@ fn l14_a_list_that_begins_after_the_schema_has_changed_is_enough() {
 }
 
 #[test]
-fn l14_the_cache_awaits_a_list_until_one_is_complete() {
-    let mut play = Play::new(ReflectorConfig::default());
-    for (script, awaits) in [
-        ("start", true),
-        ("items a@5", true),
-        ("done rv=10", false),
-        ("accept", false),
-        ("schema", true),
-        ("deadline", true),
-        ("accept", true),
-        ("items a@5", true),
-        ("done rv=11", false),
-    ] {
-        play.script(script);
-        assert_eq!(play.reflector().awaits_list(), awaits, "after {script}");
-    }
-}
-
-#[test]
 fn l14_a_watch_without_an_answer_has_its_time_though_a_list_is_due() {
     let config = ReflectorConfig { relist_spread: Duration::from_secs(1), ..ReflectorConfig::default() };
     let mut play = Play::new(config);

@@ -7,11 +7,12 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use informer_core::internals::{Bookmark, ListMeta};
 use informer_core::reflector::{
-    EventKind, Input, Output, Reflector, ReflectorConfig, Report, Resume, Status, StoreOperation, Trust,
+    EventKind, Input, Output, Reflector, ReflectorConfig, Report, Resume, Status, StoreOperation, Trust, Why,
 };
 use informer_core::store::SourcePoint;
-use informer_core::wire::{ApiStatus, Bookmark, ListMeta};
+use informer_core::wire::ApiStatus;
 use informer_core::{Cache, Change, Delta, Object, Origin, ResourceVersion, Scope, SourceId, Store, Time};
 
 /// A reflector, a store that it feeds, and the time.
@@ -89,7 +90,7 @@ impl Play {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match word {
             "start" => self.input(Input::Start),
-            "schema" => self.input(Input::SchemaChanged),
+            "schema" => self.input(Input::Relist(Why::SchemaChanged)),
             "stop" => self.input(Input::Stop),
             "wake" => self.input(Input::Wake),
             "stall" => self.input(Input::Stalled),

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use expect_test::expect;
 use informer_core::Time;
+use informer_core::internals::ListMeta;
 use informer_core::reflector::{Input, Output, Reflector, ReflectorConfig, Request};
-use informer_core::wire::ListMeta;
 
 use crate::script::{Play, play, play_with};
 

@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::Arc;
 
+use informer_core::internals::scan_protobuf;
 use informer_core::saved::{self, LoadError, Saved};
-use informer_core::wire::scan_protobuf;
 use informer_core::{
     Encoding, Object, ObjectBytes, PlainStorage, Scope, Snapshot, SourceId, Storage, StorageError, Store,
     Stored, StoredBytes,

@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderValue;
-use informer_core::backoff::BackoffConfig;
 use informer_core::reflector::ReflectorConfig;
 use informer_core::share::Share;
 use informer_core::{FieldSelector, HotSet, InvalidSelector, Retention, Selector, Storage};
@@ -31,7 +30,9 @@ use crate::settings::{ListOptionsTweak, MakeStorage, Settings};
 use crate::shared::Life;
 use crate::transform::Transform;
 use crate::transport::{ClientService, ConnectionOptions, KubeTransport, Layers, Transport};
-use crate::{EncodingChoice, Error, FirstListChoice, HttpVersion, Layout, StreamingListChoice};
+use crate::{
+    EncodingChoice, Error, FirstListChoice, HttpVersion, Layout, ReflectorOptions, StreamingListChoice,
+};
 
 /// Builds a [`SharedInformerFactory`]. Every option has a default.
 ///
@@ -66,7 +67,7 @@ pub struct FactoryBuilder {
     weights: Vec<Weigh>,
     #[cfg(feature = "save")]
     saves: saved::Saves,
-    schema_pace: Duration,
+    reflector: ReflectorOptions,
     /// The seed of a deterministic factory.
     seed: Option<u64>,
 }
@@ -83,8 +84,6 @@ pub(super) enum Connection {
 /// The default limit for the size of an object. etcd's limit is 1.5 MiB by default; aggregated servers have their own
 /// limits.
 const ITEM_LIMIT: usize = 16 * 1024 * 1024;
-/// A changed schema is seldom urgent, and each informer's list has a price.
-const SCHEMA_PACE: Duration = Duration::from_secs(30);
 const USER_AGENT: &str = concat!("informer/", env!("CARGO_PKG_VERSION"));
 
 impl FactoryBuilder {
@@ -131,7 +130,7 @@ impl FactoryBuilder {
             weights: Vec::new(),
             #[cfg(feature = "save")]
             saves: saved::Saves::default(),
-            schema_pace: SCHEMA_PACE,
+            reflector: ReflectorOptions::default(),
             seed: None,
         }
     }
@@ -285,15 +284,24 @@ impl FactoryBuilder {
         self
     }
 
-    /// How consistent the initial list is. [`FirstListChoice::Auto`] by default.
-    pub fn first_list(mut self, choice: FirstListChoice) -> Self {
-        self.options.settings.first_list = choice;
-        self
-    }
-
-    /// Whether lists are streaming lists. [`StreamingListChoice::Auto`] by default.
-    pub fn streaming_list(mut self, choice: StreamingListChoice) -> Self {
-        self.options.settings.streaming_list = choice;
+    /// Sets when the reflectors list and watch again, and what they request. Later calls keep what earlier ones set.
+    ///
+    /// ```
+    /// # fn example(config: informer::kube::Config) -> Result<(), informer::Error> {
+    /// use std::time::Duration;
+    /// use informer::{FirstListChoice, SharedInformerFactory};
+    ///
+    /// let factory = SharedInformerFactory::builder(config)
+    ///     .reflector(|reflector| {
+    ///         reflector.first_list = FirstListChoice::Any;
+    ///         reflector.silence_limit = Duration::from_secs(300);
+    ///     })
+    ///     .build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn reflector(mut self, set: impl FnOnce(&mut ReflectorOptions)) -> Self {
+        set(&mut self.reflector);
         self
     }
 
@@ -383,74 +391,9 @@ impl FactoryBuilder {
         self
     }
 
-    /// The number of objects in a page of a paged list ([`FirstListChoice::Any`]). 500 by default. Zero disables paging.
-    pub fn page_size(mut self, objects: u32) -> Self {
-        self.options.settings.reflector.page_size = objects;
-        self
-    }
-
     /// The `User-Agent` header of all requests, preferably the program's name and version. `informer/<version>` by default.
     pub fn user_agent(mut self, name: impl Into<String>) -> Self {
         self.user_agent = Some(name.into());
-        self
-    }
-
-    /// The backoff after failures. [`Informer::set_backoff`](crate::Informer::set_backoff) sets it for one informer.
-    pub fn backoff(mut self, backoff: BackoffConfig) -> Self {
-        self.options.settings.reflector.backoff = backoff;
-        self
-    }
-
-    /// A watch asks the server to end it after a random time between this and twice this. At least 5 minutes.
-    pub fn min_watch_timeout(mut self, timeout: Duration) -> Self {
-        self.options.settings.reflector.min_watch_timeout = timeout;
-        self
-    }
-
-    /// A watch without an event or a bookmark for this long counts as dead. 130 s by default: two missed bookmarks.
-    pub fn silence_limit(mut self, limit: Duration) -> Self {
-        self.options.settings.reflector.silence_limit = limit;
-        self
-    }
-
-    /// A request without an answer, or a list without a further object, for this long counts as dead. 60 s by default.
-    pub fn response_timeout(mut self, limit: Duration) -> Self {
-        self.options.settings.reflector.response_timeout = limit;
-        self
-    }
-
-    /// The deadline of a streaming list. If its initial events have not ended by then, the informer aborts it and sends a
-    /// LIST. 180 s by default. A streaming list that pauses for 30 s is aborted earlier.
-    pub fn initial_events_timeout(mut self, limit: Duration) -> Self {
-        self.options.settings.reflector.initial_events_timeout = limit;
-        self
-    }
-
-    /// The interval at which a denied request ([`Status::Denied`](crate::Status::Denied)) is retried, before jitter. 30 s
-    /// by default.
-    pub fn denied_retry(mut self, period: Duration) -> Self {
-        self.options.settings.reflector.denied_retry = period;
-        self
-    }
-
-    /// How soon informers react to changed schemas. The factory asks the server at most once in this time whether its
-    /// schemas have changed. Each informer of a changed schema lists within this time, at a random moment. 30 s by default.
-    ///
-    /// An object can read differently at an unchanged resourceVersion: when a definition gets other defaults, or when the
-    /// server is upgraded. The list reveals the differences and dispatches them as updates (contract L14). To notice a
-    /// changed schema, the factory sends one request for all its informers: the index at `/openapi/v3`, some kilobytes. It
-    /// is sent soon after the start and when a watch ends before its time; then at growing intervals, at least every ten
-    /// minutes.
-    pub fn schema_pace(mut self, pace: Duration) -> Self {
-        self.schema_pace = pace;
-        self.options.settings.reflector.relist_spread = pace;
-        self
-    }
-
-    /// How long internal errors inside of a watch are retried without a list. Zero, the default: such an error leads to a
-    /// re-list.
-    pub fn internal_error_retry(mut self, limit: Duration) -> Self {
-        self.options.settings.reflector.internal_error_retry = limit;
         self
     }
 
@@ -495,6 +438,9 @@ impl FactoryBuilder {
             self.options.settings.user_agent = value;
         }
         let settings = &mut self.options.settings;
+        settings.reflector = self.reflector.config();
+        (settings.first_list, settings.streaming_list) =
+            (self.reflector.first_list, self.reflector.streaming_list);
         let layout = self.options.layout;
         settings.keeping = layout.keeping();
         settings.storage = self.storage.unwrap_or_else(|| Arc::new(move |_| layout.storage()));
@@ -520,7 +466,7 @@ impl FactoryBuilder {
         let runtime = if self.seed.is_some() { runtime.inline() } else { runtime };
         let inner = Inner {
             options: self.options,
-            server: Arc::new(Server::new(transport, server_name, self.schema_pace, self.seed)),
+            server: Arc::new(Server::new(transport, server_name, self.reflector.schema_pace, self.seed)),
             runtime,
             life: Life::new(self.stop),
             informers: Mutex::default(),

@@ -27,7 +27,8 @@ impl SharedInformerFactory {
     /// ```
     ///
     /// The informer follows the resource. When the server answers 404, the informer asks discovery which version is served
-    /// now, after each [denied retry](crate::FactoryBuilder::denied_retry). It compares the next list with the cache: an
+    /// now, after each [denied retry](crate::ReflectorOptions::denied_retry). While the version in use is served, the informer
+    /// stays with it; otherwise it takes the version that the server prefers. It compares the next list with the cache: an
     /// object in another version is an update. If the resource has another scope (its definition was deleted and created
     /// again), all former objects are deletions. [`Informer::resource`] returns the resource that is watched. Other
     /// informers stay with the version that they were made for.
@@ -45,9 +46,16 @@ impl SharedInformerFactory {
     pub async fn informer_named<T: View>(&self, name: &str) -> Result<Informer<T>, DiscoveryError> {
         let informer = self.informer_of(self.resource(name).await?);
         let questions = self.questions();
-        let discover = move |name: String| {
+        let discover = move |in_use: ResourceType| {
             let questions = questions.clone();
-            async move { questions.catalog().await.ok()?.resource(&name).ok().cloned() }.boxed()
+            async move {
+                let catalog = questions.catalog().await.ok()?;
+                let version = format!("{}/{}", in_use.api_version(), in_use.plural);
+                let served =
+                    catalog.resource(&version).or_else(|_| catalog.resource(&in_use.qualified_name()));
+                served.ok().cloned()
+            }
+            .boxed()
         };
         informer.core().follow(self.selection.clone(), Box::new(discover));
         Ok(informer)

@@ -48,6 +48,8 @@ struct Known {
 const LONGEST_DISTANCE: Duration = Duration::from_secs(600);
 const SHORTEST_PACE: Duration = Duration::from_millis(100);
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// The time limit of the request that the first lists wait for.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// The limit for the index. One of sixty groups takes 10 KB.
 const LIMIT: usize = 4 * 1024 * 1024;
 /// The document of the core group contains the minor version of the server, so its hash changes with each minor upgrade.
@@ -89,11 +91,24 @@ impl KnownSchemas {
         }
     }
 
+    /// Asks once, before the first lists, so that their content belongs to a known schema. The informers that start together
+    /// share the answer. A server that does not answer soon is asked later.
+    pub(super) async fn learn(&self, server: &Server) {
+        let is_asked = || lock(&self.known).asked.is_some();
+        if is_asked() || server.recovery.is_outage() {
+            return;
+        }
+        let _for_all = self.asking.lock().await;
+        if !is_asked() {
+            let index = timeout(PATIENCE, index(&**server.transport())).await.ok().flatten();
+            self.note(index);
+        }
+    }
+
     /// Asks whenever a request is due, while the future is polled.
     async fn run(&self, server: &Server) {
         let _for_all = self.asking.lock().await;
         loop {
-            // The first request is delayed. Together with the initial lists it would open connections that then stay idle.
             let due = *lock(&self.known).due.get_or_insert_with(|| Instant::now() + self.pace / 10);
             tokio::select! {
                 biased;
@@ -125,7 +140,7 @@ impl KnownSchemas {
 
     /// The fingerprint of a resource's schema: the hashes of its own document and of the core group's, which shows the
     /// server's release. `None` while it is unknown.
-    fn fingerprint(&self, resource: &ResourceType) -> Option<String> {
+    pub(super) fn fingerprint(&self, resource: &ResourceType) -> Option<String> {
         let root = if resource.group.is_empty() { "api" } else { "apis" };
         let path = format!("{root}/{}", resource.api_version());
         let known = lock(&self.known);
@@ -136,16 +151,11 @@ impl KnownSchemas {
 }
 
 impl Server {
-    /// A stream of the fingerprints of a resource's schema. It begins with the present one, unless that is `known`, and
-    /// continues with each different one. Objects that were not written since may read differently with another
-    /// fingerprint.
-    pub(crate) fn schemas(
-        self: &Arc<Self>,
-        resource: ResourceType,
-        known: Option<String>,
-    ) -> BoxStream<'static, String> {
+    /// A stream of the fingerprints of a resource's schema: the present one, and then each different one. Objects that were
+    /// not written since may read differently with another fingerprint.
+    pub(crate) fn schemas(self: &Arc<Self>, resource: ResourceType) -> BoxStream<'static, String> {
         let answers = self.schemas.answers.subscribe();
-        let state = (self.clone(), resource, known, answers);
+        let state = (self.clone(), resource, None, answers);
         let next = async |(server, resource, known, mut answers): (
             Arc<Self>,
             _,

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use futures_util::future::{BoxFuture, OptionFuture};
-use informer_core::engine::{Command, Computed, Engine, Input, Reach, RequestId, Response, Start};
+use informer_core::engine::{
+    Answer, Command, Computed, Discovered, Engine, Input, Question, QuestionId, RequestId, Response, Start,
+};
 use informer_core::reader::Expected;
 use informer_core::reflector::{Report, Request, Status};
-use informer_core::wire::{ApiStatus, Limits};
+use informer_core::wire::Limits;
 use informer_core::{Scope, Time};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
@@ -31,10 +33,10 @@ pub(super) enum Message {
     /// The sender is notified when the scope's objects have left the cache and its connection is closed.
     RemoveScope(Scope, oneshot::Sender<()>),
     Wake,
-    #[cfg_attr(not(feature = "save"), expect(dead_code, reason = "nothing is saved"))]
-    Checkpoint(oneshot::Sender<informer_core::Checkpoint>),
-    /// Asks how far a scope has come. The answer is `None` if the engine has no source for it yet.
-    Reach(Scope, oneshot::Sender<Option<Reach>>),
+    /// Follow the resource to other versions from now on.
+    Follow,
+    /// Asks the engine. The answer comes when user code does not have the writer.
+    Ask(Question, oneshot::Sender<Answer>),
 }
 
 pub(super) type Messages = mpsc::UnboundedReceiver<Message>;
@@ -51,7 +53,10 @@ pub(super) async fn run(
     let reflector = tokio::select! {
         biased;
         () = stop.cancelled() => return core.retire(engine, messages),
-        config = core.server.reflector_config(&core.settings, !scopes.is_empty()) => config,
+        (config, ()) = async {
+            let asks = !scopes.is_empty();
+            tokio::join!(core.server.reflector_config(&core.settings, asks), core.server.learn_schemas(asks))
+        } => config,
     };
     let wants_json = chosen.transform.as_ref().is_some_and(Transform::wants_json);
     let mut start = Start::new(core.expected(chosen.representation), scopes);
@@ -61,10 +66,15 @@ pub(super) async fn run(
     start.share = core.selection.share().cloned();
     start.skips_managed_fields = !core.settings.decodes_managed_fields;
     start.seed = core.server.seed();
+    start.api_version = core.served().api_version();
+    start.streaming_refusals = core.server.streaming_refusals().clone();
     let started = core.started();
-    engine.handle(Time::from_start(started.elapsed()), Input::Start(Box::new(start)));
+    if let Some(schema) = core.server.schema(&core.served()) {
+        engine.handle(now(started), Input::Schema(&schema));
+    }
+    engine.handle(now(started), Input::Start(Box::new(start)));
     let protobuf = core.settings.encoding == EncodingChoice::Auto && !wants_json;
-    let schema = Schema::new(core.server.clone(), (*core.served()).clone(), core.schema());
+    let schema = Schema::new(core.server.clone(), (*core.served()).clone());
     let requests = Requests::new(core.clone(), chosen.representation, protobuf && engine.reads_protobuf());
     let driver = Driver {
         engine,
@@ -74,14 +84,12 @@ pub(super) async fn run(
         exchanges: Exchanges::default(),
         compute: None,
         discovery: None,
-        lost: None,
         representation: chosen.representation,
         takes_protobuf: protobuf,
         journals: HashMap::new(),
-        checkpoints: Vec::new(),
-        reaches: Vec::new(),
+        questions: HashMap::new(),
+        asked: 0,
         removals: HashMap::new(),
-        refused: Vec::new(),
         started,
         core,
     };
@@ -97,27 +105,16 @@ struct Driver {
     exchanges: Exchanges,
     /// User code that runs on another thread. Its result is `None` if the thread panicked, which is a bug.
     compute: Option<BoxFuture<'static, Option<Computed>>>,
-    /// A discovery request for a resource that was not found, or whose schema has changed.
+    /// A running discovery request.
     discovery: Option<BoxFuture<'static, Option<ResourceType>>>,
-    lost: Option<Lost>,
     representation: Representation,
     takes_protobuf: bool,
     journals: HashMap<Scope, Journal>,
-    /// Callers that wait for a checkpoint until user code returns the writer.
-    checkpoints: Vec<oneshot::Sender<informer_core::Checkpoint>>,
-    /// Callers that wait for the reach of a scope until user code returns the writer.
-    reaches: Vec<(Scope, oneshot::Sender<Option<Reach>>)>,
+    /// Callers that wait for the engine's answer.
+    questions: HashMap<QuestionId, oneshot::Sender<Answer>>,
+    asked: u64,
     removals: HashMap<Scope, Vec<oneshot::Sender<()>>>,
-    /// Requests that are not sent because their refusal is known already.
-    refused: Vec<(RequestId, ApiStatus)>,
     started: Instant,
-}
-
-/// A followed resource that the server has not found.
-struct Lost {
-    status: ApiStatus,
-    /// Whether discovery does not know the resource either.
-    is_unknown: bool,
 }
 
 /// Everything that can wake a driver.
@@ -127,8 +124,8 @@ enum Event {
     Exchange(RequestId, ExchangeEvent),
     Computed(Option<Computed>),
     Released,
-    /// The server reported a schema. The value says whether it differs from the former one.
-    Schema(bool),
+    /// The server reported another schema, by its fingerprint.
+    Schema(String),
     Discovered(Option<ResourceType>),
     Deadline,
 }
@@ -168,7 +165,7 @@ impl Driver {
                 (id, progress) = self.exchanges.next() => Event::Exchange(id, progress),
                 () = self.requests.released() => Event::Released,
                 Some(resource) = OptionFuture::from(self.discovery.as_mut()) => Event::Discovered(resource),
-                is_other = self.schema.told() => Event::Schema(is_other),
+                schema = self.schema.next() => Event::Schema(schema),
                 () = sleep_until(deadline) => Event::Deadline,
             };
             match event {
@@ -179,22 +176,12 @@ impl Driver {
                     self.discovery = None;
                     self.discovered(resource);
                 }
-                Event::Schema(is_other) => {
-                    if is_other {
-                        self.input(Input::SchemaChanged);
-                        // A resource that was deleted and returned at once was never missing to the informer, and may have
-                        // another scope.
-                        if self.core.follows() {
-                            self.discover();
-                        }
-                    }
-                }
+                Event::Schema(schema) => self.input(Input::Schema(&schema)),
                 Event::Message(message) => self.message(message),
                 Event::Exchange(id, progress) => self.progress(id, progress),
                 Event::Computed(Some(computed)) => {
                     self.compute = None;
                     self.input(Input::Computed(Box::new(computed)));
-                    self.answer();
                 }
                 Event::Computed(None) => {
                     let Core { resource, selection, .. } = &*self.core;
@@ -210,7 +197,6 @@ impl Driver {
 
     /// Stops the engine. Waits for user code that runs, unless the time limit for that has passed.
     async fn stop(mut self) {
-        self.note_schema();
         self.input(Input::Stop);
         let Self { core, mut engine, messages, compute, exchanges, .. } = self;
         drop(exchanges);
@@ -229,13 +215,8 @@ impl Driver {
     }
 
     fn obey(&mut self) {
-        loop {
-            while let Some(command) = self.engine.poll_command() {
-                self.command(command);
-            }
-            let Some((id, status)) = self.refused.pop() else { return };
-            let refused = Input::Response(id, Response::Foreseen(status));
-            self.engine.handle(now(self.started), refused);
+        while let Some(command) = self.engine.poll_command() {
+            self.command(command);
         }
     }
 
@@ -251,21 +232,17 @@ impl Driver {
             Command::SourceStatus(scope, status) => {
                 let Core { resource, selection, .. } = &*self.core;
                 let journal = || Journal::new(resource.clone(), selection.clone(), scope.clone());
-                let stopped = status == Status::Stopped;
                 self.journals.entry(scope.clone()).or_insert_with(journal).status(&status);
-                if let Status::Denied { status } = &status
-                    && status.is_not_found()
-                    && self.core.follows()
-                {
-                    self.lost.get_or_insert_with(|| Lost { status: status.clone(), is_unknown: false });
-                    self.discover();
-                }
-                if stopped {
+                if status == Status::Stopped {
                     self.journals.remove(&scope);
                 }
             }
-            Command::StreamingListRefused(status) => {
-                self.core.server.streaming_list_refused(&self.core.served(), status);
+            Command::Discover => self.discovery = Some(self.core.discover()),
+            Command::Answer(id, answer) => {
+                if let Some(asked) = self.questions.remove(&id) {
+                    // The caller may have stopped waiting.
+                    let _ = asked.send(answer);
+                }
             }
             Command::ScopeRemoved(scope) => {
                 self.schema.scope_removed(&scope);
@@ -279,40 +256,27 @@ impl Driver {
         }
     }
 
-    fn discover(&mut self) {
-        if self.discovery.is_none() {
-            self.discovery = Some(self.core.discover());
-        }
-    }
-
+    /// Passes discovery's answer on, and continues with the resource as the server serves it now.
     fn discovered(&mut self, resource: Option<ResourceType>) {
-        let Some(resource) = resource else {
-            if let Some(lost) = &mut self.lost {
-                lost.is_unknown = true;
-            }
-            return;
+        let Some(resource) = resource else { return self.input(Input::Discovered(Discovered::Unknown)) };
+        let Some(former) = self.core.serve_as(resource) else {
+            return self.input(Input::Discovered(Discovered::Unchanged));
         };
-        let lost = self.lost.take();
-        match self.core.serve_as(resource) {
-            Some(former) => self.served_as(&former),
-            // The resource returned unchanged.
-            None if lost.is_some_and(|lost| lost.is_unknown) => self.input(Input::Wake),
-            None => {}
-        }
-    }
-
-    /// Continues with the resource as the server serves it now.
-    fn served_as(&mut self, former: &ResourceType) {
         let served = self.core.served();
         tracing::info!(resource = %former, %served, selection = %self.core.selection, "the resource is served as another one");
-        self.schema = Schema::new(self.core.server.clone(), (*served).clone(), None);
+        self.schema = Schema::new(self.core.server.clone(), (*served).clone());
         let is_other = former.namespaced != served.namespaced;
-        let input = Input::ServedAs { expected: self.core.expected(self.representation), is_other };
-        self.engine.handle(now(self.started), input);
+        let discovered = Discovered::As {
+            expected: self.core.expected(self.representation),
+            api_version: served.api_version(),
+            schema: self.core.server.schema(&served).unwrap_or_default(),
+            is_other,
+        };
+        self.engine.handle(now(self.started), Input::Discovered(discovered));
         self.requests.take_protobuf(self.takes_protobuf && self.engine.reads_protobuf());
         self.obey();
         if is_other {
-            self.core.move_scopes(former);
+            self.core.move_scopes(&former);
         }
     }
 
@@ -320,21 +284,6 @@ impl Driver {
         if let Request::Watch(watch) = request {
             self.schema.watch_begins(scope, watch);
         }
-        if let Request::Watch(watch) = request
-            && watch.initial_events
-        {
-            let time = self.core.settings.reflector.streaming_list_retry;
-            if let Some(status) = self.core.server.refuses_streaming_list(&self.core.served(), time) {
-                return self.refused.push((id, status));
-            }
-        }
-        // While the resource is lost, nothing is requested: when it returns, its former path may belong to another
-        // resource.
-        if let Some(lost) = &self.lost {
-            self.refused.push((id, lost.status.clone()));
-            return self.discover();
-        }
-        self.engine.sent(id);
         self.exchanges.start(id, self.requests.send(request, scope, refresh_credentials));
     }
 
@@ -346,36 +295,13 @@ impl Driver {
                 self.input(Input::RemoveScope(scope));
             }
             Message::Wake => self.input(Input::Wake),
-            Message::Checkpoint(answer) => {
-                self.checkpoints.push(answer);
-                self.answer();
+            Message::Follow => self.input(Input::Follow),
+            Message::Ask(question, answer) => {
+                self.asked += 1;
+                let id = QuestionId(self.asked);
+                self.questions.insert(id, answer);
+                self.input(Input::Ask(id, question));
             }
-            Message::Reach(scope, answer) => {
-                self.reaches.push((scope, answer));
-                self.answer();
-            }
-        }
-    }
-
-    /// Notes the schema of the content that is saved from here on, unless a list is due that will decide it.
-    fn note_schema(&self) {
-        if !self.engine.awaits_list() {
-            self.core.set_schema(self.schema.last().cloned());
-        }
-    }
-
-    /// Answers checkpoint and reach requests, unless user code has the writer. The callers may have stopped waiting.
-    fn answer(&mut self) {
-        while !self.checkpoints.is_empty() {
-            let Ok(checkpoint) = self.engine.checkpoint() else { return };
-            self.note_schema();
-            if let Some(answer) = self.checkpoints.pop() {
-                let _ = answer.send(checkpoint);
-            }
-        }
-        while let Some((scope, answer)) = self.reaches.pop() {
-            let Ok(reach) = self.engine.reach(&scope) else { return self.reaches.push((scope, answer)) };
-            let _ = answer.send(reach);
         }
     }
 
@@ -459,7 +385,8 @@ impl Core {
             | Command::Cancel(_)
             | Command::Compute(_)
             | Command::SourceStatus(..)
-            | Command::StreamingListRefused(_)
+            | Command::Discover
+            | Command::Answer(..)
             | Command::ScopeRemoved(_) => {}
         }
     }

@@ -6,6 +6,7 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 
 use super::Core;
+use super::driver::Message;
 use crate::lock::lock;
 use crate::resource::ResourceType;
 use crate::selection::Selection;
@@ -23,8 +24,9 @@ struct Follows {
     discover: Discover,
 }
 
-/// Asks for a resource by plural and group.
-pub(crate) type Discover = Box<dyn Fn(String) -> BoxFuture<'static, Option<ResourceType>> + Send + Sync>;
+/// Asks how a resource is served now.
+pub(crate) type Discover =
+    Box<dyn Fn(ResourceType) -> BoxFuture<'static, Option<ResourceType>> + Send + Sync>;
 
 impl Served {
     pub(super) fn new(resource: ResourceType) -> Self {
@@ -41,11 +43,10 @@ impl Core {
     /// Makes the informer follow its resource from now on.
     pub(crate) fn follow(&self, selection: Selection, discover: Discover) {
         // A second call has no effect: callers that share this informer pass the same selection and server.
-        let _ = self.served.follows.set(Follows { selection, discover });
-    }
-
-    pub(super) fn follows(&self) -> bool {
-        self.served.follows.get().is_some()
+        if self.served.follows.set(Follows { selection, discover }).is_ok() {
+            // An informer that has ended follows nothing.
+            let _ = self.messages.send(Message::Follow);
+        }
     }
 
     /// Whether the informer requests another resource than the one that it was made for.
@@ -76,7 +77,7 @@ impl Core {
     /// Asks discovery for the resource. `None` if discovery does not know it, or does not answer.
     pub(super) fn discover(&self) -> BoxFuture<'static, Option<ResourceType>> {
         match self.served.follows.get() {
-            Some(Follows { discover, .. }) => discover(self.served().qualified_name()),
+            Some(Follows { discover, .. }) => discover((*self.served()).clone()),
             None => ready(None).boxed(),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use informer_core::Checkpoint;
+use informer_core::engine::{Answer, Engine, Lent, Question};
 use informer_core::saved::Saved;
 use informer_core::share::Share;
 use tokio::sync::oneshot;
@@ -20,10 +20,10 @@ impl Core {
             return Some(savable);
         }
         let (answer, asked) = oneshot::channel();
-        if self.messages.send(Message::Checkpoint(answer)).is_ok()
-            && let Ok(checkpoint) = asked.await
+        if self.messages.send(Message::Ask(Question::Checkpoint, answer)).is_ok()
+            && let Ok(Answer::Checkpoint(checkpoint, schema)) = asked.await
         {
-            return Some(self.with_schema(checkpoint));
+            return Some(Savable { checkpoint: *checkpoint, schema });
         }
         // The driver has ended meanwhile, and returned the engine.
         self.resting()
@@ -31,12 +31,7 @@ impl Core {
 
     /// The content before the start and after the stop, when no driver has the engine.
     fn resting(&self) -> Option<Savable> {
-        let checkpoint = lock(&self.setup).engine.as_ref()?.checkpoint().ok()?;
-        Some(self.with_schema(checkpoint))
-    }
-
-    fn with_schema(&self, checkpoint: Checkpoint) -> Savable {
-        Savable { checkpoint, schema: lock(&self.setup).schema.clone().unwrap_or_default() }
+        savable(lock(&self.setup).engine.as_ref()?).ok()
     }
 
     /// The cluster, resource and selection that the cache is of. Namespaces are not part of it: each one is saved with its
@@ -93,13 +88,16 @@ impl Core {
     fn begin_with(&self, setup: &mut Setup, saved: Saved) -> usize {
         let saved =
             if self.settings.decodes_managed_fields { saved } else { saved.skipping_managed_fields() };
-        let Setup { engine, scopes, schema, .. } = setup;
+        let Setup { engine, scopes, .. } = setup;
         if let Some(engine) = engine {
-            *schema = Some(saved.note.clone());
             engine.load(saved, scopes);
             self.observe_all(engine);
         }
         self.progress.changed();
         self.cache.len()
     }
+}
+
+fn savable(engine: &Engine) -> Result<Savable, Lent> {
+    Ok(Savable { checkpoint: engine.checkpoint()?, schema: engine.content_schema().to_owned() })
 }

@@ -1,7 +1,7 @@
 //! How far the list and watch of a scope have come.
 
 use informer_core::Scope;
-use informer_core::engine::Reach;
+use informer_core::engine::{Answer, Question, Reach};
 use tokio::sync::oneshot;
 
 use super::Core;
@@ -17,8 +17,8 @@ impl Core {
             return Some(reach);
         }
         let (answer, asked) = oneshot::channel();
-        if self.messages.send(Message::Reach(scope.clone(), answer)).is_ok()
-            && let Ok(reach) = asked.await
+        if self.messages.send(Message::Ask(Question::Reach(scope.clone()), answer)).is_ok()
+            && let Ok(Answer::Reach(reach)) = asked.await
         {
             return Some(reach.unwrap_or_default());
         }

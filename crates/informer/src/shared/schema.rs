@@ -1,4 +1,4 @@
-//! The schema with which an informer's objects were read (L14).
+//! The schemas of an informer's resource (L14).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,42 +10,31 @@ use informer_core::Scope;
 use informer_core::reflector::WatchRequest;
 use tokio::time::Instant;
 
-use super::Core;
-use crate::lock::lock;
 use crate::resource::ResourceType;
 use crate::server::Server;
 
-/// The schema of a driver's resource, as far as it is known.
+/// The schemas of a driver's resource, as the server reports them.
 pub(super) struct Schema {
     server: Arc<Server>,
     news: BoxStream<'static, String>,
-    /// The fingerprint that the server reported last. Until then, that of a loaded cache's file.
-    last: Option<String>,
     /// When the watch of each scope ends by its own timeout.
     watched_until: HashMap<Scope, Instant>,
 }
 
 impl Schema {
-    /// `known` is the fingerprint of a loaded cache.
-    pub(super) fn new(server: Arc<Server>, resource: ResourceType, known: Option<String>) -> Self {
-        let news = server.schemas(resource, known.clone());
-        Self { server, news, last: known, watched_until: HashMap::new() }
+    pub(super) fn new(server: Arc<Server>, resource: ResourceType) -> Self {
+        let news = server.schemas(resource);
+        Self { server, news, watched_until: HashMap::new() }
     }
 
-    pub(super) fn last(&self) -> Option<&String> {
-        self.last.as_ref()
-    }
-
-    /// Waits until the server reports another fingerprint. Returns whether the cache may have objects that were read with
-    /// the former schema. The first fingerprint of an informer without a loaded cache is that of its initial list, so it
-    /// returns `false`.
+    /// Waits for the fingerprint of the schema, and then for each other one.
     ///
     /// # Cancel safety
     ///
     /// Safe.
-    pub(super) async fn told(&mut self) -> bool {
+    pub(super) async fn next(&mut self) -> String {
         match self.news.next().await {
-            Some(fingerprint) => self.last.replace(fingerprint).is_some(),
+            Some(fingerprint) => fingerprint,
             None => std::future::pending().await,
         }
     }
@@ -62,17 +51,5 @@ impl Schema {
 
     pub(super) fn scope_removed(&mut self, scope: &Scope) {
         self.watched_until.remove(scope);
-    }
-}
-
-impl Core {
-    /// Notes the schema with which all cached objects were read.
-    pub(super) fn set_schema(&self, schema: Option<String>) {
-        lock(&self.setup).schema = schema;
-    }
-
-    /// The schema of a loaded cache.
-    pub(super) fn schema(&self) -> Option<String> {
-        lock(&self.setup).schema.clone()
     }
 }

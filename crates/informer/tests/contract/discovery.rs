@@ -10,6 +10,9 @@ use informer::transport::{Response, Transport, TransportError};
 use informer::{Catalog, DiscoveryError, Object, SharedInformerFactory};
 use serde_json::{Value, json};
 
+use super::server::Server;
+use super::support::{LONG, until};
+
 /// Answers each path with a document, and 404 to all others.
 #[derive(Clone, Default)]
 struct Documents {
@@ -213,6 +216,64 @@ async fn f11_an_informer_by_name_is_the_one_by_type() {
     assert_ne!(typed.status(), informer::Status::NotStarted);
     assert_eq!(documents.asked()[..2], ["/api", "/apis"]);
     assert!(factory.informer_named::<Object>("zzz").await.unwrap_err().is_unknown());
+}
+
+/// Discovery as documents that may change, and a server for all else.
+#[derive(Clone)]
+struct Discoverable(Server, Arc<Mutex<Documents>>);
+
+impl Transport for Discoverable {
+    fn send(&self, request: http::Request<Vec<u8>>) -> BoxFuture<'static, Result<Response, TransportError>> {
+        match request.uri().path() {
+            "/api" | "/apis" => self.1.lock().unwrap().send(request),
+            _ => self.0.send(request),
+        }
+    }
+
+    fn refresh_credentials(&self) -> BoxFuture<'static, Result<(), TransportError>> {
+        self.0.refresh_credentials()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn f11_an_informer_stays_with_its_version_while_that_is_served() {
+    let server = Server::new();
+    server.set_schema("apis/example.com/v1", "A");
+    server.put("pods", "shop/a", json!({}));
+    let documents = Arc::new(Mutex::new(aggregated()));
+    let transport = Discoverable(server.clone(), documents.clone());
+    let factory =
+        SharedInformerFactory::builder_with_transport(transport).user_agent("me/1").build().unwrap();
+    let informer = factory.informer_named::<Object>("example.com/v1/pods").await.unwrap();
+    informer.start();
+    informer.wait_for_sync(LONG).await.unwrap();
+    documents.lock().unwrap().asked();
+    // The server prefers v2, and any change of the schema makes the informer ask discovery.
+    server.set_schema("apis/example.com/v1", "B");
+    let discoveries = || documents.lock().unwrap().asked.lock().unwrap().len();
+    until("discovery is asked", || discoveries() == 2).await;
+    until("the list for the schema", || server.count("LIST /apis/example.com/v1/pods") == 2).await;
+    assert_eq!(informer.resource().version, "v1");
+    assert_eq!(server.count("LIST /apis/example.com/v2"), 0);
+
+    // No longer served: the preferred version takes its place.
+    let Documents { answers, asked } = aggregated();
+    let without = |document: &Value| {
+        let mut document = document.clone();
+        for group in document["items"].as_array_mut().unwrap() {
+            let is_example = group["metadata"]["name"] == "example.com";
+            let versions = group["versions"].as_array_mut().unwrap();
+            versions.retain(|version| !is_example || version["version"] == "v2");
+        }
+        document
+    };
+    let answers =
+        answers.iter().map(|(path, (code, document))| (*path, (*code, without(document)))).collect();
+    *documents.lock().unwrap() = Documents { answers, asked };
+    server.deny("pods", 404, "NotFound");
+    until("it is missed", || informer.resource().version == "v2").await;
+    server.allow("pods");
+    until("the list of v2", || server.count("LIST /apis/example.com/v2/pods") > 0).await;
 }
 
 /// One API server behind the server is down: its resources are unknown, the others are not.

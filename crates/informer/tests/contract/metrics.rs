@@ -97,7 +97,10 @@ async fn m1_relists_are_counted_by_cause_and_the_first_list_is_none() {
 async fn m1_pages_streaming_lists_and_probes_are_told_apart() {
     let server = Server::new();
     server.put("pods", "shop/a", json!({}));
-    let factory = builder(&server).streaming_list(StreamingListChoice::Always).build().unwrap();
+    let factory = builder(&server)
+        .reflector(|reflector| reflector.streaming_list = StreamingListChoice::Always)
+        .build()
+        .unwrap();
     let informer = started(&factory).await;
     let requests = informer.metrics().requests;
     assert_eq!((requests.streaming_lists, requests.lists, requests.watches), (1, 0, 0));

@@ -38,7 +38,7 @@ async fn l1_an_older_server_is_asked_for_any_state_in_pages() {
     let first_request = |minor: Option<u32>, choice: FirstListChoice| async move {
         let server = Server::new();
         server.set_minor(minor);
-        let factory = builder(&server).first_list(choice).build().unwrap();
+        let factory = builder(&server).reflector(|reflector| reflector.first_list = choice).build().unwrap();
         let _informer = started(&factory).await;
         server.log().into_iter().find(|line| line.starts_with("LIST")).unwrap()
     };
@@ -135,7 +135,10 @@ async fn w12_a_version_that_never_comes_does_not_use_up_the_time_of_each_answer(
     for limit in [500, 2_000] {
         let server = Server::new();
         server.put("pods", "shop/a", json!({}));
-        let factory = builder(&server).response_timeout(Duration::from_millis(limit)).build().unwrap();
+        let factory = builder(&server)
+            .reflector(|reflector| reflector.response_timeout = Duration::from_millis(limit))
+            .build()
+            .unwrap();
         let informer = started(&factory).await;
         server.hold("version");
         tokio::time::advance(Duration::from_secs(30)).await;
@@ -176,7 +179,10 @@ async fn w3_a_clean_end_is_followed_by_a_watch_from_the_last_version() {
 async fn s1_s5_the_request_of_a_streaming_list_which_is_then_the_watch() {
     let server = Server::new();
     server.put("pods", "shop/a", json!({}));
-    let factory = builder(&server).streaming_list(StreamingListChoice::Always).build().unwrap();
+    let factory = builder(&server)
+        .reflector(|reflector| reflector.streaming_list = StreamingListChoice::Always)
+        .build()
+        .unwrap();
     let informer = started(&factory).await;
     assert_eq!(cached(&informer), ["shop/a@101"]);
     server.put("pods", "shop/b", json!({}));
@@ -203,7 +209,10 @@ async fn s6_a_server_that_refuses_streaming_lists_is_listed() {
     let server = Server::new();
     server.put("pods", "shop/a", json!({}));
     server.refuse_streaming_lists();
-    let factory = builder(&server).streaming_list(StreamingListChoice::Always).build().unwrap();
+    let factory = builder(&server)
+        .reflector(|reflector| reflector.streaming_list = StreamingListChoice::Always)
+        .build()
+        .unwrap();
     let informer = started(&factory).await;
     assert_eq!((informer.len(), server.count("LIST")), (1, 1));
 }
@@ -211,7 +220,10 @@ async fn s6_a_server_that_refuses_streaming_lists_is_listed() {
 #[tokio::test(start_paused = true)]
 async fn s9_an_empty_collection_is_a_content() {
     let server = Server::new();
-    let factory = builder(&server).streaming_list(StreamingListChoice::Always).build().unwrap();
+    let factory = builder(&server)
+        .reflector(|reflector| reflector.streaming_list = StreamingListChoice::Always)
+        .build()
+        .unwrap();
     let informer = started(&factory).await;
     assert!(informer.is_synced() && informer.is_empty());
 }
@@ -269,7 +281,7 @@ async fn w14_every_wait_ends_at_once_when_the_informer_stops() {
     let server = Server::new();
     server.deny("pods", 503, "ServiceUnavailable");
     let slow = BackoffConfig { first: LONG, longest: LONG, ..BackoffConfig::default() };
-    let factory = builder(&server).backoff(slow).build().unwrap();
+    let factory = builder(&server).reflector(|reflector| reflector.backoff = slow).build().unwrap();
     let informer = factory.informer_of::<Object>(pods());
     factory.start();
     until("it waits", || matches!(informer.status(), Status::Retrying { .. })).await;
@@ -310,9 +322,11 @@ async fn w14_whoever_knows_better_need_not_wait() {
 async fn w12_limits_may_be_as_long_as_they_like() {
     let server = Server::new();
     let factory = builder(&server)
-        .silence_limit(Duration::MAX)
-        .denied_retry(LONG * 1_000_000)
-        .min_watch_timeout(Duration::MAX)
+        .reflector(|reflector| {
+            reflector.silence_limit = Duration::MAX;
+            reflector.denied_retry = LONG * 1_000_000;
+            reflector.min_watch_timeout = Duration::MAX;
+        })
         .build()
         .unwrap();
     let informer = started(&factory).await;
@@ -382,8 +396,10 @@ impl Transport for Busy {
 async fn w5_what_a_busy_server_leaves_open_is_closed_before_the_wait() {
     let open = Arc::new(());
     let factory = SharedInformerFactory::builder_with_transport(Busy(open.clone()))
-        .streaming_list(StreamingListChoice::Always)
-        .first_list(FirstListChoice::Consistent)
+        .reflector(|reflector| {
+            reflector.streaming_list = StreamingListChoice::Always;
+            reflector.first_list = FirstListChoice::Consistent;
+        })
         .build()
         .unwrap();
     let informer = factory.informer_of::<Object>(pods());
@@ -423,7 +439,10 @@ async fn w14_each_informer_can_have_its_own_backoff() {
 #[tokio::test(start_paused = true)]
 async fn w12_how_long_an_answer_may_take_can_be_set() {
     let server = Server::new();
-    let factory = builder(&server).response_timeout(Duration::from_secs(7)).build().unwrap();
+    let factory = builder(&server)
+        .reflector(|reflector| reflector.response_timeout = Duration::from_secs(7))
+        .build()
+        .unwrap();
     server.hold("pods");
     let informer = factory.informer_of::<Object>(pods());
     factory.start();
@@ -436,8 +455,10 @@ async fn w12_how_long_an_answer_may_take_can_be_set() {
 async fn s7_how_long_the_end_of_the_initial_events_may_take_can_be_set() {
     let server = Server::new();
     let factory = builder(&server)
-        .streaming_list(StreamingListChoice::Always)
-        .initial_events_timeout(Duration::from_secs(7))
+        .reflector(|reflector| {
+            reflector.streaming_list = StreamingListChoice::Always;
+            reflector.initial_events_timeout = Duration::from_secs(7);
+        })
         .build()
         .unwrap();
     server.hold("pods");
@@ -451,7 +472,12 @@ async fn s7_how_long_the_end_of_the_initial_events_may_take_can_be_set() {
 #[tokio::test(start_paused = true)]
 async fn l1_the_size_of_a_page_and_the_name_of_the_program_can_be_set() {
     let server = Server::new();
-    let builder = builder(&server).first_list(FirstListChoice::Any).page_size(7).user_agent("shop/1.2");
+    let builder = builder(&server)
+        .reflector(|reflector| {
+            reflector.first_list = FirstListChoice::Any;
+            reflector.page_size = 7;
+        })
+        .user_agent("shop/1.2");
     let _informer = started(&builder.build().unwrap()).await;
     assert_eq!(server.count("LIST /api/v1/pods limit=7 resourceVersion=0"), 1, "{:?}", server.log());
     assert_eq!(server.user_agents().into_iter().collect::<Vec<_>>(), ["shop/1.2"]);
@@ -465,7 +491,10 @@ async fn s6_what_a_server_cannot_do_is_remembered_for_all_informers_and_tried_ag
     server.put("pods", "shop/a", json!({}));
     server.put("configmaps", "shop/b", json!({}));
     server.refuse_streaming_lists();
-    let factory = builder(&server).streaming_list(StreamingListChoice::Always).build().unwrap();
+    let factory = builder(&server)
+        .reflector(|reflector| reflector.streaming_list = StreamingListChoice::Always)
+        .build()
+        .unwrap();
     let asked = || server.log().iter().filter(|line| line.contains("sendInitialEvents")).count();
     let pods = started(&factory).await;
     assert_eq!(asked(), 1);

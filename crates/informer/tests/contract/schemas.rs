@@ -62,6 +62,38 @@ async fn l14_a_schema_that_changes_while_an_informer_runs_starts_one_list() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn l14_a_schema_that_changes_right_after_the_initial_list_starts_a_list() {
+    let server = server();
+    let factory = factory(&server);
+    let _informer = started(&factory).await;
+    server.set_schema("api/v1", "B");
+    until("the list for it", || server.count("LIST") == 2).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn l14_p2_a_restart_lists_if_the_list_for_a_schema_was_still_due() {
+    let server = server();
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("pods");
+    let factory_one = builder(&server).server_name("test").build().unwrap();
+    let informer = started(&factory_one).await;
+    let questions = server.schema_questions();
+    server.hold("pods");
+    server.set_schema("api/v1", "B");
+    until("the schema is known", || server.schema_questions() > questions).await;
+    settle().await;
+    assert_eq!(server.count("LIST"), 1, "the list is due, and not sent");
+    informer.save(&path).await.unwrap();
+    factory_one.shutdown().await;
+    server.release("pods");
+    let factory_two = builder(&server).server_name("test").build().unwrap();
+    let informer = factory_two.informer_of::<Object>(pods());
+    informer.load(&path).await.unwrap();
+    factory_two.start();
+    until("the list", || full_lists(&server, "") == 2).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn l14_a_change_of_one_group_is_its_informers_business_and_an_upgrade_that_of_all() {
     let server = server();
     let factory = factory(&server);
@@ -85,7 +117,7 @@ async fn l14_a_change_of_one_group_is_its_informers_business_and_an_upgrade_that
 async fn l14_schemas_are_asked_for_once_by_all_and_at_most_at_the_pace() {
     let server = server();
     let pace = Duration::from_secs(10);
-    let factory = builder(&server).schema_pace(pace).build().unwrap();
+    let factory = builder(&server).reflector(|reflector| reflector.schema_pace = pace).build().unwrap();
     let mut informers: Vec<Informer<Object>> = (0..20)
         .map(|number| factory.with_labels(format!("number={number}")).unwrap().informer_of(pods()))
         .collect();

@@ -148,9 +148,11 @@ async fn one_life(seed: u64) {
     }
     let streaming = [StreamingListChoice::Never, StreamingListChoice::Always][random.usize(..2)];
     let factory = builder(&server)
-        .streaming_list(streaming)
-        .denied_retry(Duration::from_secs(2))
-        .silence_limit(Duration::from_secs(30))
+        .reflector(|reflector| {
+            reflector.streaming_list = streaming;
+            reflector.denied_retry = Duration::from_secs(2);
+            reflector.silence_limit = Duration::from_secs(30);
+        })
         .build()
         .unwrap();
     let informer = factory.informer_of::<Object>(pods());
@@ -244,7 +246,11 @@ async fn w16_an_object_that_is_too_long_concerns_itself_alone() {
         server.put("pods", "shop/a", json!({}));
         server.put("pods", "shop/b", long());
         server.put("pods", "shop/c", json!({}));
-        let factory = builder(&server).item_limit(2_000).streaming_list(streaming).build().unwrap();
+        let factory = builder(&server)
+            .item_limit(2_000)
+            .reflector(|reflector| reflector.streaming_list = streaming)
+            .build()
+            .unwrap();
         let informer = super::support::started(&factory).await;
         let keys = || informer.lister().list().iter().map(|object| object.key().to_string()).collect();
         let keys = || -> Vec<String> { keys() };

@@ -32,7 +32,11 @@ fn counting() -> (Transform, Arc<Mutex<Vec<String>>>) {
 }
 
 fn factory(server: &Server, transform: Transform, streaming: StreamingListChoice) -> SharedInformerFactory {
-    builder(server).transform(transform).streaming_list(streaming).build().unwrap()
+    builder(server)
+        .transform(transform)
+        .reflector(|reflector| reflector.streaming_list = streaming)
+        .build()
+        .unwrap()
 }
 
 fn field(object: &Object, name: &str) -> Value {

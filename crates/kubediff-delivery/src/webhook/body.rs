@@ -1,4 +1,4 @@
-//! What the body of a request is.
+//! The formats of a request's body.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use crate::json::{Marked, raw};
 use crate::record::{Parcel, Record};
 
-/// What the body of a request is.
+/// The format of a request's body.
 #[derive(Debug, Clone, Default)]
 pub enum Form {
     /// An object with the records: `{"changes": [{"number": 7, "change": {...}}]}`. A record with missing ones before it has

@@ -18,11 +18,11 @@ pub(super) struct Candidates {
     ids: Vec<i64>,
 }
 
-/// What is known of a filter's path and manager.
+/// The versions that a filter's path and manager select.
 pub(super) enum Named {
     /// Nothing can match.
     Nothing,
-    /// What each version must have; none for a filter without.
+    /// The conditions on each version; none for a filter without.
     All(Vec<Candidates>),
 }
 

@@ -16,7 +16,7 @@ const SAMPLE_BYTES: usize = 96 << 10;
 /// The most bytes of content that a dictionary has.
 const CONTENT: usize = 48 << 10;
 
-/// What a dictionary is for.
+/// The use of a dictionary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Purpose {
     Body = 0,

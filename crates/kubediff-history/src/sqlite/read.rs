@@ -161,7 +161,7 @@ impl Conditions {
         self.and(column).text.push_str(&in_list(ids));
     }
 
-    /// What a filter asks of versions, but for path and manager. Where something else leads, a sign hides the indexes from
+    /// The conditions of a filter on versions, but for path and manager. Where something else leads, a sign hides the indexes from
     /// the planner.
     fn versions(&mut self, chosen: &Chosen, filter: &Filter, is_led: bool) {
         let mut sign = if is_led { "+" } else { "" };

@@ -1,4 +1,4 @@
-//! What was used recently, within a bound.
+//! A cache of the entries used last, within a bound.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! What is old is removed.
+//! Removes old versions and records.
 
 use std::sync::Arc;
 

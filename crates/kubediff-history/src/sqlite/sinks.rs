@@ -1,4 +1,4 @@
-//! What sinks have taken.
+//! The positions of sinks.
 
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 

@@ -24,7 +24,7 @@ pub(super) fn incarnations(connection: &Connection, scope: &Scope) -> Outcome<Ve
     described(connection, ids)
 }
 
-/// What the history has of these objects. The latest to change is last.
+/// The states of these objects in the history. The latest to change is last.
 pub(super) fn described(connection: &Connection, ids: Vec<i64>) -> Outcome<Vec<Incarnation>> {
     let mut found = Vec::new();
     for id in ids {

@@ -1,4 +1,4 @@
-//! What only this side of the interface can show: files of other formats.
+//! Tests that need this side of the interface: files of other formats.
 
 use std::path::Path;
 

@@ -17,12 +17,12 @@ use crate::record::{Origin, Verb};
 const CHAIN: u32 = 32;
 /// The bytes of recent versions that are kept for the deltas of the next ones.
 const RECENT: usize = 64 << 20;
-/// What an object costs there besides.
+/// The overhead of an object there, in bytes.
 const RECENT_ENTRY: usize = 300;
 /// A part of an object that is at least as long is stored once, however many versions begin with it.
 const SHARED_LEAST: usize = 1_024;
 
-/// What the writer remembers of the file. After a failure it is loaded again.
+/// The writer's memory of the file. After a failure it is loaded again.
 pub(super) struct Memory {
     next: i64,
     names: Names,
@@ -123,7 +123,7 @@ impl Memory {
         }
     }
 
-    /// What is known of a live object; `None` for others.
+    /// The known state of a live object; `None` for others.
     fn known(&mut self, connection: &Connection, key: &(i64, String)) -> Outcome<Option<Known>> {
         if let Some(known) = self.recent.get(key) {
             return Ok(Some(known.clone()));

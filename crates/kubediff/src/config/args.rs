@@ -10,15 +10,15 @@ const EXIT_CODES: &str = "Exit codes: 0 the file is valid, 1 the file cannot be 
 /// Options of `kubediff config`.
 #[derive(Debug, Clone, Args)]
 pub struct ConfigArgs {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: ConfigCommand,
 }
 
-/// What to do with a configuration.
+/// A command on a configuration.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ConfigCommand {
-    /// Says what is wrong or unwise in a configuration. No cluster and no secret is needed
+    /// Prints the mistakes in a configuration, and unwise settings. No cluster and no secret is needed
     #[command(after_help = EXIT_CODES)]
     Check(CheckArgs),
 

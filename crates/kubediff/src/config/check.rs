@@ -1,4 +1,4 @@
-//! What serde cannot check: bounds, names that refer to something, fields that need each other.
+//! Checks that serde cannot make: bounds, names that refer to something, fields that need each other.
 
 use std::slice::from_ref;
 use std::time::Duration;
@@ -12,15 +12,15 @@ use super::tree::Node;
 use super::value::{Period, Secret};
 use super::warning::Note;
 use super::{Config, Route};
-use crate::alike::instead;
-use crate::noise::InvalidNoise;
-use crate::targets::{Wanted, namespace};
-use crate::template::Template;
+use crate::hide::noise::InvalidNoise;
+use crate::model::targets::{Wanted, namespace};
+use crate::show::template::Template;
+use crate::text::alike::instead;
 
 /// Mistakes: field, place, message.
 pub(super) type Mistakes = Vec<(FieldPath, Mark, String)>;
 
-/// What a tree says, or all mistakes in it.
+/// The configuration of a tree, or all mistakes in it.
 pub(super) type Read = Result<(Config, Vec<(FieldPath, Note)>), Mistakes>;
 
 /// The most mistakes that are told at once.
@@ -55,7 +55,7 @@ pub(super) fn decode<T: DeserializeOwned>(tree: &Node) -> Result<T, Mistakes> {
             Ok(_) => break,
             Err(fault) => fault,
         };
-        // What was taken out is not missing.
+        // A field that was taken out is not missing.
         let is_consequence = mistakes.iter().any(|(earlier, ..)| earlier.is_in(&field));
         if !is_consequence {
             mistakes.push((field.clone(), mark.unwrap_or(tree.mark), message));

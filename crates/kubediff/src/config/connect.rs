@@ -81,7 +81,7 @@ impl Sink {
             Self::Webhook(webhook) => {
                 let batch = match webhook.format {
                     Format::Plain | Format::CloudEvents => webhook.batch as usize,
-                    Format::Seed | Format::SeedDiff => 1,
+                    Format::ArriqaaqWatch | Format::ArriqaaqDiff => 1,
                 };
                 Policy { batch, ..Policy::default() }
             }
@@ -145,7 +145,7 @@ fn webhook(settings: &WebhookSettings, folder: &Path, source: &str) -> Result<We
         form: match settings.format {
             Format::Plain => Form::Plain,
             Format::CloudEvents => Form::CloudEvents { source: source.into(), single: false },
-            Format::Seed | Format::SeedDiff => Form::Bare,
+            Format::ArriqaaqWatch | Format::ArriqaaqDiff => Form::Bare,
         },
         key,
         timeout: settings.timeout.0.0,

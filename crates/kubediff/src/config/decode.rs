@@ -10,12 +10,13 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 
-use crate::alike::{instead, listed};
+use crate::text::alike::{instead, listed};
 
 use super::place::{FieldPath, Mark, Step};
+use super::sink::FORMER_FORMATS;
 use super::tree::{Content, Key, Node};
 
-/// What is wrong, and where.
+/// A mistake, and its place.
 #[derive(Debug)]
 pub(super) struct Fault {
     pub(super) field: FieldPath,
@@ -100,7 +101,9 @@ impl de::Error for Fault {
     }
 
     fn unknown_variant(variant: &str, known: &'static [&'static str]) -> Self {
-        Self::new(format!("`{variant}` is not known here{}", instead(variant, known)))
+        let current: Vec<&str> =
+            known.iter().filter(|name| !FORMER_FORMATS.contains(name)).copied().collect();
+        Self::new(format!("`{variant}` is not known here{}", instead(variant, &current)))
     }
 
     fn missing_field(field: &'static str) -> Self {

@@ -1,4 +1,4 @@
-//! What is wrong in a configuration.
+//! The mistakes in a configuration.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    /// What is wrong in the file, in its order; nothing if it cannot be read.
+    /// The mistakes in the file, in its order; none if it cannot be read.
     pub fn problems(&self) -> &[Problem] {
         match self {
             Self::Invalid(problems) => problems,
@@ -49,7 +49,7 @@ fn in_words(problems: &[Problem]) -> String {
 pub struct Problem {
     /// Where.
     pub place: Place,
-    /// What, and often what to do about it. Never a value that may be a secret.
+    /// The mistake, and often its remedy. Never a value that may be a secret.
     pub message: String,
 }
 

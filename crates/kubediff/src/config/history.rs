@@ -32,7 +32,7 @@ pub struct Retention {
     /// About so much of the file: `8GiB`. At least `64MiB`; `null` for no limit.
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub size: Option<Text<Size>>,
-    /// So many of the latest changes. Default: no limit.
+    /// The number of latest changes to keep. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub changes: Option<u64>,

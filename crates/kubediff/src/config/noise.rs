@@ -1,12 +1,12 @@
-//! What is left out, and what is hidden.
+//! The parts of the configuration that leave out noise and hide values.
 
 use serde::{Deserialize, Serialize};
 
 use super::resource::ResourceName;
 use super::value::Text;
-use crate::glob::Glob;
-use crate::noise::{InvalidNoise, Noise};
-use crate::path::PathPattern;
+use crate::hide::noise::{InvalidNoise, Noise};
+use crate::model::glob::Glob;
+use crate::model::path::PathPattern;
 
 /// Which differences are noise: they are counted, and neither stored nor told. `kubediff watch --list-noise` lists the
 /// rules.
@@ -30,7 +30,7 @@ pub struct NoiseSettings {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Ignore {
-    /// Of which resource. Default: of all.
+    /// The resource. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub resource: Option<Text<ResourceName>>,
@@ -48,7 +48,7 @@ pub struct Ignore {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Hide {
-    /// Of which resource. Default: of all.
+    /// The resource. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub resource: Option<Text<ResourceName>>,

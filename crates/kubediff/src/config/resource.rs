@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use informer::{Catalog, ResourceType};
 
-use crate::gvk::{Gvk, Scope};
-use crate::targets::is_version;
+use crate::model::gvk::{Gvk, Scope};
+use crate::model::targets::is_version;
 
 /// Resources by a name that kubectl takes: `deployments`, `Deployment`, `deploy`, `deployments.apps`,
 /// `apps/v1/deployments`. `*` is every resource, `*.example.com` every one of a group.
@@ -139,7 +139,7 @@ fn any_group(kind: &str) -> Scope {
 #[cfg(test)]
 mod tests {
     use super::ResourceName;
-    use crate::gvk::Gvk;
+    use crate::model::gvk::Gvk;
 
     #[test]
     fn a_name_stands_for_a_kind() {

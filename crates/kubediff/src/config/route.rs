@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::resource::ResourceName;
 use super::value::Text;
-use crate::change::{Origin, Verb};
-use crate::glob::Glob;
-use crate::path::PathPattern;
+use crate::changes::change::{Origin, Verb};
+use crate::model::glob::Glob;
+use crate::model::path::PathPattern;
 
 /// Which changes go where. Routes are tried in their order, and the first that matches a change is the last that is
 /// tried, unless it says `continue: true`. A route without sinks drops what it matches.
@@ -62,7 +62,7 @@ pub struct Match {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub managers: Vec<Glob>,
-    /// What happened: `added`, `updated`, `deleted`, `recreated`.
+    /// The kinds of change: `added`, `updated`, `deleted`, `recreated`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(test, schemars(with = "Vec<super::schema::Verb>"))]
     pub changes: Vec<Verb>,

@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 use super::value::Secret;
 use super::{CheckArgs, Config, ConfigArgs, ConfigCommand, ConfigError, ConvertArgs, Loaded, Sink};
 use crate::exit::Exit;
-use crate::terminal::escape;
+use crate::text::terminal::escape;
 
 /// The JSON schema of the configuration; a test compares it with the types.
 pub const SCHEMA: &str = include_str!("kubediff.schema.json");
@@ -14,7 +14,7 @@ pub const SCHEMA: &str = include_str!("kubediff.schema.json");
 /// A command on a configuration that failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RunError {
-    /// The file cannot be used. What is wrong in it is told already.
+    /// The file cannot be used. Its mistakes were printed already.
     #[error(transparent)]
     Config(ConfigError),
     /// The same, and it was told where.
@@ -54,14 +54,14 @@ fn check(CheckArgs { file, strict }: &CheckArgs) -> Result<(), RunError> {
     if *strict && warnings > 0 {
         return Err(RunError::Invalid(counted(warnings, "warning")));
     }
-    let kind = if loaded.is_seed { "a valid configuration of arriqaaq/kubediff" } else { "valid" };
+    let kind = if loaded.is_arriqaaq { "a valid configuration of arriqaaq/kubediff" } else { "valid" };
     let but = if warnings > 0 { format!(", with {}", counted(warnings, "warning")) } else { String::new() };
     write(&format!("{} is {kind}{but}\n", escape(&loaded.file.display().to_string())))
 }
 
 fn convert(ConvertArgs { file }: &ConvertArgs) -> Result<(), RunError> {
     let loaded = read(file)?;
-    if !loaded.is_seed {
+    if !loaded.is_arriqaaq {
         return Err(RunError::Ours(loaded.file.display().to_string()));
     }
     write(&loaded.converted()?)

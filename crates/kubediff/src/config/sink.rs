@@ -64,10 +64,10 @@ pub struct WebhookSettings {
     /// Signs requests after the Standard Webhooks specification: `whsec_` and 24 to 64 bytes in base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signing_key: Option<Secret>,
-    /// What a request has in it.
+    /// The format of a request's body.
     #[serde(default)]
     pub format: Format,
-    /// The most changes of a request, 1 to 1000. A request in the formats of the seed has one.
+    /// The most changes of a request, 1 to 1000. A request in the formats `arriqaaq-watch` and `arriqaaq-diff` has one.
     #[serde(default = "batch")]
     #[cfg_attr(test, schemars(range(min = 1, max = 1000)))]
     pub batch: u32,
@@ -97,7 +97,10 @@ pub enum Method {
     Patch,
 }
 
-/// What a request has in it.
+/// Former names of formats, which stay accepted and are not suggested.
+pub(super) const FORMER_FORMATS: &[&str] = &["seed", "seed-diff"];
+
+/// The format of a request's body.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -110,9 +113,11 @@ pub enum Format {
     CloudEvents,
     /// The envelope that arriqaaq/kubediff sends in its watch mode: `{"meta": {"Type", "Kind", "Obj", "Diff"},
     /// "timestamp"}`, with the object, and without differences.
-    Seed,
+    #[serde(alias = "seed")]
+    ArriqaaqWatch,
     /// The same in its diff mode: with the differences as texts.
-    SeedDiff,
+    #[serde(alias = "seed-diff")]
+    ArriqaaqDiff,
 }
 
 /// A file of JSON lines, which is rotated: `changes.log`, `changes.log.1`, and so on.

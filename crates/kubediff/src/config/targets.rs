@@ -1,4 +1,4 @@
-//! What the configuration names, among what the server has.
+//! Resolves the resources of the configuration among those of the server.
 
 use std::collections::BTreeSet;
 
@@ -7,9 +7,9 @@ use informer::Catalog;
 use super::place::FieldPath;
 use super::warning::Note;
 use super::{Config, ResourceName, Watch};
-use crate::targets::{Target, Wanted};
+use crate::model::targets::{Target, Wanted};
 
-/// What is to be watched. A resource that the server has in another version only is watched in that one.
+/// The resources to watch. A resource that the server has in another version only is watched in that one.
 pub(super) fn of(watch: &Watch, catalog: &Catalog) -> Vec<Target> {
     let cluster_wide = watch.namespaces.is_empty();
     let mut targets: Vec<Target> = Vec::new();
@@ -30,7 +30,7 @@ pub(super) fn of(watch: &Watch, catalog: &Catalog) -> Vec<Target> {
     targets
 }
 
-/// What is wanted by a name; `None` if the server does not have it in any version.
+/// The resource of a name; `None` if the server does not have it in any version.
 fn wanted(name: &str, catalog: &Catalog) -> Option<Wanted> {
     let parse = |text: &str| Wanted::parse(&[text.to_owned()]).ok();
     if name == "*" {
@@ -49,17 +49,17 @@ fn unversioned(name: &str) -> Option<String> {
 }
 
 /// The names that the server does not know.
-pub(super) fn unserved(config: &Config, is_seed: bool, catalog: &Catalog) -> Vec<(FieldPath, Note)> {
+pub(super) fn unserved(config: &Config, is_arriqaaq: bool, catalog: &Catalog) -> Vec<(FieldPath, Note)> {
     let mut found = Vec::new();
     let root = FieldPath::default();
-    let resources = if is_seed { root.clone() } else { root.field("watch") }.field("resources");
+    let resources = if is_arriqaaq { root.clone() } else { root.field("watch") }.field("resources");
     for (at, name) in config.watch.resources.iter().enumerate().filter(|(_, name)| *name != "*") {
         let is_known = |text: &str| {
             Wanted::parse(&[text.to_owned()]).is_ok_and(|wanted| wanted.among(catalog, true).is_ok())
         };
         if !is_known(name) {
             let field = resources.element(at);
-            let field = if is_seed { field.field("kind") } else { field };
+            let field = if is_arriqaaq { field.field("kind") } else { field };
             let other = unversioned(name).and_then(|name| catalog.resource(&name).ok().map(api_name));
             found.push((field, Note::NotServed { name: name.clone(), watched_as: other }));
         }

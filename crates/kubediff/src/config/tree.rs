@@ -134,7 +134,7 @@ impl fmt::Debug for Node {
     }
 }
 
-/// What serde makes of YAML, without places.
+/// A tree of YAML as serde reads it, without places.
 enum Raw {
     Nothing,
     Bool(bool),

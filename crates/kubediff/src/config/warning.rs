@@ -1,4 +1,4 @@
-//! What is allowed in a configuration, but unwise.
+//! Warnings about a configuration: valid settings that are unwise.
 
 use std::fmt;
 
@@ -9,11 +9,11 @@ use super::place::Place;
 pub struct Warning {
     /// Where.
     pub place: Place,
-    /// What.
+    /// The text.
     pub note: Note,
 }
 
-/// What is unwise.
+/// The unwise settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Note {
     /// A secret stands in the file.
@@ -38,17 +38,17 @@ pub enum Note {
         "no change gets here: routes[{0}] takes all of them; move it to the end, or let it `continue: true`"
     )]
     NeverReached(usize),
-    /// The seed in its diff mode told updates only.
+    /// The diff mode of arriqaaq/kubediff reported updates only.
     #[error(
-        "what was created and deleted is told, too, which the diff mode of arriqaaq/kubediff left out; the object is the new \
+        "creations and deletions are reported, too, which the diff mode of arriqaaq/kubediff left out; the object is the new \
          one, which was the old one there; `kubediff config convert` writes a file in which you can choose"
     )]
-    SeedDiffMode,
-    /// The seed's `noop` wrote to the log, where all changes are anyway.
+    ArriqaaqDiffMode,
+    /// The `noop` of arriqaaq/kubediff wrote to the log, where all changes are anyway.
     #[error(
         "it has no effect of its own: all changes are written to standard output, as arriqaaq/kubediff did"
     )]
-    SeedNoOp,
+    ArriqaaqNoOp,
 }
 
 fn instead(watched_as: Option<&String>) -> String {

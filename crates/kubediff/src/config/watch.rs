@@ -1,14 +1,14 @@
-//! What is watched.
+//! The part of the configuration that selects objects to watch.
 
 use informer::{FieldSelector, ResourceType, Selector};
 use serde::{Deserialize, Serialize};
 
 use super::resource::ResourceName;
 use super::value::Text;
-use crate::glob::Glob;
-use crate::gvk::Gvk;
+use crate::model::glob::Glob;
+use crate::model::gvk::Gvk;
 
-/// What is watched. By default everything that the server lets kubediff list and watch, custom resources included.
+/// The objects to watch. By default everything that the server lets kubediff list and watch, custom resources included.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
@@ -17,7 +17,7 @@ pub struct Watch {
     /// `deploy/cart`. Default: all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<String>,
-    /// What is not watched, although the other fields say so.
+    /// Objects that are not watched, although the other fields select them.
     #[serde(skip_serializing_if = "Exclude::is_empty")]
     pub exclude: Exclude,
     /// Namespaces by name. Default: all, and resources that have none.
@@ -33,7 +33,7 @@ pub struct Watch {
     pub fields: Option<Text<FieldSelector>>,
 }
 
-/// What is not watched.
+/// Objects that are not watched.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]

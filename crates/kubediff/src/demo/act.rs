@@ -10,7 +10,7 @@ use serde_json::Value;
 pub struct Act {
     /// Whose it is: the field manager.
     pub manager: &'static str,
-    /// What it does.
+    /// Its request.
     pub verb: Verb,
     /// Where.
     pub path: String,
@@ -18,7 +18,7 @@ pub struct Act {
     pub body: Value,
 }
 
-/// What a request does.
+/// A request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
     /// POST

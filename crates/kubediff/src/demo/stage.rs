@@ -7,8 +7,8 @@ use kube_client::Client;
 
 use super::act::{Act, Step, Verb};
 use super::story::Story;
-use crate::render::Color;
-use crate::render::painter::DIM;
+use crate::show::render::Color;
+use crate::show::render::painter::DIM;
 
 /// Something that the story wanted was refused: a fault of the demo.
 #[derive(Debug, thiserror::Error)]

@@ -1,7 +1,7 @@
 //! Notices when the server begins or ends to serve resources.
 
 use futures_util::stream::{BoxStream, StreamExt, select};
-use informer::{Change as Told, Error, Object, ResourceType, SharedInformerFactory};
+use informer::{Change as CacheChange, Error, Object, ResourceType, SharedInformerFactory};
 
 /// Tells of changes of custom resource definitions and of aggregated APIs.
 pub(super) struct Definitions(BoxStream<'static, ()>);
@@ -43,7 +43,10 @@ fn changes(
     };
     let changes = factory.informer_of::<Object>(resource).changes()?;
     let news = changes.filter_map(|told| async move {
-        let known = matches!(told, Told::Added { initial: true, .. } | Told::Synced | Told::Undecodable(_));
+        let known = matches!(
+            told,
+            CacheChange::Added { initial: true, .. } | CacheChange::Synced | CacheChange::Undecodable(_)
+        );
         (!known).then_some(())
     });
     Ok(news.boxed())

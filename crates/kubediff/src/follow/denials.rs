@@ -1,14 +1,14 @@
-//! What the server does not let us watch: many resources for one reason are one line.
+//! Forbidden watches: many resources for one reason are one line.
 
 use std::collections::BTreeMap;
 
 use informer::ApiStatus;
 
-use crate::summary::some;
-use crate::targets::Target;
-use crate::words::Server;
+use crate::model::targets::Target;
+use crate::show::summary::some;
+use crate::text::words::Server;
 
-/// What is denied at present, and what the user knows of it.
+/// The watches that are forbidden at present, and those that were reported.
 #[derive(Debug, Default)]
 pub(super) struct Denials {
     denied: BTreeMap<Target, ApiStatus>,
@@ -42,7 +42,7 @@ impl Denials {
         !self.unsaid.is_empty()
     }
 
-    /// What the user does not know, a line for each reason. There are `all` targets.
+    /// The unreported ones, a line for each reason. There are `all` targets.
     pub(super) fn lines(&mut self, all: usize, server: &Server) -> Vec<String> {
         let mut by_code: BTreeMap<u16, Vec<(Target, ApiStatus)>> = BTreeMap::new();
         for target in std::mem::take(&mut self.unsaid) {

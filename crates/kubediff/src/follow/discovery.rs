@@ -1,4 +1,4 @@
-//! Asks the server what it has of what is wanted.
+//! Resolves the configured targets against the server's discovery documents.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,13 +9,13 @@ use informer::{ResourceType, SharedInformerFactory};
 
 use super::error::WatchError;
 use super::reach::Targets;
-use crate::targets::Target;
-use crate::words::Server;
+use crate::model::targets::Target;
+use crate::text::words::Server;
 
 /// A discovery under way.
 pub(super) type Discovery = BoxFuture<'static, Result<Discovered, WatchError>>;
 
-/// What the server has of what is wanted.
+/// The configured targets that the server has.
 pub(super) struct Discovered {
     pub(super) targets: Vec<Target>,
     pub(super) served: BTreeSet<String>,

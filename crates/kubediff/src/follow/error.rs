@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::streams::NotAdded;
 use crate::cluster::NoCluster;
 use crate::exit::Exit;
-use crate::targets::InvalidTarget;
+use crate::model::targets::InvalidTarget;
 use crate::{InvalidNoise, InvalidPattern, KeyFileError, NoRandomKey};
 
 /// Watching could not begin, or had to end.
@@ -22,7 +22,7 @@ pub enum WatchError {
     /// The informers cannot be made.
     #[error(transparent)]
     Informer(#[from] informer::Error),
-    /// What is to be watched cannot be understood.
+    /// The names of the targets are invalid.
     #[error(transparent)]
     Target(#[from] InvalidTarget),
     /// A resource does not exist.
@@ -42,7 +42,7 @@ pub enum WatchError {
     /// The server refuses the selectors.
     #[error("{0}")]
     Refused(String),
-    /// The server lets us watch nothing.
+    /// The server forbids all watches.
     #[error("{0}")]
     Denied(String),
     /// It was interrupted before anything could be watched.

@@ -1,11 +1,11 @@
 //! Changes that a watch missed without an outage: it fell behind, or broke for a moment, and the server had forgotten by then
 //! what came next. A list finds the result, and the time in between is a gap.
 
-use informer::{Change as Told, Object, Origin, Status};
+use informer::{Change as CacheChange, Object, Origin, Status};
 use jiff::Timestamp;
 
-use crate::gap::Gap;
-use crate::targets::Target;
+use crate::model::gap::Gap;
+use crate::model::targets::Target;
 
 /// Why there is such a gap.
 const CAUSE: &str = "the watch missed changes that the server had forgotten; a list shows their result, not the states in between";
@@ -23,15 +23,20 @@ impl Missed {
     }
 
     /// A change was told. The gap that it reveals, if this is the first of a list that no outage explains.
-    pub(super) fn told(&mut self, told: &Told<Object>, target: &Target, now: Timestamp) -> Option<Gap> {
+    pub(super) fn told(
+        &mut self,
+        told: &CacheChange<Object>,
+        target: &Target,
+        now: Timestamp,
+    ) -> Option<Gap> {
         let origin = match told {
-            Told::Added { initial: true, .. } => return None,
+            CacheChange::Added { initial: true, .. } => return None,
             // The server shows the same version in another form, as after a change of the schema.
-            Told::Updated { old, new, .. } if old.resource_version() == new.resource_version() => {
+            CacheChange::Updated { old, new, .. } if old.resource_version() == new.resource_version() => {
                 return None;
             }
-            Told::Added { origin, .. } | Told::Updated { origin, .. } => *origin,
-            Told::Deleted(deleted) => deleted.origin(),
+            CacheChange::Added { origin, .. } | CacheChange::Updated { origin, .. } => *origin,
+            CacheChange::Deleted(deleted) => deleted.origin(),
             _ => return None,
         };
         let from = std::mem::replace(&mut self.heard, now);

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use crate::gap::Gap;
-use crate::targets::Target;
+use crate::model::gap::Gap;
+use crate::model::targets::Target;
 
 /// Why something is not watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,9 +24,9 @@ pub(super) struct Outages(BTreeMap<Reason, Outage>);
 struct Outage {
     from: Timestamp,
     cause: String,
-    /// What was lost in it, and watched before.
+    /// The targets that were lost in it, and watched before.
     lost: BTreeSet<Target>,
-    /// What has not come back.
+    /// The targets that have not come back.
     left: BTreeSet<Target>,
 }
 
@@ -64,7 +64,7 @@ impl Outages {
         let mut ended = Vec::new();
         self.0.retain(|_, outage| {
             let was_left = outage.left.remove(target);
-            // What was never watched keeps no gap open.
+            // A target that was never watched keeps no gap open.
             let is_back = was_left && outage.left.is_disjoint(&outage.lost);
             if is_back && !outage.lost.is_empty() {
                 ended.push(outage.gap().until(now));

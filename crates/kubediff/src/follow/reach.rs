@@ -1,4 +1,4 @@
-//! What to follow, and where.
+//! The objects to follow, and where.
 
 use std::sync::Arc;
 
@@ -7,9 +7,9 @@ use informer::{Catalog, DiscoveryError, FieldSelector, Selector};
 use serde::{Deserialize, Serialize};
 
 use crate::Glob;
-use crate::targets::Target;
+use crate::model::targets::Target;
 
-/// What to follow.
+/// The objects to follow.
 pub(crate) struct Reach {
     pub(crate) targets: Targets,
     /// Whether these are all resources that the server has.
@@ -50,7 +50,7 @@ pub(crate) struct Within {
 }
 
 impl Within {
-    /// Whether objects of this namespace are looked at. Those without one are, whatever the namespaces.
+    /// Whether objects of this namespace are looked at. Cluster-scoped objects are, whatever the namespaces.
     pub(crate) fn has(&self, namespace: Option<&str>) -> bool {
         let Some(namespace) = namespace else { return true };
         let is_named = |names: &Vec<String>| names.iter().any(|name| name == namespace);

@@ -23,9 +23,9 @@ pub(super) struct SchemaLoader {
     schemas: Schemas,
     /// Where each group and version's document is; with a hash, which changes with it.
     index: BTreeMap<String, String>,
-    /// What was fetched, by the place it came from.
+    /// The fetched documents, by their places.
     loaded: BTreeMap<String, String>,
-    /// Of what the server has nothing, as long as the index is the same.
+    /// The groups without a document, as long as the index is the same.
     absent: BTreeSet<String>,
     /// When the index is fetched again: at once when definitions have changed.
     refresh: Option<Instant>,

@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use informer::{Change as Told, Object, ObjectKey, Origin as Seen, ResourceType};
+use informer::{Change as CacheChange, Object, ObjectKey, Origin as CacheOrigin, ResourceType};
 use jiff::Timestamp;
 use kubediff_history::ObjectId;
 
 use crate::backlog::Item;
-use crate::gap::Gap;
+use crate::model::gap::Gap;
 use crate::{Gvk, Origin};
 
-/// What waits in the inbox.
+/// An entry of the inbox.
 pub(crate) enum Waiting {
     /// A change.
     Change(Raw),
@@ -20,7 +20,7 @@ pub(crate) enum Waiting {
     First(Raw),
     /// The first list of a resource is complete.
     Synced(Synced),
-    /// What is followed from now on.
+    /// The set of followed resources has changed.
     Resources(Resources),
     /// A target that was watched is not watched any more, since then and for this reason. When it is watched again, a gap
     /// follows.
@@ -52,11 +52,11 @@ impl Synced {
     }
 }
 
-/// What is followed.
+/// The followed resources.
 pub(crate) struct Resources {
     /// As `deployments.apps`, or `deployments.apps/cart` for one object.
     pub(crate) names: Vec<String>,
-    /// What the server has, as `deployments.apps`.
+    /// The resources of the server, as `deployments.apps`.
     pub(crate) served: BTreeSet<String>,
     /// Whether that is all: then a resource that is not served is gone.
     pub(crate) complete: bool,
@@ -108,26 +108,26 @@ impl Raw {
     pub(super) fn of(
         kind: &Arc<Kind>,
         target: Option<&str>,
-        told: Told<Object>,
+        told: CacheChange<Object>,
         at: Timestamp,
     ) -> Option<Self> {
         let key = told.key()?.clone();
         let (old, new, last, seen) = match told {
-            Told::Added { new, origin, .. } => (None, Some(new.object().clone()), None, origin),
-            Told::Updated { old, new, origin } => {
+            CacheChange::Added { new, origin, .. } => (None, Some(new.object().clone()), None, origin),
+            CacheChange::Updated { old, new, origin } => {
                 (Some(old.object().clone()), Some(new.object().clone()), None, origin)
             }
-            Told::Deleted(deleted) => {
+            CacheChange::Deleted(deleted) => {
                 let last = deleted.last().object().clone();
                 (Some(last.clone()), None, Some(last), deleted.origin())
             }
             _ => return None,
         };
         let origin = match seen {
-            Seen::Watch => Origin::Watch,
-            Seen::List => Origin::List,
+            CacheOrigin::Watch => Origin::Watch,
+            CacheOrigin::List => Origin::List,
             // We do not look there any more: nothing has happened to it.
-            Seen::Scope => return None,
+            CacheOrigin::Scope => return None,
         };
         let target = target.map(Arc::from);
         Some(Self { kind: kind.clone(), target, key, at, origin, merged: 1, old, new, last })
@@ -161,7 +161,7 @@ fn target_text(kind: &Kind, name: Option<&str>) -> String {
     name.map_or_else(|| resource.clone(), |name| format!("{resource}/{name}"))
 }
 
-/// What a waiting change takes besides the objects.
+/// The overhead of a waiting change besides the objects, in bytes.
 const OVERHEAD: usize = 256;
 
 impl Item for Waiting {
@@ -181,7 +181,7 @@ impl Item for Waiting {
                 let objects = raw.old.iter().chain(&raw.new).chain(&raw.last);
                 OVERHEAD + objects.map(|object| object.size()).sum::<usize>()
             }
-            // Those that are listed first are in the cache, too.
+            // Objects that are listed first are in the cache, too.
             _ => OVERHEAD,
         }
     }

@@ -1,11 +1,11 @@
-//! What is watched at present, for those who ask.
+//! The state of the watches, for status questions.
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::targets::Target;
+use crate::model::targets::Target;
 
 /// The state of each watch.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -99,17 +99,17 @@ impl Standing {
                 .filter(|(_, watch)| wanted(watch))
                 .map(|(name, _)| name.as_str())
                 .collect();
-            crate::summary::some(&names)
+            crate::show::summary::some(&names)
         };
         Some(match lost {
             Some(reason) => {
                 format!("not watched: {} ({reason})", names(|watch| matches!(watch, Watch::Lost { .. })))
             }
             None if self.watches.is_empty() && self.is_settled => {
-                "the server has none of what is to be watched".to_owned()
+                "none of the configured resources exist on the server".to_owned()
             }
-            None if self.watches.is_empty() => "the server has not said yet what it has".to_owned(),
-            None if self.is_settled => "the server lets us watch nothing".to_owned(),
+            None if self.watches.is_empty() => "discovery has not finished".to_owned(),
+            None if self.is_settled => "all watches are forbidden".to_owned(),
             None => format!("not listed yet: {}", names(|watch| matches!(watch, Watch::Listing))),
         })
     }

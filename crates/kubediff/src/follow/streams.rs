@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 
 use futures_util::stream::{BoxStream, SelectAll, StreamExt, select};
 use informer::{
-    Change as Told, Error, FieldSelector, Informer, InvalidSelector, Object, ResourceType,
+    Change as CacheChange, Error, FieldSelector, Informer, InvalidSelector, Object, ResourceType,
     SharedInformerFactory, Status, WhenFull,
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::targets::Target;
+use crate::model::targets::Target;
 
 /// An item of an informer's stream.
 pub(super) enum News {
     /// A change.
-    Told {
-        told: Told<Object>,
+    CacheChange {
+        told: CacheChange<Object>,
         /// The resource appeared while we watched, so its initial objects are new too.
         announce_first: bool,
     },
@@ -60,10 +60,10 @@ impl Streams {
             Some(name) => factory.with_fields(FieldSelector::EVERYTHING.equals("metadata.name", name)?)?,
         };
         let informer = factory.informer_of::<Object>(target.resource.clone());
-        // The loop takes each change at once, whatever the reader of the output does: nothing is merged here. What waits for
-        // the reader is bounded in the outbox.
+        // The loop takes each change at once, whatever the reader of the output does: nothing is merged here. The inbox
+        // bounds the changes that wait for the reader.
         let changes = informer.subscribe().every_change(usize::MAX, WhenFull::Coalesce).changes()?;
-        let told = changes.map(move |told| News::Told { told, announce_first: !at_start });
+        let told = changes.map(move |told| News::CacheChange { told, announce_first: !at_start });
         let status = informer.status_changes().map(News::Status);
         let end = CancellationToken::new();
         let name = target.clone();

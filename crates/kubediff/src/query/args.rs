@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::render::Color;
+use crate::show::render::Color;
 
 pub(super) use source::{DaemonName, SourceArgs};
 
@@ -19,10 +19,10 @@ kubediff log --path 'spec.template.spec.containers[*].image' --since yesterday -
 const SHOW: &str = "Examples:\n  The change with number 812 of the log, and the object after it:\n    \
 kubediff show deploy/cart@#812\n  The deployment as it was at five past two:\n    \
 kubediff show deploy/cart@14:05 -o yaml";
-const DIFF: &str = "Examples:\n  What is different in the namespace shop since two o'clock:\n    \
-kubediff diff -n shop --from 14:00\n  What yesterday's release left behind in one deployment:\n    \
+const DIFF: &str = "Examples:\n  The differences in the namespace shop since two o'clock:\n    \
+kubediff diff -n shop --from 14:00\n  The changes that yesterday's release left in one deployment:\n    \
 kubediff diff deploy/cart -n shop --from 'yesterday 14:00' --to 'yesterday 15:00'";
-const BLAME: &str = "Example:\n  Who set the images and resources of the deployment cart, and what they were before:\n    \
+const BLAME: &str = "Example:\n  The managers that set the images and resources of the deployment cart, and the values before:\n    \
 kubediff blame deploy/cart -n shop --path spec.template.spec.containers";
 const GET: &str = "Example:\n  The pods of the namespace shop as they were at five past two:\n    \
 kubediff get pods -n shop --at 14:05";
@@ -119,10 +119,10 @@ impl NamespaceArgs {
     }
 }
 
-/// What of the log to show.
+/// The part of the log to show.
 #[derive(Debug, Args)]
 pub struct LogArgs {
-    /// Of what, in kubectl's syntax: `deploy`, `deployments.apps`, `deploy/cart`, `deploy cart`; everything without it
+    /// Objects, in kubectl's syntax: `deploy`, `deployments.apps`, `deploy/cart`, `deploy cart`; everything without it
     #[arg(value_name = "KIND[/NAME]", num_args = 0..=2)]
     pub target: Vec<String>,
 
@@ -220,7 +220,7 @@ pub struct ReplayArgs {
     #[arg(short = 'o', long, value_name = "FORMAT", default_value = "text")]
     pub output: Format,
 
-    /// In JSON: also the objects as they were and are, as `old` and `new`; what is printed is the recording, byte for byte
+    /// In JSON: also the objects as they were and are, as `old` and `new`; the output is the recording, byte for byte
     #[arg(long)]
     pub objects: bool,
 
@@ -270,10 +270,10 @@ pub enum VersionFormat {
     Json,
 }
 
-/// What to compare.
+/// The states to compare.
 #[derive(Debug, Args)]
 pub struct DiffArgs {
-    /// Of what, in kubectl's syntax: `deploy`, `deployments.apps`, `deploy/cart`, `deploy cart`; everything without it
+    /// Objects, in kubectl's syntax: `deploy`, `deployments.apps`, `deploy/cart`, `deploy cart`; everything without it
     #[arg(value_name = "KIND[/NAME]", num_args = 0..=2)]
     pub target: Vec<String>,
 
@@ -409,7 +409,7 @@ pub enum ObjectFormat {
     Json,
 }
 
-/// What to do with the file itself.
+/// A command on the file itself.
 #[derive(Debug, Subcommand)]
 pub enum Maintain {
     /// Reads everything, and compares it with its checksums and indexes

@@ -11,10 +11,10 @@ use super::fields::fields;
 use super::output::{Output, say};
 use super::period::date_and_time;
 use super::{names, stored};
-use crate::path::PathPattern;
-use crate::render::painter::{CYAN, DIM, PLAIN, Painter};
-use crate::table::table;
-use crate::terminal::{cut, escape, flow, width, wrap};
+use crate::model::path::PathPattern;
+use crate::show::render::painter::{CYAN, DIM, PLAIN, Painter};
+use crate::text::table::table;
+use crate::text::terminal::{cut, escape, flow, width, wrap};
 
 /// A value has at least this many columns in a table.
 const LEAST: usize = 16;
@@ -55,7 +55,7 @@ pub(super) fn run(args: &BlameArgs, now: &Zoned) -> Result<(), QueryError> {
     Ok(())
 }
 
-/// What to know before reading the fields.
+/// The lines before the fields.
 fn preamble(blame: &Blame, incarnations: usize, columns: Option<usize>, zone: &TimeZone) -> String {
     let object = stored::full_name(&blame.object);
     let mut lines = Vec::new();
@@ -66,7 +66,7 @@ fn preamble(blame: &Blame, incarnations: usize, columns: Option<usize>, zone: &T
     if let Some(since) = blame.starts_in_the_middle {
         let since = date_and_time(since, zone);
         lines.push(format!(
-            "The history of {object} begins at {since}, in the middle of its life: of what was set before, it knows the owners only."
+            "The history of {object} begins at {since}, in the middle of its life: of earlier writes it knows only the managers that own fields."
         ));
     }
     if incarnations > 1 {

@@ -1,4 +1,4 @@
-//! `kubediff diff`: the net difference between two times. What changed and changed back is none.
+//! `kubediff diff`: the net difference between two times. A field that changed and changed back is none.
 
 use std::collections::BTreeSet;
 
@@ -13,9 +13,9 @@ use super::names::Target;
 use super::output::{Output, say};
 use super::period::{Period, covered, date_and_time, doubts};
 use super::stored;
-use crate::change::WithObjects;
-use crate::patch::PatchOp;
-use crate::secret::KeyId;
+use crate::changes::change::WithObjects;
+use crate::hide::secret::KeyId;
+use crate::model::patch::PatchOp;
 use crate::{Change, Noise, Profile, Redacted, Schemas, Secrets, Sighting, Tally};
 
 /// The moment after a time, as exactly as the history knows times.
@@ -29,7 +29,7 @@ pub(super) fn run(args: &DiffArgs, now: &Zoned) -> Result<(), QueryError> {
     let target = Target::read(&mut reader, &args.target, args.namespaces.one())?;
     let mut comparison = Comparison {
         between: (from, to),
-        // What is stored has no secrets: none is hidden here, and no key is used.
+        // Stored objects have no secrets: none is hidden here, and no key is used.
         profile: Profile { noise, secrets: Secrets::with_key([0; 32]), schemas: Schemas::default() },
         shows_kind: target.scope.resource.is_some(),
         tally: Tally::default(),
@@ -156,7 +156,7 @@ impl Comparison {
         Ok(change.map(|change| Change { number, key, ..change }))
     }
 
-    /// What to know of the answer besides.
+    /// The doubts about the answer.
     fn remarks(
         &self,
         reader: &mut Reader,

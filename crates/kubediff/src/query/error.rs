@@ -3,12 +3,12 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::daemon::DaemonError;
 use super::instant::InvalidTime;
+use super::remote::DaemonError;
 use crate::InvalidNoise;
 use crate::exit::Exit;
-use crate::path::InvalidPattern;
-use crate::recorded::UnknownForm;
+use crate::history::codec::UnknownForm;
+use crate::model::path::InvalidPattern;
 
 /// A question without an answer.
 #[derive(Debug, thiserror::Error)]
@@ -68,7 +68,7 @@ pub enum QueryError {
     Output(#[from] io::Error),
 }
 
-/// What a name does not mean.
+/// A misunderstood name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownName {
     /// No such kind is known.

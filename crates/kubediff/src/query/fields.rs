@@ -3,9 +3,9 @@
 use kubediff_history::Field;
 use serde_json::Value;
 
-use crate::document;
-use crate::path::keys::{Identity, identify};
-use crate::path::{Path, PathPattern, Segment};
+use crate::model::document;
+use crate::model::path::keys::{Identity, identify};
+use crate::model::path::{Path, PathPattern, Segment};
 
 /// Fields that tell of writing itself.
 const BOOKKEEPING: &[&str] = &["managedFields", "resourceVersion", "generation"];
@@ -64,7 +64,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What a string holds. All of it is at the string's place.
+    /// The fields of a document inside a string. All of it is at the string's place.
     fn document(&mut self, inside: &Value) {
         let outer = self.pointer.clone();
         self.path.push(Segment::Document);

@@ -17,9 +17,9 @@ use super::names::{Target, definition};
 use super::output::{Output, say};
 use super::period::{covered, date_and_time, doubts, nothing};
 use super::stored;
-use crate::render::{json_pretty, yaml};
-use crate::table::table;
-use crate::terminal::escape;
+use crate::show::render::{json_pretty, yaml};
+use crate::text::table::table;
+use crate::text::terminal::escape;
 
 /// Objects that are read at once.
 const PAGE: usize = 500;

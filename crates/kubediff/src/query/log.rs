@@ -9,7 +9,7 @@ use super::names::Target;
 use super::output::{Output, say};
 use super::period::{Period, covered};
 use super::stored;
-use crate::path::{Path, PathPattern};
+use crate::model::path::{Path, PathPattern};
 use crate::{Change, Gap};
 
 /// Records that are read at once.
@@ -87,7 +87,7 @@ fn records(reader: &mut Reader, filter: &Filter, args: &LogArgs, log: &mut Log) 
     Ok(shown)
 }
 
-/// What is shown, record by record.
+/// The output, record by record.
 struct Log {
     cluster: String,
     format: Format,

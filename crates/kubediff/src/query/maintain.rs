@@ -9,8 +9,8 @@ use super::args::{BlameFormat, Maintain};
 use super::error::QueryError;
 use super::output::Output;
 use super::period::{date_and_time, end};
-use crate::table::table;
-use crate::terminal::{escape, thousands};
+use crate::text::table::table;
+use crate::text::terminal::{escape, thousands};
 
 pub(super) fn run(args: &Maintain, now: &Zoned) -> Result<(), QueryError> {
     let mut output = Output::whole();

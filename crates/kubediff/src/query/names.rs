@@ -15,7 +15,7 @@ use kinds::kind;
 
 pub(super) use kinds::definition;
 
-/// What a question is about: everything, a kind, or one object, perhaps of one namespace only.
+/// The subject of a question: everything, a kind, or one object, perhaps of one namespace only.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Target {
     pub(super) scope: Scope,

@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use super::args::ScreenArgs;
 use super::pager;
-use crate::render::{self, Color, Renderer};
-use crate::terminal::escape;
+use crate::show::render::{self, Color, Renderer};
+use crate::text::terminal::escape;
 
-/// An answer on its way. What is written is complete when it is finished.
+/// An answer on its way. The output is complete when it is finished.
 pub(super) struct Output {
     /// For changes and gaps.
     pub(super) renderer: Renderer,

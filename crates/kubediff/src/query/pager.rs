@@ -35,7 +35,7 @@ pub(super) fn start() -> Option<Child> {
 /// Waits until the user leaves the pager, whose input has ended.
 pub(super) fn leave(pager: Option<Child>) -> io::Result<()> {
     let Some(mut pager) = pager else { return Ok(()) };
-    // What a shell says of a command that it cannot run.
+    // The exit code of a shell for a command that it cannot run.
     const NOT_FOUND: i32 = 127;
     if pager.wait()?.code() == Some(NOT_FOUND) {
         return Err(io::Error::other("the pager cannot be run; --no-pager shows the answer without one"));

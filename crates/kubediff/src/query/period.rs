@@ -6,7 +6,7 @@ use kubediff_history::{Page, Reader, Scope};
 
 use super::error::QueryError;
 use super::instant::instant;
-use crate::notes::{WATCHED_UNTIL, left};
+use crate::history::notes::{WATCHED_UNTIL, left};
 
 /// `2026-11-23 14:05:00`, in the time zone of the person who asks.
 pub(super) fn date_and_time(at: Timestamp, zone: &TimeZone) -> String {
@@ -67,7 +67,7 @@ pub(super) fn end(reader: &mut Reader) -> Result<Option<Timestamp>, QueryError> 
     Ok(watched_until.max(reader.last()?.map(|(_, at)| at)))
 }
 
-/// What makes the state at a time doubtful, in sentences.
+/// The doubts about the state at a time, in sentences.
 pub(super) fn doubts(
     reader: &mut Reader,
     scope: &Scope,
@@ -79,7 +79,7 @@ pub(super) fn doubts(
     let mut doubts = Vec::new();
     if let Some(since) = reader.complete_since()?.filter(|since| at < *since) {
         doubts.push(format!(
-            "the history is complete since {} only: what was deleted before is missing, and states may be older",
+            "the history is complete since {} only: objects deleted before are missing, and states may be older",
             date_and_time(since, zone)
         ));
     }

@@ -10,7 +10,7 @@ use super::args::{Format, ReplayArgs};
 use super::error::QueryError;
 use super::output::Output;
 use crate::Change;
-use crate::recording::{Entry, Recording};
+use crate::changes::recording::{Entry, Recording};
 
 pub(super) fn run(args: &ReplayArgs) -> Result<(), QueryError> {
     let recording = Recording::new(open(&args.file)?);

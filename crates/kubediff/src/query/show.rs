@@ -10,8 +10,8 @@ use super::output::{Output, say};
 use super::period::{covered, date_and_time, nothing};
 use super::{names, stored};
 use crate::Change;
-use crate::render::yaml;
-use crate::terminal::escape;
+use crate::show::render::yaml;
+use crate::text::terminal::escape;
 use stored::full_name;
 
 pub(super) fn run(args: &ShowRevisionArgs, now: &Zoned) -> Result<(), QueryError> {

@@ -68,7 +68,7 @@ impl Daemon {
             ["kubediff", "serve", "-c", &path("kubediff.yaml"), "--kubeconfig", &path("kubeconfig")];
         let Command::Serve(arguments) = Cli::parse_from(arguments).command else { panic!("it is `serve`") };
         let running =
-            tokio::task::spawn_local(async move { kubediff::serve::run(&arguments).await.unwrap() });
+            tokio::task::spawn_local(async move { kubediff::daemon::run(&arguments).await.unwrap() });
         let client = Client::builder(TokioExecutor::new()).build_http();
         let address = format!("http://127.0.0.1:{port}");
         let daemon = Self { folder, address, client, got, running, _hook: hook, _still: still };

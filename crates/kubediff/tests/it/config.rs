@@ -1,7 +1,7 @@
 //! The configuration of `kubediff serve`.
 
+mod arriqaaq;
 mod commands;
 mod mistakes;
-mod seed;
 mod server;
 mod settings;

@@ -99,10 +99,13 @@ impl World<'_> {
         let statuses: Vec<_> = self.clients.iter().map(|client| client.status.to_string()).collect();
         let reached: Vec<_> =
             self.clients.iter().map(|client| self.content.source_version(client.namespace)).collect();
+        let schemas: Vec<_> = self.clients.iter().map(|client| client.schema).collect();
         Err(Invariant::Rest.violated(format!(
-            "after {:?} without faults: {statuses:?} at {reached:?}, the server at {}",
+            "after {:?} without faults: {statuses:?} at {reached:?}, the server at {}; listed with the schemas \
+             {schemas:?}, the server's is {}",
             ROUND * ROUNDS,
-            self.server.version
+            self.server.version,
+            self.server.schema
         )))
     }
 
@@ -111,7 +114,10 @@ impl World<'_> {
         clients.iter().all(|client| {
             let open = client.link.and_then(|link| server.link(link)).is_some_and(|link| link.is_open());
             let reached = number(&content.source_version(client.namespace));
-            open && Self::is_live(client) && (client.is_deceived || reached == server.version)
+            // Each changed schema obliges to one list, whatever happens meanwhile (L14).
+            open && Self::is_live(client)
+                && (client.is_deceived || reached == server.version)
+                && client.schema == server.schema
         })
     }
 

@@ -1,4 +1,4 @@
-//! What a release changes for users, by the generated tables.
+//! The changes of a release for users, by the generated tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use tooling::Error;
 use crate::tree::Tree;
 use crate::{messages, schema};
 
-/// What the tables say of a release.
+/// A release as the tables have it.
 #[derive(Default)]
 pub(super) struct Known {
     /// `apps/v1 deployments`, of a server with the default settings.
@@ -52,7 +52,7 @@ impl Known {
         known
     }
 
-    /// What is new and what is gone since another release, in lines.
+    /// Additions and removals since another release, in lines.
     pub(super) fn since(&self, before: &Self) -> String {
         let mut text = String::new();
         let mut list = |title: &str, new: &BTreeSet<String>, old: &BTreeSet<String>| {

@@ -29,7 +29,7 @@ impl Files {
             .try_for_each(|(_, path, content)| fs::write(path, content).map_err(Error::io(path)))
     }
 
-    /// Those that are not what they were.
+    /// The files that differ from before.
     pub(super) fn changed(&self) -> Result<Vec<&str>, Error> {
         let mut changed = Vec::new();
         for (name, path, content) in &self.before {

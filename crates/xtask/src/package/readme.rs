@@ -1,4 +1,4 @@
-//! What a reader copies from a README.
+//! The parts of a README that readers copy.
 
 /// The first block of code in this language.
 pub(super) fn block<'a>(page: &'a str, language: &str) -> Option<&'a str> {

@@ -1,4 +1,4 @@
-//! What a new user does, with the packages: the README's program, and the two programs that can be installed.
+//! The first steps of a new user, with the packages: the README's program, and the two programs that can be installed.
 
 use std::fs;
 use std::path::{Path, PathBuf};

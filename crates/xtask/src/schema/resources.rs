@@ -9,7 +9,7 @@ use tooling::Error;
 
 use super::{get, items, string};
 
-/// What all usual resources can do.
+/// The verbs of all usual resources.
 const ALL_VERBS: [&str; 8] =
     ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 

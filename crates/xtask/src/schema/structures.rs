@@ -1,4 +1,4 @@
-//! What the Go structures behind the schemas say and OpenAPI does not: which fields are pointers, whose zero value
+//! The facts that the Go structures behind the schemas have and OpenAPI lacks: which fields are pointers, whose zero value
 //! differs from a missing one, and which fields are written even without a value. The declarations come from the Go
 //! modules of the control plane for tests.
 

@@ -13,7 +13,7 @@ const PAGE: &str = "docs/ARCHITECTURE.md";
 const BEGIN: &str = "<!-- crates: cargo xtask tidy --write -->\n";
 const END: &str = "<!-- end of crates -->";
 
-/// What is beside the crates, and what it is for.
+/// The folders beside the crates, and their purposes.
 const OTHERS: [(&str, &str); 2] = [
     ("bench", "The benchmarks, with the programs of client-go, controller-runtime and kube-rs"),
     ("packaging", "Builds what people download"),

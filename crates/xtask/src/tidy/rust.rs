@@ -11,7 +11,7 @@ const FUNCTION_LINES_NOTED: usize = 100;
 /// Files that may sleep: they wait for processes that do not report when they are ready.
 const MAY_SLEEP: &str = "crates/control-plane/";
 
-/// What runs in rehearsals, which must be the same for the same seed.
+/// Crates that run in rehearsals, which must be the same for the same seed.
 const REHEARSED: &[&str] = &[
     "crates/informer/src/",
     "crates/informer-controller/src/",

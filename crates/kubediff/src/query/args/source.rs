@@ -7,7 +7,7 @@ use clap::Args;
 use jiff::Zoned;
 
 use crate::cluster::ClusterArgs;
-use crate::targets::namespace;
+use crate::model::targets::namespace;
 
 /// Where answers are read.
 #[derive(Debug, Clone, Args)]

@@ -21,7 +21,7 @@ fn check(arguments: &[&str], text: &str, expected: Expect) {
     expected.assert_eq(&format!("{out}{err}exit {}\n", code.unwrap()));
 }
 
-const SEED: &str = "\
+const ARRIQAAQ: &str = "\
 resources:
   - kind: v1/pods
 notifier:
@@ -59,7 +59,7 @@ fn check_says_what_is_wrong_and_ends_with_2() {
     );
     check(
         &["check", "config.yaml"],
-        SEED,
+        ARRIQAAQ,
         expect![[r#"
         config.yaml is a valid configuration of arriqaaq/kubediff, with 1 warning
         warning: config.yaml:4:33: notifier.slack.token: a secret stands in the file, for all who may read it: put it into an environment variable or a file of its own, and write `{env: NAME}` or `{file: PATH}` here
@@ -68,7 +68,7 @@ fn check_says_what_is_wrong_and_ends_with_2() {
     );
     check(
         &["check", "--strict", "config.yaml"],
-        SEED,
+        ARRIQAAQ,
         expect![[r#"
         warning: config.yaml:4:33: notifier.slack.token: a secret stands in the file, for all who may read it: put it into an environment variable or a file of its own, and write `{env: NAME}` or `{file: PATH}` here
         kubediff: 1 warning in the configuration
@@ -79,7 +79,7 @@ fn check_says_what_is_wrong_and_ends_with_2() {
 
 #[test]
 fn convert_writes_a_file_that_is_read_and_has_no_secret() {
-    let (code, out, err) = run(&["convert", "config.yaml"], SEED);
+    let (code, out, err) = run(&["convert", "config.yaml"], ARRIQAAQ);
     assert_eq!(code, Some(0), "{err}");
     assert!(!out.contains("not-for-logs") && !err.contains("not-for-logs"));
     expect![[r##"
@@ -111,7 +111,7 @@ fn convert_writes_a_file_that_is_read_and_has_no_secret() {
               url:
                 env: WEBHOOK_URL
               method: POST
-              format: seed
+              format: arriqaaq-watch
               batch: 1
               timeout: 10s
         routes:
@@ -130,8 +130,8 @@ fn convert_writes_a_file_that_is_read_and_has_no_secret() {
     .assert_eq(&out.replace(env!("CARGO_PKG_VERSION"), "VERSION"));
     let loaded = Config::of_text(&out, "kubediff.yaml").unwrap();
     assert_eq!(loaded.warnings, []);
-    let seed = Config::of_text(SEED, "config.yaml").unwrap().config;
-    assert_eq!((loaded.config.watch, loaded.config.routes), (seed.watch, seed.routes));
+    let before = Config::of_text(ARRIQAAQ, "config.yaml").unwrap().config;
+    assert_eq!((loaded.config.watch, loaded.config.routes), (before.watch, before.routes));
     check(
         &["convert", "config.yaml"],
         "cluster: prod\n",

@@ -117,7 +117,7 @@ sinks:
             kubediff.yaml:4:51: sinks.hook.webhook.method: `GET` is not known here; there are `POST`, `PUT`, `PATCH`
             kubediff.yaml:4:64: sinks.hook.webhook.format: `cloudEvents` is not known here; did you mean `cloudevents`?
             kubediff.yaml:6:51: sinks.other.webhook.method: `post` is not known here; did you mean `POST`?
-            kubediff.yaml:6:65: sinks.other.webhook.format: `json` is not known here; there are `plain`, `cloudevents`, `seed`, `seed-diff`
+            kubediff.yaml:6:65: sinks.other.webhook.format: `json` is not known here; there are `plain`, `cloudevents`, `arriqaaq-watch`, `arriqaaq-diff`
         "#]],
     );
 }

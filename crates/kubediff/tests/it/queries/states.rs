@@ -141,7 +141,7 @@ fn what_is_doubtful_or_missing_is_said() {
             &["get", "no", "--at", "2026-03-01 12:00"],
             expect![[r#"
                 kubediff: no nodes found at 2026-03-01 12:00:00; the history covers 2026-03-01 13:59:00 to 2026-03-01 14:50:00
-                kubediff: the history is complete since 2026-03-01 13:59:00 only: what was deleted before is missing, and states may be older
+                kubediff: the history is complete since 2026-03-01 13:59:00 only: objects deleted before are missing, and states may be older
             "#]],
         ),
         (
@@ -210,7 +210,7 @@ fn the_net_difference_is_shown() {
                 2026-03-01 14:07:00  ~ configmaps shop/app  (updated by kubectl-edit) #9
                     ~ data["app.yaml"]#log.level: info → debug
                 kubediff: the history of 1 object begins after --from: compared with the first known state
-                kubediff: the history is complete since 2026-03-01 13:59:00 only: what was deleted before is missing, and states may be older
+                kubediff: the history is complete since 2026-03-01 13:59:00 only: objects deleted before are missing, and states may be older
             "#]],
         ),
         (
@@ -307,7 +307,7 @@ fn each_field_has_its_manager() {
         (
             &["blame", "cm/app", "-n", "shop", "--path", ".data"],
             expect![[r#"
-                The history of configmaps shop/app begins at 2026-03-01 13:59:00, in the middle of its life: of what was set before, it knows the owners only.
+                The history of configmaps shop/app begins at 2026-03-01 13:59:00, in the middle of its life: of earlier writes it knows only the managers that own fields.
                 FIELD                        VALUE   SINCE                 MANAGER        CHANGE   BEFORE
                 data["app.yaml"]#log.level   info    2026-03-01 14:13:00   kubectl-edit   #13      debug
             "#]],
@@ -315,7 +315,7 @@ fn each_field_has_its_manager() {
         (
             &["blame", "cm/app", "-n", "blog", "--path", "data"],
             expect![[r#"
-            The history of configmaps blog/app begins at 2026-03-01 13:59:00, in the middle of its life: of what was set before, it knows the owners only.
+            The history of configmaps blog/app begins at 2026-03-01 13:59:00, in the middle of its life: of earlier writes it knows only the managers that own fields.
             FIELD                        VALUE   SINCE                           MANAGER         CHANGE   BEFORE
             data["app.yaml"]#log.level   warn    2026-03-01 13:59:00 or before   probably helm   #3
         "#]],

@@ -1,0 +1,227 @@
+//! Takes the inbox empty: compares, shows, records. It has a thread of its own, because writing blocks as long as the reader
+//! of the output does not read, and as long as the disk does not answer.
+
+use std::error::Error;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::capture::screen::Screen;
+use crate::follow::{Inbox, Raw, Waiting, say};
+use crate::history::writer::{Comparing, Recorder};
+use crate::{Change, Compared, Gap, Profile, Session, Sighting, Tally};
+
+/// Changes that arrive within this time are taken in one batch, because waking the thread costs more than taking a change.
+const GATHER: Duration = Duration::from_millis(200);
+
+/// Where changes go.
+pub(crate) struct Taker {
+    pub(crate) screen: Option<Screen>,
+    pub(crate) recorder: Option<Recorder>,
+    /// The counts, for readers in between.
+    pub(crate) session: Arc<Mutex<Session>>,
+    pub(crate) profile: Profile,
+    /// The name of the cluster, for the record of a change.
+    pub(crate) cluster: Option<String>,
+    /// The changes to show as soon as they are recorded.
+    pub(crate) unrecorded: Vec<Taken>,
+}
+
+/// An entry that was taken, and is to be shown.
+pub(crate) enum Taken {
+    Change(Box<Change>),
+    Gap(Gap),
+}
+
+/// Why not everything could be taken.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TakeError {
+    /// The output cannot be written.
+    #[error(transparent)]
+    Output(#[from] io::Error),
+    /// The history cannot be written.
+    #[error(transparent)]
+    History(#[from] kubediff_history::Error),
+}
+
+impl Taker {
+    /// Takes everything until the inbox is closed and empty, or something cannot be written. Blocks the thread.
+    pub(crate) fn run(&mut self, inbox: &Arc<Inbox>) -> Result<(), TakeError> {
+        let mut told = 0;
+        let mut gathered = Instant::now();
+        while let Some(waiting) = inbox.next() {
+            self.take(waiting, inbox)?;
+            if let Some(recorder) = &mut self.recorder {
+                if !recorder.is_full() && inbox.is_empty() && !recorder.patience().is_zero() {
+                    inbox.gather(GATHER.saturating_sub(gathered.elapsed()));
+                    gathered = Instant::now();
+                }
+                if recorder.is_full() || inbox.rests(recorder.patience()) {
+                    recorder.commit(inbox)?;
+                    self.show_recorded()?;
+                }
+            }
+            let merged = inbox.merged();
+            self.counts().merged = merged;
+            if self.screen.is_some() && merged > told && inbox.is_empty() {
+                say(&format!(
+                    "the reader has caught up; {} merged into others, which say so",
+                    were(merged - told)
+                ));
+                told = merged;
+            }
+        }
+        self.counts().merged = inbox.merged();
+        if let Some(recorder) = &mut self.recorder {
+            recorder.commit(inbox)?;
+            self.show_recorded()?;
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, waiting: Waiting, inbox: &Inbox) -> Result<(), TakeError> {
+        match waiting {
+            Waiting::Change(raw) => self.change(&raw),
+            Waiting::First(raw) => {
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.first(raw);
+                }
+                Ok(())
+            }
+            Waiting::Synced(synced) => {
+                self.with_recorder(inbox, |recorder, comparing| recorder.synced(&synced, comparing))
+            }
+            Waiting::Resources(resources) => {
+                self.with_recorder(inbox, |recorder, comparing| recorder.resources(&resources, comparing))
+            }
+            Waiting::Lost(target, since, cause) => {
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.lost(&target, since, &cause);
+                }
+                Ok(())
+            }
+            Waiting::Alive(at) => {
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.alive(at);
+                }
+                Ok(())
+            }
+            Waiting::Gap(mut gap) => {
+                gap.cluster.clone_from(&self.cluster);
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.gap(&gap);
+                }
+                self.show(Taken::Gap(gap))
+            }
+            Waiting::Asked(gvk) => {
+                self.profile.noise.show_kind(&gvk);
+                Ok(())
+            }
+        }
+    }
+
+    /// Has the recorder compare what is with what was before this run, and shows what came of it.
+    fn with_recorder(
+        &mut self,
+        inbox: &Inbox,
+        work: impl FnOnce(&mut Recorder, &mut Comparing<'_>) -> Result<(), kubediff_history::Error>,
+    ) -> Result<(), TakeError> {
+        let Some(recorder) = &mut self.recorder else { return Ok(()) };
+        let (session, unrecorded, is_shown) = (&self.session, &mut self.unrecorded, self.screen.is_some());
+        let mut changes = |change: Box<Change>| {
+            if is_shown {
+                unrecorded.push(Taken::Change(change));
+            } else {
+                session.lock().unwrap_or_else(PoisonError::into_inner).record(&change);
+            }
+        };
+        let tally = Tally::default();
+        let mut comparing = Comparing { profile: &self.profile, tally, inbox, changes: &mut changes };
+        work(recorder, &mut comparing)?;
+        let tally = comparing.tally;
+        self.counts().tally.add(&tally);
+        Ok(())
+    }
+
+    fn change(&mut self, raw: &Raw) -> Result<(), TakeError> {
+        // A change before its resource is listed belongs to the first list.
+        if self.recorder.as_mut().is_some_and(|recorder| recorder.still_first(raw)) {
+            return Ok(());
+        }
+        let compared = match self.compare(raw) {
+            Ok(compared) => compared,
+            Err(error) => {
+                say(&format!("an object of {} is left out: {error}", raw.kind.resource.qualified_name()));
+                return Ok(());
+            }
+        };
+        if let Some(recorder) = &mut self.recorder {
+            recorder.observe(raw, &compared);
+        }
+        match compared {
+            Compared::Change(change) => self.show(Taken::Change(change)),
+            Compared::Noise(_) | Compared::Nothing => Ok(()),
+        }
+    }
+
+    /// Shows it now, or when it is recorded: what was shown is in the history, whatever happens to the process.
+    fn show(&mut self, taken: Taken) -> Result<(), TakeError> {
+        if let (Taken::Change(change), None) = (&taken, &self.screen) {
+            self.counts().record(change);
+            return Ok(());
+        }
+        self.unrecorded.push(taken);
+        if self.recorder.is_some() { Ok(()) } else { self.show_recorded() }
+    }
+
+    fn show_recorded(&mut self) -> Result<(), TakeError> {
+        for taken in std::mem::take(&mut self.unrecorded) {
+            match (taken, &mut self.screen) {
+                (Taken::Change(change), Some(screen)) => {
+                    screen.change(&change)?;
+                    self.counts().record(&change);
+                }
+                (Taken::Gap(gap), Some(screen)) => {
+                    screen.gap(&gap)?;
+                    self.counts().gaps.push(gap);
+                }
+                // Nobody reads a summary, which would grow for ever.
+                (_, None) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn counts(&self) -> MutexGuard<'_, Session> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn compare(&mut self, raw: &Raw) -> Result<Compared, Box<dyn Error>> {
+        let (old, new) = raw.states();
+        let old = old.map(|old| old.json()).transpose()?;
+        let new = new.map(|new| new.json()).transpose()?;
+        let sighting = Sighting {
+            cluster: self.cluster.as_deref(),
+            gvk: &raw.kind.gvk,
+            resource: &raw.kind.resource.plural,
+            observed_at: raw.at,
+            origin: raw.origin,
+        };
+        let mut tally = Tally::default();
+        let compared = Change::between_merged(
+            &sighting,
+            old.as_deref(),
+            new.as_deref(),
+            raw.merged,
+            &self.profile,
+            &mut tally,
+        )?;
+        self.counts().tally.add(&tally);
+        Ok(compared)
+    }
+}
+
+/// `1 change was`, `2 changes were`.
+fn were(count: u64) -> String {
+    if count == 1 { "1 change was".to_owned() } else { format!("{count} changes were") }
+}

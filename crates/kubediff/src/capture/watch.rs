@@ -1,0 +1,186 @@
+//! `kubediff watch`: shows what is followed on the terminal, and records it if it is asked to.
+
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kubediff_history::{Cluster, Settings};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use crate::args::{Hide, Output, SessionArgs, WatchArgs, WhatArgs};
+use crate::capture::screen::Screen;
+use crate::capture::taker::{TakeError, Taker};
+use crate::cluster::ClusterArgs;
+use crate::follow::{End, Follow, Manner, Namespaces, Reach, say};
+use crate::history::writer::{NOT_RUNNING, Recorder, SharedHistory};
+use crate::model::targets::Wanted;
+use crate::signals::Signals;
+use crate::{HashKey, KeyId, Noise, Profile, Schemas, Scope, Secrets, Session};
+
+pub use crate::follow::WatchError;
+
+/// Bytes in a MiB.
+const MIB: usize = 1024 * 1024;
+
+/// Watches until it is interrupted.
+///
+/// # Errors
+///
+/// When watching cannot begin, or the output cannot be written.
+pub async fn run(args: &WatchArgs) -> Result<(), WatchError> {
+    let profile = profile(&args.session, args.history.as_deref())?;
+    let mut screen = Screen::new(&args.show);
+    if args.list_noise {
+        return screen.noise_rules(&profile.noise).map_err(WatchError::Output);
+    }
+    let sitting = Sitting {
+        what: &args.what,
+        session: &args.session,
+        cluster: &args.cluster,
+        history: args.history.as_deref(),
+        names_cluster: args.show.output == Output::Json,
+    };
+    sit(&sitting, profile, screen).await
+}
+
+/// Watching until it is interrupted.
+pub(crate) struct Sitting<'a> {
+    pub(crate) what: &'a WhatArgs,
+    pub(crate) session: &'a SessionArgs,
+    pub(crate) cluster: &'a ClusterArgs,
+    pub(crate) history: Option<&'a Path>,
+    /// Whether each change has the name of the cluster.
+    pub(crate) names_cluster: bool,
+}
+
+pub(crate) async fn sit(args: &Sitting<'_>, profile: Profile, screen: Screen) -> Result<(), WatchError> {
+    // Before anything is asked of the server, which may never answer.
+    let mut signals = Signals::listen().map_err(WatchError::Signals)?;
+    end_at_once_on_the_second_signal()?;
+    let started = Instant::now();
+    let bound = usize::try_from(args.session.buffer).unwrap_or(usize::MAX).saturating_mul(MIB);
+    let manner = Manner { bound, with_first: args.history.is_some(), persistent: false };
+    let mut follow = Follow::connect(args.cluster, reach(args.what)?, manner, &profile).await?;
+    let cluster = follow.context().map(str::to_owned).filter(|_| args.names_cluster);
+    let recorder = match args.history {
+        Some(file) => Some(recorder(&follow, file, profile.secrets.key_id()).await?),
+        None => None,
+    };
+    let session = Arc::new(Mutex::new(Session::default()));
+    let mut taker = Taker {
+        screen: Some(screen),
+        recorder,
+        session: session.clone(),
+        profile,
+        cluster,
+        unrecorded: Vec::new(),
+    };
+    let inbox = follow.inbox();
+    let mut taking: Taking = tokio::task::spawn_blocking(move || {
+        let taken = taker.run(&inbox);
+        (taker, taken)
+    });
+    let ended = follow.run(signals.end(), &mut taking).await;
+    follow.finish().await;
+    let taken = match ended {
+        Ok(End::Taken(taken)) => taken.map_err(|error| WatchError::Output(error.into())),
+        Ok(End::Asked) => finished(taking).await,
+        Err(error) => finished(taking).await.and(Err(error)),
+    };
+    let (mut taker, taken) = taken?;
+    match taken {
+        // The reader of our output has closed it, as `head` does.
+        Err(TakeError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(TakeError::Output(error)) => Err(WatchError::Output(error)),
+        Err(TakeError::History(error)) => Err(WatchError::History(error)),
+        Ok(()) => {
+            let mut session = session.lock().unwrap_or_else(PoisonError::into_inner);
+            session.not_watched = follow.not_watched();
+            if session.merged > 0 {
+                say(&session.merged_text());
+            }
+            let Some(screen) = &mut taker.screen else { return Ok(()) };
+            screen.summary(&session, started.elapsed()).map_err(WatchError::Output)
+        }
+    }
+}
+
+/// The thread that shows and records changes; at its end, what it did, and whether all could be written.
+type Taking = JoinHandle<Taken>;
+type Taken = (Taker, Result<(), TakeError>);
+
+/// Waits until everything is shown.
+async fn finished(taking: Taking) -> Result<Taken, WatchError> {
+    /// A reader that is just slow needs no explanation.
+    const SLOW: Duration = Duration::from_secs(1);
+    let mut taking = taking;
+    if let Ok(taken) = tokio::time::timeout(SLOW, &mut taking).await {
+        return taken.map_err(|error| WatchError::Output(error.into()));
+    }
+    say("the reader of the output has not taken everything yet; another Ctrl-C ends without it");
+    taking.await.map_err(|error| WatchError::Output(error.into()))
+}
+
+/// The targets of the arguments.
+fn reach(args: &WhatArgs) -> Result<Reach, WatchError> {
+    let namespaces = match (args.all_namespaces, &args.namespace) {
+        (true, _) => Namespaces::All,
+        (false, Some(namespace)) => Namespaces::Named(vec![namespace.clone()]),
+        (false, None) => Namespaces::OfContext,
+    };
+    let wanted = Wanted::parse(&args.targets)?;
+    let (everything, cluster_wide) = (wanted.is_everything(), namespaces == Namespaces::All);
+    Ok(Reach {
+        targets: Arc::new(move |catalog| wanted.among(catalog, cluster_wide)),
+        everything,
+        named: !everything,
+        namespaces,
+        excluded_namespaces: Vec::new(),
+        labels: args.selector.clone(),
+        fields: args.field_selector.clone(),
+    })
+}
+
+/// Opens the history in this file, and makes it if there is none.
+async fn recorder(follow: &Follow, file: &Path, key: KeyId) -> Result<Recorder, WatchError> {
+    let uid = follow.cluster_uid().await?;
+    let name = follow.context().map(str::to_owned);
+    let history = SharedHistory::open(file, &Cluster { uid, name: name.clone() }, &Settings::default())?;
+    Ok(Recorder::new(history, name, key, follow.within(), Timestamp::now(), NOT_RUNNING)?)
+}
+
+/// The noise to leave out and the values to hide. The key of hashes in a history is kept beside it.
+pub(crate) fn profile(args: &SessionArgs, history: Option<&Path>) -> Result<Profile, WatchError> {
+    let SessionArgs { show, hide, .. } = args;
+    let mut noise = Noise::default();
+    let mut secrets = match history {
+        Some(file) => Secrets::new(HashKey::open(&HashKey::file_beside(file))?),
+        None => Secrets::with_random_key()?,
+    };
+    // `all` first, so that it can be combined with single rules.
+    let (all, single): (Vec<_>, Vec<_>) = show.iter().partition(|rule| *rule == "all");
+    for rule in all.into_iter().chain(single) {
+        noise.adjust(&format!("-{rule}"))?;
+    }
+    for hide in hide {
+        match hide {
+            Hide::Rule(rules) => noise.adjust(rules)?,
+            Hide::Path(path) => secrets.hide(Scope::any(), path.parse()?),
+        }
+    }
+    Ok(Profile { noise, secrets, schemas: Schemas::default() })
+}
+
+/// The reader of our output may have stopped: then what waits for it would keep the program from ending.
+fn end_at_once_on_the_second_signal() -> Result<(), WatchError> {
+    let mut signals = Signals::listen().map_err(WatchError::Signals)?;
+    tokio::spawn(async move {
+        signals.interrupted().await;
+        signals.interrupted().await;
+        std::process::exit(130);
+    });
+    Ok(())
+}

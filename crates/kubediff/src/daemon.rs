@@ -1,0 +1,344 @@
+//! `kubediff serve`: the daemon. It follows a cluster, records it, delivers the records, and says how it is.
+//!
+//! When the configuration changes, what runs ends gracefully, and the next begins where it ended: the history knows
+//! what happened in between.
+
+mod control;
+mod current;
+mod deliveries;
+mod endpoint;
+mod log;
+mod metrics;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use informer::{Catalog, SharedInformerFactory};
+use jiff::Timestamp;
+use kubediff_history::{Cluster as Identity, Retention, Settings};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::args::ServeArgs;
+use crate::capture::taker::{TakeError, Taker};
+use crate::cluster::{self, NoCluster};
+use crate::config::{Config, ConfigError, Loaded, NotConnected};
+use crate::exit::Exit;
+use crate::follow::{End, Follow, Manner, Namespaces, Reach, WatchError, say};
+use crate::history::writer::{NOT_RUNNING, Recorder, SharedHistory};
+use crate::route::Routes;
+use crate::text::words::Server;
+use crate::{HashKey, InvalidNoise, InvalidTemplate, KeyFileError, Profile, Schemas, Secrets, Session};
+use control::{Control, Next};
+use current::Current;
+use deliveries::Deliveries;
+use endpoint::Endpoint;
+
+/// How many bytes may wait for the disk before changes of one object are merged.
+const BOUND: usize = 64 << 20;
+/// How often old records are removed.
+const RETAIN: Duration = Duration::from_secs(10 * 60);
+/// Discovery is repeated this long after a failure.
+const AGAIN: Duration = Duration::from_secs(5);
+/// How long the server may take to say it.
+const DISCOVERY: Duration = Duration::from_secs(30);
+
+/// The daemon could not begin, or had to end.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A sink cannot be set up.
+    #[error(transparent)]
+    Sink(#[from] Box<NotConnected>),
+    /// A route has an invalid template.
+    #[error(transparent)]
+    Template(#[from] InvalidTemplate),
+    /// There is no such noise rule.
+    #[error(transparent)]
+    Noise(#[from] InvalidNoise),
+    /// No cluster.
+    #[error(transparent)]
+    Cluster(#[from] NoCluster),
+    /// Following the cluster failed.
+    #[error(transparent)]
+    Watch(#[from] WatchError),
+    /// The history cannot be used.
+    #[error(transparent)]
+    History(#[from] kubediff_history::Error),
+    /// The key of the hashes cannot be used.
+    #[error(transparent)]
+    Key(#[from] KeyFileError),
+    /// Health and metrics cannot be served.
+    #[error("health and metrics cannot be served on {listen}; choose another address as `listen`")]
+    Listen {
+        /// The address.
+        listen: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A thread of the daemon has ended although it should not.
+    #[error(
+        "the thread that records has ended unexpectedly, which is a mistake in kubediff; start it again, and report the message above"
+    )]
+    Ended(#[source] tokio::task::JoinError),
+}
+
+impl ServeError {
+    /// How the program ends with this.
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Config(_) | Self::Template(_) | Self::Noise(_) => Exit::Usage,
+            Self::Cluster(_) => Exit::Cluster,
+            Self::Watch(error) => error.exit(),
+            _ => Exit::Failure,
+        }
+    }
+}
+
+/// Serves until it is asked to end.
+///
+/// # Errors
+///
+/// When it cannot begin, or a part of it fails.
+pub async fn run(args: &ServeArgs) -> Result<(), ServeError> {
+    let mut loaded = Config::read(&args.config)?;
+    warn(&loaded);
+    let signals = crate::signals::Signals::listen().map_err(WatchError::Signals)?;
+    let mut control = Control::new(signals, &args.config, &loaded);
+    let endpoint = Endpoint::open(&loaded.config).await?;
+    let mut why = NOT_RUNNING;
+    let mut former: Option<Loaded> = None;
+    loop {
+        match (serve(args, loaded.clone(), &endpoint, &mut control, why).await, former.take()) {
+            (Ok(None), _) => break,
+            (Ok(Some(next)), _) => {
+                say("the configuration has changed");
+                if next.config.listen != loaded.config.listen {
+                    say("health and metrics stay where they are until the next start");
+                }
+                warn(&next);
+                former = Some(std::mem::replace(&mut loaded, *next));
+            }
+            // The next configuration could not begin; the former one did.
+            (Err(error), Some(worked)) if !endpoint.is_running() => {
+                say(&informer::error_chain(&error));
+                say("the former configuration stays in force");
+                loaded = worked;
+            }
+            (Err(error), _) => return Err(error),
+        }
+        endpoint.waits("another configuration is taken".to_owned());
+        why = "another configuration was taken";
+    }
+    endpoint.close().await;
+    Ok(())
+}
+
+/// Serves with one configuration; the next one, if there is one.
+async fn serve(
+    args: &ServeArgs,
+    mut loaded: Loaded,
+    endpoint: &Endpoint,
+    control: &mut Control,
+    why: &'static str,
+) -> Result<Option<Box<Loaded>>, ServeError> {
+    let catalog = match catalog(args, endpoint, control).await? {
+        Ok(catalog) => catalog,
+        Err(next) => return Ok(next.loaded()),
+    };
+    loaded.config.resolve(&catalog);
+    loaded.unserved(&catalog).iter().for_each(|warning| say(&warning.to_string()));
+    let config = &loaded.config;
+
+    let path = loaded.folder().join(&config.history.path);
+    let key = HashKey::open(&loaded.folder().join(config.key_file()))?;
+    let profile = profile(config, &catalog, key)?;
+    let manner = Manner { bound: BOUND, with_first: true, persistent: true };
+    let mut follow = Follow::connect(&args.cluster, reach(config), manner, &profile).await?;
+    let uid = match uid(&follow, endpoint, control).await {
+        Ok(uid) => uid,
+        Err(next) => return Ok(next.loaded()),
+    };
+    let name = config.cluster.clone().or_else(|| follow.context().map(str::to_owned));
+    let identity = Identity { uid, name: name.clone() };
+    let settings = Settings { most_bytes: None };
+    let history = SharedHistory::open(&path, &identity, &settings)?;
+    let now = Timestamp::now();
+    let key = profile.secrets.key_id();
+    let recorder = Recorder::new(history.clone(), name.clone(), key, follow.within(), now, why)?;
+
+    let source = name.as_deref().unwrap_or("kubediff").to_owned();
+    let deliveries = Deliveries::start(&loaded, &history, &Arc::new(Routes::new(config)?), &source)?;
+    let session = Arc::new(Mutex::new(Session::default()));
+    let mut taker = Taker {
+        screen: None,
+        recorder: Some(recorder),
+        session: session.clone(),
+        profile,
+        cluster: name,
+        unrecorded: Vec::new(),
+    };
+    endpoint.show(Current {
+        standing: follow.standing(),
+        informers: Box::new(follow.metrics()),
+        session,
+        newest: history.newest(),
+        trouble: history.trouble(),
+        path,
+        sinks: deliveries.statuses(),
+    });
+    let inbox = follow.inbox();
+    let mut taking: JoinHandle<Result<(), TakeError>> =
+        tokio::task::spawn_blocking(move || taker.run(&inbox));
+    let stop = CancellationToken::new();
+    let retaining = tokio::spawn(retain(history, config.history.retention.limits(), stop.clone()));
+
+    let mut next = None;
+    let asked = async { next = Some(control.next().await) };
+    let ended = follow.run(asked, &mut taking).await;
+    if matches!(next, Some(Next::End)) {
+        control.end_at_once_on_the_next_signal();
+    }
+    follow.finish().await;
+    stop.cancel();
+    let taken = match ended {
+        Ok(End::Taken(taken)) => taken,
+        Ok(End::Asked) => taking.await,
+        Err(error) => {
+            // All changes seen until then are recorded all the same.
+            let _ = taking.await;
+            deliveries.stop().await;
+            let _ = retaining.await;
+            return Err(error.into());
+        }
+    };
+    deliveries.stop().await;
+    // The file is closed when nobody has it any more.
+    let _ = retaining.await;
+    match taken.map_err(ServeError::Ended)? {
+        Ok(()) => Ok(next.and_then(Next::loaded)),
+        Err(TakeError::History(error)) if error.is_full() && matches!(next, Some(Next::Reload(_))) => {
+            // The next start finds what could not be written.
+            say(&error.to_string());
+            Ok(next.and_then(Next::loaded))
+        }
+        Err(TakeError::History(error)) => Err(error.into()),
+        Err(TakeError::Output(error)) => Err(WatchError::Output(error).into()),
+    }
+}
+
+/// The server's resources, however long it takes to reach it, unless there is something else to do first.
+async fn catalog(
+    args: &ServeArgs,
+    endpoint: &Endpoint,
+    control: &mut Control,
+) -> Result<Result<Catalog, Next>, ServeError> {
+    let cluster = cluster::find(&args.cluster).await?;
+    let server = Server { address: cluster.address(), credentials: cluster.credentials() };
+    let factory = SharedInformerFactory::builder(cluster.config).build().map_err(WatchError::from)?;
+    let attempt = async || match tokio::time::timeout(DISCOVERY, factory.catalog()).await {
+        Ok(Ok(catalog)) => Ok(catalog),
+        Ok(Err(error)) => Err(server.no_discovery(&error)),
+        Err(_) => Err(format!("{}: no answer within {} s", server.address, DISCOVERY.as_secs())),
+    };
+    Ok(insist(endpoint, control, attempt).await)
+}
+
+/// The cluster's identity, unless there is something else to do first.
+async fn uid(follow: &Follow, endpoint: &Endpoint, control: &mut Control) -> Result<String, Next> {
+    let attempt = async || follow.cluster_uid().await.map_err(|error| error.to_string());
+    insist(endpoint, control, attempt).await
+}
+
+/// Repeats an attempt until it succeeds, or there is something else to do. The endpoint says why it has failed.
+async fn insist<T>(
+    endpoint: &Endpoint,
+    control: &mut Control,
+    attempt: impl AsyncFn() -> Result<T, String>,
+) -> Result<T, Next> {
+    let mut said = String::new();
+    loop {
+        let trouble = tokio::select! {
+            biased;
+            next = control.next() => return Err(next),
+            attempted = attempt() => match attempted {
+                Ok(result) => return Ok(result),
+                Err(trouble) => trouble,
+            },
+        };
+        if trouble != said {
+            say(&format!("{trouble}; trying again"));
+            said.clone_from(&trouble);
+        }
+        endpoint.waits(trouble);
+        tokio::select! {
+            biased;
+            next = control.next() => return Err(next),
+            () = tokio::time::sleep(AGAIN) => {}
+        }
+    }
+}
+
+fn warn(loaded: &Loaded) {
+    loaded.warnings.iter().for_each(|warning| say(&warning.to_string()));
+}
+
+fn profile(config: &Config, catalog: &Catalog, key: HashKey) -> Result<Profile, ServeError> {
+    let mut secrets = Secrets::new(key);
+    for hide in &config.hide {
+        let name = hide.resource.as_ref().map(|name| &name.0);
+        if name.is_some_and(|name| !name.clone().resolve(catalog)) {
+            // Its meaning may come later: until then it is hidden in every kind.
+            secrets.hide(crate::Scope::any(), hide.path.0.clone());
+        }
+        for scope in hide.scopes() {
+            secrets.hide(scope, hide.path.0.clone());
+        }
+    }
+    Ok(Profile { noise: config.noise.rules()?, secrets, schemas: Schemas::default() })
+}
+
+/// The targets of the configuration.
+fn reach(config: &Config) -> Reach {
+    let watch = &config.watch;
+    let namespaces = match watch.namespaces.as_slice() {
+        [] => Namespaces::All,
+        names => Namespaces::Named(names.to_vec()),
+    };
+    let named = !watch.resources.is_empty() && watch.resources.iter().all(|name| name != "*");
+    let everything = !named && namespaces == Namespaces::All;
+    let wanted = config.clone();
+    Reach {
+        targets: Arc::new(move |catalog| Ok(wanted.targets(catalog))),
+        everything,
+        named,
+        namespaces,
+        excluded_namespaces: watch.exclude.namespaces.clone(),
+        labels: watch.labels.as_ref().map(|labels| labels.0.clone()),
+        fields: watch.fields.as_ref().map(|fields| fields.0.clone()),
+    }
+}
+
+/// Removes old records from time to time, until it is to stop.
+async fn retain(history: SharedHistory, retention: Retention, stop: CancellationToken) {
+    while !stop.is_cancelled() {
+        let (history, retention) = (history.clone(), retention.clone());
+        let retained =
+            tokio::task::spawn_blocking(move || history.lock().retain(&retention, Timestamp::now()));
+        match retained.await {
+            Ok(Ok(retained)) => {
+                for lost in &retained.lost {
+                    say(&format!(
+                        "the sink {} has lost {} records, up to number {}: it is too far behind; see `history.retention.unsent`",
+                        lost.sink, lost.records, lost.up_to
+                    ));
+                }
+            }
+            Ok(Err(error)) => say(&format!("old records stay: {error}")),
+            Err(_) => return,
+        }
+        stop.run_until_cancelled(tokio::time::sleep(RETAIN)).await;
+    }
+}

@@ -1,0 +1,25 @@
+//! The tasks that run at present, for status questions.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use kubediff_delivery::Status;
+use tokio::sync::watch;
+
+use crate::Session;
+use crate::follow::Standing;
+
+/// The tasks that run at present.
+pub(super) struct Current {
+    pub(super) standing: watch::Receiver<Standing>,
+    /// The metrics of the informers.
+    pub(super) informers: Box<dyn Fn() -> String + Send + Sync>,
+    pub(super) session: Arc<Mutex<Session>>,
+    /// The number of the newest record.
+    pub(super) newest: watch::Receiver<u64>,
+    /// Why the history cannot be written.
+    pub(super) trouble: watch::Receiver<Option<String>>,
+    pub(super) path: PathBuf,
+    pub(super) sinks: BTreeMap<String, watch::Receiver<Status>>,
+}

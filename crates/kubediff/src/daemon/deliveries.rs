@@ -1,0 +1,144 @@
+//! The sinks at work: each has a task that follows the history at its own pace.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use informer::error_chain;
+use kubediff_delivery::{Delivery, Driver, Record, Status};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::ServeError;
+use super::log::SinkLog;
+use crate::config::{Loaded, NotConnected};
+use crate::follow::say;
+use crate::history::writer::SharedHistory;
+use crate::route::Routes;
+
+/// How long a request that is under way at the end may take.
+const GRACE: Duration = Duration::from_secs(10);
+/// A task that failed begins again so soon.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// The tasks of all sinks.
+pub(super) struct Deliveries {
+    tasks: JoinSet<()>,
+    stop: CancellationToken,
+    statuses: BTreeMap<String, watch::Receiver<Status>>,
+}
+
+impl Deliveries {
+    /// Begins to deliver to each sink from where it has come to; to a new one, what is recorded from now on.
+    ///
+    /// # Errors
+    ///
+    /// When a sink cannot be set up, or the history cannot be used.
+    pub(super) fn start(
+        loaded: &Loaded,
+        history: &SharedHistory,
+        routes: &Arc<Routes>,
+        source: &str,
+    ) -> Result<Self, ServeError> {
+        let mut deliveries =
+            Self { tasks: JoinSet::new(), stop: CancellationToken::new(), statuses: BTreeMap::new() };
+        let sinks = &loaded.config.sinks;
+        let mut connections = BTreeMap::new();
+        for (name, sink) in sinks {
+            let connection: Result<_, NotConnected> = loaded.connect(name, sink, source);
+            connections.insert(name.clone(), connection.map_err(Box::new)?);
+        }
+        // When all of them can be set up, and not before.
+        let mut writer = history.lock();
+        let mut reader = writer.reader()?;
+        for former in reader.sinks()? {
+            if !sinks.contains_key(&former.name) {
+                let left = reader.count_after(former.position)?;
+                say(&format!(
+                    "the sink {} is not in the configuration any more: its place is forgotten, and {left} records that it has not taken; \
+                     a sink with a new name begins with what is recorded from now on",
+                    former.name
+                ));
+                writer.remove_sink(&former.name)?;
+            }
+        }
+        for name in sinks.keys() {
+            writer.add_sink(name)?;
+        }
+        drop(writer);
+        for (name, sink) in sinks {
+            let mut connection = connections.remove(name);
+            let (status, told) = watch::channel(Status::default());
+            deliveries.statuses.insert(name.clone(), told);
+            let (loaded, source) = (loaded.clone(), source.to_owned());
+            let stop = deliveries.stop.clone();
+            let log = SinkLog::new(name, sink, history.clone(), routes.clone(), stop.clone())?;
+            let (name, sink) = (name.clone(), sink.clone());
+            deliveries.tasks.spawn(async move {
+                // A changed configuration may have made the sink take the records that it refused.
+                let mut resends = Some(log.resend());
+                while !stop.is_cancelled() {
+                    let made = match connection.take() {
+                        Some(connection) => Ok(connection),
+                        None => loaded.connect(&name, &sink, &source),
+                    };
+                    let delivery = log.begin(sink.policy());
+                    let resends = resends.take().unwrap_or_else(|| mpsc::channel(1).1);
+                    let ended = match (made, delivery) {
+                        (Ok(made), Ok(delivery)) => {
+                            let log = log.clone();
+                            let status = status.clone();
+                            let driver = Driver { delivery, log, sink: made, grace: GRACE, status, resends };
+                            driver.run(stop.clone()).await.map_err(|error| error_chain(&error))
+                        }
+                        (Err(error), _) => Err(error.to_string()),
+                        (_, Err(error)) => Err(error.to_string()),
+                    };
+                    let Err(trouble) = ended else { return };
+                    say(&format!("the sink {name} begins again: {trouble}"));
+                    status.send_modify(|status| status.trouble = Some(trouble.into()));
+                    stop.run_until_cancelled(tokio::time::sleep(AGAIN)).await;
+                }
+            });
+        }
+        Ok(deliveries)
+    }
+
+    /// Where each sink stands, as it changes.
+    pub(super) fn statuses(&self) -> BTreeMap<String, watch::Receiver<Status>> {
+        self.statuses.clone()
+    }
+
+    /// Ends all of them. Requests under way may be answered; what is not delivered is delivered after the next start.
+    pub(super) async fn stop(mut self) {
+        self.stop.cancel();
+        while self.tasks.join_next().await.is_some() {}
+    }
+}
+
+impl SinkLog {
+    /// A delivery that begins where the sink has come to.
+    fn begin(&self, policy: kubediff_delivery::Policy) -> Result<Delivery, kubediff_history::Error> {
+        let place = self.place()?;
+        let mut delivery = Delivery::new(policy, getrandom::u64().unwrap_or_default(), place.position);
+        delivery.remember_dead(place.dead);
+        for letter in place.letters.iter().rev() {
+            delivery.remember_missing(letter.object, letter.number.0);
+        }
+        Ok(delivery)
+    }
+
+    /// The dead letters that there are now, the oldest first, one at a time. Ends when nobody takes them.
+    fn resend(&self) -> mpsc::Receiver<Record> {
+        let (resends, taken) = mpsc::channel(1);
+        let log = self.clone();
+        tokio::task::spawn_blocking(move || {
+            let sent = log.each_dead_letter(|record| resends.blocking_send(record).is_ok());
+            if let Err(error) = sent {
+                say(&format!("dead letters are not sent again: {}", error_chain(&error)));
+            }
+        });
+        taken
+    }
+}

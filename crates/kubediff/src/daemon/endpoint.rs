@@ -1,0 +1,148 @@
+//! `/healthz`, `/readyz`, `/status` and `/metrics`.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode, header};
+use serde_json::{Value, json};
+use serve::http::{Server, ServerOptions, Serving};
+use serve::{Body, full};
+
+use super::current::Current;
+use super::{ServeError, metrics};
+use crate::config::Config;
+
+/// The state that the endpoint reports.
+enum Shown {
+    /// Nothing runs yet, for this reason.
+    Waiting(String),
+    Running(Box<Current>),
+}
+
+/// The server of health and metrics; none where the configuration wants none.
+pub(super) struct Endpoint {
+    shown: Arc<Mutex<Shown>>,
+    serving: Option<Serving>,
+}
+
+impl Endpoint {
+    /// Listens where the configuration says.
+    ///
+    /// # Errors
+    ///
+    /// When the address is taken, or is not this machine's.
+    pub(super) async fn open(config: &Config) -> Result<Self, ServeError> {
+        let shown = Arc::new(Mutex::new(Shown::Waiting("it has only begun".to_owned())));
+        let Some(listen) = &config.listen else { return Ok(Self { shown, serving: None }) };
+        let mut failed = None;
+        for address in listen.0.addresses() {
+            match Server::bind(ServerOptions { address, ..ServerOptions::default() }).await {
+                Ok(server) => {
+                    crate::follow::say(&format!("health and metrics are on http://{}", server.address()));
+                    let state = shown.clone();
+                    let answer = move |request: Request<Bytes>, _| {
+                        let answer = answer(&request, &state);
+                        async move { answer }
+                    };
+                    return Ok(Self { shown, serving: Some(server.serve(answer)) });
+                }
+                Err(error) => failed = Some(error),
+            }
+        }
+        let source = failed.unwrap_or_else(|| std::io::ErrorKind::AddrNotAvailable.into());
+        Err(ServeError::Listen { listen: listen.0.to_string(), source })
+    }
+
+    /// Nothing runs yet, for this reason.
+    pub(super) fn waits(&self, reason: String) {
+        *lock(&self.shown) = Shown::Waiting(reason);
+    }
+
+    /// Whether a configuration has begun.
+    pub(super) fn is_running(&self) -> bool {
+        running(&lock(&self.shown)).is_some()
+    }
+
+    /// This runs now.
+    pub(super) fn show(&self, current: Current) {
+        *lock(&self.shown) = Shown::Running(Box::new(current));
+    }
+
+    pub(super) async fn close(self) {
+        if let Some(serving) = self.serving {
+            serving.stop().await;
+        }
+    }
+}
+
+fn lock(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
+    shown.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn answer(request: &Request<Bytes>, shown: &Mutex<Shown>) -> Response<Body> {
+    const TEXT: &str = "text/plain; charset=utf-8";
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        return response(StatusCode::METHOD_NOT_ALLOWED, TEXT, "only GET is answered here\n".to_owned());
+    }
+    let shown = lock(shown);
+    match request.uri().path() {
+        "/healthz" | "/livez" => response(StatusCode::OK, TEXT, "ok\n".to_owned()),
+        "/readyz" => match why_not_ready(&shown) {
+            None => response(StatusCode::OK, TEXT, "ok\n".to_owned()),
+            Some(reason) => response(StatusCode::SERVICE_UNAVAILABLE, TEXT, format!("{reason}\n")),
+        },
+        "/status" => response(StatusCode::OK, "application/json", format!("{}\n", status(&shown))),
+        "/metrics" => match metrics::text(running(&shown)) {
+            Ok(text) => response(StatusCode::OK, metrics::CONTENT_TYPE, text),
+            Err(error) => response(StatusCode::INTERNAL_SERVER_ERROR, TEXT, format!("{error}\n")),
+        },
+        _ => {
+            let there = "there are /healthz, /readyz, /status and /metrics\n";
+            response(StatusCode::NOT_FOUND, TEXT, there.to_owned())
+        }
+    }
+}
+
+fn running(shown: &Shown) -> Option<&Current> {
+    match shown {
+        Shown::Waiting(_) => None,
+        Shown::Running(current) => Some(current),
+    }
+}
+
+fn why_not_ready(shown: &Shown) -> Option<String> {
+    match shown {
+        Shown::Waiting(reason) => Some(reason.clone()),
+        Shown::Running(current) => {
+            let full = current.trouble.borrow().clone();
+            full.or_else(|| current.standing.borrow().why_not_ready())
+        }
+    }
+}
+
+/// The state of each watch and sink. `kubediff status` shows it.
+fn status(shown: &Shown) -> Value {
+    let not_ready = why_not_ready(shown);
+    let Some(current) = running(shown) else { return json!({"ready": false, "reason": not_ready}) };
+    let sinks = current.sinks.iter().map(|(name, status)| {
+        let status = status.borrow();
+        let told = json!({
+            "position": status.position, "behind": status.behind, "dead": status.dead, "trouble": status.trouble,
+        });
+        (name.clone(), told)
+    });
+    json!({
+        "ready": not_ready.is_none(),
+        "reason": not_ready,
+        "history": {"path": current.path, "records": *current.newest.borrow()},
+        "watches": current.standing.borrow().watches,
+        "sinks": sinks.collect::<serde_json::Map<_, _>>(),
+    })
+}
+
+fn response(status: StatusCode, content: &'static str, text: String) -> Response<Body> {
+    let mut response = Response::new(full(Bytes::from(text)));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(content));
+    response
+}

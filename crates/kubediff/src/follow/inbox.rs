@@ -1,0 +1,95 @@
+//! The inbox: between the informers, which never wait, and whoever takes it empty, who waits for a reader or a disk.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::seen::Waiting;
+use crate::backlog::Backlog;
+
+/// The number of waiting bytes that are taken without waiting for more.
+const MUCH: usize = 1 << 20;
+
+/// The backlog, for two threads.
+pub(crate) struct Inbox {
+    state: Mutex<State>,
+    arrived: Condvar,
+}
+
+struct State {
+    backlog: Backlog<Waiting>,
+    closed: bool,
+}
+
+impl Inbox {
+    /// With a bound in bytes.
+    pub(crate) fn new(bound: usize) -> Self {
+        Self {
+            state: Mutex::new(State { backlog: Backlog::new(bound), closed: false }),
+            arrived: Condvar::new(),
+        }
+    }
+
+    /// Adds something to be shown. Never waits. Returns how many changes have been merged into others since the start.
+    pub(crate) fn push(&self, waiting: Waiting) -> u64 {
+        let mut state = self.lock();
+        state.backlog.push(waiting);
+        self.arrived.notify_one();
+        state.backlog.merged()
+    }
+
+    /// The next entries; waits for them. `None` when the inbox is closed and empty. Blocks the thread.
+    pub(crate) fn next(&self) -> Option<Waiting> {
+        let mut state = self.lock();
+        loop {
+            if let Some(waiting) = state.backlog.pop() {
+                return Some(waiting);
+            }
+            if state.closed {
+                return None;
+            }
+            state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Waits until nothing more will come, but not longer than this. Whether nothing more will come.
+    pub(crate) fn closed_within(&self, limit: Duration) -> bool {
+        let state = self.lock();
+        let open = |state: &mut State| !state.closed;
+        let waited = self.arrived.wait_timeout_while(state, limit, open);
+        waited.unwrap_or_else(PoisonError::into_inner).0.closed
+    }
+
+    /// Waits until something waits to be taken, or nothing more will come, but not longer than this. Whether nothing waits.
+    pub(crate) fn rests(&self, limit: Duration) -> bool {
+        let idle = |state: &mut State| state.backlog.is_empty() && !state.closed;
+        let waited = self.arrived.wait_timeout_while(self.lock(), limit, idle);
+        waited.unwrap_or_else(PoisonError::into_inner).0.backlog.is_empty()
+    }
+
+    /// Lets changes come together: waits so long, unless much waits, or nothing more will come.
+    pub(crate) fn gather(&self, time: Duration) {
+        let little = |state: &mut State| state.backlog.bytes() < MUCH && !state.closed;
+        // The waiting entries are taken next, however the wait has ended.
+        drop(self.arrived.wait_timeout_while(self.lock(), time, little));
+    }
+
+    /// Nothing more will come.
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.arrived.notify_all();
+    }
+
+    /// How many changes have been merged into others since the start.
+    pub(crate) fn merged(&self) -> u64 {
+        self.lock().backlog.merged()
+    }
+
+    /// Whether nothing waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().backlog.is_empty()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,29 @@
+//! The notes that a recorder makes in a history, for the next start and for questions.
+
+/// The note of the id of the hashes' key.
+pub(crate) const KEY: &str = "key";
+/// The note of the time until which everything was watched.
+pub(crate) const WATCHED_UNTIL: &str = "watched-until";
+/// The note of what was followed, a line each.
+pub(crate) const NAMES: &str = "resources";
+/// The note of where the last run looked, as JSON.
+pub(crate) const WITHIN: &str = "within";
+/// The note of the selectors with which all runs looked, or [`MIXED`].
+pub(crate) const SELECTORS: &str = "selectors";
+/// Runs had different selectors.
+pub(crate) const MIXED: &str = "*";
+/// Prefix of the notes about resources that are not followed any more. The value is the time since when.
+pub(crate) const LEFT: &str = "left/";
+
+/// Prefix of the notes about open gaps. The value is `<since> <cause>`, or empty once the gap is recorded.
+pub(crate) const OPEN: &str = "open/";
+
+/// The name of the note of a resource that is not followed any more.
+pub(crate) fn left(resource: &str) -> String {
+    format!("{LEFT}{resource}")
+}
+
+/// The name of the note of a gap that has begun.
+pub(crate) fn open(target: &str) -> String {
+    format!("{OPEN}{target}")
+}

@@ -1,0 +1,588 @@
+//! Writes what is seen into a history.
+
+mod past;
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use kubediff_history::{
+    Batch, Body, Cluster, Error, History, ObjectId, Observation, Reader, Scope, Settings, StateCursor,
+    Version, What,
+};
+use serde_json::Value;
+use tokio::sync::watch;
+
+use crate::changes::change::metadata;
+use crate::follow::{Inbox, Kind, Raw, Resources, Synced, Within, say};
+use crate::history::notes;
+use crate::{
+    Change, Compared, Epoch, Gap, Gvk, KeyId, Origin, Profile, Redacted, Secrets, Sighting, Tally, Verb,
+};
+use past::Past;
+
+/// Why nothing was watched before a process began.
+pub(crate) const NOT_RUNNING: &str = "kubediff did not run";
+/// A batch is committed when it has so many entries,
+const ENTRIES: usize = 1_000;
+/// or so many bytes.
+const BYTES: usize = 8 << 20;
+/// Single changes are committed at once, but not more often than this: a commit costs more than most changes.
+const PACE: Duration = Duration::from_millis(200);
+/// The same where there are no changes: a start after a crash finds noise again.
+const PACE_OF_NOISE: Duration = Duration::from_secs(2);
+/// The most bytes that the history takes of one object.
+const OBJECT: usize = 64 << 20;
+/// A full disk is tried again so soon.
+const FULL_AGAIN: Duration = Duration::from_secs(1);
+/// Resources that are listed so soon after the first one share its gap.
+const SAME_GAP: Duration = Duration::from_secs(5);
+/// Stored states are read so many at a time.
+const PAGE: usize = 500;
+
+/// The history of a cluster, with what waits to be committed.
+pub(crate) struct Recorder {
+    history: SharedHistory,
+    reader: Reader,
+    batch: Batch,
+    bytes: usize,
+    /// Whether the batch has anything but noise.
+    is_urgent: bool,
+    committed: Instant,
+    past: Past,
+    /// The name of the cluster, for the record of a change.
+    cluster: Option<String>,
+    within: Within,
+    /// Objects whose resource is not completely listed yet, by target and uid.
+    firsts: HashMap<String, HashMap<String, Raw>>,
+    /// When the gap ended that a restart made.
+    gap_ended: Option<Timestamp>,
+    /// The resources that are followed.
+    names: BTreeSet<String>,
+    /// The resources that were listed once.
+    synced: BTreeSet<String>,
+    /// Why nothing was watched before this run.
+    why: &'static str,
+}
+
+/// The writer of a history. Sinks note their progress through it, too.
+#[derive(Clone)]
+pub(crate) struct SharedHistory {
+    history: Arc<Mutex<History>>,
+    newest: watch::Sender<u64>,
+    /// Why nothing can be written at present.
+    trouble: watch::Sender<Option<String>>,
+}
+
+impl SharedHistory {
+    /// # Errors
+    ///
+    /// When the file cannot be used, or is of another cluster.
+    pub(crate) fn open(path: &Path, cluster: &Cluster, settings: &Settings) -> Result<Self, Error> {
+        let history = History::open(path, cluster, settings)?;
+        let last = history.reader()?.last()?.map_or(0, |(number, _)| number.0);
+        Ok(Self {
+            history: Arc::new(Mutex::new(history)),
+            newest: watch::Sender::new(last),
+            trouble: watch::Sender::default(),
+        })
+    }
+
+    /// The only one who writes while this is held. Blocks.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, History> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why nothing can be written at present, as it changes.
+    pub(crate) fn trouble(&self) -> watch::Receiver<Option<String>> {
+        self.trouble.subscribe()
+    }
+
+    /// The number of the newest record, as it grows.
+    pub(crate) fn newest(&self) -> watch::Receiver<u64> {
+        self.newest.subscribe()
+    }
+}
+
+impl Recorder {
+    /// # Errors
+    ///
+    /// When the history cannot be read.
+    pub(crate) fn new(
+        history: SharedHistory,
+        cluster: Option<String>,
+        key: KeyId,
+        within: Within,
+        now: Timestamp,
+        why: &'static str,
+    ) -> Result<Self, Error> {
+        let mut reader = history.lock().reader()?;
+        let past = Past::read(&mut reader)?;
+        let mut batch = Batch::default();
+        if matches!(Epoch::since(past.key, key), Epoch::New { .. }) {
+            let reason = "the key of the hashes was lost: those of before and after cannot be compared";
+            batch.gap(past.watched_until.unwrap_or(now), now, None, reason);
+        }
+        batch.note(notes::KEY, key.to_string());
+        batch.note(notes::SELECTORS, past.selectors_to_note(&within));
+        batch.note(notes::WITHIN, serde_json::to_string(&within).unwrap_or_default());
+        let (firsts, names, synced) = (HashMap::new(), BTreeSet::new(), BTreeSet::new());
+        Ok(Self {
+            history,
+            reader,
+            batch,
+            bytes: 0,
+            is_urgent: true,
+            committed: Instant::now(),
+            past,
+            cluster,
+            within,
+            firsts,
+            gap_ended: None,
+            names,
+            synced,
+            why,
+        })
+    }
+
+    /// Whether it is time to commit.
+    pub(crate) fn is_full(&self) -> bool {
+        self.batch.len() >= ENTRIES || self.bytes >= BYTES
+    }
+
+    /// How long what is to be committed may wait for more.
+    pub(crate) fn patience(&self) -> Duration {
+        let pace = if self.is_urgent { PACE } else { PACE_OF_NOISE };
+        pace.saturating_sub(self.committed.elapsed())
+    }
+
+    /// Stores everything that was given until now. Blocks while the disk is full, until the inbox is closed.
+    ///
+    /// # Errors
+    ///
+    /// When the history cannot be written. Nothing is lost: the next start finds the differences.
+    pub(crate) fn commit(&mut self, inbox: &Inbox) -> Result<(), Error> {
+        let mut full_since: Option<Timestamp> = None;
+        while !self.batch.is_empty() {
+            match self.store() {
+                Ok(()) => {}
+                Err(error) if error.is_full() && !inbox.closed_within(Duration::ZERO) => {
+                    if full_since.is_none() {
+                        say(&format!("{error}; trying again"));
+                        full_since = Some(Timestamp::now());
+                        self.history.trouble.send_replace(Some(error.to_string()));
+                    }
+                    inbox.closed_within(FULL_AGAIN);
+                }
+                Err(error) => return Err(error),
+            }
+            if let Some(since) = full_since.filter(|_| self.batch.is_empty()) {
+                say("there is room again");
+                self.history.trouble.send_replace(None);
+                let reason = "the disk was full; changes of one object in this time may be merged";
+                self.batch.gap(since, Timestamp::now(), None, reason);
+                full_since = None;
+            }
+        }
+        Ok(())
+    }
+
+    fn store(&mut self) -> Result<(), Error> {
+        let number = self.history.lock().commit(&self.batch)?;
+        self.batch = Batch::default();
+        (self.bytes, self.is_urgent, self.committed) = (0, false, Instant::now());
+        self.history.newest.send_if_modified(|newest| {
+            let grows = number.0 > *newest;
+            *newest = number.0.max(*newest);
+            grows
+        });
+        Ok(())
+    }
+
+    /// Everything was watched until this time.
+    pub(crate) fn alive(&mut self, at: Timestamp) {
+        self.batch.note(notes::WATCHED_UNTIL, at.to_string());
+    }
+
+    /// A gap has begun. It is recorded when it ends, also if this process does not see that.
+    pub(crate) fn lost(&mut self, target: &str, since: Timestamp, cause: &str) {
+        self.batch.note(notes::open(target), format!("{since} {cause}"));
+        self.is_urgent = true;
+    }
+
+    /// Something was not watched for a time.
+    pub(crate) fn gap(&mut self, gap: &Gap) {
+        let to = gap.to.unwrap_or_else(Timestamp::now);
+        self.is_urgent = true;
+        for resource in &gap.resources {
+            self.batch.note(notes::open(resource), "");
+        }
+        // A resource that the server does not let us watch is never part of it.
+        let mut watched = self.synced.intersection(&self.names).peekable();
+        let all = self.synced.len() > 1
+            && watched.peek().is_some()
+            && watched.all(|name| gap.resources.contains(name));
+        if all {
+            self.batch.gap(gap.from, to, None, &*gap.cause);
+            return;
+        }
+        for resource in &gap.resources {
+            self.batch.gap(gap.from, to, Some(resource), &*gap.cause);
+        }
+    }
+
+    /// Records the result of a comparison.
+    pub(crate) fn observe(&mut self, raw: &Raw, compared: &Compared) {
+        if let Compared::Change(change) = compared
+            && let Some(rv) = &change.rv
+        {
+            self.batch.reached(raw.target_text(), &**rv);
+        }
+        self.found(&raw.kind, raw.at, raw.origin, compared);
+    }
+
+    fn found(&mut self, kind: &Kind, at: Timestamp, origin: Origin, compared: &Compared) {
+        let (object, what) = match compared {
+            Compared::Nothing => return,
+            Compared::Noise(object) => (object, What::Noise),
+            Compared::Change(change) => {
+                let Some(object) = change.new.as_ref().or(change.old.as_ref()) else { return };
+                let record = match change.to_record() {
+                    Ok(record) => record,
+                    Err(error) => return say(&format!("a change of {} is left out: {error}", change.name)),
+                };
+                let replaces = (change.verb == Verb::Recreated)
+                    .then(|| change.old.as_deref().and_then(|old| metadata(Some(old), "uid")))
+                    .flatten();
+                (object, What::Change(kubediff_history::Change { replaces, ..record }))
+            }
+        };
+        self.put(kind, at, origin, object, what);
+    }
+
+    fn put(&mut self, kind: &Kind, at: Timestamp, origin: Origin, object: &Redacted<Value>, what: What) {
+        let text = |name: &str| metadata(Some(object), name);
+        let resource = kind.resource.qualified_name();
+        let Ok(json) = serde_json::to_vec(object) else { return };
+        let name = text("name").unwrap_or_default();
+        let Some(uid) = text("uid") else {
+            return say(&format!("{resource} {name} is left out of the history: it has no uid"));
+        };
+        if json.len() > OBJECT {
+            return say(&format!("{resource} {name} is left out of the history: it has over 64 MiB"));
+        }
+        let rv = text("resourceVersion").unwrap_or_default();
+        self.bytes += json.len();
+        self.is_urgent |= !matches!(what, What::Noise);
+        self.batch.observe(Observation {
+            object: ObjectId {
+                gvk: kind.gvk.clone(),
+                resource: kind.resource.plural.clone(),
+                namespace: text("namespace"),
+                name,
+                uid,
+            },
+            rv,
+            observed_at: at,
+            origin,
+            body: Body::redacted(json),
+            what,
+        });
+    }
+
+    /// An object that was there when its resource was first listed. It waits for the rest of the list.
+    pub(crate) fn first(&mut self, raw: Raw) {
+        if let Some(object) = raw.now() {
+            let uid = object.uid().to_string();
+            self.firsts.entry(raw.target_text()).or_default().insert(uid, raw);
+        }
+    }
+
+    /// Whether the change is of an object that waits for the rest of the first list. It is part of that then.
+    pub(crate) fn still_first(&mut self, raw: &Raw) -> bool {
+        let Some(firsts) = self.firsts.get_mut(&raw.target_text()) else { return false };
+        let before = raw.states().0.map(|old| old.uid().to_string());
+        let known = before.and_then(|uid| firsts.remove(&uid)).is_some();
+        if known && let Some(now) = raw.now() {
+            firsts.insert(now.uid().to_string(), raw.clone());
+        }
+        known
+    }
+
+    /// The first list of a target is complete: tells the changes since the history was last written.
+    ///
+    /// # Errors
+    ///
+    /// When the history cannot be read or written.
+    pub(crate) fn synced(&mut self, synced: &Synced, comparing: &mut Comparing<'_>) -> Result<(), Error> {
+        let kind = &synced.kind;
+        let resource = kind.resource.qualified_name();
+        let target = synced.target_text();
+        let firsts = self.firsts.remove(&target).unwrap_or_default();
+        let was_watched = self.past.has(&target) || (synced.name.is_some() && self.past.has(&resource));
+        let again = !self.synced.insert(target.clone());
+        if !synced.is_new && comparing.profile.noise.hides(&kind.gvk).is_none() {
+            if was_watched {
+                self.restart_gap(&target, synced.at, again);
+            }
+            self.first_list(synced, &resource, firsts, was_watched, comparing)?;
+        }
+        self.is_urgent = true;
+        // Last: until here, a start after a crash has to look again.
+        self.batch.reached(&*target, &*synced.rv);
+        self.past.followed(&target, &synced.rv);
+        Ok(())
+    }
+
+    fn first_list(
+        &mut self,
+        synced: &Synced,
+        resource: &str,
+        mut firsts: HashMap<String, Raw>,
+        was_watched: bool,
+        comparing: &mut Comparing<'_>,
+    ) -> Result<(), Error> {
+        let kind = &synced.kind;
+        let sighting = self.sighting(&kind.gvk, &kind.resource.plural, synced.at);
+        let mut scope = past::scope_of(resource);
+        scope.name.clone_from(&synced.name);
+        let mut names: HashMap<(Option<String>, String), String> = HashMap::new();
+        for (uid, raw) in &firsts {
+            let namespace = raw.key.namespace().map(str::to_owned);
+            names.insert((namespace, raw.key.name().to_owned()), uid.clone());
+        }
+        let deletions = was_watched && self.past.knows_deletions(&self.within);
+        // Objects that come to the history meanwhile are found again among the names, and passed over.
+        let mut pages = self.stored(scope, kind.resource.namespaced);
+        while let Some(page) = pages.next(&mut self.reader)? {
+            for before in page {
+                let name = (before.object.namespace.clone(), before.object.name.clone());
+                let now = match names.get(&name) {
+                    Some(uid) => {
+                        let Some(raw) = firsts.remove(uid) else { continue };
+                        if Secrets::may_hide(before.body.bytes())
+                            && let Some(now) = json(&raw)
+                        {
+                            comparing.profile.secrets.learn_hidden_before(&before.body.value(), &now);
+                        }
+                        if raw.now().is_some_and(|now| now.resource_version().to_string() == before.rv) {
+                            continue;
+                        }
+                        let Some(now) = comparing.redacted(&raw) else { continue };
+                        Some(now)
+                    }
+                    None if deletions && self.within.has(before.object.namespace.as_deref()) => None,
+                    // It may exist where we do not look.
+                    None => continue,
+                };
+                let compared = comparing.compare(&sighting, Some(before.body.value()), now);
+                self.found(kind, synced.at, Origin::Restart, &compared);
+                comparing.tell(compared);
+            }
+            self.commit_if_full(comparing.inbox)?;
+        }
+        for raw in firsts.into_values() {
+            let Some(object) = comparing.redacted(&raw) else { continue };
+            if was_watched && self.past.saw(raw.key.namespace(), &self.within) {
+                let compared = comparing.compare(&sighting, None, Some(object));
+                self.found(kind, synced.at, Origin::Restart, &compared);
+                comparing.tell(compared);
+            } else {
+                self.put(kind, synced.at, Origin::List, &object, What::Known);
+            }
+            self.commit_if_full(comparing.inbox)?;
+        }
+        Ok(())
+    }
+
+    /// Sets the resources to follow: records the deletions of all objects of resources that the server has no more.
+    ///
+    /// # Errors
+    ///
+    /// When the history cannot be read or written.
+    pub(crate) fn resources(
+        &mut self,
+        resources: &Resources,
+        comparing: &mut Comparing<'_>,
+    ) -> Result<(), Error> {
+        let at_start = self.names.is_empty();
+        let names: BTreeSet<String> = resources.names.iter().cloned().collect();
+        let former = if at_start { &self.past.names } else { &self.names };
+        let gone: Vec<String> = former.difference(&names).cloned().collect();
+        self.batch.note(notes::NAMES, resources.names.join("\n"));
+        self.names = names;
+        let now = Timestamp::now();
+        for target in gone {
+            let left = if at_start { self.past.watched_until.unwrap_or(now) } else { now };
+            self.batch.note(notes::left(&target), left.to_string());
+            self.past.forget(&target, left);
+            self.synced.remove(&target);
+            let resource = target.split('/').next().unwrap_or(&target);
+            let is_served = resources.served.contains(resource);
+            if is_served || !resources.complete || !self.past.knows_deletions(&self.within) {
+                continue;
+            }
+            let mut pages = self.stored(past::scope_of(&target), true);
+            if self.within.namespaces.is_some() {
+                // Objects without a namespace go with their resource, too.
+                pages.namespaces.push(Some(String::new()));
+            }
+            while let Some(page) = pages.next(&mut self.reader)? {
+                for before in page {
+                    let kind = Kind::stored(&before.object);
+                    let hidden = comparing.profile.noise.hides(&kind.gvk).is_some();
+                    if hidden || !self.within.has(before.object.namespace.as_deref()) {
+                        continue;
+                    }
+                    let sighting = self.sighting(&kind.gvk, &kind.resource.plural, now);
+                    let compared = comparing.compare(&sighting, Some(before.body.value()), None);
+                    self.found(&kind, now, Origin::Restart, &compared);
+                    comparing.tell(compared);
+                }
+                self.commit_if_full(comparing.inbox)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The time in which kubediff did not run, or did not look at this target. In one run the former one counts once.
+    fn restart_gap(&mut self, target: &str, now: Timestamp, again: bool) {
+        if let Some((from, reason)) = self.past.all_open() {
+            self.batch.gap(from.min(now), now, None, reason);
+            for target in self.past.close_all() {
+                self.batch.note(notes::open(&target), "");
+            }
+            self.gap_ended = Some(now);
+            return;
+        }
+        if let Some((from, reason)) = self.past.take_open(target) {
+            self.batch.gap(from.min(now), now, Some(target), reason);
+            self.batch.note(notes::open(target), "");
+            return;
+        }
+        if let Some(left) = self.past.take_left(target) {
+            self.batch.gap(left.min(now), now, Some(target), "the resource was not selected");
+            return;
+        }
+        let Some(from) = self.past.watched_until.filter(|_| !again) else { return };
+        match self.gap_ended {
+            None => {
+                self.batch.gap(from.min(now), now, None, self.why);
+                self.gap_ended = Some(now);
+            }
+            Some(ended) if now.duration_since(ended).unsigned_abs() >= SAME_GAP => {
+                self.batch.gap(from.min(now), now, Some(target), self.why);
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn commit_if_full(&mut self, inbox: &Inbox) -> Result<(), Error> {
+        if self.is_full() { self.commit(inbox) } else { Ok(()) }
+    }
+
+    /// The objects that the history has as existing, where we look.
+    fn stored(&self, scope: Scope, namespaced: bool) -> Stored {
+        let namespaces = match &self.within.namespaces {
+            Some(names) if namespaced => names.iter().cloned().map(Some).collect(),
+            _ => vec![None],
+        };
+        Stored { scope, namespaces, cursor: None }
+    }
+
+    fn sighting(&self, gvk: &Gvk, resource: &str, observed_at: Timestamp) -> OwnedSighting {
+        OwnedSighting {
+            cluster: self.cluster.clone(),
+            gvk: gvk.clone(),
+            resource: resource.to_owned(),
+            observed_at,
+        }
+    }
+}
+
+/// Pages of stored objects.
+struct Stored {
+    scope: Scope,
+    /// The namespaces that are left; the last one is being read.
+    namespaces: Vec<Option<String>>,
+    cursor: Option<StateCursor>,
+}
+
+impl Stored {
+    fn next(&mut self, reader: &mut Reader) -> Result<Option<Vec<Version>>, Error> {
+        let Some(namespace) = self.namespaces.last() else { return Ok(None) };
+        let scope = Scope { namespace: namespace.clone(), ..self.scope.clone() };
+        let page = reader.state(&scope, None, self.cursor.take(), PAGE)?;
+        self.cursor = page.next;
+        if self.cursor.is_none() {
+            self.namespaces.pop();
+        }
+        Ok(Some(page.objects))
+    }
+}
+
+/// A [`Sighting`] at a restart.
+struct OwnedSighting {
+    cluster: Option<String>,
+    gvk: Gvk,
+    resource: String,
+    observed_at: Timestamp,
+}
+
+impl OwnedSighting {
+    fn as_ref(&self) -> Sighting<'_> {
+        Sighting {
+            cluster: self.cluster.as_deref(),
+            gvk: &self.gvk,
+            resource: &self.resource,
+            observed_at: self.observed_at,
+            origin: Origin::Restart,
+        }
+    }
+}
+
+/// The inputs for comparing states of a restart, and the output of the changes.
+pub(crate) struct Comparing<'a> {
+    pub(crate) profile: &'a Profile,
+    pub(crate) tally: Tally,
+    pub(crate) inbox: &'a Inbox,
+    /// Gets each change that is recorded.
+    pub(crate) changes: &'a mut dyn FnMut(Box<Change>),
+}
+
+impl Comparing<'_> {
+    /// From a stored state, without what has come to be a secret since.
+    fn compare(
+        &mut self,
+        sighting: &OwnedSighting,
+        stored: Option<Value>,
+        now: Option<Redacted<Value>>,
+    ) -> Compared {
+        let stored = stored.map(|stored| self.profile.secrets.redact_again(&sighting.gvk, stored));
+        Change::between_redacted(&sighting.as_ref(), stored, now, 1, self.profile, &mut self.tally)
+    }
+
+    fn tell(&mut self, compared: Compared) {
+        if let Compared::Change(change) = compared {
+            (self.changes)(change);
+        }
+    }
+
+    /// The object without secrets; `None` when its kind is left out, or it is undecodable.
+    fn redacted(&mut self, raw: &Raw) -> Option<Redacted<Value>> {
+        let [_, now] = self.profile.redact(&raw.kind.gvk, None, Some(json(raw)?), 1, &mut self.tally)?;
+        now
+    }
+}
+
+/// The object as it is; `None` when it is undecodable.
+fn json(raw: &Raw) -> Option<Value> {
+    let json = raw.now()?.json();
+    let object = json.ok().and_then(|json| serde_json::from_slice(&json).ok());
+    if object.is_none() {
+        say(&format!("an object of {} is left out: it is undecodable", raw.kind.resource.qualified_name()));
+    }
+    object
+}

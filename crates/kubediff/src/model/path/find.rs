@@ -1,0 +1,35 @@
+//! Finds the values of a pattern in a value.
+
+use serde_json::Value;
+
+use super::{Segment, Step};
+
+/// Visits what `steps` lead to in `value`, which is in `field`.
+pub(crate) fn at(value: &Value, field: Option<&str>, steps: &[Step], visit: &mut dyn FnMut(&Value)) {
+    let Some((step, rest)) = steps.split_first() else { return visit(value) };
+    match value {
+        Value::Object(map) => {
+            for (name, value) in map.iter().filter(|(name, _)| step.matches(&Segment::Field((*name).clone())))
+            {
+                at(value, Some(name), rest, visit);
+            }
+        }
+        Value::Array(list) => {
+            for (place, element) in list.iter().enumerate() {
+                if let Some(rest) = Step::into_element(steps, Segment::Index(place), field, element) {
+                    at(element, field, rest, visit);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether `steps` lead anywhere in `value`. A step into a document is taken for the text that may hold it.
+pub(crate) fn leads(value: &Value, field: Option<&str>, steps: &[Step]) -> bool {
+    let text = steps.iter().position(|step| *step == Step::Document);
+    let steps = text.and_then(|end| steps.get(..end)).unwrap_or(steps);
+    let mut found = false;
+    at(value, field, steps, &mut |_| found = true);
+    found
+}

@@ -1,0 +1,168 @@
+//! The identity of list elements.
+//!
+//! The server's schemas say it (`x-kubernetes-list-map-keys`, `x-kubernetes-list-type`). Where they do not, or are not
+//! known, this is what holds for the lists that everybody has, by the name of the field. Custom resources use the same
+//! names for the same things, and where one does not, its elements lack the key or share it, and the list is compared by
+//! content.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use crate::model::schema::{ListKey, ListType};
+
+/// How the elements of a list are identified.
+pub(crate) enum Identity {
+    /// By a key, unique in each of the two lists.
+    Keyed(Keyed),
+    /// By their content alone, in any order.
+    Set,
+    /// By their content and order.
+    Sequence,
+}
+
+pub(crate) struct Keyed {
+    pub(crate) old: Vec<String>,
+    pub(crate) new: Vec<String>,
+    pub(crate) order_matters: bool,
+}
+
+/// Fields that make up a key: where they are in the element, and what is meant when they are absent.
+type Key = &'static [(&'static str, Option<&'static str>)];
+
+/// Lists whose order is meaningless, and their keys. The first that fits all elements is taken.
+const UNORDERED: &[(&str, &[Key])] = &[
+    ("addresses", &[&[("/ip", None)], &[("/type", None), ("/address", None)]]),
+    ("conditions", &[&[("/type", None)]]),
+    ("containerStatuses", &[&[("/name", None)]]),
+    ("endpoints", &[&[("/addresses/0", None)]]),
+    ("ephemeralContainerStatuses", &[&[("/name", None)]]),
+    ("hostAliases", &[&[("/ip", None)]]),
+    ("hostIPs", &[&[("/ip", None)]]),
+    ("imagePullSecrets", &[&[("/name", None)]]),
+    ("ingress", &[&[("/ip", None)], &[("/hostname", None)]]),
+    ("initContainerStatuses", &[&[("/name", None)]]),
+    ("managedFields", &[&[("/manager", None), ("/operation", None), ("/subresource", Some(""))]]),
+    ("notReadyAddresses", &[&[("/ip", None)]]),
+    ("ownerReferences", &[&[("/uid", None)]]),
+    ("podIPs", &[&[("/ip", None)]]),
+    (
+        "ports",
+        &[
+            &[("/containerPort", None), ("/protocol", Some("TCP"))],
+            &[("/port", None), ("/protocol", Some("TCP"))],
+        ],
+    ),
+    ("secrets", &[&[("/name", None)]]),
+    ("subjects", &[&[("/kind", None), ("/namespace", Some("")), ("/name", None)]]),
+    ("taints", &[&[("/key", None), ("/effect", None)]]),
+    ("topologySpreadConstraints", &[&[("/topologyKey", None), ("/whenUnsatisfiable", None)]]),
+    ("volumeDevices", &[&[("/devicePath", None)]]),
+    ("volumeMounts", &[&[("/mountPath", None)]]),
+    ("volumes", &[&[("/name", None)]]),
+    ("volumesAttached", &[&[("/name", None)]]),
+];
+
+/// Default keys for lists without a schema, tried in order.
+const COMMON: &[Key] = &[
+    &[("/kind", None), ("/metadata/namespace", Some("")), ("/metadata/name", None)],
+    &[("/name", None)],
+    &[("/type", None)],
+    &[("/key", None)],
+    &[("/id", None)],
+];
+
+const SETS: &[&str] = &[
+    "accessModes",
+    "apiGroups",
+    "categories",
+    "finalizers",
+    "images",
+    "nonResourceURLs",
+    "podCIDRs",
+    "policyTypes",
+    "resourceNames",
+    "resources",
+    "shortNames",
+    "tolerations",
+    "verbs",
+    "volumesInUse",
+];
+
+/// How the elements of the list in `field` are identified, of which the schema says `list`.
+pub(crate) fn identify(
+    field: Option<&str>,
+    list: Option<&ListType>,
+    old: &[Value],
+    new: &[Value],
+) -> Identity {
+    let field = field.unwrap_or("");
+    let special = UNORDERED.iter().find(|(name, _)| *name == field);
+    match list {
+        Some(ListType::Set) => return Identity::Set,
+        Some(ListType::Map(keys)) => {
+            let unique = |list| unique(list, |element| text_of(keys, element));
+            if let (Some(old), Some(new)) = (unique(old), unique(new)) {
+                // The schema does not say so of any; of those that are known it is known.
+                return Identity::Keyed(Keyed { old, new, order_matters: special.is_none() });
+            }
+        }
+        None => {}
+    }
+    let is_set = SETS.contains(&field);
+    let unordered = special.map_or(&[][..], |(_, keys)| keys).iter().map(|key| (key, false));
+    let common = COMMON.iter().map(|key| (key, !is_set));
+    for (key, order_matters) in unordered.chain(common) {
+        let unique = |list| unique(list, |element| text(key, element));
+        if let (Some(old), Some(new)) = (unique(old), unique(new)) {
+            return Identity::Keyed(Keyed { old, new, order_matters });
+        }
+    }
+    if is_set { Identity::Set } else { Identity::Sequence }
+}
+
+/// Every text by which an element of the list in `field` may be called in a path.
+pub(crate) fn names(field: Option<&str>, element: &Value) -> Vec<String> {
+    let special = UNORDERED.iter().filter(|(name, _)| Some(*name) == field).flat_map(|(_, keys)| keys.iter());
+    special.chain(COMMON).filter_map(|key| text(key, element)).collect()
+}
+
+/// The key of each element, when each has one and no two the same.
+fn unique(list: &[Value], key: impl Fn(&Value) -> Option<String>) -> Option<Vec<String>> {
+    let keys: Vec<String> = list.iter().map(key).collect::<Option<_>>()?;
+    let distinct: HashSet<&str> = keys.iter().map(String::as_str).collect();
+    (distinct.len() == keys.len()).then_some(keys)
+}
+
+fn text(key: Key, element: &Value) -> Option<String> {
+    let parts = key.iter().map(|(pointer, absent)| match element.pointer(pointer) {
+        None | Some(Value::Null) if element.is_object() => absent.map(str::to_owned),
+        value => part(value?),
+    });
+    joined(parts.collect::<Option<_>>()?)
+}
+
+/// The same by the fields that the schema names. An absent one is a key, too.
+fn text_of(keys: &[ListKey], element: &Value) -> Option<String> {
+    let element = element.as_object()?;
+    let parts = keys.iter().map(|ListKey { name, default }| {
+        let value = element.get(name).filter(|value| !value.is_null()).or(default.as_ref());
+        value.map_or_else(|| Some(String::new()), part)
+    });
+    joined(parts.collect::<Option<_>>()?)
+}
+
+fn part(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        _ => None,
+    }
+}
+
+/// `80/TCP`; `example.com,/cart` where a part has a slash itself.
+fn joined(mut parts: Vec<String>) -> Option<String> {
+    parts.retain(|part| !part.is_empty());
+    let separator = if parts.iter().any(|part| part.contains('/')) { "," } else { "/" };
+    (!parts.is_empty()).then(|| parts.join(separator))
+}

@@ -1,0 +1,55 @@
+//! A question to the daemon in a cluster: the same question, run in its pod.
+
+mod error;
+mod exec;
+mod find;
+mod place;
+mod question;
+mod relay;
+mod server;
+mod workload;
+
+use jiff::Zoned;
+use kube_client::Client;
+
+use super::args::{DaemonName, Maintain, Query};
+use crate::cluster;
+use crate::exit::Exit;
+
+pub use error::DaemonError;
+use error::Why;
+use place::Place;
+use question::Question;
+use relay::Relay;
+use server::Server;
+
+/// Asks the daemon, and passes on what its pod says; how the program ends then.
+pub(super) async fn ask(name: &DaemonName, query: &Query, now: &Zoned) -> Result<Exit, DaemonError> {
+    let (client, server, place) = find(name, query).await?;
+    question::remark_on(now);
+    let mut relay = Relay::start(query.screen());
+    let question = Question::new(query, now, relay.shown());
+    let ran = exec::run(&client, &place, question.words(), &mut relay, &server).await;
+    // The output is shown in any case, and before the words about it.
+    let is_of_another_version = relay.finish().map_err(Why::Output)?;
+    match ran? {
+        0 => Ok(Exit::Success),
+        _ if is_of_another_version => Err(Why::Version { place: Box::new(place) }.into()),
+        code => Ok(Exit::As(code)),
+    }
+}
+
+/// The way to the server, and where the daemon runs.
+async fn find(name: &DaemonName, query: &Query) -> Result<(Client, Server, Place), Why> {
+    if let Query::History(Maintain::Backup { .. }) = query {
+        return Err(Why::Backup(name.clone()));
+    }
+    let source = query.source();
+    let cluster = cluster::find(&source.cluster).await?;
+    let (address, limit) = (cluster.address(), cluster.request_timeout);
+    let server = Server { address: address.clone(), namespace: name.namespace.clone(), limit };
+    let client = Client::try_from(cluster.config);
+    let client = client.map_err(|source| Why::Unreachable { address, source: Box::new(source) })?;
+    let place = find::place(&client, name, source.container.as_deref(), &server).await?;
+    Ok((client, server, place))
+}

@@ -1,0 +1,137 @@
+//! The first line of a change, or its only one: the time, the object and the managers.
+
+use std::fmt::Write as _;
+
+use anstyle::Style;
+use jiff::Timestamp;
+
+use super::painter::{BOLD, DIM, GREEN, MAGENTA, PLAIN, Painter, RED, YELLOW};
+use super::{INDENT, Renderer};
+use crate::changes::change::{Change, Origin, Verb};
+use crate::model::managers::Manager;
+use crate::text::terminal::{cut, escape, width};
+
+pub(super) fn header(renderer: &Renderer, change: &Change, out: &mut Painter) {
+    let mut used = object(renderer, change, out);
+    let words = words(renderer, change);
+    used += 2 + width(&escape(&words));
+    if used <= renderer.width {
+        out.spaces(2);
+    } else {
+        out.line();
+        out.spaces(INDENT);
+    }
+    out.put(DIM, &words).line();
+}
+
+/// `14:03:22  ~ deployments.apps shop/cart  replicas 2 -> 3  (kubectl-scale)`.
+pub(super) fn line(renderer: &Renderer, change: &Change, columns: Option<usize>) -> String {
+    /// Of the summary, this much is shown in a terminal that is too narrow for it.
+    const LEAST: usize = 24;
+    let mut out = Painter::default();
+    let used = object(renderer, change, &mut out) + 2;
+    let words = words(renderer, change);
+    let summary = summary(change);
+    let whole = width(&summary) + 2 + width(&escape(&words));
+    let room = columns.map_or(whole, |columns| columns.saturating_sub(used));
+    let (summary, words) = match room.checked_sub(width(&escape(&words)) + 2) {
+        Some(left) if left >= LEAST.min(width(&summary)) => (cut(&summary, left), Some(words)),
+        _ => (cut(&summary, room.max(LEAST)), None),
+    };
+    if !summary.is_empty() {
+        out.spaces(2).put(PLAIN, &summary);
+    }
+    if let Some(words) = words {
+        out.spaces(2).put(DIM, &words);
+    }
+    out.line();
+    out.finish()
+}
+
+/// The change in a few words.
+pub(super) fn summary(change: &Change) -> String {
+    match (change.verb, change.diff.is_empty()) {
+        (Verb::Updated, true) => "changed, and changed back".to_owned(),
+        _ => change.headline(),
+    }
+}
+
+/// `14:03:22`.
+pub(super) fn time(renderer: &Renderer, at: Timestamp) -> String {
+    at.to_zoned(renderer.time_zone.clone()).strftime("%H:%M:%S").to_string()
+}
+
+/// `2026-11-23 14:03:22`.
+pub(super) fn date_and_time(renderer: &Renderer, at: Timestamp) -> String {
+    at.to_zoned(renderer.time_zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
+/// The start of a line: the time, in a log with the date.
+pub(super) fn beginning(renderer: &Renderer, at: Timestamp) -> String {
+    if renderer.log { date_and_time(renderer, at) } else { time(renderer, at) }
+}
+
+/// `(updated by kubectl-edit)`, in a log with its number: `(updated by kubectl-edit) #812`.
+fn words(renderer: &Renderer, change: &Change) -> String {
+    let number = change.number.filter(|_| renderer.log).map(|number| format!(" #{number}"));
+    format!("({}){}", circumstances(change), number.unwrap_or_default())
+}
+
+/// `14:03:22  ~ deployments.apps shop/cart`; the columns it takes.
+fn object(renderer: &Renderer, change: &Change, out: &mut Painter) -> usize {
+    let (mark, style) = mark(change.verb);
+    let time = beginning(renderer, change.observed_at);
+    let group = if change.gvk.group.is_empty() { String::new() } else { format!(".{}", change.gvk.group) };
+    let object = match &change.namespace {
+        Some(namespace) => format!("{namespace}/{}", change.name),
+        None => change.name.clone(),
+    };
+    let cluster = change.cluster.as_ref().map(|cluster| format!("{cluster} ")).unwrap_or_default();
+    out.put(DIM, &time).spaces(2).put(style.bold(), mark).spaces(1).put(DIM, &cluster);
+    out.put(style, &change.resource).put(DIM, &group).spaces(1).put(BOLD, &object);
+    let texts =
+        [time.as_str(), mark, cluster.as_str(), change.resource.as_str(), group.as_str(), object.as_str()];
+    texts.iter().map(|text| width(&escape(text))).sum::<usize>() + 4
+}
+
+fn mark(verb: Verb) -> (&'static str, Style) {
+    match verb {
+        Verb::Added => ("+", GREEN),
+        Verb::Updated => ("~", YELLOW),
+        Verb::Deleted => ("-", RED),
+        Verb::Recreated => ("±", MAGENTA),
+    }
+}
+
+/// `updated by kubectl-edit, seen in a list`.
+fn circumstances(change: &Change) -> String {
+    let mut text = change.verb.as_str().to_owned();
+    let mut names: Vec<String> = Vec::new();
+    for Manager { manager, subresource, .. } in &change.managers {
+        let name = match subresource {
+            Some(subresource) => format!("{manager}/{subresource}"),
+            None => manager.clone(),
+        };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    if !names.is_empty() {
+        let probably = if change.managers.iter().all(|manager| manager.probable) { ", probably" } else { "" };
+        let more = names.len().saturating_sub(3);
+        names.truncate(3);
+        let _ = write!(text, "{probably} by {}", names.join(", "));
+        if more > 0 {
+            let _ = write!(text, " and {more} more");
+        }
+    }
+    if change.merged > 1 {
+        let _ = write!(text, ", {} changes merged", change.merged);
+    }
+    match change.origin {
+        Origin::Watch => {}
+        Origin::List => text.push_str(", seen in a list"),
+        Origin::Restart => text.push_str(", while kubediff did not run"),
+    }
+    text
+}

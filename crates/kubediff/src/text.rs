@@ -1,0 +1,6 @@
+//! Texts for people: terminals, tables, failures of the server in words, suggestions for misspelt names.
+
+pub(crate) mod alike;
+pub(crate) mod table;
+pub(crate) mod terminal;
+pub(crate) mod words;

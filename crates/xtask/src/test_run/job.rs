@@ -1,0 +1,135 @@
+//! Test binaries that run at the same time.
+
+use std::collections::VecDeque;
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tooling::{Error, process};
+
+use super::{Binary, TestResult, report};
+use crate::artifact::Artifact;
+use crate::metadata::Package;
+use crate::tree::Tree;
+
+/// The packages whose tests start servers and other programs. One of their binaries runs at a time: each takes a GB of
+/// memory, and waits more than it computes.
+const SERVERS: &[&str] = &["conformance", "control-plane"];
+
+/// A test binary, or all doctests.
+pub(super) struct Job {
+    pub(super) command: Command,
+    /// The arguments of `cargo test` that run this job alone.
+    name: String,
+    /// `None` for doctests: their names have no clauses.
+    binary: Option<Binary>,
+}
+
+/// The end of a job.
+pub(super) struct Ended {
+    name: String,
+    time: Duration,
+    pub(super) passed: bool,
+    pub(super) results: Vec<TestResult>,
+}
+
+impl Job {
+    /// `None` for a package without a folder.
+    pub(super) fn binary(package: &Package, artifact: Artifact) -> Option<Self> {
+        let folder = package.manifest_path.parent()?;
+        let mut command = Command::new(&artifact.executable);
+        // The directory and the variables are those that cargo gives.
+        command.current_dir(folder).env("CARGO_MANIFEST_DIR", folder);
+        command.env("CARGO_MANIFEST_PATH", &package.manifest_path);
+        command.env("CARGO_PKG_NAME", &package.name).env("CARGO_PKG_VERSION", &package.version);
+        let target = artifact.target.name;
+        let which = match artifact.target.kind.first().map(String::as_str) {
+            Some(kind @ ("bin" | "test" | "example")) => format!("--{kind} {target}"),
+            _ => "--lib".to_owned(),
+        };
+        let name = format!("-p {} {which}", package.name);
+        Some(Self { command, name, binary: Some(Binary { package: package.name.clone(), target }) })
+    }
+
+    pub(super) fn doctests(tree: &Tree) -> Self {
+        let mut command = process::cargo(tree.root());
+        command.args(["test", "--quiet", "--workspace", "--doc", "--no-fail-fast"]);
+        Self { command, name: "--workspace --doc".to_owned(), binary: None }
+    }
+
+    fn has_server(&self) -> bool {
+        self.binary.as_ref().is_some_and(|binary| SERVERS.contains(&&*binary.package))
+    }
+
+    fn run(mut self) -> Result<Ended, Error> {
+        let begin = Instant::now();
+        let (passed, output) = process::capture(&mut self.command)?;
+        let time = begin.elapsed();
+        // In one piece: another job may end at the same time.
+        println!("\n--- cargo test {} ({:.1} s)\n{}", self.name, time.as_secs_f64(), output.trim());
+        let results = self.binary.map(|binary| report::results(&binary, &output)).unwrap_or_default();
+        Ok(Ended { name: self.name, time, passed, results })
+    }
+}
+
+/// Runs all jobs, also after a failure, so that a run shows all failures. Prints the times, the longest last.
+pub(super) fn run(jobs: Vec<Job>) -> Result<Vec<Ended>, Error> {
+    let (servers, others): (Vec<_>, Vec<_>) = jobs.into_iter().partition(Job::has_server);
+    let queue = Mutex::new(VecDeque::from(others));
+    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    let threads = thread::available_parallelism().map_or(2, usize::from).max(2);
+    let ended: Result<Vec<Vec<Ended>>, Error> = thread::scope(|scope| {
+        let rest = || std::iter::from_fn(next).map(Job::run).collect::<Result<Vec<_>, _>>();
+        let workers: Vec<_> = (1..threads).map(|_| scope.spawn(rest)).collect();
+        let first = servers.into_iter().map(Job::run).chain(std::iter::from_fn(next).map(Job::run)).collect();
+        std::iter::once(first).chain(workers.into_iter().map(joined)).collect()
+    });
+    let mut ended: Vec<Ended> = ended?.into_iter().flatten().collect();
+    ended.sort_by_key(|ended| ended.time);
+    println!();
+    for Ended { name, time, .. } in ended.iter().filter(|ended| ended.time >= Duration::from_secs(1)) {
+        println!("{:>9.1} s  {name}", time.as_secs_f64());
+    }
+    for Ended { name, .. } in ended.iter().filter(|ended| !ended.passed) {
+        println!("failed: cargo test {name}");
+    }
+    Ok(ended)
+}
+
+fn joined<T>(thread: thread::ScopedJoinHandle<'_, Result<T, Error>>) -> Result<T, Error> {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(package: &str, script: &str) -> Job {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).current_dir(env!("CARGO_MANIFEST_DIR"));
+        let binary = Binary { package: package.to_owned(), target: "it".to_owned() };
+        Job { command, name: package.to_owned(), binary: Some(binary) }
+    }
+
+    #[test]
+    fn a_failure_ends_no_other_job_and_is_not_lost() {
+        let ended = run(vec![
+            job("conformance", "echo 'test a ... FAILED'; exit 101"),
+            job("informer", "echo 'test b ... ok'"),
+            job("control-plane", "echo 'test c ... ok'"),
+        ])
+        .unwrap();
+        let mut seen: Vec<_> =
+            ended.iter().map(|ended| (ended.results[0].name.as_str(), ended.passed)).collect();
+        seen.sort_unstable();
+        assert_eq!(seen, [("a", false), ("b", true), ("c", true)]);
+    }
+
+    #[test]
+    fn a_program_that_cannot_start_is_an_error() {
+        let mut missing = job("informer", "");
+        missing.command = Command::new("no-such-program-anywhere");
+        assert!(run(vec![job("conformance", "exit 0"), missing]).is_err());
+    }
+}
