@@ -2,8 +2,7 @@
 //!
 //! It has the semantics of client-go's work queue. An item that waits is not added twice. An item that is added while a worker
 //! has it comes once more, after it is done. So two workers never have the same item. Items can be delayed, and failed ones
-//! wait longer each time. Beyond client-go's queue, items have priorities that cannot starve, and groups of items, such as
-//! namespaces, can take turns.
+//! wait longer each time. Beyond client-go's queue, items have priorities that cannot starve.
 //!
 //! ```
 //! use informer::ObjectKey;
@@ -43,15 +42,12 @@
 //! One difference matters to somebody who knows client-go: there, an item can wait to be taken and be delayed as well, so that
 //! it comes twice. Here both adds become one, as in controller-runtime's priority queue, and it comes at the earlier time.
 //!
-//! There is no task in the background. Of the workers that wait in [`WorkQueue::get`], one also waits for the time of the next
-//! delayed item.
+//! There is no task in the background. The workers that wait in [`WorkQueue::get`] also wait for the time of the next delayed
+//! item.
 
 mod builder;
 mod inner;
-pub(crate) mod shared;
 mod taken;
-mod waiters;
-mod waiting;
 
 use std::fmt;
 use std::hash::Hash;
@@ -60,19 +56,15 @@ use std::time::Duration;
 
 use informer_core::queue::Queue;
 use tokio::task::coop::cooperative;
-use tokio::time::Instant;
 
 use crate::metrics::QueueMetrics;
-use crate::sync::{Mutex, lock};
+use crate::sync::lock;
 use inner::Inner;
-use shared::Shared;
-use waiting::{Drained, Get};
 
 pub use builder::WorkQueueBuilder;
 pub use informer_core::Time;
 pub use informer_core::queue::{
-    Add, AtMost, Config, Exponential, FastSlow, LOW_PRIORITY, MaxOf, RateLimiter, TokenBucket,
-    default_rate_limiter,
+    Add, Config, Exponential, LOW_PRIORITY, RateLimiter, TokenBucket, default_rate_limiter,
 };
 pub use taken::Taken;
 
@@ -82,7 +74,7 @@ pub use taken::Taken;
 /// cloned and dropped under the queue's lock, where they must not call the queue. No other user code runs under that lock.
 ///
 /// Adding, taking and finishing an item are O(1) in the number of items, and linear in the number of priorities that wait;
-/// with a delay, O(log delayed items); in a fair queue, O(log groups). A waiting item takes about 43 bytes if its key takes 16,
+/// with a delay, O(log delayed items). A waiting item takes about 43 bytes if its key takes 16,
 /// as an `ObjectKey` does. Nothing bounds the number of items but the number of different keys. When the last handle and the
 /// last [`Taken`] are dropped, all items are.
 pub struct WorkQueue<K>(Arc<Inner<K>>);
@@ -101,9 +93,8 @@ impl<K: Clone + Eq + Hash + Send + 'static> WorkQueue<K> {
 
 impl<K: Clone + Eq + Hash> WorkQueue<K> {
     fn of(choices: WorkQueueBuilder<K>) -> Self {
-        let WorkQueueBuilder { name, limiter, group, config } = choices;
-        let shared = Shared::new(Queue::new(&config));
-        Self(Arc::new(Inner { name, shared, limiter: Mutex::new(limiter), group, started: Instant::now() }))
+        let WorkQueueBuilder { name, limiter, config } = choices;
+        Self(Arc::new(Inner::new(name, Queue::new(&config), limiter)))
     }
 
     /// The name of the queue in metrics.
@@ -176,8 +167,7 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
     /// The number of items that are ready: without delayed ones, and without those in process that were added again. It may
     /// have changed when the call returns.
     pub fn len(&self) -> usize {
-        let now = self.0.now();
-        self.0.shared.change(|queue| {
+        self.0.change(|queue, now| {
             queue.advance(now);
             queue.len()
         })
@@ -197,15 +187,15 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
     /// One that is kept but not polled, beside other branches of a `select!`, keeps that item waiting until then or until the
     /// next change of the queue.
     pub async fn get(&self) -> Option<Taken<K>> {
-        cooperative(Get::new(&self.0)).await
+        let taken = cooperative(self.0.take()).await?;
+        Some(Taken::new(self.0.clone(), taken))
     }
 
     /// Shuts the queue down: adds are ignored from now on, and delayed items are dropped. Workers still get the items that are
     /// ready, and those in process that were added again before. This ends the wait of
     /// [`shut_down_with_drain`](Self::shut_down_with_drain).
     pub fn shut_down(&self) {
-        let now = self.0.now();
-        self.0.shared.change(|queue| queue.shut_down(now));
+        self.0.change(|queue, now| queue.shut_down(now));
     }
 
     /// Shuts the queue down, and waits until workers have taken all items that are ready and are done with everything, items
@@ -213,20 +203,18 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
     ///
     /// Cancel safe: the queue stays shut down.
     pub async fn shut_down_with_drain(&self) {
-        let now = self.0.now();
-        self.0.shared.change(|queue| queue.shut_down_with_drain(now));
-        Drained::new(&self.0).await;
+        self.0.change(|queue, now| queue.shut_down_with_drain(now));
+        self.0.wait_for_drain().await;
     }
 
     /// Whether the queue was shut down.
     pub fn is_shut_down(&self) -> bool {
-        self.0.shared.read(Queue::is_shut_down)
+        self.0.is_shut_down()
     }
 
     /// The numbers of the queue, under the names of client-go ([`metrics`](crate::metrics)). O(items in process).
     pub fn metrics(&self) -> QueueMetrics {
-        let now = self.0.now();
-        let numbers = self.0.shared.change(|queue| {
+        let numbers = self.0.change(|queue, now| {
             queue.advance(now);
             queue.metrics(now)
         });

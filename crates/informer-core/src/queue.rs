@@ -2,7 +2,7 @@
 //!
 //! It has the semantics of client-go's work queue. An item that waits is not added twice. An item that is added while a
 //! worker has it comes once more after it is done. So two workers never have the same item. Beyond client-go's queue, items
-//! have priorities that cannot starve, and groups of items can take turns.
+//! have priorities that cannot starve.
 //!
 //! Like the rest of this crate, it has no clock, no lock and no runtime; the crate `informer-controller` puts them around it.
 //!
@@ -36,7 +36,6 @@ mod in_process;
 mod lanes;
 mod limiter;
 mod metrics;
-mod turns;
 
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
@@ -51,7 +50,7 @@ use fifo::Waiting;
 use in_process::{Again, InProcess, Running};
 use lanes::{Lanes, Popped};
 
-pub use limiter::{AtMost, Exponential, FastSlow, MaxOf, RateLimiter, TokenBucket, default_rate_limiter};
+pub use limiter::{Exponential, RateLimiter, TokenBucket, default_rate_limiter};
 pub use metrics::Metrics;
 
 /// The priority of items that can wait: those of an initial list or a resync. controller-runtime uses the same number.
@@ -67,15 +66,11 @@ pub struct Config {
     /// second, items of [`LOW_PRIORITY`] let those of priority 0 pass that come within 100 s. With zero, a priority only
     /// decides between items that became ready at the same time.
     pub handicap: Duration,
-    /// Whether groups of items take turns within each priority ([`Queue::add_to`]): one item of each group, then again.
-    /// Within a group, first in is first out. The bound of [`handicap`](Self::handicap) then holds for the items that have
-    /// waited longest; while they wait for their turn, one item of each other group may pass for each of them.
-    pub fair: bool,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { handicap: Duration::from_secs(1), fair: false }
+        Self { handicap: Duration::from_secs(1) }
     }
 }
 
@@ -109,8 +104,7 @@ pub struct Taken<K> {
 /// The times that it is passed must not go back; an earlier one counts as the latest one.
 ///
 /// Adding, taking and finishing an item are O(1) amortized in the number of items, and linear in the number of priorities
-/// that wait. With a delay they are O(log delayed items); in a fair queue, O(log groups). A waiting item takes about
-/// 43 bytes if its key takes 16. The memory of items that have left the queue is freed.
+/// that wait. With a delay they are O(log delayed items). A waiting item takes about 43 bytes if its key takes 16. The memory of items that have left the queue is freed.
 pub struct Queue<K> {
     /// Items that are ready, ...
     lanes: Lanes<K>,
@@ -140,7 +134,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
     pub fn new(config: &Config) -> Self {
         let hashes = DefaultHashBuilder::default();
         Self {
-            lanes: Lanes::new(nanos(config.handicap), config.fair, hashes.clone()),
+            lanes: Lanes::new(nanos(config.handicap), hashes.clone()),
             delays: Delays::new(hashes.clone()),
             in_process: InProcess::new(hashes.clone()),
             stage: Stage::Open,
@@ -153,38 +147,31 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         }
     }
 
-    /// Adds an item of group 0.
-    pub fn add(&mut self, now: Time, key: K, add: Add) {
-        self.add_to(now, 0, key, add);
-    }
-
-    /// Adds an item of a group, which has no effect unless the queue is [`fair`](Config::fair). The group of an item should
-    /// never change: an item that waits in two groups is processed twice, though not at the same time.
+    /// Adds an item.
     ///
     /// If the item waits already, both adds become one: with the earlier time, the higher priority and the marks of both.
     /// If its priority rises, it goes to the end of the items of that priority, unless it has waited so long that it comes
     /// sooner with the lower one. If a worker has it, it comes again after it
     /// is done. A queue that was shut down ignores the add.
-    pub fn add_to(&mut self, now: Time, group: u32, key: K, add: Add) {
+    pub fn add(&mut self, now: Time, key: K, add: Add) {
         let now = self.advance_to(now);
         if self.stage != Stage::Open {
             return;
         }
         self.retries += u64::from(add.after.is_some());
-        let group = if self.lanes.are_fair() { group } else { 0 };
         let at = now.saturating_add(nanos(add.after.unwrap_or_default()));
         let hash = self.hashes.hash_one(&key);
         if let Some(running) = self.in_process.get_mut(hash, &key) {
             let again = Again { at, priority: add.priority, marks: add.marks, is_counted: false };
             self.adds += u64::from(running.add(now, again));
-        } else if let Some((priority, waiting)) = self.lanes.find(group, hash, &key) {
+        } else if let Some((priority, waiting)) = self.lanes.find(hash, &key) {
             waiting.marks |= add.marks;
             let joined = waiting.joined;
             if add.priority > priority && self.lanes.is_sooner((now, add.priority), (joined, priority)) {
-                self.raise(priority, group, hash, &key, add.priority);
+                self.raise(priority, hash, &key, add.priority);
             }
         } else {
-            let mut item = Delayed { key, priority: add.priority, group, marks: add.marks };
+            let mut item = Delayed { key, priority: add.priority, marks: add.marks };
             let mut at = at;
             if let Some((other_at, other)) = self.delays.remove(hash, &item.key) {
                 at = at.min(other_at);
@@ -203,10 +190,10 @@ impl<K: Clone + Eq + Hash> Queue<K> {
     /// Takes the next item that is ready. It is in process until [`done`](Self::done) is called with its key.
     pub fn take(&mut self, now: Time) -> Option<Taken<K>> {
         let now = self.advance_to(now);
-        let Popped { hash, priority, group, item } = self.pop_free(now)?;
+        let Popped { hash, priority, item } = self.lanes.pop()?;
         let Waiting { key, joined, waited, marks } = item;
         self.queue_duration.observe(Duration::from_nanos(now.saturating_sub(joined)) + seconds(waited));
-        self.in_process.insert(hash, Running { key: key.clone(), group, began: now, again: None });
+        self.in_process.insert(hash, Running { key: key.clone(), began: now, again: None });
         Some(Taken { key, priority, marks })
     }
 
@@ -214,10 +201,10 @@ impl<K: Clone + Eq + Hash> Queue<K> {
     pub fn done(&mut self, now: Time, key: &K) {
         let now = self.advance_to(now);
         let hash = self.hashes.hash_one(key);
-        let Some(Running { key, group, began, again }) = self.in_process.remove(hash, key) else { return };
+        let Some(Running { key, began, again }) = self.in_process.remove(hash, key) else { return };
         self.work_duration.observe(Duration::from_nanos(now.saturating_sub(began)));
         let Some(Again { at, priority, marks, is_counted }) = again else { return };
-        let item = Delayed { key, priority, group, marks };
+        let item = Delayed { key, priority, marks };
         if at <= now {
             self.adds += u64::from(!is_counted);
             self.join(now, hash, at, item);
@@ -230,9 +217,14 @@ impl<K: Clone + Eq + Hash> Queue<K> {
     /// its time.
     pub fn next_ready(&self, now: Time) -> Option<Time> {
         match self.lanes.len() {
-            0 => self.delays.next().map(|at| Time::from_nanos(at).max(now)),
+            0 => self.next_delayed().map(|at| at.max(now)),
             _ => Some(now),
         }
+    }
+
+    /// The time of the next delayed item, whether or not others are ready.
+    pub fn next_delayed(&self) -> Option<Time> {
+        self.delays.next().map(Time::from_nanos)
     }
 
     /// Makes the items ready whose time has come. All methods that change the queue do so first.
@@ -322,30 +314,17 @@ impl<K: Clone + Eq + Hash> Queue<K> {
 
     /// Appends an item at the time `joined`, which has waited to be taken since `since`.
     fn join(&mut self, joined: u64, hash: u64, since: u64, item: Delayed<K>) {
-        let Delayed { key, priority, group, marks } = item;
+        let Delayed { key, priority, marks } = item;
         let waited = Duration::from_nanos(joined.saturating_sub(since)).as_secs_f32();
-        self.lanes.push(priority, group, hash, Waiting { key, joined, waited, marks });
-    }
-
-    /// Removes the next item that no worker has.
-    fn pop_free(&mut self, now: u64) -> Option<Popped<K>> {
-        loop {
-            let popped = self.lanes.pop()?;
-            let Popped { hash, priority, item, .. } = &popped;
-            // Only the same item of another group can be with a worker.
-            let running = self.lanes.are_fair().then(|| self.in_process.get_mut(*hash, &item.key)).flatten();
-            let Some(running) = running else { return Some(popped) };
-            let again = Again { at: item.joined, priority: *priority, marks: item.marks, is_counted: true };
-            running.add(now, again);
-        }
+        self.lanes.push(priority, hash, Waiting { key, joined, waited, marks });
     }
 
     /// Moves a waiting item to another priority.
-    fn raise(&mut self, priority: i32, group: u32, hash: u64, key: &K, to: i32) {
-        let Some(mut item) = self.lanes.remove(priority, group, hash, key) else { return };
+    fn raise(&mut self, priority: i32, hash: u64, key: &K, to: i32) {
+        let Some(mut item) = self.lanes.remove(priority, hash, key) else { return };
         item.waited += Duration::from_nanos(self.now.saturating_sub(item.joined)).as_secs_f32();
         item.joined = self.now;
-        self.lanes.push(to, group, hash, item);
+        self.lanes.push(to, hash, item);
     }
 }
 

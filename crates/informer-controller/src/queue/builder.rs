@@ -1,8 +1,7 @@
 //! The choices of a work queue.
 
-use std::collections::hash_map::DefaultHasher;
 use std::fmt;
-use std::hash::{BuildHasher, BuildHasherDefault, Hash};
+use std::hash::Hash;
 use std::time::Duration;
 
 use informer_core::queue::{Config, RateLimiter, default_rate_limiter};
@@ -19,24 +18,19 @@ use super::WorkQueue;
 /// let queue: WorkQueue<ObjectKey> = WorkQueue::builder()
 ///     .name("pods")
 ///     .rate_limiter(Exponential::new(Duration::from_millis(50), Duration::from_secs(60)))
-///     .fair_by(|key: &ObjectKey| key.namespace().unwrap_or_default())
 ///     .build();
 /// ```
 #[must_use]
 pub struct WorkQueueBuilder<K> {
     pub(super) name: String,
     pub(super) limiter: Box<dyn RateLimiter<K> + Send>,
-    pub(super) group: Option<GroupOf<K>>,
     pub(super) config: Config,
 }
-
-/// The number of an item's group.
-pub(super) type GroupOf<K> = Box<dyn Fn(&K) -> u32 + Send + Sync>;
 
 impl<K: Clone + Eq + Hash + Send + 'static> Default for WorkQueueBuilder<K> {
     fn default() -> Self {
         let limiter = Box::new(default_rate_limiter());
-        Self { name: String::new(), limiter, group: None, config: Config::default() }
+        Self { name: String::new(), limiter, config: Config::default() }
     }
 }
 
@@ -54,19 +48,6 @@ impl<K: Clone + Eq + Hash> WorkQueueBuilder<K> {
     /// methods of the queue that ask the limiter: it would wait for itself.
     pub fn rate_limiter(mut self, limiter: impl RateLimiter<K> + Send + 'static) -> Self {
         self.limiter = Box::new(limiter);
-        self
-    }
-
-    /// Lets groups of items take turns within each priority: one item of each group, then again. So a namespace with many
-    /// items does not hold up the others. Within a group, first in is first out.
-    ///
-    /// The function returns what the items of a group have in common, and always the same for an item. It is called before an
-    /// item is added, by the task that adds it. If it panics, that task panics and nothing is added.
-    pub fn fair_by<G: Hash + ?Sized>(mut self, group: impl Fn(&K) -> &G + Send + Sync + 'static) -> Self {
-        let hashes = BuildHasherDefault::<DefaultHasher>::default();
-        // Of 10,000 groups, two have the same number with a probability of 1 %. They share their turns.
-        self.group = Some(Box::new(move |key| (hashes.hash_one(group(key)) >> 32) as u32));
-        self.config.fair = true;
         self
     }
 

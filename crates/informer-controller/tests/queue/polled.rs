@@ -78,51 +78,70 @@ async fn q1_a_worker_whose_item_another_took_waits_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn q3_one_worker_is_woken_at_the_time_of_a_delayed_item() {
+async fn q3_an_earlier_time_wakes_every_worker_that_waits_and_a_later_one_none() {
     let queue = WorkQueue::new();
     queue.add_after("a", ms(10));
     let mut workers = waiting!(queue, 8);
     queue.add_after("b", ms(30));
     assert_eq!(woken!(workers), 0);
     queue.add_after("c", ms(5));
-    assert_eq!(woken!(workers), 1, "the one that keeps the time");
-    let keeper = workers.iter().position(|(_, count)| count.get() > 0).unwrap();
-    let (worker, count) = &mut workers[keeper];
-    assert!(poll_counted(worker, count).is_pending());
+    assert_eq!(woken!(workers), 8);
+    for (worker, count) in &mut workers {
+        assert!(poll_counted(worker, count).is_pending());
+    }
     tokio::time::advance(ms(6)).await;
-    assert_eq!(woken!(workers), 2);
-    let (worker, count) = &mut workers[keeper];
+    let (worker, count) = &mut workers[0];
+    assert_eq!(count.get(), 2);
     assert!(poll_counted(worker, count).is_ready(), "c");
-    assert_eq!(woken!(workers), 3, "another one keeps the time");
+    let (worker, count) = &mut workers[1];
+    assert!(poll_counted(worker, count).is_pending());
+    tokio::time::advance(ms(5)).await;
+    assert!(poll_counted(worker, count).is_ready(), "a");
 }
 
 #[tokio::test(start_paused = true)]
-async fn q3_another_worker_keeps_the_time_when_one_stops_waiting() {
+async fn q3_a_worker_that_waited_before_any_delay_gets_the_item_although_another_stops_waiting() {
     let queue = WorkQueue::new();
-    queue.add_after("a", ms(10));
     let mut workers = waiting!(queue, 2);
+    queue.add_after("a", ms(10));
     drop(workers.remove(0));
     let (worker, count) = &mut workers[0];
-    assert_eq!(count.get(), 1);
     assert!(poll_counted(worker, count).is_pending());
+    let before = count.get();
     tokio::time::advance(ms(11)).await;
-    assert_eq!(count.get(), 2);
+    assert_eq!(count.get(), before + 1);
     assert!(poll_counted(worker, count).is_ready());
 }
 
 #[tokio::test(start_paused = true)]
-async fn q3_several_items_of_one_time_wake_several_workers() {
+async fn q3_a_delay_that_begins_while_an_item_is_ready_wakes_the_other_workers() {
+    let queue = WorkQueue::new();
+    let mut workers = waiting!(queue, 2);
+    queue.add("now");
+    queue.add_after("later", ms(10));
+    let mut first = workers.remove(0);
+    assert!(poll_counted(&mut first.0, &first.1).is_ready());
+    let (worker, count) = &mut workers[0];
+    assert!(poll_counted(worker, count).is_pending());
+    tokio::time::advance(ms(11)).await;
+    assert!(poll_counted(worker, count).is_ready());
+}
+
+#[tokio::test(start_paused = true)]
+async fn q3_several_items_of_one_time_each_go_to_a_worker() {
     let queue = WorkQueue::new();
     for key in ["a", "b", "c"] {
         queue.add_after(key, ms(10));
     }
     let mut workers = waiting!(queue, 8);
     tokio::time::advance(ms(11)).await;
-    assert_eq!(woken!(workers), 1, "the one that keeps the time");
-    let keeper = workers.iter().position(|(_, count)| count.get() > 0).unwrap();
-    let (worker, count) = &mut workers[keeper];
-    assert!(poll_counted(worker, count).is_ready());
-    assert_eq!(woken!(workers), 3, "and one for each of the others");
+    let mut items = Vec::new();
+    for (worker, count) in workers.iter_mut().filter(|(_, count)| count.get() > 0) {
+        if let std::task::Poll::Ready(Some(item)) = poll_counted(worker, count) {
+            items.push(item);
+        }
+    }
+    assert_eq!(items.iter().map(|item| **item).collect::<Vec<_>>(), ["a", "b", "c"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -16,7 +16,7 @@ type Ledger = Arc<Mutex<BTreeMap<u32, (bool, u32, u32)>>>;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn q1_q2_no_two_workers_have_one_item_and_each_sees_the_last_write() {
-    let queue = WorkQueue::builder().fair_by(|key: &u32| key).build();
+    let queue = WorkQueue::new();
     let ledger: Ledger = Arc::default();
     let workers: Vec<_> = (0..WORKERS).map(|_| tokio::spawn(work(queue.clone(), ledger.clone()))).collect();
     let producers: Vec<_> =

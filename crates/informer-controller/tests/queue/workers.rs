@@ -61,15 +61,6 @@ async fn q1_q5_what_is_taken_says_how_it_was_added() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn q5_namespaces_take_turns_by_choice() {
-    let queue = WorkQueue::builder().fair_by(|key: &&'static str| key.split_once('/').unwrap().0).build();
-    for key in ["big/1", "big/2", "big/3", "big/4", "small/1", "small/2"] {
-        queue.add(key);
-    }
-    assert_eq!(process_all(&queue).await, ["big/1", "small/1", "big/2", "small/2", "big/3", "big/4"]);
-}
-
-#[tokio::test(start_paused = true)]
 async fn q5_a_low_priority_waits_no_longer_than_its_handicap() {
     let queue = WorkQueue::builder().handicap(ms(10)).build();
     queue.add_with("low", Add { priority: -2, ..Add::default() });

@@ -13,7 +13,6 @@ const KEPT_CAPACITY: usize = 256;
 pub(super) struct Delayed<K> {
     pub(super) key: K,
     pub(super) priority: i32,
-    pub(super) group: u32,
     pub(super) marks: u32,
 }
 

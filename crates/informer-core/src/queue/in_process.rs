@@ -11,7 +11,6 @@ const KEPT_CAPACITY: usize = 256;
 #[derive(Debug)]
 pub(super) struct Running<K> {
     pub(super) key: K,
-    pub(super) group: u32,
     /// When it was taken, in nanoseconds.
     pub(super) began: u64,
     /// Set if it was added again meanwhile.

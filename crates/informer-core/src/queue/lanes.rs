@@ -5,7 +5,6 @@ use std::hash::Hash;
 use hashbrown::DefaultHashBuilder;
 
 use super::fifo::{Fifo, Waiting};
-use super::turns::Turns;
 
 /// Lanes without items that are kept for the next ones. A controller has two or three priorities.
 const KEPT_LANES: usize = 4;
@@ -17,41 +16,29 @@ pub(super) struct Lanes<K> {
     len: usize,
     /// The time that one step of priority is worth, in nanoseconds.
     handicap: u64,
-    fair: bool,
     hashes: DefaultHashBuilder,
 }
 
 /// The items of one priority.
 struct Lane<K> {
     priority: i32,
-    line: Line<K>,
-}
-
-/// The order of the items of one priority.
-enum Line<K> {
-    Fifo(Fifo<K>),
-    Turns(Turns<K>),
+    line: Fifo<K>,
 }
 
 /// An item that left its lane.
 pub(super) struct Popped<K> {
     pub(super) hash: u64,
     pub(super) priority: i32,
-    pub(super) group: u32,
     pub(super) item: Waiting<K>,
 }
 
 impl<K: Eq + Hash> Lanes<K> {
-    pub(super) fn new(handicap: u64, fair: bool, hashes: DefaultHashBuilder) -> Self {
-        Self { lanes: Vec::new(), len: 0, handicap, fair, hashes }
+    pub(super) fn new(handicap: u64, hashes: DefaultHashBuilder) -> Self {
+        Self { lanes: Vec::new(), len: 0, handicap, hashes }
     }
 
     pub(super) fn len(&self) -> usize {
         self.len
-    }
-
-    pub(super) fn are_fair(&self) -> bool {
-        self.fair
     }
 
     /// The number of items of each priority that has some.
@@ -60,30 +47,26 @@ impl<K: Eq + Hash> Lanes<K> {
     }
 
     /// Appends an item, whose key must not be in a lane.
-    pub(super) fn push(&mut self, priority: i32, group: u32, hash: u64, item: Waiting<K>) {
+    pub(super) fn push(&mut self, priority: i32, hash: u64, item: Waiting<K>) {
         let at = self.lanes.partition_point(|lane| lane.priority > priority);
         if self.lanes.get(at).is_none_or(|lane| lane.priority != priority) {
-            let line = match self.fair {
-                true => Line::Turns(Turns::new(self.hashes.clone())),
-                false => Line::Fifo(Fifo::new(self.hashes.clone())),
-            };
-            self.lanes.insert(at, Lane { priority, line });
+            self.lanes.insert(at, Lane { priority, line: Fifo::new(self.hashes.clone()) });
         }
         if let Some(lane) = self.lanes.get_mut(at) {
-            lane.line.push(group, hash, item);
+            lane.line.push(hash, item);
             self.len += 1;
         }
     }
 
     /// The item with this key, and its priority.
-    pub(super) fn find(&mut self, group: u32, hash: u64, key: &K) -> Option<(i32, &mut Waiting<K>)> {
+    pub(super) fn find(&mut self, hash: u64, key: &K) -> Option<(i32, &mut Waiting<K>)> {
         let mut lanes = self.lanes.iter_mut();
-        lanes.find_map(|lane| Some((lane.priority, lane.line.get_mut(group, hash, key)?)))
+        lanes.find_map(|lane| Some((lane.priority, lane.line.get_mut(hash, key)?)))
     }
 
-    pub(super) fn remove(&mut self, priority: i32, group: u32, hash: u64, key: &K) -> Option<Waiting<K>> {
+    pub(super) fn remove(&mut self, priority: i32, hash: u64, key: &K) -> Option<Waiting<K>> {
         let at = self.lanes.iter().position(|lane| lane.priority == priority)?;
-        let item = self.lanes.get_mut(at)?.line.remove(group, hash, key)?;
+        let item = self.lanes.get_mut(at)?.line.remove(hash, key)?;
         self.len -= 1;
         self.drop_if_empty(at);
         Some(item)
@@ -95,15 +78,15 @@ impl<K: Eq + Hash> Lanes<K> {
     /// such lanes, of the higher one. So while an item waits, one with a priority that is higher by `n` is taken before it
     /// only if that one joined less than `n` handicaps later, or just so much.
     pub(super) fn pop(&mut self) -> Option<Popped<K>> {
-        let rank = |lane: &Lane<K>| Some(self.rank(lane.line.oldest()?, lane.priority));
+        let rank = |lane: &Lane<K>| Some(self.rank(lane.line.front()?.joined, lane.priority));
         let ranks = self.lanes.iter().enumerate().filter_map(|(at, lane)| Some((rank(lane)?, at)));
         let (_, at) = ranks.min()?;
         let lane = self.lanes.get_mut(at)?;
         let priority = lane.priority;
-        let (group, hash, item) = lane.line.pop()?;
+        let (hash, item) = lane.line.pop()?;
         self.len -= 1;
         self.drop_if_empty(at);
-        Some(Popped { hash, priority, group, item })
+        Some(Popped { hash, priority, item })
     }
 
     /// Whether an item that joins at a time with a priority is taken before one of another time and a lower priority.
@@ -119,50 +102,6 @@ impl<K: Eq + Hash> Lanes<K> {
     fn drop_if_empty(&mut self, at: usize) {
         if self.lanes.len() > KEPT_LANES && self.lanes.get(at).is_some_and(|lane| lane.line.len() == 0) {
             self.lanes.remove(at);
-        }
-    }
-}
-
-impl<K: Eq + Hash> Line<K> {
-    fn len(&self) -> usize {
-        match self {
-            Self::Fifo(fifo) => fifo.len(),
-            Self::Turns(turns) => turns.len(),
-        }
-    }
-
-    fn oldest(&self) -> Option<u64> {
-        match self {
-            Self::Fifo(fifo) => fifo.front().map(|front| front.joined),
-            Self::Turns(turns) => turns.oldest(),
-        }
-    }
-
-    fn push(&mut self, group: u32, hash: u64, item: Waiting<K>) {
-        match self {
-            Self::Fifo(fifo) => fifo.push(hash, item),
-            Self::Turns(turns) => turns.push(group, hash, item),
-        }
-    }
-
-    fn get_mut(&mut self, group: u32, hash: u64, key: &K) -> Option<&mut Waiting<K>> {
-        match self {
-            Self::Fifo(fifo) => fifo.get_mut(hash, key),
-            Self::Turns(turns) => turns.get_mut(group, hash, key),
-        }
-    }
-
-    fn remove(&mut self, group: u32, hash: u64, key: &K) -> Option<Waiting<K>> {
-        match self {
-            Self::Fifo(fifo) => fifo.remove(hash, key),
-            Self::Turns(turns) => turns.remove(group, hash, key),
-        }
-    }
-
-    fn pop(&mut self) -> Option<(u32, u64, Waiting<K>)> {
-        match self {
-            Self::Fifo(fifo) => fifo.pop().map(|(hash, item)| (0, hash, item)),
-            Self::Turns(turns) => turns.pop(),
         }
     }
 }

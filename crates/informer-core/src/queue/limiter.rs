@@ -1,7 +1,6 @@
 //! How long a failed item waits before it is tried again.
 
 mod bucket;
-mod combined;
 mod per_item;
 
 use std::hash::Hash;
@@ -10,8 +9,7 @@ use std::time::Duration;
 use crate::Time;
 
 pub use bucket::TokenBucket;
-pub use combined::{AtMost, MaxOf};
-pub use per_item::{Exponential, FastSlow};
+pub use per_item::Exponential;
 
 /// Decides how long a failed item waits.
 ///
@@ -41,8 +39,28 @@ pub trait RateLimiter<K> {
 
 /// The limiter that client-go's controllers have by default: the longer wait of 5 ms per item, doubling to 1000 s, and of ten
 /// retries per second overall after a burst of 100.
-pub fn default_rate_limiter<K: Clone + Eq + Hash + Send + 'static>() -> MaxOf<K> {
-    MaxOf::default()
-        .with(Exponential::new(Duration::from_millis(5), Duration::from_secs(1_000)))
-        .with(TokenBucket::new(Duration::from_millis(100), 100))
+pub fn default_rate_limiter<K: Clone + Eq + Hash + Send + 'static>() -> impl RateLimiter<K> + Send + 'static {
+    let per_item = Exponential::new(Duration::from_millis(5), Duration::from_secs(1_000));
+    DefaultLimiter { per_item, overall: TokenBucket::new(Duration::from_millis(100), 100) }
+}
+
+/// The longer wait of both limiters.
+struct DefaultLimiter<K> {
+    per_item: Exponential<K>,
+    overall: TokenBucket,
+}
+
+impl<K: Clone + Eq + Hash> RateLimiter<K> for DefaultLimiter<K> {
+    fn when(&mut self, now: Time, key: &K) -> Duration {
+        // Both count the retry.
+        self.per_item.when(now, key).max(self.overall.when(now, key))
+    }
+
+    fn forget(&mut self, key: &K) {
+        self.per_item.forget(key);
+    }
+
+    fn retries(&self, key: &K) -> u32 {
+        self.per_item.retries(key)
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use informer_core::queue::{Add, Config, Queue};
+use informer_core::queue::{Add, Queue};
 use informer_core::{ObjectKey, Time};
 
 use super::{ALLOCATOR, MIB, alone};
@@ -36,17 +36,17 @@ fn q5_a_waiting_item_takes_43_bytes_and_is_freed() {
 }
 
 #[test]
-fn q5_a_burst_of_delays_groups_or_priorities_leaves_nothing_behind() {
+fn q5_a_burst_of_delays_or_priorities_leaves_nothing_behind() {
     let _turn = alone();
     let keys = keys(ITEMS / 3);
     let before = ALLOCATOR.current_usage();
-    let mut queue = Queue::new(&Config { fair: true, ..Config::default() });
+    let mut queue = Queue::default();
     let mut now = Time::ZERO;
     for (number, key) in keys.iter().enumerate() {
         let number = u32::try_from(number).unwrap();
         let after = (number % 2 == 0).then(|| Duration::from_millis(u64::from(number)));
         let priority = i32::try_from(number % 50).unwrap();
-        queue.add_to(now, number % 5_000, key.clone(), Add { priority, after, marks: 0 });
+        queue.add(now, key.clone(), Add { priority, after, marks: 0 });
     }
     assert!(ALLOCATOR.current_usage() - before > 2 * MIB);
     // All of them are in process at once.

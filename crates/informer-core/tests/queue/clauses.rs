@@ -77,20 +77,6 @@ fn q1_what_is_taken_has_the_marks_of_all_its_adds() {
     assert_eq!(desk.queue.take(desk.now).unwrap().marks, 32);
 }
 
-#[test]
-fn q1_a_key_in_two_groups_is_with_one_worker_at_a_time() {
-    let mut queue = Queue::new(&Config { fair: true, ..Config::default() });
-    let marked = |marks| Add { marks, ..Add::default() };
-    queue.add_to(Time::ZERO, 1, "a", marked(1));
-    queue.add_to(Time::ZERO, 2, "a", marked(2));
-    assert_eq!(queue.take(Time::ZERO).unwrap().marks, 1);
-    assert_eq!(queue.take(Time::ZERO), None);
-    queue.done(Time::ZERO, &"a");
-    assert_eq!(queue.take(Time::ZERO).unwrap().marks, 2);
-    queue.done(Time::ZERO, &"a");
-    assert_eq!(queue.take(Time::ZERO), None);
-}
-
 /// I1, I6.
 #[test]
 fn q2_a_queue_that_was_shut_down_ignores_adds_and_hands_out_the_rest() {
@@ -249,7 +235,7 @@ fn q3_no_delay_overflows() {
     desk.queue.add(desk.now, "a", Add { after, ..Add::default() });
     desk.now = Time::from_start(Duration::from_secs(1 << 33));
     assert_eq!(desk.take(), "");
-    let mut queue = Queue::new(&Config { handicap: Duration::MAX, fair: false });
+    let mut queue = Queue::new(&Config { handicap: Duration::MAX });
     for (key, priority) in [("low", i32::MIN), ("high", i32::MAX)] {
         queue.add(Time::ZERO, key, Add { priority, ..Add::default() });
     }

@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use informer_core::Time;
-use informer_core::queue::{
-    AtMost, Exponential, FastSlow, MaxOf, RateLimiter, TokenBucket, default_rate_limiter,
-};
+use informer_core::queue::{Exponential, RateLimiter, TokenBucket, default_rate_limiter};
 
 use super::milliseconds;
 
@@ -58,30 +56,6 @@ fn q3_waits_do_not_overflow() {
 }
 
 #[test]
-fn q3_fast_retries_come_before_slow_ones() {
-    let mut limiter = FastSlow::new(ms(5), Duration::from_secs(10), 3);
-    assert_eq!(waits(&mut limiter, "one"), [5, 5, 5, 10_000, 10_000]);
-    assert_eq!(limiter.retries(&"one"), 5);
-    assert_eq!(waits(&mut limiter, "two"), [5, 5]);
-    limiter.forget(&"one");
-    assert_eq!(limiter.retries(&"one"), 0);
-    assert_eq!(waits(&mut limiter, "one"), [5]);
-}
-
-#[test]
-fn q3_the_longest_wait_of_several_limiters_counts() {
-    let mut limiter = MaxOf::default()
-        .with(FastSlow::new(ms(5), Duration::from_secs(3), 3))
-        .with(Exponential::new(ms(1), Duration::from_secs(1)));
-    assert_eq!(waits(&mut limiter, "one"), [5, 5, 5, 3_000, 3_000]);
-    assert_eq!(limiter.retries(&"one"), 5);
-    limiter.forget(&"one");
-    assert_eq!(limiter.retries(&"one"), 0);
-    assert_eq!(waits(&mut limiter, "one"), [5]);
-    assert_eq!(waits(&mut MaxOf::default(), "one"), [0, 0]);
-}
-
-#[test]
 fn q3_a_bucket_limits_all_items_together_after_a_burst() {
     let mut bucket = TokenBucket::new(ms(100), 3);
     let mut wait = |at: u64, key| bucket.when(Time::ZERO + ms(at), &key).as_millis();
@@ -104,22 +78,15 @@ fn q3_a_bucket_of_odd_sizes_never_refuses() {
 }
 
 #[test]
-fn q3_a_bound_cuts_the_waits_of_another_limiter() {
-    let mut limiter = AtMost::new(ms(150), TokenBucket::new(ms(100), 1));
-    assert_eq!(waits(&mut limiter, "one"), [0, 100, 150, 150]);
-    let mut limiter = AtMost::new(ms(3), Exponential::new(ms(1), ms(9)));
-    assert_eq!(waits(&mut limiter, "one"), [1, 2, 3, 3]);
-    assert_eq!(limiter.retries(&"one"), 4);
-    limiter.forget(&"one");
-    assert_eq!(limiter.retries(&"one"), 0);
-}
-
-#[test]
 fn q3_the_default_is_5_ms_doubling_to_1000_s_and_10_per_second_after_100() {
     let mut limiter = default_rate_limiter();
     let first: [u64; 18] = waits(&mut limiter, "one");
     assert_eq!(first, std::array::from_fn(|doublings| 5 << doublings));
     assert_eq!(waits(&mut limiter, "one"), [1_000_000, 1_000_000]);
+    assert_eq!(limiter.retries(&"one"), 20);
+    limiter.forget(&"one");
+    assert_eq!(limiter.retries(&"one"), 0);
+    assert_eq!(waits(&mut limiter, "one"), [5]);
     // 20 of the burst are spent.
     let burst: Vec<_> = (0..80).map(|key| format!("key-{key}")).collect();
     let mut limiter = default_rate_limiter();

@@ -4,21 +4,17 @@ use informer_core::queue::Add;
 
 use super::milliseconds;
 
-/// A key; its number decides its group.
 pub(crate) type Key = u32;
 
 /// Times are in milliseconds.
 #[derive(Debug, Default)]
 pub(crate) struct Model {
-    fair: bool,
     handicap: u64,
     /// In the order in which they became ready.
     pub(crate) ready: Vec<Item>,
     /// In the order in which they were added last.
     pub(crate) delayed: Vec<Item>,
     pub(crate) in_process: Vec<Running>,
-    /// For each priority, the groups in the order of their turns.
-    turns: Vec<(i32, u32)>,
     closed: bool,
     pub(crate) adds: u64,
     pub(crate) retries: u64,
@@ -45,13 +41,9 @@ pub(crate) struct Running {
     again: Option<(Item, bool)>,
 }
 
-pub(crate) fn group(key: Key) -> u32 {
-    key % 3
-}
-
 impl Model {
-    pub(crate) fn new(fair: bool, handicap: u64) -> Self {
-        Self { fair, handicap, ..Self::default() }
+    pub(crate) fn new(handicap: u64) -> Self {
+        Self { handicap, ..Self::default() }
     }
 
     pub(crate) fn add(&mut self, now: u64, key: Key, add: Add) {
@@ -92,27 +84,8 @@ impl Model {
         let rank =
             |item: &&Item| (item.at as i64 - self.handicap as i64 * i64::from(item.priority), -item.priority);
         let priority = self.ready.iter().min_by_key(rank)?.priority;
-        let turn = match self.fair {
-            true => self.turns.iter().position(|(of, group)| *of == priority && self.has(*of, *group)),
-            false => None,
-        };
-        // Groups without items have their turn before, and pass.
-        let turn = turn.map(|turn| {
-            let group = self.turns[turn].1;
-            let mut position = 0;
-            self.turns.retain(|(of, _)| {
-                position += 1;
-                *of != priority || position > turn + 1
-            });
-            group
-        });
-        let is_next =
-            |item: &Item| item.priority == priority && turn.is_none_or(|turn| group(item.key) == turn);
-        let position = self.ready.iter().position(is_next)?;
+        let position = self.ready.iter().position(|item| item.priority == priority)?;
         let item = self.ready.remove(position);
-        if let Some(turn) = turn.filter(|turn| self.has(priority, *turn)) {
-            self.turns.push((priority, turn));
-        }
         self.waited += now - item.since;
         self.in_process.push(Running { key: item.key, began: now, again: None });
         Some(item)
@@ -159,10 +132,6 @@ impl Model {
     }
 
     fn join(&mut self, item: Item) {
-        let place = (item.priority, group(item.key));
-        if !self.turns.contains(&place) {
-            self.turns.push(place);
-        }
         self.ready.push(item);
     }
 
@@ -175,10 +144,6 @@ impl Model {
             self.adds += 1;
             self.join(item);
         }
-    }
-
-    fn has(&self, priority: i32, of: u32) -> bool {
-        self.ready.iter().any(|item| item.priority == priority && group(item.key) == of)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use informer_core::queue::{Add, Config, Queue};
+use informer_core::queue::{Add, Queue};
 use informer_core::{Histogram, Time};
 
 use super::Desk;
@@ -92,14 +92,14 @@ fn q4_delayed_items_are_retries_and_count_as_adds_when_their_time_comes() {
 
 #[test]
 fn q4_the_depth_is_told_by_priority() {
-    let mut queue = Queue::new(&Config { fair: true, ..Config::default() });
+    let mut queue = Queue::default();
     for (key, priority) in [("a", 7), ("b", -100), ("c", 7), ("b", 0)] {
-        queue.add_to(Time::ZERO, u32::from(key == "a"), key, Add { priority, ..Add::default() });
+        queue.add(Time::ZERO, key, Add { priority, ..Add::default() });
     }
     let depth = |queue: &Queue<_>| queue.metrics(Time::ZERO).depth.into_iter().collect::<Vec<_>>();
     assert_eq!(depth(&queue), [(0, 1), (7, 2)]);
     assert_eq!(queue.take(Time::ZERO).unwrap().key, "a");
-    queue.add_to(Time::ZERO, 1, "a", Add { priority: -3, ..Add::default() });
+    queue.add(Time::ZERO, "a", Add { priority: -3, ..Add::default() });
     assert_eq!(depth(&queue), [(-3, 1), (0, 1), (7, 1)]);
 }
 

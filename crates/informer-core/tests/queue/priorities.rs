@@ -1,6 +1,5 @@
-//! Priorities and groups.
+//! Priorities.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use fuzzing::seeds;
@@ -82,20 +81,18 @@ fn q5_an_item_of_low_priority_waits_a_bounded_time_for_higher_ones() {
 }
 
 /// Random queues. A check of each gets, for each item that is taken, the handicap and the items that still wait.
-fn each_take<C: FnMut(u64, &Waiting, &[Waiting])>(fair: bool, check: impl Fn() -> C) {
+fn each_take(check: impl Fn(u64, &Waiting, &[Waiting])) {
     seeds::each(0..300, |seed| {
-        let mut check = check();
         let mut random = fastrand::Rng::with_seed(seed);
         let handicap = Duration::from_millis(random.u64(0..40));
-        let mut queue = Queue::new(&Config { handicap, fair });
+        let mut queue = Queue::new(&Config { handicap });
         let (mut now, mut waiting) = (0, Vec::<Waiting>::new());
         for key in 0..400_u32 {
             now += random.u64(0..12);
             let time = Time::from_start(Duration::from_millis(now));
-            // Groups are of different sizes.
-            let (priority, group) = (random.i32(-3..4), random.u32(0..6) * random.u32(0..2));
-            queue.add_to(time, group, key, Add { priority, ..Add::default() });
-            waiting.push(Waiting { key, priority, group, joined: now });
+            let priority = random.i32(-3..4);
+            queue.add(time, key, Add { priority, ..Add::default() });
+            waiting.push(Waiting { key, priority, joined: now });
             if random.u8(0..10) < 9 {
                 let key = queue.take(time).unwrap().key;
                 queue.done(time, &key);
@@ -112,7 +109,6 @@ fn each_take<C: FnMut(u64, &Waiting, &[Waiting])>(fair: bool, check: impl Fn() -
 struct Waiting {
     key: u32,
     priority: i32,
-    group: u32,
     joined: u64,
 }
 
@@ -130,45 +126,5 @@ fn q5_no_item_is_passed_by_one_that_came_more_than_the_handicap_later() {
             assert!(taken.priority != other.priority || !came_first, "{taken:?} passed {other:?}");
         }
     };
-    each_take(false, || check);
-}
-
-#[test]
-fn q5_in_a_fair_queue_the_oldest_item_of_no_priority_is_passed_by_later_ones() {
-    let check = |handicap, taken: &Waiting, waiting: &[Waiting]| {
-        let same = waiting.iter().filter(|item| item.priority == taken.priority);
-        let oldest = same.map(|item| rank(item, handicap)).fold(rank(taken, handicap), i64::min);
-        for other in waiting {
-            assert!(oldest <= rank(other, handicap), "the priority of {taken:?} passed {other:?}");
-        }
-    };
-    each_take(true, || check);
-}
-
-#[test]
-fn q5_in_a_fair_queue_groups_take_turns() {
-    each_take(true, || {
-        // For each priority and group that waits: the groups that had a turn meanwhile.
-        let mut turns = BTreeMap::<(i32, u32), BTreeSet<u32>>::new();
-        move |_, taken, waiting| {
-            turns.remove(&(taken.priority, taken.group));
-            let others = waiting.iter().filter(|it| it.priority == taken.priority && it.group != taken.group);
-            for group in others.map(|item| item.group).collect::<BTreeSet<_>>() {
-                let is_first = turns.entry((taken.priority, group)).or_default().insert(taken.group);
-                assert!(is_first, "group {group} waited while {} had two turns", taken.group);
-            }
-        }
-    });
-}
-
-#[test]
-fn q5_in_a_fair_queue_a_small_group_does_not_wait_for_a_big_one() {
-    let mut queue = Queue::new(&Config { fair: true, ..Config::default() });
-    for key in 0..1_000_u32 {
-        queue.add_to(Time::ZERO, 1, key, Add::default());
-    }
-    queue.add_to(Time::ZERO, 2, 2_000, Add::default());
-    queue.add_to(Time::ZERO, 2, 2_001, Add::default());
-    let taken: Vec<_> = (0..5).map(|_| queue.take(Time::ZERO).unwrap().key).collect();
-    assert_eq!(taken, [0, 2_000, 1, 2_001, 2]);
+    each_take(check);
 }

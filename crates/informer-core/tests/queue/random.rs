@@ -6,7 +6,7 @@ use fuzzing::seeds;
 use informer_core::Time;
 use informer_core::queue::{Add, Config, Queue};
 
-use super::model::{Key, Model, group};
+use super::model::{Key, Model};
 
 fn time(milliseconds: u64) -> Time {
     Time::from_start(Duration::from_millis(milliseconds))
@@ -25,9 +25,9 @@ struct Both {
 impl Both {
     fn new(seed: u64) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
-        let (fair, handicap) = (random.bool(), [0, 1, 30][random.usize(0..3)]);
-        let queue = Queue::new(&Config { handicap: Duration::from_millis(handicap), fair });
-        let model = Model::new(fair, handicap);
+        let handicap = [0, 1, 30][random.usize(0..3)];
+        let queue = Queue::new(&Config { handicap: Duration::from_millis(handicap) });
+        let model = Model::new(handicap);
         let keys = [5, 40, 3_000][random.usize(0..3)];
         Self { queue, model, now: 0, random, keys }
     }
@@ -39,7 +39,7 @@ impl Both {
             after: (self.random.u8(0..3) == 0).then(|| Duration::from_millis(self.random.u64(0..40))),
             marks: 1 << self.random.u32(0..8),
         };
-        self.queue.add_to(time(self.now), group(key), key, add);
+        self.queue.add(time(self.now), key, add);
         self.model.add(self.now, key, add);
     }
 

@@ -7,8 +7,7 @@ use crate::Time;
 
 /// A bucket of tokens, which is refilled at an even pace. Each retry takes one, or waits for one that is not there yet.
 ///
-/// A retry is never refused: where more come than the pace allows, waits grow without a bound. [`AtMost`](super::AtMost) is a
-/// bound.
+/// A retry is never refused: where more come than the pace allows, waits grow without a bound.
 #[derive(Debug, Clone)]
 pub struct TokenBucket {
     interval: Duration,

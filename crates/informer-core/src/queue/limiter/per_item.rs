@@ -56,36 +56,6 @@ fn doubled(first: Duration, times: u32) -> Duration {
     }
 }
 
-/// A short wait for the first failures of the item in a row, and a long one for the others.
-pub struct FastSlow<K> {
-    fast: Duration,
-    slow: Duration,
-    fast_retries: u32,
-    failures: Failures<K>,
-}
-
-impl<K> FastSlow<K> {
-    /// Waits `fast` for the first `fast_retries` failures and `slow` for later ones. Memory: a key and 4 bytes for each
-    /// failing item.
-    pub fn new(fast: Duration, slow: Duration, fast_retries: u32) -> Self {
-        Self { fast, slow, fast_retries, failures: Failures::default() }
-    }
-}
-
-impl<K: Clone + Eq + Hash> RateLimiter<K> for FastSlow<K> {
-    fn when(&mut self, _: Time, key: &K) -> Duration {
-        if self.failures.add(key) < self.fast_retries { self.fast } else { self.slow }
-    }
-
-    fn forget(&mut self, key: &K) {
-        self.failures.forget(key);
-    }
-
-    fn retries(&self, key: &K) -> u32 {
-        self.failures.of(key)
-    }
-}
-
 /// The number of failures of each item that failed.
 struct Failures<K>(HashMap<K, u32>);
 
@@ -129,18 +99,6 @@ impl<K> fmt::Debug for Exponential<K> {
         f.debug_struct("Exponential")
             .field("first", first)
             .field("longest", longest)
-            .field("failing", &failures.0.len())
-            .finish()
-    }
-}
-
-impl<K> fmt::Debug for FastSlow<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { fast, slow, fast_retries, failures } = self;
-        f.debug_struct("FastSlow")
-            .field("fast", fast)
-            .field("slow", slow)
-            .field("fast_retries", fast_retries)
             .field("failing", &failures.0.len())
             .finish()
     }
