@@ -130,12 +130,18 @@ enum Event {
     Deadline,
 }
 
+/// The number of parts of responses in a row after which a deadline that has passed comes first. It is larger than the number of
+/// parts that wait in the buffers of a connection: those may prove that a watch is alive whose deadline passed while the process
+/// was suspended.
+const PARTS: u32 = 1_000;
+
 impl Driver {
     async fn run(mut self) {
         let stop = self.core.life.stop_token();
         let hot = self.core.settings.hot.clone();
         // Dropped before this waits for user code to end, so that another informer takes over the sweeps.
         let mut cooling = Box::pin(async move { hot.cool().await });
+        let mut parts_in_a_row = 0;
         self.obey();
         while !stop.is_cancelled() {
             // A response with endless data must not keep other tasks from this thread.
@@ -155,19 +161,22 @@ impl Driver {
             let deadline = self.engine.deadline();
             // A deadline that is too far away to be represented never comes.
             let deadline = deadline.and_then(|at| self.started.checked_add(at.since(Time::ZERO)));
+            let is_late = || deadline.is_some_and(|at| at <= Instant::now());
             let event = tokio::select! {
                 biased;
                 () = stop.cancelled() => Event::Stop,
+                () = std::future::ready(()), if parts_in_a_row >= PARTS && is_late() => Event::Deadline,
                 // The sender is in the core, which this holds.
                 Some(message) = self.messages.recv() => Event::Message(message),
                 Some(computed) = OptionFuture::from(self.compute.as_mut()) => Event::Computed(computed),
                 never = &mut cooling => match never {},
-                (id, progress) = self.exchanges.next() => Event::Exchange(id, progress),
                 () = self.requests.released() => Event::Released,
                 Some(resource) = OptionFuture::from(self.discovery.as_mut()) => Event::Discovered(resource),
                 schema = self.schema.next() => Event::Schema(schema),
+                (id, progress) = self.exchanges.next() => Event::Exchange(id, progress),
                 () = sleep_until(deadline) => Event::Deadline,
             };
+            parts_in_a_row = if matches!(event, Event::Exchange(..)) { parts_in_a_row + 1 } else { 0 };
             match event {
                 Event::Stop => break,
                 Event::Deadline => self.input(Input::Tick),

@@ -214,6 +214,30 @@ async fn c5_f7_a_namespace_added_later_does_not_hold_the_version_back() {
     informer.at_least(&version, LONG).await.unwrap();
 }
 
+/// The watch of one namespace always has another event to read, and the retry of another namespace becomes due.
+#[tokio::test(start_paused = true)]
+async fn w15_f7_a_flood_in_one_namespace_delays_no_retry_of_another() {
+    let server = Server::new();
+    let (_factory, informer, _registration, _log) = of_shop(&server).await;
+    server.deny_namespace("pods", "front");
+    informer.add_namespace("front");
+    until("it is denied", || matches!(informer.status(), Status::Denied { .. })).await;
+    server.flood("pods");
+    server.end_watches("pods");
+    server.allow_namespaces("pods");
+    let requests = || server.log().iter().filter(|line| line.contains("front")).count();
+    let denied = requests();
+    // `until` would read some thousand events in each of its steps.
+    for _ in 0..300 {
+        tokio::task::yield_now().await;
+        tokio::time::advance(Duration::from_secs(1)).await;
+        if requests() > denied {
+            return;
+        }
+    }
+    panic!("no retry in five minutes: {:?}", informer.status());
+}
+
 /// There was no way to wait for it: the informer stays synced, and the plain `at_least` counts it only once it is there.
 #[tokio::test(start_paused = true)]
 async fn f10_a_namespace_that_was_added_later_can_be_waited_for() {
