@@ -19,6 +19,8 @@ pub(crate) struct Rig {
     /// One line per request, change, and report since it was last taken.
     record: Vec<String>,
     request: Option<RequestId>,
+    /// The number of changed schemas.
+    schemas: u64,
     now: Time,
     /// User code that waits, where it does.
     held: Option<Vec<Compute>>,
@@ -52,8 +54,15 @@ impl Rig {
         let mode = Mode::Every { capacity: 1_000, when_full: WhenFull::Coalesce };
         let subscriber = engine.fanout().subscribe(Delivery { mode, ..Delivery::default() }).unwrap();
         subscriber.with_mailbox(|mailbox| mailbox.join(Vec::new(), 0));
-        let mut rig =
-            Self { engine, subscriber, record: Vec::new(), request: None, now: Time::ZERO, held: None };
+        let mut rig = Self {
+            engine,
+            subscriber,
+            record: Vec::new(),
+            request: None,
+            schemas: 0,
+            now: Time::ZERO,
+            held: None,
+        };
         let expected = Expected { api_version: "v1".to_owned(), kind: "Pod".to_owned(), or_kind: None };
         let mut start = Start::new(expected, [Scope::All]);
         start.reflector = config;
@@ -133,7 +142,8 @@ impl Rig {
     }
 
     pub(crate) fn schema_changed(&mut self) {
-        self.input(Input::Schema("B"));
+        self.schemas += 1;
+        self.input(Input::Schema(&format!("schema {}", self.schemas)));
     }
 
     pub(crate) fn saved(&self) -> Vec<u8> {
