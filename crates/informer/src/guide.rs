@@ -162,7 +162,7 @@
 //! | what | bound |
 //! |---|---|
 //! | objects at rest | as many as the server has, each compressed ([`Layout`]) and at most 16 MiB ([`FactoryBuilder::item_limit`]) |
-//! | decoded values, and the bytes of recent events | 16 MiB for all informers of a factory ([`FactoryBuilder::hot_bytes`]); with [`Layout::Decoded`] none (C12) |
+//! | decoded values, and the bytes of recent events | 32 MiB for all informers of a factory ([`FactoryBuilder::hot_bytes`]); with [`Layout::Decoded`] none (C12) |
 //! | changes that wait for a subscription | one per object, or the number that you choose and one per object (H8); each pins its object's version |
 //! | what arrives while user code runs | 4 MiB per informer; beyond that the informer drops its response and resumes later ([`Status::Stalled`]) |
 //! | a list while it arrives | its new objects, a window of bytes, and about 50 bytes for each object (L9) |

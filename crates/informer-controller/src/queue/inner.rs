@@ -100,6 +100,7 @@ impl<K: Clone + Eq + Hash> Inner<K> {
             match next {
                 None => changed.await,
                 Some(at) => tokio::select! {
+                    biased;
                     () = changed => {}
                     () = sleep_until(self.instant(at)) => {}
                 },

@@ -479,9 +479,9 @@ impl Ratio {
 const RATIO_OF: u64 = 4 << 20;
 
 impl Default for HotSet {
-    /// A set of 16 MiB.
+    /// A set of 32 MiB.
     fn default() -> Self {
-        Self::new(16 << 20)
+        Self::new(32 << 20)
     }
 }
 

@@ -235,7 +235,7 @@ impl FactoryBuilder {
         self
     }
 
-    /// The memory in bytes that hot objects of all informers of the factory may take together. 16 MiB by default.
+    /// The memory in bytes that hot objects of all informers of the factory may take together. 32 MiB by default.
     ///
     /// The version that a watch event brings is hot, and so is a decoded value that a consumer has used. All consumers
     /// share what is hot: handlers, filters, listers, indexes. What no consumer has used for five to ten seconds cools.
