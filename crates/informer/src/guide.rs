@@ -183,6 +183,8 @@
 //!
 //! Dropping the last handle of an informer (informers, listers, snapshots, indexes, subscriptions) ends its watch and frees
 //! its memory (F5). [`SharedInformerFactory::shutdown`] and [`Informer::stop`] also wait until nothing runs (F4).
+//! [`SharedInformerFactory::shutdown_within`] waits no longer than its limit; its error [`NotEnded`] lists the [`Unfinished`] pieces of
+//! [`Work`].
 //!
 //! # Extend
 //!
