@@ -42,6 +42,10 @@ pub enum Discovered {
 #[derive(Default)]
 pub(super) struct Follow {
     is_discovering: bool,
+    /// The schema has changed, and discovery has not answered since.
+    owes_discovery: bool,
+    /// The running discovery began before the last change of the schema.
+    is_outdated: bool,
     lost: Option<Lost>,
 }
 
@@ -76,7 +80,9 @@ impl Engine {
             self.relist_outdated(now, at);
         }
         // A resource that was deleted and returned at once was never missing to the engine, and may have another scope.
-        if !former.is_empty() && self.follow.is_some() {
+        if let Some(follow) = self.follow.as_mut().filter(|_| !former.is_empty()) {
+            follow.owes_discovery = true;
+            follow.is_outdated = follow.is_discovering;
             self.discover();
         }
     }
@@ -110,9 +116,12 @@ impl Engine {
         }
         // While the resource is lost, nothing is requested: when it returns, its former path may belong to another
         // resource.
-        let status = self.follow.as_ref()?.lost.as_ref()?.status.clone();
-        self.discover();
-        Some(status)
+        let follow = self.follow.as_ref()?;
+        let lost = follow.lost.as_ref().map(|lost| lost.status.clone());
+        if lost.is_some() || follow.owes_discovery {
+            self.discover();
+        }
+        lost
     }
 
     /// The server refused a streaming list.
@@ -141,6 +150,9 @@ impl Engine {
     pub(super) fn discovered(&mut self, now: Time, discovered: Discovered) {
         let Some(follow) = &mut self.follow else { return };
         follow.is_discovering = false;
+        let is_outdated = std::mem::take(&mut follow.is_outdated);
+        // After a failure, the next request asks again.
+        follow.owes_discovery &= is_outdated || matches!(discovered, Discovered::Unknown);
         match discovered {
             Discovered::Unknown => {
                 if let Some(lost) = &mut follow.lost {
@@ -161,6 +173,9 @@ impl Engine {
                 }
                 if is_other { self.empty_scopes(now) } else { self.relist_all(now, Why::ServedAs) }
             }
+        }
+        if is_outdated {
+            self.discover();
         }
     }
 

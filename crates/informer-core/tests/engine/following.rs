@@ -84,6 +84,35 @@ fn f11_a_version_that_follows_while_the_watch_runs_is_listed_too() {
 }
 
 #[test]
+fn f11_a_discovery_that_fails_after_a_schema_changed_is_asked_for_again() {
+    let mut play = following();
+    play.input(Input::Schema("A"));
+    play.input(Input::Schema("B"));
+    assert_eq!(play.take("Discover"), ["Discover"]);
+    play.input(Input::Discovered(Discovered::Unknown));
+    assert_eq!(play.take("Discover"), [""; 0], "not at once");
+    // The list for the new schema.
+    play.run(Duration::from_secs(31));
+    assert_eq!(play.take("Discover"), ["Discover"]);
+    play.input(Input::Discovered(Discovered::Unchanged));
+    play.list(&ALL, 12, &[item()]);
+    assert_eq!(play.take("Discover"), [""; 0]);
+}
+
+#[test]
+fn f11_a_schema_that_changes_during_a_discovery_needs_another_one() {
+    let mut play = following();
+    play.input(Input::Schema("A"));
+    play.input(Input::Schema("B"));
+    play.input(Input::Schema("C"));
+    assert_eq!(play.take("Discover"), ["Discover"]);
+    play.input(Input::Discovered(Discovered::Unchanged));
+    assert_eq!(play.take("Discover"), ["Discover"]);
+    play.input(Input::Discovered(Discovered::Unchanged));
+    assert_eq!(play.take("Discover"), [""; 0]);
+}
+
+#[test]
 fn f11_a_resource_with_another_scope_deletes_all_former_objects() {
     let mut play = lost();
     // Not while it waits for its retry, but while it watches.
