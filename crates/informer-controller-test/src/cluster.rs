@@ -29,7 +29,7 @@ pub(crate) struct Cluster {
     pub(crate) plan: Plan,
     /// Kinds whose changes do not count: a leader renews its lease for ever.
     ignored: BTreeSet<String>,
-    /// What the watches of each replica see.
+    /// The state that the watches of each replica see.
     pub(crate) sights: [Sight; 2],
     started: Instant,
     state: Mutex<State>,
@@ -152,7 +152,7 @@ impl Cluster {
         state.writes
     }
 
-    /// What the plan has for a write.
+    /// The plan's disturbance of a write.
     pub(crate) fn planned_for(&self, write: u64) -> Option<Planned> {
         self.plan.of_write(write).next().cloned()
     }
@@ -395,7 +395,7 @@ fn is_orphan(object: &Value, living: &BTreeSet<String>) -> bool {
     !owners.is_empty() && !owners.iter().any(lives)
 }
 
-/// What a run leaves.
+/// The result of a run.
 pub(crate) struct Finished {
     pub(crate) history: History,
     /// The program's writes until the run came to rest, ...

@@ -95,7 +95,7 @@ impl EndState {
     }
 }
 
-/// What uids and generated names stand for.
+/// The meaning of uids and generated names.
 struct Names {
     /// By uid.
     owners: BTreeMap<String, String>,

@@ -1,4 +1,4 @@
-//! What a program gets from the bench, in place of a kubeconfig, a clock and a source of randomness.
+//! The environment that a program gets from the bench, in place of a kubeconfig, a clock and a source of randomness.
 
 use std::fmt;
 use std::sync::Arc;

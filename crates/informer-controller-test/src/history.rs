@@ -1,4 +1,4 @@
-//! What happened in a run, in order: the basis of rules, of stories, and of the comparison of two runs.
+//! The events of a run, in order: the basis of rules, of stories, and of the comparison of two runs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,7 +21,7 @@ pub(crate) struct Entry {
     pub(crate) what: What,
 }
 
-/// Who did something.
+/// The author of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Author {
     /// The program under test.
@@ -79,7 +79,7 @@ pub struct Change {
     pub(crate) after: Option<Arc<Value>>,
 }
 
-/// What an instance has seen of a resource.
+/// The version of a resource that an instance has seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) resource: Arc<str>,
@@ -150,7 +150,7 @@ impl Change {
         self.at
     }
 
-    /// Who made it.
+    /// The author of the change.
     pub fn by(&self) -> Author {
         self.by
     }
@@ -217,7 +217,7 @@ impl Objects {
         self.by_name.get(&format!("{kind} {key}")).map(|kept| &*kept.object)
     }
 
-    /// Who created an object that exists.
+    /// The creator of an object that exists.
     pub fn created_by(&self, kind: &str, key: &str) -> Option<Author> {
         self.by_name.get(&format!("{kind} {key}")).map(|kept| kept.created_by)
     }

@@ -1,4 +1,4 @@
-//! What a rehearsal found.
+//! The result of a rehearsal.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use crate::plan::Disturbance;
 /// The environment variable that replaces the seeds of all rehearsals: a number of seeds (`10000`), or a range (`17..18`).
 pub const SEEDS: &str = "REHEARSAL_SEEDS";
 
-/// What a rehearsal found.
+/// The result of a rehearsal.
 #[derive(Debug)]
 pub struct Outcome {
     /// How many seeds were rehearsed, each twice.
@@ -24,9 +24,9 @@ pub struct Outcome {
 pub struct Failure {
     /// The seed; `None` if it fails without disturbances.
     pub seed: Option<u64>,
-    /// What went wrong, in a sentence.
+    /// The failure, in a sentence.
     pub summary: String,
-    /// What happened, step by step.
+    /// The story of the run, step by step.
     pub story: String,
     /// Everything that happened in the smallest case that was found.
     pub history: History,

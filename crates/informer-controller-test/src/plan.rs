@@ -1,4 +1,4 @@
-//! What the bench does to a program in one run, chosen by a seed.
+//! The disturbances of a program in one run, chosen by a seed.
 
 use std::fmt;
 use std::time::Duration;
@@ -57,7 +57,7 @@ pub(crate) struct Planned {
     pub(crate) behind: u64,
 }
 
-/// What a disturbance waits for. Counts and not times, so that a plan keeps its meaning when the run around it changes.
+/// The trigger of a disturbance. It counts and measures no time, so that a plan keeps its meaning when the run around it changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum When {
     /// The program's write of this number, counted from 1.
@@ -75,7 +75,7 @@ pub(crate) struct Plan {
     pub(crate) left_out: Vec<usize>,
 }
 
-/// What is known of a program from runs without disturbances.
+/// The facts about a program from runs without disturbances.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Shape {
     pub(crate) writes: u64,

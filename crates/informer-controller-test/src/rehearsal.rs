@@ -1,4 +1,4 @@
-//! What a test builds: a rehearsal of a program.
+//! The rehearsal of a program, as a test builds it.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -63,7 +63,7 @@ impl Rehearsal {
         self
     }
 
-    /// What happens in the cluster while the program runs.
+    /// The script of the cluster while the program runs.
     pub fn script<F>(mut self, script: impl Fn(World) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = ()> + Send + 'static,

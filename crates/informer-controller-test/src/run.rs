@@ -21,12 +21,12 @@ use crate::rule::Rule;
 use crate::wire::Wire;
 use crate::world::{World, create};
 
-/// What a program ends with.
+/// The result of a program.
 pub(crate) type Ended = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 pub(crate) type Program = Arc<dyn Fn(Env) -> BoxFuture<'static, Ended> + Send + Sync>;
 pub(crate) type Script = Arc<dyn Fn(World) -> BoxFuture<'static, ()> + Send + Sync>;
 
-/// What is rehearsed.
+/// The rehearsed program and script.
 #[derive(Clone)]
 pub(crate) struct Case {
     pub(crate) program: Program,

@@ -1,4 +1,4 @@
-//! What the watches and lists of a replica show: everything, or less for a while.
+//! The view of a replica's watches and lists: everything, or less for a while.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

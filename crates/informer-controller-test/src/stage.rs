@@ -25,14 +25,14 @@ pub(crate) struct Stage {
     heartbeat: Arc<AtomicU64>,
 }
 
-/// What a worker has found out about a seed.
+/// The result of a worker for a seed.
 struct Found {
     seed: u64,
     happened: BTreeMap<Disturbance, u64>,
     trouble: Option<Trouble>,
 }
 
-/// What is known before the first seed.
+/// The facts that are known before the first seed.
 struct Basis {
     shape: Shape,
     ends: Vec<EndState>,

@@ -12,9 +12,9 @@ use crate::verdict::Trouble;
 
 /// More lines than this are not read: the middle is left out.
 const LINES: usize = 60;
-/// What the server sent so shortly before a write arrived cannot have been known to its sender.
+/// A writer cannot have known an event that the server sent within this time before the write arrived.
 const ON_THE_WAY: Duration = Duration::from_millis(10);
-/// So many unseen changes are named.
+/// The number of unseen changes that are named.
 const UNSEEN: usize = 6;
 
 /// The story of a failure. `original` is the plan before it was shrunk.
@@ -50,7 +50,7 @@ pub(crate) fn tell(
         let mark = if Some(number) == wrong { ">>" } else { "  " };
         lines.push((number, format!("{mark} {:9.3} s  {words}", entry.at.as_secs_f64())));
     }
-    // What led to a broken rule counts; otherwise the end does.
+    // The step that led to a broken rule counts; otherwise the end does.
     let breaks = wrong.filter(|_| matches!(trouble, Trouble::Rule { .. }));
     let from = breaks.and_then(|wrong| lines.iter().position(|(number, _)| *number == wrong));
     let keep_until = from.map_or(lines.len(), |at| (at + 6).min(lines.len()));
@@ -113,7 +113,7 @@ fn is_renewal(entry: &Entry) -> bool {
     change.kind() == "Lease" && holder(change.before()) == holder(change.after())
 }
 
-/// What an instance had not been shown when it wrote.
+/// The changes that an instance had not been shown when it wrote.
 struct Unseen {
     /// Changes that its watches had not brought yet.
     late: Vec<String>,

@@ -6,7 +6,7 @@ use crate::end_state::{Difference, EndState};
 use crate::history::{History, What};
 use crate::run::{Case, Run};
 
-/// What is wrong with a run.
+/// The fault of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Trouble {
     /// The program did something that the bench does not support.

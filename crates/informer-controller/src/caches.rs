@@ -34,7 +34,7 @@ pub(crate) enum OwnWrite {
     Uncertain { cache: usize, namespace: Option<String>, name: Option<String>, doing: Doing },
 }
 
-/// What a request without an answer was to do.
+/// The intent of a request without an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Doing {
     #[default]
@@ -197,7 +197,7 @@ impl Caches {
         };
         match reached {
             Ok(()) => true,
-            // What an informer does not select, it never sees.
+            // An informer never sees an object that it does not select.
             Err(error) if error.is_not_selected() => true,
             Err(error) if error.is_timeout() => self.was_restored(cache, key, version, client, limit).await,
             Err(_) => false,

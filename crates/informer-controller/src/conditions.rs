@@ -30,7 +30,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// What a condition shall say. ([API conventions](
+/// The wanted content of a condition. ([API conventions](
 /// https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md#typical-status-properties))
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {

@@ -1,4 +1,4 @@
-//! What a reconciliation gets.
+//! The input of a reconciliation.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -62,7 +62,7 @@ use crate::source::{self, Source, Watched};
 /// # }
 /// ```
 ///
-/// What it promises, with the clauses of `docs/CONTRACT.md`:
+/// Its promises, with the clauses of `docs/CONTRACT.md`:
 ///
 /// - An object has one reconciliation at a time, and another one after each change that comes meanwhile. Every object ends
 ///   reconciled at its last version, whatever fails in between (Q6).

@@ -80,7 +80,7 @@ use requests::Requests;
 pub use status::ElectionStatus;
 pub use term::Term;
 
-// What the leases of shards have in common with those of elections.
+// The leases of shards use this, too.
 pub(crate) use exchange::exchange;
 #[cfg(test)]
 pub(crate) use lease::MicroTime;
@@ -133,7 +133,7 @@ impl Election {
         won.await.unwrap_or_else(|_| Err(ElectionError::shut_down()))
     }
 
-    /// What every write of this candidate's lease says besides, from now on. A lease that it holds is written at once.
+    /// Labels and annotations of every later write of this candidate's lease. A lease that it holds is written at once.
     pub(crate) fn mark(&self, change: impl FnOnce(&mut Marks)) {
         self.shared.marks.send_if_modified(|marks| {
             let before = marks.clone();

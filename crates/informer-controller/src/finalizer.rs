@@ -25,7 +25,7 @@
 //!
 //! Objects of the cluster need none: owner references have them deleted.
 //!
-//! What happens when somebody else removes the finalizer:
+//! The consequences when somebody else removes the finalizer:
 //!
 //! - From an object that stays: the next reconciliation adds it again.
 //! - From an object that is being deleted: the cleanup is skipped ([`Guarded::Released`]). The server lets nobody add
@@ -60,7 +60,7 @@ pub struct Finalizer {
     name: &'static str,
 }
 
-/// What to do with an object that has a finalizer.
+/// The next step for an object that has a finalizer.
 #[must_use]
 pub enum Guarded<'a, K> {
     /// The finalizer holds the object, on the server too: effects outside may begin.

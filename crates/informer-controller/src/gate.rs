@@ -205,7 +205,7 @@ impl GateKeeper {
     ///
     /// When the gate is closed, which is for good: requests may have been refused or cancelled already.
     pub fn extend(&self, until: Time) -> Result<(), NotLeading> {
-        // What has expired unnoticed stays closed.
+        // A gate that has expired unnoticed stays closed.
         self.0.check()?;
         self.0.0.latch.extend(until).map_err(NotLeading::new)
     }

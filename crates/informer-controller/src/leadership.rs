@@ -56,7 +56,7 @@ pub(crate) struct Authority {
 enum Right {
     Unlimited,
     Term(Term),
-    /// Whoever gave it ends it.
+    /// The giver of the gate ends it.
     Gate(Gate),
 }
 

@@ -38,7 +38,7 @@ impl Owned {
         self.metadata.deletion_timestamp.is_some()
     }
 
-    /// What holds the object when it is deleted.
+    /// The finalizers that hold the object when it is deleted.
     pub(crate) fn finalizers(&self) -> &[String] {
         &self.metadata.finalizers
     }

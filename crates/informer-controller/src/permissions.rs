@@ -1,4 +1,4 @@
-//! What a controller may do: a check when it starts, and the RBAC rules that it needs.
+//! The permissions of a controller: a check when it starts, and the RBAC rules that it needs.
 //!
 //! ```no_run
 //! use informer::Informer;
@@ -36,7 +36,7 @@ use informer::{Informer, Object, ResourceType};
 pub(crate) use review::review;
 pub use rules::Rules;
 
-/// What one does with a resource, as authorization names it.
+/// A verb, as authorization names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Verb {
@@ -96,13 +96,13 @@ impl Access {
         Self::to_plural(&resource.group, &resource.plural, verbs)
     }
 
-    /// What [`Context::event`](crate::Context::event) needs, everywhere: events of objects of the cluster are in the namespace
-    /// `default`.
+    /// The permission that [`Context::event`](crate::Context::event) needs, everywhere: events of objects of the cluster
+    /// are in the namespace `default`.
     pub fn events() -> Self {
         Self::to_plural("events.k8s.io", "events", [Verb::Create, Verb::Patch])
     }
 
-    /// What an [`Election`](crate::election::Election) needs in the namespace of its lease.
+    /// The permission that an [`Election`](crate::election::Election) needs in the namespace of its lease.
     pub fn leases(namespace: &str) -> Self {
         let verbs = [Verb::Get, Verb::Create, Verb::Update];
         Self::to_plural("coordination.k8s.io", "leases", verbs).within(namespace)
@@ -118,7 +118,7 @@ impl Access {
         }
     }
 
-    /// What an informer needs: nothing, if it selects no namespace now. Namespaces that are added later are not included.
+    /// The permission that an informer needs: none if it selects no namespace now. Namespaces that are added later are not included.
     fn of_informer(informer: &Informer<Object>) -> Option<Self> {
         let access = Self::to_resource(&informer.resource(), [Verb::List, Verb::Watch]);
         match informer.selection().namespaces() {
@@ -194,7 +194,7 @@ impl fmt::Display for Permission {
     }
 }
 
-/// What a controller needs.
+/// The permissions that a controller needs.
 #[derive(Debug, Default)]
 pub(crate) struct Needs(Vec<Access>);
 

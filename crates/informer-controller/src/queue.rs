@@ -184,7 +184,7 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
     /// It returns to the runtime now and then even if there is always an item.
     ///
     /// Cancel safe: a future that is dropped takes no item, and one that was woken for an item wakes another worker for it.
-    /// One that is kept but not polled, beside other branches of a `select!`, keeps that item waiting until then or until the
+    /// A future that is kept but not polled, beside other branches of a `select!`, keeps that item waiting until then or until the
     /// next change of the queue.
     pub async fn get(&self) -> Option<Taken<K>> {
         let taken = cooperative(self.0.take()).await?;

@@ -1,4 +1,4 @@
-//! What a user writes: the reconciler, and how it ends.
+//! The user's reconciler, and its outcomes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -100,7 +100,7 @@ impl<S, F> fmt::Debug for With<S, F> {
     }
 }
 
-/// What happens after a reconciliation that succeeded.
+/// The next step after a reconciliation that succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// Nothing, until the object or something related changes.

@@ -15,7 +15,7 @@
 //! }
 //! ```
 //!
-//! What is sent, with the numbers of client-go:
+//! The events that are sent, with the numbers of client-go:
 //!
 //! - Events are objects of `events.k8s.io/v1`, in the namespace of the object that they are about, or in `default` for an
 //!   object of the cluster. The program needs the permission to `create` and `patch` them:
@@ -57,7 +57,7 @@ use sink::Sink;
 
 pub use event::{Event, EventType};
 
-/// So many events wait until the background task looks at them.
+/// The number of events that may wait for the background task.
 const BUFFER: usize = 1000;
 
 /// Records events. A clone records for the same reporter, in the same series.
@@ -94,7 +94,7 @@ pub struct Builder {
     seed: u64,
 }
 
-/// What became of the events of a [`Recorder`].
+/// The counts of a [`Recorder`]'s events, by their end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Requests that the server has carried out: new Events, and counts of series.
@@ -158,7 +158,7 @@ impl Recorder {
         tokio::time::timeout(limit, flushing).await.unwrap_or(false)
     }
 
-    /// What became of the events so far.
+    /// The counts of the events so far, by their end.
     pub fn stats(&self) -> Stats {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let Counters { written, filtered, refused, lost } = &*self.counters;

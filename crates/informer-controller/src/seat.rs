@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::gate::Gate;
 
-/// What a controller with a seat tells its host.
+/// A message of a controller with a seat to its host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum News {
     /// Its informers are synced; it waits for its turn.
@@ -54,7 +54,7 @@ impl Seat {
         (Self { number, share, accept, turn, stop, news }, host)
     }
 
-    /// What it may reconcile now.
+    /// The ranges that it may reconcile now.
     pub(crate) fn accepted(&self) -> Ranges {
         self.accept.borrow().clone()
     }
@@ -67,7 +67,7 @@ impl Seat {
     }
 
     pub(crate) fn tell(&self, news: News) {
-        // Whoever does not listen any more is about to drop this controller.
+        // A host that no longer listens is about to drop this controller.
         let _ = self.news.send((self.number, news));
     }
 

@@ -1,4 +1,4 @@
-//! What wakes a controller: the changes of an informer, as keys of the objects to reconcile.
+//! The sources that wake a controller: the changes of an informer, as keys of the objects to reconcile.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -81,7 +81,7 @@ struct Attempt<'a> {
     name: Option<&'a str>,
 }
 
-/// What a request says of the object that it writes.
+/// The preconditions of a request on the object that it writes.
 #[derive(Default)]
 struct Request {
     /// The labels that the object will have.
@@ -318,7 +318,7 @@ impl Writer {
         self.send(attempt, deletion, request).await.map(drop)
     }
 
-    /// What this reconciliation knows of an object: of its own last write, else of its snapshots.
+    /// The state of an object that this reconciliation knows: that of its own last write, else of its snapshots.
     fn known(&self, resource: &ResourceType, key: &ObjectKey) -> Seen {
         if let Some(written) = self.shared.ledger.newest(resource, key) {
             return written.unwrap_or_default();
@@ -409,7 +409,7 @@ impl Attempt<'_> {
         collection(self.resource, self.namespace)
     }
 
-    /// Whatever else stands in a namespace's place would lead the request elsewhere.
+    /// An invalid name in the place of a namespace would lead the request elsewhere.
     fn check_namespace(&self) -> Result<(), WriteError> {
         let is_name =
             |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-.".contains(&byte));

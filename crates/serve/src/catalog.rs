@@ -1,4 +1,4 @@
-//! What a caller supplies about a server as a whole.
+//! The interface that a caller implements for a server as a whole.
 
 use std::sync::Arc;
 

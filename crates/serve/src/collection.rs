@@ -1,4 +1,4 @@
-//! What a caller supplies about the objects of one resource.
+//! The interface that a caller implements for the objects of one resource.
 
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ pub struct Batch {
 /// An event of one object.
 #[derive(Debug, Clone)]
 pub struct Event {
-    /// What happened.
+    /// The kind of the event.
     pub change: Change,
     /// The object after the event; for a deletion its last state, with the revision of the deletion in its body too.
     pub object: Arc<Object>,

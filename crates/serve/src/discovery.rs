@@ -1,4 +1,4 @@
-//! What a server publishes about itself: version, health, groups, versions and resources.
+//! The documents that a server publishes about itself: version, health, groups, versions and resources.
 //!
 //! Resources are published twice: group by group, the traditional form, and all at once (KEP-3352, aggregated
 //! discovery).

@@ -5,7 +5,7 @@
 //! understand: discovery, get, paged lists, watches, streaming lists, tables, metadata only, selectors, bookmarks and
 //! compression. Writes are not part of this crate.
 //!
-//! What such a server knows is of use without one, too: [`Table`] prints objects as `kubectl get` shows them, [`builtin`]
+//! Parts of it are of use without a server, too: [`Table`] prints objects as `kubectl get` shows them, [`builtin`]
 //! has the built-in resources, [`Resource::defined_by`] reads those of a CustomResourceDefinition.
 
 // A public handle is in the structs of other programs, which want to derive `Debug`.

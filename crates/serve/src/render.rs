@@ -23,7 +23,7 @@ pub(crate) struct Renderer {
     now: SystemTime,
 }
 
-/// What a list carries besides its items.
+/// The metadata that a list carries besides its items.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ListMeta {
     pub(crate) revision: u64,
@@ -83,14 +83,14 @@ impl Renderer {
         }
     }
 
-    /// What replaces the items of an empty list, brackets included: the real server writes `null` for an empty list of
+    /// The text that replaces the items of an empty list, brackets included: the real server writes `null` for an empty list of
     /// metadata, and for a table of a kind without columns of its own.
     pub(crate) fn no_items(&self) -> &'static str {
         let plain = self.printer.as_ref().is_some_and(Printer::is_plain);
         if plain || matches!(self.representation, Representation::Metadata { .. }) { "null" } else { "[]" }
     }
 
-    /// What precedes the items of a list and their brackets. `}` follows them.
+    /// Writes the text before the items of a list and their brackets. `}` follows them.
     pub(crate) fn list_head(&self, meta: &ListMeta, out: &mut Vec<u8>) {
         match &self.representation {
             Representation::Whole => {

@@ -12,7 +12,7 @@ pub(crate) enum Representation {
     Table { version: &'static str, include: Include },
 }
 
-/// What a row of a table holds besides its cells (`includeObject`).
+/// The object that a row of a table holds besides its cells (`includeObject`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Include {
     None,

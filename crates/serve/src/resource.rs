@@ -63,9 +63,9 @@ pub struct SelectableField {
 /// The columns of a resource's tables.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Columns {
-    /// Those that servers print for the built-in kind; name and creation time for a kind without columns of its own.
+    /// The columns that servers print for the built-in kind; name and creation time for a kind without columns of its own.
     BuiltIn,
-    /// Those that a CustomResourceDefinition declares in `additionalPrinterColumns`.
+    /// The columns that a CustomResourceDefinition declares in `additionalPrinterColumns`.
     Declared(Vec<Column>),
 }
 

@@ -2,7 +2,7 @@
 
 use http::Uri;
 
-/// What a path names.
+/// The target of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
     /// Objects: a collection, one object, or a subresource.

@@ -21,7 +21,7 @@ pub struct Status {
     pub retry_after: Option<u32>,
 }
 
-/// What a refusal is about.
+/// The object that a refusal is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct About {
     /// The group, empty for the core.

@@ -32,7 +32,7 @@ impl std::fmt::Debug for TestApi {
     }
 }
 
-/// What a restart does to the history of events. The objects stay in any case.
+/// The effect of a restart on the history of events. The objects stay in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum History {
     /// Watches can resume.

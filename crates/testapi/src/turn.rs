@@ -84,11 +84,11 @@ pub(crate) struct Turn<'a> {
     pub(crate) time: SystemTime,
     /// Warnings that the client gets beside the response.
     pub(crate) warnings: RefCell<Vec<String>>,
-    /// What the controllers have to do before the turn ends.
+    /// The work of the controllers before the turn ends.
     effects: RefCell<VecDeque<Effect>>,
 }
 
-/// What a write means for the controllers.
+/// The effect of a write on the controllers.
 pub(crate) enum Effect {
     /// A namespace of this name is being deleted.
     NamespaceEnds(String),

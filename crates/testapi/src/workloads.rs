@@ -9,7 +9,7 @@ use tokio::time::sleep;
 use crate::api::{Api, Gvr};
 use crate::object::Meta;
 
-/// What is followed: all of it belongs to `apps/v1`.
+/// The followed resources, all of `apps/v1`.
 const FOLLOWED: [&str; 2] = ["deployments", "replicasets"];
 
 impl Api {
@@ -41,7 +41,7 @@ impl Api {
         let sets = self.list(&apps("replicasets"), None)?;
         for deployment in self.list(&apps("deployments"), None)? {
             if !Meta(&deployment).is_being_deleted() {
-                // One that is refused does not keep others waiting.
+                // A refused deployment does not keep others waiting.
                 let _ = self.roll_out(deployment, &sets);
             }
         }

@@ -46,7 +46,7 @@ struct Running {
     task: AbortHandle,
 }
 
-/// What woke the loop.
+/// The closed list of events that wake the loop.
 enum Event {
     /// A key was added, or a delay has passed.
     Due,
@@ -55,7 +55,7 @@ enum Event {
     Awaited(ObjectKey, bool),
     /// Fewer keys may be reconciled.
     Narrowed,
-    /// What runs outside of the bounds has not ended in time.
+    /// Reconciliations outside of the bounds have not ended in time.
     Overtime,
     Stop,
     /// The term is over.

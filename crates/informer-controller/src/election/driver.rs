@@ -15,7 +15,7 @@ use super::{ElectionError, ElectionStatus, Marks, Term, Timing};
 use crate::clock::Clock;
 use crate::gate::{Gate, GateKeeper, Loss, Uptime, sleep_until};
 
-/// What an election and its task share.
+/// The shared state of an election and its task.
 pub(super) struct Shared {
     pub(super) requests: Requests,
     pub(super) identity: String,

@@ -62,7 +62,7 @@ struct Spec {
     rest: Rest,
 }
 
-/// What candidates read and write. Another record means that a candidate, or a person, has written it.
+/// The record that candidates read and write. Another record means that a candidate, or a person, has written it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Record {
@@ -236,7 +236,7 @@ impl<'de> Deserialize<'de> for MicroTime {
     }
 }
 
-/// What a server does, for models of one.
+/// A server's behaviour, for models of one.
 #[cfg(test)]
 impl Lease {
     pub(crate) fn version(&self) -> Option<&str> {

@@ -1,4 +1,4 @@
-//! What a candidate does: `(now, input) -> command`. It reads no clock and sends nothing.
+//! The logic of a candidate: `(now, input) -> command`. It reads no clock and sends nothing.
 //!
 //! The rules are those of client-go's `leaderelection`, made stricter where two candidates could lead at once there:
 //!
@@ -16,7 +16,7 @@ use super::marks::Marks;
 use super::timing::{LONGEST, Timing};
 use crate::gate::Loss;
 
-/// What the driver does next.
+/// The next command to the driver.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Command {
     /// Send this, and pass the answer to [`Candidate::answered`].
@@ -65,7 +65,7 @@ pub(super) struct Candidate {
     identity: String,
     timing: Timing,
     random: fastrand::Rng,
-    /// What the server showed last.
+    /// The last state that the server showed.
     seen: Option<Seen>,
     /// The last record that this candidate has written as a holder, or has tried to write.
     claim: Option<Record>,
@@ -89,7 +89,7 @@ struct Term {
     deadline: Time,
 }
 
-/// What the request under way is for.
+/// The purpose of the request under way.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Purpose {
     Look,

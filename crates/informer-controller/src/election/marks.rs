@@ -1,4 +1,4 @@
-//! What a lease says besides who holds it: labels, and annotations.
+//! The labels and annotations of a lease.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Who leads, for observers.
+//! The leader, for observers.
 
 use crate::gate::Gate;
 

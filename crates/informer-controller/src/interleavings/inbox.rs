@@ -24,7 +24,7 @@ fn add(inbox: &Inbox, key: &str) {
     inbox.changed(key.parse().unwrap(), Cause::Object, 0);
 }
 
-/// What can begin now.
+/// The key that can begin now.
 fn next(inbox: &Inbox) -> Option<ObjectKey> {
     let mut control = inbox.control();
     match control.next(inbox.now(), |_| true) {
@@ -34,7 +34,7 @@ fn next(inbox: &Inbox) -> Option<ObjectKey> {
     }
 }
 
-/// So many keys, as the loop waits for them.
+/// Takes this many keys, as the loop waits for them.
 fn take(inbox: &Inbox, count: usize) -> Vec<ObjectKey> {
     block_on(async {
         let mut taken = Vec::new();

@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 
 use super::{Permission, Rules};
 
-/// So many reviews are asked for at a time.
+/// The number of reviews in flight at a time.
 const PARALLEL: usize = 8;
 /// How long the server may take for each.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// What is missing of some rules.
+/// The missing part of some rules.
 pub(crate) async fn review(client: &Client, controller: &str, rules: &Rules) -> Rules {
     let permissions: Vec<_> = rules.permissions().cloned().collect();
     let reviews = permissions.into_iter().map(|permission| {

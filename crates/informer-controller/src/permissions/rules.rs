@@ -25,7 +25,7 @@ struct Rule {
 }
 
 impl Rules {
-    /// What holds everywhere holds in each namespace.
+    /// A rule that holds everywhere holds in each namespace.
     pub(super) fn new(name: &str, permissions: BTreeSet<Permission>) -> Self {
         let holds_everywhere = |one: &Permission| {
             one.namespace.is_some() && permissions.contains(&Permission { namespace: None, ..one.clone() })

@@ -15,16 +15,16 @@ use super::event::{EventType, Reference, Series, Subject};
 const SERIES_ENDS: Duration = Duration::from_secs(6 * 60);
 /// How often the count of a series that goes on is written.
 const REFRESH: Duration = Duration::from_secs(30 * 60);
-/// So many events of a type about an object at once ...
+/// The number of events of a type about an object at once ...
 const BURST: u64 = 25;
 /// ... and one more after each of these.
 const REFILL: Duration = Duration::from_secs(5 * 60);
-/// So many series, and objects of the spam filter, are remembered.
+/// The number of remembered series, and of objects in the spam filter.
 const REMEMBERED: usize = 4096;
-/// So many events wait for their request.
+/// The number of events that may wait for their request.
 const WAITING: usize = 1000;
 
-/// What becomes of an observed event.
+/// The treatment of an observed event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Observed {
     /// Its request waits.

@@ -1,4 +1,4 @@
-//! What a program says about an object, and how an Event says it to the server.
+//! A program's report about an object, and the Event that carries it to the server.
 
 use informer::{ObjectKey, ResourceType};
 use jiff::Timestamp;
@@ -133,13 +133,13 @@ pub(super) struct Subject {
 }
 
 impl Subject {
-    /// What the spam filter limits: events of one type about one object.
+    /// The key of the spam filter's limit: events of one type about one object.
     pub(super) fn spam_key(&self) -> (Reference, EventType) {
         (self.regarding.clone(), self.event.event_type)
     }
 }
 
-/// Who reports events.
+/// The reporter of events.
 #[derive(Debug, Clone)]
 pub(super) struct Reporter {
     pub(super) controller: String,

@@ -18,7 +18,7 @@ pub(super) struct Sink {
     reporter: Reporter,
 }
 
-/// What the server answered.
+/// The answer of the server.
 pub(super) enum Answer {
     Ended(Ended),
     /// The same request will not succeed later.

@@ -43,7 +43,7 @@ pub(super) fn assign(
     shares.into_iter().map(|(member, share)| (member.clone(), share)).collect()
 }
 
-/// So many of the hashes: the largest ranges, so that few are left, and a part of one.
+/// This many of the hashes: the largest ranges, so that few are left, and a part of one.
 fn first(had: &Ranges, size: u128) -> Ranges {
     let mut largest: Vec<HashRange> = had.iter().collect();
     largest.sort_by_key(|range| Reverse(range.size()));

@@ -22,7 +22,7 @@ use crate::gate::{Loss, Uptime, sleep_until};
 use crate::leadership::TermClient;
 use crate::seat::{News, Turn};
 
-/// What a member and its observers share.
+/// The shared state of a member and its observers.
 pub(super) struct Shared {
     pub(super) requests: Requests,
     pub(super) by: ShareBy,
@@ -305,7 +305,7 @@ impl Driver {
         self.problem = Some(problem);
     }
 
-    /// What the lease of this member says; it is written at once.
+    /// Sets the acknowledged map in the lease of this member, which is written at once.
     fn acknowledge(&self, id: Option<MapId>) {
         let text = id.map(|id| id.to_string());
         self.election.mark(|marks| drop(marks.annotations.insert(ACKNOWLEDGED, text)));

@@ -53,7 +53,7 @@ impl ShardsError {
         Self(Kind::Panicked)
     }
 
-    /// What is wrong with the leases, if that is the reason.
+    /// The error of the leases, if that is the reason.
     pub fn as_election(&self) -> Option<&ElectionError> {
         match &self.0 {
             Kind::Lease(error) | Kind::Look(error) => Some(error),

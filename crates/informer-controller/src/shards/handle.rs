@@ -1,4 +1,4 @@
-//! What a program can ask a member while it runs.
+//! The questions that a program can ask a running member.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! What a member does: it is told what a look found and what has happened here, and plans. It reads no clock and sends
+//! The logic of a member: it gets the result of each LIST and the local events, and plans. It reads no clock and sends
 //! nothing.
 //!
-//! Who has acknowledged a map does nothing outside of its ranges in that map, until it acknowledges another one. A member
+//! A member that has acknowledged a map acts only inside its ranges of that map, until it acknowledges a newer one. A member
 //! begins with its ranges in a map when it has seen, in one look, that every live member has acknowledged this very map,
 //! itself included: so whatever the others do, they do it elsewhere. A look is one consistent LIST, which shows the map and
 //! all leases at one moment.
@@ -19,14 +19,14 @@ use super::map::{Found, Map, MapId};
 use super::members::{FoundMember, Members};
 use crate::election::Timing;
 
-/// What one LIST of the leases shows.
+/// The result of one LIST of the leases.
 #[derive(Debug)]
 pub(super) struct Look {
     pub(super) map: Found,
     pub(super) members: BTreeMap<String, FoundMember>,
 }
 
-/// What the driver does, until the next plan.
+/// The driver's task until the next plan.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Plan {
     /// The running controller begins nothing outside of these, and ends what runs outside. When nothing does any more, call
@@ -36,7 +36,7 @@ pub(super) struct Plan {
     /// dropped.
     pub(super) prepare: Option<Ranges>,
     pub(super) step: Step,
-    /// What this member's lease says.
+    /// The acknowledged map in this member's lease.
     pub(super) acknowledge: Option<MapId>,
 }
 
@@ -52,7 +52,7 @@ pub(super) enum Step {
     Leave,
 }
 
-/// What to write because of a look, under the condition that the map is still the one that the look has found.
+/// The map to write after a LIST, under the condition that the stored map is still the one that the LIST has found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NextMap {
     pub(super) text: String,
@@ -77,11 +77,11 @@ pub(super) struct Logic {
     greatest: u64,
     /// Whether every live member has acknowledged the map.
     in_force: bool,
-    /// What this member should act on, as far as it may.
+    /// The ranges that this member should act on, as far as it may.
     target: Ranges,
     /// The hashes that the running controller was made for; `None` if none runs.
     running: Option<Ranges>,
-    /// Those that it still accepts.
+    /// The ranges that it still accepts.
     accept: Ranges,
     /// Whether nothing runs outside of them.
     drained: bool,
@@ -137,7 +137,7 @@ impl Logic {
         self.foreign = None;
         match &look.map {
             Found::Map(map) => self.follow(map),
-            // What runs goes on: nobody else begins before there is a map again, and this member has acknowledged it.
+            // Running reconciliations go on: no other member begins before there is a map again, and this member has acknowledged it.
             Found::Nothing => {}
             Found::Foreign(reason) => {
                 self.foreign = Some(reason.clone());
@@ -192,7 +192,7 @@ impl Logic {
         self.leaving != Leaving::No
     }
 
-    /// What to do now.
+    /// The plan for now.
     pub(super) fn plan(&mut self) -> Plan {
         let is_idle = self.running.is_none();
         // A controller that was restricted once does not know what it has missed since.
@@ -272,7 +272,7 @@ impl Logic {
         wanted
     }
 
-    /// Whoever sees that the map does not fit writes the next one, after a random wait in which others may come or be faster.
+    /// A member that sees an outdated map writes the next one, after a random wait in which other members may join or be faster.
     fn write(&mut self, now: Time, found: Option<&Map>) -> Option<NextMap> {
         let wanted = self.wanted(found);
         let fits = found.is_some_and(|map| map.members().keys().eq(&wanted) && !self.is_set_back);
@@ -302,7 +302,7 @@ impl Logic {
     }
 }
 
-/// What observers are told.
+/// The views for observers.
 impl Logic {
     pub(super) fn map(&self) -> Option<&Map> {
         self.map.as_ref()

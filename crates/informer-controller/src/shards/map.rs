@@ -29,7 +29,7 @@ pub(super) struct MapId {
     text: u64,
 }
 
-/// What the lease of the shards holds.
+/// The content of the shards' lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Found {
     Map(Map),
@@ -48,7 +48,7 @@ struct Written {
     members: BTreeMap<String, Vec<String>>,
 }
 
-/// What every version of the format has.
+/// The part that every version of the format has.
 #[derive(Deserialize)]
 struct Header {
     version: u64,

@@ -84,13 +84,13 @@ impl Members {
         self.has_looked = true;
     }
 
-    /// Those that may act, or have leases that say so.
+    /// The members that may act, or have leases that say so.
     pub(super) fn live(&self) -> impl Iterator<Item = (&String, Option<MapId>)> {
         let live = self.seen.iter().filter(|(_, seen)| seen.is_live);
         live.map(|(member, seen)| (member, seen.found.as_ref().and_then(|found| found.acknowledged)))
     }
 
-    /// Those to divide the hashes among. One that is not in the map yet must have shown that it is there.
+    /// The members to divide the hashes among. A member that is not in the map yet must have renewed its lease.
     pub(super) fn eligible(&self, is_mapped: impl Fn(&String) -> bool) -> BTreeSet<String> {
         let is_eligible = |(member, seen): &(&String, &Seen)| {
             let stays = |found: &FoundMember| !found.leaving && found.record.holder().is_some();

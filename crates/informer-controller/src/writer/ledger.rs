@@ -1,4 +1,4 @@
-//! What one reconciliation has written, and which of its requests have no answer.
+//! The writes of one reconciliation, and its requests without an answer.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -19,12 +19,12 @@ pub(super) struct Ledger {
 struct State {
     /// By the number of the request; empty once it has failed for certain.
     requests: Vec<Vec<OwnWrite>>,
-    /// What this reconciliation wrote last, by resource and key; `None` for an object that it deleted.
+    /// The last writes of this reconciliation, by resource and key; `None` for an object that it deleted.
     newest: Vec<(ResourceType, ObjectKey, Option<Seen>)>,
     ended: bool,
 }
 
-/// What a reconciliation wrote.
+/// The writes of a reconciliation.
 pub(crate) type Writes = Vec<OwnWrite>;
 
 /// The number of a request.

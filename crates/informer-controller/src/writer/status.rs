@@ -46,7 +46,7 @@ impl Writer {
         K: Resource<DynamicType = (), Scope: 'static> + DeserializeOwned,
         S: Serialize + DeserializeOwned,
     {
-        // What does not serialize is not sent, and the server says so.
+        // A status that does not serialize is not sent, and the server reports that.
         let new = serde_json::to_value(status).unwrap_or_default();
         let patch =
             if self.has_written::<K>(object) { new } else { difference(&current::<K, S>(object), new) };

@@ -1,4 +1,4 @@
-//! What the server adds to a definition.
+//! The server's additions to a definition.
 
 use serde_json::{Value, json};
 

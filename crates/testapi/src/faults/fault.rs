@@ -6,7 +6,7 @@ use serve::{Reason, Status};
 
 pub use Point::{Bytes, Events};
 
-/// What goes wrong with one request.
+/// The fault of one request.
 ///
 /// Faults of content (from [`Garble`](Self::Garble) on, and all that count in [`Events`]) need to parse the response:
 /// it is not compressed, whatever the client accepts, and JSON unless it is a watch.
@@ -52,7 +52,7 @@ pub enum Fault {
         bytes_per_second: u32,
     },
 
-    // What the response says.
+    // Faults of the content of a response.
     /// Garbles some bytes: in a watch, of the event after this many; in another response, in its first 4 KiB.
     Garble(u64),
     /// Truncates the event after this many to a half; the watch goes on. Watches only.

@@ -1,4 +1,4 @@
-//! What the server adds to namespaces, and refuses of them.
+//! The server's additions to namespaces, and its refusals.
 
 use serde_json::{Value, json};
 use serve::{Reason, Status};

@@ -24,7 +24,7 @@ pub(crate) struct DeleteOptions {
     pub(crate) resource_version: Option<String>,
 }
 
-/// What happens to the dependents of an object.
+/// The treatment of an object's dependents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Propagation {
     Orphan,

@@ -1,4 +1,4 @@
-//! What a write means for the controllers.
+//! The effect of a write on the controllers.
 
 use serde_json::Value;
 

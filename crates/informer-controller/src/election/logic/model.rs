@@ -13,7 +13,7 @@ const CANDIDATES: usize = 4;
 /// Milliseconds of one run.
 const LENGTH: u64 = 300_000;
 
-/// What happens when.
+/// The events of the model, in the order of their times.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Wake(usize),

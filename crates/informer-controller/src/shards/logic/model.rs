@@ -23,7 +23,7 @@ const QUIET: u64 = 90_000;
 /// A member waits for an answer for so long.
 const PATIENCE: u64 = 5_000;
 
-/// What happens when. The first number is that of a process, the second one that of its life.
+/// The events of the model. The first number is that of a process, the second one that of its life.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Start(usize),
@@ -37,7 +37,7 @@ enum Event {
     Deadline(usize, u64),
     /// The prepared controller of that number is synced.
     Synced(usize, u64, u64),
-    /// What ran outside of the accepted hashes of that restriction has ended.
+    /// Reconciliations outside of the accepted hashes of that restriction have ended.
     Drained(usize, u64, u64),
     Ended(usize, u64),
     Freeze(usize),

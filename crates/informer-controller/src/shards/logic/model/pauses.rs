@@ -14,7 +14,7 @@ const fn slow(millis: u64) -> u64 {
 }
 
 const ROUND_TRIP: u64 = 400;
-/// What runs may take so long to end.
+/// The time that a running reconciliation may take to end.
 const GRACE: u64 = 3_000;
 const LEASE: u64 = slow(15_000);
 const RETRY: u64 = slow(2_000);
@@ -23,7 +23,7 @@ const LOOK: u64 = ROUND_TRIP / 2 + RETRY + ROUND_TRIP;
 /// A write of the lease waits for the one that is under way.
 const WRITE: u64 = 2 * ROUND_TRIP;
 
-/// What a pause is due to.
+/// The reason of a pause.
 #[derive(Clone, Copy, PartialEq)]
 enum Cause {
     /// A member joins or leaves.
@@ -52,7 +52,7 @@ impl Cause {
 /// The accounts of a run.
 #[derive(Default)]
 pub(super) struct Pauses {
-    /// What each process serves.
+    /// The ranges that each process serves.
     serves: Vec<Ranges>,
     /// Hashes that nobody serves, and since when.
     open: Vec<(Ranges, u64)>,

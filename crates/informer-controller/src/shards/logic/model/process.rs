@@ -13,7 +13,7 @@ pub(super) struct Process {
     pub(super) frozen_until: u64,
     pub(super) logic: Logic,
     pub(super) plan: Plan,
-    /// What may run.
+    /// The ranges that may run.
     pub(super) acting: Ranges,
     /// How often it was restricted, and how many controllers were prepared.
     pub(super) restricted: u64,
