@@ -1,4 +1,4 @@
-//! What decoded values take of the heap, counted by the thread that decodes.
+//! Heap bytes of decoded values, counted by the thread that decodes.
 
 use std::cell::Cell;
 

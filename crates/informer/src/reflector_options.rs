@@ -1,4 +1,4 @@
-//! What reflectors request, and when they list and watch again.
+//! The requests of reflectors, and the times of their lists and watches.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use informer_core::reflector::ReflectorConfig;
 
 use crate::{FirstListChoice, StreamingListChoice};
 
-/// What the reflectors of a factory request, and when they list and watch again
+/// The requests of a factory's reflectors, and the times of their lists and watches
 /// ([`FactoryBuilder::reflector`](crate::FactoryBuilder::reflector)). Later releases may add options: begin with the default.
 ///
 /// ```

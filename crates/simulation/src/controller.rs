@@ -35,9 +35,9 @@ pub(crate) struct Controller {
     is_paused: bool,
     running: Vec<Work>,
     awaiting: Vec<(ObjectKey, Vec<Write>, Time)>,
-    /// What each key's last reconciliation read; `None` for no object.
+    /// The state that each key's last reconciliation read; `None` for no object.
     read: BTreeMap<Key, Option<State>>,
-    /// What each key's last reconciliation wrote, until the cache has it.
+    /// The writes of each key's last reconciliation, until the cache has them.
     written: BTreeMap<Key, Vec<Write>>,
     /// The keys whose last reconciliation did not end well.
     unfinished: BTreeSet<Key>,
@@ -98,7 +98,7 @@ impl Controller {
         trace: &mut Trace,
     ) -> Result<(), Violation> {
         let reflects = |write: &Write| reflects(cache, server, *write);
-        // What the cache has had, it may lose again: an object leaves the selection.
+        // The cache may lose an object that it had: the object leaves the selection.
         self.written.retain(|_, writes| {
             writes.retain(|write| !reflects(write));
             !writes.is_empty()
