@@ -5,8 +5,15 @@ use std::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use loom::thread;
 
-use super::{bounded, seconds};
+use std::time::Duration;
+
+use super::bounded;
 use crate::gate::{Gate, GateKeeper, Loss};
+use informer_core::Time;
+
+fn seconds(seconds: u64) -> Time {
+    Time::from_start(Duration::from_secs(seconds))
+}
 
 /// A gate that is open until the tenth second, and its clock.
 fn gate() -> (GateKeeper, Gate, Arc<AtomicU64>) {
