@@ -64,7 +64,7 @@
 //! - informers of owned objects need the share of their owners: `factory.with_share(share.of(ShareBy::ControllerUid))`;
 //! - other related objects are read whole: `factory.with_share(None)`;
 //! - an absent object belongs to the member that saw it go. If that member ends before it has reconciled this, nobody does.
-//! An action that must happen at a deletion needs a [finalizer](crate::finalizer), or owner references.
+//!   An action that must happen at a deletion needs a [finalizer](crate::finalizer), or owner references.
 //!
 //! The caches of a new controller may lack the last writes of the former one, by as much as its watches lag behind, as after
 //! a change of the leader; also those that the same member wrote for hashes that it keeps. Give what you create names that
