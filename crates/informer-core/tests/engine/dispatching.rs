@@ -73,7 +73,7 @@ fn c3_an_index_function_that_fails_in_user_code_is_reported() {
 }
 
 #[test]
-fn r4_a_question_that_comes_while_user_code_runs_is_answered_when_it_returns() {
+fn a_question_that_comes_while_user_code_runs_is_answered_when_it_returns() {
     let shop = namespace("shop");
     let mut play = Play::with_user_code([shop.clone()]);
     play.list(&shop, 10, &[]);
