@@ -1,4 +1,4 @@
-//! What readers and callers get when operations were applied, also by user code.
+//! The notices of readers and the answers to callers after operations were applied, also by user code.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
