@@ -170,9 +170,9 @@ impl Recorder {
                 Ok(()) => {}
                 Err(error) if error.is_full() && !inbox.closed_within(Duration::ZERO) => {
                     if full_since.is_none() {
-                        say(&format!("{error}; trying again"));
                         full_since = Some(Timestamp::now());
                         self.history.trouble.send_replace(Some(error.to_string()));
+                        say(&format!("{error}; trying again"));
                     }
                     inbox.closed_within(FULL_AGAIN);
                 }
