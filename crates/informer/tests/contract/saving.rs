@@ -20,6 +20,7 @@ use super::logs;
 use super::server::Server;
 use super::support::{
     LONG, Log, Recorder, builder, cached, content, next, pods, settle, short, soon, started, until,
+    until_synced,
 };
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -423,6 +424,28 @@ async fn p1_p2_a_factory_saves_and_loads_by_itself() {
     factory.shutdown().await;
     assert_eq!((informer.metrics().saves, informer.metrics().failed_saves), (0, 0));
     assert_eq!(fs::metadata(file(&place)).unwrap().modified().unwrap(), written);
+}
+
+#[tokio::test(start_paused = true)]
+async fn p2_of_the_pending_changes_a_stop_loses_the_deletions_alone() {
+    let (server, directory) = (with_pods(&["shop/a", "shop/b"]), TempDir::new().unwrap());
+    let (factory, informer) = built(named(&server).saved_in(directory.path()));
+    let mut changes = informer.changes().unwrap();
+    factory.start();
+    until_synced(&mut changes).await;
+    live(&informer).await;
+    server.delete("pods", "shop/a");
+    server.put("pods", "shop/b", json!({"touched": true}));
+    server.put("pods", "shop/c", json!({}));
+    until("all is in the cache", || cached(&informer) == content(&server)).await;
+    factory.shutdown().await;
+
+    let (_factory, informer, log) = restarted(&server, directory.path()).await;
+    log.until("synced").await;
+    let mut told = log.lines();
+    told[..2].sort();
+    assert_eq!(told, ["add shop/b@104 initial", "add shop/c@105 initial", "synced"]);
+    assert_eq!(cached(&informer), content(&server));
 }
 
 #[tokio::test(start_paused = true)]
