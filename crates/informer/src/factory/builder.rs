@@ -21,14 +21,14 @@ use tokio_util::sync::CancellationToken;
 use tower::{BoxError, Layer, Service};
 
 use super::{Inner, Options, SharedInformerFactory};
-use crate::cooling::Hot;
-use crate::resource::ResourceType;
-use crate::runtime::Runtime;
-use crate::selection::Selection;
+use crate::inner::Life;
+use crate::options::cooling::Hot;
+use crate::options::resource::ResourceType;
+use crate::options::runtime::Runtime;
+use crate::options::selection::Selection;
+use crate::options::settings::{ListOptionsTweak, MakeStorage, Settings};
+use crate::options::transform::Transform;
 use crate::server::Server;
-use crate::settings::{ListOptionsTweak, MakeStorage, Settings};
-use crate::shared::Life;
-use crate::transform::Transform;
 use crate::transport::{ClientService, ConnectionOptions, KubeTransport, Layers, Transport};
 use crate::{
     EncodingChoice, Error, FirstListChoice, HttpVersion, Layout, ReflectorOptions, StreamingListChoice,

@@ -8,8 +8,8 @@ use kube_core::{DynamicObject, Resource};
 use crate::Error;
 use crate::factory::{FactoryBuilder, SharedInformerFactory};
 use crate::informer::Informer;
-use crate::resource::ResourceType;
-use crate::settings::Representation;
+use crate::options::resource::ResourceType;
+use crate::options::settings::Representation;
 use crate::transport::KubeTransport;
 
 use super::resource::is_metadata;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use http::Uri;
 
 use super::{Connection, FactoryBuilder};
-use crate::saving::Saving;
-use crate::settings::Settings;
+use crate::options::saving::Saving;
+use crate::options::settings::Settings;
 
 /// The options that were chosen so far.
 pub(super) struct Saves {
