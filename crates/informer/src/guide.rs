@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | `informers.NewSharedInformerFactory` | - | [`SharedInformerFactory`], [`FactoryBuilder`] |
 //! | `cache.SharedIndexInformer` | `reflector` and its `Store` | [`Informer`] |
-//! | `dynamicinformer`, `metadatainformer` | `DynamicObject`, `metadata_watcher` | [`SharedInformerFactory::dynamic`], [`SharedInformerFactory::metadata`] |
+//! | `dynamicinformer`, `metadatainformer` | `DynamicObject`, `metadata_watcher` | [`SharedInformerFactory::informer_of`] with these types |
 //! | `lister.Pods(namespace).Get(name)` | `Store::get` | [`Lister`] |
 //! | `cache.Indexers`, `ByIndex` | - | [`Informer::add_index`], [`Informer::add_controller_index`], [`Index`], [`Key`] |
 //! | `metav1.GetControllerOf` | `OwnerReference` | [`Object::controller`], [`ControllerReference`] |

@@ -68,7 +68,7 @@ pub struct InformerMetrics {
     /// Items of lists, unchanged ones included.
     pub list_items: u64,
     /// Items of lists and events that were left out, because their objects are not in the informer's share
-    /// ([`FactoryBuilder::share`](crate::FactoryBuilder::share)).
+    /// ([`with_share`](crate::SharedInformerFactory::with_share)).
     pub outside_share: u64,
     /// Undecodable objects and events.
     pub unreadable: u64,

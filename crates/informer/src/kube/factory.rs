@@ -2,8 +2,7 @@
 
 use informer_core::View;
 use kube_client::{Client, Config};
-use kube_core::metadata::PartialObjectMeta;
-use kube_core::{DynamicObject, Resource};
+use kube_core::Resource;
 
 use crate::Error;
 use crate::factory::{FactoryBuilder, SharedInformerFactory};
@@ -62,6 +61,11 @@ impl SharedInformerFactory {
 
     /// The informer of a resource, viewed as any type: a struct with five fields costs the decoding of five fields.
     ///
+    /// [`DynamicObject`](crate::kube::DynamicObject) needs no schema. A
+    /// [`PartialObjectMeta`](crate::kube::PartialObjectMeta) is the metadata: if this factory has an informer of the whole
+    /// objects, the result is a view of that. Otherwise it fetches only metadata, unless the program asks for whole objects
+    /// before the start.
+    ///
     /// ```no_run
     /// use informer::{ResourceType, SharedInformerFactory};
     /// use k8s_openapi::api::core::v1::Node;
@@ -82,16 +86,5 @@ impl SharedInformerFactory {
     /// ```
     pub fn informer_of<T: View>(&self, resource: ResourceType) -> Informer<T> {
         self.view(resource, if is_metadata::<T>() { Representation::Metadata } else { Representation::Whole })
-    }
-
-    /// The informer of any resource; its objects need no schema.
-    pub fn dynamic(&self, resource: ResourceType) -> Informer<DynamicObject> {
-        self.informer_of(resource)
-    }
-
-    /// The informer of any resource's metadata. If this factory has an informer of the whole objects, the result is a view
-    /// of that. Otherwise it fetches only metadata, unless the program asks for whole objects before the start.
-    pub fn metadata(&self, resource: ResourceType) -> Informer<PartialObjectMeta<DynamicObject>> {
-        self.informer_of(resource)
     }
 }

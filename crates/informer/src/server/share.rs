@@ -1,7 +1,7 @@
 //! A share of a collection, for programs of several processes that divide the objects among themselves.
 //!
-//! [`FactoryBuilder::share`] makes informers that keep one share. All processes together have each object once if their
-//! [`Ranges`] have each hash once.
+//! [`SharedInformerFactory::with_share`] makes informers that keep one share. All processes together have each object once
+//! if their [`Ranges`] have each hash once.
 //!
 //! ```no_run
 //! use informer::SharedInformerFactory;
@@ -15,15 +15,15 @@
 //! let probe = KubeTransport::new(config.clone())?;
 //! // The lower half of the pods, by their uids.
 //! let factory = SharedInformerFactory::builder(config)
-//!     .share(Share::new(ShareBy::Uid, HashRange::new(0, 1 << 63)?))
 //!     .ask_for_share(server_filters(&probe, &ResourceType::of::<Pod>(), None).await?)
-//!     .build()?;
+//!     .build()?
+//!     .with_share(Share::new(ShareBy::Uid, HashRange::new(0, 1 << 63)?));
 //! let pods = factory.informer::<Pod>();
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! [`FactoryBuilder::share`]: crate::FactoryBuilder::share
+//! [`SharedInformerFactory::with_share`]: crate::SharedInformerFactory::with_share
 
 mod probe;
 
