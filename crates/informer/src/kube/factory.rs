@@ -43,7 +43,7 @@ impl SharedInformerFactory {
     /// The informer of a type that names its resource, as types of k8s-openapi and kube-derive do.
     ///
     /// `PartialObjectMeta<Pod>` is the type for the metadata of pods, and fetches only that: see
-    /// [`metadata`](Self::metadata).
+    /// [`informer_of`](Self::informer_of).
     ///
     /// ```
     /// use informer::SharedInformerFactory;
