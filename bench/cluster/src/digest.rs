@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::checksum::Digest;
 use crate::server::{Failure, Server};
 
 const PAGE: usize = 2_000;
@@ -43,7 +42,7 @@ struct Metadata {
 
 /// The digest of resources given as `GROUP/VERSION/PLURAL/KIND`.
 pub async fn of(server: &Server, resources: &[String]) -> Result<Value, Failure> {
-    let mut digest = Digest::default();
+    let (mut objects, mut checksum, mut content) = (0, 0_u64, 0_u64);
     let mut nodes = BTreeSet::new();
     for resource in resources {
         let has_content = resource == PODS;
@@ -52,15 +51,12 @@ pub async fn of(server: &Server, resources: &[String]) -> Result<Value, Failure>
         loop {
             // Continue tokens hold only letters, digits, `-` and `_`, those of testapi too.
             let list: List = server.get(&format!("{path}?limit={PAGE}&continue={token}")).await?;
-            for Item { metadata, spec } in &list.items {
-                let Metadata { namespace, name, uid, resource_version } = metadata;
-                digest.add(namespace, name, uid, resource_version);
+            objects += list.items.len();
+            for item in &list.items {
+                checksum = checksum.wrapping_add(identity(item));
                 if has_content {
-                    let node = spec["nodeName"].as_str();
-                    let containers = spec["containers"].as_array().into_iter().flatten();
-                    let images = containers.map(|it| it["image"].as_str().unwrap_or_default());
-                    digest.add_pod(namespace, name, node.unwrap_or_default(), images);
-                    nodes.extend(node.map(str::to_owned));
+                    content = content.wrapping_add(pod(item));
+                    nodes.extend(item.spec["nodeName"].as_str().map(str::to_owned));
                 }
             }
             token = list.metadata.token;
@@ -69,9 +65,13 @@ pub async fn of(server: &Server, resources: &[String]) -> Result<Value, Failure>
             }
         }
     }
-    let mut event = digest.event();
-    event["nodes"] = nodes.len().into();
-    Ok(event)
+    Ok(json!({
+        "event": "digest",
+        "objects": objects,
+        "checksum": format!("{checksum:016x}"),
+        "content": format!("{content:016x}"),
+        "nodes": nodes.len(),
+    }))
 }
 
 /// The digest of all objects of a resource.
@@ -82,4 +82,26 @@ pub fn path(resource: &str) -> Option<String> {
         "core" => format!("/api/{version}/{plural}"),
         group => format!("/apis/{group}/{version}/{plural}"),
     })
+}
+
+fn identity(item: &Item) -> u64 {
+    let Metadata { namespace, name, uid, resource_version } = &item.metadata;
+    fnv1a(format!("{namespace}/{name}\n{uid}\n{resource_version}").as_bytes())
+}
+
+fn pod(item: &Item) -> u64 {
+    let Metadata { namespace, name, .. } = &item.metadata;
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let mut bytes = format!("{namespace}/{name}\n{}\n", text(&item.spec["nodeName"]));
+    for container in item.spec["containers"].as_array().into_iter().flatten() {
+        bytes.push_str(&text(&container["image"]));
+        bytes.push('\n');
+    }
+    fnv1a(bytes.as_bytes())
+}
+
+pub fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }

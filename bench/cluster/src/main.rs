@@ -25,8 +25,6 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that talks to its caller")]
 
 mod change;
-#[path = "../../shared/digest.rs"]
-mod checksum;
 mod digest;
 mod load;
 mod metrics;

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
-use crate::checksum::fnv1a;
+use crate::digest::fnv1a;
 use crate::load::text;
 use crate::server::{Event, Failure, Server};
 
