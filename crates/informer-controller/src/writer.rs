@@ -385,6 +385,12 @@ impl Writer {
         Ok(answer)
     }
 
+    /// Refuses further writes, as at the end of the reconciliation.
+    #[doc(hidden)]
+    pub fn close(&self) {
+        self.shared.ledger.close();
+    }
+
     /// Ends the reconciliation: later writes are refused. Returns what was written.
     pub(crate) fn end(&self) -> Writes {
         self.shared.ledger.end()

@@ -148,6 +148,8 @@ pub use reach::NotReached;
 pub use reflector_options::ReflectorOptions;
 pub use reports::Reports;
 pub use resource::ResourceType;
+#[doc(hidden)]
+pub use resource::path_segment;
 #[cfg(feature = "save")]
 pub use saving::{LoadError, LoadedCache, SaveError, SavedCache};
 pub use selection::Selection;
