@@ -46,7 +46,7 @@ impl Measured for Pod {
 
 impl Measured for DynamicObject {
     fn informer(factory: &SharedInformerFactory, resource: ResourceType) -> Informer<Self> {
-        factory.dynamic(resource)
+        factory.informer_of::<DynamicObject>(resource)
     }
 
     fn metadata(&self) -> &ObjectMeta {
@@ -118,7 +118,7 @@ impl Measured for Declared {
 
 impl Measured for PartialObjectMeta<DynamicObject> {
     fn informer(factory: &SharedInformerFactory, resource: ResourceType) -> Informer<Self> {
-        factory.metadata(resource)
+        factory.informer_of::<PartialObjectMeta>(resource)
     }
 
     fn metadata(&self) -> &ObjectMeta {

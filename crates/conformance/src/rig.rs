@@ -210,9 +210,9 @@ impl Rig {
         self.kill_restart().await;
     }
 
-    /// A factory for the test's namespace, through the proxy, its requests recorded, its waits short.
+    /// A factory through the proxy, its requests recorded, its waits short.
     pub fn builder(&self) -> FactoryBuilder {
-        impatient(self.builder_of(self.config())).namespace(&self.namespace)
+        impatient(self.builder_of(self.config()))
     }
 
     /// A factory with default waits for all namespaces, its requests recorded.
@@ -231,9 +231,9 @@ impl Rig {
         }
     }
 
-    /// The factory of [`Rig::builder`].
+    /// The factory of [`Rig::builder`], for the test's namespace.
     pub fn factory(&self) -> SharedInformerFactory {
-        self.builder().build().expect("a factory")
+        self.builder().build().expect("a factory").in_namespace(&self.namespace)
     }
 
     /// The config maps of the test's namespace, in the cache, with a watch that keeps them current.

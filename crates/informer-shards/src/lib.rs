@@ -18,7 +18,7 @@
 //! shards
 //!     .until(async { tokio::signal::ctrl_c().await.unwrap_or_default() })
 //!     .run(config.clone(), move |share| {
-//!         let factory = SharedInformerFactory::builder(config.clone()).share(share.clone()).build()?;
+//!         let factory = SharedInformerFactory::builder(config.clone()).build()?.with_share(share.clone());
 //!         let maps = factory.informer::<ConfigMap>();
 //!         let reconcile = async |context: Context<ConfigMap>| {
 //!             println!("{}", context.key());

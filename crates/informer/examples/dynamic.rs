@@ -39,8 +39,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let [resource, kind, namespace] = arguments().ok_or("say PLURAL.VERSION.GROUP, KIND and NAMESPACE")?;
 
     let config = informer::kube::Config::infer().await?;
-    let factory = SharedInformerFactory::builder(config).namespace(&namespace).build()?;
-    let objects = factory.dynamic(resource_type(&resource, &kind).ok_or("say it as PLURAL.VERSION.GROUP")?);
+    let factory = SharedInformerFactory::builder(config).build()?.in_namespace(&namespace);
+    let objects = factory.informer_of::<DynamicObject>(
+        resource_type(&resource, &kind).ok_or("say it as PLURAL.VERSION.GROUP")?,
+    );
     let _log = objects.add_handler(Log)?;
     factory.start();
 

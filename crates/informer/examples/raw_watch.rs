@@ -39,7 +39,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let mut events = Box::pin(events.map_ok(told_by_event));
 
     // The informer, and the changes that it reports.
-    let factory = SharedInformerFactory::builder(cut_off).namespace(&namespace).build()?;
+    let factory = SharedInformerFactory::builder(cut_off).build()?.in_namespace(&namespace);
     let maps = factory.informer::<ConfigMap>();
     factory.start();
     maps.wait_for_sync(Duration::from_secs(30)).await?;

@@ -18,7 +18,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let directory = arguments.next().ok_or("in which directory is what was seen?")?;
 
     let config = informer::kube::Config::infer().await?;
-    let factory = SharedInformerFactory::builder(config).namespace(&namespace).saved_in(directory).build()?;
+    let factory =
+        SharedInformerFactory::builder(config).saved_in(directory).build()?.in_namespace(&namespace);
     let maps = factory.informer_of::<Object>(ResourceType::of::<ConfigMap>());
     let mut changes = maps.changes()?;
     factory.start();

@@ -15,9 +15,9 @@ use kube_client::{Api, Client, Config};
 async fn keep_copies(config: Config, backoff: BackoffConfig) -> Result<(), Box<dyn Error + Send + Sync>> {
     let copies = Api::<ConfigMap>::namespaced(Client::try_from(config.clone())?, "backup");
     let factory = SharedInformerFactory::builder(config)
-        .namespace("shop")
         .reflector(|reflector| reflector.backoff = backoff)
-        .build()?;
+        .build()?
+        .in_namespace("shop");
     let maps = factory.informer::<ConfigMap>();
     let mut changes = maps.changes()?;
     factory.start();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use informer_core::DecodeError;
 
-use crate::resource::ResourceType;
+use crate::options::resource::ResourceType;
 use crate::transport::TransportError;
 
 /// The error of a call. A failure while an informer runs is not the error of a call: see its status and its reports.

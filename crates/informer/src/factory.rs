@@ -12,17 +12,17 @@ use informer_core::share::Share;
 use informer_core::{FieldSelector, InvalidSelector, Selector, View};
 
 use crate::Layout;
-use crate::ending::NotEnded;
 use crate::informer::Informer;
-use crate::metrics::{FactoryMetrics, free_number};
-use crate::resource::ResourceType;
-use crate::runtime::Runtime;
-use crate::selection::Selection;
+use crate::inner::ending::NotEnded;
+use crate::inner::metrics::{FactoryMetrics, free_number};
+use crate::inner::sync::NotSynced;
+use crate::inner::{Core, Life, Lifeline};
+use crate::options::resource::ResourceType;
+use crate::options::runtime::Runtime;
+use crate::options::selection::Selection;
+use crate::options::settings::{Representation, Settings};
+use crate::options::transform::Transform;
 use crate::server::Server;
-use crate::settings::{Representation, Settings};
-use crate::shared::{Core, Life, Shared};
-use crate::sync::NotSynced;
-use crate::transform::Transform;
 use crate::transport::Transport;
 use builder::Connection;
 
@@ -63,7 +63,7 @@ struct Inner {
     runtime: Runtime,
     life: Life,
     /// An informer lives as long as a handle to it.
-    informers: Mutex<HashMap<Identity, Weak<Shared>>>,
+    informers: Mutex<HashMap<Identity, Weak<Lifeline>>>,
 }
 
 /// The identity of an informer.
@@ -203,11 +203,11 @@ impl SharedInformerFactory {
         resource: ResourceType,
         representation: Representation,
     ) -> Informer<T> {
-        let shared = self.inner.shared(resource, &self.selection, representation);
+        let lifeline = self.inner.lifeline(resource, &self.selection, representation);
         if self.inner.options.start_at_once {
-            shared.core().start();
+            lifeline.core().start();
         }
-        Informer::new(shared)
+        Informer::new(lifeline)
     }
 
     /// Starts every informer that has a handle and does not run yet. A later call starts those that were made since.
@@ -232,7 +232,7 @@ impl SharedInformerFactory {
     ///
     /// Safe.
     pub async fn wait_for_sync(&self, limit: Duration) -> Result<(), NotSynced> {
-        crate::sync::wait_for_all_started(&self.inner.cores(), limit, false).await
+        crate::inner::sync::wait_for_all_started(&self.inner.cores(), limit, false).await
     }
 
     /// As [`SharedInformerFactory::wait_for_sync`], but fails as soon as the server denies a resource
@@ -242,7 +242,7 @@ impl SharedInformerFactory {
     ///
     /// When an informer is denied, not started, or not synced within `limit`.
     pub async fn wait_for_sync_or_denial(&self, limit: Duration) -> Result<(), NotSynced> {
-        crate::sync::wait_for_all_started(&self.inner.cores(), limit, true).await
+        crate::inner::sync::wait_for_all_started(&self.inner.cores(), limit, true).await
     }
 
     /// The metrics of all informers that have a handle, at this moment.
@@ -289,12 +289,12 @@ impl fmt::Debug for SharedInformerFactory {
 
 impl Inner {
     /// The existing informer, or a new one.
-    fn shared(
+    fn lifeline(
         &self,
         resource: ResourceType,
         selection: &Selection,
         representation: Representation,
-    ) -> Arc<Shared> {
+    ) -> Arc<Lifeline> {
         let selection = &selection.of(&resource);
         let mut informers = self.informers.lock().unwrap_or_else(PoisonError::into_inner);
         informers.retain(|_, informer| informer.strong_count() > 0);
@@ -326,7 +326,7 @@ impl Inner {
         if let Some(resync) = options.resync.get(&resource) {
             settings.resync = (!resync.is_zero()).then_some(*resync);
         }
-        let shared = Arc::new(Shared::new(
+        let lifeline = Arc::new(Lifeline::new(
             (resource.clone(), selection.clone(), representation),
             settings,
             options.transform.clone(),
@@ -335,8 +335,8 @@ impl Inner {
             self.life.part(resource.clone(), selection.clone()),
             free_number(&resource, selection, informers.values().filter_map(Weak::upgrade)),
         ));
-        informers.insert(identity(representation), Arc::downgrade(&shared));
-        shared
+        informers.insert(identity(representation), Arc::downgrade(&lifeline));
+        lifeline
     }
 
     /// Asks everything to stop. An informer that is no longer in `informers` was stopped when its last handle was
@@ -349,7 +349,7 @@ impl Inner {
     }
 
     /// In an order that does not depend on hashes, so that a deterministic factory starts its informers alike.
-    fn living(&self) -> Vec<Arc<Shared>> {
+    fn living(&self) -> Vec<Arc<Lifeline>> {
         let informers = self.informers.lock().unwrap_or_else(PoisonError::into_inner);
         let mut living: Vec<_> = informers.values().filter_map(Weak::upgrade).collect();
         living.sort_by_cached_key(|informer| {

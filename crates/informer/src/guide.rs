@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | `informers.NewSharedInformerFactory` | - | [`SharedInformerFactory`], [`FactoryBuilder`] |
 //! | `cache.SharedIndexInformer` | `reflector` and its `Store` | [`Informer`] |
-//! | `dynamicinformer`, `metadatainformer` | `DynamicObject`, `metadata_watcher` | [`SharedInformerFactory::dynamic`], [`SharedInformerFactory::metadata`] |
+//! | `dynamicinformer`, `metadatainformer` | `DynamicObject`, `metadata_watcher` | [`SharedInformerFactory::informer_of`] with these types |
 //! | `lister.Pods(namespace).Get(name)` | `Store::get` | [`Lister`] |
 //! | `cache.Indexers`, `ByIndex` | - | [`Informer::add_index`], [`Informer::add_controller_index`], [`Index`], [`Key`] |
 //! | `metav1.GetControllerOf` | `OwnerReference` | [`Object::controller`], [`ControllerReference`] |
@@ -175,9 +175,9 @@
 //!
 //! [`FactoryBuilder::saved_in`], or [`Informer::save`] and [`Informer::load`], keep a cache in a file. A later process can
 //! read the loaded objects at once. Its informer resumes the watch, and is notified of all changes since the save,
-//! deletions included (P2). A file of another server, resource or selection is refused (P1). Secrets are left out unless
-//! the program asks for them (P3). The results and errors are [`SavedCache`], [`LoadedCache`], [`SaveError`] and
-//! [`LoadError`].
+//! deletions included (P2). A deletion that a subscriber had not taken at the save is lost for it. A file of another
+//! server, resource or selection is refused (P1). Secrets are left out unless the program asks for them (P3). The results
+//! and errors are [`SavedCache`], [`LoadedCache`], [`SaveError`] and [`LoadError`].
 //!
 //! # Stop
 //!

@@ -12,25 +12,25 @@ use informer_core::backoff::BackoffConfig;
 use informer_core::reflector::Status;
 use informer_core::{ObjectKey, ResourceVersion, Scope, Uid, View};
 
-use crate::change::Change;
-use crate::changes::Changes;
-use crate::ending::NotEnded;
-use crate::handle::Handle;
-use crate::handler::{Handler, Registration};
-use crate::index::{Index, Key};
-use crate::item::Item;
-use crate::lister::Lister;
-use crate::metrics::InformerMetrics;
-use crate::object_ref::ObjectRef;
-use crate::reach::{Goal, NotReached, wait_for};
-use crate::reports::Reports;
-use crate::resource::ResourceType;
-use crate::selection::Selection;
-use crate::shared::{Core, Shared};
-use crate::snapshot::Snapshot;
-use crate::subscribe::Subscribe;
-use crate::sync::NotSynced;
-use crate::transform::Transform;
+use crate::inner::ending::NotEnded;
+use crate::inner::metrics::InformerMetrics;
+use crate::inner::sync::NotSynced;
+use crate::inner::wait::{Goal, NotReached, wait_for};
+use crate::inner::{Core, Lifeline};
+use crate::notify::change::Change;
+use crate::notify::changes::Changes;
+use crate::notify::handler::{Handler, Registration};
+use crate::notify::reports::Reports;
+use crate::notify::subscribe::Subscribe;
+use crate::options::resource::ResourceType;
+use crate::options::selection::Selection;
+use crate::options::transform::Transform;
+use crate::read::handle::Handle;
+use crate::read::index::{Index, Key};
+use crate::read::item::Item;
+use crate::read::lister::Lister;
+use crate::read::object_ref::ObjectRef;
+use crate::read::snapshot::Snapshot;
 use crate::{Error, Quarantined};
 
 /// A local, indexed, always current copy of a resource's objects, as `T`s.
@@ -56,8 +56,8 @@ pub struct Informer<T> {
 }
 
 impl<T: View> Informer<T> {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { handle: Handle::new(shared) }
+    pub(crate) fn new(lifeline: Arc<Lifeline>) -> Self {
+        Self { handle: Handle::new(lifeline) }
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {
@@ -125,7 +125,7 @@ impl<T: View> Informer<T> {
 
     /// Whether two informers are views of one cache.
     pub fn shares_cache_with<U>(&self, other: &Informer<U>) -> bool {
-        Arc::ptr_eq(self.handle.shared(), other.handle.shared())
+        Arc::ptr_eq(self.handle.lifeline(), other.handle.lifeline())
     }
 
     /// Reads the cache: by key, namespace, label selector.
@@ -332,7 +332,7 @@ impl<T: View> Informer<T> {
     ///
     /// Safe.
     pub async fn wait_for_sync(&self, limit: Duration) -> Result<(), NotSynced> {
-        crate::sync::wait_for_all(&[self.core().clone()], limit, false).await
+        crate::inner::sync::wait_for_all(&[self.core().clone()], limit, false).await
     }
 
     /// As [`Informer::wait_for_sync`], but fails as soon as the server denies the resource ([`Status::Denied`]).
@@ -341,7 +341,7 @@ impl<T: View> Informer<T> {
     ///
     /// When it is denied, or not synced within `limit`.
     pub async fn wait_for_sync_or_denial(&self, limit: Duration) -> Result<(), NotSynced> {
-        crate::sync::wait_for_all(&[self.core().clone()], limit, true).await
+        crate::inner::sync::wait_for_all(&[self.core().clone()], limit, true).await
     }
 
     /// The version that the cache reflects. Unset until the cache is synced or [loaded](Informer::load); it never goes

@@ -80,83 +80,56 @@
 // Programs keep public handles in structs of their own, and want to derive `Debug` for these.
 #![warn(missing_debug_implementations)]
 
-mod change;
-mod changes;
-mod choices;
-mod confirm;
-mod cooling;
-mod counters;
-mod deleted;
-mod discovery;
-mod ending;
 mod error;
-mod exchange;
-mod existence;
 mod factory;
 pub mod guide;
-mod handle;
-mod handler;
-mod index;
 mod informer;
-mod item;
+mod inner;
 pub mod kube;
-mod lister;
 mod lock;
-pub mod metrics;
-mod notifications;
-mod object_ref;
+mod notify;
+mod options;
 #[doc = include_str!("promises.md")]
 pub mod promises {}
-mod reach;
-mod reflector_options;
-mod reports;
-mod resource;
-mod runtime;
+mod read;
 #[cfg(feature = "save")]
 mod saving;
-mod selection;
 mod server;
-mod settings;
-pub mod share;
-mod shared;
-mod snapshot;
-mod subscribe;
-mod sync;
-mod transform;
 pub mod transport;
-mod undecodable;
 
-pub use change::{Change, Previous};
-pub use changes::Changes;
-#[cfg(feature = "http2")]
-pub use choices::Http2;
-pub use choices::{EncodingChoice, FirstListChoice, HttpVersion, Layout, StreamingListChoice};
-pub use deleted::{DeleteReason, Deleted};
-pub use discovery::{Catalog, DiscoveryError};
-pub use ending::{NotEnded, Unfinished, Work};
 pub use error::{Error, error_chain};
-pub use existence::{ConfirmError, Existence};
 pub use factory::{FactoryBuilder, SharedInformerFactory};
-pub use handler::{Handler, Registration};
-pub use index::{Index, Key};
 pub use informer::Informer;
-pub use item::{Item, Items};
+pub use inner::ending::{NotEnded, Unfinished, Work};
+pub use inner::metrics;
+pub use inner::sync::{Missing, NotSynced};
+pub use inner::wait::NotReached;
 pub use kube::FromObject;
-pub use lister::Lister;
-pub use object_ref::ObjectRef;
-pub use reach::NotReached;
-pub use reflector_options::ReflectorOptions;
-pub use reports::Reports;
-pub use resource::ResourceType;
+pub use notify::change::{Change, Previous};
+pub use notify::changes::Changes;
+pub use notify::deleted::{DeleteReason, Deleted};
+pub use notify::existence::{ConfirmError, Existence};
+pub use notify::handler::{Handler, Registration};
+pub use notify::reports::Reports;
+pub use notify::subscribe::Subscribe;
+#[cfg(feature = "http2")]
+pub use options::choices::Http2;
+pub use options::choices::{EncodingChoice, FirstListChoice, HttpVersion, Layout, StreamingListChoice};
+pub use options::reflector_options::ReflectorOptions;
+pub use options::resource::ResourceType;
 #[doc(hidden)]
-pub use resource::path_segment;
+pub use options::resource::path_segment;
+pub use options::selection::Selection;
+pub use options::transform::{Keep, Transform};
+pub use read::index::{Index, Key};
+pub use read::item::{Item, Items};
+pub use read::lister::Lister;
+pub use read::object_ref::ObjectRef;
+pub use read::snapshot::Snapshot;
 #[cfg(feature = "save")]
 pub use saving::{LoadError, LoadedCache, SaveError, SavedCache};
-pub use selection::Selection;
-pub use snapshot::Snapshot;
-pub use subscribe::Subscribe;
-pub use sync::{Missing, NotSynced};
-pub use transform::{Keep, Transform};
+pub use server::discovery::{Catalog, DiscoveryError};
+pub use server::share;
 
 #[cfg(feature = "packed")]
 pub use informer_core::PackedStorage;

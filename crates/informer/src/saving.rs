@@ -9,29 +9,18 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use informer_core::saved::{self, Saved};
 use informer_core::{Checkpoint, Shelf};
 
-use crate::resource::ResourceType;
-use crate::runtime::Runtime;
-use crate::selection::Selection;
+use crate::options::resource::ResourceType;
+use crate::options::runtime::Runtime;
+use crate::options::selection::Selection;
 
 pub(crate) use error::Unnamed;
 pub use error::{LoadError, SaveError};
 use replace::Step;
 pub(crate) use replace::{make_directory, remove_abandoned};
-
-/// How a factory's informers save themselves.
-#[derive(Debug, Clone)]
-pub(crate) struct Saving {
-    pub(crate) directory: PathBuf,
-    /// Zero: saves happen only at the stop.
-    pub(crate) period: Duration,
-    /// Whether Secrets are saved, too.
-    pub(crate) secrets: bool,
-}
 
 /// The origin of a saved cache: names and values, such as its server and resource.
 pub(crate) type Description = [(&'static str, String); 8];
@@ -61,31 +50,23 @@ pub struct LoadedCache {
     pub objects: usize,
 }
 
-impl Saving {
-    /// Whether this resource is saved. The metadata of Secrets is left out too, because it often repeats their content:
-    /// `kubectl apply` writes the whole object into an annotation.
-    pub(crate) fn takes(&self, resource: &ResourceType) -> bool {
-        self.secrets || (resource.group.as_str(), resource.plural.as_str()) != ("", "secrets")
+/// The file of one informer. Its name consists of the resource and a checksum of the description and the namespaces.
+pub(crate) fn file(
+    directory: &Path,
+    resource: &ResourceType,
+    selection: &Selection,
+    description: &Description,
+) -> PathBuf {
+    let mut sum = crc32fast::Hasher::new();
+    let namespaces = selection.namespaces().map(|namespaces| namespaces.join(","));
+    let texts = description.iter().map(|(_, text)| text).chain(&namespaces);
+    for text in texts {
+        sum.update(text.as_bytes());
+        sum.update(&[0]);
     }
-
-    /// The file of one informer. Its name consists of the resource and a checksum of the description and the namespaces.
-    pub(crate) fn file(
-        &self,
-        resource: &ResourceType,
-        selection: &Selection,
-        description: &Description,
-    ) -> PathBuf {
-        let mut sum = crc32fast::Hasher::new();
-        let namespaces = selection.namespaces().map(|namespaces| namespaces.join(","));
-        let texts = description.iter().map(|(_, text)| text).chain(&namespaces);
-        for text in texts {
-            sum.update(text.as_bytes());
-            sum.update(&[0]);
-        }
-        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '.' || letter == '-';
-        let name = resource.to_string().replace(|letter| !is_plain(letter), "_");
-        self.directory.join(format!("{name}-{:08x}.cache", sum.finalize()))
-    }
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '.' || letter == '-';
+    let name = resource.to_string().replace(|letter| !is_plain(letter), "_");
+    directory.join(format!("{name}-{:08x}.cache", sum.finalize()))
 }
 
 pub(crate) async fn write(

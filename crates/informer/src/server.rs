@@ -1,7 +1,9 @@
 //! The server behind a factory: how to reach it and what is known about it.
 
+pub(crate) mod discovery;
 mod recovery;
 mod schemas;
+pub mod share;
 mod version;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -13,8 +15,8 @@ use informer_core::engine::StreamingRefusals;
 use informer_core::reflector::{FirstList, ReflectorConfig, StreamingList};
 use tokio::time::{Instant, timeout};
 
-use crate::resource::ResourceType;
-use crate::settings::Settings;
+use crate::options::resource::ResourceType;
+use crate::options::settings::Settings;
 use crate::transport::Transport;
 use crate::{FirstListChoice, StreamingListChoice};
 use recovery::{Probe, Recovery};

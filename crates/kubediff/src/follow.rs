@@ -159,20 +159,20 @@ impl Follow {
         // In JSON: whatever a server newer than us says of an object is shown.
         let mut builder =
             SharedInformerFactory::builder(cluster.config).start_at_once().encoding(EncodingChoice::Json);
-        if let Some(selector) = &reach.labels {
-            builder = builder.labels(selector)?;
-        }
-        if let Some(selector) = &reach.fields {
-            builder = builder.fields(selector)?;
-        }
         if let Some(limit) = cluster.request_timeout {
             builder = builder.reflector(|reflector| reflector.response_timeout = limit);
         }
-        if let Some(namespaces) = reach.within(&default_namespace).namespaces {
-            builder = builder.namespaces(namespaces);
-        }
         let place = reach.namespaces.in_words(&default_namespace);
-        let factory = builder.build()?;
+        let mut factory = builder.build()?;
+        if let Some(selector) = &reach.labels {
+            factory = factory.with_labels(selector)?;
+        }
+        if let Some(selector) = &reach.fields {
+            factory = factory.with_fields(selector)?;
+        }
+        if let Some(namespaces) = reach.within(&default_namespace).namespaces {
+            factory = factory.in_namespaces(namespaces);
+        }
         // The mistakes of the configuration were reported before, in better words.
         let client = Client::try_from(config).ok();
         let schemas = SchemaLoader::new(client.clone(), profile.schemas.clone());

@@ -47,8 +47,8 @@ async fn main() {
         let _ = tokio::io::stdin().read_to_end(&mut Vec::new()).await;
     };
     let run = shards.until(stop).run(config.clone(), move |share| {
-        let builder = SharedInformerFactory::builder(config.clone()).namespace(&namespace);
-        let maps = builder.share(share.clone()).build()?.informer::<ConfigMap>();
+        let factory = SharedInformerFactory::builder(config.clone()).build()?.in_namespace(&namespace);
+        let maps = factory.with_share(share.clone()).informer::<ConfigMap>();
         Ok((Controller::new("story", &maps), with(handle.clone(), reconcile)))
     });
     run.await.expect("an orderly end");

@@ -27,7 +27,7 @@ async fn c1_d2_h1_h2_h10_h11_h12_l2_w6_two_thousand_pods_through_restarts_and_a_
     for namespace in NAMESPACES {
         rig.add_namespace(namespace).await;
     }
-    let factory = rig.builder().build().unwrap().everything();
+    let factory = rig.builder().build().unwrap();
     let pods: Informer<Object> = factory.informer_of(ResourceType::of::<Pod>());
     let every = |capacity| pods.subscribe().every_change(capacity, WhenFull::Coalesce);
     let mut handlers = Handlers::of(&pods);

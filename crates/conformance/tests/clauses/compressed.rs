@@ -89,7 +89,13 @@ async fn w16_lists_and_watches_in_many_gzip_members_decode() {
     let small =
         (0..100).map(|number| rig.create_with(config_map(&format!("small-{number:02}"), &strange[..1])));
     rig.at_once(small).await;
-    let plain = rig.builder().layout(Layout::Bytes).encoding(EncodingChoice::Json).build().unwrap();
+    let plain = rig
+        .builder()
+        .layout(Layout::Bytes)
+        .encoding(EncodingChoice::Json)
+        .build()
+        .unwrap()
+        .in_namespace(rig.namespace());
     let plain = rig.synced(&plain).await;
     for (seed, encoding, streaming) in [
         (1, EncodingChoice::Auto, StreamingListChoice::Never),
@@ -100,12 +106,12 @@ async fn w16_lists_and_watches_in_many_gzip_members_decode() {
         let members = Arc::<AtomicU64>::default();
         let inner = KubeTransport::new(rig.config()).unwrap();
         let transport = Zipping { inner, seed, members: members.clone() };
-        let builder = SharedInformerFactory::builder_with_transport(transport).namespace(rig.namespace());
+        let builder = SharedInformerFactory::builder_with_transport(transport);
         let builder = impatient(builder)
             .gzip(true)
             .encoding(encoding)
             .reflector(|reflector| reflector.streaming_list = streaming);
-        let factory = builder.build().unwrap();
+        let factory = builder.build().unwrap().in_namespace(rig.namespace());
         let mut reports = factory.informer_of::<Object>(config_maps()).reports();
         let informer = rig.synced(&factory).await;
         let listed = members.load(Ordering::Relaxed);
@@ -146,7 +152,8 @@ async fn w16_a_stream_that_the_server_compresses_decodes_and_a_plain_watch_is_no
         let factory = builder
             .reflector(|reflector| reflector.streaming_list = StreamingListChoice::Always)
             .build()
-            .unwrap();
+            .unwrap()
+            .in_namespace(rig.namespace());
         let mut reports = factory.informer_of::<Object>(config_maps()).reports();
         let informer = rig.synced(&factory).await;
         // The cluster's certificate authority may be there too.

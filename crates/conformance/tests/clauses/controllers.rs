@@ -59,7 +59,7 @@ async fn one_child(state: Arc<OneChild>, context: Context<ConfigMap>) -> Result<
 /// are in the end, and how many each of the first two reconciliations saw.
 async fn with_a_deaf_informer_of_children(test: &str, way: Way) -> Option<(usize, [usize; 2])> {
     let rig = Rig::shared(SERVER, test).await?;
-    let parents = rig.builder_of(rig.direct_config()).namespace(rig.namespace()).build().unwrap();
+    let parents = rig.builder_of(rig.direct_config()).build().unwrap().in_namespace(rig.namespace());
     let maps = parents.informer::<ConfigMap>();
     // This one goes through the proxy.
     let secrets = rig.factory().informer::<Secret>();

@@ -115,8 +115,12 @@ async fn l14_a_definition_that_changes_revises_objects_that_nobody_wrote() {
     rig.define(&gadgets.definition(&schema(json!({ "type": "integer" })))).await;
     gadgets.create(&rig, "a", json!({ "note": "x" })).await;
     gadgets.create(&rig, "b", json!({ "size": 1 })).await;
-    let factory =
-        rig.builder().reflector(|reflector| reflector.schema_pace = Duration::from_secs(1)).build().unwrap();
+    let factory = rig
+        .builder()
+        .reflector(|reflector| reflector.schema_pace = Duration::from_secs(1))
+        .build()
+        .unwrap()
+        .in_namespace(rig.namespace());
     let informer = factory.informer_of::<Object>(gadgets.resource());
     let mut changes = every_change(&informer);
     factory.start();
@@ -156,8 +160,12 @@ async fn l14_a_watch_that_outlives_its_definition_by_an_event_is_followed_by_a_l
     let schema = |size: Value| json!({ "type": "object", "properties": { "size": size } });
     rig.define(&gadgets.definition(&schema(json!({ "type": "integer" })))).await;
     gadgets.create(&rig, "a", json!({})).await;
-    let factory =
-        rig.builder().reflector(|reflector| reflector.schema_pace = Duration::from_secs(1)).build().unwrap();
+    let factory = rig
+        .builder()
+        .reflector(|reflector| reflector.schema_pace = Duration::from_secs(1))
+        .build()
+        .unwrap()
+        .in_namespace(rig.namespace());
     let informer = factory.informer_of::<Object>(gadgets.resource());
     let mut changes = every_change(&informer);
     factory.start();

@@ -14,7 +14,8 @@ fn is_denied(code: u16) -> impl Fn(&Status) -> bool {
 async fn w15_a_denied_informer_goes_on_when_it_is_allowed() {
     let Some(rig) = Rig::shared(SERVER, "w15_forbidden").await else { return };
     rig.create("a").await;
-    let factory = impatient(rig.builder_of(rig.nobodys_config())).namespace(rig.namespace()).build().unwrap();
+    let factory =
+        impatient(rig.builder_of(rig.nobodys_config())).build().unwrap().in_namespace(rig.namespace());
     let informer = factory.informer_of(super::config_maps());
     let mut told = Told::every(&informer);
     factory.start();
@@ -51,7 +52,7 @@ async fn w15_credentials_are_read_again_before_a_401_counts() {
     config.auth_info.token = None;
     config.auth_info.token_file = Some(file.to_str().unwrap().to_owned());
     // The first client reads the file here.
-    let factory = impatient(rig.builder_of(config)).namespace(rig.namespace()).build().unwrap();
+    let factory = impatient(rig.builder_of(config)).build().unwrap().in_namespace(rig.namespace());
     std::fs::write(&file, rig.token()).unwrap();
     let informer = factory.informer_of::<informer::Object>(super::config_maps());
     let mut reports = informer.reports();
@@ -67,7 +68,7 @@ async fn w15_credentials_are_read_again_before_a_401_counts() {
     let mut config = rig.config();
     config.auth_info.token = None;
     config.auth_info.token_file = Some(file.to_str().unwrap().to_owned());
-    let factory = impatient(rig.builder_of(config)).namespace(rig.namespace()).build().unwrap();
+    let factory = impatient(rig.builder_of(config)).build().unwrap().in_namespace(rig.namespace());
     let informer = factory.informer_of::<informer::Object>(super::config_maps());
     factory.start();
     status(&informer, is_denied(401)).await;

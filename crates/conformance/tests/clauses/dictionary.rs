@@ -50,7 +50,12 @@ async fn fill(rig: &Rig) {
 
 /// A factory with the default layout of built-in kinds, whatever else the binary chooses.
 fn packed(rig: &Rig) -> SharedInformerFactory {
-    rig.builder().layout(Layout::Packed).encoding(EncodingChoice::Auto).build().unwrap()
+    rig.builder()
+        .layout(Layout::Packed)
+        .encoding(EncodingChoice::Auto)
+        .build()
+        .unwrap()
+        .in_namespace(rig.namespace())
 }
 
 /// Without what is hot: that is within a bound of its own.
@@ -133,7 +138,8 @@ async fn c9_with_a_dictionary_every_answer_is_that_of_the_other_layouts() {
     ];
     let mut views = Vec::new();
     for (layout, encoding) in choices {
-        let factory = rig.builder().layout(layout).encoding(encoding).build().unwrap();
+        let factory =
+            rig.builder().layout(layout).encoding(encoding).build().unwrap().in_namespace(rig.namespace());
         let typed: Informer<ConfigMap> = factory.informer();
         views.push((rig.synced(&factory).await, typed, factory));
     }
@@ -243,7 +249,13 @@ impl Restarted {
 
     /// Whether the cache is what a list in JSON is.
     async fn is_what_a_list_is(&self, rig: &Rig) {
-        let plain = rig.builder().layout(Layout::Bytes).encoding(EncodingChoice::Json).build().unwrap();
+        let plain = rig
+            .builder()
+            .layout(Layout::Bytes)
+            .encoding(EncodingChoice::Json)
+            .build()
+            .unwrap()
+            .in_namespace(rig.namespace());
         let plain = rig.synced(&plain).await;
         // A list's version is that of all resources; an event comes for this one.
         let last = rig.create("the-last").await;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use conformance::{Rig, Told, config_map, custom_resource, status, within};
+use informer::kube::PartialObjectMeta;
 use informer::{Informer, Keep, Object, Status, Transform};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -22,8 +23,8 @@ async fn f1_f6_all_views_of_a_resource_share_one_watch() {
     let factory = rig.factory();
     let typed: Informer<ConfigMap> = factory.informer();
     let again: Informer<ConfigMap> = factory.informer();
-    let dynamic = factory.dynamic(config_maps());
-    let metadata = factory.metadata(config_maps());
+    let dynamic = factory.informer_of::<DynamicObject>(config_maps());
+    let metadata = factory.informer_of::<PartialObjectMeta>(config_maps());
     sync(&factory, &typed).await;
     let here = |name: &str| format!("{}/{name}", rig.namespace());
     assert_eq!(typed.lister().get(here("a")).unwrap().unwrap().data.as_ref().unwrap()["value"], "text");
@@ -43,7 +44,7 @@ async fn f6_a_metadata_informer_fetches_metadata_only() {
     let Some(rig) = Rig::shared(SERVER, "f6_metadata").await else { return };
     rig.create_with(config_map("a", "secret")).await;
     let factory = rig.factory();
-    let informer = factory.metadata(config_maps());
+    let informer = factory.informer_of::<PartialObjectMeta>(config_maps());
     sync(&factory, &informer).await;
     let version = rig.create_with(config_map("b", "secret")).await;
     informer.at_least(&version, conformance::DEADLINE).await.unwrap();
@@ -76,7 +77,7 @@ async fn f2_d6_selectors_and_transforms_choose_the_objects() {
             _ => Ok(Keep::Yes),
         }
     }));
-    let factory = rig.builder().transform(transform.clone()).build().unwrap();
+    let factory = rig.builder().transform(transform.clone()).build().unwrap().in_namespace(rig.namespace());
     let informer = factory.informer_of::<Object>(config_maps());
     let mut reports = informer.reports();
     sync(&factory, &informer).await;
@@ -125,7 +126,7 @@ async fn f3_w15_waiting_names_what_is_missing_and_why() {
     let factory = rig.factory();
     let present = factory.informer::<Secret>();
     let (_, resource) = custom_resource("nowhere.example.com", "Ghost");
-    let missing = factory.dynamic(resource.clone());
+    let missing = factory.informer_of::<DynamicObject>(resource.clone());
     factory.start();
     let error = factory.wait_for_sync_or_denial(Duration::from_secs(60)).await.unwrap_err();
     assert!(error.is_denied());
@@ -185,7 +186,7 @@ async fn f7_w15_f6_a_custom_resource_appears_disappears_and_returns() {
     let Some(rig) = Rig::shared(SERVER, "f7_custom_resource").await else { return };
     let (definition, resource) = custom_resource("f7.example.com", "Widget");
     let factory = rig.factory();
-    let informer = factory.dynamic(resource.clone());
+    let informer = factory.informer_of::<DynamicObject>(resource.clone());
     let mut told = Told::every(&factory.informer_of(resource.clone()));
     factory.start();
     status(&informer, |status| matches!(status, Status::Denied { .. })).await;

@@ -45,7 +45,7 @@ async fn c12_each_version_is_decoded_once_for_all_consumers_and_none_over_the_bo
     .await;
     for bound in [4 << 20, 2_000] {
         DECODES.store(0, Ordering::SeqCst);
-        let factory = rig.builder().hot_bytes(bound).build().unwrap();
+        let factory = rig.builder().hot_bytes(bound).build().unwrap().in_namespace(rig.namespace());
         let informer: Informer<Counted> = factory.informer_of(config_maps());
         let is_ours = |name: &str| name.starts_with("hot-");
         let mut changes = [0, 1, 2].map(|_| {

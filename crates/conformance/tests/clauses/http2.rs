@@ -17,7 +17,7 @@ fn over_http2(rig: &Rig, options: Http2) -> FactoryBuilder {
 async fn f4_w1_over_http2_all_watches_share_a_connection_and_a_stop_closes_it() {
     let Some(rig) = Rig::shared(SERVER, "f4_http2").await else { return };
     rig.create("a").await;
-    let factory = over_http2(&rig, Http2::default()).build().unwrap();
+    let factory = over_http2(&rig, Http2::default()).build().unwrap().in_namespace(rig.namespace());
     let informer = rig.synced(&factory).await;
     let secrets = factory.informer::<k8s_openapi::api::core::v1::Secret>();
     sync(&factory, &secrets).await;
@@ -36,7 +36,7 @@ async fn f4_w1_over_http2_all_watches_share_a_connection_and_a_stop_closes_it() 
 #[tokio::test]
 async fn f1_over_http2_many_watches_need_few_connections() {
     let Some(rig) = Rig::shared(SERVER, "f1_http2").await else { return };
-    let factory = over_http2(&rig, Http2::default()).build().unwrap();
+    let factory = over_http2(&rig, Http2::default()).build().unwrap().in_namespace(rig.namespace());
     let informers: Vec<Informer<Object>> = (0..130)
         .map(|number| factory.with_labels(format!("number={number}")).unwrap().informer_of(config_maps()))
         .collect();
@@ -68,7 +68,8 @@ async fn w12_over_http2_a_ping_finds_the_connection_dead() {
     let mut options = Http2::default();
     options.ping_interval = Duration::from_millis(500);
     options.ping_timeout = Duration::from_secs(2);
-    let informer = rig.synced(&over_http2(&rig, options).build().unwrap()).await;
+    let informer =
+        rig.synced(&over_http2(&rig, options).build().unwrap().in_namespace(rig.namespace())).await;
     let mut told = Told::every(&informer);
     told.first_content().await;
     let mut reports = informer.reports();
@@ -83,7 +84,8 @@ async fn w12_over_http2_a_ping_finds_the_connection_dead() {
 #[tokio::test]
 async fn w5_over_http2_a_restarted_server_is_found_again() {
     let Some(rig) = Rig::own(SERVER, "w5_http2", Needs::default()).await else { return };
-    let informer = rig.synced(&over_http2(&rig, Http2::default()).build().unwrap()).await;
+    let informer =
+        rig.synced(&over_http2(&rig, Http2::default()).build().unwrap().in_namespace(rig.namespace())).await;
     let mut told = Told::every(&informer);
     told.first_content().await;
     let mut reports = informer.reports();
@@ -107,8 +109,12 @@ async fn w15_over_http2_new_credentials_need_no_new_connection() {
     let mut config = rig.config();
     config.auth_info.token = None;
     config.auth_info.token_file = Some(token.path().to_str().unwrap().to_owned());
-    let builder = conformance::impatient(rig.builder_of(config)).namespace(rig.namespace());
-    let factory = builder.http_version(HttpVersion::Http2(Http2::default())).build().unwrap();
+    let builder = conformance::impatient(rig.builder_of(config));
+    let factory = builder
+        .http_version(HttpVersion::Http2(Http2::default()))
+        .build()
+        .unwrap()
+        .in_namespace(rig.namespace());
     std::fs::write(token.path(), rig.token()).unwrap();
     let informers: Vec<Informer<Object>> = (0..20)
         .map(|number| factory.with_labels(format!("number={number}")).unwrap().informer_of(config_maps()))
@@ -129,7 +135,8 @@ async fn w16_over_http2_big_objects_come_through_with_and_without_gzip() {
         version = rig.create_with(config_map(&format!("long-{index}"), &"long".repeat(250_000))).await;
     }
     for gzip in [false, true] {
-        let factory = over_http2(&rig, Http2::default()).gzip(gzip).build().unwrap();
+        let factory =
+            over_http2(&rig, Http2::default()).gzip(gzip).build().unwrap().in_namespace(rig.namespace());
         let informer = rig.synced(&factory).await;
         informer.at_least(&version, conformance::DEADLINE).await.unwrap();
         assert_eq!(informer.len(), 9);

@@ -112,7 +112,8 @@ async fn c9_c10_l10_typed_looks_selectors_and_relists_agree_in_each_layout() {
         (Layout::Bytes, EncodingChoice::Auto),
         (Layout::Decoded, EncodingChoice::Auto),
     ] {
-        let factory = rig.builder().layout(layout).encoding(encoding).build().unwrap();
+        let factory =
+            rig.builder().layout(layout).encoding(encoding).build().unwrap().in_namespace(rig.namespace());
         let informer: Informer<ConfigMap> = factory.informer();
         factory.start();
         // With a watch that is there to be cut: what is only on its way would not notice.

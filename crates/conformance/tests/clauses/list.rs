@@ -40,7 +40,8 @@ async fn l1_any_state_is_listed_at_zero_where_it_is_asked_for() {
             &rig.builder()
                 .reflector(|reflector| reflector.first_list = FirstListChoice::Any)
                 .build()
-                .unwrap(),
+                .unwrap()
+                .in_namespace(rig.namespace()),
         )
         .await;
     let [list] = rig.wire.lists().try_into().unwrap();
@@ -63,7 +64,8 @@ async fn l2_l6_l10_w6_h9_h3_d6_a_relist_without_news_tells_nothing() {
         counter.fetch_add(1, Ordering::Relaxed);
         Ok(Keep::Yes)
     });
-    let informer = rig.synced(&rig.builder().transform(transform).build().unwrap()).await;
+    let informer =
+        rig.synced(&rig.builder().transform(transform).build().unwrap().in_namespace(rig.namespace())).await;
     let mut told = Told::every(&informer);
     assert_eq!(told.first_content().await, ["initial a", "initial b", "initial c"]);
 
@@ -136,8 +138,12 @@ async fn l4_l6_pages_that_expire_become_one_list() {
         }
         false
     });
-    let factory =
-        rig.builder().reflector(|reflector| reflector.first_list = FirstListChoice::Any).build().unwrap();
+    let factory = rig
+        .builder()
+        .reflector(|reflector| reflector.first_list = FirstListChoice::Any)
+        .build()
+        .unwrap()
+        .in_namespace(rig.namespace());
     let informer = factory.informer_of::<Object>(super::config_maps());
     factory.start();
     within("the second page", second_asked).await.unwrap();
@@ -212,8 +218,12 @@ async fn l11_a_broken_list_leaves_no_trace() {
         }
         false
     });
-    let factory =
-        rig.builder().reflector(|reflector| reflector.first_list = FirstListChoice::Any).build().unwrap();
+    let factory = rig
+        .builder()
+        .reflector(|reflector| reflector.first_list = FirstListChoice::Any)
+        .build()
+        .unwrap()
+        .in_namespace(rig.namespace());
     let informer = factory.informer_of::<Object>(super::config_maps());
     let mut told = Told::every(&informer);
     factory.start();

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use conformance::{Needs, Rig, Told, status};
+use informer::kube::PartialObjectMeta;
 use informer::{Informer, Object};
 use kube_client::Api;
 use kube_client::api::{DeleteParams, PostParams};
@@ -133,14 +134,14 @@ async fn p2_each_namespace_goes_on_by_itself() {
     // Some servers put a config map of their own into each namespace.
     let fields = "metadata.name!=kube-root-ca.crt";
     let (_directory, path) = place();
-    let builder = || conformance::impatient(rig.builder_of(rig.config())).fields(fields).unwrap();
-    let factory = builder().namespaces([kept, dropped]).build().unwrap();
+    let selected = || rig.builder().build().unwrap().with_fields(fields).unwrap();
+    let factory = selected().in_namespaces([kept, dropped]);
     let informer = rig.synced(&factory).await;
     informer.save(&path).await.unwrap();
     factory.shutdown().await;
     maps(kept).delete(kept, &DeleteParams::default()).await.unwrap();
 
-    let factory = builder().namespaces([kept, new]).build().unwrap();
+    let factory = selected().in_namespaces([kept, new]);
     let informer = factory.informer_of::<Object>(config_maps());
     let mut told = Told::every(&informer);
     informer.load(&path).await.unwrap();
@@ -158,7 +159,7 @@ async fn p1_p2_metadata_is_saved_too() {
     before(&rig).await;
     let (_directory, path) = place();
     let factory = rig.factory();
-    let informer = factory.metadata(config_maps());
+    let informer = factory.informer_of::<PartialObjectMeta>(config_maps());
     factory.start();
     status(&informer, is_live).await;
     informer.save(&path).await.unwrap();
@@ -168,7 +169,7 @@ async fn p1_p2_metadata_is_saved_too() {
     let whole = rig.factory().informer_of::<Object>(config_maps());
     assert!(whole.load(&path).await.unwrap_err().is_of_another());
     let factory = rig.factory();
-    let informer = factory.metadata(config_maps());
+    let informer = factory.informer_of::<PartialObjectMeta>(config_maps());
     assert_eq!(informer.load(&path).await.unwrap().objects, 4);
     let version = rig.create("g").await;
     factory.start();
@@ -186,7 +187,7 @@ async fn p1_p2_a_factory_with_a_directory_goes_on_by_itself() {
     before(&rig).await;
     let directory = TempDir::new().unwrap();
     let restarted = async || {
-        let factory = rig.builder().saved_in(directory.path()).build().unwrap();
+        let factory = rig.builder().saved_in(directory.path()).build().unwrap().in_namespace(rig.namespace());
         let informer: Informer<Object> = factory.informer_of(config_maps());
         let told = Told::every(&informer);
         rig.synced(&factory).await;

@@ -84,13 +84,13 @@ async fn a_shard_is_what_hashes_into_its_range_in_lists_and_watches() {
     for streaming in [StreamingListChoice::Never, StreamingListChoice::Always] {
         let halves = [LOWER, UPPER].map(|bounds| {
             let selector = range("uid", bounds);
-            let builder = impatient(SharedInformerFactory::builder(rig.config())).namespace(rig.namespace());
+            let builder = impatient(SharedInformerFactory::builder(rig.config()));
             let builder = builder
                 .reflector(|reflector| reflector.streaming_list = streaming)
                 .tweak_list_options(move |_, query| {
                     query.push(("shardSelector".to_owned(), selector.clone()));
                 });
-            let factory = builder.build().unwrap();
+            let factory = builder.build().unwrap().in_namespace(rig.namespace());
             let informer: Informer<Object> = factory.informer_of(config_maps());
             factory.start();
             (factory, informer)

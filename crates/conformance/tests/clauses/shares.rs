@@ -16,8 +16,12 @@ fn halves(by: ShareBy) -> [Share; 2] {
 }
 
 /// A factory and its informer of config maps, live.
-async fn live(builder: FactoryBuilder) -> (SharedInformerFactory, Informer<Object>) {
-    let factory = builder.build().unwrap();
+async fn live(
+    rig: &Rig,
+    builder: FactoryBuilder,
+    share: &Share,
+) -> (SharedInformerFactory, Informer<Object>) {
+    let factory = builder.build().unwrap().in_namespace(rig.namespace()).with_share(share.clone());
     let informer = factory.informer_of(config_maps());
     factory.start();
     status(&informer, is_live).await;
@@ -70,8 +74,8 @@ async fn shares_divide_the_objects(rig: &Rig, server_filters: bool) {
                 let builder = rig
                     .builder()
                     .reflector(|reflector| reflector.streaming_list = streaming)
-                    .share(share.clone());
-                let (factory, informer) = live(builder.ask_for_share(asks)).await;
+                    .ask_for_share(asks);
+                let (factory, informer) = live(&rig, builder, &share).await;
                 informers.push((share, factory, informer));
             }
             let objects: usize = informers.iter().map(|(_, _, informer)| names(informer).len()).sum();
@@ -145,8 +149,8 @@ async fn q9_an_object_goes_with_the_share_of_its_owner() {
         // The server is not asked: it could not know.
         let builder =
             || rig.builder().reflector(|reflector| reflector.streaming_list = streaming).ask_for_share(true);
-        let (mine, informer) = live(builder().share(mine)).await;
-        let (theirs, other) = live(builder().share(theirs)).await;
+        let (mine, informer) = live(&rig, builder(), &mine).await;
+        let (theirs, other) = live(&rig, builder(), &theirs).await;
         let mut told = Told::every(&informer);
         assert_eq!((names(&informer), names(&other)), (vec!["a-1".to_owned()], vec!["a-2".to_owned()]));
         assert_eq!(told.next().await, ["initial a-1", "synced"]);
@@ -175,7 +179,7 @@ async fn q9_p1_a_restart_with_another_share_lists() {
     let directory = TempDir::new().unwrap();
     let [lower, upper] = halves(ShareBy::Uid);
     let run = async |share: &Share| {
-        let (factory, informer) = live(rig.builder().saved_in(directory.path()).share(share.clone())).await;
+        let (factory, informer) = live(&rig, rig.builder().saved_in(directory.path()), share).await;
         let names = names(&informer);
         let restarted = informer.metrics().requests.lists + informer.metrics().requests.streaming_lists == 0;
         factory.shutdown().await;

@@ -11,6 +11,7 @@ fn streaming(rig: &Rig) -> SharedInformerFactory {
         .reflector(|reflector| reflector.streaming_list = StreamingListChoice::Always)
         .build()
         .expect("a factory")
+        .in_namespace(rig.namespace())
 }
 
 #[tokio::test]

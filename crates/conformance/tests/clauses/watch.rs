@@ -63,8 +63,8 @@ async fn w5_a_server_that_is_down_is_waited_for() {
     let Some(rig) = Rig::own(SERVER, "w5_server_down", Needs::default()).await else { return };
     rig.create("a").await;
     // Without the proxy, which accepts connections whatever becomes of them.
-    let builder = conformance::impatient(rig.builder_of(rig.direct_config())).namespace(rig.namespace());
-    let informer = rig.synced(&builder.build().unwrap()).await;
+    let builder = conformance::impatient(rig.builder_of(rig.direct_config()));
+    let informer = rig.synced(&builder.build().unwrap().in_namespace(rig.namespace())).await;
     let mut told = Told::every(&informer);
     told.first_content().await;
     let mut reports = informer.reports();
@@ -197,7 +197,7 @@ async fn w16_big_and_strange_objects_decode_with_and_without_gzip() {
     for index in 0..4 {
         version = rig.create_with(config_map(&format!("long-{index}"), &long)).await;
     }
-    let zipped = rig.synced(&rig.builder().gzip(true).build().unwrap()).await;
+    let zipped = rig.synced(&rig.builder().gzip(true).build().unwrap().in_namespace(rig.namespace())).await;
     for informer in [&plain, &zipped] {
         informer.at_least(&version, conformance::DEADLINE).await.unwrap();
         assert_eq!(names(informer), ["long-0", "long-1", "long-2", "long-3", "strange"]);

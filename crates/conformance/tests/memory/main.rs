@@ -50,7 +50,11 @@ async fn fill(rig: &Rig) {
 
 fn packed(rig: &Rig, choice: StreamingListChoice) -> SharedInformerFactory {
     let builder = rig.builder().layout(Layout::Packed).encoding(EncodingChoice::Auto);
-    builder.reflector(|reflector| reflector.streaming_list = choice).build().unwrap()
+    builder
+        .reflector(|reflector| reflector.streaming_list = choice)
+        .build()
+        .unwrap()
+        .in_namespace(rig.namespace())
 }
 
 /// Does once what is done once per process, and fills what the server keeps.

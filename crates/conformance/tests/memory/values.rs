@@ -131,7 +131,14 @@ async fn agrees<T: View>(
     encoding: EncodingChoice,
     most: f64,
 ) {
-    let factory = rig.builder().layout(layout).encoding(encoding).hot_bytes(256 << 20).build().unwrap();
+    let factory = rig
+        .builder()
+        .layout(layout)
+        .encoding(encoding)
+        .hot_bytes(256 << 20)
+        .build()
+        .unwrap()
+        .in_namespace(rig.namespace());
     let bytes: Informer<Object> = factory.informer_of(resource.clone());
     let informer: Informer<T> = factory.informer_of(resource.clone());
     factory.start();

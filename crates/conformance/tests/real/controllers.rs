@@ -60,7 +60,7 @@ async fn events_and_their_series_are_accepted() {
 async fn run(rig: &Rig) -> Result<(), RunError> {
     let config = rig.nobodys_config();
     let client = Client::try_from(config.clone()).unwrap();
-    let factory = impatient(rig.builder_of(config)).namespace(rig.namespace()).build().unwrap();
+    let factory = impatient(rig.builder_of(config)).build().unwrap().in_namespace(rig.namespace());
     let (reconciled, done) = tokio::sync::watch::channel(false);
     let mut stop = done.clone();
     let controller = Controller::new("copier", &factory.informer::<ConfigMap>())

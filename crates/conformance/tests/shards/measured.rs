@@ -20,8 +20,8 @@ struct Cost {
 }
 
 async fn cost(rig: &Rig, share: Option<&Share>, asks: bool) -> Cost {
-    let builder = SharedInformerFactory::builder(rig.config()).namespace(rig.namespace()).ask_for_share(asks);
-    let factory = builder.build().unwrap().with_share(share.cloned());
+    let builder = SharedInformerFactory::builder(rig.config()).ask_for_share(asks);
+    let factory = builder.build().unwrap().in_namespace(rig.namespace()).with_share(share.cloned());
     let maps = factory.informer::<ConfigMap>();
     factory.start();
     maps.wait_for_sync(Duration::from_secs(120)).await.unwrap();

@@ -30,7 +30,8 @@ async fn s2_s3_nothing_is_visible_before_the_end_bookmark() {
     let factory = streaming(&rig)
         .reflector(|reflector| reflector.initial_events_timeout = Duration::from_secs(2))
         .build()
-        .unwrap();
+        .unwrap()
+        .in_namespace(rig.namespace());
     let informer = factory.informer_of::<Object>(config_maps());
     let mut told = Told::every(&informer);
     factory.start();
@@ -49,7 +50,7 @@ async fn s4_nothing_of_a_stream_that_died_leaks() {
         rig.create(name).await;
     }
     let died = rig.faults().on(streams()).times(2, Fault::CutAfter(Events(2)));
-    let factory = streaming(&rig).build().unwrap();
+    let factory = streaming(&rig).build().unwrap().in_namespace(rig.namespace());
     let informer = factory.informer_of::<Object>(config_maps());
     let mut told = Told::every(&informer);
     factory.start();
@@ -74,7 +75,7 @@ async fn s6_a_refused_streaming_list_becomes_a_list_and_a_watch() {
         let Some(rig) = Rig::shared(SERVER, test).await else { return };
         rig.create("a").await;
         let refused = rig.faults().on(streams()).always(Fault::Refuse(refusal));
-        let informer = rig.synced(&streaming(&rig).build().unwrap()).await;
+        let informer = rig.synced(&streaming(&rig).build().unwrap().in_namespace(rig.namespace())).await;
         assert_eq!(names(&informer), ["a"]);
         assert_eq!(refused.hits(), 1, "{test}: what the server cannot do is remembered");
         assert_eq!(rig.wire.lists().len(), 1);
@@ -86,7 +87,7 @@ async fn s6_429_leads_to_the_same_streaming_list() {
     let Some(rig) = Rig::shared(SERVER, "s6_429").await else { return };
     rig.create("a").await;
     let busy = rig.faults().on(streams()).once(Fault::Refuse(Refusal::TooManyRequests { retry_after: 1 }));
-    let informer = rig.synced(&streaming(&rig).build().unwrap()).await;
+    let informer = rig.synced(&streaming(&rig).build().unwrap().in_namespace(rig.namespace())).await;
     assert_eq!(names(&informer), ["a"]);
     assert_eq!(busy.hits(), 1);
     let asked = rig.wire.asked();
@@ -101,7 +102,8 @@ async fn s7_without_an_end_bookmark_it_falls_back_to_a_list() {
     let factory = streaming(&rig)
         .reflector(|reflector| reflector.initial_events_timeout = Duration::from_secs(1))
         .build()
-        .unwrap();
+        .unwrap()
+        .in_namespace(rig.namespace());
     let informer = factory.informer_of::<Object>(config_maps());
     let mut reports = informer.reports();
     factory.start();
@@ -117,7 +119,7 @@ async fn s6_l1_a_server_without_streaming_lists_is_asked_once() {
     let needs = Needs { watch_list: false, ..Needs::default() };
     let rig = Rig::own(SERVER, "s6_without", needs).await.expect("a server");
     rig.create("a").await;
-    let informer = rig.synced(&streaming(&rig).build().unwrap()).await;
+    let informer = rig.synced(&streaming(&rig).build().unwrap().in_namespace(rig.namespace())).await;
     assert_eq!(names(&informer), ["a"]);
     rig.wire.expire_next_watch();
     rig.proxy.cut();

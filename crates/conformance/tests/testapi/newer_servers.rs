@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use conformance::{config_map, impatient, within};
 use futures_util::StreamExt;
+use informer::kube::PartialObjectMeta;
 use informer::{
     Encoding, EncodingChoice, FirstListChoice, Informer, Object, ResourceType, SharedInformerFactory,
 };
@@ -71,7 +72,7 @@ async fn a_newer_server_is_asked_for_json() {
 async fn the_metadata_of_a_newer_server_comes_in_protobuf() {
     let (_server, config) = server(99).await;
     let factory = factory(&config, EncodingChoice::Auto);
-    let informer = factory.metadata(ResourceType::of::<ConfigMap>());
+    let informer = factory.informer_of::<PartialObjectMeta>(ResourceType::of::<ConfigMap>());
     sync(&factory, &informer).await;
     let snapshot = informer.snapshot();
     let encodings: Vec<_> = snapshot.objects().map(|object| object.encoding()).collect();

@@ -61,6 +61,7 @@ async fn storm(seed: u64) -> u64 {
             .reflector(|reflector| reflector.initial_events_timeout = Duration::from_secs(2))
             .build()
             .expect("a factory")
+            .in_namespace(rig.namespace())
     };
     let factories = [patient(StreamingListChoice::Never), patient(StreamingListChoice::Always)];
     let faults = rig.faults().random(seed, mix());

@@ -244,10 +244,10 @@ async fn q7_a_write_outside_of_a_share_does_not_wait() {
     let own = share::hash("shop");
     let range = HashRange::new(own, u128::from(own) + 1).unwrap();
     let factory = SharedInformerFactory::builder(server.config())
-        .share(Share::new(ShareBy::Namespace, range))
         .ask_for_share(true)
         .build()
-        .unwrap();
+        .unwrap()
+        .with_share(Share::new(ShareBy::Namespace, range));
     let client = Client::try_from(server.config()).unwrap();
     let informer = factory.informer::<ConfigMap>();
     let (calls, mut called) = mpsc::unbounded_channel();

@@ -131,8 +131,9 @@ impl Member {
         let running = tokio::spawn(shards.run(config.clone(), move |share| {
             let factory = SharedInformerFactory::builder(config.clone())
                 .reflector(|reflector| reflector.backoff = SHORT)
-                .share(share.clone());
-            let maps = factory.build()?.informer::<ConfigMap>();
+                .build()?
+                .with_share(share.clone());
+            let maps = factory.informer::<ConfigMap>();
             let work = Work { member: name, acting: acting.clone() };
             Ok::<_, BoxError>((Controller::new("stamp", &maps).workers(2), with(work, stamp)))
         }));

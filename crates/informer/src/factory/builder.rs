@@ -13,22 +13,21 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::HeaderValue;
 use informer_core::reflector::ReflectorConfig;
-use informer_core::share::Share;
-use informer_core::{FieldSelector, HotSet, InvalidSelector, Retention, Selector, Storage};
+use informer_core::{HotSet, Retention, Storage};
 use kube_client::Config;
 use kube_client::client::Body;
 use tokio_util::sync::CancellationToken;
 use tower::{BoxError, Layer, Service};
 
 use super::{Inner, Options, SharedInformerFactory};
-use crate::cooling::Hot;
-use crate::resource::ResourceType;
-use crate::runtime::Runtime;
-use crate::selection::Selection;
+use crate::inner::Life;
+use crate::options::cooling::Hot;
+use crate::options::resource::ResourceType;
+use crate::options::runtime::Runtime;
+use crate::options::selection::Selection;
+use crate::options::settings::{ListOptionsTweak, MakeStorage, Settings};
+use crate::options::transform::Transform;
 use crate::server::Server;
-use crate::settings::{ListOptionsTweak, MakeStorage, Settings};
-use crate::shared::Life;
-use crate::transform::Transform;
 use crate::transport::{ClientService, ConnectionOptions, KubeTransport, Layers, Transport};
 use crate::{
     EncodingChoice, Error, FirstListChoice, HttpVersion, Layout, ReflectorOptions, StreamingListChoice,
@@ -42,12 +41,12 @@ use crate::{
 ///
 /// # fn example(config: informer::kube::Config) -> Result<(), Box<dyn std::error::Error>> {
 /// let factory = SharedInformerFactory::builder(config)
-///     .namespaces(["shop", "front"])
-///     .labels("app=cart")?
 ///     .resync(Duration::from_secs(600))
 ///     .layout(Layout::Packed)
 ///     .user_agent("cart-controller/1.0")
-///     .build()?;
+///     .build()?
+///     .in_namespaces(["shop", "front"])
+///     .with_labels("app=cart")?;
 /// # Ok(())
 /// # }
 /// ```
@@ -56,7 +55,6 @@ pub struct FactoryBuilder {
     connection: Connection,
     connection_options: ConnectionOptions,
     client_layers: Layers,
-    selection: Selection,
     options: Options,
     stop: CancellationToken,
     /// Checked when the factory is made.
@@ -121,7 +119,6 @@ impl FactoryBuilder {
             connection,
             connection_options: ConnectionOptions::default(),
             client_layers: Layers::default(),
-            selection: Selection::default(),
             options,
             stop: CancellationToken::new(),
             user_agent: None,
@@ -135,62 +132,7 @@ impl FactoryBuilder {
         }
     }
 
-    /// Narrows the factory to one namespace. All namespaces by default.
-    ///
-    /// See [`SharedInformerFactory::in_namespace`] for the rules.
-    pub fn namespace(self, namespace: impl Into<String>) -> Self {
-        self.namespaces([namespace])
-    }
-
-    /// Narrows the factory to these namespaces, as [`SharedInformerFactory::in_namespaces`] does. All namespaces by
-    /// default.
-    pub fn namespaces(mut self, namespaces: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.selection = self.selection.in_namespaces(namespaces);
-        self
-    }
-
-    /// Narrows the factory to objects with matching labels, as [`SharedInformerFactory::with_labels`] does.
-    ///
-    /// ```
-    /// # fn example(config: informer::kube::Config) -> Result<(), Box<dyn std::error::Error>> {
-    /// use informer::SharedInformerFactory;
-    ///
-    /// let factory = SharedInformerFactory::builder(config).labels("app=cart, tier!=db")?.build()?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// When `selector` is a text and not a selector.
-    pub fn labels<S>(mut self, selector: S) -> Result<Self, InvalidSelector>
-    where
-        S: TryInto<Selector, Error: Into<InvalidSelector>>,
-    {
-        self.selection = self.selection.with_labels(&selector.try_into().map_err(Into::into)?);
-        Ok(self)
-    }
-
-    /// Narrows the factory to objects with matching fields, as [`SharedInformerFactory::with_fields`] does.
-    ///
-    /// # Errors
-    ///
-    /// When `selector` is a text and not a selector.
-    pub fn fields<S>(mut self, selector: S) -> Result<Self, InvalidSelector>
-    where
-        S: TryInto<FieldSelector, Error: Into<InvalidSelector>>,
-    {
-        self.selection = self.selection.with_fields(&selector.try_into().map_err(Into::into)?);
-        Ok(self)
-    }
-
-    /// Narrows the factory to a share of the objects, as [`SharedInformerFactory::with_share`] does. All objects by default.
-    pub fn share(mut self, share: Share) -> Self {
-        self.selection = self.selection.with_share(Some(share));
-        self
-    }
-
-    /// Whether servers are asked to send only the share of [`FactoryBuilder::share`], by the parameter `shardSelector`. Off
+    /// Whether servers are asked to send only the share of [`SharedInformerFactory::with_share`], by the parameter `shardSelector`. Off
     /// by default. Saves bytes and decoding where [`share::server_filters`](crate::share::server_filters) says that the
     /// server can; another server ignores the parameter. The informer filters in any case. A share by
     /// [`ShareBy::ControllerUid`](crate::share::ShareBy::ControllerUid) cannot be asked for.
@@ -471,12 +413,12 @@ impl FactoryBuilder {
             life: Life::new(self.stop),
             informers: Mutex::default(),
         };
-        Ok(SharedInformerFactory { inner: Arc::new(inner), selection: self.selection })
+        Ok(SharedInformerFactory { inner: Arc::new(inner), selection: Selection::default() })
     }
 }
 
 impl fmt::Debug for FactoryBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "FactoryBuilder({})", self.selection)
+        f.debug_struct("FactoryBuilder").finish_non_exhaustive()
     }
 }

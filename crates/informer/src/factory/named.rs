@@ -5,9 +5,9 @@ use informer_core::View;
 use tokio::sync::oneshot;
 
 use super::SharedInformerFactory;
-use crate::discovery::{Catalog, DiscoveryError, Questions};
 use crate::informer::Informer;
-use crate::resource::ResourceType;
+use crate::options::resource::ResourceType;
+use crate::server::discovery::{Catalog, DiscoveryError, Questions};
 
 impl SharedInformerFactory {
     /// The informer of a resource that is named in kubectl's syntax: `deploy`, `deployments`, `Deployment`,

@@ -14,6 +14,9 @@ impl<T: View> Informer<T> {
     /// The file is replaced in one step: if the process or the machine stops at any moment, the old file or the new one
     /// exists. The save blocks no reader and no watch: it works on a snapshot, on a thread for blocking work.
     ///
+    /// The file contains the cache, and not what is pending for subscribers: a deletion that a subscriber has not taken at the
+    /// time of the save is not reported to the process that loads the file.
+    ///
     /// **The file contains the objects as they are in the cache, unencrypted, and the Secrets of an informer of Secrets.**
     /// On Unix only its owner may read it (mode 0600).
     ///

@@ -2,14 +2,13 @@
 
 use informer_core::View;
 use kube_client::{Client, Config};
-use kube_core::metadata::PartialObjectMeta;
-use kube_core::{DynamicObject, Resource};
+use kube_core::Resource;
 
 use crate::Error;
 use crate::factory::{FactoryBuilder, SharedInformerFactory};
 use crate::informer::Informer;
-use crate::resource::ResourceType;
-use crate::settings::Representation;
+use crate::options::resource::ResourceType;
+use crate::options::settings::Representation;
 use crate::transport::KubeTransport;
 
 use super::resource::is_metadata;
@@ -44,7 +43,7 @@ impl SharedInformerFactory {
     /// The informer of a type that names its resource, as types of k8s-openapi and kube-derive do.
     ///
     /// `PartialObjectMeta<Pod>` is the type for the metadata of pods, and fetches only that: see
-    /// [`metadata`](Self::metadata).
+    /// [`informer_of`](Self::informer_of).
     ///
     /// ```
     /// use informer::SharedInformerFactory;
@@ -61,6 +60,11 @@ impl SharedInformerFactory {
     }
 
     /// The informer of a resource, viewed as any type: a struct with five fields costs the decoding of five fields.
+    ///
+    /// [`DynamicObject`](crate::kube::DynamicObject) needs no schema. A
+    /// [`PartialObjectMeta`](crate::kube::PartialObjectMeta) is the metadata: if this factory has an informer of the whole
+    /// objects, the result is a view of that. Otherwise it fetches only metadata, unless the program asks for whole objects
+    /// before the start.
     ///
     /// ```no_run
     /// use informer::{ResourceType, SharedInformerFactory};
@@ -82,16 +86,5 @@ impl SharedInformerFactory {
     /// ```
     pub fn informer_of<T: View>(&self, resource: ResourceType) -> Informer<T> {
         self.view(resource, if is_metadata::<T>() { Representation::Metadata } else { Representation::Whole })
-    }
-
-    /// The informer of any resource; its objects need no schema.
-    pub fn dynamic(&self, resource: ResourceType) -> Informer<DynamicObject> {
-        self.informer_of(resource)
-    }
-
-    /// The informer of any resource's metadata. If this factory has an informer of the whole objects, the result is a view
-    /// of that. Otherwise it fetches only metadata, unless the program asks for whole objects before the start.
-    pub fn metadata(&self, resource: ResourceType) -> Informer<PartialObjectMeta<DynamicObject>> {
-        self.informer_of(resource)
     }
 }

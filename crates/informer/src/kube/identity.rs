@@ -4,8 +4,8 @@
 use informer_core::{ObjectKey, ResourceVersion, Uid};
 use kube_core::Resource;
 
-use crate::object_ref::ObjectRef;
-use crate::resource::ResourceType;
+use crate::options::resource::ResourceType;
+use crate::read::object_ref::ObjectRef;
 
 /// Reads an identity from an object with Kubernetes metadata: a `Pod`, a `DynamicObject`, a `PartialObjectMeta`, a custom
 /// resource.

@@ -6,7 +6,7 @@ use kube_core::discovery::ApiResource;
 use kube_core::metadata::PartialObjectMeta;
 use kube_core::{ClusterResourceScope, DynamicObject, Resource};
 
-use crate::resource::ResourceType;
+use crate::options::resource::ResourceType;
 
 impl ResourceType {
     /// The resource that a type stands for.

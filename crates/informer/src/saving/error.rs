@@ -4,7 +4,7 @@ use std::io;
 
 use informer_core::saved;
 
-use crate::resource::ResourceType;
+use crate::options::resource::ResourceType;
 
 /// The identity of the cache is unknown.
 #[derive(Debug, thiserror::Error)]

@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::Server;
 use crate::lock::lock;
-use crate::resource::ResourceType;
+use crate::options::resource::ResourceType;
 use crate::transport::Transport;
 
 /// The schemas that a server has reported, and when it is asked again.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use informer::kube::{DynamicObject, PartialObjectMeta};
 use informer::{Layout, Object, ResourceType, Status};
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;
@@ -74,16 +75,16 @@ async fn f2_options_of_the_selection() {
     server.put("pods", "front/web", labelled("app", "web"));
     server.put("pods", "back/web", labelled("app", "web"));
     let factory = builder(&server)
-        .namespaces(["shop", "front"])
-        .labels("app=web")
-        .unwrap()
-        .fields("spec.nodeName=node-1")
-        .unwrap()
         .tweak_list_options(|resource, query| {
             assert_eq!(*resource, ResourceType::of::<Pod>());
             query.push(("tweaked".to_owned(), "yes".to_owned()));
         })
         .build()
+        .unwrap()
+        .in_namespaces(["shop", "front"])
+        .with_labels("app=web")
+        .unwrap()
+        .with_fields("spec.nodeName=node-1")
         .unwrap();
     let informer = factory.informer_of::<Object>(pods());
     factory.start();
@@ -222,10 +223,10 @@ async fn f6_all_faces_share_one_watch_and_one_cache() {
     server.put("pods", "shop/a", json!({ "spec": { "nodeName": "node-1", "containers": [] } }));
     let factory = factory(&server);
     // Metadata alone would do, until somebody asks for more.
-    let metadata = factory.metadata(pods());
+    let metadata = factory.informer_of::<PartialObjectMeta>(pods());
     let typed = factory.informer::<Pod>();
-    let dynamic = factory.dynamic(pods());
-    let metadata_again = factory.metadata(pods());
+    let dynamic = factory.informer_of::<DynamicObject>(pods());
+    let metadata_again = factory.informer_of::<PartialObjectMeta>(pods());
     factory.start();
     factory.wait_for_sync(LONG).await.unwrap();
     until("the watch runs", || server.count("WATCH") > 0).await;
@@ -248,7 +249,7 @@ async fn f6_metadata_alone_is_fetched_alone() {
     let server = Server::new();
     server.put("pods", "shop/a", json!({ "spec": { "nodeName": "node-1", "containers": [] } }));
     let factory = factory(&server);
-    let metadata = factory.metadata(pods());
+    let metadata = factory.informer_of::<PartialObjectMeta>(pods());
     factory.start();
     metadata.wait_for_sync(LONG).await.unwrap();
     assert!(server.log().iter().all(|line| line.ends_with("(metadata)") || line.starts_with("GET")));
@@ -259,7 +260,7 @@ async fn f6_metadata_alone_is_fetched_alone() {
     typed.wait_for_sync(LONG).await.unwrap();
     assert!(typed.lister().get("shop/a").unwrap().unwrap().spec.is_some());
     assert_eq!(server.count("LIST"), 2);
-    assert!(factory.metadata(pods()).is_synced());
+    assert!(factory.informer_of::<PartialObjectMeta>(pods()).is_synced());
     server.put("pods", "shop/b", json!({}));
     caught_up(&server, &typed).await;
     caught_up(&server, &metadata).await;
@@ -274,7 +275,7 @@ async fn f6_a_type_of_metadata_fetches_metadata() {
     server.put("pods", "shop/a", json!({ "spec": { "nodeName": "node-1", "containers": [] } }));
     let factory = factory(&server);
     let [first, second] = [factory.informer::<Meta>(), factory.informer_of::<Meta>(pods())];
-    let metadata = factory.metadata(pods());
+    let metadata = factory.informer_of::<PartialObjectMeta>(pods());
     factory.start();
     factory.wait_for_sync(LONG).await.unwrap();
     assert!(server.log().iter().all(|line| line.ends_with("(metadata)") || line.starts_with("GET")));

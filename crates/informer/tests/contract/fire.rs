@@ -233,7 +233,7 @@ fn c5_h1_several_namespaces_at_once_tell_one_story() {
     runtime.block_on(async {
         let server = Server::new();
         let spaces = ["a", "b", "c", "d"];
-        let factory = builder(&server).namespaces(spaces).build().unwrap();
+        let factory = builder(&server).build().unwrap().in_namespaces(spaces);
         let informer = factory.informer_of::<Object>(pods());
         let mut changes = informer.changes().unwrap();
         factory.start();

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 
+use informer::kube::PartialObjectMeta;
 use informer::metrics::{EventCounts, FactoryMetrics, Format, HandlerMetrics, InformerMetrics};
 use informer::{Handler, Item, Object, Status, StreamingListChoice};
 use serde_json::json;
@@ -237,7 +238,7 @@ async fn m1_a_text_for_prometheus_in_which_no_series_is_there_twice() {
         factory.in_namespaces(["a", "c"]).informer_of::<Object>(pods()),
         factory.informer_of::<Object>(nodes()),
     ];
-    let metadata = factory.metadata(config_maps());
+    let metadata = factory.informer_of::<PartialObjectMeta>(config_maps());
     let changes = informers[0].subscribe().named("odd \"name\"\nof \\ two lines").changes().unwrap();
     factory.start();
     factory.wait_for_sync(LONG).await.unwrap();

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use informer::kube::DynamicObject;
 use informer::{Informer, Object, ResourceType, ResourceVersion, SharedInformerFactory, Status};
 use serde_json::json;
 
@@ -164,7 +165,7 @@ async fn f7_custom_resources_come_and_go_with_their_definitions() {
     let server = Server::new();
     server.deny("carts", 404, "NotFound");
     let factory = factory(&server);
-    let informer = factory.dynamic(carts());
+    let informer = factory.informer_of::<DynamicObject>(carts());
     factory.start();
     let missing = factory.wait_for_sync_or_denial(LONG).await.unwrap_err();
     assert!(missing.is_denied(), "{missing}");
@@ -291,8 +292,8 @@ async fn w8_m1_of_a_namespace_that_is_removed_nothing_stays() {
     for key in ["shop/a", "front/a", "front/b"] {
         server.put("pods", key, json!({ "text": "x".repeat(5_000) }));
     }
-    let builder = super::support::builder(&server).item_limit(2_000).namespaces(["shop", "front"]);
-    let factory = builder.build().unwrap();
+    let builder = super::support::builder(&server).item_limit(2_000);
+    let factory = builder.build().unwrap().in_namespaces(["shop", "front"]);
     let informer = super::support::started(&factory).await;
     assert_eq!(informer.quarantined().len(), 3);
     assert!(informer.remove_namespace("front").await);
@@ -323,7 +324,7 @@ async fn f7_an_empty_namespace_means_all_namespaces() {
         all.in_namespace(""),
         all.in_namespaces(["", "shop"]),
         all.in_namespace("").in_namespaces([""]),
-        super::support::builder(&server).namespace("").build().unwrap(),
+        super::support::builder(&server).build().unwrap().in_namespace(""),
     ] {
         assert!(factory.selection().is_everything(), "{}", factory.selection());
         let informer = factory.informer_of::<Object>(pods());

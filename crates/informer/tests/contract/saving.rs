@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use informer::kube::PartialObjectMeta;
 use informer::{
     FactoryBuilder, Informer, Keep, Object, ObjectBytes, Report, ResourceType, SharedInformerFactory, Status,
     Storage, StorageError, Stored, StoredBytes, Transform, WhenFull,
@@ -20,6 +21,7 @@ use super::logs;
 use super::server::Server;
 use super::support::{
     LONG, Log, Recorder, builder, cached, content, next, pods, settle, short, soon, started, until,
+    until_synced,
 };
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -29,7 +31,10 @@ fn named(server: &Server) -> FactoryBuilder {
 }
 
 fn built(builder: FactoryBuilder) -> (SharedInformerFactory, Informer<Object>) {
-    let factory = builder.build().unwrap();
+    within(builder.build().unwrap())
+}
+
+fn within(factory: SharedInformerFactory) -> (SharedInformerFactory, Informer<Object>) {
     let informer = factory.informer_of::<Object>(pods());
     (factory, informer)
 }
@@ -200,8 +205,8 @@ async fn p2_a_loaded_cache_stays_readable_while_the_server_is_away_and_is_not_sy
 async fn p1_what_is_loaded_must_be_of_the_same() {
     let server = with_pods(&["shop/a"]);
     let (_directory, path) = saved(&server, named(&server)).await;
-    let of_another = async |builder: FactoryBuilder| {
-        let (factory, informer) = built(builder);
+    let of_another = async |factory: SharedInformerFactory| {
+        let (factory, informer) = within(factory);
         let error = informer.load(&path).await.unwrap_err();
         assert!(error.is_of_another(), "{error}");
         assert!(informer.is_empty() && !informer.is_synced());
@@ -214,16 +219,16 @@ async fn p1_what_is_loaded_must_be_of_the_same() {
     let slim = Transform::drop_managed_fields();
     let marked = |name: &str| Transform::json(|_| Ok(Keep::Yes)).named(name);
     assert_eq!(
-        of_another(builder(&server).server_name("other")).await,
+        of_another(builder(&server).server_name("other").build().unwrap()).await,
         "the saved cache is of another server: `test`, not `other`"
     );
-    of_another(named(&server).labels("app=shop").unwrap()).await;
-    of_another(named(&server).fields("spec.nodeName=a").unwrap()).await;
-    of_another(named(&server).transform(slim.clone())).await;
-    of_another(named(&server).transform(slim.then(marked("v2")))).await;
+    of_another(named(&server).build().unwrap().with_labels("app=shop").unwrap()).await;
+    of_another(named(&server).build().unwrap().with_fields("spec.nodeName=a").unwrap()).await;
+    of_another(named(&server).transform(slim.clone()).build().unwrap()).await;
+    of_another(named(&server).transform(slim.then(marked("v2"))).build().unwrap()).await;
 
     let factory = named(&server).build().unwrap();
-    assert!(factory.metadata(pods()).load(&path).await.unwrap_err().is_of_another());
+    assert!(factory.informer_of::<PartialObjectMeta>(pods()).load(&path).await.unwrap_err().is_of_another());
     let nodes = factory.informer_of::<Object>(super::support::nodes());
     assert!(nodes.load(&path).await.unwrap_err().is_of_another());
 
@@ -257,12 +262,12 @@ async fn p1_loading_has_its_time() {
     assert!(informer.set_transform(Transform::drop_managed_fields()).unwrap_err().is_already_started());
     // Half objects are not shown to whoever wants whole ones.
     let metadata = named(&server).build().unwrap();
-    let halves = metadata.metadata(pods());
+    let halves = metadata.informer_of::<PartialObjectMeta>(pods());
     metadata.start();
     halves.wait_for_sync(LONG).await.unwrap();
     halves.save(&path).await.unwrap();
     let again = named(&server).build().unwrap();
-    let halves = again.metadata(pods());
+    let halves = again.informer_of::<PartialObjectMeta>(pods());
     halves.load(&path).await.unwrap();
     let whole = again.informer_of::<Object>(pods());
     assert!(whole.is_empty());
@@ -275,7 +280,7 @@ async fn p1_namespaces_are_saved_each_by_itself() {
     let server = with_pods(&["a/x", "b/y", "c/z"]);
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("pods");
-    let (factory, informer) = built(named(&server).namespaces(["a", "b"]));
+    let (factory, informer) = within(named(&server).build().unwrap().in_namespaces(["a", "b"]));
     factory.start();
     informer.wait_for_sync(LONG).await.unwrap();
     informer.save(&path).await.unwrap();
@@ -284,7 +289,7 @@ async fn p1_namespaces_are_saved_each_by_itself() {
     server.put("pods", "b/new", json!({}));
 
     // A saved namespace, one that was not saved, and one that is no longer watched.
-    let (factory, informer) = built(named(&server).namespaces(["b", "c"]));
+    let (factory, informer) = within(named(&server).build().unwrap().in_namespaces(["b", "c"]));
     let (recorder, log) = Recorder::new();
     let _registration = informer.add_handler(recorder).unwrap();
     informer.load(&path).await.unwrap();
@@ -304,7 +309,7 @@ async fn p1_namespaces_are_saved_each_by_itself() {
 
     // A part of everything.
     let (_other, everything) = saved(&server, named(&server)).await;
-    let (factory, informer) = built(named(&server).namespace("c"));
+    let (factory, informer) = within(named(&server).build().unwrap().in_namespace("c"));
     informer.load(&everything).await.unwrap();
     assert_eq!(cached(&informer), ["c/z@103"]);
     // Given up before it began.
@@ -426,6 +431,28 @@ async fn p1_p2_a_factory_saves_and_loads_by_itself() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn p2_of_the_pending_changes_a_stop_loses_the_deletions_alone() {
+    let (server, directory) = (with_pods(&["shop/a", "shop/b"]), TempDir::new().unwrap());
+    let (factory, informer) = built(named(&server).saved_in(directory.path()));
+    let mut changes = informer.changes().unwrap();
+    factory.start();
+    until_synced(&mut changes).await;
+    live(&informer).await;
+    server.delete("pods", "shop/a");
+    server.put("pods", "shop/b", json!({"touched": true}));
+    server.put("pods", "shop/c", json!({}));
+    until("all is in the cache", || cached(&informer) == content(&server)).await;
+    factory.shutdown().await;
+
+    let (_factory, informer, log) = restarted(&server, directory.path()).await;
+    log.until("synced").await;
+    let mut told = log.lines();
+    told[..2].sort();
+    assert_eq!(told, ["add shop/b@104 initial", "add shop/c@105 initial", "synced"]);
+    assert_eq!(cached(&informer), content(&server));
+}
+
+#[tokio::test(start_paused = true)]
 async fn p1_a_factory_saves_from_time_to_time() {
     let server = with_pods(&["shop/a"]);
     let directory = TempDir::new().unwrap();
@@ -510,12 +537,13 @@ async fn p1_f5_a_dropped_informer_saves_and_ends() {
 async fn f7_p2_namespaces_may_change_while_the_file_is_read() {
     let server = with_pods(&["a/x", "b/y"]);
     let directory = TempDir::new().unwrap();
-    let builder = || named(&server).namespaces(["a", "b"]).saved_in(directory.path());
-    let (factory, informer) = built(builder());
+    let made =
+        || within(named(&server).saved_in(directory.path()).build().unwrap().in_namespaces(["a", "b"]));
+    let (factory, informer) = made();
     factory.start();
     informer.wait_for_sync(LONG).await.unwrap();
     factory.shutdown().await;
-    let (factory, informer) = built(builder());
+    let (factory, informer) = made();
     factory.start();
     assert!(informer.add_namespace("c"));
     assert!(informer.remove_namespace("a").await);
@@ -571,7 +599,8 @@ async fn p3_secrets_are_not_saved_unless_asked_for() {
         let builder = named(&server).saved_in(directory.path());
         let factory = if asked { builder.save_secrets() } else { builder }.build().unwrap();
         let informers = [pods(), secrets.clone()].map(|resource| factory.informer_of::<Object>(resource));
-        let metadata = factory.with_labels("app=x").unwrap().metadata(secrets.clone());
+        let metadata =
+            factory.with_labels("app=x").unwrap().informer_of::<PartialObjectMeta>(secrets.clone());
         factory.start();
         factory.wait_for_sync(LONG).await.unwrap();
         assert!(informers.iter().all(|informer| informer.len() == 1) && metadata.is_empty());

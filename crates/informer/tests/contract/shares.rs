@@ -48,7 +48,7 @@ async fn q9_f2_informers_of_all_shares_together_have_each_object_once() {
         let shares = thirds(&server, by).await;
         let mut informers: Vec<Informer<Object>> = Vec::new();
         for share in &shares {
-            informers.push(started(&builder(&server).share(share.clone()).build().unwrap()).await);
+            informers.push(started(&builder(&server).build().unwrap().with_share(share.clone())).await);
         }
         server.put("pods", "shop-1/new", json!({}));
         server.put("pods", "shop-2/p-2", json!({ "spec": by.to_string() }));
@@ -72,7 +72,7 @@ async fn q9_f2_informers_of_all_shares_together_have_each_object_once() {
 #[tokio::test(start_paused = true)]
 async fn q9_f1_a_share_belongs_to_the_selection_and_replaces_the_former_one() {
     let server = Server::new();
-    let factory = builder(&server).share(half(ShareBy::Uid)).build().unwrap();
+    let factory = builder(&server).build().unwrap().with_share(half(ShareBy::Uid));
     let text = "all namespaces, share by uid 0x0000000000000000-0x8000000000000000";
     assert_eq!(factory.selection().to_string(), text);
     assert!(!factory.selection().is_everything());
@@ -91,13 +91,13 @@ async fn q9_f1_a_share_belongs_to_the_selection_and_replaces_the_former_one() {
 #[tokio::test(start_paused = true)]
 async fn q9_the_server_is_asked_for_a_share_only_if_the_program_says_so() {
     let server = Server::new();
-    let _all = started(&builder(&server).share(half(ShareBy::Uid)).build().unwrap()).await;
+    let _all = started(&builder(&server).build().unwrap().with_share(half(ShareBy::Uid))).await;
     assert!(!server.log().concat().contains("shardSelector"));
     let asking = || builder(&server).ask_for_share(true);
-    let _owned = started(&asking().share(half(ShareBy::ControllerUid)).build().unwrap()).await;
+    let _owned = started(&asking().build().unwrap().with_share(half(ShareBy::ControllerUid))).await;
     assert!(!server.log().concat().contains("shardSelector"), "no server selects by owners");
     let before = server.log().len();
-    let _asked = started(&asking().share(half(ShareBy::Namespace)).build().unwrap()).await;
+    let _asked = started(&asking().build().unwrap().with_share(half(ShareBy::Namespace))).await;
     let selector =
         "shardSelector=shardRange(object.metadata.namespace, '0x0000000000000000', '0x8000000000000000')";
     let asked: Vec<_> =
@@ -110,7 +110,7 @@ async fn q9_h14_an_object_that_leaves_the_share_of_its_owner_may_exist() {
     let server = Server::new();
     server.put("pods", "shop/a", controlled_by("mine"));
     server.put("pods", "shop/b", json!({}));
-    let factory = builder(&server).share(only(ShareBy::ControllerUid, &["mine"])).build().unwrap();
+    let factory = builder(&server).build().unwrap().with_share(only(ShareBy::ControllerUid, &["mine"]));
     let informer = started(&factory).await;
     let mut changes = informer.changes().unwrap();
     assert_eq!(until_synced(&mut changes).await.len(), 2);
@@ -134,7 +134,7 @@ async fn q9_h14_an_object_never_leaves_a_share_by_what_never_changes() {
     let server = Server::new();
     server.put("pods", "shop/a", json!({}));
     let share = only(ShareBy::Namespace, &["shop"]);
-    let informer = started(&builder(&server).share(share).build().unwrap()).await;
+    let informer = started(&builder(&server).build().unwrap().with_share(share)).await;
     let mut changes = informer.changes().unwrap();
     until_synced(&mut changes).await;
     server.delete("pods", "shop/a");
@@ -147,7 +147,7 @@ async fn q9_h14_an_object_never_leaves_a_share_by_what_never_changes() {
 async fn q9_c5_the_version_of_the_cache_goes_on_with_other_shares() {
     let server = Server::new();
     let share = only(ShareBy::Namespace, &["shop"]);
-    let informer = started(&builder(&server).share(share).build().unwrap()).await;
+    let informer = started(&builder(&server).build().unwrap().with_share(share)).await;
     let version = server.put("pods", "front/a", json!({})).to_string();
     soon(informer.at_least(&version.as_str().into(), super::support::LONG)).await.unwrap();
     assert_eq!((informer.len(), informer.resource_version().to_string()), (0, version));
@@ -163,18 +163,18 @@ async fn q9_p1_a_cache_of_another_share_is_not_used() {
     let path = directory.path().join("pods");
     let [lower, all] = [half(ShareBy::Namespace), Share::new(ShareBy::Namespace, Ranges::all())];
     let named = || builder(&server).server_name("test");
-    let factory = named().share(lower.clone()).build().unwrap();
+    let factory = named().build().unwrap().with_share(lower.clone());
     let informer = started(&factory).await;
     let in_lower = informer.len();
     informer.save(&path).await.unwrap();
     factory.shutdown().await;
-    for (builder, is_same) in [
-        (named().share(lower.clone()), true),
-        (named().share(lower.of(ShareBy::Uid)), false),
-        (named().share(all), false),
-        (named(), false),
+    for (share, is_same) in [
+        (Some(lower.clone()), true),
+        (Some(lower.of(ShareBy::Uid)), false),
+        (Some(all), false),
+        (None, false),
     ] {
-        let informer: Informer<Object> = builder.build().unwrap().informer_of(pods());
+        let informer: Informer<Object> = named().build().unwrap().with_share(share).informer_of(pods());
         match informer.load(&path).await {
             Ok(loaded) => assert!(is_same && loaded.objects == in_lower),
             Err(error) => assert!(!is_same, "{error}"),
@@ -188,7 +188,7 @@ async fn q9_m1_what_is_left_out_is_counted() {
     server.put("pods", "shop/a", json!({}));
     server.put("pods", "front/b", json!({}));
     let share = only(ShareBy::Namespace, &["shop"]);
-    let factory = builder(&server).share(share).build().unwrap();
+    let factory = builder(&server).build().unwrap().with_share(share);
     let informer = started(&factory).await;
     server.put("pods", "front/b", json!({ "spec": 1 }));
     server.put("pods", "shop/a", json!({ "spec": 1 }));
@@ -209,7 +209,7 @@ async fn q9_f2_cluster_wide_objects_hash_an_empty_namespace() {
     let server = Server::new();
     server.put("nodes", "one", json!({}));
     for (value, count) in [("", 1), ("shop", 0)] {
-        let factory = builder(&server).share(only(ShareBy::Namespace, &[value])).build().unwrap();
+        let factory = builder(&server).build().unwrap().with_share(only(ShareBy::Namespace, &[value]));
         let informer: Informer<Object> = factory.informer_of(nodes());
         factory.start();
         informer.wait_for_sync(super::support::LONG).await.unwrap();
@@ -223,7 +223,7 @@ async fn q9_h1_handlers_hear_only_of_their_share() {
     server.put("pods", "front/x", json!({}));
     server.put("pods", "shop/a", json!({}));
     let share = only(ShareBy::Namespace, &["shop"]);
-    let informer = started(&builder(&server).share(share).build().unwrap()).await;
+    let informer = started(&builder(&server).build().unwrap().with_share(share)).await;
     let (recorder, log) = Recorder::new();
     let _registration = informer.subscribe().handler(recorder).unwrap();
     log.until("synced").await;

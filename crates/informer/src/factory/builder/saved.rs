@@ -6,8 +6,8 @@ use std::time::Duration;
 use http::Uri;
 
 use super::{Connection, FactoryBuilder};
-use crate::saving::Saving;
-use crate::settings::Settings;
+use crate::options::saving::Saving;
+use crate::options::settings::Settings;
 
 /// The options that were chosen so far.
 pub(super) struct Saves {
@@ -40,9 +40,16 @@ impl Saves {
 }
 
 impl FactoryBuilder {
-    /// Keeps each informer's cache in a file in this directory. The file is loaded at the start, and saved every five
-    /// minutes and at the stop if something has changed. So a restart lists nothing that has not changed, and misses no
-    /// change. [`Informer::load`](crate::Informer::load) describes how loading works and which files are refused.
+    /// Keeps each informer's cache in a file in this directory, but not the changes that are pending for subscribers: a
+    /// deletion that a subscriber has not taken when the cache is saved is lost for it at a restart.
+    ///
+    /// Nothing else is lost. The next process dispatches each object of the file as an initial add, then every change since
+    /// the save, deletions included. A subscriber that needs each deletion takes its pending changes before the stop. Against
+    /// a crash it compares the initial adds with its own records, or a finalizer holds up the deletion.
+    ///
+    /// The file is loaded at the start, and saved every five minutes and at the stop if something has changed. So a restart
+    /// lists nothing that has not changed. [`Informer::load`](crate::Informer::load) describes how loading works and which
+    /// files are refused.
     ///
     /// The stop is a call of [`SharedInformerFactory::shutdown`](crate::SharedInformerFactory::shutdown) or
     /// [`Informer::stop`](crate::Informer::stop), or the drop of the last handle. The two methods wait for the save.

@@ -8,7 +8,7 @@ use informer_core::PlainStorage;
 use kube_client::Config;
 
 use super::*;
-use crate::resource::ResourceType;
+use crate::options::resource::ResourceType;
 
 const PERIOD: Duration = Duration::from_secs(7);
 
