@@ -77,11 +77,15 @@ impl ResourceType {
     }
 }
 
-/// A name as one path segment (RFC 3986). Escaping keeps a malformed name from adding segments. Forms write a space as `+`,
-/// which in a path is a plus.
+/// A name as one path segment (RFC 3986). Escaping keeps a malformed name from adding segments, or from taking one away, as
+/// `.` and `..` do. Forms write a space as `+`, which in a path is a plus.
 #[doc(hidden)]
 pub fn path_segment(name: &str) -> String {
-    form_urlencoded::byte_serialize(name.as_bytes()).collect::<String>().replace('+', "%20")
+    match name {
+        "." => "%2E".to_owned(),
+        ".." => "%2E%2E".to_owned(),
+        _ => form_urlencoded::byte_serialize(name.as_bytes()).collect::<String>().replace('+', "%20"),
+    }
 }
 
 impl fmt::Display for ResourceType {
