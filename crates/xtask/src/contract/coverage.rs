@@ -29,7 +29,7 @@ impl Place {
     /// `None` for tests in other places, which do not count.
     fn of(test: &TestResult) -> Option<Self> {
         match (test.binary.package.as_str(), test.binary.target.as_str()) {
-            ("informer-core" | "informer" | "informer-controller", _) => Some(Self::Core),
+            ("informer-core" | "informer" | "informer-controller" | "informer-shards", _) => Some(Self::Core),
             ("kubectl-changes", "watch") => Some(Self::RealServer),
             ("kubectl-changes" | "kubectl-changes-history", _) => Some(Self::Core),
             ("conformance", "testapi") => Some(Self::TestApi),

@@ -1,7 +1,8 @@
 //! The server of the model: the leases, their versions, and people who edit.
 
+use informer_controller::internals::Record;
+
 use super::*;
-use crate::election::Record;
 
 #[derive(Default)]
 pub(super) struct Server {

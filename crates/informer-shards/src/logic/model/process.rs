@@ -1,7 +1,8 @@
 //! A process of the model: a member with its lease, its gate and what runs in it.
 
+use informer_controller::internals::{MicroTime, Record};
+
 use super::*;
-use crate::election::{MicroTime, Record};
 
 pub(super) struct Process {
     index: usize,

@@ -8,27 +8,26 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use informer::share::Ranges;
-use informer_core::Time;
+use informer_controller::internals::{LONGEST, Record, Time, Timing};
 
-use super::map::MapId;
-use crate::election::{LONGEST, Record, Timing};
+use crate::map::MapId;
 
 /// The lease of an expired member is deleted after so many further durations.
 const FORGOTTEN: u32 = 10;
 
 /// The lease of one member, as a look found it.
 #[derive(Debug, Clone)]
-pub(super) struct FoundMember {
-    pub(super) record: Record,
+pub(crate) struct FoundMember {
+    pub(crate) record: Record,
     /// The map outside of which it does nothing.
-    pub(super) acknowledged: Option<MapId>,
+    pub(crate) acknowledged: Option<MapId>,
     /// Whether it wants no hashes any more.
-    pub(super) leaving: bool,
+    pub(crate) leaving: bool,
 }
 
 /// The members that were seen, this one included.
 #[derive(Debug)]
-pub(super) struct Members {
+pub(crate) struct Members {
     timing: Timing,
     seen: BTreeMap<String, Seen>,
     has_looked: bool,
@@ -46,12 +45,12 @@ struct Seen {
 }
 
 impl Members {
-    pub(super) fn new(timing: Timing) -> Self {
+    pub(crate) fn new(timing: Timing) -> Self {
         Self { timing, seen: BTreeMap::new(), has_looked: false }
     }
 
     /// Takes note of what a look found that was sent at `sent`. `mapped` are the members of the map.
-    pub(super) fn looked(
+    pub(crate) fn looked(
         &mut self,
         sent: Time,
         now: Time,
@@ -85,13 +84,13 @@ impl Members {
     }
 
     /// The members that may act, or have leases that say so.
-    pub(super) fn live(&self) -> impl Iterator<Item = (&String, Option<MapId>)> {
+    pub(crate) fn live(&self) -> impl Iterator<Item = (&String, Option<MapId>)> {
         let live = self.seen.iter().filter(|(_, seen)| seen.is_live);
         live.map(|(member, seen)| (member, seen.found.as_ref().and_then(|found| found.acknowledged)))
     }
 
     /// The members to divide the hashes among. A member that is not in the map yet must have renewed its lease.
-    pub(super) fn eligible(&self, is_mapped: impl Fn(&String) -> bool) -> BTreeSet<String> {
+    pub(crate) fn eligible(&self, is_mapped: impl Fn(&String) -> bool) -> BTreeSet<String> {
         let is_eligible = |(member, seen): &(&String, &Seen)| {
             let stays = |found: &FoundMember| !found.leaving && found.record.holder().is_some();
             // A lease that somebody deleted or cleared comes back, or expires.
@@ -102,7 +101,7 @@ impl Members {
     }
 
     /// A member that expired long ago, and whose lease nobody needs.
-    pub(super) fn forgotten(&self, sent: Time) -> Option<&String> {
+    pub(crate) fn forgotten(&self, sent: Time) -> Option<&String> {
         let after = self.timing.lease_duration * FORGOTTEN;
         self.seen
             .iter()

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::Stream;
 use tokio::sync::watch;
 
-use super::{ShardsMetrics, ShardsStatus};
+use crate::{ShardsMetrics, ShardsStatus};
 
 /// A handle to a member that runs.
 #[derive(Clone)]
@@ -15,7 +15,7 @@ pub struct ShardsHandle {
 }
 
 impl ShardsHandle {
-    pub(super) fn new(status: Arc<watch::Sender<ShardsStatus>>) -> Self {
+    pub(crate) fn new(status: Arc<watch::Sender<ShardsStatus>>) -> Self {
         Self { status }
     }
 

@@ -1,17 +1,17 @@
 //! The names of leases, and of what is written on them.
 
-use super::ShardsError;
-use crate::election::check_name;
-use crate::host::host_name;
+use informer_controller::internals::{check_name, host_name};
+
+use crate::ShardsError;
 
 /// The label of all leases of one set of shards: its name.
-pub(super) const OF: &str = "shards.informer.dev/of";
+pub(crate) const OF: &str = "shards.informer.dev/of";
 /// The map, as JSON, on the lease of the shards.
-pub(super) const MAP: &str = "shards.informer.dev/map";
+pub(crate) const MAP: &str = "shards.informer.dev/map";
 /// The map outside of which a member does nothing, on its lease.
-pub(super) const ACKNOWLEDGED: &str = "shards.informer.dev/acknowledged";
+pub(crate) const ACKNOWLEDGED: &str = "shards.informer.dev/acknowledged";
 /// Present on the lease of a member that wants no hashes any more.
-pub(super) const LEAVING: &str = "shards.informer.dev/leaving";
+pub(crate) const LEAVING: &str = "shards.informer.dev/leaving";
 
 /// The longest value of a label, and the longest name of an object.
 /// <https://kubernetes.io/docs/concepts/overview/working-with-objects/names/>
@@ -20,49 +20,39 @@ const LONGEST_NAME: usize = 253;
 
 /// The names of one member's leases.
 #[derive(Debug, Clone)]
-pub(super) struct Names {
-    pub(super) namespace: String,
+pub(crate) struct Names {
     /// That of the shards, and of the lease with the map.
-    pub(super) shards: String,
+    pub(crate) shards: String,
     identity: String,
 }
 
 impl Names {
-    pub(super) fn new(namespace: &str, shards: &str, identity: &str) -> Result<Self, ShardsError> {
+    pub(crate) fn new(namespace: &str, shards: &str, identity: &str) -> Result<Self, ShardsError> {
         for name in [namespace, shards, identity] {
             check_name(name)?;
         }
         if shards.len() > LONGEST_LABEL || !shards.ends_with(|last: char| last.is_ascii_alphanumeric()) {
             return Err(ShardsError::invalid(format!("`{shards}` cannot be the value of a label")));
         }
-        let names = Self {
-            namespace: namespace.to_owned(),
-            shards: shards.to_owned(),
-            identity: identity.to_owned(),
-        };
+        let names = Self { shards: shards.to_owned(), identity: identity.to_owned() };
         if names.own_lease().len() > LONGEST_NAME {
             return Err(ShardsError::invalid("the name and the identity are too long together"));
         }
         Ok(names)
     }
 
-    pub(super) fn own_lease(&self) -> String {
+    pub(crate) fn own_lease(&self) -> String {
         format!("{}-{}", self.shards, self.identity)
     }
 
-    /// The lease of a member.
-    pub(super) fn lease_of(&self, member: &str) -> String {
-        format!("{}-{member}", self.shards)
-    }
-
     /// The member to whom a lease belongs.
-    pub(super) fn member<'a>(&self, lease: &'a str) -> Option<&'a str> {
+    pub(crate) fn member<'a>(&self, lease: &'a str) -> Option<&'a str> {
         lease.strip_prefix(&self.shards)?.strip_prefix('-')
     }
 }
 
 /// The host's name as far as it fits, and a random number.
-pub(super) fn default_identity() -> String {
+pub(crate) fn default_identity() -> String {
     let fits = |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' };
     let host: String = host_name().chars().take(100).map(fits).collect();
     format!("{}-{:010x}", host.trim_matches('-'), fastrand::u64(..1 << 40)).trim_start_matches('-').to_owned()

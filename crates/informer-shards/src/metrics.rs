@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use informer::metrics::Format;
 
-use super::ShardsStatus;
+use crate::ShardsStatus;
 
 /// The metrics of one member at one moment.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,7 +29,7 @@ pub struct ShardsMetrics {
 }
 
 impl ShardsMetrics {
-    pub(super) fn of(status: &ShardsStatus) -> Self {
+    pub(crate) fn of(status: &ShardsStatus) -> Self {
         Self {
             name: status.name.clone(),
             generation: status.generation.unwrap_or(0),

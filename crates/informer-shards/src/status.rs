@@ -29,7 +29,7 @@ pub struct ShardsStatus {
 }
 
 impl ShardsStatus {
-    pub(super) fn new(name: &str, identity: &str) -> Self {
+    pub(crate) fn new(name: &str, identity: &str) -> Self {
         Self {
             name: name.to_owned(),
             identity: identity.to_owned(),

@@ -7,8 +7,8 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use informer::share::{Ranges, ShareBy, hash};
 use informer::{BackoffConfig, SharedInformerFactory};
-use informer_controller::shards::{BoxError, Shards, ShardsError, ShardsHandle, ShardsStatus};
-use informer_controller::{Clock, Context, Controller, Failure, Outcome, SystemClock, with};
+use informer_controller::{Clock, Context, Controller, Failure, Host, Outcome, SystemClock, with};
+use informer_shards::{BoxError, Shards, ShardsError, ShardsHandle, ShardsStatus};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 use testapi::{Gvr, TestApi};
@@ -121,7 +121,7 @@ impl Member {
             .lease_duration(Duration::from_secs(6))
             .renew_deadline(Duration::from_secs(4))
             .retry_period(Duration::from_millis(200))
-            .clock(clock)
+            .host(Host::default().with_clock(clock))
             .build()
             .unwrap();
         let (stop, stopped) = oneshot::channel::<()>();

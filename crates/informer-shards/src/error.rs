@@ -1,8 +1,9 @@
 //! Errors of shards.
 
-use super::BoxError;
-use crate::election::ElectionError;
-use crate::error::RunError;
+use informer_controller::RunError;
+use informer_controller::election::ElectionError;
+
+use crate::BoxError;
 
 /// A member cannot join, or cannot go on. A failure that may pass (no connection, an overloaded server) is retried instead,
 /// and shown by [`ShardsStatus::problem`](super::ShardsStatus::problem).
@@ -29,27 +30,27 @@ enum Kind {
 }
 
 impl ShardsError {
-    pub(super) fn invalid(reason: impl Into<String>) -> Self {
+    pub(crate) fn invalid(reason: impl Into<String>) -> Self {
         Self(Kind::Invalid(reason.into()))
     }
 
-    pub(super) fn look(error: ElectionError) -> Self {
+    pub(crate) fn look(error: ElectionError) -> Self {
         Self(Kind::Look(error))
     }
 
-    pub(super) fn client(error: informer::kube::client::Error) -> Self {
+    pub(crate) fn client(error: informer::kube::client::Error) -> Self {
         Self(Kind::Client(error))
     }
 
-    pub(super) fn make(error: BoxError) -> Self {
+    pub(crate) fn make(error: BoxError) -> Self {
         Self(Kind::Make(error))
     }
 
-    pub(super) fn controller(error: RunError) -> Self {
+    pub(crate) fn controller(error: RunError) -> Self {
         Self(Kind::Controller(error))
     }
 
-    pub(super) fn panicked() -> Self {
+    pub(crate) fn panicked() -> Self {
         Self(Kind::Panicked)
     }
 

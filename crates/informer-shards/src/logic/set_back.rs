@@ -1,9 +1,9 @@
 //! A map that somebody edited: each member goes on seeing that, however fast all of them are.
 
 use informer::share::ShareBy;
+use informer_controller::internals::Record;
 
 use super::*;
-use crate::election::Record;
 
 const EDITS: [fn(&str) -> String; 2] = [
     |text| text.replace("one", "?").replace("two", "one").replace('?', "two"),

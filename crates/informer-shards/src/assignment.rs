@@ -12,7 +12,7 @@ const MOST_RANGES: usize = 4;
 ///
 /// Sizes differ from the mean by an eighth at most. Only what a leaving member had, and what is above the mean, moves; unless
 /// the ranges have become too many.
-pub(super) fn assign(
+pub(crate) fn assign(
     before: &BTreeMap<String, Ranges>,
     members: &BTreeSet<String>,
 ) -> BTreeMap<String, Ranges> {

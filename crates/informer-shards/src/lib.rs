@@ -1,15 +1,15 @@
 //! Shards: several processes that run the same controller divide the objects among themselves.
 //!
 //! Each process is a **member**. A Lease of `coordination.k8s.io` holds the **map**: which member has which hashes. Each
-//! member holds a Lease of its own, like the leader of an [election](crate::election), and **acknowledges** a map there: it
+//! member holds a Lease of its own, like the leader of an [election](informer_controller::election), and **acknowledges** a map there: it
 //! does nothing outside of its part any more. A member begins with its part when all members have acknowledged the map.
 //!
 //! ```no_run
 //! use informer::SharedInformerFactory;
 //! use informer::kube::Config;
 //! use informer::share::ShareBy;
-//! use informer_controller::shards::Shards;
 //! use informer_controller::{Context, Controller, Outcome};
+//! use informer_shards::Shards;
 //! use k8s_openapi::api::core::v1::ConfigMap;
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -36,7 +36,7 @@
 //! Clause Q9 of `docs/CONTRACT.md`: each object has one shard, and each shard at most one owner.
 //!
 //! - No two members act on the same hash, as far as a Lease can promise that: no request of a member starts after its
-//!   renew deadline ([`gate`](crate::gate) says what else can happen, and why writes carry preconditions).
+//!   renew deadline ([`gate`](informer_controller::gate) says what else can happen, and why writes carry preconditions).
 //! - A new owner reconciles its whole share. It syncs its informers while the former owner lets go.
 //! - When a member crashes or freezes, its hashes have no owner for the lease's duration and up to three retry periods (until
 //!   its last renewal is seen, until its expiry is, and before somebody writes the next map), and then for as long as a planned
@@ -44,7 +44,7 @@
 //!
 //! A planned change (a member comes or leaves) stops the hashes that move, and no others, for at most
 //!
-//! > a look, until the last member sees the map + what still runs (at most [`grace`](crate::Controller::grace)) + a write of the
+//! > a look, until the last member sees the map + what still runs (at most [`grace`](informer_controller::Controller::grace)) + a write of the
 //! > lease + a look of the new owner (each look at most a retry period) + what the new owner itself still runs
 //!
 //! and those that a member keeps for as long as its own running reconciliations take to end. The new informers list meanwhile;
@@ -64,7 +64,7 @@
 //! - informers of owned objects need the share of their owners: `factory.with_share(share.of(ShareBy::ControllerUid))`;
 //! - other related objects are read whole: `factory.with_share(None)`;
 //! - an absent object belongs to the member that saw it go. If that member ends before it has reconciled this, nobody does.
-//!   An action that must happen at a deletion needs a [finalizer](crate::finalizer), or owner references.
+//!   An action that must happen at a deletion needs a [finalizer](informer_controller::finalizer), or owner references.
 //!
 //! The caches of a new controller may lack the last writes of the former one, by as much as its watches lag behind, as after
 //! a change of the leader; also those that the same member wrote for hashes that it keeps. Give what you create names that
@@ -86,8 +86,11 @@
 //! As with elections, one case cannot be noticed: somebody deletes the lease of a member that is not in the map any more and
 //! still acts, and a member that begins just then has never seen it.
 
+#![warn(missing_debug_implementations)]
+
 mod access;
 mod assignment;
+mod bounds;
 mod driver;
 mod error;
 mod handle;
@@ -99,6 +102,11 @@ mod requests;
 mod slot;
 mod status;
 
+/// The code of the page compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/shards.md")]
+struct ShardsPage;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -109,14 +117,11 @@ use informer::View;
 use informer::kube::{Client, Config};
 use informer::share::{Share, ShareBy};
 use informer::transport::{KubeTransport, Transport};
+use informer_controller::election::{Election, ElectionBuilder};
+use informer_controller::internals::Access;
+use informer_controller::{Controller, Host, Reconcile, TermClient};
 use tokio::sync::watch;
 
-use crate::clock::{Clock, SystemClock};
-use crate::controller::Controller;
-use crate::election::{Access, Election, ElectionBuilder, Timing};
-use crate::gate::{BootTime, Uptime};
-use crate::leadership::TermClient;
-use crate::reconcile::Reconcile;
 use access::{Names, default_identity};
 use driver::{Driver, Shared};
 pub use error::ShardsError;
@@ -124,7 +129,6 @@ pub use handle::ShardsHandle;
 use logic::Logic;
 pub use metrics::ShardsMetrics;
 use requests::Requests;
-use slot::Make;
 pub use status::ShardsStatus;
 
 /// A member of a set of processes that divide the objects of a controller among themselves.
@@ -188,14 +192,15 @@ impl Shards {
     /// controller that is made while another one runs begins after the end of that one.
     ///
     /// `writes` is a configuration, or a client for the writes of the reconcilers; no request of a member starts after its
-    /// renew deadline. The controller's own [`until`](crate::Controller::until) has no effect.
+    /// renew deadline. The controller's own [`until`](Controller::until) and
+    /// [`begin_when`](Controller::begin_when) have no effect.
     ///
     /// When the member's lease is lost, running reconciliations are dropped at their `await`, and it joins again.
     ///
     /// # Errors
     ///
     /// When the leases are forbidden or malformed, their namespace does not exist, `make` fails, or a controller ends by
-    /// itself, as [`Controller::run`](crate::Controller::run) says.
+    /// itself, as [`Controller::run`] says.
     ///
     /// # Cancel safety
     ///
@@ -203,12 +208,9 @@ impl Shards {
     pub async fn run<T: View, R: Reconcile<T>>(
         self,
         writes: impl Into<TermClient>,
-        mut make: impl FnMut(&Share) -> Result<(Controller<T>, R), BoxError> + Send + 'static,
+        make: impl FnMut(&Share) -> Result<(Controller<T>, R), BoxError> + Send + 'static,
     ) -> Result<(), ShardsError> {
-        let make: Make = Box::new(move |share| {
-            let (controller, reconciler) = make(share)?;
-            Ok(Box::new(|seat, writes| controller.run_seated(seat, writes, reconciler).boxed()))
-        });
+        let make = slot::maker(make);
         Driver::new(self.election, self.shared, self.logic, writes.into(), make).run(self.until).await
     }
 }
@@ -225,29 +227,22 @@ impl fmt::Debug for Shards {
 /// Options of [`Shards`]. The durations are those of elections by default, and mean the same.
 #[must_use = "a member is made by `build`"]
 pub struct ShardsBuilder {
-    access: Access,
+    /// That of the member's own lease.
+    election: ElectionBuilder,
     namespace: String,
     name: String,
     by: ShareBy,
     identity: Option<String>,
-    timing: Timing,
-    uptime: Arc<dyn Uptime>,
-    clock: Arc<dyn Clock>,
-    seed: Option<u64>,
 }
 
 impl ShardsBuilder {
     fn new(access: Access, namespace: &str, name: &str) -> Self {
         Self {
-            access,
+            election: ElectionBuilder::new(access, namespace, name),
             namespace: namespace.to_owned(),
             name: name.to_owned(),
             by: ShareBy::Namespace,
             identity: None,
-            timing: Timing::default(),
-            uptime: Arc::new(BootTime),
-            clock: Arc::new(SystemClock),
-            seed: None,
         }
     }
 
@@ -268,39 +263,27 @@ impl ShardsBuilder {
 
     /// How long other members wait after they have seen the last renewal; whole seconds, 15 s by default.
     pub fn lease_duration(mut self, duration: Duration) -> Self {
-        self.timing.lease_duration = duration;
+        self.election = self.election.lease_duration(duration);
         self
     }
 
     /// For how long a member acts after it has sent a renewal that is confirmed; 10 s by default. It must be less than the
     /// lease duration.
     pub fn renew_deadline(mut self, deadline: Duration) -> Self {
-        self.timing.renew_deadline = deadline;
+        self.election = self.election.renew_deadline(deadline);
         self
     }
 
     /// The time between two renewals, and between two looks at the leases of all members; 2 s by default. It must be less
     /// than the renew deadline by a factor of 1.2.
     pub fn retry_period(mut self, period: Duration) -> Self {
-        self.timing.retry_period = period;
+        self.election = self.election.retry_period(period);
         self
     }
 
-    /// The clock of deadlines; [`BootTime`] by default.
-    pub fn uptime(mut self, uptime: impl Uptime) -> Self {
-        self.uptime = Arc::new(uptime);
-        self
-    }
-
-    /// The clock that dates what is written; the system's by default.
-    pub fn clock(mut self, clock: impl Clock) -> Self {
-        self.clock = Arc::new(clock);
-        self
-    }
-
-    /// The seed of random waits; another one for each member by default.
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = Some(seed);
+    /// The clocks of deadlines and dates, and the seed of random waits.
+    pub fn host(mut self, host: Host) -> Self {
+        self.election = self.election.host(host);
         self
     }
 
@@ -316,21 +299,15 @@ impl ShardsBuilder {
         if self.by == ShareBy::ControllerUid {
             return Err(ShardsError::invalid("objects are divided by their uid; what they own follows"));
         }
-        self.timing.check()?;
-        let limit = self.timing.request_limit();
-        let seed = self.seed.unwrap_or_else(|| fastrand::u64(..));
-        let election = ElectionBuilder::new(self.access.clone(), &self.namespace, &names.own_lease())
-            .identity(&identity)
-            .timing(self.timing)
-            .clocks(self.uptime.clone(), self.clock)
-            .seed(seed)
-            .build()?;
-        let logic = Logic::new(&identity, self.by, self.timing, seed);
+        let (timing, host) = self.election.parts()?;
+        let leases = self.election.leases()?;
+        let election = self.election.name(&names.own_lease()).identity(&identity).build()?;
+        let logic = Logic::new(&identity, self.by, timing, host.seed());
         let shared = Shared {
-            requests: Requests::new(self.access.transport(limit)?, names, self.by, limit),
+            requests: Requests::new(leases, names, self.by),
             by: self.by,
-            timing: self.timing,
-            uptime: self.uptime,
+            timing,
+            host,
             status: Arc::new(watch::Sender::new(ShardsStatus::new(&self.name, &identity))),
         };
         let until = std::future::pending().boxed();
@@ -344,7 +321,6 @@ impl fmt::Debug for ShardsBuilder {
             .field("namespace", &self.namespace)
             .field("name", &self.name)
             .field("by", &self.by)
-            .field("timing", &self.timing)
             .finish_non_exhaustive()
     }
 }

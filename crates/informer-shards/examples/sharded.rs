@@ -1,6 +1,6 @@
 //! Keeps a secret for each config map with the label `secret=yes`, by several processes that divide the config maps.
 //!
-//! `cargo run -p informer-controller --example sharded`, as often as you like. Each process has a part of the config maps in
+//! `cargo run -p informer-shards --example sharded`, as often as you like. Each process has a part of the config maps in
 //! memory, and their secrets; when one comes or goes, the others give or take.
 
 #![allow(clippy::print_stdout, reason = "a program")]
@@ -11,8 +11,8 @@ use futures_util::StreamExt;
 use informer::kube::{Config, Resource};
 use informer::share::{Share, ShareBy};
 use informer::{Informer, SharedInformerFactory};
-use informer_controller::shards::{BoxError, Shards, ShardsBuilder};
 use informer_controller::{Context, Controller, Failure, Outcome, Reconcile, with};
+use informer_shards::{BoxError, Shards, ShardsBuilder};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 

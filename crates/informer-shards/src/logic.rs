@@ -13,35 +13,34 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use informer::share::{Ranges, ShareBy};
-use informer_core::Time;
+use informer_controller::internals::{Time, Timing};
 
-use super::map::{Found, Map, MapId};
-use super::members::{FoundMember, Members};
-use crate::election::Timing;
+use crate::map::{Found, Map, MapId};
+use crate::members::{FoundMember, Members};
 
 /// The result of one LIST of the leases.
 #[derive(Debug)]
-pub(super) struct Look {
-    pub(super) map: Found,
-    pub(super) members: BTreeMap<String, FoundMember>,
+pub(crate) struct Look {
+    pub(crate) map: Found,
+    pub(crate) members: BTreeMap<String, FoundMember>,
 }
 
 /// The driver's task until the next plan.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Plan {
+pub(crate) struct Plan {
     /// The running controller begins nothing outside of these, and ends what runs outside. When nothing does any more, call
     /// [`Logic::drained`].
-    pub(super) accept: Ranges,
+    pub(crate) accept: Ranges,
     /// A controller for these is made and synced, beside the one that runs: then call [`Logic::synced`]. Any other is
     /// dropped.
-    pub(super) prepare: Option<Ranges>,
-    pub(super) step: Step,
+    pub(crate) prepare: Option<Ranges>,
+    pub(crate) step: Step,
     /// The acknowledged map in this member's lease.
-    pub(super) acknowledge: Option<MapId>,
+    pub(crate) acknowledge: Option<MapId>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(crate) enum Step {
     /// The running controller goes on, if there is one.
     GoOn,
     /// The running controller ends: then call [`Logic::ended`].
@@ -54,13 +53,13 @@ pub(super) enum Step {
 
 /// The map to write after a LIST, under the condition that the stored map is still the one that the LIST has found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct NextMap {
-    pub(super) text: String,
-    pub(super) generation: u64,
+pub(crate) struct NextMap {
+    pub(crate) text: String,
+    pub(crate) generation: u64,
 }
 
 /// One member.
-pub(super) struct Logic {
+pub(crate) struct Logic {
     me: String,
     by: ShareBy,
     timing: Timing,
@@ -103,7 +102,7 @@ enum Leaving {
 }
 
 impl Logic {
-    pub(super) fn new(me: &str, by: ShareBy, timing: Timing, seed: u64) -> Self {
+    pub(crate) fn new(me: &str, by: ShareBy, timing: Timing, seed: u64) -> Self {
         Self {
             me: me.to_owned(),
             by,
@@ -127,7 +126,7 @@ impl Logic {
     }
 
     /// A look that was sent at `sent` is answered. Returns the next map, if this member is to write it.
-    pub(super) fn looked(&mut self, sent: Time, now: Time, look: &Look) -> Option<NextMap> {
+    pub(crate) fn looked(&mut self, sent: Time, now: Time, look: &Look) -> Option<NextMap> {
         let found = match &look.map {
             Found::Map(map) => Some(map),
             Found::Nothing | Found::Foreign(_) => None,
@@ -149,31 +148,31 @@ impl Logic {
     }
 
     /// The prepared controller is synced.
-    pub(super) fn synced(&mut self, ranges: Ranges) {
+    pub(crate) fn synced(&mut self, ranges: Ranges) {
         self.synced = Some(ranges);
     }
 
     /// Nothing runs outside of these any more.
-    pub(super) fn drained(&mut self, ranges: &Ranges) {
+    pub(crate) fn drained(&mut self, ranges: &Ranges) {
         self.drained |= *ranges == self.accept;
     }
 
     /// The running controller has ended.
-    pub(super) fn ended(&mut self) {
+    pub(crate) fn ended(&mut self) {
         self.running = None;
         self.accept = Ranges::none();
         self.drained = true;
     }
 
     /// The prepared controller begins.
-    pub(super) fn begun(&mut self) {
+    pub(crate) fn begun(&mut self) {
         self.running = Some(self.target.clone());
         self.accept = self.target.clone();
         self.synced = None;
     }
 
     /// The lease is lost: nothing runs any more, and the member comes again as a new one.
-    pub(super) fn lost(&mut self) {
+    pub(crate) fn lost(&mut self) {
         self.ended();
         self.synced = None;
         self.acknowledged = None;
@@ -182,18 +181,18 @@ impl Logic {
     }
 
     /// This member is to leave, after so long at the latest.
-    pub(super) fn leave(&mut self, now: Time, limit: Duration) {
+    pub(crate) fn leave(&mut self, now: Time, limit: Duration) {
         if self.leaving == Leaving::No {
             self.leaving = Leaving::Announced(now + limit);
         }
     }
 
-    pub(super) fn is_leaving(&self) -> bool {
+    pub(crate) fn is_leaving(&self) -> bool {
         self.leaving != Leaving::No
     }
 
     /// The plan for now.
-    pub(super) fn plan(&mut self) -> Plan {
+    pub(crate) fn plan(&mut self) -> Plan {
         let is_idle = self.running.is_none();
         // A controller that was restricted once does not know what it has missed since.
         let has_target = self.running.as_ref() == Some(&self.target) && self.accept == self.target;
@@ -216,7 +215,7 @@ impl Logic {
     }
 
     /// When to look at the latest.
-    pub(super) fn look_at(&self, now: Time) -> Time {
+    pub(crate) fn look_at(&self, now: Time) -> Time {
         let regular = now + self.timing.retry_period;
         let end = match self.leaving {
             Leaving::Announced(until) => Some(until),
@@ -304,26 +303,26 @@ impl Logic {
 
 /// The views for observers.
 impl Logic {
-    pub(super) fn map(&self) -> Option<&Map> {
+    pub(crate) fn map(&self) -> Option<&Map> {
         self.map.as_ref()
     }
 
-    pub(super) fn problem(&self) -> Option<&str> {
+    pub(crate) fn problem(&self) -> Option<&str> {
         self.foreign.as_deref()
     }
 
-    pub(super) fn accepted(&self) -> &Ranges {
+    pub(crate) fn accepted(&self) -> &Ranges {
         &self.accept
     }
 
     /// The live members that have not acknowledged the map.
-    pub(super) fn waiting_for(&self) -> impl Iterator<Item = &String> {
+    pub(crate) fn waiting_for(&self) -> impl Iterator<Item = &String> {
         let id = self.map.as_ref().map(Map::id);
         self.members.live().filter(move |(_, acknowledged)| *acknowledged != id).map(|(member, _)| member)
     }
 
     /// A member whose lease can be deleted.
-    pub(super) fn forgotten(&self, sent: Time) -> Option<&String> {
+    pub(crate) fn forgotten(&self, sent: Time) -> Option<&String> {
         let is_mapped =
             |member: &String| self.map.as_ref().is_some_and(|map| map.members().contains_key(member));
         self.members.forgotten(sent).filter(|member| !is_mapped(member))

@@ -6,33 +6,32 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use informer::kube::Client;
 use informer::share::{Ranges, Share, ShareBy};
-use informer_core::Time;
+use informer_controller::election::{Election, Term};
+use informer_controller::gate::Loss;
+use informer_controller::internals::{Problem, Time, Timing};
+use informer_controller::{Host, RunError, TermClient};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 
-use super::access::{ACKNOWLEDGED, LEAVING, OF};
-use super::logic::{Logic, Plan, Step};
-use super::map::MapId;
-use super::requests::{Leases, Problem, Requests};
-use super::slot::{Make, Slot};
-use super::{ShardsError, ShardsStatus};
-use crate::election::{Election, Term, Timing};
-use crate::error::RunError;
-use crate::gate::{Loss, Uptime, sleep_until};
-use crate::leadership::TermClient;
-use crate::seat::{News, Turn};
+use crate::access::{ACKNOWLEDGED, LEAVING, OF};
+use crate::bounds::{News, Reporter};
+use crate::logic::{Logic, Plan, Step};
+use crate::map::MapId;
+use crate::requests::{Leases, Requests};
+use crate::slot::{Make, Slot};
+use crate::{ShardsError, ShardsStatus};
 
 /// The shared state of a member and its observers.
-pub(super) struct Shared {
-    pub(super) requests: Requests,
-    pub(super) by: ShareBy,
-    pub(super) timing: Timing,
-    pub(super) uptime: Arc<dyn Uptime>,
-    pub(super) status: Arc<watch::Sender<ShardsStatus>>,
+pub(crate) struct Shared {
+    pub(crate) requests: Requests,
+    pub(crate) by: ShareBy,
+    pub(crate) timing: Timing,
+    pub(crate) host: Host,
+    pub(crate) status: Arc<watch::Sender<ShardsStatus>>,
 }
 
 /// One member that runs.
-pub(super) struct Driver {
+pub(crate) struct Driver {
     election: Election,
     shared: Arc<Shared>,
     logic: Logic,
@@ -64,7 +63,7 @@ enum End {
 }
 
 impl Driver {
-    pub(super) fn new(
+    pub(crate) fn new(
         election: Election,
         shared: Arc<Shared>,
         logic: Logic,
@@ -91,7 +90,7 @@ impl Driver {
     }
 
     /// Runs until the member has left, or cannot go on.
-    pub(super) async fn run(mut self, mut until: BoxFuture<'static, ()>) -> Result<(), ShardsError> {
+    pub(crate) async fn run(mut self, mut until: BoxFuture<'static, ()>) -> Result<(), ShardsError> {
         let of = self.shared.requests.names().shards.clone();
         self.election.mark(|marks| {
             marks.labels.insert(OF, of);
@@ -105,7 +104,7 @@ impl Driver {
                 () = &mut until => return Ok(()),
                 term = self.election.acquire() => term?,
             };
-            let client = self.writes.of(&term.gate()).await.map_err(ShardsError::client)?;
+            let client = term.client(self.writes.clone()).await.map_err(ShardsError::client)?;
             self.look_at = Time::ZERO;
             match self.serve(&term, &client, &mut until).await {
                 Ok(End::Lost(loss)) => {
@@ -130,10 +129,9 @@ impl Driver {
         client: &Client,
         until: &mut BoxFuture<'static, ()>,
     ) -> Result<End, ShardsError> {
-        let uptime = self.shared.uptime.clone();
-        let turn = Turn { client: client.clone(), gate: term.gate() };
+        let host = self.shared.host.clone();
         loop {
-            if self.carry_out(&turn)? {
+            if self.carry_out(client)? {
                 return Ok(End::Left);
             }
             self.publish();
@@ -145,20 +143,20 @@ impl Driver {
                 Some((number, news)) = self.news.recv() => self.heard(number, news),
                 Some(ended) = self.tasks.join_next_with_id() => self.ended(ended)?,
                 answer = answer(&mut self.request) => self.answered(answer)?,
-                () = sleep_until(&*uptime, self.look_at), if !is_asking => self.look(),
+                () = host.sleep_until(self.look_at), if !is_asking => self.look(),
             }
         }
     }
 
     /// Does what the logic plans. Returns whether this member has left.
-    fn carry_out(&mut self, turn: &Turn) -> Result<bool, ShardsError> {
+    fn carry_out(&mut self, client: &Client) -> Result<bool, ShardsError> {
         loop {
             let Plan { accept, prepare, step, acknowledge } = self.logic.plan();
             if let Some(running) = &self.running {
-                running.host.shrink(&accept);
+                running.shrink(&accept);
             }
             if self.prepared.as_ref().map(|slot| &slot.ranges) != prepare.as_ref() {
-                self.prepared = prepare.map(|ranges| self.prepare(ranges)).transpose()?;
+                self.prepared = prepare.map(|ranges| self.prepare(ranges, client)).transpose()?;
             }
             self.acknowledge(acknowledge);
             match step {
@@ -166,14 +164,14 @@ impl Driver {
                 Step::Leave => return Ok(true),
                 Step::End => {
                     if let Some(running) = &self.running {
-                        running.host.stop();
+                        running.stop();
                     }
                     return Ok(false);
                 }
                 Step::Begin => {
                     self.running = self.prepared.take();
                     if let Some(running) = &self.running {
-                        running.host.give(turn.clone());
+                        running.begin();
                     }
                     self.logic.begun();
                     tracing::info!(shards = self.name(), share = %self.logic.accepted(), "acting on a new share");
@@ -182,11 +180,12 @@ impl Driver {
         }
     }
 
-    fn prepare(&mut self, ranges: Ranges) -> Result<Slot, ShardsError> {
+    fn prepare(&mut self, ranges: Ranges, client: &Client) -> Result<Slot, ShardsError> {
         let share = Share::new(self.shared.by, ranges);
         self.shared.status.send_modify(|status| status.controllers += 1);
         let number = self.shared.status.borrow().controllers;
-        Slot::new(share, number, &mut self.make, &self.writes, &self.telling, &mut self.tasks)
+        let reporter = Reporter { number, news: self.telling.clone() };
+        Slot::new(share, &mut self.make, client.clone(), reporter, &mut self.tasks)
     }
 
     /// A controller has told something.
@@ -226,7 +225,7 @@ impl Driver {
 
     fn leave(&mut self) {
         tracing::info!(shards = self.name(), "leaving");
-        let now = self.shared.uptime.now();
+        let now = self.shared.host.time();
         self.logic.leave(now, self.shared.timing.lease_duration);
         self.election.mark(|marks| drop(marks.annotations.insert(LEAVING, Some("true".to_owned()))));
         self.look_at = now;
@@ -236,7 +235,7 @@ impl Driver {
         let shared = self.shared.clone();
         self.request = Some(
             async move {
-                let sent = shared.uptime.now();
+                let sent = shared.host.time();
                 Answer::Looked { sent, leases: shared.requests.look().await.map(Box::new) }
             }
             .boxed(),
@@ -244,7 +243,7 @@ impl Driver {
     }
 
     fn answered(&mut self, answer: Answer) -> Result<(), ShardsError> {
-        let now = self.shared.uptime.now();
+        let now = self.shared.host.time();
         match answer {
             Answer::Looked { sent, leases: Ok(leases) } => {
                 self.has_looked = true;

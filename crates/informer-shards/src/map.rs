@@ -7,7 +7,7 @@ use std::str::FromStr;
 use informer::share::{Ranges, ShareBy, hash};
 use serde::{Deserialize, Serialize};
 
-use super::assignment::assign;
+use crate::assignment::assign;
 
 /// The version of the format. A member follows no other.
 const VERSION: u64 = 1;
@@ -16,7 +16,7 @@ const LAST_GENERATION: u64 = 1 << 53;
 
 /// Which member has which hashes, from some generation on. Each hash belongs to exactly one member.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Map {
+pub(crate) struct Map {
     id: MapId,
     members: BTreeMap<String, Ranges>,
 }
@@ -24,14 +24,14 @@ pub(super) struct Map {
 /// One map, named by its generation and the hash of its text: two maps never have the same name, also if somebody deletes
 /// or edits one. Its own text is `7-af63dc4c8601ec8c`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct MapId {
-    pub(super) generation: u64,
+pub(crate) struct MapId {
+    pub(crate) generation: u64,
     text: u64,
 }
 
 /// The content of the shards' lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Found {
+pub(crate) enum Found {
     Map(Map),
     /// There is none, or none that somebody could follow: the next one replaces it.
     Nothing,
@@ -56,20 +56,20 @@ struct Header {
 
 impl Map {
     /// The hashes of a member; none if it is not in the map.
-    pub(super) fn of(&self, member: &str) -> Ranges {
+    pub(crate) fn of(&self, member: &str) -> Ranges {
         self.members.get(member).cloned().unwrap_or_default()
     }
 
-    pub(super) fn id(&self) -> MapId {
+    pub(crate) fn id(&self) -> MapId {
         self.id
     }
 
-    pub(super) fn members(&self) -> &BTreeMap<String, Ranges> {
+    pub(crate) fn members(&self) -> &BTreeMap<String, Ranges> {
         &self.members
     }
 
     /// The text of a map for these members that moves little of what `before` says.
-    pub(super) fn next(
+    pub(crate) fn next(
         by: ShareBy,
         generation: u64,
         before: Option<&Self>,
@@ -87,7 +87,7 @@ impl Map {
 
 impl Found {
     /// Reads the text of a map, for a program that divides by `by`.
-    pub(super) fn read(text: &str, by: ShareBy) -> Self {
+    pub(crate) fn read(text: &str, by: ShareBy) -> Self {
         match serde_json::from_str::<Header>(text) {
             Ok(Header { version }) if version > VERSION => {
                 Self::Foreign(format!("the map has the format {version}, and this program knows {VERSION}"))
@@ -130,7 +130,7 @@ impl Found {
 
 impl MapId {
     /// Whether it can be that this map was acknowledged before `other` came, as it should be.
-    pub(super) fn is_before(self, other: Self) -> bool {
+    pub(crate) fn is_before(self, other: Self) -> bool {
         self.generation < other.generation
     }
 }
@@ -143,7 +143,7 @@ impl fmt::Display for MapId {
 
 /// A text that is no name of a map.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct NoMapId;
+pub(crate) struct NoMapId;
 
 impl FromStr for MapId {
     type Err = NoMapId;
