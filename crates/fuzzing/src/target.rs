@@ -2,6 +2,8 @@
 
 #[cfg(feature = "secrets")]
 use crate::secrets;
+#[cfg(feature = "typed")]
+use crate::typed;
 use crate::{json, lists, mailbox, protobuf, seeds, selectors, store, watches};
 
 /// One thing that takes any bytes, and panics where it breaks a promise.
@@ -29,6 +31,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "store", run: store::run, example: |seed| seeds::bytes(seed, 400) },
     Target { name: "packed_store", run: store::run_packed, example: |seed| seeds::bytes(seed, 400) },
     Target { name: "protobuf", run: protobuf::run, example: protobuf::example },
+    #[cfg(feature = "typed")]
+    Target { name: "typed", run: typed::run, example: typed::example },
     #[cfg(feature = "secrets")]
     Target { name: "secrets", run: secrets::run, example: secrets::example },
     Target { name: "mailbox", run: mailbox::run, example: |seed| seeds::bytes(seed, 400) },

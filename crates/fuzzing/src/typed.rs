@@ -16,6 +16,13 @@ pub fn run(input: &[u8]) {
     check(kinds[usize::from(*head) % kinds.len()], raw);
 }
 
+/// A pod.
+pub fn example(seed: u64) -> Vec<u8> {
+    let mut input = vec![0];
+    input.extend(crate::protobuf::objects::pod(&mut fastrand::Rng::with_seed(seed)));
+    input
+}
+
 macro_rules! typed {
     ($($type:ty),* $(,)?) => {
         /// The kinds with generated code.

@@ -84,7 +84,7 @@ impl<E: Element> Member for Vec<E> {
     #[inline]
     fn given(&mut self, at: &At<'_>, context: &mut Context) -> Result<(), Unfit> {
         if !at.is_repeated {
-            self.reserve_exact(at.run());
+            *self = Self::with_capacity(at.run());
         }
         if E::is_null(at.value) {
             return Err(Unfit);

@@ -48,12 +48,16 @@ pub(crate) fn field(fields: &[u8]) -> Result<(u32, Value<'_>, &[u8]), Unfit> {
     // Nearly all numbers of fields are below 32, and nearly all lengths below 16,384.
     let (tag, rest) = match *fields {
         [tag @ 8..0x80, ref rest @ ..] => (u16::from(tag), rest),
-        [low, high @ 1..0x80, ref rest @ ..] => (u16::from(low & 0x7f) | u16::from(high) << 7, rest),
+        [low @ 0x80..=0xff, high @ 1..0x80, ref rest @ ..] => {
+            (u16::from(low & 0x7f) | u16::from(high) << 7, rest)
+        }
         _ => return long_field(fields),
     };
     let (value, after) = match *rest {
         [value @ ..0x80, ref after @ ..] => (u16::from(value), after),
-        [low, high @ 1..0x80, ref after @ ..] => (u16::from(low & 0x7f) | u16::from(high) << 7, after),
+        [low @ 0x80..=0xff, high @ 1..0x80, ref after @ ..] => {
+            (u16::from(low & 0x7f) | u16::from(high) << 7, after)
+        }
         _ => return long_field(fields),
     };
     let number = u32::from(tag >> 3);
