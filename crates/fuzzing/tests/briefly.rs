@@ -64,6 +64,11 @@ fn h1_any_story_of_a_mailbox() {
 }
 
 #[test]
+fn any_bytes_as_a_type_of_k8s_openapi() {
+    briefly("typed", 1_500);
+}
+
+#[test]
 fn each_target_is_one_of_the_fuzzers() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/fuzz_targets");
     let files = std::fs::read_dir(folder).expect("the fuzzer's targets");

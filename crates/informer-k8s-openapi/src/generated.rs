@@ -5,6 +5,7 @@
 
 #![allow(
     clippy::match_same_arms,
+    clippy::match_single_binding,
     clippy::too_many_lines,
     unused_variables,
     reason = "generated: a line for each field"
