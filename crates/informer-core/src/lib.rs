@@ -51,4 +51,4 @@ pub use store::{Cache, Checkpoint, Index, Scope, Snapshot, SourceId, Store};
 pub use time::Time;
 pub use uid::Uid;
 pub use version::ResourceVersion;
-pub use view::View;
+pub use view::{BySerde, Decode, View};

@@ -30,7 +30,7 @@ use crate::labels::RecentLabels;
 use crate::memory::{COUNTS, allocated};
 use crate::sync::OnceLock;
 use crate::wire::{self, ScanError};
-use crate::{Labels, ObjectKey, ResourceVersion, Uid};
+use crate::{BySerde, Decode, Labels, ObjectKey, ResourceVersion, Uid};
 use encoding::Unfit;
 use hot::Heat;
 
@@ -301,7 +301,7 @@ impl Object {
         if let Some(value) = self.heat.value() {
             return Ok(value);
         }
-        let (value, heap) = self.read_as::<T>()?;
+        let (value, heap) = self.read_as::<T, BySerde>()?;
         Ok(match self.heat.shelf() {
             Some(shelf) => shelf.keep_value(self, None, Arc::new(value), heap, Room::EvictIfHot),
             None => Arc::new(value),
@@ -309,9 +309,14 @@ impl Object {
     }
 
     /// The object as a `T`, and about how many bytes of the heap it refers to.
-    fn read_as<T: DeserializeOwned + 'static>(&self) -> Result<(T, usize), DecodeError> {
+    fn read_as<T: DeserializeOwned + 'static, D: Decode>(&self) -> Result<(T, usize), DecodeError> {
         let unfit = |Unfit(reason)| self.unreadable(std::any::type_name::<T>(), reason);
         let bytes = self.bytes()?;
+        if let Encoding::Protobuf(kind) = self.encoding
+            && let Some(decoded) = D::protobuf(kind, &bytes, self.skips_managed_fields)
+        {
+            return Ok(decoded);
+        }
         if self.skips_managed_fields {
             self.encoding.decode(&self.encoding.without_managed_fields(&bytes)).map_err(unfit)
         } else {

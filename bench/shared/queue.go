@@ -1,5 +1,4 @@
-// Package queue measures work queues of Go libraries without a server. ../PROTOCOL.md defines how.
-package queue
+package shared
 
 import (
 	"encoding/json"
@@ -18,8 +17,8 @@ type Queue interface {
 	ShutDown()
 }
 
-// Bench holds keys, and a queue that was filled with them.
-type Bench struct {
+// QueueBench holds keys, and a queue that was filled with them.
+type QueueBench struct {
 	New  func() Queue
 	keys []string
 	// The queue of queue-fill, which must not be freed before it is measured.
@@ -28,7 +27,7 @@ type Bench struct {
 
 // Obey carries out a command of the protocol, and returns the answer with its name. The last result is false if it is no
 // command for a queue.
-func (b *Bench) Obey(command, argument string) (string, map[string]any, error, bool) {
+func (b *QueueBench) Obey(command, argument string) (string, Event, error, bool) {
 	switch command {
 	case "queue-keys":
 		var wish struct{ Items int }
@@ -36,9 +35,9 @@ func (b *Bench) Obey(command, argument string) (string, map[string]any, error, b
 			return "", nil, err, true
 		}
 		b.makeKeys(wish.Items)
-		return "keys", map[string]any{}, nil, true
+		return "keys", Event{}, nil, true
 	case "queue-fill":
-		return "filled", map[string]any{"waiting": b.fill()}, nil, true
+		return "filled", Event{"waiting": b.fill()}, nil, true
 	case "queue":
 		answer, err := b.measure()
 		return "queue", answer, err, true
@@ -46,7 +45,7 @@ func (b *Bench) Obey(command, argument string) (string, map[string]any, error, b
 	return "", nil, nil, false
 }
 
-func (b *Bench) makeKeys(items int) {
+func (b *QueueBench) makeKeys(items int) {
 	b.keys = make([]string, items)
 	for i := range b.keys {
 		b.keys[i] = fmt.Sprintf("namespace-%d/name-of-a-pod-%d", i%300, i)
@@ -54,13 +53,13 @@ func (b *Bench) makeKeys(items int) {
 }
 
 // fill adds all keys to a new queue, which stays.
-func (b *Bench) fill() int {
+func (b *QueueBench) fill() int {
 	b.filled = b.New()
 	b.addAll(b.filled)
 	return b.filled.Len()
 }
 
-func (b *Bench) addAll(queue Queue) {
+func (b *QueueBench) addAll(queue Queue) {
 	for _, key := range b.keys {
 		queue.Add(key)
 	}
@@ -68,7 +67,7 @@ func (b *Bench) addAll(queue Queue) {
 
 // measure adds all keys to a new queue, then lets workers get and finish all of them. It does so twice, with one worker and
 // with eight, and answers with the mean times of an item.
-func (b *Bench) measure() (map[string]any, error) {
+func (b *QueueBench) measure() (Event, error) {
 	answer := map[string]any{}
 	for name, workers := range map[string]int{"One": 1, "Eight": 8} {
 		queue := b.New()
@@ -87,11 +86,11 @@ func (b *Bench) measure() (map[string]any, error) {
 		answer["get"+name] = float64(time.Since(begin).Nanoseconds()) / items
 		queue.ShutDown()
 	}
-	return map[string]any{"nanoseconds": answer}, nil
+	return Event{"nanoseconds": answer}, nil
 }
 
 // work lets workers process all items. They stop when each item was processed once.
-func (b *Bench) work(queue Queue, workers int) error {
+func (b *QueueBench) work(queue Queue, workers int) error {
 	var left, length atomic.Int64
 	left.Store(int64(len(b.keys)))
 	var group sync.WaitGroup
