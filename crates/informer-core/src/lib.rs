@@ -43,12 +43,12 @@ pub use labels::Labels;
 #[cfg(feature = "packed")]
 pub use object::PackedStorage;
 pub use object::{
-    ContentKey, ControllerReference, DecodeError, Encoding, HotSet, Object, ObjectBytes, PlainStorage,
-    Retention, Room, Shelf, Storage, StorageError, Stored, StoredBytes,
+    BySerde, ContentKey, ControllerReference, Decode, DecodeError, Encoding, HotSet, Object, ObjectBytes,
+    PlainStorage, Retention, Room, Shelf, Storage, StorageError, Stored, StoredBytes,
 };
 pub use selector::{FieldSelector, InvalidSelector, Operator, Requirement, Selector};
 pub use store::{Cache, Checkpoint, Index, Scope, Snapshot, SourceId, Store};
 pub use time::Time;
 pub use uid::Uid;
 pub use version::ResourceVersion;
-pub use view::{BySerde, Decode, View};
+pub use view::View;

@@ -6,6 +6,7 @@
 
 mod bytes;
 mod content;
+mod decode;
 mod encoding;
 #[cfg(feature = "packed")]
 mod frames;
@@ -30,13 +31,14 @@ use crate::labels::RecentLabels;
 use crate::memory::{COUNTS, allocated};
 use crate::sync::OnceLock;
 use crate::wire::{self, ScanError};
-use crate::{BySerde, Decode, Labels, ObjectKey, ResourceVersion, Uid};
+use crate::{Labels, ObjectKey, ResourceVersion, Uid};
 use encoding::Unfit;
 use hot::Heat;
 
 pub use bytes::ObjectBytes;
 pub use content::ContentKey;
 pub(crate) use content::{Comparison, ContentHash, ContentHasher, ContentRecord, Difference};
+pub use decode::{BySerde, Decode};
 pub use encoding::Encoding;
 pub use hot::{HotSet, Retention, Room, Shelf};
 pub use owners::ControllerReference;

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use informer_protobuf::wire::Value;
 
-use crate::fields::{At, Context, Unfit, field, fill};
-use crate::messages::Message;
+use crate::fields::{At, Context, Unfit, field};
+use crate::messages::{Message, fill};
 
 /// A value that is neither optional nor several.
 pub(crate) trait Element: Sized {

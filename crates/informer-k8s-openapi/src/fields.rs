@@ -3,8 +3,6 @@
 use informer_protobuf::weight;
 use informer_protobuf::wire::{Field, Fields, Value};
 
-use crate::messages::Message;
-
 /// The message is not as servers write it: serde decodes it, or says what is wrong.
 #[derive(Debug)]
 pub(crate) struct Unfit;
@@ -14,8 +12,8 @@ pub(crate) struct Context {
     /// The bytes of the heap that the value refers to, so far.
     pub(crate) heap: usize,
     skips_managed_fields: bool,
-    /// How many messages are around the current one.
-    depth: u8,
+    /// How many messages are around the current field.
+    pub(crate) depth: u8,
 }
 
 impl Context {
@@ -91,13 +89,13 @@ pub(crate) struct At<'a> {
 const NUMBERS: u32 = 64;
 
 impl<'a> At<'a> {
-    fn before(raw: &'a [u8]) -> Self {
+    pub(crate) fn before(raw: &'a [u8]) -> Self {
         Self { number: 0, value: Value::Varint(0), is_repeated: false, rest: raw, seen: 0 }
     }
 
     /// Goes to the next field. Servers write each field once, and the elements of a list one after the other.
     #[inline]
-    fn next(&mut self) -> Result<bool, Unfit> {
+    pub(crate) fn next(&mut self) -> Result<bool, Unfit> {
         if self.rest.is_empty() {
             return Ok(false);
         }
@@ -150,15 +148,4 @@ impl<'a> At<'a> {
         }
         Ok(())
     }
-}
-
-/// Reads all fields of a message into the struct.
-pub(crate) fn fill<M: Message>(message: &mut M, raw: &[u8], context: &mut Context) -> Result<(), Unfit> {
-    context.depth += 1;
-    let mut at = At::before(raw);
-    while at.next()? {
-        message.field(&mut at, context)?;
-    }
-    context.depth -= 1;
-    if message.is_whole() { Ok(()) } else { Err(Unfit) }
 }

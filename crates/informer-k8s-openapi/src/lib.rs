@@ -27,8 +27,8 @@ use std::any::{Any, TypeId};
 use informer_protobuf::Kind;
 use k8s_openapi::Resource;
 
-use fields::{Context, fill};
-use messages::Message;
+use fields::Context;
+use messages::{Message, fill};
 
 /// Decodes an object's message as a `T`, with about how many bytes of the heap the value refers to, as
 /// [`informer_protobuf::from_slice_weighed`] does. With `skips_managed_fields`, the value lacks `metadata.managedFields`.

@@ -15,3 +15,14 @@ pub(crate) trait Message: Sized {
         true
     }
 }
+
+/// Reads all fields of a message into the struct.
+pub(crate) fn fill<M: Message>(message: &mut M, raw: &[u8], context: &mut Context) -> Result<(), Unfit> {
+    context.depth += 1;
+    let mut at = At::before(raw);
+    while at.next()? {
+        message.field(&mut at, context)?;
+    }
+    context.depth -= 1;
+    if message.is_whole() { Ok(()) } else { Err(Unfit) }
+}

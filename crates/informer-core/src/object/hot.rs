@@ -22,10 +22,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use serde::de::DeserializeOwned;
 
-use super::{DecodeError, Object, Storage, Stored};
+use super::{BySerde, Decode, DecodeError, Object, Storage, Stored};
 use crate::memory::{COUNTS, allocated};
 use crate::sync::{Mutex, MutexGuard};
-use crate::{BySerde, Decode};
 use heat::{Hot, Value};
 use ring::{Passed, Ring};
 use tally::Tally;
