@@ -1,6 +1,7 @@
 //! The caches that a controller reads, and whether they reflect what it wrote.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -10,6 +11,7 @@ use informer::share::ShareBy;
 use informer::{
     Index, Informer, Labels, Object, ObjectKey, ResourceType, ResourceVersion, Snapshot, Uid, View,
 };
+use informer_core::control::{CacheStates, Found, OwnWrite};
 use tokio::time::Instant;
 
 use crate::request;
@@ -21,25 +23,6 @@ pub(crate) struct Caches {
     /// For the cache of that number, its objects by the uid of the owner that controls them.
     by_owner: Vec<(usize, Index<Object, Uid>)>,
     probes: tokio::sync::Mutex<Probes>,
-}
-
-/// A write of a reconciliation that the next one of the same object has to see.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum OwnWrite {
-    /// The object has this version, or a later one.
-    Written { cache: usize, key: ObjectKey, version: ResourceVersion },
-    /// This incarnation of the object is gone.
-    Gone { cache: usize, key: ObjectKey, uid: Uid },
-    /// A request without an answer: the server may have carried it out. It has no name if the server was to generate one.
-    Uncertain { cache: usize, namespace: Option<String>, name: Option<String>, doing: Doing },
-}
-
-/// The intent of a request without an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Doing {
-    #[default]
-    Write,
-    Delete,
 }
 
 /// The newest version of the server, by the number of the cache for whose resource it was asked, and when.
@@ -134,98 +117,44 @@ impl Caches {
         })
     }
 
-    /// Whether a cache reflects a write. Asks nobody.
-    pub(crate) fn reflect(&self, write: &OwnWrite) -> bool {
-        match write {
-            OwnWrite::Written { cache, key, version } => {
-                let informer = &self.informers[*cache];
-                let cached = informer.lister().get(key.as_str()).ok().flatten();
-                let has_it = cached.is_some_and(|object| reaches(object.resource_version(), version));
-                has_it || reaches(&informer.resource_version(), version)
-            }
-            OwnWrite::Gone { cache, key, uid } => {
-                let cached = self.informers[*cache].lister().get(key.as_str()).ok().flatten();
-                cached.is_none_or(|object| object.uid() != uid)
-            }
-            OwnWrite::Uncertain { .. } => false,
-        }
-    }
-
     /// Waits until a cache reflects a write. Returns whether it does within `limit`.
     pub(crate) async fn reflected(&self, write: &OwnWrite, client: &Client, limit: Duration) -> bool {
-        match write {
-            OwnWrite::Written { cache, key, version } => {
-                self.has_version(*cache, key, version, client, limit).await
-            }
-            OwnWrite::Gone { cache, key, uid } => self.is_gone(*cache, key, uid, limit).await,
-            OwnWrite::Uncertain { cache, namespace, name, doing } => {
-                if !self.informers[*cache].selects_namespace(namespace.as_deref()) {
-                    return true;
-                }
-                let found = self.found(*cache, namespace.as_deref(), name.as_deref(), client);
-                let found = match tokio::time::timeout(limit, found).await {
-                    Ok(Ok(found)) => found,
-                    Ok(Err(client::Error::Api(refusal))) if refusal.code == 403 => {
-                        tracing::warn!(%refusal, "a write got no answer, and the server does not tell its result");
-                        return true;
-                    }
-                    _ => return false,
-                };
-                let all =
-                    found.iter().map(|(key, version)| self.has_version(*cache, key, version, client, limit));
-                let written = futures_util::future::join_all(all).await.into_iter().all(|written| written);
-                written
-                    && self
-                        .has_lost(*cache, namespace.as_deref(), name.as_deref(), *doing, &found, limit)
-                        .await
-            }
+        let OwnWrite::Uncertain { cache, namespace, name, .. } = write else {
+            return self.arrives(write, client, limit).await;
+        };
+        if !self.informers[*cache].selects_namespace(namespace.as_deref()) {
+            return true;
         }
+        let found = self.found(*cache, namespace.as_deref(), name.as_deref(), client);
+        let found = match tokio::time::timeout(limit, found).await {
+            Ok(Ok(found)) => found,
+            Ok(Err(client::Error::Api(refusal))) if refusal.code == 403 => {
+                tracing::warn!(%refusal, "a write got no answer, and the server does not tell its result");
+                return true;
+            }
+            _ => return false,
+        };
+        let writes = write.resolve(&found, self);
+        let all = writes.iter().map(|write| self.arrives(write, client, limit));
+        futures_util::future::join_all(all).await.into_iter().all(|arrives| arrives)
     }
 
-    async fn has_version(
-        &self,
-        cache: usize,
-        key: &ObjectKey,
-        version: &ResourceVersion,
-        client: &Client,
-        limit: Duration,
-    ) -> bool {
-        let informer = &self.informers[cache];
-        let reached = match key.namespace() {
-            Some(namespace) => informer.at_least_in(namespace, version, limit).await,
-            None => informer.at_least(version, limit).await,
+    /// The same for a write that was answered.
+    async fn arrives(&self, write: &OwnWrite, client: &Client, limit: Duration) -> bool {
+        let reached = match write {
+            OwnWrite::Written { cache, key, version } => match key.namespace() {
+                Some(namespace) => self.informers[*cache].at_least_in(namespace, version, limit).await,
+                None => self.informers[*cache].at_least(version, limit).await,
+            },
+            OwnWrite::Gone { cache, key, uid } => self.informers[*cache].gone(key, uid, limit).await,
+            OwnWrite::Uncertain { .. } => return false,
         };
         match reached {
             Ok(()) => true,
             // An informer never sees an object that it does not select.
             Err(error) if error.is_not_selected() => true,
-            Err(error) if error.is_timeout() => self.was_restored(cache, key, version, client, limit).await,
+            Err(error) if error.is_timeout() => self.is_moot(write, client, limit).await,
             Err(_) => false,
-        }
-    }
-
-    async fn is_gone(&self, cache: usize, key: &ObjectKey, uid: &Uid, limit: Duration) -> bool {
-        let gone = self.informers[cache].gone(key, uid, limit).await;
-        gone.is_ok() || gone.is_err_and(|error| error.is_not_selected())
-    }
-
-    /// An object that a request without an answer was to delete, and that the server does not have any more, has to leave the
-    /// cache.
-    async fn has_lost(
-        &self,
-        cache: usize,
-        namespace: Option<&str>,
-        name: Option<&str>,
-        doing: Doing,
-        found: &[(ObjectKey, ResourceVersion)],
-        limit: Duration,
-    ) -> bool {
-        let key = name.and_then(|name| ObjectKey::new(namespace, name).ok());
-        let Some(key) = key.filter(|_| doing == Doing::Delete && found.is_empty()) else { return true };
-        let cached = self.informers[cache].lister().get(key.as_str()).ok().flatten();
-        match cached {
-            Some(object) => self.is_gone(cache, &key, object.uid(), limit).await,
-            None => true,
         }
     }
 
@@ -237,40 +166,62 @@ impl Caches {
         namespace: Option<&str>,
         name: Option<&str>,
         client: &Client,
-    ) -> Result<Vec<(ObjectKey, ResourceVersion)>, client::Error> {
+    ) -> Result<Vec<Found>, client::Error> {
         let informer = &self.informers[cache];
         let parameters = match name {
             Some(name) => ListParams::default().fields(&format!("metadata.name={name}")),
             None => ListParams::default().labels(&informer.selection().labels().to_string()),
         };
-        request::versions(client, &informer.resource(), namespace, &parameters).await
+        request::found(client, &informer.resource(), namespace, &parameters).await
     }
 
-    /// Whether the server is older than a version that it has returned: it was restored from a backup, which voids the write.
-    /// The answer to one question serves all writes that wait.
-    async fn was_restored(
+    /// Whether the server says that a write is never reflected.
+    async fn is_moot(&self, write: &OwnWrite, client: &Client, limit: Duration) -> bool {
+        match write {
+            OwnWrite::Written { cache, key, .. } => {
+                let current = self.newest(*cache, key, client, limit).await;
+                current.is_some_and(|current| write.is_moot(&current, &[], self))
+            }
+            OwnWrite::Gone { cache, key, .. } => {
+                let found = self.found(*cache, key.namespace(), Some(key.name()), client);
+                let found = tokio::time::timeout(limit, found).await;
+                found.is_ok_and(|found| {
+                    found.is_ok_and(|found| write.is_moot(&ResourceVersion::new(""), &found, self))
+                })
+            }
+            OwnWrite::Uncertain { .. } => false,
+        }
+    }
+
+    /// The newest version of the server. The answer to one question serves all writes that wait.
+    async fn newest(
         &self,
         cache: usize,
         key: &ObjectKey,
-        version: &ResourceVersion,
         client: &Client,
         limit: Duration,
-    ) -> bool {
+    ) -> Option<ResourceVersion> {
         let mut probes = self.probes.lock().await;
         if probes.get(&cache).is_none_or(|(at, _)| at.elapsed() >= PROBE) {
             let resource = self.informers[cache].resource();
             let asked = request::current_version(client, &resource, key.namespace());
-            let Ok(Ok(current)) = tokio::time::timeout(limit, asked).await else { return false };
+            let Ok(Ok(current)) = tokio::time::timeout(limit, asked).await else { return None };
             probes.insert(cache, (Instant::now(), current));
         }
-        probes.get(&cache).is_some_and(|(_, current)| current.is_older_than(version))
+        probes.get(&cache).map(|(_, current)| current.clone())
+    }
+}
+
+impl CacheStates for Caches {
+    fn object(&self, cache: usize, key: &ObjectKey) -> Option<Arc<Object>> {
+        let item = self.informers[cache].lister().get(key.as_str()).ok().flatten();
+        item.map(|item| item.object().clone())
+    }
+
+    fn version(&self, cache: usize) -> ResourceVersion {
+        self.informers[cache].resource_version()
     }
 }
 
 /// How long the answer to a probe is used.
 const PROBE: Duration = Duration::from_secs(5);
-
-/// Versions that cannot be compared never block, as in Kubernetes' own controllers (KEP-5504 makes all comparable).
-fn reaches(current: &ResourceVersion, version: &ResourceVersion) -> bool {
-    !current.is_unset() && (current.is_at_least(version) || current.compare(version).is_none())
-}

@@ -162,9 +162,9 @@ impl<T: View> Context<T> {
         &self.shared.recorder
     }
 
-    /// The client of the writes, for other requests. Requests around the [`Writer`] are not remembered: the next
-    /// reconciliation may not see what they wrote.
-    pub fn client(&self) -> &Client {
+    /// The client of the writes, for other requests. Its writes are not recorded as those of the [`Writer`] are: the next
+    /// reconciliation may not see them.
+    pub fn unrecorded_client(&self) -> &Client {
         self.shared.writer.client()
     }
 

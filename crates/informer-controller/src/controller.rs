@@ -11,7 +11,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use informer::kube::Client;
 use informer::{Informer, Item, ObjectKey, View};
-use informer_core::control::Control;
+use informer_core::control::{Control, Retries};
 use informer_core::queue::{Config, Queue, RateLimiter, default_rate_limiter};
 
 use crate::caches::Caches;
@@ -75,6 +75,7 @@ pub struct Controller<T> {
     caches: Caches,
     needs: Needs,
     settings: Settings,
+    retries: Retries,
     inbox: Arc<Inbox>,
     begin: BoxFuture<'static, ()>,
     until: BoxFuture<'static, ()>,
@@ -85,7 +86,6 @@ struct Settings {
     grace: Duration,
     write_limit: Duration,
     own_writes: Duration,
-    limiter: Box<dyn RateLimiter<ObjectKey> + Send>,
     host: Host,
 }
 
@@ -103,6 +103,7 @@ impl<T: View> Controller<T> {
             caches,
             needs: Needs::default(),
             settings: Settings::default(),
+            retries: Retries::new(default_rate_limiter()),
             inbox: Arc::new(Inbox::new(Control::new(Queue::new(&Config::default())))),
             begin: std::future::ready(()).boxed(),
             until: std::future::pending().boxed(),
@@ -184,7 +185,7 @@ impl<T: View> Controller<T> {
     /// in a row, and not more than 10 objects a second after the first 100, as in client-go.
     #[must_use]
     pub fn rate_limiter(mut self, limiter: impl RateLimiter<ObjectKey> + Send + 'static) -> Self {
-        self.settings.limiter = Box::new(limiter);
+        self.retries = Retries::new(limiter);
         self
     }
 
@@ -317,7 +318,6 @@ impl Default for Settings {
             grace: Duration::from_secs(30),
             write_limit: Duration::from_secs(30),
             own_writes: Duration::from_secs(10),
-            limiter: Box::new(default_rate_limiter()),
             host: Host::default(),
         }
     }

@@ -6,14 +6,13 @@ use informer_core::control::Control;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::caches::OwnWrite;
 use crate::cause::{Cause, Causes};
 use crate::endings::Endings;
 use crate::sync::{Mutex, MutexGuard, lock};
 
 /// The state of the control loop, to which sources add keys. No code of the user runs under its lock.
 pub(crate) struct Inbox {
-    control: Mutex<Control<OwnWrite>>,
+    control: Mutex<Control>,
     /// Wakes the loop.
     changed: Notify,
     start: Instant,
@@ -22,7 +21,7 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
-    pub(crate) fn new(control: Control<OwnWrite>) -> Self {
+    pub(crate) fn new(control: Control) -> Self {
         Self {
             control: Mutex::new(control),
             changed: Notify::new(),
@@ -45,7 +44,7 @@ impl Inbox {
         self.changed.notify_one();
     }
 
-    pub(crate) fn control(&self) -> MutexGuard<'_, Control<OwnWrite>> {
+    pub(crate) fn control(&self) -> MutexGuard<'_, Control> {
         lock(&self.control)
     }
 

@@ -4,6 +4,7 @@ use informer::kube::core::Request;
 use informer::kube::core::params::ListParams;
 use informer::kube::{Client, client};
 use informer::{ObjectKey, ResourceType, ResourceVersion, path_segment};
+use informer_core::control::Found;
 use serde_json::Value;
 
 /// The path of a resource's collection, in a namespace or across all.
@@ -29,22 +30,22 @@ pub(crate) async fn current_version(
     Ok(version(&list))
 }
 
-/// The keys and versions of the selected objects, as the server has them now.
-pub(crate) async fn versions(
+/// The selected objects, as the server has them now.
+pub(crate) async fn found(
     client: &Client,
     resource: &ResourceType,
     namespace: Option<&str>,
     selection: &ListParams,
-) -> Result<Vec<(ObjectKey, ResourceVersion)>, client::Error> {
+) -> Result<Vec<Found>, client::Error> {
     let request = collection(resource, namespace).list_metadata(selection);
     let list: Value = client.request(request.map_err(client::Error::BuildRequest)?).await?;
     Ok(list["items"].as_array().into_iter().flatten().filter_map(identity).collect())
 }
 
-fn identity(object: &Value) -> Option<(ObjectKey, ResourceVersion)> {
+fn identity(object: &Value) -> Option<Found> {
     let metadata = &object["metadata"];
     let key = ObjectKey::new(metadata["namespace"].as_str(), metadata["name"].as_str()?).ok()?;
-    Some((key, version(object)))
+    Some(Found { key, version: version(object) })
 }
 
 fn version(object: &Value) -> ResourceVersion {

@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::caches::{Caches, Doing};
+use crate::caches::Caches;
 use crate::request::collection;
 
 use answer::Answer;
@@ -86,7 +86,6 @@ struct Attempt<'a> {
 struct Request {
     /// The labels that the object will have.
     labels: Option<Labels>,
-    doing: Doing,
     /// The incarnation that it demands.
     uid: Option<Uid>,
 }
@@ -322,7 +321,7 @@ impl Writer {
         };
         let request =
             attempt.collection().delete(&path_segment(key.name()), &parameters.preconditions(preconditions));
-        let deletion = Request { labels: None, doing: Doing::Delete, uid };
+        let deletion = Request { labels: None, uid };
         self.send(attempt, deletion, request).await.map(drop)
     }
 
@@ -374,7 +373,7 @@ impl Writer {
     ) -> Result<Answer, WriteError> {
         let Shared { client, limit, ledger, .. } = &*self.shared;
         let request = request.map_err(|error| attempt.failed(client::Error::BuildRequest(error)))?;
-        let Some(entry) = ledger.begin(attempt, expected.labels.as_ref(), expected.doing) else {
+        let Some(entry) = ledger.begin(attempt, expected.labels.as_ref()) else {
             return Err(attempt.ended());
         };
         let answering = async { Answer::read(client.request_text(request).await?) };

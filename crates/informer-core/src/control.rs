@@ -11,18 +11,24 @@
 //! A key has one reconciliation at a time, and another one after each change that comes meanwhile. No key is lost while
 //! the loop is paused: a controller that waits for leadership keeps what changes.
 
+mod own_write;
+mod retries;
+
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use crate::queue::{Add, Queue};
 use crate::{ObjectKey, Time};
 
-/// The state of a control loop. `W` names a write of its reconciler.
+pub use own_write::{CacheStates, Found, OwnWrite};
+pub use retries::Retries;
+
+/// The state of a control loop.
 #[derive(Debug)]
-pub struct Control<W> {
+pub struct Control {
     queue: Queue<ObjectKey>,
     /// The writes of each key's last reconciliation, until the caches reflect them.
-    writes: HashMap<ObjectKey, Vec<W>>,
+    writes: HashMap<ObjectKey, Vec<OwnWrite>>,
     /// The number of keys with writes at which the reflected ones are forgotten.
     forget_at: usize,
     /// Keys that were taken and have not begun: their writes are awaited, or have arrived.
@@ -63,11 +69,11 @@ pub struct Work {
 
 /// The next step of the owner of a [`Control`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step<W> {
+pub enum Step {
     /// Reconcile this key now.
     Reconcile(Work),
     /// Wait until the caches reflect these writes of a key.
-    AwaitWrites(ObjectKey, Vec<W>),
+    AwaitWrites(ObjectKey, Vec<OwnWrite>),
 }
 
 /// How a reconciliation ended.
@@ -80,7 +86,7 @@ pub enum End {
     Again(Duration, u32),
 }
 
-impl<W: Clone> Control<W> {
+impl Control {
     /// A paused loop that runs one reconciliation at a time.
     pub fn new(queue: Queue<ObjectKey>) -> Self {
         Self {
@@ -132,10 +138,9 @@ impl<W: Clone> Control<W> {
         self.aside.clear();
     }
 
-    /// The next step, if any: call this until it returns `None` after each other call. `reflected` says whether the
-    /// caches reflect a write.
-    pub fn next(&mut self, now: Time, mut reflected: impl FnMut(&W) -> bool) -> Option<Step<W>> {
-        self.forget(&mut reflected);
+    /// The next step, if any: call this until it returns `None` after each other call.
+    pub fn next(&mut self, now: Time, caches: &impl CacheStates) -> Option<Step> {
+        self.forget(caches);
         if self.phase != Phase::Running || self.running >= self.workers {
             return None;
         }
@@ -149,7 +154,7 @@ impl<W: Clone> Control<W> {
         let taken = self.queue.take(now)?;
         let work = Work { key: taken.key, causes: taken.marks, priority: taken.priority };
         if let Some(writes) = self.writes.get_mut(&work.key) {
-            writes.retain(|write| !reflected(write));
+            writes.retain(|write| !write.is_reflected(caches));
             if !writes.is_empty() {
                 let step = Step::AwaitWrites(work.key.clone(), writes.clone());
                 self.aside.insert(work.key.clone(), work);
@@ -163,13 +168,13 @@ impl<W: Clone> Control<W> {
 
     /// Forgets writes that the caches reflect, of keys that may never be reconciled again. Each look at all of them is paid
     /// for by as many writes since the last one.
-    fn forget(&mut self, reflected: &mut impl FnMut(&W) -> bool) {
+    fn forget(&mut self, caches: &impl CacheStates) {
         if self.writes.len() < self.forget_at {
             return;
         }
         self.writes.retain(|key, writes| {
             self.aside.contains_key(key) || {
-                writes.retain(|write| !reflected(write));
+                writes.retain(|write| !write.is_reflected(caches));
                 !writes.is_empty()
             }
         });
@@ -199,7 +204,7 @@ impl<W: Clone> Control<W> {
     }
 
     /// A reconciliation has ended, and has made these writes.
-    pub fn finished(&mut self, now: Time, work: &Work, end: End, writes: Vec<W>) {
+    pub fn finished(&mut self, now: Time, work: &Work, end: End, writes: Vec<OwnWrite>) {
         self.running = self.running.saturating_sub(1);
         if !writes.is_empty() {
             self.writes.entry(work.key.clone()).or_default().extend(writes);
@@ -214,7 +219,7 @@ impl<W: Clone> Control<W> {
     }
 
     /// A reconciliation was cut off after these writes: the key is reconciled again, for the same causes.
-    pub fn interrupted(&mut self, now: Time, work: &Work, writes: Vec<W>) {
+    pub fn interrupted(&mut self, now: Time, work: &Work, writes: Vec<OwnWrite>) {
         self.finished(now, work, End::Again(Duration::ZERO, work.causes), writes);
     }
 

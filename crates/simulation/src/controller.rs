@@ -5,51 +5,76 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use informer_core::control::{Control, End, Step, Work};
+use informer_core::control::{CacheStates, Control, End, Found, OwnWrite, Retries, Step, Work};
 use informer_core::engine::{Engine, Fanout, Subscriber};
 use informer_core::mailbox::{Delivery, Mode, Notice, WhenFull};
-use informer_core::queue::{Config, Queue};
-use informer_core::{Cache, ObjectKey, Time};
+use informer_core::queue::{Config, Exponential, Queue};
+use informer_core::{Cache, Object, ObjectKey, ResourceVersion, Time, Uid};
 
 use crate::invariant::{Invariant, Violation};
 use crate::plan::Ending;
-use crate::render::number;
+use crate::render::{self, OPAQUE, number};
 use crate::server::Server;
 use crate::stored;
 use crate::trace::Trace;
 use crate::truth::{Key, State};
 
-/// A write of a reconciliation, with the epoch in which the server carried it out.
+/// A write that the server has carried out, as the oracle knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Write {
+struct Effect {
     key: Key,
+    /// The state after it; the one that it deleted.
+    state: State,
+    /// The version of the change.
     version: u64,
+    deletes: bool,
+    is_answered: bool,
     epoch: usize,
 }
 
 pub(crate) struct Controller {
     fanout: Arc<Fanout>,
     subscriber: Arc<Subscriber>,
-    control: Control<Write>,
+    control: Control,
+    retries: Retries,
     workers: usize,
     is_paused: bool,
     running: Vec<Work>,
-    awaiting: Vec<(ObjectKey, Vec<Write>, Time)>,
+    awaiting: Vec<(ObjectKey, Vec<OwnWrite>, Time)>,
     /// The state that each key's last reconciliation read; `None` for no object.
     read: BTreeMap<Key, Option<State>>,
-    /// The writes of each key's last reconciliation, until the cache has them.
-    written: BTreeMap<Key, Vec<Write>>,
+    /// The effects of each key's last reconciliation, until the cache has them.
+    effects: BTreeMap<Key, Vec<Effect>>,
     /// The keys whose last reconciliation did not end well.
     unfinished: BTreeSet<Key>,
+    /// How often each key has failed in a row, and when it may be retried without another cause.
+    failing: BTreeMap<Key, (u32, Time)>,
+}
+
+/// The cache of the informer, which is the controller's only one.
+struct TheCache<'a>(&'a Cache);
+
+impl CacheStates for TheCache<'_> {
+    fn object(&self, _: usize, key: &ObjectKey) -> Option<Arc<Object>> {
+        self.0.get(key)
+    }
+
+    fn version(&self, _: usize) -> ResourceVersion {
+        self.0.resource_version()
+    }
 }
 
 /// The bound of the wait for writes, and the delay after it.
 const AWAITED: Duration = Duration::from_secs(10);
 const PUT_OFF: Duration = Duration::from_secs(1);
 const AGAIN: Duration = Duration::from_secs(7);
+/// The first delay after a failure; it doubles with each one.
+const BACKOFF: Duration = Duration::from_millis(500);
+const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
 
 const CHANGED: u32 = 1;
-const RETRIED: u32 = 2;
+const AGAIN_LATER: u32 = 2;
+const RETRIED: u32 = 4;
 
 impl Controller {
     /// `None` after a stop.
@@ -69,13 +94,15 @@ impl Controller {
             fanout: engine.fanout().clone(),
             subscriber,
             control,
+            retries: Retries::new(Exponential::new(BACKOFF, LONGEST_BACKOFF)),
             workers,
             is_paused: false,
             running: Vec::new(),
             awaiting: Vec::new(),
             read: BTreeMap::new(),
-            written: BTreeMap::new(),
+            effects: BTreeMap::new(),
             unfinished: BTreeSet::new(),
+            failing: BTreeMap::new(),
         })
     }
 
@@ -97,32 +124,40 @@ impl Controller {
         server: &Server,
         trace: &mut Trace,
     ) -> Result<(), Violation> {
-        let reflects = |write: &Write| reflects(cache, server, *write);
         // The cache may lose an object that it had: the object leaves the selection.
-        self.written.retain(|_, writes| {
-            writes.retain(|write| !reflects(write));
-            !writes.is_empty()
+        self.effects.retain(|_, effects| {
+            effects.retain(|effect| !has(cache, server, *effect));
+            !effects.is_empty()
         });
         for (key, writes, until) in std::mem::take(&mut self.awaiting) {
-            if writes.iter().all(reflects) {
+            let is_moot = |write: &OwnWrite| {
+                write.is_moot(&version(server.version), &found(server, write), &TheCache(cache))
+            };
+            if writes.iter().all(|write| write.is_reflected(&TheCache(cache))) {
                 self.control.written(&key);
-            } else if until <= now {
-                self.control.not_written(now, &key, PUT_OFF);
-            } else {
+            } else if until > now {
                 self.awaiting.push((key, writes, until));
+            } else if writes.iter().all(|write| write.is_reflected(&TheCache(cache)) || is_moot(write)) {
+                self.control.written(&key);
+            } else {
+                self.control.not_written(now, &key, PUT_OFF);
             }
         }
-        while let Some(step) = self.control.next(now, reflects) {
+        while let Some(step) = self.control.next(now, &TheCache(cache)) {
             trace.line(|| format!("       controller: {step:?}"));
             match step {
-                Step::AwaitWrites(key, writes) => self.awaiting.push((key, writes, now + AWAITED)),
-                Step::Reconcile(work) => self.begin(work, cache)?,
+                Step::AwaitWrites(key, writes) => {
+                    let known = |write: OwnWrite| write.resolve(&found(server, &write), &TheCache(cache));
+                    let writes = writes.into_iter().flat_map(known).collect();
+                    self.awaiting.push((key, writes, now + AWAITED));
+                }
+                Step::Reconcile(work) => self.begin(now, work, cache)?,
             }
         }
         Ok(())
     }
 
-    fn begin(&mut self, work: Work, cache: &Cache) -> Result<(), Violation> {
+    fn begin(&mut self, now: Time, work: Work, cache: &Cache) -> Result<(), Violation> {
         let holds = |holds: bool, what: &str| {
             Invariant::Reconcile.holds(holds, || format!("{} is reconciled {what}", work.key))
         };
@@ -131,7 +166,10 @@ impl Controller {
         holds(self.running.len() < self.workers, "by more workers than there are")?;
         holds(self.running.iter().all(|other| other.key != work.key), "by two workers")?;
         holds(work.causes != 0, "without a cause")?;
-        holds(!self.written.contains_key(&key), "before the cache has what it wrote")?;
+        holds(!self.effects.contains_key(&key), "before the cache has what it wrote")?;
+        let (failures, retried_at) = self.failing.get(&key).copied().unwrap_or((0, now));
+        holds(self.retries.failures(&work.key) == failures, "with a wrong count of failures")?;
+        holds(work.causes != RETRIED || now >= retried_at, "before its delay after a failure has passed")?;
         self.read.insert(key, cached(cache, key));
         self.running.push(work);
         Ok(())
@@ -143,28 +181,31 @@ impl Controller {
             return;
         }
         let work = self.running.remove(usize::from(which) % self.running.len());
-        let mut writes = Vec::new();
-        if let Ending::Writes(key) | Ending::WritesAndFails(key) | Ending::Interrupted(key) = ending {
-            server.put(key);
-            writes.push(Write { key, version: server.version, epoch: server.truth.epoch() });
+        let Some(of) = Key::of(work.key.as_str()) else { return };
+        let (writes, effects) = carry_out(ending, server);
+        if !effects.is_empty() {
+            self.effects.entry(of).or_default().extend(effects);
         }
-        if let Some(key) = Key::of(work.key.as_str()) {
-            if !writes.is_empty() {
-                self.written.entry(key).or_default().extend(writes.iter().copied());
+        let end = match ending {
+            Ending::Done | Ending::Writes(_) | Ending::Deletes(_) => End::Settled,
+            Ending::Again => End::Again(AGAIN, AGAIN_LATER),
+            Ending::Interrupted(_) => {
+                self.unfinished.insert(of);
+                return self.control.interrupted(now, &work, writes);
             }
-            match ending {
-                Ending::WritesAndFails(_) | Ending::Interrupted(_) => self.unfinished.insert(key),
-                _ => self.unfinished.remove(&key),
-            };
-        }
-        match ending {
-            Ending::Done | Ending::Writes(_) => self.control.finished(now, &work, End::Settled, writes),
-            Ending::Again => self.control.finished(now, &work, End::Again(AGAIN, RETRIED), writes),
-            Ending::WritesAndFails(_) => {
-                self.control.finished(now, &work, End::Again(PUT_OFF, RETRIED), writes);
+            Ending::WritesAndFails(_) | Ending::Unanswered { .. } | Ending::Fails => {
+                let failures = self.failing.get(&of).map_or(1, |(failures, _)| failures + 1);
+                let delay = BACKOFF.saturating_mul(1 << (failures - 1).min(20)).min(LONGEST_BACKOFF);
+                self.failing.insert(of, (failures, now + delay));
+                self.unfinished.insert(of);
+                let end = End::Again(self.retries.failed(now, &work.key), RETRIED);
+                return self.control.finished(now, &work, end, writes);
             }
-            Ending::Interrupted(_) => self.control.interrupted(now, &work, writes),
-        }
+        };
+        self.failing.remove(&of);
+        self.retries.settled(&work.key);
+        self.unfinished.remove(&of);
+        self.control.finished(now, &work, end, writes);
     }
 
     pub(crate) fn pause(&mut self) {
@@ -206,10 +247,87 @@ fn cached(cache: &Cache, key: Key) -> Option<State> {
     stored::read(&*cache.get_str(key.text())?).map(|(_, state)| state)
 }
 
-/// Whether a cache has a write, or something newer. A restored server voids the writes after its backup.
-fn reflects(cache: &Cache, server: &Server, write: Write) -> bool {
-    let has_it = || cached(cache, write.key).is_some_and(|state| state.version >= write.version);
-    server.truth.epoch() != write.epoch || number(&cache.resource_version()) >= write.version || has_it()
+/// What the server does, and what the controller remembers of it.
+fn carry_out(ending: Ending, server: &mut Server) -> (Vec<OwnWrite>, Vec<Effect>) {
+    let (key, deletes, arrives) = match ending {
+        Ending::Writes(key) | Ending::WritesAndFails(key) | Ending::Interrupted(key) => (key, false, true),
+        Ending::Deletes(key) => (key, true, true),
+        Ending::Unanswered { key, deletes, arrives } => (key, deletes, arrives),
+        Ending::Done | Ending::Again | Ending::Fails => return (Vec::new(), Vec::new()),
+    };
+    let before = server.get(key);
+    match (arrives, deletes) {
+        (true, true) => server.delete(key),
+        (true, false) => server.put(key),
+        (false, _) => {}
+    }
+    let is_answered = !matches!(ending, Ending::Unanswered { .. });
+    let state = if deletes { before } else { server.get(key) };
+    let (version, epoch) = (server.version, server.truth.epoch());
+    let effect = state.filter(|_| arrives);
+    let effect = effect.map(|state| Effect { key, state, version, deletes, is_answered, epoch });
+    let write = if is_answered { effect.map(answered) } else { Some(uncertain(key)) };
+    (write.into_iter().collect(), effect.into_iter().collect())
+}
+
+fn answered(Effect { key, state, deletes, .. }: Effect) -> OwnWrite {
+    let key = object_key(key);
+    if deletes {
+        OwnWrite::Gone { cache: 0, key, uid: uid(state) }
+    } else {
+        OwnWrite::Written { cache: 0, key, version: version(state.version) }
+    }
+}
+
+fn uncertain(key: Key) -> OwnWrite {
+    let key = object_key(key);
+    OwnWrite::Uncertain {
+        cache: 0,
+        namespace: key.namespace().map(str::to_owned),
+        name: Some(key.name().to_owned()),
+    }
+}
+
+/// The answer to a question for the object of a write.
+fn found(server: &Server, write: &OwnWrite) -> Vec<Found> {
+    let key = match write {
+        OwnWrite::Written { key, .. } | OwnWrite::Gone { key, .. } => Some(key.clone()),
+        OwnWrite::Uncertain { namespace, name, .. } => {
+            name.as_ref().and_then(|name| ObjectKey::new(namespace.as_deref(), name).ok())
+        }
+    };
+    let found = key.and_then(|key| {
+        let state = server.get(Key::of(key.as_str())?)?;
+        Some(Found { key, version: version(state.version) })
+    });
+    found.into_iter().collect()
+}
+
+fn version(number: u64) -> ResourceVersion {
+    ResourceVersion::new(&render::version(number))
+}
+
+fn uid(state: State) -> Uid {
+    Uid::new(&state.uid.to_string())
+}
+
+#[expect(clippy::expect_used, reason = "the names of the simulation are valid")]
+fn object_key(key: Key) -> ObjectKey {
+    key.text().parse().expect("a key")
+}
+
+/// Whether a cache has an effect, or something newer. A restored server voids the writes after its backup.
+fn has(cache: &Cache, server: &Server, effect: Effect) -> bool {
+    let state = cached(cache, effect.key);
+    let has_it = match effect.deletes {
+        true => state.is_none_or(|state| state.uid != effect.state.uid),
+        false => state.is_some_and(|state| state.version >= effect.version),
+    };
+    // Versions that cannot be compared block nothing.
+    let is_past = number(&cache.resource_version()) >= effect.version || effect.version >= OPAQUE;
+    // An object that nobody has any more needs no event.
+    let is_over = !effect.is_answered && state.is_none() && server.get(effect.key).is_none();
+    server.truth.epoch() != effect.epoch || has_it || is_past || is_over
 }
 
 impl Drop for Controller {

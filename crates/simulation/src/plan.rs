@@ -218,8 +218,21 @@ pub enum Ending {
     Again,
     /// Well, after it has created or changed an object.
     Writes(Key),
+    /// Well, after it has deleted an object.
+    Deletes(Key),
     /// Badly, after it has created or changed an object.
     WritesAndFails(Key),
+    /// Badly, after a request without an answer.
+    Unanswered {
+        /// The object.
+        key: Key,
+        /// Whether it was to be deleted, or else created or changed.
+        deletes: bool,
+        /// Whether the server has carried it out.
+        arrives: bool,
+    },
+    /// Badly.
+    Fails,
     /// It is cut off after it has created or changed an object.
     Interrupted(Key),
 }

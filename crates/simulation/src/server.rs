@@ -154,7 +154,7 @@ impl Server {
         }
     }
 
-    fn get(&self, key: Key) -> Option<State> {
+    pub(crate) fn get(&self, key: Key) -> Option<State> {
         self.objects.get(usize::from(key.0)).copied().flatten()
     }
 

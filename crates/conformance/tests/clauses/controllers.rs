@@ -47,8 +47,10 @@ async fn one_child(state: Arc<OneChild>, context: Context<ConfigMap>) -> Result<
     match state.way {
         Way::Context => drop(context.writer().create(&child).await?),
         Way::Around => {
-            let api: Api<Secret> =
-                Api::namespaced(context.client().clone(), map.key().namespace().unwrap_or_default());
+            let api: Api<Secret> = Api::namespaced(
+                context.unrecorded_client().clone(),
+                map.key().namespace().unwrap_or_default(),
+            );
             api.create(&PostParams::default(), &child).await?;
         }
     }

@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use informer::kube::Client;
 use informer::{ObjectKey, View};
-use informer_core::control::{End, Step, Work};
+use informer_core::control::{End, Retries, Step, Work};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::Instant;
 
@@ -68,8 +68,7 @@ struct Loop<T, R> {
     reconciler: Arc<R>,
     tasks: JoinSet<Ended>,
     running: HashMap<Id, Running>,
-    /// How many times in a row a key has failed; only of keys that have.
-    failures: HashMap<ObjectKey, u32>,
+    retries: Retries,
     awaited: FuturesUnordered<BoxFuture<'static, (ObjectKey, bool)>>,
 }
 
@@ -80,7 +79,7 @@ pub(super) async fn run<T: View>(
     reconciler: impl Reconcile<T>,
 ) -> Result<(), RunError> {
     let rules = controller.rules();
-    let Controller { name, primary, sources, caches, needs: _, settings, inbox, begin, mut until } =
+    let Controller { name, primary, sources, caches, needs: _, settings, retries, inbox, begin, mut until } =
         controller;
     let client = leadership.asking_client()?;
     let missing = tokio::select! {
@@ -127,7 +126,7 @@ pub(super) async fn run<T: View>(
         reconciler,
         tasks: JoinSet::new(),
         running: HashMap::new(),
-        failures: HashMap::new(),
+        retries,
         awaited: FuturesUnordered::new(),
     };
     loop {
@@ -231,7 +230,7 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
     fn begin_all(&mut self) {
         loop {
             let now = self.inbox.now();
-            let step = self.inbox.control().next(now, |write| self.caches.reflect(write));
+            let step = self.inbox.control().next(now, &*self.caches);
             match step {
                 None => return,
                 Some(Step::Reconcile(work)) if self.is_not_selected(&work.key) => {
@@ -268,7 +267,7 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
         self.seed = self.seed.wrapping_add(1);
         let shared = Arc::new(Shared {
             causes: Causes::from_bits(work.causes),
-            failures: self.failures.get(&work.key).copied().unwrap_or(0),
+            failures: self.retries.failures(&work.key),
             caches: self.caches.clone(),
             snapshots,
             writer: writer.clone(),
@@ -308,16 +307,16 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
         let (name, key) = (&self.name, &work.key);
         let (ending, end) = match ended {
             Ended::Returned(Ok(Outcome::Done)) => {
-                self.settle(key);
+                self.retries.settled(key);
                 (Ending::Done, End::Settled)
             }
             Ended::Returned(Ok(Outcome::After(delay))) => {
-                self.settle(key);
+                self.retries.settled(key);
                 (Ending::Again, End::Again(delay, again(&work, Cause::Again)))
             }
             Ended::Returned(Err(failure)) if failure.gives_up() => {
                 tracing::error!(controller = %name, %key, error = %failure, "given up until the next change");
-                self.settle(key);
+                self.retries.settled(key);
                 (Ending::GaveUp, End::Settled)
             }
             Ended::Returned(Err(failure)) => {
@@ -333,16 +332,8 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
         self.inbox.control().finished(self.inbox.now(), &work, end, writer.end());
     }
 
-    /// A key does not fail any more, or is not tried again.
-    fn settle(&mut self, key: &ObjectKey) {
-        self.failures.remove(key);
-        self.settings.limiter.forget(key);
-    }
-
     fn retry(&mut self, work: &Work) -> End {
-        let failures = self.failures.entry(work.key.clone()).or_default();
-        *failures = failures.saturating_add(1);
-        End::Again(self.settings.limiter.when(self.inbox.now(), &work.key), again(work, Cause::Retry))
+        End::Again(self.retries.failed(self.inbox.now(), &work.key), again(work, Cause::Retry))
     }
 
     fn not_written(&mut self, key: &ObjectKey) {

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use informer::ObjectKey;
-use informer_core::control::{Control, Step};
+use informer::{Object, ObjectKey, ResourceVersion};
+use informer_core::control::{CacheStates, Control, Step};
 use informer_core::queue::{Config, Queue};
 use loom::future::block_on;
 use loom::thread;
@@ -24,10 +24,23 @@ fn add(inbox: &Inbox, key: &str) {
     inbox.changed(key.parse().unwrap(), Cause::Object, 0);
 }
 
+/// Nothing is written here.
+struct NoCaches;
+
+impl CacheStates for NoCaches {
+    fn object(&self, _: usize, _: &ObjectKey) -> Option<Arc<Object>> {
+        None
+    }
+
+    fn version(&self, _: usize) -> ResourceVersion {
+        ResourceVersion::new("")
+    }
+}
+
 /// The key that can begin now.
 fn next(inbox: &Inbox) -> Option<ObjectKey> {
     let mut control = inbox.control();
-    match control.next(inbox.now(), |_| true) {
+    match control.next(inbox.now(), &NoCaches) {
         Some(Step::Reconcile(work)) => Some(work.key),
         Some(Step::AwaitWrites(..)) => panic!("nothing was written"),
         None => None,

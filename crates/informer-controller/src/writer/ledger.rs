@@ -3,11 +3,12 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use informer::{Labels, ObjectKey, ResourceType, Uid};
+use informer_core::control::OwnWrite;
 use serde_json::Value;
 
 use super::answer::Answer;
 use super::{Attempt, Seen};
-use crate::caches::{Caches, Doing, OwnWrite};
+use crate::caches::Caches;
 
 /// The writes of a reconciliation.
 pub(super) struct Ledger {
@@ -42,13 +43,12 @@ impl Ledger {
 
     /// A request is about to be sent: from now on it may have been carried out. `labels` are those that the object will have,
     /// if the request says. `None` if the reconciliation has ended, so that nobody would wait for the result.
-    pub(super) fn begin(&self, attempt: Attempt<'_>, labels: Option<&Labels>, doing: Doing) -> Option<Entry> {
+    pub(super) fn begin(&self, attempt: Attempt<'_>, labels: Option<&Labels>) -> Option<Entry> {
         let Attempt { resource, namespace, name, .. } = attempt;
         let uncertain = |cache| OwnWrite::Uncertain {
             cache,
             namespace: namespace.map(str::to_owned),
             name: name.map(str::to_owned),
-            doing,
         };
         let writes = match labels {
             Some(labels) => {

@@ -52,7 +52,7 @@ async fn one_child(state: Arc<State>, context: Context<ConfigMap>) -> Result<Out
     match state.way {
         Way::Context => context.writer().create(&child).await.map(drop)?,
         Way::Around => {
-            let api: Api<Secret> = Api::namespaced(context.client().clone(), "shop");
+            let api: Api<Secret> = Api::namespaced(context.unrecorded_client().clone(), "shop");
             api.create(&PostParams::default(), &child).await.map(drop)?;
         }
     }

@@ -183,11 +183,18 @@ impl Draw {
     }
 
     fn ending(&mut self) -> Ending {
-        match self.random.u8(..12) {
-            0..=5 => Ending::Done,
-            6..=7 => Ending::Again,
-            8..=9 => Ending::Writes(self.key()),
-            10 => Ending::WritesAndFails(self.key()),
+        match self.random.u8(..16) {
+            0..=4 => Ending::Done,
+            5..=6 => Ending::Again,
+            7..=8 => Ending::Writes(self.key()),
+            9..=10 => Ending::Deletes(self.key()),
+            11 => Ending::WritesAndFails(self.key()),
+            12 => Ending::Fails,
+            13..=14 => Ending::Unanswered {
+                key: self.key(),
+                deletes: self.random.bool(),
+                arrives: self.random.bool(),
+            },
             _ => Ending::Interrupted(self.key()),
         }
     }
