@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
+	"shared"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,7 +42,7 @@ type reconciled struct {
 	// Reconciliations that found no ready node, or a wrong number of siblings.
 	incomplete int
 	ready      int
-	delays     delays
+	delays     shared.Delays
 }
 
 func newController(config *rest.Config) (*controller, error) {
@@ -130,8 +130,8 @@ func (c *controller) reconcile(key string) {
 	if !isComplete {
 		c.done.incomplete++
 	}
-	if sent, err := strconv.ParseInt(sentAt(pod), 10, 64); err == nil && c.isRunning {
-		c.done.delays.add(time.Since(time.UnixMicro(sent)))
+	if c.isRunning {
+		c.done.delays.AddSince(sentAt(pod))
 	}
 }
 
@@ -177,5 +177,5 @@ func (c *controller) until(key string, version uint64) event {
 		c.changed.Wait()
 	}
 	answer := event{"updates": c.done.count, "incomplete": c.done.incomplete, "ready": c.done.ready}
-	return c.done.delays.addTo(answer)
+	return c.done.delays.AddTo(answer)
 }

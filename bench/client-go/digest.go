@@ -1,8 +1,7 @@
 package main
 
 import (
-	"fmt"
-	"hash/fnv"
+	"shared"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -10,7 +9,7 @@ import (
 // digest sums up what the caches hold, independent of the order.
 func (s *session) digest() event {
 	var objects int
-	var checksum, content uint64
+	var checksum, content shared.Checksum
 	hasContent := false
 	for i, informer := range s.informers {
 		isContent := s.options.view != viewMetadata && s.options.resources[i] == pods
@@ -19,25 +18,19 @@ func (s *session) digest() event {
 			meta := object.(metav1.Object)
 			key := meta.GetNamespace() + "/" + meta.GetName()
 			objects++
-			checksum += sumOf(key + "\n" + string(meta.GetUID()) + "\n" + meta.GetResourceVersion())
+			checksum.Add(key + "\n" + string(meta.GetUID()) + "\n" + meta.GetResourceVersion())
 			if isContent {
 				text := key + "\n" + nodeName(object) + "\n"
 				for _, image := range images(object) {
 					text += image + "\n"
 				}
-				content += sumOf(text)
+				content.Add(text)
 			}
 		}
 	}
-	answer := event{"objects": objects, "checksum": fmt.Sprintf("%016x", checksum)}
+	answer := event{"objects": objects, "checksum": checksum.String()}
 	if hasContent {
-		answer["content"] = fmt.Sprintf("%016x", content)
+		answer["content"] = content.String()
 	}
 	return answer
-}
-
-func sumOf(text string) uint64 {
-	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(text))
-	return hash.Sum64()
 }

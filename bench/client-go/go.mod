@@ -56,6 +56,6 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-require queue v0.0.0
+require shared v0.0.0
 
-replace queue => ../go-queue
+replace shared => ../shared

@@ -2,15 +2,12 @@
 package main
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log"
 	"os"
-	"runtime/debug"
+	"shared"
 	"strconv"
-	"strings"
 
 	"k8s.io/client-go/features"
 	"k8s.io/client-go/rest"
@@ -25,7 +22,11 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := session.serve(os.Stdin, os.Stdout); err != nil {
+	started := event{
+		"version":   "client-go " + shared.VersionOf("k8s.io/client-go"),
+		"watchList": features.FeatureGates().Enabled(features.WatchListClient),
+	}
+	if err := shared.Serve(started, session.obey); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -37,55 +38,25 @@ func silenceAllButErrors() {
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 }
 
-// event is a line of the protocol without its field "event".
-type event map[string]any
+type event = shared.Event
 
-// serve answers each line of stdin with one line, until stdin ends.
-func (s *session) serve(commands io.Reader, answers io.Writer) error {
-	encoder := json.NewEncoder(answers)
-	tell := func(name string, event event) error {
-		event["event"] = name
-		return encoder.Encode(event)
-	}
-	if err := tell("started", event{
-		"version":   "client-go " + clientVersion(),
-		"watchList": features.FeatureGates().Enabled(features.WatchListClient),
-	}); err != nil {
-		return err
-	}
-	lines := bufio.NewScanner(commands)
-	for lines.Scan() {
-		name, answer, err := s.obey(lines.Text())
-		if err != nil {
-			name, answer = "failed", event{"reason": err.Error()}
-		}
-		if err := tell(name, answer); err != nil {
-			return err
-		}
-	}
-	return lines.Err()
-}
-
-func (s *session) obey(line string) (string, event, error) {
-	command, argument, _ := strings.Cut(line, " ")
+func (s *session) obey(command, argument string) (string, event, error) {
 	switch command {
 	case "start":
 		answer, err := s.start()
 		return "synced", answer, err
-	case "collect":
-		return "collected", collect(), nil
 	case "digest":
 		return "digest", s.digest(), nil
 	case "until":
 		var place struct{ Key, ResourceVersion string }
-		if err := parse(argument, &place); err != nil {
+		if err := shared.Parse(argument, &place); err != nil {
 			return "", nil, err
 		}
 		answer, err := s.until(place.Key, place.ResourceVersion)
 		return "reached", answer, err
 	case "current":
 		var place struct{ Versions map[string]string }
-		if err := parse(argument, &place); err != nil {
+		if err := shared.Parse(argument, &place); err != nil {
 			return "", nil, err
 		}
 		versions, err := parseVersions(place.Versions)
@@ -101,7 +72,7 @@ func (s *session) obey(line string) (string, event, error) {
 		return "indexed", answer, err
 	case "lookups":
 		var wish struct{ Seconds float64 }
-		if err := parse(argument, &wish); err != nil {
+		if err := shared.Parse(argument, &wish); err != nil {
 			return "", nil, err
 		}
 		answer, err := s.lookups(seconds(wish.Seconds))
@@ -111,7 +82,7 @@ func (s *session) obey(line string) (string, event, error) {
 			Seconds      float64
 			Objects, Hot int
 		}
-		if err := parse(argument, &wish); err != nil {
+		if err := shared.Parse(argument, &wish); err != nil {
 			return "", nil, err
 		}
 		answer, err := reads(seconds(wish.Seconds), wish.Objects, wish.Hot)
@@ -121,12 +92,6 @@ func (s *session) obey(line string) (string, event, error) {
 		return name, answer, err
 	}
 	return "", nil, fmt.Errorf("client-go has no %q", command)
-}
-
-func parse(argument string, into any) error {
-	decoder := json.NewDecoder(strings.NewReader(argument))
-	decoder.DisallowUnknownFields()
-	return decoder.Decode(into)
 }
 
 // parseVersions reads resourceVersions by GROUP/VERSION/PLURAL/KIND.
@@ -142,17 +107,4 @@ func parseVersions(texts map[string]string) (map[string]uint64, error) {
 		}
 	}
 	return versions, nil
-}
-
-// clientVersion returns the version of client-go in this build.
-func clientVersion() string {
-	info, _ := debug.ReadBuildInfo()
-	if info != nil {
-		for _, module := range info.Deps {
-			if module.Path == "k8s.io/client-go" {
-				return strings.TrimPrefix(module.Version, "v")
-			}
-		}
-	}
-	return "of unknown version"
 }

@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"runtime"
-	"runtime/debug"
 	"strconv"
 	"time"
 
-	"queue"
+	"shared"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
@@ -31,13 +29,13 @@ type session struct {
 	// Set only with --reconcile.
 	controller *controller
 	// Work queues, which need no server.
-	queues queue.Bench
+	queues shared.QueueBench
 	// Done when the initial list is in the caches and was dispatched to the handlers.
 	synced []cache.DoneChecker
 }
 
 func newSession(options options) (*session, error) {
-	s := &session{options: options, queues: queue.Bench{New: newQueue}}
+	s := &session{options: options, queues: shared.QueueBench{New: newQueue}}
 	if options.kubeconfig == "" {
 		return s, nil
 	}
@@ -84,7 +82,7 @@ func newSession(options options) (*session, error) {
 }
 
 // newQueue makes the queue that controllers of client-go have. Without a name it has no metrics.
-func newQueue() queue.Queue {
+func newQueue() shared.Queue {
 	return workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())
 }
 
@@ -163,17 +161,6 @@ func (s *session) start() (event, error) {
 	return event{"objects": objects, "wallSeconds": wall.Seconds()}, nil
 }
 
-// collect returns unused memory to the system. The second collection frees what only finalizers held during the first.
-func collect() event {
-	for range 2 {
-		runtime.GC()
-		debug.FreeOSMemory()
-	}
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return event{"heapBytes": stats.HeapAlloc}
-}
-
 func (s *session) until(key, resourceVersion string) (event, error) {
 	version, err := strconv.ParseUint(resourceVersion, 10, 64)
 	if err != nil {
@@ -185,7 +172,7 @@ func (s *session) until(key, resourceVersion string) (event, error) {
 	if len(s.handlers) == 0 {
 		return nil, errors.New("there is no handler")
 	}
-	updates, delays := -1, delays{}
+	updates, delays := -1, shared.Delays{}
 	for _, handler := range s.handlers {
 		seen, isStuck := handler.until(key, version)
 		if isStuck {
@@ -194,9 +181,9 @@ func (s *session) until(key, resourceVersion string) (event, error) {
 		if updates < 0 || seen.updates < updates {
 			updates = seen.updates
 		}
-		delays.addAll(seen.delays)
+		delays.AddAll(seen.delays)
 	}
-	return delays.addTo(event{"updates": max(updates, 0)}), nil
+	return delays.AddTo(event{"updates": max(updates, 0)}), nil
 }
 
 // The interval at which `current` looks at the caches.

@@ -67,7 +67,7 @@ require (
 	k8s.io/api v0.37.0
 	k8s.io/apimachinery v0.37.0
 	k8s.io/client-go v0.37.0
-	queue v0.0.0
+	shared v0.0.0
 )
 
-replace queue => ../go-queue
+replace shared => ../shared

@@ -2,7 +2,7 @@ package main
 
 import (
 	"fmt"
-	"hash/fnv"
+	"shared"
 	"strconv"
 	"strings"
 	"sync"
@@ -12,9 +12,6 @@ import (
 )
 
 const namespaces = 20
-
-// sentAt is the annotation with the time just before the change was sent, in microseconds of Unix time.
-const sentAt = "bench/sent-at"
 
 // ledger says what was reconciled: the version of each owner, and whether two workers had the same one at a time.
 type ledger struct {
@@ -30,10 +27,8 @@ type ledger struct {
 	counts            bool
 	updates, failures int
 	// How often a worker began with an owner that another one had.
-	overlaps  int
-	delays    int
-	delay     time.Duration
-	mostDelay time.Duration
+	overlaps int
+	delays   shared.Delays
 }
 
 // owner is one ConfigMap, by its number.
@@ -95,12 +90,7 @@ func (l *ledger) end(index int, metadata *metav1.ObjectMeta, err error) {
 	owner.version = version
 	if l.counts {
 		l.updates++
-		if sent, err := strconv.ParseInt(metadata.Annotations[sentAt], 10, 64); err == nil {
-			delay := time.Since(time.UnixMicro(sent))
-			l.delays++
-			l.delay += delay
-			l.mostDelay = max(l.mostDelay, delay)
-		}
+		l.delays.AddSince(metadata.Annotations[shared.SentAt])
 	}
 	l.changed.Broadcast()
 }
@@ -129,21 +119,16 @@ func (l *ledger) untilVersions(versions uint64) event {
 	for l.versions < versions {
 		l.changed.Wait()
 	}
-	return event{
-		"updates": l.updates, "failures": l.failures, "overlaps": l.overlaps,
-		"delayMeanSeconds": l.delay.Seconds() / float64(max(l.delays, 1)), "delayMaxSeconds": l.mostDelay.Seconds(),
-	}
+	return l.delays.AddTo(event{"updates": l.updates, "failures": l.failures, "overlaps": l.overlaps})
 }
 
 // digest returns the checksum of the versions that were reconciled.
 func (l *ledger) digest() event {
 	l.lock.Lock()
 	defer l.lock.Unlock()
-	var checksum uint64
+	var checksum shared.Checksum
 	for index, owner := range l.owners {
-		sum := fnv.New64a()
-		fmt.Fprintf(sum, "owners-%d/owner-%d\n%d", index%namespaces, index, owner.version)
-		checksum += sum.Sum64()
+		checksum.Add(fmt.Sprintf("owners-%d/owner-%d\n%d", index%namespaces, index, owner.version))
 	}
-	return event{"objects": l.reconciled, "checksum": fmt.Sprintf("%016x", checksum)}
+	return event{"objects": l.reconciled, "checksum": checksum.String()}
 }

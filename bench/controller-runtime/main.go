@@ -3,18 +3,11 @@
 package main
 
 import (
-	"bufio"
-	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"log"
 	"os"
-	"runtime"
-	"runtime/debug"
-	"strings"
-
-	"queue"
+	"shared"
 
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 )
@@ -26,7 +19,8 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := serve(obey, os.Stdin, os.Stdout); err != nil {
+	started := event{"version": "controller-runtime " + shared.VersionOf("sigs.k8s.io/controller-runtime")}
+	if err := shared.Serve(started, obey); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -64,7 +58,7 @@ func prepare(options options) (obeyer, error) {
 		}
 		return owners.obey, nil
 	}
-	bench := &queue.Bench{New: func() queue.Queue {
+	bench := &shared.QueueBench{New: func() shared.Queue {
 		// Without a name it has no metrics.
 		return priorityqueue.New[string]("")
 	}}
@@ -76,58 +70,4 @@ func prepare(options options) (obeyer, error) {
 	}, nil
 }
 
-// event is a line of the protocol without its field "event".
-type event map[string]any
-
-// serve answers each line of stdin with one line, until stdin ends.
-func serve(obey obeyer, commands io.Reader, answers io.Writer) error {
-	encoder := json.NewEncoder(answers)
-	tell := func(name string, event event) error {
-		event["event"] = name
-		return encoder.Encode(event)
-	}
-	if err := tell("started", event{"version": "controller-runtime " + version()}); err != nil {
-		return err
-	}
-	lines := bufio.NewScanner(commands)
-	for lines.Scan() {
-		command, argument, _ := strings.Cut(lines.Text(), " ")
-		name, answer, err := "collected", event(nil), error(nil)
-		if command == "collect" {
-			answer = collect()
-		} else {
-			name, answer, err = obey(command, argument)
-		}
-		if err != nil {
-			name, answer = "failed", event{"reason": err.Error()}
-		}
-		if err := tell(name, answer); err != nil {
-			return err
-		}
-	}
-	return lines.Err()
-}
-
-// collect returns unused memory to the system. The second collection frees what only finalizers held during the first.
-func collect() event {
-	for range 2 {
-		runtime.GC()
-		debug.FreeOSMemory()
-	}
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return event{"heapBytes": stats.HeapAlloc}
-}
-
-// version returns the version of controller-runtime in this build.
-func version() string {
-	info, _ := debug.ReadBuildInfo()
-	if info != nil {
-		for _, module := range info.Deps {
-			if module.Path == "sigs.k8s.io/controller-runtime" {
-				return strings.TrimPrefix(module.Version, "v")
-			}
-		}
-	}
-	return "of unknown version"
-}
+type event = shared.Event

@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"shared"
 	"strconv"
 	"time"
 
@@ -70,14 +70,14 @@ func (o *owners) obey(command, argument string) (string, event, error) {
 	switch command {
 	case "start":
 		var wish struct{ Objects int }
-		if err := json.Unmarshal([]byte(argument), &wish); err != nil {
+		if err := shared.Parse(argument, &wish); err != nil {
 			return "", nil, err
 		}
 		answer, err := o.start(wish.Objects)
 		return "synced", answer, err
 	case "until-all":
 		var wish struct{ Versions string }
-		if err := json.Unmarshal([]byte(argument), &wish); err != nil {
+		if err := shared.Parse(argument, &wish); err != nil {
 			return "", nil, err
 		}
 		versions, err := strconv.ParseUint(wish.Versions, 10, 64)

@@ -4,6 +4,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
+/// The annotation holds the time just before the change was sent, in microseconds of Unix time.
+pub const SENT_AT: &str = "bench/sent-at";
+
 /// The number of delays kept for the 99th percentile. It is bounded because the benchmark measures memory too.
 const KEPT: usize = 10_000;
 

@@ -7,9 +7,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::delays::Delays;
+use crate::delays::{Delays, SENT_AT};
 use crate::digest::fnv1a;
-use crate::handler::SENT_AT;
 
 const NAMESPACES: usize = 20;
 

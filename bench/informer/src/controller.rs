@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
 
 use crate::arguments::Arguments;
-use crate::delays::Delays;
-use crate::handler::{NAMESPACE, SENT_AT};
+use crate::delays::{Delays, SENT_AT};
+use crate::handler::NAMESPACE;
 use crate::session::{self, LIMIT};
-use crate::{Answers, Failure, allocator, digest};
+use crate::{Answers, Failure};
 
 /// The number of pods in each ReplicaSet.
 const PODS_OF_A_SET: usize = 10;
@@ -156,8 +156,7 @@ impl Answers for Controller {
     async fn answer(&mut self, command: &str, parameters: Value) -> Result<Value, Failure> {
         match command {
             "start" => self.start().await,
-            "collect" => Ok(json!({ "event": "collected", "heapBytes": allocator::collect() })),
-            "digest" => digest::of(std::slice::from_ref(&self.pods)),
+            "digest" => session::digest(std::slice::from_ref(&self.pods)),
             "until" => {
                 let text = |name: &str| parameters[name].as_str().unwrap_or_default().to_owned();
                 Ok(self.until(&text("key"), text("resourceVersion").parse()?).await)

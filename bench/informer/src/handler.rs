@@ -7,13 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use informer::{Handler, Item, Previous};
 use tokio::sync::watch;
 
-use crate::delays::Delays;
+use crate::delays::{Delays, SENT_AT};
 use crate::view::Measured;
 
 /// The namespace of the objects that `until` asks for.
 pub const NAMESPACE: &str = "bench";
-/// The annotation holds the time just before the change was sent, in microseconds of Unix time.
-pub const SENT_AT: &str = "bench/sent-at";
 
 pub struct Counting {
     told: Arc<Told>,

@@ -1,17 +1,17 @@
 //! Reads of the running informer.
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use informer::{Index, Informer};
 use serde_json::{Value, json};
 
 use crate::Failure;
+use crate::mean::mean;
 use crate::view::Measured;
 
 /// The number of keys to look up.
 const KEYS: usize = 1_000;
-const LEAST: u32 = 10;
 
 pub fn measure<T: Measured>(
     informer: &Informer<T>,
@@ -46,25 +46,4 @@ fn some<T: Measured>(informer: &Informer<T>) -> Result<(Vec<String>, Vec<String>
         addresses.extend(object.ip().map(str::to_owned));
     }
     if addresses.is_empty() { Err("there are no pods with an address".into()) } else { Ok((keys, addresses)) }
-}
-
-/// The mean time of an operation, in nanoseconds.
-pub fn mean(time: Duration, mut operation: impl FnMut()) -> f64 {
-    let start = Instant::now();
-    let mut count = 0_u32;
-    let mut batch = 1_u32;
-    loop {
-        // The loop reads the clock seldom, because that takes as long as a read of the cache.
-        for _ in 0..batch {
-            operation();
-        }
-        count = count.saturating_add(batch);
-        let elapsed = start.elapsed();
-        if elapsed >= time && count >= LEAST {
-            return elapsed.as_nanos() as f64 / f64::from(count);
-        }
-        if elapsed < time / 100 {
-            batch = batch.saturating_mul(2);
-        }
-    }
 }

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::{Arguments, Work};
 use crate::session::{self, LIMIT};
-use crate::{Answers, Failure, allocator};
+use crate::{Answers, Failure};
 use ledger::Ledger;
 
 /// How long a reconciliation of a storm takes.
@@ -108,7 +108,6 @@ impl Answers for Owners {
         let text = |name: &str| parameters[name].as_str().unwrap_or_default().to_owned();
         match command {
             "start" => self.start(usize::try_from(parameters["objects"].as_u64().unwrap_or_default())?).await,
-            "collect" => Ok(json!({ "event": "collected", "heapBytes": allocator::collect() })),
             "until-all" => {
                 let until = self.shared.ledger.until_versions(text("versions").parse()?);
                 Ok(tokio::time::timeout(LIMIT, until).await?)

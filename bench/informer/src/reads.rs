@@ -1,5 +1,6 @@
 //! Reads of a cache of small pods, without a server: alone, and beside a writer and a thread that lists all the time.
 
+#[path = "../../shared/slowest.rs"]
 mod slowest;
 
 use std::hint::black_box;
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::{self, Sender};
 
 use crate::Failure;
-use crate::lookups::mean;
+use crate::mean::mean;
 use crate::transport::Canned;
 use slowest::Slowest;
 

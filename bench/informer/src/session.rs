@@ -11,10 +11,11 @@ use kube_client::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 
 use crate::arguments::{Arguments, Kept};
+use crate::digest::Digest;
 use crate::handler::{Counting, Told};
 use crate::queues::QueueBench;
 use crate::view::Measured;
-use crate::{Answers, Failure, allocator, digest, handler, lookups, reads};
+use crate::{Answers, Failure, handler, lookups, reads};
 
 /// The limit for one command; a run that takes longer has failed.
 pub const LIMIT: Duration = Duration::from_secs(900);
@@ -74,8 +75,7 @@ impl<T: Measured> Answers for Session<T> {
         let seconds = Duration::from_secs_f64(parameters["seconds"].as_f64().unwrap_or(1.0));
         match command {
             "start" => self.start().await,
-            "collect" => Ok(json!({ "event": "collected", "heapBytes": allocator::collect() })),
-            "digest" => digest::of(&self.informers),
+            "digest" => digest(&self.informers),
             "until" => {
                 let text = |name: &str| parameters[name].as_str().unwrap_or_default().to_owned();
                 self.until(&text("key"), text("resourceVersion").parse()?).await
@@ -161,6 +161,31 @@ impl<T: Measured> Session<T> {
         self.by_node = Some(index);
         Ok(json!({ "event": "indexed", "seconds": seconds, "keys": keys }))
     }
+}
+
+/// The checksums of the caches.
+pub fn digest<T: Measured>(informers: &[Informer<T>]) -> Result<Value, Failure> {
+    let mut digest = Digest::default();
+    for informer in informers {
+        let snapshot = informer.snapshot();
+        for object in snapshot.objects() {
+            let (key, uid) = (object.key(), object.uid().to_string());
+            let version = object.resource_version().to_string();
+            digest.add(key.namespace().unwrap_or_default(), key.name(), &uid, &version);
+        }
+        if informer.resource().kind != "Pod" {
+            continue;
+        }
+        for object in snapshot.iter().strict() {
+            let object = object?;
+            let Some(images) = object.images() else { break };
+            let metadata = object.metadata();
+            let (namespace, name) = (metadata.namespace.as_deref(), metadata.name.as_deref());
+            let node = object.node().unwrap_or_default();
+            digest.add_pod(namespace.unwrap_or_default(), name.unwrap_or_default(), node, images);
+        }
+    }
+    Ok(digest.event())
 }
 
 pub async fn factory(

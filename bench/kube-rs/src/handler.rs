@@ -7,10 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use kube::{Resource, ResourceExt};
 use tokio::sync::Notify;
 
-use crate::delays::Delays;
-
-/// The annotation holds the time just before the change was sent, in microseconds of Unix time.
-pub(crate) const SENT_AT: &str = "bench/sent-at";
+use crate::delays::{Delays, SENT_AT};
 
 /// The namespace of the objects that `until` asks for.
 const ASKED_NAMESPACE: &str = "bench";

@@ -1,13 +1,14 @@
-//! Reads of the store while the reflector runs, and the clock for these and other reads.
+//! Reads of the store while the reflector runs.
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kube::runtime::reflector::{ObjectRef, Store};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::Failure;
+use crate::mean::mean;
 use crate::view::View;
 
 #[derive(Deserialize)]
@@ -27,26 +28,7 @@ pub(crate) fn run<K: View>(
     }
     let limit = Duration::try_from_secs_f64(wish.seconds)?;
     let mut random = fastrand::Rng::with_seed(1);
-    let get = mean_of(limit, || drop(black_box(store.get(&keys[random.usize(..keys.len())]))));
-    let snapshot = mean_of(limit, || drop(black_box(store.state())));
+    let get = mean(limit, || drop(black_box(store.get(&keys[random.usize(..keys.len())]))));
+    let snapshot = mean(limit, || drop(black_box(store.state())));
     Ok(json!({"event": "lookups", "nanoseconds": {"get": get, "snapshot": snapshot}}))
-}
-
-/// Repeats an operation for that long, at least 10 times, and returns the mean time in nanoseconds.
-pub(crate) fn mean_of(limit: Duration, mut operation: impl FnMut()) -> f64 {
-    let begin = Instant::now();
-    let mut batch = 10;
-    let mut done = 0.0;
-    loop {
-        for _ in 0..batch {
-            operation();
-        }
-        done += f64::from(batch);
-        let elapsed = begin.elapsed().max(Duration::from_nanos(1));
-        if elapsed >= limit {
-            return elapsed.as_secs_f64() * 1e9 / done;
-        }
-        // It reads the clock after a batch that takes about 1 % of the time, so that the clock costs next to nothing.
-        batch = (done * limit.as_secs_f64() / 100.0 / elapsed.as_secs_f64()).max(1.0) as u32;
-    }
 }

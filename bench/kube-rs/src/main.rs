@@ -6,29 +6,32 @@
 mod arguments;
 #[path = "../../shared/delays.rs"]
 mod delays;
+#[path = "../../shared/digest.rs"]
 mod digest;
 mod handler;
 mod lookups;
+#[path = "../../shared/mean.rs"]
+mod mean;
+#[path = "../../shared/memory.rs"]
 mod memory;
 mod owners;
+#[path = "../../shared/protocol.rs"]
+mod protocol;
 mod reads;
 mod session;
 mod view;
 
-use std::error::Error;
 use std::process::exit;
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::core::{DynamicObject, PartialObjectMeta};
-use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, BufReader};
+use serde_json::Value;
 
 use crate::arguments::{Arguments, ViewName};
 use crate::owners::Owners;
+use crate::protocol::{Answers, Failure};
 use crate::session::Session;
 use crate::view::View;
-
-type Failure = Box<dyn Error + Send + Sync>;
 
 // With several threads the same sync took 25 - 50 % more CPU.
 #[tokio::main(flavor = "current_thread")]
@@ -51,40 +54,12 @@ async fn main() -> Result<(), Failure> {
     }
 }
 
-/// Answers each line of stdin with one line, until stdin ends.
-async fn serve(mut session: impl Obeys) -> Result<(), Failure> {
-    println!("{}", json!({"event": "started", "version": format!("kube-rs {}", version())}));
-    let mut commands = BufReader::new(tokio::io::stdin()).lines();
-    while let Some(line) = commands.next_line().await? {
-        let answer = match obey(&mut session, &line).await {
-            Ok(answer) => answer,
-            Err(failure) => json!({"event": "failed", "reason": failure.to_string()}),
-        };
-        println!("{answer}");
-    }
-    Ok(())
+async fn serve(session: impl Answers) -> Result<(), Failure> {
+    protocol::serve(format!("kube-rs {}", version()), session).await
 }
 
-async fn obey(session: &mut impl Obeys, line: &str) -> Result<Value, Failure> {
-    match line.split_once(' ').unwrap_or((line, "{}")) {
-        ("collect", _) => Ok(json!({"event": "collected", "heapBytes": memory::give_back()})),
-        (command, argument) => session.obey(command, serde_json::from_str(argument)?).await,
-    }
-}
-
-/// One run of the program.
-trait Obeys {
-    async fn obey(&mut self, command: &str, argument: Value) -> Result<Value, Failure>;
-}
-
-impl Obeys for Owners {
-    async fn obey(&mut self, command: &str, argument: Value) -> Result<Value, Failure> {
-        Owners::obey(self, command, argument).await
-    }
-}
-
-impl<K: View> Obeys for Session<K> {
-    async fn obey(&mut self, command: &str, argument: Value) -> Result<Value, Failure> {
+impl<K: View> Answers for Session<K> {
+    async fn answer(&mut self, command: &str, argument: Value) -> Result<Value, Failure> {
         match command {
             "start" => self.start().await,
             "digest" => Ok(self.digest()),

@@ -21,8 +21,8 @@ use kube::runtime::{Controller, WatchStreamExt, watcher};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde_json::{Value, json};
 
-use crate::Failure;
 use crate::arguments::{Arguments, Work};
+use crate::{Answers, Failure};
 use ledger::Ledger;
 
 /// How long a reconciliation of a storm takes.
@@ -75,18 +75,6 @@ impl Owners {
         Ok(Self { client, work, workers: arguments.workers, ledger: Arc::default() })
     }
 
-    pub(crate) async fn obey(&mut self, command: &str, parameters: Value) -> Result<Value, Failure> {
-        match command {
-            "start" => self.start(usize::try_from(parameters["objects"].as_u64().unwrap_or_default())?).await,
-            "until-all" => {
-                let versions = parameters["versions"].as_str().unwrap_or_default().parse()?;
-                Ok(self.ledger.until_versions(versions).await)
-            }
-            "digest" => Ok(self.ledger.digest()),
-            _ => Err(format!("a controller of kube-rs has no {command:?}").into()),
-        }
-    }
-
     async fn start(&self, objects: usize) -> Result<Value, Failure> {
         let begin = Instant::now();
         self.ledger.expect(objects);
@@ -119,6 +107,20 @@ impl Owners {
         let first = self.ledger.first().map(|first| first.duration_since(begin).as_secs_f64());
         self.ledger.begin_counts();
         Ok(json!({"event": "synced", "objects": objects, "wallSeconds": wall, "firstSeconds": first}))
+    }
+}
+
+impl Answers for Owners {
+    async fn answer(&mut self, command: &str, parameters: Value) -> Result<Value, Failure> {
+        match command {
+            "start" => self.start(usize::try_from(parameters["objects"].as_u64().unwrap_or_default())?).await,
+            "until-all" => {
+                let versions = parameters["versions"].as_str().unwrap_or_default().parse()?;
+                Ok(self.ledger.until_versions(versions).await)
+            }
+            "digest" => Ok(self.ledger.digest()),
+            _ => Err(format!("a controller of kube-rs has no {command:?}").into()),
+        }
     }
 }
 

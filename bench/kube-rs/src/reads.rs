@@ -1,6 +1,6 @@
 //! Reads of kube-rs' store without a server. It has no indexes.
 
-#[path = "../../informer/src/reads/slowest.rs"]
+#[path = "../../shared/slowest.rs"]
 mod slowest;
 
 use std::hint::black_box;
@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::Failure;
-use crate::lookups::mean_of;
+use crate::mean::mean;
 use slowest::Slowest;
 
 #[derive(Deserialize)]
@@ -42,7 +42,7 @@ pub(crate) fn run(wish: Reads) -> Result<Value, Failure> {
     let mut random = fastrand::Rng::with_seed(1);
     // Adding to an empty store, until it is full; then the next store is filled.
     let (mut filling, mut next) = (Writer::default(), 0);
-    let add = mean_of(limit, || {
+    let add = mean(limit, || {
         if next == events.len() {
             (filling, next) = (Writer::default(), 0);
         }
@@ -50,9 +50,9 @@ pub(crate) fn run(wish: Reads) -> Result<Value, Failure> {
         next += 1;
     });
     drop(filling);
-    let get = mean_of(limit, || drop(black_box(store.get(&keys[random.usize(..keys.len())]))));
-    let list = mean_of(limit, || drop(black_box(store.state())));
-    let selector = mean_of(limit, || drop(black_box(store.state_filter_selector(&app_seven))));
+    let get = mean(limit, || drop(black_box(store.get(&keys[random.usize(..keys.len())]))));
+    let list = mean(limit, || drop(black_box(store.state())));
+    let selector = mean(limit, || drop(black_box(store.state_filter_selector(&app_seven))));
     let mut version = wish.objects;
     let mut update_one = || {
         version += 1;
@@ -62,7 +62,7 @@ pub(crate) fn run(wish: Reads) -> Result<Value, Failure> {
         }
         writer.apply_watcher_event(event);
     };
-    let update = mean_of(limit, &mut update_one);
+    let update = mean(limit, &mut update_one);
 
     let (slowest, updates) = slowest_get(3 * limit, &store, &keys, update_one);
     check(&store, &keys, &app_seven)?;

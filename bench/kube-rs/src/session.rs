@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::Failure;
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, is_pods};
 use crate::delays::Delays;
 use crate::digest::Digest;
 use crate::handler::Handler;
@@ -129,7 +129,15 @@ impl<K: View> Session<K> {
     pub(crate) fn digest(&self) -> Value {
         let mut digest = Digest::default();
         for (store, resource) in self.stores.iter().zip(&self.arguments.resources) {
-            digest.add(&store.state(), resource);
+            for object in store.state() {
+                let meta = object.meta();
+                let text = |field: &'_ Option<String>| field.clone().unwrap_or_default();
+                let (namespace, name) = (text(&meta.namespace), text(&meta.name));
+                digest.add(&namespace, &name, &text(&meta.uid), &text(&meta.resource_version));
+                if let Some((node, images)) = object.node_and_images().filter(|_| is_pods(resource)) {
+                    digest.add_pod(&namespace, &name, node, images);
+                }
+            }
         }
         digest.event()
     }

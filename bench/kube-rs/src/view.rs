@@ -28,8 +28,8 @@ pub(crate) trait View:
         None
     }
 
-    /// The node of a pod and its images, one on each line, in the views that have them.
-    fn node_and_images(&self) -> Option<String> {
+    /// The node of a pod and the image of each container, in the views that have them.
+    fn node_and_images(&self) -> Option<(&str, Vec<&str>)> {
         None
     }
 }
@@ -41,14 +41,11 @@ impl View for Pod {
         writer.subscribe().map(StreamExt::boxed)
     }
 
-    fn node_and_images(&self) -> Option<String> {
+    fn node_and_images(&self) -> Option<(&str, Vec<&str>)> {
         let spec = self.spec.as_ref();
-        let mut text = spec.and_then(|it| it.node_name.clone()).unwrap_or_default() + "\n";
-        for container in spec.into_iter().flat_map(|it| &it.containers) {
-            text += container.image.as_deref().unwrap_or_default();
-            text += "\n";
-        }
-        Some(text)
+        let node = spec.and_then(|it| it.node_name.as_deref()).unwrap_or_default();
+        let containers = spec.into_iter().flat_map(|it| &it.containers);
+        Some((node, containers.map(|it| it.image.as_deref().unwrap_or_default()).collect()))
     }
 }
 
@@ -57,15 +54,11 @@ impl View for DynamicObject {
         resource.clone()
     }
 
-    fn node_and_images(&self) -> Option<String> {
-        let spec = self.data.get("spec");
-        let mut text = spec.and_then(|it| it.get("nodeName")?.as_str()).unwrap_or_default().to_owned() + "\n";
-        let containers = spec.and_then(|it| it.get("containers")?.as_array());
-        for container in containers.into_iter().flatten() {
-            text += container.get("image").and_then(|it| it.as_str()).unwrap_or_default();
-            text += "\n";
-        }
-        Some(text)
+    fn node_and_images(&self) -> Option<(&str, Vec<&str>)> {
+        let spec = &self.data["spec"];
+        let containers = spec["containers"].as_array().into_iter().flatten();
+        let images = containers.map(|it| it["image"].as_str().unwrap_or_default());
+        Some((spec["nodeName"].as_str().unwrap_or_default(), images.collect()))
     }
 }
 

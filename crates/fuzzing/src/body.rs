@@ -11,8 +11,6 @@ const HEAD: usize = 8;
 /// The input of a decoder.
 pub(crate) struct Body<'a> {
     pub(crate) limits: Limits,
-    /// Whether objects that are too long are skipped, if the decoder can do that.
-    pub(crate) skips: bool,
     pub(crate) bytes: &'a [u8],
     lengths: [u8; HEAD - 1],
 }
@@ -23,7 +21,7 @@ impl<'a> Body<'a> {
         let mut choices = Choices::new(input);
         let [limit, lengths @ ..] = choices.bytes::<HEAD>();
         let item_bytes = if limit.is_multiple_of(4) { 40 + usize::from(limit) } else { 16 << 20 };
-        Self { limits: Limits { item_bytes }, skips: limit.is_multiple_of(8), bytes: choices.rest(), lengths }
+        Self { limits: Limits { item_bytes }, bytes: choices.rest(), lengths }
     }
 
     /// An input that cuts a body at random.
@@ -48,13 +46,8 @@ impl<'a> Body<'a> {
         chunks
     }
 
-    /// The memory bound of a decoder that holds one chunk and one incomplete item, of which a vector may have twice the
-    /// room.
-    pub(crate) fn holds_at_most(&self, chunks: &[&[u8]]) -> usize {
-        self.holds_at_most_of(self.limits.item_bytes, chunks)
-    }
-
-    /// The same if an incomplete item has at most this many bytes.
+    /// The memory bound of a decoder that holds one chunk and one incomplete item of at most this many bytes, of which a
+    /// vector may have twice the room.
     pub(crate) fn holds_at_most_of(&self, item: usize, chunks: &[&[u8]]) -> usize {
         let longest = chunks.iter().map(|chunk| chunk.len()).max().unwrap_or_default();
         2 * (item.min(self.bytes.len()) + longest + 8)

@@ -24,6 +24,8 @@ pub mod seeds;
 pub mod selectors;
 pub mod store;
 mod target;
+#[cfg(feature = "typed")]
+pub mod typed;
 pub mod watches;
 pub mod workloads;
 

@@ -1,7 +1,8 @@
 //! The list decoder: any bytes in any chunks.
 
 use fastrand::Rng;
-use informer_core::internals::{ListDecoder, ListMeta, ListPart, WireError};
+use informer_core::ObjectKey;
+use informer_core::internals::{Codec, ListDecoder, ListMeta, ListPart, WireError};
 use serde_json::{Value, json};
 
 use crate::body::Body;
@@ -9,49 +10,66 @@ use crate::{json, oracle};
 
 /// Everything that a decoder says.
 #[derive(Debug, PartialEq)]
-struct Answer {
+pub(crate) struct Answer {
     parts: Vec<Part>,
-    end: Result<ListMeta, WireError>,
+    pub(crate) end: Result<ListMeta, WireError>,
 }
 
 #[derive(Debug, PartialEq)]
-enum Part {
+pub(crate) enum Part {
     Meta(ListMeta),
     Item(Vec<u8>),
+    Skipped(ObjectKey),
+}
+
+impl Answer {
+    /// The items and the keys of those that were skipped.
+    pub(crate) fn items(&self) -> Vec<&Part> {
+        self.parts.iter().filter(|part| !matches!(part, Part::Meta(_))).collect()
+    }
 }
 
 /// The answer does not depend on the chunks, is serde_json's where that has one, and takes no more than its window.
 pub fn run(input: &[u8]) {
     let body = Body::read(input);
-    let answer = decode(&body, &[body.bytes]);
-    assert_eq!(decode(&body, &body.chunks()), answer, "in chunks, and whole");
-    let items: Vec<&[u8]> = answer
-        .parts
-        .iter()
-        .filter_map(|part| match part {
-            Part::Item(json) => Some(&**json),
-            Part::Meta(_) => None,
-        })
-        .collect();
-    items.iter().for_each(|json| oracle::check_object(json));
+    let limit = body.limits.item_bytes;
+    let answer = decode(Codec::Json, &body, &[body.bytes], limit);
+    assert_eq!(decode(Codec::Json, &body, &body.chunks(), limit), answer, "in chunks, and whole");
+    for part in answer.items() {
+        if let Part::Item(json) = part {
+            oracle::check_object(json);
+        }
+    }
     let Some(list) = oracle::plain_json(body.bytes) else { return };
     match &answer.end {
         Ok(meta) => {
-            let values: Vec<Value> = items.iter().map(|json| serde_json::from_slice(json).unwrap()).collect();
-            assert_eq!(values, list["items"].as_array().cloned().unwrap_or_default());
+            let values = list["items"].as_array().cloned().unwrap_or_default();
+            let items = answer.items();
+            assert_eq!(items.len(), values.len());
+            for (value, item) in values.iter().zip(items) {
+                match item {
+                    Part::Item(json) => {
+                        assert!(json.len() <= limit);
+                        assert_eq!(serde_json::from_slice::<Value>(json).unwrap(), *value);
+                    }
+                    Part::Skipped(key) => oracle::check_key(key, value),
+                    Part::Meta(_) => panic!("metadata is no item"),
+                }
+            }
             let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
             assert_eq!(meta.resource_version.to_string(), text(&list["metadata"]["resourceVersion"]));
             assert_eq!(meta.continue_token.clone().unwrap_or_default(), text(&list["metadata"]["continue"]));
             assert_eq!(meta.kind.clone().unwrap_or_default(), text(&list["kind"]));
         }
-        Err(error) if body.bytes.len() > body.limits.item_bytes && error.is_too_long() => {}
+        Err(error) if body.bytes.len() > limit && error.is_too_long() => {}
         Err(error) => assert!(!is_a_list(&list), "a list was refused: {error}"),
     }
 }
 
-fn decode(body: &Body<'_>, chunks: &[&[u8]]) -> Answer {
-    let most = body.holds_at_most(chunks);
-    let mut decoder = ListDecoder::new(body.limits);
+/// Reads a list in these chunks, of which the longest part that is held has at most this many bytes.
+pub(crate) fn decode(codec: Codec, body: &Body<'_>, chunks: &[&[u8]], longest: usize) -> Answer {
+    let most = body.holds_at_most_of(longest, chunks);
+    let mut decoder = ListDecoder::new(codec, body.limits);
     let mut parts = Vec::new();
     for chunk in chunks {
         decoder.push(chunk);
@@ -60,11 +78,14 @@ fn decode(body: &Body<'_>, chunks: &[&[u8]]) -> Answer {
             parts.push(match decoder.next() {
                 Ok(None) => break,
                 Ok(Some(ListPart::Meta(meta))) => Part::Meta(meta.clone()),
-                Ok(Some(ListPart::Item(json))) => Part::Item(json.to_vec()),
-                Err(error) => {
-                    assert_eq!(decoder.finish(), Err(error.clone()), "an error is for good");
-                    return Answer { parts, end: Err(error) };
-                }
+                Ok(Some(ListPart::Item(item))) => Part::Item(item.to_vec()),
+                Err(error) => match error.skipped() {
+                    Some(key) => Part::Skipped(key.clone()),
+                    None => {
+                        assert_eq!(decoder.finish(), Err(error.clone()), "an error is for good");
+                        return Answer { parts, end: Err(error) };
+                    }
+                },
             });
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use informer_core::ObjectKey;
 use informer_core::wire::scan_object;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -23,8 +24,7 @@ pub(crate) fn check_object(json: &[u8]) {
     let version = metadata["resourceVersion"].as_str().unwrap_or_default();
     assert_eq!(scanned.resource_version(), version.into());
     let Ok(key) = scanned.key() else { return };
-    assert_eq!(key.name(), scanned.name());
-    assert_eq!(key.namespace().unwrap_or_default(), metadata["namespace"].as_str().unwrap_or_default());
+    check_key(&key, &value);
     let Ok(object) = scanned.into_object(json) else { return };
     assert_eq!(object.uid().to_string(), metadata["uid"].as_str().unwrap_or_default());
     for (name, label) in metadata["labels"].as_object().into_iter().flatten() {
@@ -34,6 +34,13 @@ pub(crate) fn check_object(json: &[u8]) {
         assert_eq!(object.labels().value(name), is_clean.then_some(label));
     }
     assert_eq!(object.decode::<Value>().ok().as_deref(), Some(&value));
+}
+
+/// Whether this is the key of an object.
+pub(crate) fn check_key(key: &ObjectKey, object: &Value) {
+    assert_eq!(key.name(), object["metadata"]["name"].as_str().unwrap_or_default());
+    let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
+    assert_eq!(key.namespace().unwrap_or_default(), namespace);
 }
 
 /// Any value without doubled members.

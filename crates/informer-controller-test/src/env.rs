@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use informer::kube::Client;
 use informer::{FactoryBuilder, SharedInformerFactory};
-use informer_controller::Clock;
 use informer_controller::election::{Election, ElectionBuilder};
-use informer_controller::gate::Time;
+use informer_controller::{Clock, Host};
 use jiff::Timestamp;
 
 use crate::cluster::Cluster;
@@ -43,14 +42,18 @@ impl Env {
         Client::new(self.wire.clone(), "default")
     }
 
-    /// The clock for [`Controller::clock`](informer_controller::Controller::clock), and for everything else that asks for
-    /// the time. It follows tokio's clock.
+    /// The clocks and the seed for [`Controller::host`](informer_controller::Controller::host). The clocks follow tokio's clock.
+    pub fn host(&self) -> Host {
+        let cluster = self.wire.cluster.clone();
+        Host::default().with_clock(self.clock()).with_uptime(move || cluster.now()).with_seed(self.seed())
+    }
+
+    /// The clock, for everything that asks for the time. It follows tokio's clock.
     pub fn clock(&self) -> impl Clock + Clone + use<> {
         SimulatedClock(self.wire.cluster.clone())
     }
 
-    /// A seed for [`Controller::seed`](informer_controller::Controller::seed) and other randomness: another one for each
-    /// run, replica and restart.
+    /// A seed for what is random: another one for each run, replica and restart.
     pub fn seed(&self) -> u64 {
         let instance = self.wire.process.instance;
         let number = u64::from(instance.replica) << 32 | u64::from(instance.restarts);
@@ -71,12 +74,9 @@ impl Env {
     /// Starts to build a candidate for the Lease `name` in `namespace`: with [`identity`](Self::identity), and with clocks and
     /// randomness of the simulation. Leaders write through [`client`](Self::client).
     pub fn election(&self, namespace: &str, name: &str) -> ElectionBuilder {
-        let cluster = self.wire.cluster.clone();
         Election::builder_with_transport(self.wire.clone(), namespace, name)
             .identity(&self.identity())
-            .uptime(move || Time::from_start(cluster.now()))
-            .clock(self.clock())
-            .seed(self.seed())
+            .host(self.host())
     }
 
     /// A system outside of the cluster, which the program manages: see [`External`].

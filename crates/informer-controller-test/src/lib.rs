@@ -16,8 +16,7 @@
 //!     let factory = env.factory().build().expect("the options are valid");
 //!     let maps = factory.informer::<ConfigMap>();
 //!     Controller::new("label", &maps)
-//!         .clock(env.clock())
-//!         .seed(env.seed())
+//!         .host(env.host())
 //!         .run(env.client(), |context: Context<ConfigMap>| async move {
 //!             if let Some(map) = context.object()
 //!                 && map.labels().value("seen").is_none()

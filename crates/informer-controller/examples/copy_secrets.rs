@@ -274,7 +274,7 @@ mod tests {
 
     async fn program(env: Env) -> Result<(), Box<dyn Error + Send + Sync>> {
         let (controller, reconciler) = copy_secrets(&env.factory().build()?)?;
-        Ok(controller.clock(env.clock()).seed(env.seed()).run(env.client(), reconciler).await?)
+        Ok(controller.host(env.host()).run(env.client(), reconciler).await?)
     }
 
     /// Whatever is disturbed, the copies are right in the end.

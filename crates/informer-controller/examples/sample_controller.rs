@@ -241,7 +241,7 @@ mod tests {
     async fn rehearsed(env: Env) -> Result<(), Box<dyn Error + Send + Sync>> {
         let election = env.election("default", "sample-controller").build()?;
         let (controller, reconciler) = sample(&env.factory().build()?);
-        let controller = controller.clock(env.clock()).seed(env.seed());
+        let controller = controller.host(env.host());
         Ok(controller.run_elected(&election, env.client(), reconciler).await?)
     }
 

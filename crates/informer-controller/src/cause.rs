@@ -49,12 +49,17 @@ impl Cause {
 }
 
 impl Causes {
-    /// Besides the causes: the bit of a key whose object this process has seen to go. It says nothing to users.
+    /// Besides the causes: the bit of a key whose object this process has seen to go.
     pub(crate) const GONE: u32 = 1 << 31;
 
     /// Whether `cause` is among them.
     pub fn contains(self, cause: Cause) -> bool {
         self.0 & cause.bit() != 0
+    }
+
+    /// Whether this process saw the object go since it was last reconciled.
+    pub fn saw_deletion(self) -> bool {
+        self.0 & Self::GONE != 0
     }
 
     /// All of them.

@@ -8,7 +8,7 @@ use informer::{DecodeError, Informer, Item, Object, ObjectKey, Snapshot, Uid, Vi
 
 use crate::caches::Caches;
 use crate::cause::Causes;
-use crate::clock::Clock;
+use crate::host::Host;
 use crate::recorder::{Event, Recorder};
 use crate::writer::{Target, Writer};
 
@@ -48,7 +48,7 @@ pub(crate) struct Shared {
     pub(crate) snapshots: Arc<[Snapshot<Object>]>,
     pub(crate) writer: Writer,
     pub(crate) recorder: Recorder,
-    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) host: Host,
     pub(crate) random: Mutex<fastrand::Rng>,
 }
 
@@ -170,10 +170,10 @@ impl<T: View> Context<T> {
 
     /// The time.
     pub fn now(&self) -> jiff::Timestamp {
-        self.shared.clock.now()
+        self.shared.host.now()
     }
 
-    /// Random numbers. Each call returns a generator of its own; the seeds follow from that of the controller.
+    /// Random numbers. Each call returns a generator of its own; the seeds follow from that of the [`Host`](crate::Host).
     pub fn random(&self) -> fastrand::Rng {
         self.shared.random.lock().unwrap_or_else(PoisonError::into_inner).fork()
     }

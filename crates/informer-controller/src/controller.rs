@@ -1,11 +1,9 @@
 //! A controller: which objects it reconciles, what wakes it, and how it runs.
 
-mod bounds;
 mod run;
 
 use std::fmt;
 use std::future::Future;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,15 +15,15 @@ use informer_core::control::Control;
 use informer_core::queue::{Config, Queue, RateLimiter, default_rate_limiter};
 
 use crate::caches::Caches;
-use crate::clock::{Clock, SystemClock};
 use crate::election::Election;
 use crate::error::RunError;
+use crate::gate::TermClient;
 use crate::handle::ControllerHandle;
+use crate::host::Host;
 use crate::inbox::Inbox;
-use crate::leadership::{Leadership, TermClient};
+use crate::leadership::Leadership;
 use crate::permissions::{Access, Needs, Rules};
 use crate::reconcile::Reconcile;
-use crate::seat::Seat;
 use crate::source::{self, Source, Watched};
 
 /// Reconciles the objects of an informer: it calls a [reconciler](Reconcile) for each object that has changed, and for each
@@ -78,6 +76,7 @@ pub struct Controller<T> {
     needs: Needs,
     settings: Settings,
     inbox: Arc<Inbox>,
+    begin: BoxFuture<'static, ()>,
     until: BoxFuture<'static, ()>,
 }
 
@@ -87,8 +86,7 @@ struct Settings {
     write_limit: Duration,
     own_writes: Duration,
     limiter: Box<dyn RateLimiter<ObjectKey> + Send>,
-    clock: Arc<dyn Clock>,
-    seed: u64,
+    host: Host,
 }
 
 impl<T: View> Controller<T> {
@@ -106,6 +104,7 @@ impl<T: View> Controller<T> {
             needs: Needs::default(),
             settings: Settings::default(),
             inbox: Arc::new(Inbox::new(Control::new(Queue::new(&Config::default())))),
+            begin: std::future::ready(()).boxed(),
             until: std::future::pending().boxed(),
         }
     }
@@ -204,6 +203,11 @@ impl<T: View> Controller<T> {
         self
     }
 
+    /// The limit that [`grace`](Self::grace) sets.
+    pub fn grace_limit(&self) -> Duration {
+        self.settings.grace
+    }
+
     /// How long the server may take to answer a write. 30 s by default.
     #[must_use]
     pub fn write_limit(mut self, limit: Duration) -> Self {
@@ -219,17 +223,19 @@ impl<T: View> Controller<T> {
         self
     }
 
-    /// The clock that [`Context::now`](crate::Context::now) reads.
+    /// The clock that [`Context::now`](crate::Context::now) reads, and the seed of
+    /// [`Context::random`](crate::Context::random).
     #[must_use]
-    pub fn clock(mut self, clock: impl Clock) -> Self {
-        self.settings.clock = Arc::new(clock);
+    pub fn host(mut self, host: Host) -> Self {
+        self.settings.host = host;
         self
     }
 
-    /// The seed of [`Context::random`](crate::Context::random). Random by default.
+    /// Reconciles nothing before `start` is ready. `start` is polled when the informers are synced, and not before: so a
+    /// replica can be made ready in advance.
     #[must_use]
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.settings.seed = seed;
+    pub fn begin_when(mut self, start: impl Future<Output = ()> + Send + 'static) -> Self {
+        self.begin = start.boxed();
         self
     }
 
@@ -302,18 +308,6 @@ impl<T: View> Controller<T> {
     ) -> Result<(), RunError> {
         run::run(self, Leadership::Elected(election.clone(), writes.into()), reconciler).await
     }
-
-    /// As [`run`](Self::run), for a share of the objects: it begins when it is given its turn, and ends when its host says
-    /// so, instead of [`until`](Self::until).
-    pub(crate) async fn run_seated(
-        self,
-        seat: Seat,
-        writes: TermClient,
-        reconciler: impl Reconcile<T>,
-    ) -> Result<(), RunError> {
-        let controller = self.until(seat.stopped());
-        run::run(controller, Leadership::Seated(seat, writes), reconciler).await
-    }
 }
 
 impl Default for Settings {
@@ -324,8 +318,7 @@ impl Default for Settings {
             write_limit: Duration::from_secs(30),
             own_writes: Duration::from_secs(10),
             limiter: Box::new(default_rate_limiter()),
-            clock: Arc::new(SystemClock),
-            seed: RandomState::new().build_hasher().finish(),
+            host: Host::default(),
         }
     }
 }

@@ -48,15 +48,14 @@
 
 mod driver;
 mod error;
-mod exchange;
-mod lease;
+pub(crate) mod lease;
 mod logic;
-mod marks;
+pub(crate) mod marks;
 mod metrics;
-mod requests;
+pub(crate) mod requests;
 mod status;
 mod term;
-mod timing;
+pub(crate) mod timing;
 
 use std::fmt;
 use std::sync::Arc;
@@ -69,24 +68,17 @@ use informer::transport::{KubeTransport, Transport};
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, oneshot, watch};
 
-use crate::clock::{Clock, SystemClock};
-use crate::gate::{BootTime, Uptime};
-use crate::host::host_name;
+use crate::host::{Host, host_name};
 use driver::{Driver, Shared};
 pub use error::ElectionError;
 use logic::Candidate;
 pub use metrics::ElectionMetrics;
-use requests::Requests;
 pub use status::ElectionStatus;
 pub use term::Term;
 
-// The leases of shards use this, too.
-pub(crate) use exchange::exchange;
-#[cfg(test)]
-pub(crate) use lease::MicroTime;
-pub(crate) use lease::{API_VERSION, Lease, Record};
-pub(crate) use marks::Marks;
-pub(crate) use timing::{LONGEST, Timing};
+use marks::Marks;
+use requests::LeaseClient;
+use timing::Timing;
 
 /// A candidate of an election. A clone is a handle to the same candidate.
 ///
@@ -134,7 +126,8 @@ impl Election {
     }
 
     /// Labels and annotations of every later write of this candidate's lease. A lease that it holds is written at once.
-    pub(crate) fn mark(&self, change: impl FnOnce(&mut Marks)) {
+    #[doc(hidden)]
+    pub fn mark(&self, change: impl FnOnce(&mut Marks)) {
         self.shared.marks.send_if_modified(|marks| {
             let before = marks.clone();
             change(marks);
@@ -167,7 +160,7 @@ impl Election {
     /// The metrics at this moment.
     pub fn metrics(&self) -> ElectionMetrics {
         ElectionMetrics {
-            name: self.shared.requests.name().to_owned(),
+            name: self.shared.name.clone(),
             is_leading: self.status().is_leading(),
             slow_renewals: self.shared.slow_renewals.load(Ordering::Relaxed),
         }
@@ -177,21 +170,25 @@ impl Election {
 impl fmt::Debug for Election {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Election")
-            .field("lease", &self.shared.requests.lease())
+            .field("lease", &self.shared.lease())
             .field("identity", &self.shared.identity)
             .finish_non_exhaustive()
     }
 }
 
+/// The way to the server.
+#[doc(hidden)]
 #[derive(Clone)]
-pub(crate) enum Access {
+pub enum Access {
+    /// Over connections that are made for it.
     Config(Box<Config>),
+    /// By somebody else's transport.
     Transport(Arc<dyn Transport>),
 }
 
 impl Access {
     /// A transport whose connections break when they are silent for as long as a request may take.
-    pub(crate) fn transport(self, limit: Duration) -> Result<Arc<dyn Transport>, ElectionError> {
+    fn transport(self, limit: Duration) -> Result<Arc<dyn Transport>, ElectionError> {
         Ok(match self {
             Self::Config(config) => Arc::new(KubeTransport::new(bounded(*config, limit))?),
             Self::Transport(transport) => transport,
@@ -208,13 +205,12 @@ pub struct ElectionBuilder {
     identity: Option<String>,
     timing: Timing,
     release_on_stop: bool,
-    uptime: Arc<dyn Uptime>,
-    clock: Arc<dyn Clock>,
-    seed: Option<u64>,
+    host: Host,
 }
 
 impl ElectionBuilder {
-    pub(crate) fn new(access: Access, namespace: &str, name: &str) -> Self {
+    #[doc(hidden)]
+    pub fn new(access: Access, namespace: &str, name: &str) -> Self {
         Self {
             access,
             namespace: namespace.to_owned(),
@@ -222,9 +218,7 @@ impl ElectionBuilder {
             identity: None,
             timing: Timing::default(),
             release_on_stop: true,
-            uptime: Arc::new(BootTime),
-            clock: Arc::new(SystemClock),
-            seed: None,
+            host: Host::default(),
         }
     }
 
@@ -264,32 +258,34 @@ impl ElectionBuilder {
         self
     }
 
-    /// The clock of deadlines; [`BootTime`] by default.
-    pub fn uptime(mut self, uptime: impl Uptime) -> Self {
-        self.uptime = Arc::new(uptime);
+    /// The clocks of deadlines and dates, and the seed of random waits.
+    pub fn host(mut self, host: Host) -> Self {
+        self.host = host;
         self
     }
 
-    /// The clock that dates what is written; the system's by default.
-    pub fn clock(mut self, clock: impl Clock) -> Self {
-        self.clock = Arc::new(clock);
+    /// The name of the lease.
+    #[doc(hidden)]
+    pub fn name(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.name);
         self
     }
 
-    pub(crate) fn timing(mut self, timing: Timing) -> Self {
-        self.timing = timing;
-        self
+    /// The durations, checked, and the host.
+    #[doc(hidden)]
+    pub fn parts(&self) -> Result<(Timing, Host), ElectionError> {
+        self.timing.check()?;
+        Ok((self.timing, self.host.clone()))
     }
 
-    pub(crate) fn clocks(mut self, uptime: Arc<dyn Uptime>, clock: Arc<dyn Clock>) -> Self {
-        (self.uptime, self.clock) = (uptime, clock);
-        self
-    }
-
-    /// The seed of random waits; another one for each candidate by default.
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = Some(seed);
-        self
+    /// A client of its own for leases of the same namespace.
+    #[doc(hidden)]
+    pub fn leases(&self) -> Result<LeaseClient, ElectionError> {
+        if Handle::try_current().is_err() {
+            return Err(ElectionError::invalid("it must be built within a tokio runtime"));
+        }
+        let limit = self.timing.request_limit();
+        Ok(LeaseClient::new(self.access.clone().transport(limit)?, &self.namespace, limit))
     }
 
     /// Makes the candidate. Call it within the tokio runtime that is to drive its connections.
@@ -302,33 +298,31 @@ impl ElectionBuilder {
         for name in [&self.namespace, &self.name] {
             check_name(name)?;
         }
+        let leases = self.leases()?;
         let identity = self.identity.unwrap_or_else(unique_identity);
         if identity.is_empty() {
             return Err(ElectionError::invalid("the identity is empty"));
         }
-        if Handle::try_current().is_err() {
-            return Err(ElectionError::invalid("it must be built within a tokio runtime"));
-        }
-        let limit = self.timing.request_limit();
-        let transport = self.access.transport(limit)?;
-        let candidate = Candidate::new(
-            &self.name,
-            &identity,
-            self.timing,
-            self.seed.unwrap_or_else(|| fastrand::u64(..)),
-        );
+        let candidate = Candidate::new(&self.name, &identity, self.timing, self.host.seed());
         let shared = Shared {
-            requests: Requests::new(transport, &self.namespace, &self.name, limit),
+            leases,
+            name: self.name,
             identity,
             timing: self.timing,
             release_on_stop: self.release_on_stop,
-            uptime: self.uptime,
-            clock: self.clock,
+            host: self.host,
             status: watch::Sender::new(ElectionStatus::default()),
             slow_renewals: AtomicU64::new(0),
             marks: watch::Sender::default(),
         };
         Ok(Election { shared: Arc::new(shared), candidate: Arc::new(Mutex::new(candidate)) })
+    }
+}
+
+/// Not the configuration: it has credentials.
+impl fmt::Debug for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Access").finish_non_exhaustive()
     }
 }
 
@@ -351,7 +345,8 @@ fn bounded(mut config: Config, limit: Duration) -> Config {
 }
 
 /// Names are parts of paths.
-pub(crate) fn check_name(name: &str) -> Result<(), ElectionError> {
+#[doc(hidden)]
+pub fn check_name(name: &str) -> Result<(), ElectionError> {
     let is_valid =
         |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "-.".contains(letter);
     if name.is_empty() || name.starts_with('.') || !name.chars().all(is_valid) {

@@ -44,7 +44,7 @@ mod connection;
 mod latch;
 mod layer;
 mod refusal;
-mod uptime;
+mod term_client;
 
 use std::fmt;
 use std::sync::Arc;
@@ -55,36 +55,34 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tower::{Layer, service_fn};
 
+#[doc(hidden)]
 pub use client::Connector;
-pub use informer_core::Time;
+use informer_core::Time;
 use latch::Latch;
-pub use layer::{GateLayer, Guarded};
+use layer::GateLayer;
 pub use refusal::{Loss, NotLeading, is_not_leading};
-use uptime::LOOK;
-pub(crate) use uptime::sleep_until;
-pub use uptime::{BootTime, Uptime};
+pub use term_client::TermClient;
+
+use crate::host::{Host, LOOK};
 
 /// Whether requests of one term of leadership may start. A clone is a handle to the same gate.
 ///
-/// ```
-/// use std::time::Duration;
-/// use informer_controller::gate::{BootTime, GateKeeper, Loss, Uptime};
-///
-/// # #[tokio::main(flavor = "current_thread")] async fn main() {
-/// let keeper = GateKeeper::open(BootTime, BootTime.now() + Duration::from_secs(10));
-/// let gate = keeper.gate();
+/// ```no_run
+/// # async fn example(election: informer_controller::election::Election) -> Result<(), Box<dyn std::error::Error>> {
+/// let term = election.acquire().await?;
+/// let gate = term.gate();
 /// assert!(gate.is_open());
 ///
-/// keeper.close(Loss::Released);
+/// term.release().await;
 /// assert_eq!(gate.check().unwrap_err().to_string(), "not leading: this process gave up the lease");
-/// assert_eq!(gate.closed().await.loss(), Loss::Released);
+/// # Ok(())
 /// # }
 /// ```
 #[derive(Clone)]
 pub struct Gate(Arc<State>);
 
 struct State {
-    uptime: Arc<dyn Uptime>,
+    host: Host,
     latch: Latch,
     closed: CancellationToken,
 }
@@ -138,6 +136,7 @@ impl Gate {
     /// # Errors
     ///
     /// When the configuration cannot be used.
+    #[doc(hidden)]
     pub async fn client_over(
         &self,
         config: Config,
@@ -165,7 +164,7 @@ impl Gate {
     /// How long the gate stays open without a further renewal.
     fn left(&self) -> Result<Duration, NotLeading> {
         let state = &*self.0;
-        state.latch.left(|| state.uptime.now(), || state.closed.cancel()).map_err(NotLeading::new)
+        state.latch.left(|| state.host.time(), || state.closed.cancel()).map_err(NotLeading::new)
     }
 }
 
@@ -179,19 +178,15 @@ impl fmt::Debug for Gate {
 }
 
 /// The side of a gate that opens, extends and closes it. Dropping it closes the gate.
-///
-/// [`Election`](crate::election::Election) has one for each term. A program with another kind of lock uses its own.
+#[doc(hidden)]
 #[derive(Debug)]
 pub struct GateKeeper(Gate);
 
 impl GateKeeper {
-    /// A gate that is open until then, by this clock.
-    pub fn open(uptime: impl Uptime, until: Time) -> Self {
-        Self::with(Arc::new(uptime), until)
-    }
-
-    pub(crate) fn with(uptime: Arc<dyn Uptime>, until: Time) -> Self {
-        Self(Gate(Arc::new(State { uptime, latch: Latch::open(until), closed: CancellationToken::new() })))
+    /// A gate that is open until then, by the uptime of this host.
+    pub fn open(host: &Host, until: Time) -> Self {
+        let (host, latch, closed) = (host.clone(), Latch::open(until), CancellationToken::new());
+        Self(Gate(Arc::new(State { host, latch, closed })))
     }
 
     /// The gate, for those who send requests.

@@ -1,12 +1,10 @@
-//! Kubernetes controllers on the informers of the crate [`informer`]: the work queue, the reconcile loop, leader election
-//! and shards.
+//! Kubernetes controllers on the informers of the crate [`informer`]: the work queue, the reconcile loop and leader election.
 
 #![warn(missing_debug_implementations)]
 
 mod caches;
 mod cause;
 pub mod changed;
-mod clock;
 pub mod conditions;
 mod context;
 mod controller;
@@ -20,6 +18,8 @@ mod host;
 mod inbox;
 #[cfg(all(test, loom))]
 mod interleavings;
+#[doc(hidden)]
+pub mod internals;
 mod leadership;
 pub mod metrics;
 mod owned;
@@ -29,20 +29,18 @@ pub mod queue;
 mod reconcile;
 pub mod recorder;
 mod request;
-mod seat;
-pub mod shards;
 mod source;
 mod sync;
 pub mod wait;
 mod writer;
 
 pub use cause::{Cause, Causes};
-pub use clock::{Clock, SystemClock};
 pub use context::Context;
 pub use controller::Controller;
 pub use error::RunError;
+pub use gate::TermClient;
 pub use handle::ControllerHandle;
-pub use leadership::TermClient;
+pub use host::{Clock, Host, SystemClock};
 pub use reconcile::{Failure, Outcome, Reconcile, With, with};
 pub use source::Watched;
 pub use writer::{Seen, Target, WriteError, Writer};

@@ -24,7 +24,7 @@
 
 use informer::kube::core::params::GetParams;
 use informer::kube::{Client, Resource, client};
-use informer::{DecodeError, Item, ObjectKey, ResourceType};
+use informer::{DecodeError, Item, ObjectKey, ResourceType, path_segment};
 use serde_json::Value;
 
 use crate::owned::Owned;
@@ -151,7 +151,8 @@ pub fn claim<K, O>(object: &Item<K>, owner: impl Target<O>) -> Result<Claim, Dec
 /// When the server refuses the request, or does not answer.
 pub async fn may_adopt<O>(client: &Client, owner: impl Target<O>) -> Result<bool, client::Error> {
     let (resource, key, seen) = (owner.resource(), owner.key(), owner.seen());
-    let request = collection(&resource, key.namespace()).get(key.name(), &GetParams::default());
+    let request =
+        collection(&resource, key.namespace()).get(&path_segment(key.name()), &GetParams::default());
     let object = match client.request::<Value>(request.map_err(client::Error::BuildRequest)?).await {
         Ok(object) => object,
         Err(client::Error::Api(status)) if status.code == 404 => return Ok(false),

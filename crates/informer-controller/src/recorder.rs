@@ -40,7 +40,6 @@ mod sender;
 mod sink;
 
 use std::fmt;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -48,8 +47,7 @@ use std::time::Duration;
 use informer::kube::Client;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::clock::{Clock, SystemClock};
-use crate::host::host_name;
+use crate::host::{Host, host_name};
 use crate::writer::Target;
 use event::{Reference, Reporter, Subject};
 use sender::{Message, Sender};
@@ -81,7 +79,7 @@ const BUFFER: usize = 1000;
 #[derive(Clone)]
 pub struct Recorder {
     messages: mpsc::Sender<Message>,
-    clock: Arc<dyn Clock>,
+    host: Host,
     counters: Arc<Counters>,
 }
 
@@ -90,8 +88,7 @@ pub struct Recorder {
 pub struct Builder {
     controller: String,
     instance: String,
-    clock: Arc<dyn Clock>,
-    seed: u64,
+    host: Host,
 }
 
 /// The counts of a [`Recorder`]'s events, by their end.
@@ -130,15 +127,14 @@ impl Recorder {
         Builder {
             controller: controller.to_owned(),
             instance: format!("{controller}-{}", host_name()),
-            clock: Arc::new(SystemClock),
-            seed: RandomState::new().build_hasher().finish(),
+            host: Host::default(),
         }
     }
 
     /// Records an event about an object: an `&Item<K>` of a cache or an `&ObjectRef<K>`. Returns at once.
     pub fn record<K>(&self, about: impl Target<K>, event: Event) {
         let subject = Subject { regarding: Reference::to(about), event };
-        let message = Message::Observed(self.clock.now(), Box::new(subject));
+        let message = Message::Observed(self.host.now(), Box::new(subject));
         if self.messages.try_send(message).is_err() {
             self.counters.lost.fetch_add(1, Ordering::Relaxed);
         }
@@ -175,21 +171,11 @@ impl Builder {
         self
     }
 
-    /// The clock of the times in Events. Which events form a series is decided by tokio's clock.
+    /// The clock of the times in Events, and the seed of the random pauses before repeated requests. Which events form a
+    /// series is decided by tokio's clock.
     #[must_use]
-    pub fn clock(self, clock: impl Clock) -> Self {
-        self.shared_clock(Arc::new(clock))
-    }
-
-    pub(crate) fn shared_clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.clock = clock;
-        self
-    }
-
-    /// The seed of the random pauses before repeated requests. Random by default.
-    #[must_use]
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
+    pub fn host(mut self, host: Host) -> Self {
+        self.host = host;
         self
     }
 
@@ -202,9 +188,9 @@ impl Builder {
         let (messages, received) = mpsc::channel(BUFFER);
         let counters = Arc::<Counters>::default();
         let reporter = Reporter::new(&self.controller, &self.instance);
-        let sender = Sender::new(Sink::new(client, reporter), counters.clone(), self.seed);
+        let sender = Sender::new(Sink::new(client, reporter), counters.clone(), self.host.seed());
         tokio::spawn(sender.run(received));
-        Recorder { messages, clock: self.clock, counters }
+        Recorder { messages, host: self.host, counters }
     }
 }
 

@@ -3,15 +3,16 @@
 use informer::kube::core::Request;
 use informer::kube::core::params::ListParams;
 use informer::kube::{Client, client};
-use informer::{ObjectKey, ResourceType, ResourceVersion};
+use informer::{ObjectKey, ResourceType, ResourceVersion, path_segment};
 use serde_json::Value;
 
 /// The path of a resource's collection, in a namespace or across all.
 pub(crate) fn collection(resource: &ResourceType, namespace: Option<&str>) -> Request {
-    let ResourceType { group, version, plural, .. } = resource;
+    let [group, version, plural] =
+        [&resource.group, &resource.version, &resource.plural].map(|part| path_segment(part));
     let base = if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
     Request::new(match namespace {
-        Some(namespace) => format!("{base}/namespaces/{namespace}/{plural}"),
+        Some(namespace) => format!("{base}/namespaces/{}/{plural}", path_segment(namespace)),
         None => format!("{base}/{plural}"),
     })
 }

@@ -15,7 +15,7 @@ use informer::kube::core::Resource;
 use informer::kube::core::params::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use informer::kube::core::request;
 use informer::kube::{Client, client};
-use informer::{Labels, Object, ObjectKey, ResourceType, Snapshot, Uid};
+use informer::{Labels, Object, ObjectKey, ResourceType, Snapshot, Uid, path_segment};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -172,7 +172,8 @@ impl Writer {
         }
         self.condition(&mut body, &self.known(resource, &key));
         let parameters = PatchParams::apply(&self.shared.name).force();
-        let request = attempt.collection().patch(key.name(), &parameters, &Patch::Apply(&body));
+        let request =
+            attempt.collection().patch(&path_segment(key.name()), &parameters, &Patch::Apply(&body));
         attempt.typed(self.send(attempt, Request::of_body(&body), request).await?)
     }
 
@@ -194,7 +195,7 @@ impl Writer {
             namespace: namespace.as_deref(),
             name: name.as_deref(),
         };
-        attempt.check_namespace()?;
+        attempt.check()?;
         let parameters =
             PostParams { field_manager: Some(self.shared.name.to_string()), ..PostParams::default() };
         let request = attempt.collection().create(&parameters, body.to_string().into_bytes());
@@ -223,7 +224,11 @@ impl Writer {
         self.condition(&mut body, &self.known(&resource, &key));
         let parameters =
             PostParams { field_manager: Some(self.shared.name.to_string()), ..PostParams::default() };
-        let request = attempt.collection().replace(key.name(), &parameters, body.to_string().into_bytes());
+        let request = attempt.collection().replace(
+            &path_segment(key.name()),
+            &parameters,
+            body.to_string().into_bytes(),
+        );
         attempt.typed(self.send(attempt, Request::of_body(&body), request).await?)
     }
 
@@ -264,18 +269,19 @@ impl Writer {
         let (resource, key) = (target.resource(), target.key());
         let attempt =
             Attempt { verb, resource: &resource, namespace: key.namespace(), name: Some(key.name()) };
+        attempt.check()?;
         if !patch.is_object() {
             return Err(attempt.no_object());
         }
         self.condition(&mut patch, &self.newest(&resource, &key, target.seen()));
         let parameters =
             PatchParams { field_manager: Some(self.shared.name.to_string()), ..PatchParams::default() };
-        let patch = Patch::Merge(&patch);
+        let (name, patch) = (path_segment(key.name()), Patch::Merge(&patch));
         let request = match subresource {
             Some(subresource) => {
-                attempt.collection().patch_subresource(subresource, key.name(), &parameters, &patch)
+                attempt.collection().patch_subresource(subresource, &name, &parameters, &patch)
             }
-            None => attempt.collection().patch(key.name(), &parameters, &patch),
+            None => attempt.collection().patch(&name, &parameters, &patch),
         };
         attempt.typed(self.send(attempt, Request::default(), request).await?)
     }
@@ -308,12 +314,14 @@ impl Writer {
             namespace: key.namespace(),
             name: Some(key.name()),
         };
+        attempt.check()?;
         let Seen { uid, version } = self.newest(&resource, &key, target.seen());
         let preconditions = Preconditions {
             uid: uid.as_ref().map(ToString::to_string),
             resource_version: version.filter(|_| self.locked).map(|version| version.to_string()),
         };
-        let request = attempt.collection().delete(key.name(), &parameters.preconditions(preconditions));
+        let request =
+            attempt.collection().delete(&path_segment(key.name()), &parameters.preconditions(preconditions));
         let deletion = Request { labels: None, doing: Doing::Delete, uid };
         self.send(attempt, deletion, request).await.map(drop)
     }
@@ -385,6 +393,12 @@ impl Writer {
         Ok(answer)
     }
 
+    /// Refuses further writes, as at the end of the reconciliation.
+    #[doc(hidden)]
+    pub fn close(&self) {
+        self.shared.ledger.close();
+    }
+
     /// Ends the reconciliation: later writes are refused. Returns what was written.
     pub(crate) fn end(&self) -> Writes {
         self.shared.ledger.end()
@@ -409,15 +423,19 @@ impl Attempt<'_> {
         collection(self.resource, self.namespace)
     }
 
-    /// An invalid name in the place of a namespace would lead the request elsewhere.
-    fn check_namespace(&self) -> Result<(), WriteError> {
-        let is_name =
-            |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-.".contains(&byte));
-        if self.namespace.is_none_or(is_name) { Ok(()) } else { Err(self.no_namespace()) }
+    /// No object has such a name, and a server or proxy may read it as another path, though it is escaped: a deletion of `.`
+    /// as one of the collection.
+    fn check(&self) -> Result<(), WriteError> {
+        for (field, text) in [("metadata.namespace", self.namespace), ("metadata.name", self.name)] {
+            if text.is_some_and(|text| matches!(text, "." | "..") || text.contains('/')) {
+                return Err(self.no_name(field));
+            }
+        }
+        Ok(())
     }
 
     fn key(&self) -> Result<ObjectKey, WriteError> {
-        self.check_namespace()?;
+        self.check()?;
         let key = self.name.and_then(|name| ObjectKey::new(self.namespace, name).ok());
         key.ok_or_else(|| self.unnamed())
     }

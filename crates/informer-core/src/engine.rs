@@ -351,6 +351,7 @@ impl Engine {
             Input::Stop => return self.stop(now),
         }
         self.go_on(now);
+        // After the input: a refusal that is known in advance must not arrive while its request is still being made.
         while let Some((id, status)) = self.foreseen.pop() {
             if let Some(at) = self.scopes.position_of(id) {
                 self.ended(now, at, reflector::Input::Refused(status));
@@ -415,6 +416,7 @@ impl Engine {
     }
 
     fn stall_deadline(&self) -> Option<Time> {
+        // With the writer here, a full queue empties by itself. Only one that waits for a compute can be stuck.
         let since = self.queue.full_since().filter(|_| matches!(self.desk, Desk::Lent) && !self.is_stuck);
         since.map(|since| since + STALL)
     }
@@ -548,6 +550,7 @@ impl Engine {
         self.requests += 1;
         let id = RequestId(self.requests);
         source.asks(id, &request);
+        // It is not sent, so it does not count as a request.
         if let Some(status) = foreseen {
             return self.foreseen.push((id, status));
         }
@@ -579,6 +582,7 @@ impl Engine {
     /// Applies an operation, or queues it.
     fn operation(&mut self, now: Time, at: usize, step: Step) {
         let Some(source) = self.scopes.get_mut(at) else { return };
+        // Counted before the store has it: a source is live only once its content is in the cache.
         source.will_apply(&step, &self.schema);
         let operation = Operation::Of {
             source: source.id,
@@ -606,10 +610,12 @@ impl Engine {
     fn go_on(&mut self, now: Time) {
         self.dispatch_slice(now);
         self.lend(now);
+        // Responses that were held back may fill the queue again, so it is applied once more.
         if !self.queue.is_full() {
             self.resume(now);
             self.lend(now);
         }
+        // Last: a status describes the cache as it is after this input.
         self.publish_status();
     }
 
@@ -639,6 +645,7 @@ impl Engine {
 
     fn computed(&mut self, computed: Computed) {
         let Computed { writer, outcomes, reports } = computed;
+        // Sources that were cut off resume in `go_on`, behind these outcomes.
         self.is_stuck = false;
         self.desk = Desk::Here(writer);
         self.commands.extend(reports.into_iter().map(Command::IndexFailed));
@@ -663,6 +670,7 @@ impl Engine {
             self.reflect(now, at, reflector::Input::Stop);
         }
         self.is_stopped = true;
+        // Waiting operations are dropped. A checkpoint has the versions that the store has reached, so a restart gets them again.
         self.queue = Queue::of(queue::OPERATIONS);
         self.commands.push_back(Command::Status(Status::Stopped));
         let wakers = self.fanout.stop();

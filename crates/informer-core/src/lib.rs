@@ -43,8 +43,8 @@ pub use labels::Labels;
 #[cfg(feature = "packed")]
 pub use object::PackedStorage;
 pub use object::{
-    ContentKey, ControllerReference, DecodeError, Encoding, HotSet, Object, ObjectBytes, PlainStorage,
-    Retention, Room, Shelf, Storage, StorageError, Stored, StoredBytes,
+    BySerde, ContentKey, ControllerReference, Decode, DecodeError, Encoding, HotSet, Object, ObjectBytes,
+    PlainStorage, Retention, Room, Shelf, Storage, StorageError, Stored, StoredBytes,
 };
 pub use selector::{FieldSelector, InvalidSelector, Operator, Requirement, Selector};
 pub use store::{Cache, Checkpoint, Index, Scope, Snapshot, SourceId, Store};

@@ -6,6 +6,7 @@
 
 mod bytes;
 mod content;
+mod decode;
 mod encoding;
 #[cfg(feature = "packed")]
 mod frames;
@@ -37,6 +38,7 @@ use hot::Heat;
 pub use bytes::ObjectBytes;
 pub use content::ContentKey;
 pub(crate) use content::{Comparison, ContentHash, ContentHasher, ContentRecord, Difference};
+pub use decode::{BySerde, Decode};
 pub use encoding::Encoding;
 pub use hot::{HotSet, Retention, Room, Shelf};
 pub use owners::ControllerReference;
@@ -301,7 +303,7 @@ impl Object {
         if let Some(value) = self.heat.value() {
             return Ok(value);
         }
-        let (value, heap) = self.read_as::<T>()?;
+        let (value, heap) = self.read_as::<T, BySerde>()?;
         Ok(match self.heat.shelf() {
             Some(shelf) => shelf.keep_value(self, None, Arc::new(value), heap, Room::EvictIfHot),
             None => Arc::new(value),
@@ -309,9 +311,14 @@ impl Object {
     }
 
     /// The object as a `T`, and about how many bytes of the heap it refers to.
-    fn read_as<T: DeserializeOwned + 'static>(&self) -> Result<(T, usize), DecodeError> {
+    fn read_as<T: DeserializeOwned + 'static, D: Decode>(&self) -> Result<(T, usize), DecodeError> {
         let unfit = |Unfit(reason)| self.unreadable(std::any::type_name::<T>(), reason);
         let bytes = self.bytes()?;
+        if let Encoding::Protobuf(kind) = self.encoding
+            && let Some(decoded) = D::protobuf(kind, &bytes, self.skips_managed_fields)
+        {
+            return Ok(decoded);
+        }
         if self.skips_managed_fields {
             self.encoding.decode(&self.encoding.without_managed_fields(&bytes)).map_err(unfit)
         } else {

@@ -16,7 +16,7 @@ use crate::object::{ContentHash, ContentHasher, ContentRecord};
 use crate::reflector::{EventKind, Input, Trust};
 use crate::share::Share;
 use crate::wire::{
-    ApiStatus, Bookmark, EventType, ScanError, ScannedMessage, WatchFrame, scan_bookmark, scan_object,
+    ApiStatus, Bookmark, Codec, EventType, ScanError, ScannedMessage, WatchFrame, scan_bookmark, scan_object,
     scan_protobuf, scan_protobuf_bookmark,
 };
 use crate::{Cache, Object, ObjectKey, ResourceVersion, Shelf};
@@ -40,12 +40,11 @@ pub struct ResponseReader {
     type_meta: String,
 }
 
-/// The bytes of one object in a response.
+/// The bytes of one object in a response: JSON, or a message without its envelope, whose kind was checked already.
 #[derive(Clone, Copy)]
-enum Wire<'a> {
-    Json(&'a [u8]),
-    /// A message without its envelope, whose kind was checked already.
-    Protobuf(&'a [u8]),
+struct Wire<'a> {
+    codec: Codec,
+    bytes: &'a [u8],
 }
 
 /// The expected type of a response's objects.
@@ -165,45 +164,40 @@ impl ResponseReader {
         Reading { part: Part::Item, ..Reading::of(input) }
     }
 
-    fn json_event(&self, frame: &WatchFrame<'_>, trust: Trust<'_>) -> Reading {
+    fn event(&self, frame: &WatchFrame<'_>, codec: Codec, trust: Trust<'_>) -> Reading {
         let kind = match frame.kind {
             EventType::Added => EventKind::Added,
             EventType::Modified => EventKind::Modified,
             EventType::Deleted => EventKind::Deleted,
-            EventType::Bookmark => return Reading::bookmark(scan_bookmark(frame.object)),
+            EventType::Bookmark => {
+                return Reading::bookmark(match codec {
+                    Codec::Json => scan_bookmark(frame.object),
+                    Codec::Protobuf => scan_protobuf_bookmark(frame.object),
+                });
+            }
             EventType::Error => return Reading::error(frame.object),
         };
-        self.event(kind, Wire::Json(frame.object), trust)
-    }
-
-    fn protobuf_event(&self, frame: &WatchFrame<'_>, trust: Trust<'_>) -> Reading {
-        let kind = match frame.kind {
-            EventType::Added => EventKind::Added,
-            EventType::Modified => EventKind::Modified,
-            EventType::Deleted => EventKind::Deleted,
-            EventType::Bookmark => return Reading::bookmark(scan_protobuf_bookmark(frame.object)),
-            EventType::Error => return Reading::error(frame.object),
+        let reading = match codec {
+            Codec::Json => self.object_event(kind, Wire { codec, bytes: frame.object }, trust),
+            Codec::Protobuf => match informer_protobuf::open(frame.object) {
+                Ok(envelope) if self.expects(envelope.api_version, envelope.kind) => {
+                    self.object_event(kind, Wire { codec, bytes: envelope.raw }, trust)
+                }
+                Ok(envelope) => {
+                    let key = scan_protobuf(envelope.raw).ok().map(ScannedMessage::into_key);
+                    Reading::unreadable_event(kind, Unreadable::of_other_kind(key, self.other_kind()))
+                }
+                Err(error) => Reading::of(lost(Some(frame.kind), None, &error.to_string())),
+            },
         };
-        let part = Part::Event(frame.kind);
-        match informer_protobuf::open(frame.object) {
-            Ok(envelope) if self.expects(envelope.api_version, envelope.kind) => {
-                self.event(kind, Wire::Protobuf(envelope.raw), trust)
-            }
-            Ok(envelope) => {
-                let key = scan_protobuf(envelope.raw).ok().map(ScannedMessage::into_key);
-                let reading =
-                    Reading::unreadable_event(kind, Unreadable::of_other_kind(key, self.other_kind()));
-                Reading { part, ..reading }
-            }
-            Err(error) => Reading { part, ..Reading::of(lost(Some(frame.kind), None, &error.to_string())) },
-        }
+        Reading { part: Part::Event(frame.kind), ..reading }
     }
 
     /// Reads an event. A deletion counts even at the version that the cache has, because some servers send it with that
     /// version.
-    fn event(&self, kind: EventKind, object: Wire<'_>, trust: Trust<'_>) -> Reading {
+    fn object_event(&self, kind: EventKind, object: Wire<'_>, trust: Trust<'_>) -> Reading {
         let trust = if kind == EventKind::Deleted { Trust::Nothing } else { trust };
-        let reading = match self.read(object, trust, Arrival::Hot(&self.shelf)) {
+        match self.read(object, trust, Arrival::Hot(&self.shelf)) {
             Ok(Read::Unchanged(key)) => Reading::of(Input::Unchanged(key)),
             Ok(Read::Kept(object)) => Reading::of(Input::Event(kind, Arc::new(object))),
             // It may have been in the share before. If so, it is gone from the cache now.
@@ -211,8 +205,7 @@ impl ResponseReader {
                 Reading { is_outside: true, ..Reading::of(Input::Gone(kind, key, version)) }
             }
             Err(unreadable) => Reading::unreadable_event(kind, unreadable),
-        };
-        Reading { part: Part::Event(kind.into()), ..reading }
+        }
     }
 
     fn read(&self, object: Wire<'_>, trust: Trust<'_>, keep: Arrival<'_>) -> Result<Read, Unreadable> {
@@ -222,9 +215,9 @@ impl ResponseReader {
             Trust::Content => self.cache.is_unchanged_content(key, version, hash),
             Trust::Nothing => false,
         };
-        let read = match object {
-            Wire::Json(json) => self.read_json(json, keep, is_known),
-            Wire::Protobuf(message) => self.read_protobuf(message, keep, is_known),
+        let read = match object.codec {
+            Codec::Json => self.read_json(object.bytes, keep, is_known),
+            Codec::Protobuf => self.read_protobuf(object.bytes, keep, is_known),
         };
         let object = match read? {
             Read::Kept(object) => object.with_content(ContentRecord::settled(hash)),
@@ -239,12 +232,13 @@ impl ResponseReader {
     /// The hash of the bytes as received, before any transform. The object of an event begins with its type and a list item
     /// does not, so the hash leaves that out.
     fn hash(&self, object: Wire<'_>) -> ContentHash {
-        match object {
-            Wire::Json(json) => {
-                let behind = json.strip_prefix(self.type_meta.as_bytes()).or_else(|| json.get(1..));
+        let Wire { codec, bytes } = object;
+        match codec {
+            Codec::Json => {
+                let behind = bytes.strip_prefix(self.type_meta.as_bytes()).or_else(|| bytes.get(1..));
                 self.hasher.json(behind.unwrap_or_default())
             }
-            Wire::Protobuf(message) => self.hasher.protobuf(message),
+            Codec::Protobuf => self.hasher.protobuf(bytes),
         }
     }
 

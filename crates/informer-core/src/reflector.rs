@@ -317,6 +317,7 @@ impl Reflector {
     pub fn resuming(config: ReflectorConfig, seed: u64, from: Resume) -> Self {
         let (next, last_version) = match from {
             Resume::Watch(version) if !version.is_unset_or_zero() => (Next::Watch, version),
+            // A watch from an unset version or from 0 begins with the server's state, not with the changes since a version.
             Resume::Watch(version) | Resume::List(version) => (Next::Sync, version),
         };
         let mut reflector = Self::new(config, seed);
@@ -330,12 +331,15 @@ impl Reflector {
         match (&self.state, input) {
             (State::Stopped, _) => {}
             (_, Input::Stop) => self.stop(),
+            // In every state: a list that becomes due during a request or a wait is not forgotten.
             (_, Input::Relist(why)) => self.relist_soon(now, why),
             (State::Idle(next), Input::Start) => self.resume(now, *next),
+            // Before the start nothing was requested, so nothing can have been answered.
             (State::Idle(_), _) => {}
             (_, Input::Tick) => self.tick(now),
             (State::Waiting { next, .. }, Input::Wake) => self.resume(now, *next),
             (State::Stalled(next), Input::Wake) => self.resume(now, *next),
+            // Inputs of a cancelled response, and a stall while nothing is read.
             (State::Waiting { .. } | State::Stalled(_), _) => {}
             (_, Input::Stalled) => self.stalled(),
             // A running request has its own deadline.
@@ -360,6 +364,7 @@ impl Reflector {
             State::Streaming(streaming) => Some(streaming.deadline()),
             State::Watching(watching) => {
                 let deadline = watching.deadline(self.known.synced);
+                // An extra list waits until the watch works. Before that, the watch may lead to a list anyway.
                 let relist_at = self.known.relist_at.filter(|_| self.known.synced && watching.is_accepted());
                 Some(relist_at.map_or(deadline, |(relist_at, _)| deadline.min(relist_at)))
             }
@@ -375,6 +380,7 @@ impl Reflector {
             State::Listing(Listing { trust_versions: false, .. })
             | State::Streaming(Streaming { trust_versions: false, .. }) => Trust::Nothing,
             State::Listing(_) | State::Streaming(_) => Trust::Content,
+            // Events report writes, so an equal version up to the last one seen is an equal object.
             _ => Trust::Version(&self.known.last_version),
         }
     }
@@ -438,7 +444,9 @@ impl Reflector {
     }
 
     fn relist_soon(&mut self, now: Time, why: Why) {
+        // Spread at random: a changed schema reaches all informers of a cluster at once.
         let wait = self.known.config.relist_spread.mul_f64(self.known.random.f64());
+        // A list that is due already finds the later cause too, and must not be put off by it.
         self.known.relist_at.get_or_insert((now + wait, why));
     }
 
@@ -450,6 +458,7 @@ impl Reflector {
             Why::ServedAs => Cause::ServedAs,
         };
         self.output(Output::Cancel);
+        // It ends a working watch, so metrics count it beside the other causes of a disconnect.
         self.output(Output::Report(Report::Disconnected(cause)));
         self.known.relists = Some(why);
         self.list(now);
@@ -458,6 +467,7 @@ impl Reflector {
     /// Probes the server's version, after a watch fell silent or before the first one. If it is older than the last version
     /// seen, a watch from that version would be silent for ever.
     fn probe(&mut self, now: Time) {
+        // One item is enough: only the version of the list counts.
         let probe = ListRequest { limit: Some(1), ..ListRequest::default() };
         self.output(Output::Send(Request::List(probe)));
         self.state = State::Probing { deadline: now + self.known.config.response_timeout };
@@ -467,6 +477,8 @@ impl Reflector {
         match input {
             Input::ListEnd(meta) => {
                 if meta.resource_version.is_older_than(&self.known.last_version) {
+                    // Most likely the server was restored from a backup. It cannot list at the last version, and gives
+                    // versions out a second time.
                     self.known.version_unavailable = true;
                     self.known.distrust_versions = true;
                     self.sync(now);
@@ -501,6 +513,7 @@ impl Reflector {
             // Any number of changes may happen before access is granted again, so a list comes next.
             return self.deny(now, status);
         }
+        // A server under load knows better than the backoff when to come back.
         let asked = status.retry_after;
         self.retry(now, Cause::Refused(status), asked, next);
     }
@@ -509,6 +522,7 @@ impl Reflector {
     fn stalled(&mut self) {
         let next = match &self.state {
             State::Watching(_) | State::Probing { .. } => Next::Watch,
+            // A partly staged list starts over, because the rest of its response is dropped.
             _ => Next::Sync,
         };
         self.discard();
@@ -522,6 +536,7 @@ impl Reflector {
         self.output(Output::Report(Report::Disconnected(Cause::Refused(status.clone()))));
         self.output(Output::Status(Status::Denied { status }));
         let retry = self.known.config.denied_retry;
+        // Not by the backoff: a denial is no failure of the server, and may end at any time.
         let until = now + self.known.backoff.stretched(retry);
         // A denial may last for days, so the next 401 refreshes the credentials again.
         self.known.credentials_refreshed = false;
@@ -543,6 +558,7 @@ impl Reflector {
 
     /// The staged list is complete.
     fn commit(&mut self, resource_version: ResourceVersion, trust_versions: bool) {
+        // Unlike `advance`, a list may move the version back: after a restored backup.
         let seen = std::mem::replace(&mut self.known.last_version, resource_version.clone());
         if !trust_versions && resource_version.is_older_than(&seen) {
             let now = resource_version.clone();
@@ -565,6 +581,7 @@ impl Reflector {
 
     /// Discards the staged part of a list that does not complete.
     fn discard(&mut self) {
+        // Otherwise nothing is staged, and the store would get an operation for nothing.
         if matches!(self.state, State::Listing(_) | State::Streaming(_)) {
             self.store(StoreOperation::Discard);
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use crate::{DecodeError, Object, Room, Shelf};
+use crate::{Decode, DecodeError, Object, Room, Shelf};
 
 /// A type as which objects can be read (design D1: one stored form, many views).
 ///
@@ -18,17 +18,17 @@ pub trait View: Send + Sync + Sized + 'static {
     ///
     /// When the object does not decode as the type.
     #[doc(hidden)]
-    fn of(object: &Arc<Object>, shelf: &Arc<Shelf>, room: Room) -> Result<Arc<Self>, DecodeError>;
+    fn of<D: Decode>(object: &Arc<Object>, shelf: &Arc<Shelf>, room: Room) -> Result<Arc<Self>, DecodeError>;
 }
 
 impl<T: DeserializeOwned + Send + Sync + 'static> View for T {
-    fn of(object: &Arc<Object>, shelf: &Arc<Shelf>, room: Room) -> Result<Arc<Self>, DecodeError> {
-        shelf.decode(object, room)
+    fn of<D: Decode>(object: &Arc<Object>, shelf: &Arc<Shelf>, room: Room) -> Result<Arc<Self>, DecodeError> {
+        shelf.decode_by::<Self, D>(object, room)
     }
 }
 
 impl View for Object {
-    fn of(object: &Arc<Object>, _: &Arc<Shelf>, _: Room) -> Result<Arc<Self>, DecodeError> {
+    fn of<D: Decode>(object: &Arc<Object>, _: &Arc<Shelf>, _: Room) -> Result<Arc<Self>, DecodeError> {
         Ok(object.clone())
     }
 }

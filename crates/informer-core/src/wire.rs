@@ -4,6 +4,7 @@
 //! and [`ApiStatus`] is the server's error. No input makes this module panic.
 
 mod cursor;
+pub(crate) mod decoder;
 pub(crate) mod error;
 pub(crate) mod event_type;
 pub(crate) mod list;
@@ -18,16 +19,14 @@ mod window;
 #[cfg(test)]
 use fuzzing::json as testing;
 
+pub(crate) use decoder::Codec;
+pub use decoder::Limits;
 pub(crate) use error::WireError;
 pub(crate) use event_type::EventType;
-pub use list::Limits;
 pub(crate) use list::{ListDecoder, ListMeta, ListPart};
 pub(crate) use owners::controller;
 pub use owners::controller_uid;
-pub(crate) use protobuf::{
-    ProtobufListDecoder, ProtobufWatchDecoder, ScannedMessage, scan_protobuf, scan_protobuf_bookmark,
-};
-use scan::key_of_part;
+pub(crate) use protobuf::{ScannedMessage, scan_protobuf, scan_protobuf_bookmark};
 pub(crate) use scan::{Bookmark, ScannedObject, scan_bookmark};
 pub use scan::{ScanError, managed_fields_span, scan_object, without_managed_fields};
 pub use status::{ApiStatus, StatusCause};

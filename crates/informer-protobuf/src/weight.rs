@@ -39,7 +39,7 @@ pub(crate) fn add_entry<V>(nth: usize) {
 
 /// The size of an allocation: allocators round up to multiples of sixteen.
 #[inline]
-pub(crate) const fn allocated(bytes: usize) -> usize {
+pub const fn allocated(bytes: usize) -> usize {
     bytes.next_multiple_of(16)
 }
 

@@ -117,6 +117,8 @@ pub use options::choices::Http2;
 pub use options::choices::{EncodingChoice, FirstListChoice, HttpVersion, Layout, StreamingListChoice};
 pub use options::reflector_options::ReflectorOptions;
 pub use options::resource::ResourceType;
+#[doc(hidden)]
+pub use options::resource::path_segment;
 pub use options::selection::Selection;
 pub use options::transform::{Keep, Transform};
 pub use read::index::{Index, Key};

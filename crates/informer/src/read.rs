@@ -1,5 +1,6 @@
 //! Handles that read a cache, with types.
 
+pub(crate) mod generated;
 pub(crate) mod handle;
 pub(crate) mod index;
 pub(crate) mod item;

@@ -19,6 +19,8 @@
 //! feature: rustls would panic if the program's dependencies contain more than one.
 
 mod credentials;
+#[doc(hidden)]
+pub mod dial;
 mod gzip;
 #[cfg(feature = "http2")]
 mod http2;

@@ -1,11 +1,14 @@
-//! `cargo xtask messages`: writes the table of Kubernetes' protobuf messages for `informer-protobuf`.
+//! `cargo xtask messages`: writes the table of Kubernetes' protobuf messages for `informer-protobuf`, and the code of
+//! `informer-k8s-openapi`.
 //!
 //! Two sources state the numbers and types of fields: `generated.proto` and the tags of the Go structures. They must
 //! agree. Only Go knows the names, order and presence of fields in JSON, so a small Go program walks over all types of
-//! all kinds (`messages/walk.go`). `messages/layout.rs` lays out its output as tables of constants.
+//! all kinds (`messages/walk.go`). `messages/layout.rs` lays out its output as tables of constants, `messages/structs.rs` writes
+//! it as code for k8s-openapi's structs.
 
 mod definition;
 mod layout;
+mod structs;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,10 +18,13 @@ use std::process::Command;
 use tooling::{Error, process};
 
 use crate::definitions::{self, MODULES, Many, Messages};
+use crate::metadata::Metadata;
 use crate::tree::Tree;
 
 /// The file that `informer-protobuf` includes.
 pub(crate) const TABLE: &str = "crates/informer-protobuf/src/schema/table.inc";
+/// The file that `informer-k8s-openapi` includes.
+const CODE: &str = "crates/informer-k8s-openapi/src/generated/messages.inc";
 const WALK: &str = include_str!("messages/walk.go");
 
 pub(crate) fn run(tree: &Tree) -> Result<(), Error> {
@@ -46,7 +52,22 @@ pub(crate) fn run(tree: &Tree) -> Result<(), Error> {
     let path = tree.root().join(TABLE);
     std::fs::write(&path, &table).map_err(Error::io(&path))?;
     println!("{TABLE}: {} kinds, {} messages", walked.kinds.len(), walked.messages.len());
+
+    let mut structs = structs::Structs::of(&sources_of_k8s_openapi(tree)?).map_err(Error::Found)?;
+    let code = structs::code(&walked, &mut structs, &versions.join(", ")).map_err(Error::Found)?;
+    let path = tree.root().join(CODE);
+    std::fs::write(&path, &code).map_err(Error::io(&path))?;
+    println!("{CODE}: {} lines", code.lines().count());
     Ok(())
+}
+
+fn sources_of_k8s_openapi(tree: &Tree) -> Result<PathBuf, Error> {
+    let metadata = Metadata::all(tree.root())?;
+    let package = metadata.packages.iter().find(|package| package.name == "k8s-openapi");
+    let folder = package.and_then(|package| package.manifest_path.parent());
+    folder
+        .map(|folder| folder.join("src"))
+        .ok_or_else(|| Error::Found("k8s-openapi is no dependency".to_owned()))
 }
 
 /// The release of Kubernetes whose API this is: 1.36 publishes its as `k8s.io/api v0.36.3`.

@@ -51,7 +51,8 @@ pub(crate) fn other_release(tree: &Tree, release: &str) -> Result<(), Error> {
 
 /// Runs the checks that take too long for every change.
 pub(crate) fn release_check(tree: &Tree) -> Result<(), Error> {
-    let steps: [Step<'_>; 6] = [
+    let steps: [Step<'_>; 7] = [
+        ("versions of k8s-openapi", Box::new(|| versions_of_k8s_openapi(tree))),
         ("public surface", Box::new(|| public_api::run(tree, false))),
         ("packages", Box::new(|| package::run(tree))),
         ("downloads", Box::new(|| dist::run(tree, None))),
@@ -60,6 +61,19 @@ pub(crate) fn release_check(tree: &Tree) -> Result<(), Error> {
         ("advisories", Box::new(|| deny::run(tree))),
     ];
     perform(&steps)
+}
+
+/// The generated decoders with the structs of each version of Kubernetes that k8s-openapi has. The tests of the workspace have the
+/// latest.
+fn versions_of_k8s_openapi(tree: &Tree) -> Result<(), Error> {
+    for minor in 33..=37 {
+        let mut command = process::cargo(tree.root());
+        command.env("K8S_OPENAPI_ENABLED_VERSION", format!("1.{minor}"));
+        // The artifacts of the workspace stay as they are.
+        command.args(["test", "--package", "informer-k8s-openapi", "--target-dir", "target/versions"]);
+        process::run(&mut command)?;
+    }
+    Ok(())
 }
 
 fn conformance(tree: &Tree, release: Release) -> Result<(), Error> {

@@ -5,7 +5,6 @@
 //! end, parses it, and in the end shows the times of all.
 
 mod job;
-mod record;
 mod report;
 
 use std::collections::HashMap;
@@ -13,6 +12,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
+use serde::{Deserialize, Serialize};
 use tooling::{Error, process};
 
 use crate::artifact::{self, Artifact};
@@ -24,7 +24,7 @@ use job::Job;
 pub(crate) const NO_CONTROL_PLANE: &str = "INFORMER_NO_CONTROL_PLANE";
 
 /// The results of one `cargo test --workspace`.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TestRun {
     pub(crate) started: SystemTime,
     /// Whether there was a real server. Without one, the tests of conformance's binary `real` passed without doing
@@ -33,7 +33,7 @@ pub(crate) struct TestRun {
     pub(crate) results: Vec<TestResult>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TestResult {
     pub(crate) binary: Binary,
     /// The name with its modules: `watch::w1_events_in_order`.
@@ -42,13 +42,13 @@ pub(crate) struct TestResult {
 }
 
 /// A test binary: the library's own tests, or one file of `tests/`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Binary {
     pub(crate) package: String,
     pub(crate) target: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Outcome {
     Passed,
     Failed,
@@ -76,8 +76,10 @@ impl TestRun {
     /// The last recorded run.
     pub(crate) fn last(tree: &Tree) -> Result<Self, Error> {
         let path = record_path(&Metadata::workspace(tree.root())?);
-        match fs::read_to_string(&path) {
-            Ok(text) => record::parse(&text),
+        match fs::read(&path) {
+            Ok(json) => {
+                serde_json::from_slice(&json).map_err(|error| Error::format("the recorded test run", error))
+            }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 Err(Error::missing("a record of a test run", "make one with `cargo xtask contract --run`"))
             }
@@ -90,7 +92,8 @@ impl TestRun {
         if let Some(directory) = path.parent() {
             fs::create_dir_all(directory).map_err(Error::io(directory))?;
         }
-        fs::write(&path, record::format(self)).map_err(Error::io(&path))
+        let json = serde_json::to_vec(self).map_err(|error| Error::format("the recorded test run", error))?;
+        fs::write(&path, json).map_err(Error::io(&path))
     }
 }
 
@@ -116,7 +119,7 @@ pub(crate) fn real_server(fast: bool) -> Result<bool, Error> {
 }
 
 fn record_path(workspace: &Metadata) -> PathBuf {
-    workspace.target_directory.join("contract").join("run.tsv")
+    workspace.target_directory.join("contract").join("run.json")
 }
 
 /// Builds all tests.

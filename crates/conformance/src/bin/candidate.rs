@@ -24,8 +24,9 @@ use http::Uri;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::rt::TokioIo;
+use informer_controller::Host;
 use informer_controller::election::{Election, Term};
-use informer_controller::gate::{BootTime, Time, Uptime, is_not_leading};
+use informer_controller::gate::is_not_leading;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::api::{Patch, PatchParams, PostParams};
 use kube_client::config::{KubeConfigOptions, Kubeconfig};
@@ -149,7 +150,7 @@ async fn lead(
 }
 
 fn nanos() -> u128 {
-    BootTime.now().since(Time::ZERO).as_nanos()
+    Host::default().uptime().as_nanos()
 }
 
 impl Below {

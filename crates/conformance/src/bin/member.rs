@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use informer::share::ShareBy;
 use informer::{ObjectKey, ObjectRef, ResourceType, SharedInformerFactory};
-use informer_controller::shards::{Shards, ShardsHandle};
 use informer_controller::{Context, Controller, Failure, Outcome, with};
+use informer_shards::{Shards, ShardsHandle};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::Config;
 use kube_client::config::{KubeConfigOptions, Kubeconfig};

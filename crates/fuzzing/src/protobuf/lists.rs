@@ -1,8 +1,7 @@
 //! The decoder of lists in protobuf: any bytes in any chunks.
 
 use fastrand::Rng;
-use informer_core::ObjectKey;
-use informer_core::internals::{ListMeta, ListPart, ProtobufListDecoder, WireError, scan_protobuf};
+use informer_core::internals::{Codec, WireError, scan_protobuf};
 use informer_protobuf::wire::{Fields, Value};
 
 use super::fields::fields;
@@ -10,23 +9,10 @@ use super::message::{MAGIC, envelope};
 use super::{Message, check_message, objects};
 use crate::body::Body;
 use crate::json;
+use crate::lists::{Part, decode};
 
 /// A tag and a length, as long as they can be.
 const LONGEST_HEADER: usize = 20;
-
-/// Everything that a decoder says.
-#[derive(Debug, PartialEq)]
-struct Answer {
-    parts: Vec<Part>,
-    end: Result<ListMeta, WireError>,
-}
-
-#[derive(Debug, PartialEq)]
-enum Part {
-    Meta(ListMeta),
-    Item(Vec<u8>),
-    Skipped(ObjectKey),
-}
 
 /// A body that is a list, as it is naively read.
 struct List<'a> {
@@ -42,17 +28,18 @@ pub fn run(input: &[u8]) {
     let body = Body::read(input);
     let list = list(body.bytes);
     let limit = body.limits.item_bytes;
-    let longest = list.as_ref().map_or(body.bytes.len(), |list| limit.max(list.longest_head));
-    let answer = decode(&body, &[body.bytes], longest);
-    assert_eq!(decode(&body, &body.chunks(), longest), answer, "in chunks, and whole");
+    let longest =
+        list.as_ref().map_or(body.bytes.len(), |list| limit.max(list.longest_head)) + LONGEST_HEADER;
+    let answer = decode(Codec::Protobuf, &body, &[body.bytes], longest);
+    assert_eq!(decode(Codec::Protobuf, &body, &body.chunks(), longest), answer, "in chunks, and whole");
 
-    let Answer { parts, end } = answer;
-    let items: Vec<Part> = parts.into_iter().filter(|part| !matches!(part, Part::Meta(_))).collect();
+    let items = answer.items();
     for part in &items {
         if let Part::Item(item) = part {
             check_message(item);
         }
     }
+    let end = &answer.end;
     let Some(list) = list else {
         assert!(end.is_err(), "what is no list was read");
         return;
@@ -61,51 +48,24 @@ pub fn run(input: &[u8]) {
         match items.get(at) {
             Some(Part::Item(ours)) => assert!(ours == item && item.len() <= limit, "item {at}"),
             Some(Part::Skipped(key)) => {
-                assert!(body.skips && item.len() > limit, "item {at}");
+                assert!(item.len() > limit, "item {at}");
                 assert_eq!(scan_protobuf(item).map(|scanned| scanned.into_key()).as_ref(), Ok(key));
             }
             Some(Part::Meta(_)) | None => {
-                assert!(end.is_err_and(|error| error.is_too_long()) && item.len() > limit, "item {at}");
+                let is_too_long = end.as_ref().is_err_and(WireError::is_too_long);
+                assert!(is_too_long && item.len() > limit, "item {at}");
                 return;
             }
         }
     }
     assert_eq!(items.len(), list.items.len());
-    let meta = end.unwrap_or_else(|error| panic!("a list was refused: {error}"));
-    assert_eq!(meta.kind, Some(list.kind));
+    let meta = end.as_ref().unwrap_or_else(|error| panic!("a list was refused: {error}"));
+    assert_eq!(meta.kind.as_ref(), Some(&list.kind));
     if let [metadata] = *list.metadata {
         let text = |number| text(metadata, number).unwrap_or_default();
         assert_eq!(meta.resource_version.to_string(), text(2));
-        assert_eq!(meta.continue_token.unwrap_or_default(), text(3));
+        assert_eq!(meta.continue_token.clone().unwrap_or_default(), text(3));
     }
-}
-
-fn decode(body: &Body<'_>, chunks: &[&[u8]], longest: usize) -> Answer {
-    let most = body.holds_at_most_of(longest + LONGEST_HEADER, chunks);
-    let mut decoder = ProtobufListDecoder::new(body.limits);
-    if body.skips {
-        decoder = decoder.skipping_long_items();
-    }
-    let mut parts = Vec::new();
-    for chunk in chunks {
-        decoder.push(chunk);
-        assert!(decoder.held_bytes() <= most, "{} bytes held, {most} allowed", decoder.held_bytes());
-        loop {
-            parts.push(match decoder.next() {
-                Ok(None) => break,
-                Ok(Some(ListPart::Meta(meta))) => Part::Meta(meta.clone()),
-                Ok(Some(ListPart::Item(item))) => Part::Item(item.to_vec()),
-                Err(error) => match error.skipped() {
-                    Some(key) => Part::Skipped(key.clone()),
-                    None => {
-                        assert_eq!(decoder.finish(), Err(error.clone()), "an error is for good");
-                        return Answer { parts, end: Err(error) };
-                    }
-                },
-            });
-        }
-    }
-    Answer { parts, end: decoder.finish() }
 }
 
 /// Of bytes that are all there.

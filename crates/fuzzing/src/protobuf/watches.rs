@@ -1,9 +1,7 @@
 //! The decoder of watches in protobuf: any bytes in any chunks.
 
 use fastrand::Rng;
-use informer_core::internals::{
-    EventType, ProtobufWatchDecoder, WatchFrame, WireError, scan_protobuf, scan_protobuf_bookmark,
-};
+use informer_core::internals::{Codec, EventType, scan_protobuf, scan_protobuf_bookmark};
 use informer_core::wire::ScanError;
 use informer_protobuf::open;
 use informer_protobuf::wire::{Fields, Value};
@@ -12,22 +10,13 @@ use super::fields::fields;
 use super::message::{MAGIC, envelope};
 use super::{Message, check_message, objects};
 use crate::body::Body;
-use crate::watches::TYPES;
-
-/// Everything that a decoder says.
-#[derive(Debug, PartialEq)]
-struct Answer {
-    events: Vec<Result<Event, ScanError>>,
-    end: Result<(), WireError>,
-}
-
-type Event = (EventType, Vec<u8>);
+use crate::watches::{Event, TYPES, decode};
 
 /// The answer does not depend on the chunks, is the naive one frame by frame, and takes no more than its window.
 pub fn run(input: &[u8]) {
     let body = Body::read(input);
-    let answer = decode(&body, &[body.bytes]);
-    assert_eq!(decode(&body, &body.chunks()), answer, "in chunks, and whole");
+    let answer = decode(Codec::Protobuf, &body, &[body.bytes]);
+    assert_eq!(decode(Codec::Protobuf, &body, &body.chunks()), answer, "in chunks, and whole");
 
     let limit = body.limits.item_bytes;
     let mut events = answer.events.into_iter();
@@ -40,7 +29,7 @@ pub fn run(input: &[u8]) {
             Some(event) if length <= limit => check(part, event),
             Some(event) => {
                 let error = event.expect_err("it is too long");
-                assert!(body.skips && error.key().is_some());
+                assert!(error.key().is_some());
                 // A deletion needs more. Of a repeated field only the first is decoded.
                 let whole = behind.get(..length).filter(|frame| is_plain(frame));
                 if let Some((kind, object)) = whole.and_then(naive_event).flatten() {
@@ -65,7 +54,7 @@ pub fn run(input: &[u8]) {
     }
     assert_eq!(events.next(), None);
     match answer.end {
-        Ok(()) => assert!(rest.is_empty()),
+        Ok(last) => assert!(last.is_none() && rest.is_empty()),
         Err(error) => assert!(error.is_truncated() && !rest.is_empty(), "{error}"),
     }
 }
@@ -106,31 +95,6 @@ fn naive_event(frame: &[u8]) -> Option<Option<(EventType, &[u8])>> {
 /// Whether an event has each of its fields once.
 fn is_plain(frame: &[u8]) -> bool {
     fields(frame).is_some_and(|fields| fields.iter().map(|(number, _)| *number).eq([1, 2]))
-}
-
-fn decode(body: &Body<'_>, chunks: &[&[u8]]) -> Answer {
-    let most = body.holds_at_most(chunks);
-    let mut decoder = ProtobufWatchDecoder::new(body.limits);
-    if body.skips {
-        decoder = decoder.skipping_long_events();
-    }
-    let own = |frame: WatchFrame<'_>| (frame.kind, frame.object.to_vec());
-    let mut events = Vec::new();
-    for chunk in chunks {
-        decoder.push(chunk);
-        assert!(decoder.held_bytes() <= most, "{} bytes held, {most} allowed", decoder.held_bytes());
-        loop {
-            events.push(match decoder.next() {
-                Ok(None) => break,
-                Ok(Some(event)) => event.map(own),
-                Err(error) => {
-                    assert_eq!(decoder.finish(), Err(error.clone()), "an error is for good");
-                    return Answer { events, end: Err(error) };
-                }
-            });
-        }
-    }
-    Answer { events, end: decoder.finish() }
 }
 
 /// A few events, cut at random.

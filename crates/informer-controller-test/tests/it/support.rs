@@ -42,8 +42,7 @@ where
     };
     Controller::new("rehearsed", &maps)
         .owns(&secrets)
-        .clock(env.clock())
-        .seed(env.seed())
+        .host(env.host())
         .run(client, with(state, reconcile))
         .await
 }

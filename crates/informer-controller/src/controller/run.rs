@@ -9,13 +9,11 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use informer::kube::Client;
-use informer::{Object, ObjectKey, Snapshot, View};
-use informer_core::Time;
+use informer::{ObjectKey, View};
 use informer_core::control::{End, Step, Work};
-use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
+use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::Instant;
 
-use super::bounds::Bounds;
 use super::{Controller, Settings};
 use crate::caches::Caches;
 use crate::cause::{Cause, Causes};
@@ -41,9 +39,6 @@ enum Ended {
 struct Running {
     work: Work,
     writer: Writer,
-    /// By which it belongs to a share.
-    hash: Option<u64>,
-    task: AbortHandle,
 }
 
 /// The closed list of events that wake the loop.
@@ -53,10 +48,6 @@ enum Event {
     Ended(Result<(Id, Ended), JoinError>),
     /// The wait for a key's writes is over; whether the caches reflect them.
     Awaited(ObjectKey, bool),
-    /// Fewer keys may be reconciled.
-    Narrowed,
-    /// Reconciliations outside of the bounds have not ended in time.
-    Overtime,
     Stop,
     /// The term is over.
     Lost(Loss),
@@ -71,7 +62,8 @@ struct Loop<T, R> {
     caches: Arc<Caches>,
     recorder: Recorder,
     settings: Settings,
-    bounds: Bounds,
+    /// The next one for a context's random numbers.
+    seed: u64,
     inbox: Arc<Inbox>,
     reconciler: Arc<R>,
     tasks: JoinSet<Ended>,
@@ -88,7 +80,8 @@ pub(super) async fn run<T: View>(
     reconciler: impl Reconcile<T>,
 ) -> Result<(), RunError> {
     let rules = controller.rules();
-    let Controller { name, primary, sources, caches, needs: _, settings, inbox, mut until } = controller;
+    let Controller { name, primary, sources, caches, needs: _, settings, inbox, begin, mut until } =
+        controller;
     let client = leadership.asking_client()?;
     let missing = tokio::select! {
         biased;
@@ -110,21 +103,26 @@ pub(super) async fn run<T: View>(
         () = &mut until => return Ok(()),
         synced = sync(&caches, settings.sync_limit) => synced?,
     }
+    tokio::select! {
+        biased;
+        () = &mut until => return Ok(()),
+        () = begin => {}
+    }
     let reconciler = Arc::new(reconciler);
     let mut term = tokio::select! {
         biased;
         () = &mut until => return Ok(()),
         begun = leadership.begin() => begun?,
     };
-    let recorder = Recorder::builder(&name).shared_clock(settings.clock.clone()).seed(settings.seed);
+    let recorder = Recorder::builder(&name).host(settings.host.clone());
     let mut this = Loop {
         name,
         watched,
         client: term.client().clone(),
         caches,
         recorder: recorder.clone().start(term.client().clone()),
+        seed: settings.host.seed(),
         settings,
-        bounds: Bounds::of(leadership.seat()),
         inbox,
         reconciler,
         tasks: JoinSet::new(),
@@ -161,14 +159,6 @@ fn again(work: &Work, cause: Cause) -> u32 {
     Causes::from(cause).bits() | work.causes & Causes::GONE
 }
 
-/// Never, without a time.
-async fn sleep_until(time: Option<Instant>) {
-    match time {
-        Some(time) => tokio::time::sleep_until(time).await,
-        None => std::future::pending().await,
-    }
-}
-
 /// A key whose wait for the caches was in vain waits again after this long. A growing delay would outlast the outage.
 const PUT_OFF: Duration = Duration::from_secs(1);
 
@@ -197,11 +187,7 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
                 return Err(RunError::informer_stopped());
             }
             self.begin_all();
-            if !self.running.values().any(|running| self.bounds.ends(running.hash)) {
-                self.bounds.drained();
-            }
             let wake = self.wake();
-            let overtime = self.bounds.draining();
             let event = tokio::select! {
                 biased;
                 () = &mut *until => Event::Stop,
@@ -209,8 +195,6 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
                 () = &mut stopped => Event::InformerStopped,
                 Some(ended) = self.tasks.join_next_with_id() => Event::Ended(ended),
                 Some((key, reflected)) = self.awaited.next() => Event::Awaited(key, reflected),
-                () = self.bounds.narrowed() => Event::Narrowed,
-                () = sleep_until(overtime) => Event::Overtime,
                 () = wake => Event::Due,
             };
             match event {
@@ -218,11 +202,6 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
                 Event::Ended(ended) => self.ended(ended),
                 Event::Awaited(key, true) => self.inbox.control().written(&key),
                 Event::Awaited(key, false) => self.not_written(&key),
-                Event::Narrowed => self.bounds.narrow(self.settings.grace),
-                Event::Overtime => {
-                    self.cut_off_outside();
-                    self.bounds.narrow(self.settings.grace);
-                }
                 Event::Stop => return Ok(None),
                 Event::Lost(loss) => return Ok(Some(loss)),
                 Event::InformerStopped => return Err(RunError::informer_stopped()),
@@ -258,7 +237,7 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
                 Some(Step::Reconcile(work)) if self.is_not_selected(&work.key) => {
                     self.inbox.control().finished(now, &work, End::Settled, Vec::new());
                 }
-                Some(Step::Reconcile(work)) => self.begin(now, work),
+                Some(Step::Reconcile(work)) => self.begin(work),
                 Some(Step::AwaitWrites(key, writes)) => {
                     let (caches, client, limit) =
                         (self.caches.clone(), self.client.clone(), self.settings.own_writes);
@@ -277,16 +256,8 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
         !self.watched.informer.selects_namespace(key.namespace())
     }
 
-    fn begin(&mut self, now: Time, work: Work) {
+    fn begin(&mut self, work: Work) {
         let snapshots: Arc<[_]> = self.caches.snapshots().into();
-        let object = self.caches.number(&self.watched.informer).and_then(|number| snapshots.get(number));
-        let object = object.and_then(|objects: &Snapshot<Object>| objects.get(&work.key).ok().flatten());
-        let hash = self.bounds.hash(&work.key, object.as_ref().map(|item| &**item.object()));
-        if !self.bounds.allow(hash, work.causes) {
-            // Its owner reconciles all that it gets.
-            self.inbox.control().finished(now, &work, End::Settled, Vec::new());
-            return;
-        }
         let writer = Writer::new(
             self.name.clone(),
             self.client.clone(),
@@ -294,7 +265,7 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
             snapshots.clone(),
             self.settings.write_limit,
         );
-        self.settings.seed = self.settings.seed.wrapping_add(1);
+        self.seed = self.seed.wrapping_add(1);
         let shared = Arc::new(Shared {
             causes: Causes::from_bits(work.causes),
             failures: self.failures.get(&work.key).copied().unwrap_or(0),
@@ -302,8 +273,8 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
             snapshots,
             writer: writer.clone(),
             recorder: self.recorder.clone(),
-            clock: self.settings.clock.clone(),
-            random: Mutex::new(fastrand::Rng::with_seed(self.settings.seed)),
+            host: self.settings.host.clone(),
+            random: Mutex::new(fastrand::Rng::with_seed(self.seed)),
         });
         let (reconciler, informer, key) =
             (self.reconciler.clone(), self.watched.informer.clone(), work.key.clone());
@@ -323,7 +294,7 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
             }
         };
         let task = self.tasks.spawn(task);
-        self.running.insert(task.id(), Running { work, writer, hash, task });
+        self.running.insert(task.id(), Running { work, writer });
     }
 
     fn ended(&mut self, ended: Result<(Id, Ended), JoinError>) {
@@ -398,15 +369,6 @@ impl<T: View, R: Reconcile<T>> Loop<T, R> {
         work.causes |= Causes::from(Cause::Interrupted).bits();
         self.inbox.endings.count(Ending::Interrupted);
         self.inbox.control().interrupted(self.inbox.now(), &work, writer.end());
-    }
-
-    /// Cuts off what runs outside of the bounds.
-    fn cut_off_outside(&mut self) {
-        let outside = self.running.values().filter(|running| self.bounds.ends(running.hash));
-        for Running { task, work, .. } in outside {
-            tracing::warn!(controller = %self.name, key = %work.key, "a reconciliation did not end in time and is dropped");
-            task.abort();
-        }
     }
 
     /// Reconciles every object: another leader may have left something unfinished.

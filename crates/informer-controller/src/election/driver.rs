@@ -9,20 +9,21 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::lease::MicroTime;
-use super::logic::{Answer, Candidate, Command};
-use super::requests::Requests;
+use super::logic::{Answer, Candidate, Command, Request};
+use super::requests::{LeaseClient, Problem};
 use super::{ElectionError, ElectionStatus, Marks, Term, Timing};
-use crate::clock::Clock;
-use crate::gate::{Gate, GateKeeper, Loss, Uptime, sleep_until};
+use crate::gate::{Gate, GateKeeper, Loss};
+use crate::host::Host;
 
 /// The shared state of an election and its task.
 pub(super) struct Shared {
-    pub(super) requests: Requests,
+    pub(super) leases: LeaseClient,
+    /// The name of the lease.
+    pub(super) name: String,
     pub(super) identity: String,
     pub(super) timing: Timing,
     pub(super) release_on_stop: bool,
-    pub(super) uptime: Arc<dyn Uptime>,
-    pub(super) clock: Arc<dyn Clock>,
+    pub(super) host: Host,
     pub(super) status: watch::Sender<ElectionStatus>,
     pub(super) slow_renewals: AtomicU64,
     pub(super) marks: watch::Sender<Marks>,
@@ -45,7 +46,7 @@ pub(super) struct Driver {
 
 impl Driver {
     pub(super) fn new(shared: Arc<Shared>, mut candidate: OwnedMutexGuard<Candidate>) -> Self {
-        let command = candidate.wake(shared.uptime.now(), shared.wall());
+        let command = candidate.wake(shared.host.time(), shared.wall());
         let marks = shared.marks.subscribe();
         Self { shared, candidate, command, gate: None, problem: None, marks }
     }
@@ -65,7 +66,7 @@ impl Driver {
                 return;
             }
         };
-        let keeper = Arc::new(GateKeeper::with(self.shared.uptime.clone(), deadline));
+        let keeper = Arc::new(GateKeeper::open(&self.shared.host, deadline));
         let ended = CancellationToken::new();
         let _ended = ended.clone().drop_guard();
         let generation = self.candidate.seen().map_or(0, |(generation, _)| generation);
@@ -73,7 +74,7 @@ impl Driver {
         let stop = term.stop();
         self.gate = Some(keeper.gate());
         self.publish();
-        tracing::info!(lease = self.shared.requests.lease(), generation, "leading");
+        tracing::info!(lease = self.shared.lease(), generation, "leading");
         // If the caller is gone, dropping the term stops it.
         let _ = seat.send(Ok(term));
 
@@ -82,7 +83,7 @@ impl Driver {
         keeper.close(loss);
         self.gate = None;
         self.publish();
-        tracing::info!(lease = self.shared.requests.lease(), generation, %loss, "no longer leading");
+        tracing::info!(lease = self.shared.lease(), generation, %loss, "no longer leading");
         if loss == Loss::Released {
             self.release().await;
         }
@@ -110,7 +111,7 @@ impl Driver {
             };
             if let Err(error) = step {
                 // A missing permission may come back before the deadline.
-                self.answered(self.shared.uptime.now(), Answer::Unknown, Some(error.to_string()));
+                self.answered(self.shared.host.time(), Answer::Unknown, Some(error.to_string()));
             }
             if let Command::Lost(loss) = self.command {
                 return loss;
@@ -137,34 +138,34 @@ impl Driver {
         match self.command.clone() {
             Command::Send(request) => {
                 let request = request.with(&self.marks.borrow_and_update());
-                let sent = shared.uptime.now();
-                let answered = shared.requests.send(&request).await?;
-                self.answered(sent, answered.answer, answered.problem);
+                let sent = shared.host.time();
+                let (answer, problem) = shared.send(&request).await?;
+                self.answered(sent, answer, problem);
             }
             Command::Wait(at) => {
                 tokio::select! {
                     biased;
-                    () = sleep_until(&*shared.uptime, at) => {}
+                    () = shared.host.sleep_until(at) => {}
                     Ok(()) = self.marks.changed() => {}
                 }
-                self.command = self.candidate.wake(shared.uptime.now(), shared.wall());
+                self.command = self.candidate.wake(shared.host.time(), shared.wall());
             }
             Command::Lost(_) | Command::Done => {
-                self.command = self.candidate.wake(shared.uptime.now(), shared.wall());
+                self.command = self.candidate.wake(shared.host.time(), shared.wall());
             }
         }
         Ok(())
     }
 
     fn answered(&mut self, sent: Time, answer: Answer, problem: Option<String>) {
-        let (now, wall) = (self.shared.uptime.now(), self.shared.wall());
+        let (now, wall) = (self.shared.host.time(), self.shared.wall());
         self.command = self.candidate.answered(sent, now, wall, answer);
         self.shared.slow_renewals.store(self.candidate.slow_renewals(), Ordering::Relaxed);
         if let Some(problem) = &problem
             && self.problem.as_ref() != Some(problem)
         {
             // Once, and not for each retry.
-            tracing::warn!(lease = self.shared.requests.lease(), problem, "a request for the lease failed");
+            tracing::warn!(lease = self.shared.lease(), problem, "a request for the lease failed");
         }
         self.problem = problem;
         self.publish();
@@ -185,7 +186,7 @@ impl Driver {
             Ok::<_, ElectionError>(())
         });
         if let Ok(Err(error)) = released.await {
-            tracing::warn!(lease = self.shared.requests.lease(), %error, "not released; it will expire");
+            tracing::warn!(lease = self.shared.lease(), %error, "not released; it will expire");
         }
     }
 
@@ -208,6 +209,33 @@ impl Driver {
 
 impl Shared {
     fn wall(&self) -> MicroTime {
-        MicroTime::new(self.clock.now())
+        MicroTime::new(self.host.now())
+    }
+
+    /// `shop/cart`
+    pub(super) fn lease(&self) -> String {
+        format!("{}/{}", self.leases.namespace(), self.name)
+    }
+
+    /// Sends a request. Returns the answer for the logic, and the problem if that is [`Answer::Unknown`].
+    ///
+    /// # Errors
+    ///
+    /// When trying again will not help.
+    async fn send(&self, request: &Request) -> Result<(Answer, Option<String>), ElectionError> {
+        let answered = match request {
+            Request::Get => self.leases.get(&self.name).await,
+            Request::Create(lease) | Request::Update(lease) => self.leases.write(lease).await,
+        };
+        let creates = matches!(request, Request::Create(_));
+        let code = answered.as_ref().err().and_then(Problem::code);
+        match (answered, code) {
+            (Ok(lease), _) => Ok((Answer::Lease(lease), None)),
+            // Only a creation does not expect it: then the namespace or the API is missing.
+            (_, Some(404)) if !creates => Ok((Answer::NotFound, None)),
+            (_, Some(409)) => Ok((Answer::Conflict, None)),
+            (Err(Problem::Passing(problem)), _) => Ok((Answer::Unknown, Some(problem))),
+            (Err(Problem::Lasting(error)), _) => Err(error),
+        }
     }
 }

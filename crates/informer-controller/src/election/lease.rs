@@ -16,9 +16,10 @@ const KIND: &str = "Lease";
 /// A released lease has no holder and this duration, in client-go too.
 const RELEASED: i64 = 1;
 
+/// One version of a lease.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Lease {
+pub struct Lease {
     // The items of a list have neither.
     #[serde(default = "api_version")]
     api_version: String,
@@ -65,7 +66,7 @@ struct Spec {
 /// The record that candidates read and write. Another record means that a candidate, or a person, has written it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Record {
+pub struct Record {
     #[serde(skip_serializing_if = "Option::is_none")]
     holder_identity: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -91,11 +92,11 @@ impl fmt::Debug for Rest {
 
 /// A time in microseconds, in the format that the API requires: six digits after the point, UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct MicroTime(Timestamp);
+pub struct MicroTime(Timestamp);
 
 impl Lease {
     /// A lease that does not exist yet.
-    pub(crate) fn new(name: &str) -> Self {
+    pub fn new(name: &str) -> Self {
         let metadata = Metadata { name: name.to_owned(), ..Metadata::default() };
         Self { api_version: api_version(), kind: kind(), metadata: Box::new(metadata), spec: None }
     }
@@ -113,7 +114,7 @@ impl Lease {
     }
 
     /// This version of the object with these labels and annotations.
-    pub(crate) fn marked(mut self, marks: &Marks) -> Self {
+    pub fn marked(mut self, marks: &Marks) -> Self {
         let Metadata { labels, annotations, .. } = &mut *self.metadata;
         for (name, value) in &marks.labels {
             labels.get_or_insert_default().insert((*name).to_owned(), value.clone());
@@ -129,15 +130,18 @@ impl Lease {
         self
     }
 
-    pub(crate) fn name(&self) -> &str {
+    /// Its name.
+    pub fn name(&self) -> &str {
         &self.metadata.name
     }
 
-    pub(crate) fn label(&self, name: &str) -> Option<&str> {
+    /// The value of a label.
+    pub fn label(&self, name: &str) -> Option<&str> {
         self.metadata.labels.as_ref()?.get(name).map(String::as_str)
     }
 
-    pub(crate) fn annotation(&self, name: &str) -> Option<&str> {
+    /// The value of an annotation.
+    pub fn annotation(&self, name: &str) -> Option<&str> {
         self.metadata.annotations.as_ref()?.get(name).map(String::as_str)
     }
 
@@ -147,14 +151,14 @@ impl Lease {
     }
 
     /// The record; an empty one if the lease has no spec.
-    pub(crate) fn record(&self) -> Record {
+    pub fn record(&self) -> Record {
         self.spec.as_ref().map(|spec| spec.record.clone()).unwrap_or_default()
     }
 }
 
 impl Record {
     /// The record of a holder that begins a term.
-    pub(crate) fn held(holder: &str, seconds: i64, since: MicroTime, transitions: u32) -> Self {
+    pub fn held(holder: &str, seconds: i64, since: MicroTime, transitions: u32) -> Self {
         Self {
             holder_identity: Some(holder.to_owned()),
             lease_duration_seconds: Some(seconds),
@@ -165,12 +169,12 @@ impl Record {
     }
 
     /// The same term, renewed.
-    pub(crate) fn renewed(&self, at: MicroTime) -> Self {
+    pub fn renewed(&self, at: MicroTime) -> Self {
         Self { renew_time: Some(at), ..self.clone() }
     }
 
     /// The record after the end of this term, given up.
-    pub(crate) fn released(&self, at: MicroTime) -> Self {
+    pub fn released(&self, at: MicroTime) -> Self {
         Self {
             holder_identity: Some(String::new()),
             lease_duration_seconds: Some(RELEASED),
@@ -181,7 +185,7 @@ impl Record {
     }
 
     /// Whether the former holder gave the lease up. A record without a holder may also be the work of a person.
-    pub(crate) fn is_released(&self) -> bool {
+    pub fn is_released(&self) -> bool {
         self.holder().is_none() && self.lease_duration_seconds == Some(RELEASED)
     }
 
@@ -196,12 +200,13 @@ impl Record {
         self.renew_time
     }
 
-    pub(crate) fn holder(&self) -> Option<&str> {
+    /// The identity of the holder.
+    pub fn holder(&self) -> Option<&str> {
         self.holder_identity.as_deref().filter(|holder| !holder.is_empty())
     }
 
     /// The stated duration, if it is a positive number.
-    pub(crate) fn duration(&self) -> Option<Duration> {
+    pub fn duration(&self) -> Option<Duration> {
         let seconds = u64::try_from(self.lease_duration_seconds?).ok()?;
         Some(Duration::from_secs(seconds)).filter(|duration| !duration.is_zero())
     }
@@ -213,7 +218,8 @@ impl Record {
 }
 
 impl MicroTime {
-    pub(crate) fn new(time: Timestamp) -> Self {
+    /// A time, cut to microseconds.
+    pub fn new(time: Timestamp) -> Self {
         Self(Timestamp::from_microsecond(time.as_microsecond()).unwrap_or(time))
     }
 

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use informer::kube::Client;
 use informer::kube::client::Error;
-use informer::kube::{Client, Config};
 use tokio_util::sync::CancellationToken;
 
-use crate::gate::{Gate, GateKeeper, Loss};
+use crate::gate::{Gate, GateKeeper, Loss, TermClient};
 
 /// One period of leadership, from [`Election::acquire`](super::Election::acquire) until it is lost or released.
 ///
@@ -57,13 +57,13 @@ impl Term {
         self.generation
     }
 
-    /// A client for the writes of this term. The same as [`Gate::client`] of its gate.
+    /// A client for the writes of this term: [`Gate::client`] of a configuration, or [`Gate::guard`] of a client.
     ///
     /// # Errors
     ///
     /// When the configuration cannot be used.
-    pub async fn client(&self, config: Config) -> Result<Client, Error> {
-        self.gate().client(config).await
+    pub async fn client(&self, writes: impl Into<TermClient>) -> Result<Client, Error> {
+        writes.into().of(&self.gate()).await
     }
 
     /// Resolves when the term is over, with the reason. By then its gate is closed. Cancel safe.

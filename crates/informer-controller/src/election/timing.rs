@@ -7,14 +7,17 @@ use super::ElectionError;
 /// A candidate waits for one to 1 + `JITTER` retry periods between two looks at the lease, as client-go does.
 const JITTER: f64 = 1.2;
 /// The longest lease. A longer one in the object was not written by a candidate of this crate, and counts as this long.
-pub(crate) const LONGEST: Duration = Duration::from_secs(3600);
+pub const LONGEST: Duration = Duration::from_secs(3600);
 
 /// The durations of an election, by default those of client-go.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Timing {
-    pub(crate) lease_duration: Duration,
-    pub(crate) renew_deadline: Duration,
-    pub(crate) retry_period: Duration,
+pub struct Timing {
+    /// Of the lease: how long others wait after a renewal.
+    pub lease_duration: Duration,
+    /// Until when a renewal has to be confirmed.
+    pub renew_deadline: Duration,
+    /// Between two renewals.
+    pub retry_period: Duration,
 }
 
 impl Default for Timing {

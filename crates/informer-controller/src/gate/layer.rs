@@ -14,31 +14,31 @@ use super::Gate;
 /// It is weaker than [`Gate::client`]: it checks when the request is handed to the service below. That service may still
 /// connect, shake hands or wait before it sends the request.
 #[derive(Debug, Clone)]
-pub struct GateLayer(Gate);
+pub(super) struct GateLayer(Gate);
 
 impl GateLayer {
     /// A layer with this gate.
-    pub fn new(gate: Gate) -> Self {
+    pub(super) fn new(gate: Gate) -> Self {
         Self(gate)
     }
 }
 
 impl<S> Layer<S> for GateLayer {
-    type Service = Guarded<S>;
+    type Service = Gated<S>;
 
-    fn layer(&self, inner: S) -> Guarded<S> {
-        Guarded { inner, gate: self.0.clone() }
+    fn layer(&self, inner: S) -> Gated<S> {
+        Gated { inner, gate: self.0.clone() }
     }
 }
 
 /// A service behind a [`GateLayer`].
 #[derive(Debug, Clone)]
-pub struct Guarded<S> {
+pub(super) struct Gated<S> {
     inner: S,
     gate: Gate,
 }
 
-impl<S, R> Service<R> for Guarded<S>
+impl<S, R> Service<R> for Gated<S>
 where
     S: Service<R, Future: Send + 'static, Error: Into<BoxError>>,
     S::Response: Send + 'static,

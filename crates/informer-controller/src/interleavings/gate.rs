@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::bounded;
 use crate::gate::{Gate, GateKeeper, Loss};
+use crate::host::Host;
 use informer_core::Time;
 
 fn seconds(seconds: u64) -> Time {
@@ -19,7 +20,8 @@ fn seconds(seconds: u64) -> Time {
 fn gate() -> (GateKeeper, Gate, Arc<AtomicU64>) {
     let clock = Arc::new(AtomicU64::new(0));
     let now = clock.clone();
-    let keeper = GateKeeper::open(move || seconds(now.load(Ordering::SeqCst)), seconds(10));
+    let host = Host::default().with_uptime(move || Duration::from_secs(now.load(Ordering::SeqCst)));
+    let keeper = GateKeeper::open(&host, seconds(10));
     let gate = keeper.gate();
     (keeper, gate, clock)
 }

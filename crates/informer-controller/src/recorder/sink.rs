@@ -5,6 +5,7 @@ use std::time::Duration;
 use informer::kube::core::params::{Patch, PatchParams, PostParams};
 use informer::kube::core::{Request, request};
 use informer::kube::{Client, client};
+use informer::path_segment;
 use serde_json::{Value, json};
 
 use super::correlator::{Ended, Write};
@@ -57,7 +58,7 @@ impl Sink {
     }
 
     fn request(&self, write: &Write) -> Result<http::Request<Vec<u8>>, request::Error> {
-        let namespace = write.subject.regarding.event_namespace();
+        let namespace = path_segment(write.subject.regarding.event_namespace());
         let events = Request::new(format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events"));
         if write.update {
             let patch = json!({ "series": write.series });

@@ -33,7 +33,8 @@ enum Why {
     Unanswered(Duration),
     Unnamed,
     NoObject,
-    NoNamespace,
+    /// This field has no name in it.
+    NoName(&'static str),
     Ended,
     /// A test of a JSON patch failed.
     Changed,
@@ -60,8 +61,8 @@ impl Attempt<'_> {
         self.error(Why::NoObject)
     }
 
-    pub(super) fn no_namespace(&self) -> WriteError {
-        self.error(Why::NoNamespace)
+    pub(super) fn no_name(&self, field: &'static str) -> WriteError {
+        self.error(Why::NoName(field))
     }
 
     pub(super) fn ended(&self) -> WriteError {
@@ -101,7 +102,7 @@ impl WriteError {
     /// Whether the object is not valid (400, 422): the same request will not succeed later.
     pub fn is_invalid(&self) -> bool {
         let is_refused = matches!(self.code(), Some(400 | 422)) && !self.is_of_another_incarnation();
-        is_refused || matches!(self.why, Why::Unnamed | Why::NoObject | Why::NoNamespace)
+        is_refused || matches!(self.why, Why::Unnamed | Why::NoObject | Why::NoName(_))
     }
 
     /// The server's answer to a patch with another uid: `metadata.uid` cannot be changed.
@@ -179,7 +180,7 @@ impl fmt::Display for WriteError {
             Why::Unanswered(limit) => write!(f, "no answer within {} s", limit.as_secs_f64()),
             Why::Unnamed => write!(f, "the object has no metadata.name"),
             Why::NoObject => write!(f, "the patch is not a JSON object"),
-            Why::NoNamespace => write!(f, "metadata.namespace is not a name"),
+            Why::NoName(field) => write!(f, "{field} is not a name"),
             Why::Changed => write!(f, "the object has changed since"),
             Why::Ended => write!(f, "the reconciliation has ended"),
         }

@@ -3,6 +3,7 @@
 use http::HeaderValue;
 use http::header::CONTENT_TYPE;
 use informer::kube::core::params::{Patch, PatchParams};
+use informer::path_segment;
 use serde_json::{Value, json};
 
 use super::{Attempt, Request, Target, WriteError, Writer};
@@ -27,13 +28,15 @@ impl Writer {
             namespace: key.namespace(),
             name: Some(key.name()),
         };
+        attempt.check()?;
         let uid =
             seen.uid.map(|uid| json!({ "op": "test", "path": "/metadata/uid", "value": uid.to_string() }));
         let patch: Value = uid.into_iter().chain(operations).collect();
         let parameters =
             PatchParams { field_manager: Some(self.shared.name.to_string()), ..PatchParams::default() };
         // kube-core has JSON patches only with a feature that brings a crate for applying them.
-        let mut request = attempt.collection().patch(key.name(), &parameters, &Patch::Merge(patch));
+        let mut request =
+            attempt.collection().patch(&path_segment(key.name()), &parameters, &Patch::Merge(patch));
         if let Ok(request) = &mut request {
             let json_patch = HeaderValue::from_static("application/json-patch+json");
             request.headers_mut().insert(CONTENT_TYPE, json_patch);

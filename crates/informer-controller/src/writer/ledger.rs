@@ -124,10 +124,14 @@ impl Ledger {
         written.map(|(_, _, seen)| seen.clone())
     }
 
+    /// Refuses further requests.
+    pub(super) fn close(&self) {
+        self.state().ended = true;
+    }
+
     pub(super) fn end(&self) -> Writes {
-        let mut state = self.state();
-        state.ended = true;
-        std::mem::take(&mut state.requests).into_iter().flatten().collect()
+        self.close();
+        std::mem::take(&mut self.state().requests).into_iter().flatten().collect()
     }
 
     fn set(&self, entry: Entry, writes: Vec<OwnWrite>) {

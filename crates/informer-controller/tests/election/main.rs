@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use testapi::{Api, TestApi};
 use tokio::time::{Instant, timeout};
 
-use wire::{Fault, Lease, Wire, pass};
+use wire::{Fault, Lease, Wire, host, pass};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -72,7 +72,11 @@ impl Clock for Jumping {
 #[tokio::test(start_paused = true)]
 async fn q8_a_wall_clock_that_jumps_changes_nothing() {
     let api = Api::default();
-    let one = Wire::to(&api).candidate("a").clock(Jumping(AtomicUsize::new(0))).build().unwrap();
+    let one = Wire::to(&api)
+        .candidate("a")
+        .host(host("a").with_clock(Jumping(AtomicUsize::new(0))))
+        .build()
+        .unwrap();
     let two = Wire::to(&api).candidate("b").build().unwrap();
     let term = one.acquire().await.unwrap();
     let waiting = tokio::spawn(async move { two.acquire().await.unwrap() });

@@ -9,8 +9,8 @@ use futures_util::stream::{StreamExt, once};
 use http::{Method, Request};
 use http_body_util::BodyExt;
 use informer::transport::{Response, Transport, TransportError};
+use informer_controller::Host;
 use informer_controller::election::{Election, ElectionBuilder};
-use informer_controller::gate::Time;
 use serde_json::Value;
 use testapi::{Api, Gvr};
 use tokio::time::{Instant, timeout};
@@ -56,12 +56,17 @@ impl Wire {
 
     /// A candidate for the lease `default/cart`, with the defaults, on tokio's clock.
     pub(crate) fn candidate(&self, identity: &str) -> ElectionBuilder {
-        let start = Instant::now();
         Election::builder_with_transport(self.clone(), "default", "cart")
             .identity(identity)
-            .seed(identity.bytes().map(u64::from).sum())
-            .uptime(move || Time::from_start(start.elapsed()))
+            .host(host(identity))
     }
+}
+
+/// A host on tokio's clock.
+pub(crate) fn host(identity: &str) -> Host {
+    let start = Instant::now();
+    let seed = identity.bytes().map(u64::from).sum();
+    Host::default().with_uptime(move || start.elapsed()).with_seed(seed)
 }
 
 impl Transport for Wire {

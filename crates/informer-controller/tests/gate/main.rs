@@ -15,7 +15,9 @@ use http::{HeaderName, HeaderValue, Request, Uri};
 use hyper_util::client::legacy::connect::HttpConnector;
 use informer::kube::client::{Error, client::Body};
 use informer::kube::{Client, Config};
-use informer_controller::gate::{GateKeeper, Loss, NotLeading, Time, is_not_leading};
+use informer_controller::Host;
+use informer_controller::gate::{Loss, NotLeading, is_not_leading};
+use informer_controller::internals::{GateKeeper, Time};
 use testapi::TestApi;
 use tokio::io::AsyncReadExt;
 use tokio::sync::{Notify, Semaphore};
@@ -34,11 +36,8 @@ impl Clock {
     /// A gate that is open for ten seconds.
     fn gate(&self) -> GateKeeper {
         let clock = self.clone();
-        GateKeeper::open(move || clock.now(), seconds(10))
-    }
-
-    fn now(&self) -> Time {
-        seconds(self.0.load(Ordering::SeqCst))
+        let host = Host::default().with_uptime(move || Duration::from_secs(clock.0.load(Ordering::SeqCst)));
+        GateKeeper::open(&host, seconds(10))
     }
 
     fn set(&self, seconds: u64) {
@@ -283,7 +282,8 @@ async fn q8_a_terms_client_uses_the_proxy() {
 #[tokio::test(start_paused = true)]
 async fn q8_the_close_of_a_gate_is_noticed_without_traffic() {
     let start = tokio::time::Instant::now();
-    let keeper = GateKeeper::open(move || Time::from_start(start.elapsed()), seconds(10));
+    let host = Host::default().with_uptime(move || start.elapsed());
+    let keeper = GateKeeper::open(&host, seconds(10));
     let gate = keeper.gate();
     let closed = tokio::spawn(gate.closed());
     tokio::time::advance(Duration::from_millis(9_500)).await;
@@ -292,7 +292,7 @@ async fn q8_the_close_of_a_gate_is_noticed_without_traffic() {
     assert_eq!(closed.await.unwrap().loss(), Loss::Expired);
     assert_eq!(start.elapsed(), Duration::from_secs(15));
     // An earlier time does not shorten it.
-    let keeper = GateKeeper::open(move || Time::from_start(start.elapsed()), seconds(30));
+    let keeper = GateKeeper::open(&host, seconds(30));
     keeper.extend(seconds(20)).unwrap();
     tokio::time::advance(Duration::from_secs(10)).await;
     assert!(keeper.gate().is_open());

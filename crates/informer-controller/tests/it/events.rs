@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use informer::{ObjectKey, ObjectRef, ResourceType};
 use informer_controller::recorder::{Event, Recorder, Stats};
-use informer_controller::{Context, Controller, Outcome};
+use informer_controller::{Context, Controller, Host, Outcome};
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use serde_json::{Value, json};
 use testapi::faults::Fault;
@@ -51,7 +51,7 @@ fn a_map(name: &str) -> ObjectRef<ConfigMap> {
 /// A server that accepts every event.
 fn accepting() -> (Recorder, Log) {
     let (client, log) = scripted::client(|asked| Some((200, asked.body.clone())));
-    (Recorder::builder("test").instance("test-1").seed(7).start(client), log)
+    (Recorder::builder("test").instance("test-1").host(Host::default().with_seed(7)).start(client), log)
 }
 
 /// Lets time pass, which is paused: this takes none.
@@ -176,7 +176,7 @@ async fn an_unavailable_server_is_asked_again_and_gets_each_event_once() {
             (201, asked.body.clone())
         })
     });
-    let recorder = Recorder::builder("test").seed(7).start(client);
+    let recorder = Recorder::builder("test").host(Host::default().with_seed(7)).start(client);
     let start = Instant::now();
     recorder.record(&a_map("a"), Event::normal("A", "B", "x"));
     recorder.record(&a_map("b"), Event::normal("A", "B", "x"));

@@ -8,6 +8,7 @@ mod events;
 mod finalizers;
 mod leading;
 mod loops;
+mod names;
 mod own_writes;
 mod permissions;
 mod predicates;

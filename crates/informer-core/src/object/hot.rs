@@ -22,7 +22,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use serde::de::DeserializeOwned;
 
-use super::{DecodeError, Object, Storage, Stored};
+use super::{BySerde, Decode, DecodeError, Object, Storage, Stored};
 use crate::memory::{COUNTS, allocated};
 use crate::sync::{Mutex, MutexGuard};
 use heat::{Hot, Value};
@@ -341,12 +341,21 @@ impl Shelf {
         object: &Arc<Object>,
         room: Room,
     ) -> Result<Arc<T>, DecodeError> {
+        self.decode_by::<T, BySerde>(object, room)
+    }
+
+    /// As [`decode`](Self::decode), by `D` where that can.
+    pub(crate) fn decode_by<T: DeserializeOwned + Send + Sync + 'static, D: Decode>(
+        self: &Arc<Self>,
+        object: &Arc<Object>,
+        room: Room,
+    ) -> Result<Arc<T>, DecodeError> {
         if let Some(value) = object.heat.value() {
             self.set.0.hits.add();
             return Ok(value);
         }
         self.set.0.misses.add();
-        let (value, heap) = object.read_as::<T>()?;
+        let (value, heap) = object.read_as::<T, D>()?;
         Ok(self.keep_value(object, Some(object), Arc::new(value), heap, room))
     }
 

@@ -3,8 +3,7 @@
 use super::{Reading, ResponseReader, Wire, lost};
 use crate::reflector::{Input, Trust};
 use crate::wire::{
-    EventType, Limits, ListDecoder, ListMeta, ListPart, ProtobufListDecoder, ProtobufWatchDecoder, ScanError,
-    WatchDecoder, WatchFrame, WireError,
+    Codec, EventType, Limits, ListDecoder, ListMeta, ListPart, ScanError, WatchDecoder, WireError,
 };
 
 /// The body of the response to a list or to a watch.
@@ -12,14 +11,10 @@ use crate::wire::{
 /// An object that exceeds the limit is skipped by itself, if its key is known (contract W16).
 #[derive(Debug)]
 pub enum Answer {
-    /// To a list, in JSON.
+    /// To a list.
     List(Box<ListDecoder>),
-    /// To a watch, in JSON.
+    /// To a watch.
     Watch(Box<WatchDecoder>),
-    /// To a list, in protobuf.
-    ProtobufList(Box<ProtobufListDecoder>),
-    /// To a watch, in protobuf.
-    ProtobufWatch(Box<ProtobufWatchDecoder>),
 }
 
 /// The kind of request that a response answers.
@@ -34,15 +29,10 @@ pub enum To {
 impl Answer {
     /// A response, in JSON or, by its headers, in protobuf.
     pub fn new(to: To, is_protobuf: bool, limits: Limits) -> Self {
-        match (to, is_protobuf) {
-            (To::List, false) => Self::List(Box::new(ListDecoder::new(limits).skipping_long_items())),
-            (To::Watch, false) => Self::Watch(Box::new(WatchDecoder::new(limits).skipping_long_events())),
-            (To::List, true) => {
-                Self::ProtobufList(Box::new(ProtobufListDecoder::new(limits).skipping_long_items()))
-            }
-            (To::Watch, true) => {
-                Self::ProtobufWatch(Box::new(ProtobufWatchDecoder::new(limits).skipping_long_events()))
-            }
+        let codec = if is_protobuf { Codec::Protobuf } else { Codec::Json };
+        match to {
+            To::List => Self::List(Box::new(ListDecoder::new(codec, limits))),
+            To::Watch => Self::Watch(Box::new(WatchDecoder::new(codec, limits))),
         }
     }
 
@@ -51,8 +41,6 @@ impl Answer {
         match self {
             Self::List(list) => list.push(chunk),
             Self::Watch(watch) => watch.push(chunk),
-            Self::ProtobufList(list) => list.push(chunk),
-            Self::ProtobufWatch(watch) => watch.push(chunk),
         }
     }
 
@@ -61,8 +49,6 @@ impl Answer {
         match self {
             Self::List(list) => list.held_bytes(),
             Self::Watch(watch) => watch.held_bytes(),
-            Self::ProtobufList(list) => list.held_bytes(),
-            Self::ProtobufWatch(watch) => watch.held_bytes(),
         }
     }
 }
@@ -73,39 +59,42 @@ impl ResponseReader {
     /// `trust` says how far an equal resourceVersion can be trusted
     /// ([`Reflector::trusts_versions`](crate::reflector::Reflector::trusts_versions)).
     pub fn next(&self, answer: &mut Answer, trust: Trust<'_>) -> Option<Reading> {
+        let undecodable = |error: WireError| Reading::of(Input::Undecodable(error.to_string()));
         match answer {
-            Answer::List(list) => self.list_part(list.next(), Wire::Json, trust),
-            Answer::ProtobufList(list) => match list.next() {
-                Ok(Some(ListPart::Meta(meta))) if !self.expects_list(meta) => {
-                    Some(Reading::of(Input::Undecodable(format!("the list is {}", self.other_kind()))))
+            Answer::List(list) => {
+                let codec = list.codec();
+                match list.next() {
+                    Ok(part) => part.map(|part| self.list_part(part, codec, trust)),
+                    Err(error) => Some(match error.skipped() {
+                        Some(key) => Reading::of(Input::Unreadable {
+                            key: Some(key.clone()),
+                            reason: error.to_string(),
+                        }),
+                        None => undecodable(error),
+                    }),
                 }
-                part => self.list_part(part, Wire::Protobuf, trust),
-            },
-            Answer::Watch(watch) => match watch.next() {
-                Ok(Some(Ok(frame))) => Some(self.json_event(&frame, trust)),
-                other => no_event(other),
-            },
-            Answer::ProtobufWatch(watch) => match watch.next() {
-                Ok(Some(Ok(frame))) => Some(self.protobuf_event(&frame, trust)),
-                other => no_event(other),
-            },
+            }
+            Answer::Watch(watch) => {
+                let codec = watch.codec();
+                match watch.next() {
+                    Ok(event) => event.map(|event| match event {
+                        Ok(frame) => self.event(&frame, codec, trust),
+                        Err(error) => no_event(&error),
+                    }),
+                    Err(error) => Some(undecodable(error)),
+                }
+            }
         }
     }
 
-    fn list_part<'a>(
-        &self,
-        part: Result<Option<ListPart<'a>>, WireError>,
-        wire: impl FnOnce(&'a [u8]) -> Wire<'a>,
-        trust: Trust<'_>,
-    ) -> Option<Reading> {
+    fn list_part(&self, part: ListPart<'_>, codec: Codec, trust: Trust<'_>) -> Reading {
         match part {
-            Ok(Some(ListPart::Meta(meta))) => Some(Reading::of(Input::ListStart(meta.clone()))),
-            Ok(Some(ListPart::Item(item))) => Some(self.item(wire(item), trust)),
-            Ok(None) => None,
-            Err(error) => Some(Reading::of(match error.skipped() {
-                Some(key) => Input::Unreadable { key: Some(key.clone()), reason: error.to_string() },
-                None => Input::Undecodable(error.to_string()),
-            })),
+            ListPart::Item(item) => self.item(Wire { codec, bytes: item }, trust),
+            // Items in protobuf do not say what they are, so the list has to.
+            ListPart::Meta(meta) if codec == Codec::Protobuf && !self.expects_list(meta) => {
+                Reading::of(Input::Undecodable(format!("the list is {}", self.other_kind())))
+            }
+            ListPart::Meta(meta) => Reading::of(Input::ListStart(meta.clone())),
         }
     }
 
@@ -116,38 +105,30 @@ impl ResponseReader {
 
     /// Ends the body. Returns a last event that a watch may hold, and the input for the end. A list must be complete.
     pub fn finish(&self, answer: &mut Answer, trust: Trust<'_>) -> (Option<Reading>, Input) {
-        let listed = |meta: Result<ListMeta, WireError>| match meta {
-            Ok(meta) => (None, Input::ListEnd(meta)),
-            Err(error) => (None, Input::Undecodable(error.to_string())),
-        };
-        let broken = |error: WireError| (None, Input::Broken(error.to_string()));
         match answer {
-            Answer::List(list) => listed(list.finish()),
-            Answer::ProtobufList(list) => listed(list.finish()),
-            Answer::Watch(watch) => match watch.finish() {
-                Ok(frame) => (frame.map(|frame| self.json_event(&frame, trust)), Input::End),
-                Err(error) => broken(error),
+            Answer::List(list) => match list.finish() {
+                Ok(meta) => (None, Input::ListEnd(meta)),
+                Err(error) => (None, Input::Undecodable(error.to_string())),
             },
-            Answer::ProtobufWatch(watch) => match watch.finish() {
-                Ok(()) => (None, Input::End),
-                Err(error) => broken(error),
-            },
+            Answer::Watch(watch) => {
+                let codec = watch.codec();
+                match watch.finish() {
+                    Ok(frame) => (frame.map(|frame| self.event(&frame, codec, trust)), Input::End),
+                    Err(error) => (None, Input::Broken(error.to_string())),
+                }
+            }
         }
     }
 }
 
 /// The input for an event that does not decode.
-fn no_event(event: Result<Option<Result<WatchFrame<'_>, ScanError>>, WireError>) -> Option<Reading> {
-    match event {
-        Ok(Some(Err(error))) => Some(Reading::of(match (error.event(), error.key()) {
-            (Some(EventType::Added | EventType::Modified), Some(key)) => {
-                Input::Unreadable { key: Some(key.clone()), reason: error.to_string() }
-            }
-            // A bookmark concerns no object, so the cache misses no object without it.
-            (Some(EventType::Bookmark), _) => Input::Unreadable { key: None, reason: error.to_string() },
-            (event, key) => lost(event, key, &error.to_string()),
-        })),
-        Ok(_) => None,
-        Err(error) => Some(Reading::of(Input::Undecodable(error.to_string()))),
-    }
+fn no_event(error: &ScanError) -> Reading {
+    Reading::of(match (error.event(), error.key()) {
+        (Some(EventType::Added | EventType::Modified), Some(key)) => {
+            Input::Unreadable { key: Some(key.clone()), reason: error.to_string() }
+        }
+        // A bookmark concerns no object, so the cache misses no object without it.
+        (Some(EventType::Bookmark), _) => Input::Unreadable { key: None, reason: error.to_string() },
+        (event, key) => lost(event, key, &error.to_string()),
+    })
 }

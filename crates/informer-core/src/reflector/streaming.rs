@@ -39,6 +39,7 @@ impl Reflector {
     pub(super) fn stream(&mut self, now: Time) {
         let resource_version = self.known.version_to_list();
         let trust_versions = !self.known.distrust_versions;
+        // This is a list: it also finds what the extra list was to find.
         self.known.relist_at = None;
         let consistent = resource_version.is_unset();
         let timeout_seconds = self.watch_timeout();
@@ -58,6 +59,7 @@ impl Reflector {
 
     pub(super) fn streaming(&mut self, now: Time, input: Input) {
         let State::Streaming(streaming) = &mut self.state else { return };
+        // Every input shows that the stream goes on, even an event that cannot be read.
         streaming.next_by = now + LONGEST_PAUSE;
         match input {
             Input::Accepted => {
@@ -84,6 +86,7 @@ impl Reflector {
                 self.output(Output::Report(Report::Quarantined { key, reason }));
             }
             Input::Bookmark(bookmark) => self.initial_bookmark(now, bookmark),
+            // This refusal comes within an accepted response, which may stay open.
             Input::ErrorEvent(status) => {
                 self.output(Output::Cancel);
                 self.stream_refused(now, status);
@@ -113,6 +116,8 @@ impl Reflector {
         let (consistent, trust_versions) = (streaming.consistent, streaming.trust_versions);
         let (accepted_at, events) = (streaming.accepted_at.unwrap_or(now), streaming.received);
         let listed = bookmark.resource_version;
+        // The server went back. Equal versions were trusted while this list was staged, so the most recent state is staged once
+        // more without that trust.
         if listed.is_older_than(&self.known.last_version) && (!consistent || trust_versions) {
             let seen = self.known.last_version.clone();
             self.store(StoreOperation::Discard);
@@ -138,6 +143,7 @@ impl Reflector {
             return self.stream(now);
         }
         let elsewhere_too = status.is_unauthorized() || status.is_forbidden() || status.is_not_found();
+        // A LIST would be refused for the same reason, so there is nothing to fall back to.
         if status.is_too_many_requests() || elsewhere_too {
             self.store(StoreOperation::Discard);
             return self.refused(now, status, Next::Sync);
@@ -151,6 +157,7 @@ impl Reflector {
 
     /// The stream broke before its end: start over after the backoff, and after a few attempts use a LIST.
     fn stream_ended(&mut self, now: Time, cause: Cause) {
+        // A stream that breaks once may have met a restart of the server. One that breaks each time will not do better.
         self.known.streaming_attempts += 1;
         if self.known.streaming_attempts >= ATTEMPTS {
             self.known.streaming_attempts = 0;

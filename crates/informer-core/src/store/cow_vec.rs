@@ -137,6 +137,7 @@ impl<T: Clone + Default> CowVec<T> {
             self.height += 1;
         }
         self.len += 1;
+        // The length is already that of the longer array: `get_mut` returns no place behind the end.
         if let Some(place) = self.get_mut(index) {
             *place = item;
         }
@@ -186,6 +187,7 @@ impl<'a, T> Subtree<'a, T> {
             Some(Node::Inner(children)) => children[at].as_ref(),
             _ => None,
         };
+        // Both trees descend at the same pace, although one may be lower.
         Self { node, height: height.saturating_sub(1) }
     }
 
@@ -206,6 +208,7 @@ fn visit_pair<'a, T>(
 ) {
     match (old.node, new.node) {
         (None, None) => return,
+        // A shared node has the same content below it. This is why a comparison costs no more than the writes in between.
         (Some(a), Some(b)) if Arc::ptr_eq(a, b) => return,
         _ => {}
     }

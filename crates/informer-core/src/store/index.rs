@@ -123,6 +123,7 @@ impl Values {
         mut is_it: impl FnMut(&(dyn Any + Send + Sync)) -> bool,
     ) -> Option<u32> {
         let found = |number: &u32| self.filed(*number).is_some_and(|filed| is_it(&*filed.value));
+        // Different values may have the same hash, so the caller compares the value itself.
         self.numbers.find(hash, found).copied()
     }
 
@@ -155,6 +156,7 @@ impl Values {
         let hash = filed.hash;
         // Freed numbers are reused; otherwise an index by owner would grow with every owner that ever existed.
         let number = free_number.unwrap_or_else(|| self.values.push(None));
+        // Before the number is in the table, because the table asks for the hashes of its numbers as it grows.
         if let Some(place) = self.values.get_mut(number) {
             *place = Some(filed);
         }
@@ -166,6 +168,7 @@ impl Values {
     fn remove(&mut self, number: u32) -> Option<Filed> {
         let hash = hash_of(&self.values, number);
         let values = &self.values;
+        // Out of the table first: until then it may ask for the hash of this number.
         self.numbers.remove(hash, |other| *other == number, |number| hash_of(values, *number))?;
         self.values.get_mut(number)?.take()
     }
@@ -203,6 +206,7 @@ impl IndexCore {
 impl IndexEntry {
     /// The bytes of memory that the index takes, without what values other than strings refer to. O(number of values).
     pub(super) fn held_bytes(&self) -> usize {
+        // A statement of its own, so that the lock is released before the O(n) part.
         let books = self.core.books().held_bytes();
         books + self.values.held_bytes()
     }
@@ -235,6 +239,7 @@ impl IndexEntry {
             return None;
         }
         let values_of = |object: &Arc<Object>, before: &[u32]| {
+            // An object whose values cannot be computed is under no value: a reader must not find it under former ones.
             indexer.values_of(object, &self.values, before).unwrap_or_else(|fault| {
                 reports.add(self.core.name.clone(), object, fault);
                 Vec::new()
@@ -242,6 +247,7 @@ impl IndexEntry {
         };
         let old = match old {
             None => Numbers::None,
+            // The function may return other values for the old object than those under which it is filed.
             Some(_) if !indexer.is_pure() => self.core.books().filed(slot),
             Some(old) => values_of(old, &[]).iter().filter_map(ValueRef::number).collect(),
         };
@@ -256,11 +262,14 @@ impl IndexEntry {
     /// user code.
     pub(super) fn apply(&mut self, refiling: Refiling, displaced: &mut Vec<AnyValue>) {
         let Refiling { slot, old, new } = refiling;
+        // One lock for the whole change. Nothing below runs user code: values were compared in `plan`, and dropped values leave
+        // by `displaced`.
         let mut books = self.core.books();
         let numbers: Numbers = new
             .into_iter()
             .map(|value| match value {
                 ValueRef::Known(number) => {
+                    // An unchanged posting is not written, because a write beside a snapshot copies it.
                     if !old.contains(number)
                         && let Some(posting) = self.values.posting_mut(number)
                     {
@@ -342,6 +351,7 @@ impl Books {
             self.filed.resize(slot + 1, Numbers::None);
         }
         if let Some(filed) = self.filed.get_mut(slot) {
+            // Counted as it changes, so that the size is known without a walk. Added first: the sum never goes below zero.
             self.filed_bytes += numbers.held_bytes();
             self.filed_bytes -= filed.held_bytes();
             *filed = numbers;

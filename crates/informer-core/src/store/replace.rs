@@ -67,6 +67,7 @@ impl Replace {
     }
 
     fn keep_if(&mut self, key: &str, is_right: impl FnOnce(&Object) -> bool) -> bool {
+        // An event or an earlier item has staged this key: its version decides, not the cached one.
         if self.place(key).is_some() {
             return false;
         }
@@ -83,6 +84,7 @@ impl Replace {
         if self.is_restored {
             return;
         }
+        // Nothing is cached, so there is nothing to keep: the key stays in quarantine until a good version.
         let Some((slot, known)) = self.known(key) else { return };
         match self.place(key.as_str()).and_then(|place| self.staged.get_mut(place)) {
             None => self.kept.set(slot),
@@ -103,6 +105,7 @@ impl Replace {
         let known = self.known(object.key());
         let Some(place) = self.place(object.key().as_str()) else {
             if let Some((slot, known)) = known
+                // An equal object is one bit instead of a staged one: most objects of a re-list are equal.
                 && (self.is_behind_kept(slot, &object, &known)
                     || !(Self::is_change(self.is_restored, &object, &known)
                         || Self::goes_back(&object, &known)
@@ -125,6 +128,7 @@ impl Replace {
         if !is_of_another_past && object.resource_version().is_older_than(staged.object.resource_version()) {
             return;
         }
+        // The object came back after its deletion. A new place keeps the order of the stream.
         if staged.is_deleted {
             self.push(Staged { object, is_deleted: false }, Some(place));
         } else {
@@ -144,6 +148,8 @@ impl Replace {
         }
         if let Some((slot, known)) = self.known(object.key())
             && !self.is_behind_kept(slot, &object, &known)
+            // A deletion before the cached version is not the last word: the cache has a later state. After a restored
+            // backup the versions cannot be compared, and the event is the later statement.
             && (self.is_restored || !object.resource_version().is_older_than(known.resource_version()))
         {
             self.kept.clear(slot);
@@ -177,12 +183,14 @@ impl Replace {
         let is_again = !listed.resource_version().is_unset()
             && listed.resource_version() == known.resource_version()
             && !self.is_restored;
+        // Another version is news by itself. The hash is that of the bytes as received, so a difference proves little.
         let Some(hash) = listed.content().hash().filter(|_| is_again) else { return false };
         let comparison = known.content().compare(hash);
         if comparison == Comparison::Same {
             return false;
         }
         if known.says_the_same(listed) {
+            // The same values in other bytes: the hash is remembered, so that the next list needs no comparison of trees.
             known.content().settle(hash);
             return false;
         }
@@ -248,6 +256,7 @@ impl Replace {
     }
 
     fn place(&self, key: &str) -> Option<usize> {
+        // The usual list finds all objects unchanged and stages none. Then no key needs to be hashed.
         if self.by_key.is_empty() {
             return None;
         }
@@ -265,6 +274,7 @@ impl Replace {
             if let Some(former) = self.staged.get_mut(former) {
                 *former = None;
             }
+            // The key's entry stays and points to the new place, so the number of entries is the number of staged keys.
             if let Some(entry) = self.by_key.find_mut(hash, |&other| other == former) {
                 *entry = place;
             }

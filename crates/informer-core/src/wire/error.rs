@@ -44,10 +44,7 @@ impl WireError {
         matches!(self.0, WireErrorKind::TooLong { .. } | WireErrorKind::Skipped { .. })
     }
 
-    /// The item that was skipped, if that is the only error ([`ListDecoder::skipping_long_items`]). The next call of the
-    /// decoder then continues after it.
-    ///
-    /// [`ListDecoder::skipping_long_items`]: super::ListDecoder::skipping_long_items
+    /// The item that was skipped, if that is the only error. The next call of the decoder then continues after it.
     pub fn skipped(&self) -> Option<&ObjectKey> {
         match &self.0 {
             WireErrorKind::Skipped { key, .. } => Some(key),

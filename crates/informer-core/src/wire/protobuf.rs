@@ -4,15 +4,11 @@
 //! `k8s.io/apimachinery`). A watch sends frames: four bytes with the length, the highest byte first, then a `WatchEvent`,
 //! whose object is again in such an envelope.
 
-mod list;
 mod scan;
-mod watch;
 
 use informer_protobuf::wire::{Field, Fields, Value, varint};
 
-pub use list::ProtobufListDecoder;
 pub use scan::{ScannedMessage, scan_protobuf, scan_protobuf_bookmark};
-pub use watch::ProtobufWatchDecoder;
 
 use crate::ObjectKey;
 
@@ -21,21 +17,21 @@ pub(super) const MAGIC: &[u8; 4] = b"k8s\0";
 
 /// The bytes before a field's value: its number and its length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Header {
-    number: u64,
+pub(super) struct Header {
+    pub(super) number: u64,
     /// The number of bytes after the header. It is zero for a varint, which counts as part of the header.
-    following: u64,
+    pub(super) following: u64,
     /// The number of bytes of the header.
-    bytes: usize,
+    pub(super) bytes: usize,
 }
 
 /// The bytes are not a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct NoField;
+pub(super) struct NoField;
 
 impl Header {
     /// Reads a header; `None` if more bytes are needed.
-    fn read(bytes: &[u8]) -> Result<Option<Self>, NoField> {
+    pub(super) fn read(bytes: &[u8]) -> Result<Option<Self>, NoField> {
         let number = |bytes| varint(bytes).map_err(|_| NoField);
         let Some((tag, tag_bytes)) = number(bytes)? else { return Ok(None) };
         let behind_tag = number(bytes.get(tag_bytes..).unwrap_or_default());
@@ -57,7 +53,7 @@ impl Header {
 }
 
 /// The text of a field.
-fn text(value: Value<'_>) -> Option<&str> {
+pub(super) fn text(value: Value<'_>) -> Option<&str> {
     match value {
         Value::Bytes(bytes) => std::str::from_utf8(bytes).ok(),
         _ => None,
@@ -65,7 +61,7 @@ fn text(value: Value<'_>) -> Option<&str> {
 }
 
 /// The value of the field with this number in a partial message; a truncated value is returned as far as it goes.
-fn field_of_part(mut part: &[u8], number: u64) -> Option<&[u8]> {
+pub(super) fn field_of_part(mut part: &[u8], number: u64) -> Option<&[u8]> {
     loop {
         let header = Header::read(part).ok()??;
         let rest = part.get(header.bytes..)?;
@@ -78,7 +74,7 @@ fn field_of_part(mut part: &[u8], number: u64) -> Option<&[u8]> {
 }
 
 /// The key of an object from the beginning of its message, which must include the metadata.
-fn key_of_part(part: &[u8]) -> Option<ObjectKey> {
+pub(super) fn key_of_part(part: &[u8]) -> Option<ObjectKey> {
     let header = Header::read(part).ok()??;
     // Every kind has its metadata as the first field.
     if header.number != 1 {
@@ -97,7 +93,7 @@ fn key_of_damaged(message: &[u8]) -> Option<ObjectKey> {
 }
 
 /// The fields of a short message, which is complete.
-fn fields(message: &[u8]) -> impl Iterator<Item = Field<'_>> {
+pub(super) fn fields(message: &[u8]) -> impl Iterator<Item = Field<'_>> {
     Fields::new(message).map_while(Result::ok)
 }
 

@@ -21,6 +21,8 @@ pub(super) struct Window {
     /// The bytes before this were searched.
     searched: usize,
     search: Option<Search>,
+    /// The item that is too long, whose rest is dropped as it arrives.
+    skipping: Option<Rest>,
     /// The number of bytes of the response that `bytes` no longer has.
     dropped: u64,
     /// The number of bytes that were searched, which tests use to prove that the search is linear.
@@ -34,6 +36,14 @@ enum Search {
     Nested(Nesting),
     Text { escaped: bool },
     Scalar,
+}
+
+/// The way to the end of an item that is too long.
+#[derive(Clone, Copy)]
+enum Rest {
+    Value,
+    Line,
+    Bytes(u64),
 }
 
 impl Window {
@@ -127,48 +137,95 @@ impl Window {
         let found =
             search.advance(self.unsearched()).map_err(|TooDeep| WireErrorKind::TooDeep { at: self.at() })?;
         self.search = found.is_none().then_some(search);
-        self.give_out(found, limit)
+        self.give_out(found, limit, Rest::Value)
     }
 
     /// Finds the end of the line that starts here, and returns the line without its end.
     pub(super) fn next_line(&mut self, limit: usize) -> Result<Option<Range<usize>>, WireErrorKind> {
         let found = memchr(b'\n', self.unsearched());
-        let line = self.give_out(found, limit)?;
+        let line = self.give_out(found, limit, Rest::Line)?;
         if line.is_some() {
             self.pass();
         }
         Ok(line)
     }
 
-    /// The part within the limit of an item that is too long. It does not depend on the chunks.
+    /// Returns the item of this length that begins behind a header of this many bytes, and takes both.
+    pub(super) fn next_bytes(
+        &mut self,
+        header: usize,
+        length: u64,
+        limit: usize,
+    ) -> Result<Option<Range<usize>>, WireErrorKind> {
+        let whole = usize::try_from(length).ok().filter(|length| *length <= limit);
+        // Of an item that is too long, the part within the limit is awaited, so that the result does not depend on the
+        // chunks.
+        if self.unread().len().saturating_sub(header) < whole.unwrap_or(limit) {
+            return Ok(None);
+        }
+        let at = self.at();
+        self.take(header);
+        let Some(length) = whole else {
+            self.skip(length);
+            return Err(WireErrorKind::TooLong { limit, at });
+        };
+        Ok(Some(self.take(length)))
+    }
+
+    /// After the error that an item is too long: the part within the limit. It does not depend on the chunks.
     pub(super) fn allowed_part(&self, limit: usize) -> &[u8] {
         let end = self.start.saturating_add(limit).min(self.bytes.len());
         self.get(self.start..end)
     }
 
-    /// Drops the bytes that have arrived of a value that is too long. Returns whether that was the whole value.
-    pub(super) fn skip_value(&mut self) -> Result<bool, WireErrorKind> {
-        // Without a search the end was found already.
-        if let Some(mut search) = self.search.take() {
-            let rest = self.unsearched();
-            let found = search.advance(rest).map_err(|TooDeep| WireErrorKind::TooDeep { at: self.at() })?;
-            self.searched += found.unwrap_or(rest.len());
-            self.search = found.is_none().then_some(search);
-        }
-        self.start = self.searched;
-        Ok(self.search.is_none())
+    /// Makes [`Window::skip_rest`] drop this many bytes.
+    pub(super) fn skip(&mut self, bytes: u64) {
+        self.skipping = Some(Rest::Bytes(bytes));
     }
 
-    /// Like `skip_value`, for a line.
-    pub(super) fn skip_line(&mut self) -> bool {
-        let rest = self.unsearched();
-        let found = memchr(b'\n', rest);
-        self.searched += found.unwrap_or(rest.len());
-        self.start = self.searched;
-        if found.is_some() {
-            self.pass();
-        }
-        found.is_some()
+    /// Whether bytes to be dropped have not arrived yet.
+    pub(super) fn is_skipping(&self) -> bool {
+        self.skipping.is_some()
+    }
+
+    /// Drops the bytes that have arrived of the rest of an item that is too long. Returns whether that was the whole rest.
+    #[inline]
+    pub(super) fn skip_rest(&mut self) -> Result<bool, WireErrorKind> {
+        self.skipping.map_or(Ok(true), |rest| self.skip_rest_of(rest))
+    }
+
+    fn skip_rest_of(&mut self, rest: Rest) -> Result<bool, WireErrorKind> {
+        self.skipping = match rest {
+            Rest::Bytes(left) => {
+                let taken = self.take(usize::try_from(left).unwrap_or(usize::MAX)).len() as u64;
+                Some(Rest::Bytes(left - taken)).filter(|_| taken < left)
+            }
+            Rest::Line => {
+                let found = memchr(b'\n', self.unsearched());
+                self.take_searched(found);
+                if found.is_some() {
+                    self.pass();
+                }
+                Some(rest).filter(|_| found.is_none())
+            }
+            Rest::Value => {
+                // Without a search the end was found already.
+                if let Some(mut search) = self.search.take() {
+                    let found = search
+                        .advance(self.unsearched())
+                        .map_err(|TooDeep| WireErrorKind::TooDeep { at: self.at() })?;
+                    self.search = found.is_none().then_some(search);
+                    self.take_searched(found);
+                }
+                self.start = self.searched;
+                Some(rest).filter(|_| self.search.is_some())
+            }
+        };
+        Ok(self.skipping.is_none())
+    }
+
+    pub(super) fn malformed(&self, what: &'static str) -> WireErrorKind {
+        WireErrorKind::Malformed { what, at: self.at() }
     }
 
     /// Returns all bytes that are left.
@@ -176,10 +233,16 @@ impl Window {
         self.take(usize::MAX)
     }
 
+    fn take_searched(&mut self, found: Option<usize>) {
+        self.searched += found.unwrap_or(self.bytes.len() - self.searched);
+        self.start = self.searched;
+    }
+
     fn give_out(
         &mut self,
         found: Option<usize>,
         limit: usize,
+        rest: Rest,
     ) -> Result<Option<Range<usize>>, WireErrorKind> {
         let searched = found.unwrap_or(self.bytes.len() - self.searched);
         self.searched += searched;
@@ -188,6 +251,7 @@ impl Window {
             self.looked_at += searched;
         }
         if self.searched - self.start > limit {
+            self.skipping = Some(rest);
             return Err(WireErrorKind::TooLong { limit, at: self.at() });
         }
         Ok(found.map(|_| {

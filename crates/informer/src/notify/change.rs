@@ -6,6 +6,7 @@ use std::sync::Arc;
 use informer_core::{DecodeError, Object, ObjectKey, Origin, ResourceVersion, Room, Shelf, Uid, View};
 
 use crate::notify::deleted::Deleted;
+use crate::read::generated::Generated;
 use crate::read::item::Item;
 
 /// One notification of a subscription.
@@ -150,7 +151,7 @@ impl<T: View> Previous<T> {
     pub fn get(&self) -> Result<Item<T>, DecodeError> {
         let value = match &self.value {
             Value::Known(value) => value.clone(),
-            Value::On(shelf) => T::of(&self.object, shelf, Room::IfFree)?,
+            Value::On(shelf) => T::of::<Generated>(&self.object, shelf, Room::IfFree)?,
         };
         Ok(Item::new(value, self.object.clone()))
     }

@@ -16,6 +16,7 @@ use crate::Error;
 use crate::inner::{Core, Subscription};
 use crate::notify::change::{Change, Previous};
 use crate::notify::deleted::{DeleteReason, Deleted};
+use crate::read::generated::Generated;
 use crate::read::item::Item;
 
 pub(crate) type Filter<T> = Arc<dyn Fn(&Item<T>) -> bool + Send + Sync>;
@@ -197,7 +198,7 @@ impl<T: View> Notifications<T> {
     }
 
     fn item_in(&self, object: &Arc<Object>, room: Room) -> Result<Item<T>, DecodeError> {
-        Ok(Item::new(T::of(object, &self.core.shelf, room)?, object.clone()))
+        Ok(Item::new(T::of::<Generated>(object, &self.core.shelf, room)?, object.clone()))
     }
 
     /// The last delivered state of a key whose previous state was `old`. `None` if no version of the key has decoded so

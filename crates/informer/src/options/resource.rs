@@ -56,13 +56,13 @@ impl ResourceType {
     /// The path of the collection, in one namespace or in all.
     pub(crate) fn path(&self, scope: &Scope) -> String {
         let root = match self.group.as_str() {
-            "" => format!("/api/{}", segment(&self.version)),
-            group => format!("/apis/{}/{}", segment(group), segment(&self.version)),
+            "" => format!("/api/{}", path_segment(&self.version)),
+            group => format!("/apis/{}/{}", path_segment(group), path_segment(&self.version)),
         };
-        let plural = segment(&self.plural);
+        let plural = path_segment(&self.plural);
         match scope {
             Scope::Namespace(namespace) if self.namespaced => {
-                format!("{root}/namespaces/{}/{plural}", segment(namespace))
+                format!("{root}/namespaces/{}/{plural}", path_segment(namespace))
             }
             _ => format!("{root}/{plural}"),
         }
@@ -73,14 +73,19 @@ impl ResourceType {
     /// The path of one object.
     pub(crate) fn object_path(&self, key: &ObjectKey) -> String {
         let scope = key.namespace().map_or(Scope::All, |namespace| Scope::Namespace(namespace.into()));
-        format!("{}/{}", self.path(&scope), segment(key.name()))
+        format!("{}/{}", self.path(&scope), path_segment(key.name()))
     }
 }
 
-/// A name as one path segment (RFC 3986). Escaping keeps a malformed name from adding segments. Forms write a space as `+`,
-/// which in a path is a plus.
-fn segment(name: &str) -> String {
-    form_urlencoded::byte_serialize(name.as_bytes()).collect::<String>().replace('+', "%20")
+/// A name as one path segment (RFC 3986). Escaping keeps a malformed name from adding segments, or from taking one away, as
+/// `.` and `..` do. Forms write a space as `+`, which in a path is a plus.
+#[doc(hidden)]
+pub fn path_segment(name: &str) -> String {
+    match name {
+        "." => "%2E".to_owned(),
+        ".." => "%2E%2E".to_owned(),
+        _ => form_urlencoded::byte_serialize(name.as_bytes()).collect::<String>().replace('+', "%20"),
+    }
 }
 
 impl fmt::Display for ResourceType {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use informer_core::{DecodeError, Object, Room, View};
 
 use crate::inner::{Core, Lifeline};
+use crate::read::generated::Generated;
 use crate::read::item::{Decoder, Item};
 
 /// Keeps an informer alive, and decodes its objects as `T`s.
@@ -35,7 +36,7 @@ impl<T> Handle<T> {
 
 impl<T: View> Decoder<T> for Handle<T> {
     fn item_in(&self, object: &Arc<Object>, room: Room) -> Result<Item<T>, DecodeError> {
-        Ok(Item::new(T::of(object, &self.core().shelf, room)?, object.clone()))
+        Ok(Item::new(T::of::<Generated>(object, &self.core().shelf, room)?, object.clone()))
     }
 
     fn report(&self, error: &DecodeError) {

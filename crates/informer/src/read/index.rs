@@ -8,6 +8,7 @@ use std::sync::Arc;
 use informer_core::{DecodeError, Object, Room, Shelf, Uid, View};
 
 use crate::Error;
+use crate::read::generated::Generated;
 use crate::read::handle::Handle;
 use crate::read::item::{Decoder, Item, Items};
 use crate::read::snapshot::Snapshot;
@@ -139,7 +140,7 @@ fn function<T: View, K, I: IntoIterator<Item = K>>(
     // Handlers need the value of a new watch event next, so that value may evict others. The values of a list must not
     // evict what is hot.
     move |object| {
-        let value = T::of(object, &shelf, Room::EvictIfHot)?;
+        let value = T::of::<Generated>(object, &shelf, Room::EvictIfHot)?;
         Ok(keys(&Item::new(value, object.clone())).into_iter().collect())
     }
 }

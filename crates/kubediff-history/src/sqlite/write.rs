@@ -72,6 +72,8 @@ impl Memory {
 
     /// Stores a batch in one transaction.
     pub(super) fn commit(&mut self, connection: &Connection, batch: &Batch) -> Outcome<()> {
+        // The write lock is taken now, where SQLite waits for it. A transaction that begins by reading fails when it comes
+        // to write and another writer was there in the meantime.
         let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
         let before = self.next;
         for entry in &batch.entries {
@@ -85,6 +87,7 @@ impl Memory {
                 }
             }
         }
+        // In the same transaction as the versions: a restart resumes right behind what is stored.
         for (resource, rv) in &batch.positions {
             let sql = "INSERT INTO positions VALUES (?1, ?2) ON CONFLICT DO UPDATE SET rv = ?2";
             transaction.prepare_cached(sql)?.execute([resource, rv])?;
@@ -93,6 +96,7 @@ impl Memory {
             let sql = "INSERT INTO notes VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = ?2";
             transaction.prepare_cached(sql)?.execute([name, value])?;
         }
+        // Positions and notes take no number, so a batch of them alone leaves this row unwritten.
         if self.next > before {
             let sql = "UPDATE meta SET value = ?1 WHERE name = 'next'";
             transaction.prepare_cached(sql)?.execute([self.next])?;
@@ -101,15 +105,18 @@ impl Memory {
     }
 
     fn number(&mut self) -> i64 {
+        // Versions and gaps share one sequence, which keeps the order of the batch.
         self.next += 1;
         self.next - 1
     }
 
     fn observe(&mut self, connection: &Connection, observation: &Observation) -> Outcome<()> {
         let object = &observation.object;
+        // Only the uid tells an object from a later one of the same name.
         if object.uid.is_empty() {
             return Err(Fault::Invalid("it has no uid"));
         }
+        // Readers take a longer content for damage, so none may be written.
         if observation.body.bytes().len() > MOST_BYTES {
             return Err(Fault::Invalid("it has more than 64 MiB"));
         }
@@ -118,6 +125,7 @@ impl Memory {
         let known = self.known(connection, &key)?;
         match (&observation.what, known) {
             (What::Known | What::Noise, Some(known)) => self.noise(connection, observation, key, known),
+            // Nothing is known that this could differ from, so the history of the object begins here.
             (What::Known | What::Noise, None) => self.version(connection, observation, kind, None, None),
             (What::Change(change), known) => self.version(connection, observation, kind, known, Some(change)),
         }
@@ -134,6 +142,7 @@ impl Memory {
             .prepare_cached(sql)?
             .query_row(params![key.1, key.0], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, bool>(1)?)));
         let Some((object, has_state)) = found.optional()? else { return Ok(None) };
+        // By number: the clock may have been set back between two versions.
         let newest = "SELECT max(number) FROM versions WHERE object = ?1";
         let newest: Option<i64> = connection.prepare_cached(newest)?.query_row([object], |row| row.get(0))?;
         let newest = newest.ok_or_else(|| Fault::damaged(format!("object {object} has no version")))?;
@@ -156,6 +165,8 @@ impl Memory {
         known: Known,
     ) -> Outcome<()> {
         let bytes = observation.body.bytes();
+        // The base is the newest version and not the noise before: each noise replaces the one before it, and none is needed to
+        // read another.
         let delta = self.codec.pack_delta(&known.body, &[], bytes)?;
         let sql =
             "UPDATE objects SET state_rv = ?2, state_at = ?3, state_length = ?4, state_crc = ?5, state = ?6
@@ -185,6 +196,7 @@ impl Memory {
         let observed_at = observation.observed_at.as_microsecond();
         let namespace = self.names.namespace(connection, object.namespace.as_deref())?;
 
+        // The details come first: the content is packed against them too, since they have the new values already.
         let details = change.map(detail::write).transpose()?.unwrap_or_default();
         let detail = match &*details {
             [] => Packed { dictionary: 0, frame: Vec::new() },
@@ -192,6 +204,7 @@ impl Memory {
         };
         let content = self.content(connection, kind, known.as_ref(), &details, observation.body.bytes())?;
 
+        // The incarnation before gets no version of its deletion, which was not observed. It ends with this version.
         if let Some(replaced) = change.and_then(|change| change.replaces.as_deref()) {
             let sql = "UPDATE objects SET ended = ?1, ended_at = ?2 WHERE uid = ?3 AND family = ?4 AND ended IS NULL";
             let at = params![number, observed_at, replaced, kind.family];
@@ -204,6 +217,7 @@ impl Memory {
             Some(known) => known.object,
             None => object_id(connection, observation, kind, namespace)?,
         };
+        // The state of a noise is packed against the version that was the newest until now, so it cannot stay.
         if has_ended || has_state {
             let sql = "UPDATE objects SET ended = ?2, ended_at = ?3, state_rv = NULL, state_at = NULL,
                        state_length = NULL, state_crc = NULL, state = NULL WHERE id = ?1";
@@ -212,6 +226,8 @@ impl Memory {
         }
 
         let bytes = observation.body.bytes();
+        // The checksum is that of the unpacked content. A reader checks it after each delta, so it finds damage anywhere in the
+        // chain.
         let sql = "INSERT INTO versions (number, object, kind, namespace, verb, source, observed_at, rv, rv_before,
                    base, content, split, length, crc, dictionary, detail_length, detail_dictionary, detail, frame)
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)";
@@ -264,6 +280,7 @@ impl Memory {
             && known.chain + 1 < CHAIN
         {
             let frame = self.codec.pack_delta(&known.body, details, bytes)?;
+            // A full version is hardly ever shorter than this, so it is not packed only to compare.
             let is_short = frame.len() < bytes.len() / 8;
             let packed = Packed { dictionary: 0, frame };
             let found = Content { base: known.newest, chain: known.chain + 1, shared: None, packed };
@@ -297,6 +314,7 @@ impl Memory {
         let Some((before, part, after)) = part else {
             return Ok((None, self.codec.pack(connection, kind, Purpose::Body, bytes)?));
         };
+        // Other full versions of this object, and objects made from the same template, often have the same part.
         let id = self.share(connection, kind, part)?;
         let shell = [before, after].concat();
         Ok((Some((id, before.len())), self.codec.pack(connection, kind, Purpose::Body, &shell)?))
@@ -308,6 +326,7 @@ impl Memory {
         let same: Vec<i64> =
             same.query_map(params![crc, part.len()], |row| row.get(0))?.collect::<Result<_, _>>()?;
         for id in same {
+            // Different parts may have the same checksum.
             if self.codec.shared(connection, id)? == part {
                 connection
                     .prepare_cached("UPDATE contents SET uses = uses + 1 WHERE id = ?1")?
@@ -323,6 +342,7 @@ impl Memory {
     }
 
     fn index(&mut self, connection: &Connection, number: i64, change: &Change) -> Outcome<()> {
+        // Sets: a change may name a manager or path twice, and the tables refuse a second row.
         let managers: BTreeSet<&str> = change.managers.iter().map(|it| it.manager.as_str()).collect();
         for manager in managers {
             let id = self.names.of(connection, Table::Managers, manager)?;
@@ -382,6 +402,7 @@ fn origin_code(origin: Origin) -> i64 {
 
 /// The place of the longest value among the fields of a JSON map, other than `metadata`, which is unique to the object.
 fn longest_part(json: &[u8]) -> Option<std::ops::Range<usize>> {
+    // A walk over the bytes finds places, which a parsed tree would not keep.
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     let (mut name, mut string) = (0..0, 0);
     let mut start = None;

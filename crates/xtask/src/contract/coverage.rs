@@ -6,7 +6,7 @@ use crate::test_run::{Outcome, TestResult, TestRun};
 /// The counterpart of the code under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// The libraries' own tests: the state machine and the cache, driven by scripts.
+    /// The crates' own tests: such as the state machine and the cache, driven by scripts.
     Core,
     /// The embedded API server.
     TestApi,
@@ -29,7 +29,9 @@ impl Place {
     /// `None` for tests in other places, which do not count.
     fn of(test: &TestResult) -> Option<Self> {
         match (test.binary.package.as_str(), test.binary.target.as_str()) {
-            ("informer-core" | "informer" | "informer-controller", _) => Some(Self::Core),
+            ("informer-core" | "informer" | "informer-controller" | "informer-shards", _) => Some(Self::Core),
+            ("kubectl-changes", "watch") => Some(Self::RealServer),
+            ("kubectl-changes" | "kubectl-changes-history", _) => Some(Self::Core),
             ("conformance", "testapi") => Some(Self::TestApi),
             ("conformance", "real" | "leaders") => Some(Self::RealServer),
             // Tests of memory are one binary, because they share a counting allocator.
@@ -178,16 +180,19 @@ mod tests {
                 result("conformance", "real", "list::l2_c", Outcome::Ignored),
                 result("conformance", "memory", "testapi::l1_g", Outcome::Passed),
                 result("conformance", "memory", "real::l1_g", Outcome::Passed),
-                result("kubediff", "kubediff", "l2_d", Outcome::Passed),
+                result("serve", "serve", "l2_d", Outcome::Passed),
+                result("kubectl-changes", "kubediff", "l1_h", Outcome::Passed),
+                result("kubectl-changes", "watch", "l1_i", Outcome::Passed),
+                result("kubectl-changes-history", "it", "l1_j", Outcome::Passed),
                 result("informer", "informer", "l9_e", Outcome::Passed),
                 result("informer", "informer", "z1_f", Outcome::Passed),
             ],
         };
         let coverage = Coverage::new(&page, &run);
         let counts = Place::ALL.map(|place| coverage.tests(id("L1"), place).len());
-        assert_eq!(counts, [1, 1, 2]);
+        assert_eq!(counts, [3, 1, 3]);
         assert!(coverage.is_tested(id("L1")) && !coverage.is_tested(id("L2")));
-        assert_eq!(coverage.test_count(), 4);
+        assert_eq!(coverage.test_count(), 7);
         let strays: Vec<String> = coverage.strays().map(|(test, id)| format!("{} {id}", test.name)).collect();
         assert_eq!(strays, ["l9_e L9"]);
     }

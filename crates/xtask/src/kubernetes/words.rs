@@ -12,7 +12,7 @@ use crate::tree::Tree;
 pub(super) const FILES: [&str; 12] = [
     "control-plane/README.md",
     "crates/conformance/tests/foreign/kubectl/look.rs",
-    "crates/informer/src/choices.rs",
+    "crates/informer/src/options/choices.rs",
     "crates/kube-table/src/builtin.rs",
     "crates/kube-table/src/table.rs",
     "crates/kubediff/src/demo/objects.rs",

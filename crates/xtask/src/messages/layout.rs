@@ -163,7 +163,7 @@ fn members_of<'a>(message: &str, walked: &'a Walked) -> Result<Vec<Member<'a>>, 
 }
 
 /// When JSON has a field. Go's `omitempty` has no effect on structures.
-fn presence(field: &Field, walked: &Walked) -> Result<&'static str, String> {
+pub(super) fn presence(field: &Field, walked: &Walked) -> Result<&'static str, String> {
     let has = |flag: &str| field.presence.iter().any(|it| it == flag);
     let is_structure = field.many == Many::One
         && walked.messages.get(&field.of).is_some_and(|message| message.form != "list");

@@ -50,6 +50,7 @@ const RULES: &[Rule] = &[
             "testapi-serve",
             "conformance",
             "informer-controller*",
+            "informer-shards",
         ],
         unless: Unless::Never,
         because: "kube is transport and types for us, and controllers and tools build on the library",
@@ -59,6 +60,24 @@ const RULES: &[Rule] = &[
         on: &["kube", "kube-runtime", "testapi-serve"],
         unless: Unless::Never,
         because: "kube is transport and types for us",
+    },
+    Rule {
+        of: "informer-controller",
+        on: &["informer-shards"],
+        unless: Unless::Never,
+        because: "an ordinary controller has nothing of shards",
+    },
+    Rule {
+        of: "informer-shards",
+        on: &["kube", "kube-*", "informer-core", "testapi-serve"],
+        unless: Unless::Never,
+        because: "shards use what every controller has",
+    },
+    Rule {
+        of: "informer-shards",
+        on: &["testapi"],
+        unless: Unless::Tests,
+        because: "only its tests and examples need a server",
     },
     Rule {
         of: "informer-controller",

@@ -3,9 +3,10 @@
 use fastrand::Rng;
 use serde_json::{Value, json};
 
+use super::json::is_blank;
 use super::*;
 use crate::ObjectKey;
-use crate::wire::testing;
+use crate::wire::{scan_object, testing};
 
 /// Events as serde reads them: type and object; none for an event that was refused.
 type Events = Vec<Option<(EventType, Value)>>;
@@ -59,7 +60,7 @@ fn w16_chunk_borders_anywhere() {
     for seed in 0..1_000 {
         let mut random = Rng::with_seed(seed);
         let (expected, stream) = random_stream(&mut random);
-        let mut decoder = WatchDecoder::new(Limits::default());
+        let mut decoder = WatchDecoder::new(Codec::Json, Limits::default());
         let events = decode(&mut decoder, testing::cut(&mut random, &stream));
         assert_eq!(events, Ok(expected), "seed {seed}");
         assert!(decoder.window.looked_at <= stream.len(), "seed {seed}");
@@ -76,8 +77,11 @@ fn w8_a_garbled_event_is_skipped_and_the_rest_goes_on() {
         let lines = line.split(|&byte| byte == b'\n').filter(|line| !is_blank(line)).count();
         let good = br#"{"type":"MODIFIED","object":{"metadata":{"name":"a"}}}"#;
         let stream = [good, &b"\n"[..], &line, b"\n", good, b"\n"].concat();
-        let events =
-            decode(&mut WatchDecoder::new(Limits::default()), testing::cut(&mut random, &stream)).unwrap();
+        let events = decode(
+            &mut WatchDecoder::new(Codec::Json, Limits::default()),
+            testing::cut(&mut random, &stream),
+        )
+        .unwrap();
         let good = Some((EventType::Modified, json!({"metadata": {"name": "a"}})));
         assert_eq!(events.len(), 2 + lines, "seed {seed}");
         assert_eq!((events.first(), events.last()), (Some(&good), Some(&good)), "seed {seed}");
@@ -116,7 +120,7 @@ fn w8_a_bad_event_says_whose_it_was_where_it_can() {
         ("<html>", None),
         ("[]", None),
     ] {
-        let mut decoder = WatchDecoder::new(Limits::default());
+        let mut decoder = WatchDecoder::new(Codec::Json, Limits::default());
         decoder.push(format!("{line}\n").as_bytes());
         let error = decoder.next().unwrap().unwrap().unwrap_err();
         assert_eq!(error.key().map(ObjectKey::as_str), key, "{line}");
@@ -131,7 +135,7 @@ fn w16_events_of_16_mib_decode() {
     let shell = r#"{"type":"ADDED","object":{"a":""}}"#;
     let event = shell.replace(r#""""#, &format!(r#""{}""#, "x".repeat(limits.item_bytes - shell.len())));
     assert_eq!(event.len(), limits.item_bytes);
-    let mut decoder = WatchDecoder::new(limits);
+    let mut decoder = WatchDecoder::new(Codec::Json, limits);
     for chunk in event.as_bytes().chunks(16 << 10) {
         assert!(decoder.next().unwrap().is_none());
         decoder.push(chunk);
@@ -153,7 +157,7 @@ fn w16_longer_frame_is_a_typed_error() {
     for chunk in [1, 30, 1_000] {
         for end in ["", "\n"] {
             let stream = format!("{{}}\n{{\"type\":\"{}{end}", "x".repeat(100));
-            let mut decoder = WatchDecoder::new(limits);
+            let mut decoder = WatchDecoder::new(Codec::Json, limits);
             let error = decode(&mut decoder, stream.as_bytes().chunks(chunk)).unwrap_err();
             assert!(error.is_too_long(), "in chunks of {chunk}");
             assert_eq!(decoder.next().unwrap_err(), error);
@@ -166,17 +170,17 @@ fn w16_longer_frame_is_a_typed_error() {
 fn a_stream_cut_within_an_event_is_truncated() {
     let event = r#"{"type":"ADDED","object":{"a":"}}"}}"#;
     for end in 1..event.len() {
-        let mut decoder = WatchDecoder::new(Limits::default());
+        let mut decoder = WatchDecoder::new(Codec::Json, Limits::default());
         let error = decode(&mut decoder, [&event.as_bytes()[..end]]).unwrap_err();
         assert!(error.is_truncated(), "{}", &event[..end]);
     }
-    let events = decode(&mut WatchDecoder::new(Limits::default()), [event.as_bytes()]).unwrap();
+    let events = decode(&mut WatchDecoder::new(Codec::Json, Limits::default()), [event.as_bytes()]).unwrap();
     assert_eq!(events, [Some((EventType::Added, json!({"a": "}}"})))]);
 }
 
 #[test]
 fn no_content_goes_to_logs() {
-    let mut decoder = WatchDecoder::new(Limits::default());
+    let mut decoder = WatchDecoder::new(Codec::Json, Limits::default());
     decoder.push(b"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"x\"},\"data\":\"hunter2\"}}\n");
     let before = format!("{decoder:?}");
     let frame = decoder.next().unwrap().unwrap().unwrap();
@@ -187,7 +191,7 @@ fn no_content_goes_to_logs() {
 
 /// The results of a decoder that skips: the keys, `not key` for errors without one, and the end of the stream.
 fn told_skipping(stream: &str, chunk: usize) -> (Vec<String>, Result<(), WireError>) {
-    let mut decoder = WatchDecoder::new(Limits { item_bytes: 300 }).skipping_long_events();
+    let mut decoder = WatchDecoder::new(Codec::Json, Limits { item_bytes: 300 });
     let mut told = Vec::new();
     for piece in stream.as_bytes().chunks(chunk) {
         decoder.push(piece);

@@ -6,17 +6,13 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use http::Uri;
 use http::uri::Scheme;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
-use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use hyper_util::rt::TokioIo;
-use kube_client::Config;
-#[cfg(feature = "rustls")]
-use kube_client::client::ConfigExt;
-use tower::{BoxError, Service, ServiceExt};
+use kube_client::{Config, Error};
+use tower::{BoxError, ServiceExt};
 
 use super::Failure;
 use super::tls::{Bytes, Tls};
+use crate::transport::dial;
 
 /// Opens connections to one server.
 pub(in crate::transport) struct Connector {
@@ -70,48 +66,15 @@ impl Connector {
 }
 
 fn dial(config: &Config) -> Result<Dial, BoxError> {
-    let mut tcp = HttpConnector::new();
-    tcp.enforce_http(false);
-    tcp.set_nodelay(true);
-    let Some(proxy) = &config.proxy_url else { return Ok(over(tcp)) };
-    let matcher = Matcher::builder().all(proxy.to_string()).build();
-    let intercept = matcher.intercept(&config.cluster_url);
-    let intercept =
-        intercept.ok_or_else(|| format!("the proxy of scheme {:?} is not supported", proxy.scheme_str()))?;
-    match proxy.scheme_str() {
-        Some("http") => Ok(over(tunnel(&intercept, tcp))),
-        #[cfg(feature = "rustls")]
-        Some("https") => Ok(over(tunnel(&intercept, config.rustls_https_connector_with_connector(tcp)?))),
-        Some("socks5") => {
-            let socks = SocksV5::new(intercept.uri().clone(), tcp);
-            Ok(over(match intercept.raw_auth() {
-                Some((user, password)) => socks.with_auth(user.to_owned(), password.to_owned()),
-                None => socks,
-            }))
+    let dialer = dial::dialer(config, dial::tcp()).map_err(|error| match error {
+        // Its URL may have a password.
+        Error::ProxyProtocolUnsupported { proxy_url } => {
+            format!("a proxy of scheme {:?} is not supported", proxy_url.scheme_str()).into()
         }
-        scheme => Err(format!("a proxy of scheme {scheme:?} is not supported").into()),
-    }
-}
-
-fn tunnel<C>(proxy: &Intercept, connector: C) -> Tunnel<C> {
-    let tunnel = Tunnel::new(proxy.uri().clone(), connector);
-    match proxy.basic_auth() {
-        Some(credentials) => tunnel.with_auth(credentials.clone()),
-        None => tunnel,
-    }
-}
-
-fn over<C>(connector: C) -> Dial
-where
-    C: Service<Uri, Future: Send, Error: Into<BoxError>> + Clone + Send + Sync + 'static,
-    TokioIo<C::Response>: Bytes + 'static,
-{
-    Box::new(move |server| {
-        let connecting = connector.clone().oneshot(server);
-        async move {
-            let bytes = connecting.await.map_err(Into::into)?;
-            Ok(Box::new(TokioIo::new(bytes)) as Box<dyn Bytes>)
-        }
-        .boxed()
-    })
+        error => BoxError::from(error),
+    })?;
+    Ok(Box::new(move |server| {
+        let connecting = dialer.clone().oneshot(server);
+        async move { Ok(Box::new(TokioIo::new(connecting.await?)) as Box<dyn Bytes>) }.boxed()
+    }))
 }

@@ -1,3 +1,0 @@
-module queue
-
-go 1.26.0
