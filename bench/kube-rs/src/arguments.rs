@@ -1,88 +1,49 @@
 //! The command line.
 
+use clap::{Parser, ValueEnum};
 use kube::core::ApiResource;
 
+#[derive(Parser)]
+#[command(name = "bench-kube-rs")]
 pub(crate) struct Arguments {
+    #[arg(long)]
     pub(crate) kubeconfig: Option<String>,
+    #[arg(long, value_enum, default_value = "typed")]
     pub(crate) view: ViewName,
+    #[arg(long = "resource", value_parser = resource, default_value = "core/v1/pods/Pod")]
     pub(crate) resources: Vec<ApiResource>,
+    #[arg(long, default_value_t = 0)]
     pub(crate) subscriptions: usize,
+    #[arg(long)]
     pub(crate) drop_managed_fields: bool,
+    #[arg(long)]
     pub(crate) streaming: bool,
-    /// A whole controller in place of handlers.
+    /// Run a whole controller in place of handlers
+    #[arg(long, value_enum)]
     pub(crate) controller: Option<Work>,
+    #[arg(long, default_value_t = 1)]
     pub(crate) workers: u16,
+    /// Changes nothing: kube-rs has no indexes, but the other lookups can be measured
+    #[arg(long)]
+    index: bool,
 }
 
 /// The work of a whole controller.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum Work {
     Children,
     Storm,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ViewName {
+    /// For pods only
     Typed,
     Dynamic,
     Metadata,
 }
 
 impl Arguments {
-    pub(crate) fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
-        let mut arguments = Self {
-            kubeconfig: None,
-            view: ViewName::Typed,
-            resources: Vec::new(),
-            subscriptions: 0,
-            drop_managed_fields: false,
-            streaming: false,
-            controller: None,
-            workers: 1,
-        };
-        while let Some(word) = words.next() {
-            let mut value = || words.next().ok_or(format!("{word} wants a value"));
-            match word.as_str() {
-                "--kubeconfig" => arguments.kubeconfig = Some(value()?),
-                "--view" => {
-                    arguments.view = match value()?.as_str() {
-                        "typed" => ViewName::Typed,
-                        "dynamic" => ViewName::Dynamic,
-                        "metadata" => ViewName::Metadata,
-                        other => return Err(format!("there is no view {other:?}")),
-                    }
-                }
-                "--controller" => {
-                    arguments.controller = Some(match value()?.as_str() {
-                        "children" => Work::Children,
-                        "storm" => Work::Storm,
-                        other => return Err(format!("there is no controller {other:?}")),
-                    });
-                }
-                "--workers" => {
-                    arguments.workers = value()?.parse().map_err(|_| "--workers wants a number")?;
-                }
-                "--resource" => arguments.resources.push(resource(&value()?)?),
-                "--subscriptions" => {
-                    arguments.subscriptions =
-                        value()?.parse().map_err(|_| "--subscriptions wants a number")?;
-                }
-                "--drop-managed-fields" => arguments.drop_managed_fields = true,
-                "--streaming" => arguments.streaming = true,
-                // kube-rs has no indexes; the other lookups can be measured all the same.
-                "--index" => {}
-                other => return Err(format!("there is no argument {other:?}")),
-            }
-        }
-        if arguments.resources.is_empty() {
-            arguments.resources.push(resource("core/v1/pods/Pod")?);
-        }
-        if arguments.view == ViewName::Typed && !arguments.is_of_pods() {
-            return Err("the typed view is for pods only".to_owned());
-        }
-        Ok(arguments)
-    }
-
     pub(crate) fn is_of_pods(&self) -> bool {
         self.resources.len() == 1 && self.resources.iter().all(is_pods)
     }
@@ -95,15 +56,10 @@ pub(crate) fn is_pods(resource: &ApiResource) -> bool {
 fn resource(text: &str) -> Result<ApiResource, String> {
     let parts: Vec<&str> = text.split('/').collect();
     let [group, version, plural, kind] = parts[..] else {
-        return Err(format!("{text:?} is not GROUP/VERSION/PLURAL/KIND"));
+        return Err("GROUP/VERSION/PLURAL/KIND".to_owned());
     };
     let group = if group == "core" { "" } else { group };
     let api_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
-    Ok(ApiResource {
-        group: group.to_owned(),
-        version: version.to_owned(),
-        api_version,
-        kind: kind.to_owned(),
-        plural: plural.to_owned(),
-    })
+    let [group, version, plural, kind] = [group, version, plural, kind].map(str::to_owned);
+    Ok(ApiResource { group, version, api_version, kind, plural })
 }

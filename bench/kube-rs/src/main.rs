@@ -21,8 +21,7 @@ mod reads;
 mod session;
 mod view;
 
-use std::process::exit;
-
+use clap::Parser;
 use k8s_openapi::api::core::v1::Pod;
 use kube::core::{DynamicObject, PartialObjectMeta};
 use serde_json::Value;
@@ -36,10 +35,10 @@ use crate::view::View;
 // With several threads the same sync took 25 - 50 % more CPU.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Failure> {
-    let arguments = Arguments::parse(std::env::args().skip(1)).unwrap_or_else(|reason| {
-        eprintln!("{reason}");
-        exit(2);
-    });
+    let arguments = Arguments::parse();
+    if matches!(arguments.view, ViewName::Typed) && !arguments.is_of_pods() {
+        return Err("the typed view is for pods only".into());
+    }
     if let Some(work) = arguments.controller {
         return serve(Owners::new(&arguments, work).await?).await;
     }
