@@ -7,6 +7,7 @@ mod control;
 mod current;
 mod deliveries;
 mod endpoint;
+mod listener;
 mod log;
 mod metrics;
 

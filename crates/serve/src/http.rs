@@ -6,6 +6,7 @@
 mod connection;
 mod gate;
 mod request;
+mod tls;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -16,7 +17,6 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{Request, Response};
 use tokio::net::TcpStream;
-use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -35,6 +35,7 @@ pub struct ServerOptions {
     /// The address to listen on; port 0 takes a free one.
     pub address: SocketAddr,
     /// Turns TLS on. If the configuration names no protocols, `h2` and `http/1.1` are offered.
+    #[cfg(feature = "tls")]
     pub tls: Option<Arc<rustls::ServerConfig>>,
     /// The maximum body of a request in bytes. A longer one is refused (413).
     pub max_request_body: usize,
@@ -99,6 +100,7 @@ impl Default for ServerOptions {
     fn default() -> Self {
         Self {
             address: (Ipv4Addr::LOCALHOST, 0).into(),
+            #[cfg(feature = "tls")]
             tls: None,
             max_request_body: 3 << 20,
             max_concurrent_streams: 1000,
@@ -112,13 +114,8 @@ impl Server {
     /// # Errors
     ///
     /// The errors of bind and listen: the port is taken, the address is not this machine's ...
-    pub async fn bind(mut options: ServerOptions) -> std::io::Result<Self> {
+    pub async fn bind(options: ServerOptions) -> std::io::Result<Self> {
         let (gate, address) = Gate::open(options.address)?;
-        if let Some(config) = options.tls.as_mut().filter(|config| config.alpn_protocols.is_empty()) {
-            let mut offering = (**config).clone();
-            offering.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-            *config = Arc::new(offering);
-        }
         Ok(Self { options, address, gate: Arc::new(gate) })
     }
 
@@ -155,7 +152,7 @@ fn boxed(handler: impl Handler) -> AnyHandler {
 }
 
 async fn accept(gate: Arc<Gate>, state: Arc<ServerState>, options: ServerOptions, handler: AnyHandler) {
-    let acceptor = options.tls.clone().map(TlsAcceptor::from);
+    let acceptor = tls::acceptor(&options);
     loop {
         let Ok((stream, peer)) = gate.accept().await else {
             // Too many open files, or a client that went away before accept: neither ends the server. The first lasts
@@ -172,7 +169,7 @@ impl ServerState {
         self: &Arc<Self>,
         stream: TcpStream,
         peer: SocketAddr,
-        acceptor: Option<TlsAcceptor>,
+        acceptor: Option<tls::Acceptor>,
         options: &ServerOptions,
         handler: AnyHandler,
     ) {

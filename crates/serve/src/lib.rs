@@ -5,25 +5,22 @@
 //! understand: discovery, get, paged lists, watches, streaming lists, tables, metadata only, selectors, bookmarks and
 //! compression. Writes are not part of this crate.
 //!
-//! Parts of it are of use without a server, too: [`Table`] prints objects as `kubectl get` shows them, [`builtin`]
-//! has the built-in resources, [`Resource::defined_by`] reads those of a CustomResourceDefinition.
+//! The crate `kube-table` has the resources and the cells of their tables: [`builtin`] has the built-in resources,
+//! [`Resource::defined_by`] reads those of a CustomResourceDefinition.
 
 // A public handle is in the structs of other programs, which want to derive `Debug`.
 #![warn(missing_debug_implementations)]
 
 mod answer;
 mod body;
-pub mod builtin;
 mod catalog;
 mod collection;
-mod definition;
 mod discovery;
 mod fresh;
 mod get;
 mod gzip;
 pub mod http;
 mod json;
-mod json_path;
 mod list;
 mod negotiate;
 mod object;
@@ -33,13 +30,11 @@ mod parameters;
 mod protobuf;
 mod render;
 mod representation;
-mod resource;
 mod route;
 mod selector;
 mod service;
 mod shard;
 mod status;
-mod table;
 mod token;
 mod watch;
 pub mod wire;
@@ -47,10 +42,9 @@ pub mod wire;
 pub use body::{Body, full};
 pub use catalog::{Catalog, Protobuf, Resources, ServerVersion};
 pub use collection::{Batch, Change, Collection, CollectionError, Event, Events, Listing, Range};
+pub use kube_table::{Column, Columns, Resource, SelectableField, Subresource, builtin};
 pub use object::{Labels, Object};
 pub use options::ServeOptions;
-pub use resource::{Column, Columns, Resource, SelectableField, Subresource};
 pub use route::{Query, ResourceRequest, Route, route};
 pub use service::Serve;
 pub use status::{About, Reason, Status, StatusCause};
-pub use table::Table;

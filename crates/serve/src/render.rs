@@ -2,10 +2,10 @@
 
 use std::time::SystemTime;
 
+use kube_table::Printer;
 use serde_json::{Value, json};
 
 use crate::representation::{Include, Representation};
-use crate::table::Printer;
 use crate::{Object, Resource, json};
 
 /// Writes objects of one resource in one representation.

@@ -9,11 +9,12 @@ use serve::http::{Server, ServerOptions};
 use serve::{Reason, ServerVersion, Status};
 
 use crate::server::{ServerState, TestApi};
-use crate::tls::{Tls, TlsError};
+#[cfg(feature = "tls")]
+use crate::tls::{Offer, TlsError};
 use crate::tokens::Tokens;
 use crate::{Api, ApiOptions, Gvr};
 
-/// Starts a [`TestApi`]. By default: plain HTTP on a free port of the loopback address, without authentication, an
+/// Starts a [`TestApi`]. By default: plain HTTP (1.1, and 2 with prior knowledge) on a free port of the loopback address, without authentication, an
 /// empty Kubernetes 1.37.
 #[must_use = "nothing is started yet"]
 #[derive(Clone)]
@@ -21,8 +22,8 @@ pub struct Builder {
     options: ApiOptions,
     address: IpAddr,
     port: u16,
-    tls: bool,
-    protocols: Vec<&'static [u8]>,
+    #[cfg(feature = "tls")]
+    pub(crate) tls: Offer,
     tokens: BTreeMap<String, String>,
     first_token: Option<String>,
     anonymous: bool,
@@ -38,6 +39,7 @@ pub struct StartError(#[from] ErrorKind);
 pub(crate) enum ErrorKind {
     #[error("failed to listen on {0}")]
     Listen(SocketAddr, #[source] std::io::Error),
+    #[cfg(feature = "tls")]
     #[error("failed to make a certificate")]
     Tls(#[from] TlsError),
     #[error("failed to create a first object of kind {kind:?}")]
@@ -55,7 +57,6 @@ impl std::fmt::Debug for Builder {
             .field("options", &self.options)
             .field("address", &self.address)
             .field("port", &self.port)
-            .field("tls", &self.tls)
             .field("anonymous", &self.anonymous)
             .finish_non_exhaustive()
     }
@@ -67,8 +68,8 @@ impl Default for Builder {
             options: ApiOptions::default(),
             address: Ipv4Addr::LOCALHOST.into(),
             port: 0,
-            tls: false,
-            protocols: vec![b"h2", b"http/1.1"],
+            #[cfg(feature = "tls")]
+            tls: Offer::default(),
             tokens: BTreeMap::new(),
             first_token: None,
             anonymous: false,
@@ -85,30 +86,6 @@ impl TestApi {
 }
 
 impl Builder {
-    /// Uses plain HTTP: 1.1, and 2 with prior knowledge.
-    pub fn plain(mut self) -> Self {
-        self.tls = false;
-        self
-    }
-
-    /// Uses TLS, with a certificate whose authority is created at the start: [`TestApi::ca_pem`].
-    pub fn tls(mut self) -> Self {
-        self.tls = true;
-        self
-    }
-
-    /// Offers HTTP/1.1 only. Plain connections have no negotiation: there the client decides.
-    pub fn http1_only(mut self) -> Self {
-        self.protocols = vec![b"http/1.1"];
-        self
-    }
-
-    /// Offers HTTP/2 only. Plain connections have no negotiation: there the client decides.
-    pub fn http2_only(mut self) -> Self {
-        self.protocols = vec![b"h2"];
-        self
-    }
-
     /// Listens on another address than 127.0.0.1.
     pub fn address(mut self, address: IpAddr) -> Self {
         self.address = address;
@@ -203,17 +180,15 @@ impl Builder {
             let kind = object["kind"].as_str().unwrap_or_default().to_owned();
             create(&api, object).map_err(|status| ErrorKind::Object { kind, status: Box::new(status) })?;
         }
-        let tls = match self.tls {
-            true => Some(Tls::new(self.address, &self.protocols).map_err(ErrorKind::from)?),
-            false => None,
-        };
         let address = SocketAddr::new(self.address, self.port);
-        let config = tls.as_ref().map(|tls| tls.config.clone());
-        let server = Server::bind(ServerOptions { address, tls: config, ..ServerOptions::default() })
-            .await
-            .map_err(|error| ErrorKind::Listen(address, error))?;
+        let options = ServerOptions { address, ..ServerOptions::default() };
+        #[cfg(feature = "tls")]
+        let (options, ca_pem) = self.tls.add_to(options).map_err(ErrorKind::from)?;
+        #[cfg(not(feature = "tls"))]
+        let ca_pem = None;
+        let server = Server::bind(options).await.map_err(|error| ErrorKind::Listen(address, error))?;
         let state = ServerState::new(api, Tokens::new(self.tokens, self.anonymous));
-        Ok(TestApi::new(server, state, tls.map(|tls| tls.ca_pem), self.first_token))
+        Ok(TestApi::new(server, state, ca_pem, self.first_token))
     }
 }
 

@@ -62,6 +62,7 @@ mod refusal;
 mod requests;
 mod server;
 mod store;
+#[cfg(feature = "tls")]
 mod tls;
 mod tokens;
 mod turn;

@@ -6,13 +6,42 @@ use std::sync::Arc;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose};
 use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;
+use serve::http::ServerOptions;
 
-/// The TLS configuration of a server, and the certificate that its clients need.
-#[derive(Debug)]
-pub(crate) struct Tls {
-    pub(crate) config: Arc<ServerConfig>,
-    /// The certificate of the authority.
-    pub(crate) ca_pem: String,
+use crate::Builder;
+
+/// Whether a server uses TLS, and the protocols that it offers (ALPN).
+#[derive(Debug, Clone)]
+pub(crate) struct Offer {
+    on: bool,
+    protocols: &'static [&'static [u8]],
+}
+
+impl Default for Offer {
+    fn default() -> Self {
+        Self { on: false, protocols: &[b"h2", b"http/1.1"] }
+    }
+}
+
+/// With the feature `tls`.
+impl Builder {
+    /// Uses TLS, with a certificate whose authority is created at the start: [`TestApi::ca_pem`](crate::TestApi::ca_pem).
+    pub fn tls(mut self) -> Self {
+        self.tls.on = true;
+        self
+    }
+
+    /// Offers HTTP/1.1 only. Plain connections have no negotiation: there the client decides.
+    pub fn http1_only(mut self) -> Self {
+        self.tls.protocols = &[b"http/1.1"];
+        self
+    }
+
+    /// Offers HTTP/2 only. Plain connections have no negotiation: there the client decides.
+    pub fn http2_only(mut self) -> Self {
+        self.tls.protocols = &[b"h2"];
+        self
+    }
 }
 
 /// Why no certificate could be made.
@@ -24,10 +53,18 @@ pub(crate) enum TlsError {
     Config(#[from] rustls::Error),
 }
 
-impl Tls {
-    /// Makes a certificate for `localhost`, the loopback addresses and the address of the server. `protocols` are for
-    /// ALPN.
-    pub(crate) fn new(address: IpAddr, protocols: &[&[u8]]) -> Result<Self, TlsError> {
+impl Offer {
+    /// Adds TLS to the options of a server, if it is on; the text is the certificate of the authority, which clients need.
+    pub(crate) fn add_to(self, options: ServerOptions) -> Result<(ServerOptions, Option<String>), TlsError> {
+        if !self.on {
+            return Ok((options, None));
+        }
+        let (config, ca_pem) = self.certified(options.address.ip())?;
+        Ok((ServerOptions { tls: Some(config), ..options }, Some(ca_pem)))
+    }
+
+    /// Makes a certificate for `localhost`, the loopback addresses and the address of the server.
+    fn certified(&self, address: IpAddr) -> Result<(Arc<ServerConfig>, String), TlsError> {
         let mut authority = CertificateParams::default();
         authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
@@ -47,7 +84,7 @@ impl Tls {
             .with_safe_default_protocol_versions()?
             .with_no_client_auth()
             .with_single_cert(vec![certificate.der().clone()], key)?;
-        config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
-        Ok(Self { config: Arc::new(config), ca_pem: authority.pem() })
+        config.alpn_protocols = self.protocols.iter().map(|protocol| protocol.to_vec()).collect();
+        Ok((Arc::new(config), authority.pem()))
     }
 }

@@ -27,7 +27,7 @@ use structures::Structures;
 /// The types, as `testapi` reads them.
 pub(crate) const TABLE: &str = "crates/testapi/schema/types.txt";
 /// The resources, as `serve` reads them.
-pub(crate) const RESOURCES: &str = "crates/serve/src/builtin.txt";
+pub(crate) const RESOURCES: &str = "crates/kube-table/src/builtin.txt";
 
 pub(crate) fn run(tree: &Tree) -> Result<(), Error> {
     let release = control_plane::pinned()?;

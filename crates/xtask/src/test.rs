@@ -127,10 +127,12 @@ fn clippy(tree: &Tree, real_server: bool) -> Result<(), Error> {
     process::run(process::cargo(tree.root()).args(arguments))
 }
 
-/// The sets of features of `informer` to build: none, and each alone. Clippy builds all features together.
+/// The sets of features of `informer` and `testapi` to build: none, and each alone. Clippy builds all features together.
 fn features(tree: &Tree) -> Result<(), Error> {
-    for features in ["", "http2", "packed", "save", "openssl"] {
-        let arguments = ["clippy", "-p", "informer", "--no-default-features", "--features", features];
+    let informer = ["", "http2", "packed", "save", "openssl"].map(|features| ("informer", features));
+    let testapi = ["", "tls", "yaml", "kube,k8s-openapi/latest"].map(|features| ("testapi", features));
+    for (package, features) in informer.into_iter().chain(testapi) {
+        let arguments = ["clippy", "-p", package, "--no-default-features", "--features", features];
         process::run(process::cargo(tree.root()).args(arguments).args(["--", "-D", "warnings"]))?;
     }
     Ok(())

@@ -14,7 +14,7 @@ fn factory(config: Config) -> SharedInformerFactory {
 
 #[tokio::test]
 async fn over_plain_http_the_server_has_to_know() {
-    let server = TestApi::builder().plain().start().await.unwrap();
+    let server = TestApi::builder().start().await.unwrap();
     let config = server.config();
     let maps = Api::default_namespaced(Client::try_from(config.clone()).unwrap());
     maps.create(&Default::default(), &config_map("a", "")).await.unwrap();

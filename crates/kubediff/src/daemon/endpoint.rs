@@ -4,11 +4,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
+use http_body_util::Full;
 use serde_json::{Value, json};
-use serve::http::{Server, ServerOptions, Serving};
-use serve::{Body, full};
 
 use super::current::Current;
+use super::listener::{Listener, Listening};
 use super::{ServeError, metrics};
 use crate::config::Config;
 
@@ -22,7 +22,7 @@ enum Shown {
 /// The server of health and metrics; none where the configuration wants none.
 pub(super) struct Endpoint {
     shown: Arc<Mutex<Shown>>,
-    serving: Option<Serving>,
+    serving: Option<Listening>,
 }
 
 impl Endpoint {
@@ -36,15 +36,12 @@ impl Endpoint {
         let Some(listen) = &config.listen else { return Ok(Self { shown, serving: None }) };
         let mut failed = None;
         for address in listen.0.addresses() {
-            match Server::bind(ServerOptions { address, ..ServerOptions::default() }).await {
-                Ok(server) => {
-                    crate::follow::say(&format!("health and metrics are on http://{}", server.address()));
+            match Listener::bind(address).await.and_then(|listener| Ok((listener.address()?, listener))) {
+                Ok((address, listener)) => {
+                    crate::follow::say(&format!("health and metrics are on http://{address}"));
                     let state = shown.clone();
-                    let answer = move |request: Request<Bytes>, _| {
-                        let answer = answer(&request, &state);
-                        async move { answer }
-                    };
-                    return Ok(Self { shown, serving: Some(server.serve(answer)) });
+                    let serving = listener.answer(move |request| answer(request, &state));
+                    return Ok(Self { shown, serving: Some(serving) });
                 }
                 Err(error) => failed = Some(error),
             }
@@ -70,7 +67,7 @@ impl Endpoint {
 
     pub(super) async fn close(self) {
         if let Some(serving) = self.serving {
-            serving.stop().await;
+            serving.close().await;
         }
     }
 }
@@ -79,7 +76,7 @@ fn lock(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
     shown.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn answer(request: &Request<Bytes>, shown: &Mutex<Shown>) -> Response<Body> {
+fn answer<B>(request: &Request<B>, shown: &Mutex<Shown>) -> Response<Full<Bytes>> {
     const TEXT: &str = "text/plain; charset=utf-8";
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return response(StatusCode::METHOD_NOT_ALLOWED, TEXT, "only GET is answered here\n".to_owned());
@@ -140,8 +137,8 @@ fn status(shown: &Shown) -> Value {
     })
 }
 
-fn response(status: StatusCode, content: &'static str, text: String) -> Response<Body> {
-    let mut response = Response::new(full(Bytes::from(text)));
+fn response(status: StatusCode, content: &'static str, text: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from(text)));
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(content));
     response

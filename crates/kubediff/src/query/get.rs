@@ -6,9 +6,9 @@ use std::time::SystemTime;
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
+use kube_table::{Columns, Resource, Table, builtin};
 use kubediff_history::{Gvk, Reader, Version};
 use serde_json::{Value, json};
-use serve::{Columns, Resource, Table, builtin};
 
 use super::args::{GetArgs, ObjectFormat};
 use super::error::QueryError;

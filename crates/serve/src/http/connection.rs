@@ -10,10 +10,10 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::conn::auto;
 use tokio::net::TcpStream;
-use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::tls::Acceptor;
 use super::{AnyHandler, request};
 
 /// The buffer of one write: lists are long, and a system call costs more than a copy.
@@ -52,7 +52,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) async fn run(self, stream: TcpStream, tls: Option<TlsAcceptor>, handler: AnyHandler) {
+    pub(super) async fn run(self, stream: TcpStream, tls: Option<Acceptor>, handler: AnyHandler) {
         // When the connection is gone, so are the tasks that answer on it.
         let _closes = self.info.closed.clone().drop_guard();
         match tls {

@@ -133,9 +133,18 @@ fn check_custom_type(
 
 /// A document in YAML, or in JSON, which most clients send.
 pub(super) fn parse_yaml(body: &[u8]) -> Result<Value, Status> {
-    if let Ok(value) = serde_json::from_slice(body) {
-        return Ok(value);
-    }
+    serde_json::from_slice(body).or_else(|_| not_json(body))
+}
+
+#[cfg(not(feature = "yaml"))]
+fn not_json(_: &[u8]) -> Result<Value, Status> {
+    Err(Status::bad_request(
+        "error decoding YAML: this server reads JSON only: build testapi with its feature `yaml`",
+    ))
+}
+
+#[cfg(feature = "yaml")]
+fn not_json(body: &[u8]) -> Result<Value, Status> {
     serde_saphyr::from_slice(body)
         .map_err(|error| Status::bad_request(format!("error decoding YAML: {}", error.without_snippet())))
 }

@@ -104,6 +104,18 @@ const RULES: &[Rule] = &[
         because: "only the demo needs a server of its own",
     },
     Rule {
+        of: "kubectl-changes",
+        on: &["testapi-serve"],
+        unless: Unless::Tests,
+        because: "tables are the crate kube-table, and only tests need a server of their own",
+    },
+    Rule {
+        of: "kube-table",
+        on: &["testapi*", "informer*", "tokio*", "http*", "hyper*", "kube-*"],
+        unless: Unless::Never,
+        because: "tables are data in, cells out",
+    },
+    Rule {
         of: "kubectl-changes-history",
         on: &["informer*", "kubectl-changes", "tokio*", "kube-*"],
         unless: Unless::Never,

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
+use kube_table::{Resource, builtin};
 use kubediff_history::{Gvk, Reader, Scope};
 use serde_json::Value;
-use serve::{Resource, builtin};
 
 use crate::query::error::{QueryError, UnknownName};
 

@@ -15,7 +15,7 @@ impl Resource {
     ///     "names": {"plural": "shops", "kind": "Shop", "shortNames": ["sh"]},
     ///     "versions": [{"name": "v1", "served": true}, {"name": "v2", "served": true}, {"name": "v3", "served": false}],
     /// }});
-    /// let resources = serve::Resource::defined_by(&definition);
+    /// let resources = kube_table::Resource::defined_by(&definition);
     /// let versions: Vec<&str> = resources.iter().map(|resource| &*resource.version).collect();
     /// assert_eq!(versions, ["v2", "v1"]);
     /// ```

@@ -48,7 +48,7 @@ const SELECTABLE: &[(&str, &str, &str, &str, &str)] = &[
 /// All built-in resources, in the order of discovery.
 ///
 /// ```
-/// let resources = serve::builtin::resources();
+/// let resources = kube_table::builtin::resources();
 /// let deployments = resources.iter().find(|resource| &*resource.plural == "deployments").unwrap();
 /// assert_eq!(&*deployments.short_names[0], "deploy");
 /// ```

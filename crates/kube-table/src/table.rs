@@ -28,12 +28,25 @@ pub use self::text::Table;
 use self::custom::CustomColumn;
 use self::row::Row;
 
-/// Prints the objects of one resource.
-pub(crate) struct Printer {
+/// The columns and cells of the objects of one resource, as an API server sends them in a `Table`.
+///
+/// ```
+/// use std::time::SystemTime;
+///
+/// let resources = kube_table::builtin::resources();
+/// let config_maps = resources.iter().find(|resource| &*resource.plural == "configmaps").unwrap();
+/// let printer = kube_table::Printer::of(config_maps);
+/// assert_eq!(printer.columns()[1]["name"], "Data");
+/// let object = serde_json::json!({"metadata": {"name": "cart"}, "data": {"color": "red"}});
+/// assert_eq!(printer.cells(&object, SystemTime::now())[..2], [serde_json::json!("cart"), serde_json::json!(1)]);
+/// ```
+#[derive(Debug)]
+pub struct Printer {
     columns: Vec<Value>,
     cells: Cells,
 }
 
+#[derive(Debug)]
 enum Cells {
     /// A built-in kind.
     BuiltIn(fn(&Row<'_>) -> Vec<Value>),
@@ -45,7 +58,7 @@ enum Cells {
 
 impl Printer {
     /// The printer of a resource.
-    pub(crate) fn of(resource: &Resource) -> Self {
+    pub fn of(resource: &Resource) -> Self {
         let name = resource.qualified_name();
         match &resource.columns {
             Columns::Declared(declared) => {
@@ -69,17 +82,17 @@ impl Printer {
     }
 
     /// Whether a table without rows has `null` for them.
-    pub(crate) fn is_plain(&self) -> bool {
+    pub fn is_plain(&self) -> bool {
         matches!(self.cells, Cells::Plain)
     }
 
     /// `columnDefinitions` of the table.
-    pub(crate) fn columns(&self) -> Vec<Value> {
+    pub fn columns(&self) -> Vec<Value> {
         self.columns.clone()
     }
 
     /// The cells of an object's row, one for each column.
-    pub(crate) fn cells(&self, object: &Value, now: SystemTime) -> Vec<Value> {
+    pub fn cells(&self, object: &Value, now: SystemTime) -> Vec<Value> {
         let row = Row::new(object, now);
         match &self.cells {
             Cells::BuiltIn(cells) => cells(&row),
@@ -95,7 +108,7 @@ impl Printer {
     }
 
     /// The `conditions` of an object's row: a pod that has ended has one, and `kubectl get` may omit its row.
-    pub(crate) fn conditions(&self, object: &Value) -> Vec<Value> {
+    pub fn conditions(&self, object: &Value) -> Vec<Value> {
         if !matches!(self.cells, Cells::BuiltIn(cells) if std::ptr::fn_addr_eq(cells, pod::cells as fn(&Row<'_>) -> _))
         {
             return Vec::new();

@@ -13,9 +13,9 @@ use crate::Resource;
 /// ```
 /// use std::time::{Duration, SystemTime};
 ///
-/// let resources = serve::builtin::resources();
+/// let resources = kube_table::builtin::resources();
 /// let config_maps = resources.iter().find(|resource| &*resource.plural == "configmaps").unwrap();
-/// let table = serve::Table::of(config_maps, false);
+/// let table = kube_table::Table::of(config_maps, false);
 /// assert_eq!(table.heads(), ["NAME", "DATA", "AGE"]);
 /// let object = serde_json::json!({
 ///     "metadata": {"name": "cart", "creationTimestamp": "1970-01-01T00:00:00Z"},

@@ -8,6 +8,7 @@ use crate::Column;
 use crate::json_path::JsonPath;
 
 /// A declared column, ready to print.
+#[derive(Debug)]
 pub(super) struct CustomColumn {
     kind: Box<str>,
     /// `None` if the path is unsupported: the cells are empty.
