@@ -23,7 +23,7 @@ pub struct Builder {
     address: IpAddr,
     port: u16,
     #[cfg(feature = "tls")]
-    pub(crate) tls: Offer,
+    tls: Offer,
     tokens: BTreeMap<String, String>,
     first_token: Option<String>,
     anonymous: bool,
@@ -189,6 +189,27 @@ impl Builder {
         let server = Server::bind(options).await.map_err(|error| ErrorKind::Listen(address, error))?;
         let state = ServerState::new(api, Tokens::new(self.tokens, self.anonymous));
         Ok(TestApi::new(server, state, ca_pem, self.first_token))
+    }
+}
+
+#[cfg(feature = "tls")]
+impl Builder {
+    /// Uses TLS, with a certificate whose authority is created at the start: [`TestApi::ca_pem`].
+    pub fn tls(mut self) -> Self {
+        self.tls.on = true;
+        self
+    }
+
+    /// Offers HTTP/1.1 only. Plain connections have no negotiation: there the client decides.
+    pub fn http1_only(mut self) -> Self {
+        self.tls.protocols = &[b"http/1.1"];
+        self
+    }
+
+    /// Offers HTTP/2 only. Plain connections have no negotiation: there the client decides.
+    pub fn http2_only(mut self) -> Self {
+        self.tls.protocols = &[b"h2"];
+        self
     }
 }
 

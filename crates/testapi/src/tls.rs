@@ -8,39 +8,16 @@ use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;
 use serve::http::ServerOptions;
 
-use crate::Builder;
-
 /// Whether a server uses TLS, and the protocols that it offers (ALPN).
 #[derive(Debug, Clone)]
 pub(crate) struct Offer {
-    on: bool,
-    protocols: &'static [&'static [u8]],
+    pub(crate) on: bool,
+    pub(crate) protocols: &'static [&'static [u8]],
 }
 
 impl Default for Offer {
     fn default() -> Self {
         Self { on: false, protocols: &[b"h2", b"http/1.1"] }
-    }
-}
-
-/// With the feature `tls`.
-impl Builder {
-    /// Uses TLS, with a certificate whose authority is created at the start: [`TestApi::ca_pem`](crate::TestApi::ca_pem).
-    pub fn tls(mut self) -> Self {
-        self.tls.on = true;
-        self
-    }
-
-    /// Offers HTTP/1.1 only. Plain connections have no negotiation: there the client decides.
-    pub fn http1_only(mut self) -> Self {
-        self.tls.protocols = &[b"http/1.1"];
-        self
-    }
-
-    /// Offers HTTP/2 only. Plain connections have no negotiation: there the client decides.
-    pub fn http2_only(mut self) -> Self {
-        self.tls.protocols = &[b"h2"];
-        self
     }
 }
 
