@@ -75,7 +75,7 @@ async fn shares_divide_the_objects(rig: &Rig, server_filters: bool) {
                     .builder()
                     .reflector(|reflector| reflector.streaming_list = streaming)
                     .ask_for_share(asks);
-                let (factory, informer) = live(&rig, builder, &share).await;
+                let (factory, informer) = live(rig, builder, &share).await;
                 informers.push((share, factory, informer));
             }
             let objects: usize = informers.iter().map(|(_, _, informer)| names(informer).len()).sum();
