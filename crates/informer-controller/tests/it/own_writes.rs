@@ -65,7 +65,7 @@ async fn with_a_cache_that_lags(way: Way) -> (usize, Vec<usize>) {
     let world = World::new([map("shop", "a")]).await;
     let maps_informer = world.factory.informer::<ConfigMap>();
     let children = world.factory.informer::<Secret>();
-    let _stalled = world.server.faults().on(Verb::Watch.of("secrets")).once(Fault::StallAfter(Events(0)));
+    let stalled = world.server.faults().on(Verb::Watch.of("secrets")).once(Fault::StallAfter(Events(0)));
     let (seen, mut reconciled) = mpsc::unbounded_channel();
     let (stop, stopped) = Stop::pair();
     let controller = Controller::new("test", &maps_informer).owns(&children).until(stopped);
@@ -82,7 +82,8 @@ async fn with_a_cache_that_lags(way: Way) -> (usize, Vec<usize>) {
         // The second reconciliation does not see the first child.
         world.answered(&Verb::Create.of("secrets"), 2).await;
     }
-    // The watch goes on.
+    // The watch goes on, if it has begun.
+    stalled.hit().await;
     world.server.faults().running(Verb::Watch.of("secrets")).cut();
     while counts.last() == Some(&0) {
         counts.push(tokio::time::timeout(LONG, reconciled.recv()).await.unwrap().unwrap());
@@ -107,7 +108,7 @@ async fn q7_a_cache_that_stays_behind_puts_the_key_off_and_never_reconciles_on_o
     let world = World::new([map("shop", "a")]).await;
     let maps_informer = world.factory.informer::<ConfigMap>();
     let children = world.factory.informer::<Secret>();
-    let _stalled = world.server.faults().on(Verb::Watch.of("secrets")).once(Fault::StallAfter(Events(0)));
+    let stalled = world.server.faults().on(Verb::Watch.of("secrets")).once(Fault::StallAfter(Events(0)));
     let (seen, mut reconciled) = mpsc::unbounded_channel();
     let (stop, stopped) = Stop::pair();
     let controller = Controller::new("test", &maps_informer)
@@ -123,6 +124,7 @@ async fn q7_a_cache_that_stays_behind_puts_the_key_off_and_never_reconciles_on_o
         world.server.api().patch(&maps(), "shop", "a", &patch).unwrap();
         maps_informer.at_least(&world.version(), LONG).await.unwrap();
     }
+    stalled.hit().await;
     world.server.faults().running(Verb::Watch.of("secrets")).cut();
     assert_eq!(tokio::time::timeout(LONG, reconciled.recv()).await.unwrap(), Some(1));
     stop.and_wait(running).await.unwrap();
@@ -183,7 +185,7 @@ async fn a_deletion_that_a_finalizer_holds_up(is_answered: bool) {
     let world = World::new([map("shop", "a"), child]).await;
     let maps_informer = world.factory.informer::<ConfigMap>();
     let children = world.factory.informer::<Secret>();
-    let _stalled = world.server.faults().on(Verb::Watch.of("secrets")).once(Fault::StallAfter(Events(0)));
+    let stalled = world.server.faults().on(Verb::Watch.of("secrets")).once(Fault::StallAfter(Events(0)));
     let deletion = world.server.faults().on(Verb::Delete.of("secrets"));
     let _lost = (!is_answered).then(|| deletion.once(Fault::CutAfter(Bytes(0))));
     let (seen, mut reconciled) = mpsc::unbounded_channel();
@@ -208,6 +210,7 @@ async fn a_deletion_that_a_finalizer_holds_up(is_answered: bool) {
         }
     };
     tokio::time::timeout(LONG, put_off).await.unwrap();
+    stalled.hit().await;
     world.server.faults().running(Verb::Watch.of("secrets")).cut();
     assert_eq!(next().await, Child::IsDeleted, "nothing was reconciled on older state");
 

@@ -95,7 +95,7 @@ async fn q7_after_a_deletion_without_an_answer_the_object_is_not_seen_again() {
     let world = World::new([map("shop", "a"), secret("child")]).await;
     let maps_informer = world.factory.informer::<ConfigMap>();
     let children = world.factory.informer::<Secret>();
-    let _stalled = world.server.faults().on(Verb::Watch.of("secrets")).once(Fault::StallAfter(Events(0)));
+    let stalled = world.server.faults().on(Verb::Watch.of("secrets")).once(Fault::StallAfter(Events(0)));
     let _lost = world.server.faults().on(Verb::Delete.of("secrets")).once(Fault::CutAfter(Bytes(0)));
     let (seen, mut reconciled) = mpsc::unbounded_channel();
     let (stop, stopped) = Stop::pair();
@@ -113,6 +113,7 @@ async fn q7_after_a_deletion_without_an_answer_the_object_is_not_seen_again() {
     assert_eq!(soon(&mut reconciled).await, Some(1));
     // Nothing comes while the watch stands still.
     let early = tokio::time::timeout(Duration::from_millis(300), reconciled.recv()).await.ok().flatten();
+    stalled.hit().await;
     world.server.faults().running(Verb::Watch.of("secrets")).cut();
     assert_eq!(early, None, "it reconciled on state older than its own deletion");
     assert_eq!(soon(&mut reconciled).await, Some(0));
@@ -417,7 +418,7 @@ async fn q7_a_restored_server_is_found_out_with_permissions_for_one_namespace() 
             call.target.as_ref().is_some_and(|target| target.namespace.is_none())
         }));
     let informer = world.factory.in_namespace("shop").informer::<ConfigMap>();
-    let _stalled = world.server.faults().on(Verb::Watch.of("configmaps")).once(Fault::StallAfter(Events(0)));
+    let stalled = world.server.faults().on(Verb::Watch.of("configmaps")).once(Fault::StallAfter(Events(0)));
     let backup = world.server.api().backup();
     let (calls, mut called) = mpsc::unbounded_channel();
     let (stop, stopped) = Stop::pair();
@@ -437,6 +438,7 @@ async fn q7_a_restored_server_is_found_out_with_permissions_for_one_namespace() 
     assert_eq!(soon(&mut called).await, Some(()));
     world.answered(&Verb::Patch.of("configmaps"), 1).await;
     world.server.api().restore(&backup);
+    stalled.hit().await;
     world.server.faults().running(Verb::Watch.of("configmaps")).cut();
     assert_eq!(soon(&mut called).await, Some(()), "the write is void, and the key waits for it");
     stop.and_wait(running).await.unwrap();
@@ -471,7 +473,7 @@ async fn q7_a_write_that_takes_a_new_object_out_of_the_selection_is_awaited() {
     let maps_informer = world.factory.informer::<ConfigMap>();
     let children = world.factory.with_labels("app=x").unwrap().informer::<Secret>();
     // Its watch shows the creation, and not what follows.
-    let _stalled = world.server.faults().on(Verb::Watch.of("secrets")).once(Fault::StallAfter(Events(1)));
+    let stalled = world.server.faults().on(Verb::Watch.of("secrets")).once(Fault::StallAfter(Events(1)));
     let (seen, mut reconciled) = mpsc::unbounded_channel();
     let (stop, stopped) = Stop::pair();
     let controller = Controller::new("test", &maps_informer).reads(&children).until(stopped);
@@ -497,6 +499,7 @@ async fn q7_a_write_that_takes_a_new_object_out_of_the_selection_is_awaited() {
     assert_eq!(soon(&mut reconciled).await, Some(0));
     let early = tokio::time::timeout(Duration::from_millis(300), reconciled.recv()).await.ok().flatten();
     assert_ne!(early, Some(1), "it sees its creation, and not its patch");
+    stalled.hit().await;
     world.server.faults().running(Verb::Watch.of("secrets")).cut();
     stop.and_wait(running).await.unwrap();
 }
