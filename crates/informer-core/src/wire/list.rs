@@ -60,7 +60,7 @@ impl fmt::Debug for ListPart<'_> {
 /// only to find its end, and at most the item's key.
 ///
 /// An item that exceeds the limit is skipped without being held, if the part within the limit has its key.
-/// [`ListDecoder::next`] reports the item once ([`WireError::skipped`]) and continues after it. Otherwise one such item
+/// The decoder reports the item once ([`WireError::skipped`]) and continues after it. Otherwise one such item
 /// would make every list of the resource fail.
 ///
 /// ```
