@@ -303,23 +303,35 @@ impl Object {
         if let Some(value) = self.heat.value() {
             return Ok(value);
         }
-        let (value, heap) = self.read_as::<T, BySerde>()?;
+        let (value, heap) = self.read_as::<T, BySerde>(self.skips_managed_fields)?;
         Ok(match self.heat.shelf() {
             Some(shelf) => shelf.keep_value(self, None, Arc::new(value), heap, Room::EvictIfHot),
             None => Arc::new(value),
         })
     }
 
+    /// The object as a `T`, its managed fields included. The value is decoded by each call.
+    ///
+    /// # Errors
+    ///
+    /// When the object does not decode as `T`. The error concerns this object alone.
+    pub fn decode_whole<T: DeserializeOwned + 'static>(&self) -> Result<T, DecodeError> {
+        self.read_as::<T, BySerde>(false).map(|(value, _)| value)
+    }
+
     /// The object as a `T`, and about how many bytes of the heap it refers to.
-    fn read_as<T: DeserializeOwned + 'static, D: Decode>(&self) -> Result<(T, usize), DecodeError> {
+    fn read_as<T: DeserializeOwned + 'static, D: Decode>(
+        &self,
+        skips_managed_fields: bool,
+    ) -> Result<(T, usize), DecodeError> {
         let unfit = |Unfit(reason)| self.unreadable(std::any::type_name::<T>(), reason);
         let bytes = self.bytes()?;
         if let Encoding::Protobuf(kind) = self.encoding
-            && let Some(decoded) = D::protobuf(kind, &bytes, self.skips_managed_fields)
+            && let Some(decoded) = D::protobuf(kind, &bytes, skips_managed_fields)
         {
             return Ok(decoded);
         }
-        if self.skips_managed_fields {
+        if skips_managed_fields {
             self.encoding.decode(&self.encoding.without_managed_fields(&bytes)).map_err(unfit)
         } else {
             self.encoding.decode(&bytes).map_err(unfit)

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use conformance::{Rig, Told, config_map};
 use informer::{Index, Informer};
 use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
+use kube_client::api::{Patch, PatchParams, PostParams};
 use serde_json::json;
 
 use super::{names, sync};
@@ -177,4 +179,32 @@ async fn c1_whoever_is_told_finds_it_in_the_cache() {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn c13_a_value_written_back_without_managed_fields_loses_no_manager() {
+    let Some(rig) = Rig::shared(SERVER, "c13_managers").await else { return };
+    let maps = rig.config_maps();
+    for (manager, key) in [("one", "left"), ("two", "right")] {
+        let mut map = config_map("a", "");
+        map.data = Some([(key.to_owned(), "1".to_owned())].into());
+        maps.patch("a", &PatchParams::apply(manager), &Patch::Apply(&map)).await.unwrap();
+    }
+    let factory = rig.factory();
+    let informer: Informer<ConfigMap> = factory.informer();
+    sync(&factory, &informer).await;
+    let managers = |entries: Vec<ManagedFieldsEntry>| {
+        let mut names: Vec<_> = entries.into_iter().filter_map(|entry| entry.manager).collect();
+        names.sort();
+        names
+    };
+    let item = informer.lister().namespace(rig.namespace()).get("a").unwrap().unwrap();
+    assert_eq!(managers(item.managed_fields().unwrap()), ["one", "two"]);
+    assert_eq!(item.metadata.managed_fields, None, "an empty list would reset them");
+
+    let mut written = ConfigMap::clone(item.value());
+    written.data.get_or_insert_default().insert("middle".to_owned(), "1".to_owned());
+    let parameters = PostParams { field_manager: Some("three".to_owned()), ..PostParams::default() };
+    let answer = maps.replace("a", &parameters, &written).await.unwrap();
+    assert_eq!(managers(answer.metadata.managed_fields.unwrap()), ["one", "three", "two"]);
 }

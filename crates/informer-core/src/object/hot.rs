@@ -355,7 +355,7 @@ impl Shelf {
             return Ok(value);
         }
         self.set.0.misses.add();
-        let (value, heap) = object.read_as::<T, D>()?;
+        let (value, heap) = object.read_as::<T, D>(object.skips_managed_fields)?;
         Ok(self.keep_value(object, Some(object), Arc::new(value), heap, room))
     }
 

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use informer_core::store::Objects;
 use informer_core::{DecodeError, Labels, Object, ObjectKey, ResourceVersion, Room, Uid, View};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta};
+use serde::Deserialize;
 
 /// One version of an object: its value as a `T`, with its key, uid, resourceVersion and labels beside it.
 ///
@@ -63,6 +65,37 @@ impl<T> Item<T> {
     /// The object's labels, without decoding it.
     pub fn labels(&self) -> &Labels {
         self.object.labels()
+    }
+
+    /// The object's `metadata.managedFields`: which manager owns which fields.
+    ///
+    /// Values leave them out, because they are half of the work of decoding
+    /// ([`FactoryBuilder::decode_managed_fields`](crate::FactoryBuilder::decode_managed_fields) changes that); each call decodes
+    /// them. A value may be written back without them: to the server, absent means unchanged. An empty list would reset them
+    /// ([field management](https://kubernetes.io/docs/reference/using-api/server-side-apply/#clearing-managedfields)); no value
+    /// has one.
+    ///
+    /// ```no_run
+    /// # fn example(pods: informer::Informer<k8s_openapi::api::core::v1::Pod>) -> Result<(), informer::DecodeError> {
+    /// for pod in pods.lister().list() {
+    ///     for entry in pod.managed_fields()? {
+    ///         println!("{}: {}", pod.key(), entry.manager.unwrap_or_default());
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the object's bytes are not available from their storage, or its metadata does not decode.
+    pub fn managed_fields(&self) -> Result<Vec<ManagedFieldsEntry>, DecodeError> {
+        #[derive(Deserialize)]
+        struct Managed {
+            metadata: ObjectMeta,
+        }
+        let Managed { metadata } = self.object.decode_whole()?;
+        Ok(metadata.managed_fields.unwrap_or_default())
     }
 
     /// The undecoded object, which decodes into any other type.
