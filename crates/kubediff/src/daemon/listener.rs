@@ -75,9 +75,11 @@ async fn serve(stream: TcpStream, answer: &(impl Fn(&Request<Incoming>) -> Respo
         let answer = answer(&request);
         async move { Ok::<_, Infallible>(answer) }
     });
-    // The timer ends connections that send no whole head within half a minute.
-    let connection =
-        http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), service);
+    // The timer ends connections that send no whole head within half a minute. It would also end one that waits for its next
+    // request, maybe in the moment of that request; so each connection has one.
+    let mut builder = http1::Builder::new();
+    let builder = builder.timer(TokioTimer::new()).keep_alive(false);
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
     // An error ends this connection and nothing else.
     let _ = connection.await;
 }
