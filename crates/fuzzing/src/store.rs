@@ -214,7 +214,7 @@ impl<'c> Run<'c> {
                     return drop(list);
                 }
                 let at = self.choices.number(self.now - self.now / 4..self.now + 1);
-                let ours = self.store.commit(list, version(at));
+                let ours = self.store.commit(list, version(at)).map(Vec::from_iter);
                 let expected = self.model.commit(model_list, at, &mut self.model_lists);
                 assert_eq!(ours.is_ok(), expected.is_some());
                 (ours.unwrap_or_default(), expected.unwrap_or_default())
@@ -233,7 +233,7 @@ impl<'c> Run<'c> {
             }
             92 => {
                 let Some(source) = self.source() else { return };
-                let ours = self.store.remove_source(source);
+                let ours = self.store.remove_source(source).collect();
                 (ours, self.model.remove_source(source, &mut self.model_lists))
             }
             93..95 => {

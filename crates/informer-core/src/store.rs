@@ -8,6 +8,7 @@
 mod build;
 mod builtin;
 mod cache;
+mod change_set;
 mod checkpoint;
 mod cow_table;
 mod cow_vec;
@@ -29,6 +30,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 pub use cache::Cache;
+pub use change_set::ChangeSet;
 pub use checkpoint::{Checkpoint, SourcePoint};
 pub use handle::{Index, NameTaken};
 pub use objects::Objects;
@@ -39,6 +41,7 @@ pub use sources::SourceId;
 pub use state::Scope;
 
 use crate::{Change, Delta, Object, ObjectKey, Origin, ResourceVersion};
+use change_set::{Step, last_known};
 use index::IndexEntry;
 use replace::Bits;
 use shared::Shared;
@@ -65,21 +68,20 @@ struct Seen {
     indexes: (Indexes, u64),
 }
 
-/// A change of many slots: first deletions, then additions and updates.
+/// What a step changes: first deletions, then additions and updates.
 struct Steps<W> {
-    gone: Vec<Gone>,
-    /// At most one of each key.
+    /// The slots of the objects to delete.
+    gone: Bits,
+    /// By slot: the last states of objects to delete, where an event brought one.
+    last_states: HashMap<u32, Arc<Object>>,
+    /// The objects to add or update.
     writes: W,
-    /// The number of `writes`.
-    count: usize,
+    /// The slots of `writes`; [`NEW`] for those that had none.
+    slots: Vec<u32>,
 }
 
-struct Gone {
-    slot: u32,
-    known: Arc<Object>,
-    /// The object's last state, as the change reports it: newer than the cached one if an event brought it.
-    last: Arc<Object>,
-}
+/// Stands for the slot of a key that has none yet.
+const NEW: u32 = u32::MAX;
 
 /// A list that was not applied. The cache is unchanged.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -138,15 +140,15 @@ impl Store {
     }
 
     /// Removes a source, and the objects that no other source covers. Does nothing for an unknown one.
-    pub fn remove_source(&mut self, source: SourceId) -> Vec<Change> {
+    pub fn remove_source(&mut self, source: SourceId) -> ChangeSet {
         self.shared.install_waiting();
-        let Some(scope) = self.sources.remove(source) else { return Vec::new() };
+        let Some(scope) = self.sources.remove(source) else { return ChangeSet::default() };
         let state = self.shared.read().clone();
-        let gone = covered(&state, &scope)
-            .filter(|(_, object)| !self.sources.covers(object.key()))
-            .map(|(slot, object)| Gone { slot, known: object.clone(), last: object.clone() })
-            .collect();
-        self.apply_all(state, Steps { gone, writes: [], count: 0 }, Origin::Scope)
+        let is_uncovered = |object: &Arc<Object>| !self.sources.covers(object.key());
+        let gone = covered(&state, &scope).filter(|slot| state.object(*slot).is_some_and(is_uncovered));
+        let gone = gone.collect();
+        let steps = Steps { gone, last_states: HashMap::new(), writes: [], slots: Vec::new() };
+        self.apply_all(state, steps, Origin::Scope)
     }
 
     /// Applies an ADDED or MODIFIED event.
@@ -188,7 +190,9 @@ impl Store {
     ///
     /// A deletion older than the cached version of the key is that of a former incarnation, and changes nothing.
     pub fn delete(&mut self, source: SourceId, object: Arc<Object>) -> Option<Change> {
-        self.remove(source, object.key(), object.resource_version(), |known| last_known(known, &object))
+        self.remove(source, object.key(), object.resource_version(), |known| {
+            last_known(known, &object).clone()
+        })
     }
 
     /// As [`Store::delete`], for an event without the last state of the object: the change has the cached state instead.
@@ -267,7 +271,7 @@ impl Store {
     /// # Errors
     ///
     /// When the list is older than what its source had reached, or its source was removed. Nothing changes then.
-    pub fn commit(&mut self, list: Replace, version: ResourceVersion) -> Result<Vec<Change>, CommitError> {
+    pub fn commit(&mut self, list: Replace, version: ResourceVersion) -> Result<ChangeSet, CommitError> {
         self.shared.install_waiting();
         let is_ours = Arc::ptr_eq(&list.cache.shared, &self.shared);
         let feed = self.sources.get(list.source).filter(|_| is_ours).ok_or(CommitErrorKind::UnknownSource)?;
@@ -275,20 +279,20 @@ impl Store {
             Err(CommitErrorKind::Older { listed: version.clone(), seen: feed.reached.clone() })?;
         }
         let state = self.shared.read().clone();
-        let Replace { mut kept, staged, is_restored, source, pins_slots, by_key, .. } = list;
+        let Replace { mut kept, mut staged, deleted, is_restored, source, pins_slots, by_key, .. } = list;
+        let staged_keys = by_key.len();
         // From here on the commit does not need this list's slots to stay the same, nor a lookup by key.
         drop((pins_slots, by_key));
 
-        // A list of all objects is large, so no second vector of it is made: a bit per staged object says whether to write it,
-        // and the changes are made while the objects are applied.
-        let mut writes = Bits::default();
-        let mut count = 0;
+        let mut slots = Vec::with_capacity(staged_keys);
         let mut last_states = HashMap::new();
-        for (place, replace::Staged { object, is_deleted }) in (0..).zip(&staged).filter_map(present) {
-            if !feed.scope.contains(object.key()) {
+        for (place, staged) in (0..).zip(staged.iter_mut()) {
+            let Some(object) = staged.as_ref().filter(|object| feed.scope.contains(object.key())) else {
+                *staged = None;
                 continue;
-            }
-            let is_write = match (state.locate(object.key().as_str()), *is_deleted) {
+            };
+            let known = state.locate(object.key().as_str());
+            let is_write = match (known, deleted.contains(place)) {
                 (None, is_deleted) => !is_deleted,
                 (Some((slot, known)), true) => {
                     if is_restored || !object.resource_version().is_older_than(known.resource_version()) {
@@ -303,25 +307,21 @@ impl Store {
                         || Replace::goes_back(object, known) && version.is_at_least(known.resource_version())
                 }
             };
-            if is_write {
-                writes.set(place);
-                count += 1;
+            match is_write {
+                true => slots.push(known.map_or(NEW, |(slot, _)| slot)),
+                false => *staged = None,
             }
         }
         let is_newer = |object: &Object| version.is_older_than(object.resource_version());
-        let gone = covered(&state, &feed.scope)
-            .filter(|(slot, _)| !kept.contains(*slot))
-            .filter(|(slot, object)| is_restored || !is_newer(object) || last_states.contains_key(slot))
-            .map(|(slot, object)| {
-                let last =
-                    last_states.get(&slot).map_or_else(|| object.clone(), |last| last_known(object, last));
-                Gone { slot, known: object.clone(), last }
-            })
-            .collect();
+        let is_gone = |slot: &u32| {
+            let is_past = |object: &Arc<Object>| is_restored || !is_newer(object);
+            !kept.contains(*slot)
+                && state.object(*slot).is_some_and(|it| is_past(it) || last_states.contains_key(slot))
+        };
+        let gone = covered(&state, &feed.scope).filter(is_gone).collect();
         self.sources.synced(source, version, is_restored);
-        let written = (0..).zip(staged).filter(|(place, _)| writes.contains(*place));
-        let writes = written.filter_map(|(_, staged)| Some(staged?.object));
-        Ok(self.apply_all(state, Steps { gone, writes, count }, Origin::List))
+        let steps = Steps { gone, last_states, writes: staged.into_iter().flatten(), slots };
+        Ok(self.apply_all(state, steps, Origin::List))
     }
 
     /// Whether a source's initial list was committed.
@@ -415,42 +415,39 @@ impl Store {
         mut state: State,
         steps: Steps<impl IntoIterator<Item = Arc<Object>>>,
         origin: Origin,
-    ) -> Vec<Change> {
-        let Steps { gone, writes, count } = steps;
-        if gone.is_empty() && count == 0 {
+    ) -> ChangeSet {
+        let Steps { gone, last_states, writes, mut slots } = steps;
+        if gone.is_empty() && slots.is_empty() {
             self.publish_progress();
-            return Vec::new();
+            return ChangeSet::default();
         }
-        let published = state.slots.clone();
+        let before = state.slots.clone();
         let shared = self.shared.clone();
         let reports = &shared.reports;
-        let mut changes = Vec::with_capacity(gone.len() + count);
         let mut displaced = Vec::new();
-        for Gone { slot, known, last } in gone {
-            let filing = Filing::plan(&state.indexes, slot, Some(&known), None, reports);
+        for slot in gone.clone().into_iter() {
+            let filing = Filing::plan(&state.indexes, slot, state.object(slot), None, reports);
             state.apply(slot, SlotChange::Remove, filing, &mut displaced);
-            self.vacated_slots.push(slot);
-            changes.push(Change { delta: Delta::Deleted { old: known, last }, origin });
         }
-        for new in writes {
-            let known = state.locate(new.key().as_str()).map(|(slot, known)| (slot, known.clone()));
-            let delta = match known {
-                Some((slot, old)) => {
-                    let filing = Filing::plan(&state.indexes, slot, Some(&old), Some(&new), reports);
-                    state.apply(slot, SlotChange::Replace(new.clone()), filing, &mut displaced);
-                    Delta::Updated { old, new }
-                }
-                None => {
-                    let slot = self.take_slot(state.slots.len());
-                    let filing = Filing::plan(&state.indexes, slot, None, Some(&new), reports);
-                    state.apply(slot, SlotChange::Insert(new.clone()), filing, &mut displaced);
-                    Delta::Added(new)
-                }
+        // After the table of keys has shrunk: the two together are the peak of a list that lacks everything.
+        self.vacated_slots.extend(gone.clone().into_iter());
+        for (slot, new) in slots.iter_mut().zip(writes) {
+            if *slot == NEW {
+                let known = state.locate(new.key().as_str()).map(|(slot, _)| slot);
+                *slot = known.unwrap_or_else(|| self.take_slot(state.slots.len()));
+            }
+            let old = state.object(*slot);
+            let filing = Filing::plan(&state.indexes, *slot, old, Some(&new), reports);
+            let change = match old {
+                Some(_) => SlotChange::Replace(new),
+                None => SlotChange::Insert(new),
             };
-            changes.push(Change { delta, origin });
+            state.apply(*slot, change, filing, &mut displaced);
         }
-        self.publish(state, &published);
-        changes
+        let after = state.slots.clone();
+        self.publish(state, &before);
+        let (gone, written) = (gone.into_iter(), slots.into_iter());
+        ChangeSet::of(Step { origin, before, after, gone, last_states, written })
     }
 
     /// Publishes a prepared state. `published` are the slots that it started from.
@@ -500,22 +497,11 @@ impl std::fmt::Debug for Store {
     }
 }
 
-/// The last state of the cached object. If `last` belongs to another incarnation, which came and went unseen, that is the
-/// cached state.
-fn last_known(known: &Arc<Object>, last: &Arc<Object>) -> Arc<Object> {
-    if last.uid() == known.uid() { last.clone() } else { known.clone() }
-}
-
-fn present<P, T>((place, staged): (P, &Option<T>)) -> Option<(P, &T)> {
-    Some((place, staged.as_ref()?))
-}
-
-/// The objects of a scope and their slots.
-fn covered<'a>(state: &'a State, scope: &Scope) -> impl Iterator<Item = (u32, &'a Arc<Object>)> + use<'a> {
+/// The slots of a scope. Some have no object.
+fn covered(state: &State, scope: &Scope) -> impl Iterator<Item = u32> + use<> {
     let (all, some) = match scope {
         Scope::All => (Some(0..state.slots.len()), None),
         Scope::Namespace(namespace) => (None, state.namespace(namespace).map(|posting| posting.iter())),
     };
-    let slots = all.into_iter().flatten().chain(some.into_iter().flatten());
-    slots.filter_map(|slot| Some((slot, state.object(slot)?)))
+    all.into_iter().flatten().chain(some.into_iter().flatten())
 }

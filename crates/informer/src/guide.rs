@@ -165,7 +165,7 @@
 //! | decoded values, and the bytes of recent events | 32 MiB for all informers of a factory ([`FactoryBuilder::hot_bytes`]); with [`Layout::Decoded`] none (C12) |
 //! | changes that wait for a subscription | one per object, or the number that you choose and one per object (H8); each pins its object's version |
 //! | what arrives while user code runs | 4 MiB per informer; beyond that the informer drops its response and resumes later ([`Status::Stalled`]) |
-//! | a list while it arrives | its new objects, a window of bytes, and about 50 bytes for each object (L9) |
+//! | a list while it arrives | its new and changed objects, and 4 MiB; with more than 200,000 new, changed or missing objects up to 26 bytes for each (L9) |
 //! | undecodable objects, unread reports | 4096, 256 |
 //!
 //! [`Informer::held_bytes`] returns the memory that an informer takes (C10). Snapshots and items that you hold keep their

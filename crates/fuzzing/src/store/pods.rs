@@ -1,5 +1,6 @@
 //! Small objects, and changes in short form: the vocabulary of the store's tests.
 
+use std::borrow::Borrow;
 use std::sync::Arc;
 
 use informer_core::store::{Replace, SourceId};
@@ -83,7 +84,7 @@ pub fn relist(
     at: u64,
 ) -> Vec<Change> {
     let list = staged(store.begin_replace(source), objects);
-    let changes = store.commit(list, version(at)).unwrap();
+    let changes = store.commit(list, version(at)).unwrap().collect();
     store.validate();
     changes
 }
@@ -113,8 +114,8 @@ pub fn short(change: &Change) -> String {
 }
 
 /// Each as [`short`].
-pub fn shorts<'a>(changes: impl IntoIterator<Item = &'a Change>) -> Vec<String> {
-    changes.into_iter().map(short).collect()
+pub fn shorts(changes: impl IntoIterator<Item: Borrow<Change>>) -> Vec<String> {
+    changes.into_iter().map(|change| short(change.borrow())).collect()
 }
 
 /// The objects as `key@version`, sorted.

@@ -60,14 +60,12 @@ impl Engine {
         let mut room = (self.dispatch.slice / self.fanout.len().max(1)).max(1);
         let mut wakers = Vec::new();
         while let Some(outcome) = self.dispatch.outcomes.front_mut() {
-            let rest = outcome.changes.as_slice();
-            let slice = rest.get(..room.min(rest.len())).unwrap_or_default();
-            wakers.extend(self.fanout.offer(outcome.revision, slice));
+            // A change may be the last to hold its object, so each slice frees its own.
+            let mut slice = Vec::with_capacity(room.min(outcome.changes.len()));
+            slice.extend(outcome.changes.by_ref().take(room));
+            wakers.extend(self.fanout.offer(outcome.revision, &slice));
             room -= slice.len();
-            // The change may be the last to hold its object, so each slice frees its own.
-            let offered = slice.len();
-            outcome.changes.by_ref().take(offered).for_each(drop);
-            if outcome.changes.len() > 0 {
+            if !outcome.changes.is_empty() {
                 break;
             }
             let Some(outcome) = self.dispatch.outcomes.pop_front() else { break };

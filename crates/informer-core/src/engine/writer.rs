@@ -3,12 +3,11 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::vec;
 
 use crate::labels::RecentLabels;
 use crate::object::Arrival;
 use crate::reflector::{Report, StoreOperation};
-use crate::store::{CommitError, IndexReport, Replace, SourcePoint};
+use crate::store::{ChangeSet, CommitError, IndexReport, Replace, SourcePoint};
 use crate::{
     Change, Checkpoint, ContentKey, Object, ObjectKey, ResourceVersion, Scope, Shelf, SourceId, Store,
 };
@@ -61,7 +60,7 @@ pub(super) struct Outcome {
     /// Objects that have other content at each list.
     pub(super) unsteady: Vec<ObjectKey>,
     /// The changes that are not in the mailboxes yet.
-    pub(super) changes: vec::IntoIter<Change>,
+    pub(super) changes: ChangeSet,
     pub(super) revision: u64,
     /// Whether the store was synced after the operation.
     pub(super) is_synced: bool,
@@ -227,7 +226,7 @@ impl Writer {
             failed: None,
             first_quarantined: None,
             unsteady: Vec::new(),
-            changes: Vec::new().into_iter(),
+            changes: ChangeSet::default(),
             revision: self.store.revision(),
             is_synced: self.store.is_synced(),
         }
@@ -239,7 +238,7 @@ impl Writer {
             Step::Quarantine { key, reason } => self.quarantine(&mut outcome, key, reason),
             Step::Remove => {
                 self.staging.remove(&source);
-                outcome.changes = self.store.remove_source(source).into_iter();
+                outcome.changes = self.store.remove_source(source);
                 self.quarantine.listed(source, &outcome.scope, &Undecodable::default());
                 outcome.applied = Some(Applied::SourceRemoved);
             }
@@ -285,7 +284,7 @@ impl Writer {
             }),
             StoreOperation::DeleteKey(key, version) => {
                 self.release(&key, &version);
-                outcome.changes = changes(self.store.delete_key(source, &key, &version));
+                outcome.changes = self.store.delete_key(source, &key, &version).into();
                 outcome.applied = Some(Applied::Deleted(key, version));
             }
             StoreOperation::Commit { resource_version } => self.commit(outcome, resource_version),
@@ -333,7 +332,7 @@ impl Writer {
         match self.store.commit(list, version.clone()) {
             Ok(listed) => {
                 self.quarantine.listed(outcome.source, &outcome.scope, &undecodable);
-                outcome.changes = listed.into_iter();
+                outcome.changes = listed;
                 outcome.applied = Some(Applied::Listed(version));
             }
             // The source was removed in the meantime, so its list is dropped.
@@ -363,7 +362,7 @@ impl Writer {
                 None
             }
         };
-        outcome.changes = changes(change);
+        outcome.changes = change.into();
         outcome.applied = Some(Applied::Upserted(key, version));
     }
 
@@ -382,7 +381,7 @@ impl Writer {
                 self.store.delete_key(outcome.source, &key, &version)
             }
         };
-        outcome.changes = changes(change);
+        outcome.changes = change.into();
         outcome.applied = Some(Applied::Deleted(key, version));
     }
 
@@ -442,11 +441,6 @@ impl Writer {
             outcome.first_quarantined = Some(Report::Quarantined { key, reason });
         }
     }
-}
-
-/// The changes of an operation on one object.
-fn changes(change: Option<Change>) -> vec::IntoIter<Change> {
-    change.into_iter().collect::<Vec<_>>().into_iter()
 }
 
 impl Operation {

@@ -1,11 +1,13 @@
 //! The content of a saved cache: the objects of a store and the versions of its sources, both of one moment.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::replace::Bits;
 use super::snapshot::Snapshot;
 use super::sources::SourceId;
 use super::state::Scope;
-use super::{Steps, Store};
+use super::{NEW, Steps, Store};
 use crate::{ContentKey, Object, Origin, ResourceVersion};
 
 /// A store at one moment, and where each of its sources would resume.
@@ -92,8 +94,10 @@ impl Store {
                 && state.locate(object.key().as_str()).is_none()
         };
         let writes: Vec<_> = objects.into_iter().filter(is_new).collect();
-        let count = writes.len();
-        self.apply_all(state.clone(), Steps { gone: Vec::new(), writes, count }, Origin::List);
+        let slots = vec![NEW; writes.len()];
+        let steps = Steps { gone: Bits::default(), last_states: HashMap::new(), writes, slots };
+        // Subscribers get the content as such, not as changes.
+        drop(self.apply_all(state.clone(), steps, Origin::List));
         ids
     }
 

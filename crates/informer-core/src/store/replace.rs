@@ -2,6 +2,7 @@
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
+use std::vec;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
@@ -22,19 +23,25 @@ pub struct Replace {
     pub(super) pins_slots: Arc<()>,
     pub(super) is_restored: bool,
     pub(super) kept: Bits,
-    /// In list order. When a deletion follows a listed object and the object is listed again, its former place is empty.
-    pub(super) staged: Vec<Option<Staged>>,
+    pub(super) staged: Staged,
+    /// The places of `staged` that have the last state of a deleted object.
+    pub(super) deleted: Bits,
     /// Objects that arrived with other content once more, although their version is the same.
     unsteady: Vec<ObjectKey>,
     /// Indexes into `staged`.
-    pub(super) by_key: HashTable<usize>,
+    pub(super) by_key: HashTable<u32>,
     hasher: DefaultHashBuilder,
 }
 
-pub(super) struct Staged {
-    pub(super) object: Arc<Object>,
-    pub(super) is_deleted: bool,
-}
+/// Staged objects in list order. When a deletion follows a listed object and the object is listed again, its former place is
+/// empty.
+///
+/// They are in chunks, so that they are never copied to grow, and a commit frees each chunk once it has applied it.
+#[derive(Default)]
+pub(super) struct Staged(Vec<Vec<Option<Arc<Object>>>>);
+
+/// The number of objects in a chunk: 8 KiB.
+const CHUNK: usize = 1024;
 
 impl Replace {
     pub(super) fn new(cache: Cache, source: SourceId, pins_slots: Arc<()>, is_restored: bool) -> Self {
@@ -45,7 +52,8 @@ impl Replace {
             pins_slots,
             is_restored,
             kept: Bits::default(),
-            staged: Vec::new(),
+            staged: Staged::default(),
+            deleted: Bits::default(),
             unsteady: Vec::new(),
             by_key: HashTable::new(),
             hasher,
@@ -86,16 +94,13 @@ impl Replace {
         }
         // Nothing is cached, so there is nothing to keep: the key stays in quarantine until a good version.
         let Some((slot, known)) = self.known(key) else { return };
-        match self.place(key.as_str()).and_then(|place| self.staged.get_mut(place)) {
-            None => self.kept.set(slot),
-            // Of several versions of a key the newest one counts.
-            Some(Some(staged))
-                if !staged.is_deleted
-                    && staged.object.resource_version().is_older_than(known.resource_version()) =>
-            {
-                staged.object = known;
-            }
-            Some(_) => {}
+        let Some(place) = self.place(key.as_str()) else { return self.kept.set(slot) };
+        // Of several versions of a key the newest one counts.
+        if !self.deleted.contains(place)
+            && let Some(staged) = self.staged.get_mut(place)
+            && staged.resource_version().is_older_than(known.resource_version())
+        {
+            *staged = known;
         }
     }
 
@@ -114,35 +119,36 @@ impl Replace {
                 self.kept.set(slot);
                 return;
             }
-            return self.push(Staged { object, is_deleted: false }, None);
+            return self.push(object, None);
         };
         // The commit goes by the mark of a revision, and each event of a key has an object of its own to mark.
         if let Some((_, known)) = &known {
             self.is_revision(&object, known);
         }
-        let Some(Some(staged)) = self.staged.get_mut(place) else { return };
+        let Some(staged) = self.staged.get_mut(place) else { return };
         // A deletion by key staged the cached object. After a restored backup the version of that object is not comparable
         // with the list's versions, so the later statement counts.
         let is_of_another_past =
-            self.is_restored && known.is_some_and(|(_, known)| Arc::ptr_eq(&known, &staged.object));
-        if !is_of_another_past && object.resource_version().is_older_than(staged.object.resource_version()) {
+            self.is_restored && known.is_some_and(|(_, known)| Arc::ptr_eq(&known, staged));
+        if !is_of_another_past && object.resource_version().is_older_than(staged.resource_version()) {
             return;
         }
         // The object came back after its deletion. A new place keeps the order of the stream.
-        if staged.is_deleted {
-            self.push(Staged { object, is_deleted: false }, Some(place));
+        if self.deleted.contains(place) {
+            self.push(object, Some(place));
         } else {
-            staged.object = object;
+            *staged = object;
         }
     }
 
     /// Stages a deletion by an event that arrived before the list was complete. `object` is the last state of the object.
     pub fn delete(&mut self, object: Arc<Object>) {
         if let Some(place) = self.place(object.key().as_str()) {
-            if let Some(Some(staged)) = self.staged.get_mut(place)
-                && !object.resource_version().is_older_than(staged.object.resource_version())
+            if let Some(staged) = self.staged.get_mut(place)
+                && !object.resource_version().is_older_than(staged.resource_version())
             {
-                *staged = Staged { object, is_deleted: true };
+                *staged = object;
+                self.deleted.set(place);
             }
             return;
         }
@@ -153,7 +159,7 @@ impl Replace {
             && (self.is_restored || !object.resource_version().is_older_than(known.resource_version()))
         {
             self.kept.clear(slot);
-            self.push(Staged { object, is_deleted: true }, None);
+            self.push_deleted(object);
         }
     }
 
@@ -161,10 +167,10 @@ impl Replace {
     /// listed before the event, or the cached one.
     pub fn delete_key(&mut self, key: &ObjectKey, version: &ResourceVersion) {
         if let Some(place) = self.place(key.as_str()) {
-            if let Some(Some(staged)) = self.staged.get_mut(place)
-                && !version.is_older_than(staged.object.resource_version())
+            if let Some(staged) = self.staged.get(place)
+                && !version.is_older_than(staged.resource_version())
             {
-                staged.is_deleted = true;
+                self.deleted.set(place);
             }
             return;
         }
@@ -173,7 +179,7 @@ impl Replace {
                 || self.is_restored && !self.kept.contains(slot))
         {
             self.kept.clear(slot);
-            self.push(Staged { object: known, is_deleted: true }, None);
+            self.push_deleted(known);
         }
     }
 
@@ -255,25 +261,26 @@ impl Replace {
         self.cache.shared.read().locate(key.as_str()).map(|(slot, object)| (slot, object.clone()))
     }
 
-    fn place(&self, key: &str) -> Option<usize> {
+    fn place(&self, key: &str) -> Option<u32> {
         // The usual list finds all objects unchanged and stages none. Then no key needs to be hashed.
         if self.by_key.is_empty() {
             return None;
         }
-        self.by_key
-            .find(self.hasher.hash_one(key), |&place| key_at(&self.staged, place) == Some(key))
-            .copied()
+        self.by_key.find(self.hasher.hash_one(key), |&place| self.staged.key_at(place) == Some(key)).copied()
+    }
+
+    fn push_deleted(&mut self, last: Arc<Object>) {
+        self.deleted.set(self.staged.len());
+        self.push(last, None);
     }
 
     /// Appends the latest version of a key, and empties its former place.
-    fn push(&mut self, staged: Staged, former: Option<usize>) {
+    fn push(&mut self, object: Arc<Object>, former: Option<u32>) {
         let place = self.staged.len();
-        let hash = self.hasher.hash_one(staged.object.key().as_str());
-        self.staged.push(Some(staged));
+        let hash = self.hasher.hash_one(object.key().as_str());
+        self.staged.push(object);
         if let Some(former) = former {
-            if let Some(former) = self.staged.get_mut(former) {
-                *former = None;
-            }
+            self.staged.clear(former);
             // The key's entry stays and points to the new place, so the number of entries is the number of staged keys.
             if let Some(entry) = self.by_key.find_mut(hash, |&other| other == former) {
                 *entry = place;
@@ -281,13 +288,58 @@ impl Replace {
             return;
         }
         let (staged, hasher) = (&self.staged, &self.hasher);
-        let rehash = |&place: &usize| key_at(staged, place).map_or(0, |key| hasher.hash_one(key));
+        let rehash = |&place: &u32| staged.key_at(place).map_or(0, |key| hasher.hash_one(key));
         self.by_key.insert_unique(hash, place, rehash);
     }
 }
 
-fn key_at(staged: &[Option<Staged>], place: usize) -> Option<&str> {
-    Some(staged.get(place)?.as_ref()?.object.key().as_str())
+impl Staged {
+    /// The next place.
+    fn len(&self) -> u32 {
+        let Some((last, full)) = self.0.split_last() else { return 0 };
+        u32::try_from(full.len() * CHUNK + last.len()).unwrap_or(u32::MAX)
+    }
+
+    fn get(&self, place: u32) -> Option<&Arc<Object>> {
+        self.0.get(place as usize / CHUNK)?.get(place as usize % CHUNK)?.as_ref()
+    }
+
+    fn place_mut(&mut self, place: u32) -> Option<&mut Option<Arc<Object>>> {
+        self.0.get_mut(place as usize / CHUNK)?.get_mut(place as usize % CHUNK)
+    }
+
+    fn get_mut(&mut self, place: u32) -> Option<&mut Arc<Object>> {
+        self.place_mut(place)?.as_mut()
+    }
+
+    fn clear(&mut self, place: u32) {
+        self.place_mut(place).and_then(Option::take);
+    }
+
+    fn key_at(&self, place: u32) -> Option<&str> {
+        Some(self.get(place)?.key().as_str())
+    }
+
+    fn push(&mut self, object: Arc<Object>) {
+        match self.0.last_mut() {
+            Some(last) if last.len() < CHUNK => last.push(Some(object)),
+            _ => {
+                let mut chunk = Vec::with_capacity(CHUNK);
+                chunk.push(Some(object));
+                self.0.push(chunk);
+            }
+        }
+    }
+
+    /// All places, with the empty ones.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Option<Arc<Object>>> {
+        self.0.iter_mut().flatten()
+    }
+
+    /// All places, with the empty ones.
+    pub(super) fn into_iter(self) -> impl Iterator<Item = Option<Arc<Object>>> {
+        self.0.into_iter().flatten()
+    }
 }
 
 impl std::fmt::Debug for Replace {
@@ -296,13 +348,22 @@ impl std::fmt::Debug for Replace {
     }
 }
 
-/// A set of slots, one bit each.
-#[derive(Default)]
+/// A set of slots or places, one bit each.
+#[derive(Clone, Default)]
 pub(super) struct Bits(Vec<u64>);
 
 impl Bits {
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.iter().all(|word| *word == 0)
+    }
+
+    /// In ascending order.
+    pub(super) fn into_iter(self) -> BitsIter {
+        BitsIter { len: self.len(), words: self.0.into_iter(), word: 0, end: 0 }
     }
 
     pub(super) fn contains(&self, slot: u32) -> bool {
@@ -325,3 +386,42 @@ impl Bits {
         }
     }
 }
+
+impl FromIterator<u32> for Bits {
+    fn from_iter<I: IntoIterator<Item = u32>>(slots: I) -> Self {
+        let mut bits = Self::default();
+        slots.into_iter().for_each(|slot| bits.set(slot));
+        bits
+    }
+}
+
+/// The slots of a set, in ascending order.
+pub(super) struct BitsIter {
+    words: vec::IntoIter<u64>,
+    /// The bits of the last taken word that are left.
+    word: u64,
+    /// The first slot after that word.
+    end: u32,
+    len: usize,
+}
+
+impl Iterator for BitsIter {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        while self.word == 0 {
+            self.word = self.words.next()?;
+            self.end += 64;
+        }
+        let slot = self.end - 64 + self.word.trailing_zeros();
+        self.word &= self.word - 1;
+        self.len -= 1;
+        Some(slot)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.len, Some(self.len))
+    }
+}
+
+impl ExactSizeIterator for BitsIter {}

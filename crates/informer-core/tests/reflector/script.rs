@@ -215,7 +215,7 @@ impl Play {
             }
             StoreOperation::Commit { resource_version } => {
                 let _ = writeln!(self.record, "  commit {resource_version:?}");
-                self.store.commit(self.staging.take().unwrap(), resource_version).unwrap()
+                self.store.commit(self.staging.take().unwrap(), resource_version).unwrap().collect()
             }
             StoreOperation::Upsert(object) => self.store.upsert(self.source, object).into_iter().collect(),
             StoreOperation::Delete(object) => self.store.delete(self.source, object).into_iter().collect(),

@@ -64,7 +64,7 @@ fn p2_a_list_over_a_loaded_cache_tells_what_differs() {
     let mut list = store.begin_replace(source);
     assert!(list.keep_unchanged("a/x", &at(3)));
     list.stage(object("a/y", 8, "new"));
-    let changes = store.commit(list, at(12)).unwrap();
+    let changes: Vec<_> = store.commit(list, at(12)).unwrap().collect();
     let told: Vec<_> = changes
         .iter()
         .map(|change| match &change.delta {

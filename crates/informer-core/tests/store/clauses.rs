@@ -144,7 +144,7 @@ fn f7_namespaces_come_and_go() {
     let all = store.add_source(Scope::All);
     relist(&mut store, all, [pod("a/x", 3), pod("a/y", 4), pod("b/x", 5), pod("c/x", 6)], 12);
     assert!(store.remove_source(b).is_empty(), "another source covers what it covered");
-    let mut gone = store.remove_source(all);
+    let mut gone: Vec<_> = store.remove_source(all).collect();
     gone.sort_by_key(|change| change.key().clone());
     assert_eq!(shorts(&gone), ["s-b/x@5", "s-c/x@6"]);
     assert!(gone.iter().all(|change| change.origin == Origin::Scope));

@@ -1,6 +1,6 @@
 //! Lists and re-lists.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use informer_core::{Delta, ResourceVersion, Scope, Store};
 
@@ -16,7 +16,7 @@ fn l10_an_unchanged_item_is_not_staged() {
     list.stage(pod("a/y", 6));
     list.stage(pod("a/x", 3));
     assert_eq!(list.staged_len(), 1);
-    assert_eq!(shorts(&store.commit(list, version(7)).unwrap()), ["l~a/y@4>6"]);
+    assert_eq!(shorts(store.commit(list, version(7)).unwrap()), ["l~a/y@4>6"]);
     assert!(store.cache().is_unchanged("a/x", &version(3)));
     assert!(!store.cache().is_unchanged("a/x", &version(4)));
 }
@@ -74,10 +74,10 @@ fn l12_a_restored_server_is_followed() {
         assert_eq!(list.staged_len(), 2, "what is equal is not held");
         list
     };
-    let changes = store.commit(list, version(50)).unwrap();
+    let changes: Vec<_> = store.commit(list, version(50)).unwrap().collect();
     assert_eq!(shorts(&changes), ["l-a/w@7", "l~a/y@6>6", "l~a/z@90>4"]);
     assert_eq!((store.resource_version(), store.source_version(source)), (version(50), version(50)));
-    assert_eq!(shorts(&store.upsert(source, of("a/z", "51", "3"))), ["w~a/z@4>51"]);
+    assert_eq!(shorts(store.upsert(source, of("a/z", "51", "3"))), ["w~a/z@4>51"]);
     store.validate();
 }
 
@@ -90,12 +90,12 @@ fn l12_a_restored_server_that_nobody_has_noticed_is_followed_by_the_next_list() 
     // Nothing says so of an object that is newer than the list.
     store.upsert(source, pod("a/y", 12));
     assert_eq!(
-        shorts(&store.commit(list, version(11)).unwrap_or_default()),
+        shorts(store.commit(list, version(11)).unwrap_or_default()),
         [""; 0],
         "older than what was seen"
     );
     let list = staged(store.begin_replace(source), [pod("a/x", 3), pod("a/y", 12), pod("a/z", 4)]);
-    assert_eq!(shorts(&store.commit(list, version(12)).unwrap()), ["l~a/x@9>3"]);
+    assert_eq!(shorts(store.commit(list, version(12)).unwrap()), ["l~a/x@9>3"]);
     store.validate();
 }
 
@@ -105,12 +105,12 @@ fn l12_what_is_newer_than_the_list_stays() {
     let list = staged(store.begin_replace(source), [pod("a/x", 3), pod("a/y", 4)]);
     let other = store.add_source(Scope::Namespace("a".into()));
     store.upsert(other, pod("a/x", 9));
-    assert_eq!(shorts(&store.commit(list, version(8)).unwrap()), ["l+a/y@4"]);
+    assert_eq!(shorts(store.commit(list, version(8)).unwrap()), ["l+a/y@4"]);
     let mut list = staged(store.begin_replace(source), [pod("a/x", 3)]);
     list.keep_cached(&"a/x".parse().unwrap());
     list.stage(pod("a/y", 4));
     assert_eq!(
-        shorts(&store.commit(list, version(10)).unwrap()),
+        shorts(store.commit(list, version(10)).unwrap()),
         [""; 0],
         "of two versions the newest counts"
     );
@@ -123,8 +123,8 @@ fn l12_w8_of_a_restored_server_nothing_is_kept_unread() {
     let (mut store, source) = synced([pod("a/x", 90)], 100);
     let mut list = store.begin_restored_replace(source);
     list.keep_cached(&"a/x".parse().unwrap());
-    assert_eq!(shorts(&store.commit(list, version(50)).unwrap()), ["l-a/x@90"]);
-    assert_eq!(shorts(&store.upsert(source, pod("a/x", 51)).into_iter().collect::<Vec<_>>()), ["w+a/x@51"]);
+    assert_eq!(shorts(store.commit(list, version(50)).unwrap()), ["l-a/x@90"]);
+    assert_eq!(shorts(store.upsert(source, pod("a/x", 51))), ["w+a/x@51"]);
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn l12_w11_an_older_event_does_not_undo_what_a_restored_list_has_said() {
     let mut list = staged(store.begin_restored_replace(source), [pod("a/x", 4), pod("a/y", 4)]);
     list.stage(pod("a/x", 2));
     list.delete(pod("a/y", 3));
-    assert_eq!(shorts(&store.commit(list, version(50)).unwrap()), [""; 0]);
+    assert_eq!(shorts(store.commit(list, version(50)).unwrap()), [""; 0]);
     assert_eq!(names(&store.cache().snapshot()), ["a/x@4", "a/y@4"]);
 }
 
@@ -181,7 +181,32 @@ fn h10_a_deletion_names_the_incarnation_that_was_known() {
     let mut list = store.begin_replace(source);
     list.stage(of("8", "second"));
     list.delete(of("9", "second"));
-    assert_eq!(last(store.commit(list, version(9)).unwrap().remove(0)), "first");
+    assert_eq!(last(store.commit(list, version(9)).unwrap().next().unwrap()), "first");
+}
+
+/// Else the last change of a large list would free the objects of all others at once.
+#[test]
+fn d7_the_old_state_of_an_object_is_freed_with_its_change() {
+    let pods = |version| ["a/x", "a/y"].map(|key| pod(key, version));
+    for later in [Vec::new(), pods(6).to_vec()] {
+        let first = pods(3);
+        let held = first.each_ref().map(Arc::downgrade);
+        let (mut store, source) = synced(first, 5);
+        let list = staged(store.begin_replace(source), later);
+        let mut changes = store.commit(list, version(9)).unwrap();
+        assert_eq!((changes.len(), held.each_ref().map(Weak::strong_count)), (2, [1, 1]));
+        drop(changes.next());
+        assert_eq!((changes.len(), held.each_ref().map(Weak::strong_count)), (1, [0, 1]));
+        drop(changes.next());
+        assert!(changes.is_empty() && changes.next().is_none());
+    }
+}
+
+/// A slot is free for a new object as soon as a deletion of the same list has left it.
+#[test]
+fn d7_an_addition_in_the_slot_of_a_deletion_is_no_update() {
+    let (mut store, source) = synced([pod("a/x", 3), pod("a/y", 4)], 5);
+    assert_eq!(shorts(relist(&mut store, source, [pod("a/y", 4), pod("a/z", 8)], 9)), ["l-a/x@3", "l+a/z@8"]);
 }
 
 #[test]
@@ -196,7 +221,7 @@ fn d1_a_deletion_and_a_relist_with_a_new_object_are_both_told() {
 fn d2_h10_a_missed_deletion_is_told_once_with_the_newest_known_state() {
     let (mut store, source) = synced([pod("a/x", 3), pod("a/y", 3)], 5);
     store.upsert(source, pod("a/x", 6));
-    assert_eq!(shorts(&relist(&mut store, source, [pod("a/y", 3)], 9)), ["l-a/x@6"]);
+    assert_eq!(shorts(relist(&mut store, source, [pod("a/y", 3)], 9)), ["l-a/x@6"]);
     assert!(relist(&mut store, source, [pod("a/y", 3)], 10).is_empty());
 }
 
@@ -237,7 +262,7 @@ fn s3_events_before_the_end_of_a_streaming_list_count() {
     list.stage(pod("a/gone", 3));
     list.stage(pod("a/back", 11));
     list.delete(pod("a/kept", 2));
-    let changes = store.commit(list, version(12)).unwrap();
+    let changes: Vec<_> = store.commit(list, version(12)).unwrap().collect();
     assert_eq!(shorts(&changes), ["l-a/gone@3>9", "l+a/new@8", "l~a/back@3>11"]);
     let Delta::Deleted { last, .. } = &changes[0].delta else { panic!("{changes:?}") };
     assert_eq!(last.resource_version(), &version(9), "the event's state is newer than the cache's");
@@ -273,7 +298,7 @@ fn l10_what_a_list_keeps_is_not_mistaken_for_another_object() {
     store.upsert(other, pod("b/y", 7)).unwrap();
     store.upsert(other, pod("b/z", 20)).unwrap();
     assert_eq!(
-        shorts(&store.commit(list, version(8)).unwrap()),
+        shorts(store.commit(list, version(8)).unwrap()),
         ["l-b/y@7"],
         "what is newer than the list stays"
     );
@@ -314,6 +339,6 @@ fn l12_what_a_restored_list_has_stays_though_an_older_event_says_that_it_is_gone
     let mut list = store.begin_restored_replace(source);
     list.stage(pod("a/x", 9));
     list.delete_key(&"a/x".parse().unwrap(), &version(3));
-    assert_eq!(shorts(&store.commit(list, version(9)).unwrap()), [""; 0]);
+    assert_eq!(shorts(store.commit(list, version(9)).unwrap()), [""; 0]);
     assert_eq!(names(&store.cache().snapshot()), ["a/x@9"]);
 }
