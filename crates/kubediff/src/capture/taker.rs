@@ -83,6 +83,7 @@ impl Taker {
         match waiting {
             Waiting::Change(raw) => self.change(&raw),
             Waiting::First(raw) => {
+                self.profile.secrets.learn_name(raw.key.name());
                 if let Some(recorder) = &mut self.recorder {
                     recorder.first(raw);
                 }

@@ -18,19 +18,25 @@ pub use redacted::Redacted;
 use crate::model::document;
 use crate::model::gvk::{Gvk, Scope};
 use crate::model::path::{PathPattern, Segment, Step, find};
-use known::{Known, essence};
-use marker::{hidden, mark};
+use finder::Finder;
+use known::{Budget, Known, essence};
+use marker::Marker;
 use search::Search;
+use vocabulary::Vocabulary;
 
+mod finder;
 mod former;
-mod forms;
 mod key;
 mod known;
 mod manifest;
 mod marker;
+mod ordinary;
+mod parts;
 mod readings;
 mod redacted;
+mod runs;
 mod search;
+mod vocabulary;
 
 /// Annotations in which tools keep the whole object as they applied it.
 const APPLIED: &[&str] = &[
@@ -44,16 +50,40 @@ const APPLIED: &[&str] = &[
 /// Of a Secret, and of everything nested that has `kind: Secret`, also in documents inside of strings, name, namespace,
 /// uid, type, versions, times, owners, managers and the names of keys are shown; every other string and number is
 /// replaced. In all other objects, the values of Secrets that were [learnt](Self::learn) are searched, and replaced
-/// where they are found: values of 8 bytes and more, without white space at their ends; as they are, in base64 in every
-/// alignment, base64 of that, URL-encoded, escaped as in JSON, and folded into lines. The object's own name,
-/// namespace, uid, kind and times are always shown, and so are names of fields that are words (`replicas`).
+/// where they are found: values of 8 bytes and more that [look secret](#which-values-look-secret), without white space at their ends, and
+/// their [parts](#parts); as they are, in base64 in every alignment, base64 of that, URL-encoded and HTML-escaped, once and twice,
+/// escaped as in JSON, and folded into lines. The object's own name, namespace, uid, kind, times and managers are always shown, and so
+/// are names of fields that are words (`replicas`).
 ///
 /// Values are not kept: what a value is found by are hashes of it.
+///
+/// # Which values look secret
+///
+/// Those with characters of two classes (lower case, upper case, digits, others) that do not consist of words of configurations,
+/// numbers of up to five digits, and the cluster's own words: names, labels, images, managers, namespaces and hosts. So a Secret with
+/// `username: postgres` hides that word in the Secret alone.
+///
+/// # Parts
+///
+/// The leaves of JSON and YAML, values of properties and connection strings, user and password of a URL or of docker's
+/// configuration, and what one layer of base64 holds, of values of up to 64 KiB.
+///
+/// # Bounds
+///
+/// 256 values of each Secret, 10,000 of each namespace, and 2,000 former ones of each namespace are searched for, and about 100,000 in
+/// all; [`over_bounds`](Self::over_bounds) says how many are not. A text that takes too long to search is hidden as a whole.
 #[derive(Clone)]
 pub struct Secrets {
     key: HashKey,
     hidden: Vec<(Scope, PathPattern)>,
-    known: Arc<RwLock<Known>>,
+    learnt: Arc<RwLock<Learnt>>,
+}
+
+/// What was learnt from objects.
+#[derive(Default)]
+struct Learnt {
+    known: Known,
+    vocabulary: Vocabulary,
 }
 
 impl Secrets {
@@ -73,7 +103,7 @@ impl Secrets {
 
     /// With the key of an installation, so that hashes can be compared over time.
     pub fn new(key: HashKey) -> Self {
-        Self { key, hidden: Vec::new(), known: Arc::default() }
+        Self { key, hidden: Vec::new(), learnt: Arc::default() }
     }
 
     /// Which key the hashes have.
@@ -89,16 +119,19 @@ impl Secrets {
     }
 
     /// Looks for the values of this state of a Secret in all other objects from now on. Values that the Secret had before
-    /// are still looked for, and so are those of Secrets that are gone: the last 10,000 of them. Objects of other kinds
-    /// have no effect.
+    /// are still looked for, and so are those of Secrets that are gone. Objects of other kinds have no effect.
     ///
     /// [`Change::between`](crate::Change::between) does so with both states. The objects of a watch's first list must be learnt
     /// before anything is shown.
     pub fn learn(&self, gvk: &Gvk, object: &Value) {
         if is_secret(gvk, object) {
-            let values = values(object);
-            self.write().learn(&identity(object), &values, |value| mark(&self.key, value));
+            self.learn_values(object, &values(object));
         }
+    }
+
+    fn learn_values(&self, secret: &Value, values: &[Vec<u8>]) {
+        let name = secret.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+        self.write().known.learn(namespace(secret), name, values, |value| self.key.value_id(value));
     }
 
     /// Learns from both states of an object, before either is redacted: each may mention what is hidden of the other.
@@ -110,8 +143,21 @@ impl Secrets {
         if let (Some(gone), None) = (old, new)
             && is_secret(gvk, gone)
         {
-            self.write().learn(&identity(gone), &[], |value| mark(&self.key, value));
+            self.learn_values(gone, &[]);
         }
+        if let Some(object) = new.or(old) {
+            let mut learnt = self.write();
+            let Learnt { known, vocabulary } = &mut *learnt;
+            vocabulary.learn(object, |label| {
+                let finder = Finder { known, vocabulary: &Vocabulary::default() };
+                finder.find(label, &mut Budget::new()).is_ok_and(|found| !found.is_empty())
+            });
+        }
+    }
+
+    /// Takes the name of an object for one of the cluster's words, before the object itself is compared.
+    pub(crate) fn learn_name(&self, name: &str) {
+        self.write().vocabulary.add(name);
     }
 
     /// Looks for what is hidden in `object` apart from Secrets of their own: values of nested Secrets, and at paths.
@@ -125,18 +171,21 @@ impl Secrets {
                 found.extend(texts(value).map(|text| text.as_bytes().to_vec()))
             });
         }
-        for value in found.iter().filter_map(|value| essence(value)) {
-            self.write().learn_former(value, |value| mark(&self.key, value));
+        self.learn_former(object, &found);
+    }
+
+    fn learn_former(&self, object: &Value, values: &[Vec<u8>]) {
+        for value in values.iter().filter_map(|value| essence(value)).filter(|value| looks_secret(value)) {
+            self.write().known.learn_former(namespace(object), value, |value| self.key.value_id(value));
         }
     }
 
-    /// Looks again for what was hidden in a stored state of an object, as far as `now` has it: a later state, or the same.
-    pub(crate) fn learn_hidden_before(&self, stored: &Value, now: &Value) {
-        for value in former::values(&self.key, stored, now) {
-            if let Some(value) = essence(&value) {
-                self.write().learn_former(value, |value| mark(&self.key, value));
-            }
-        }
+    /// A stored state of an object as it was before values were hidden, as far as `now` has them: a later state, or the same. They
+    /// are looked for again. So both states can be hidden with the same knowledge.
+    pub(crate) fn restore(&self, mut stored: Value, now: &Value) -> Value {
+        let found = former::restore(self.marker(now), &mut stored, now);
+        self.learn_former(now, &found);
+        stored
     }
 
     /// Whether a stored text may have something hidden in it.
@@ -144,163 +193,196 @@ impl Secrets {
         stored.windows(former::BEGIN.len()).any(|window| window == former::BEGIN.as_bytes())
     }
 
-    /// The object without secrets.
-    pub fn redact(&self, gvk: &Gvk, mut object: Value) -> Redacted<Value> {
-        if is_secret(gvk, &object) {
-            manifest::hide(&self.key, &mut object);
+    /// How many values of Secrets are not searched for in other objects, because there are too many.
+    pub fn over_bounds(&self) -> usize {
+        self.read().known.over()
+    }
+
+    /// The object without secrets. A state that was redacted before stays as it is, but for what has come to be a secret since.
+    pub fn redact(&self, gvk: &Gvk, object: Value) -> Redacted<Value> {
+        let [redacted, _] = self.redact_states(gvk, Some(object), None);
+        redacted.unwrap_or_default()
+    }
+
+    /// Two states of an object without secrets, both with the same knowledge.
+    pub(crate) fn redact_states(
+        &self,
+        gvk: &Gvk,
+        old: Option<Value>,
+        new: Option<Value>,
+    ) -> [Option<Redacted<Value>>; 2] {
+        let of = new.as_ref().or(old.as_ref()).map(|object| namespace(object).to_owned()).unwrap_or_default();
+        let marker = Marker { key: &self.key, namespace: &of };
+        let learnt = self.read();
+        let Learnt { known, vocabulary } = &*learnt;
+        let mut search = Search::new(marker, Finder { known, vocabulary });
+        [old, new].map(|object| {
+            let mut object = object?;
+            self.hide_fields(gvk, marker, &mut object);
+            search.object(&mut object);
+            Some(Redacted::vouched(object))
+        })
+    }
+
+    /// Hides Secrets, and what is at the paths that the user names.
+    fn hide_fields(&self, gvk: &Gvk, marker: Marker<'_>, object: &mut Value) {
+        if is_secret(gvk, object) {
+            manifest::hide(marker, object);
         } else {
-            self.nested(&mut object);
+            nested(marker, object);
         }
         let paths: Vec<&[Step]> = self.paths(gvk).collect();
         for steps in &paths {
-            self.hide_steps(&mut object, None, steps);
+            hide_steps(marker, object, None, steps);
         }
         if !paths.is_empty() {
-            self.applied(&mut object, &paths);
+            applied(marker, object, &paths);
             if let Some(managed) = object.pointer_mut("/metadata/managedFields") {
                 forget_elements(managed);
             }
         }
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        Search { key: &self.key, known: &known }.object(&mut object);
-        Redacted::vouched(object)
-    }
-
-    /// A state that was redacted before, without what has come to be a secret since: at paths that are hidden now, and values
-    /// that are known now.
-    pub(crate) fn redact_again(&self, gvk: &Gvk, mut object: Value) -> Redacted<Value> {
-        let paths: Vec<&[Step]> = self.paths(gvk).collect();
-        for steps in &paths {
-            self.hide_steps(&mut object, None, steps);
-        }
-        if !paths.is_empty() {
-            self.applied(&mut object, &paths);
-        }
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        Search { key: &self.key, known: &known }.object(&mut object);
-        Redacted::vouched(object)
     }
 
     /// The text without values of Secrets: for messages of others, which may quote content.
     pub fn redact_text(&self, text: &str) -> Redacted<String> {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        let searched = Search { key: &self.key, known: &known }.text(text);
+        let marker = Marker { key: &self.key, namespace: "" };
+        let learnt = self.read();
+        let Learnt { known, vocabulary } = &*learnt;
+        let searched = Search::new(marker, Finder { known, vocabulary }).text(text);
         Redacted::vouched(searched.unwrap_or_else(|| text.to_owned()))
     }
 
-    fn write(&self) -> std::sync::RwLockWriteGuard<'_, Known> {
-        self.known.write().unwrap_or_else(PoisonError::into_inner)
+    fn marker<'a>(&'a self, object: &'a Value) -> Marker<'a> {
+        Marker { key: &self.key, namespace: namespace(object) }
+    }
+
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, Learnt> {
+        self.learnt.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, Learnt> {
+        self.learnt.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn paths<'a>(&'a self, gvk: &'a Gvk) -> impl Iterator<Item = &'a [Step]> {
         let paths = self.hidden.iter().filter(|(scope, _)| scope.matches(gvk));
         paths.map(|(_, path)| until_document(path.steps()))
     }
+}
 
-    /// Hides everything in `value` that is a Secret. Returns whether there was one.
-    fn nested(&self, value: &mut Value) -> bool {
-        match value {
-            Value::Object(map) if manifest::is_secret(map) => {
-                manifest::hide(&self.key, value);
-                true
-            }
-            Value::Object(map) if manifest::is_list(map) => {
-                for (name, value) in map.iter_mut() {
-                    match (name.as_str(), value) {
-                        ("items", Value::Array(items)) => {
-                            items.iter_mut().for_each(|item| manifest::hide(&self.key, item));
-                        }
-                        ("kind" | "apiVersion" | "metadata", _) => {}
-                        (_, other) => manifest::everything(&self.key, other),
+/// Hides everything in `value` that is a Secret. Returns whether there was one.
+fn nested(marker: Marker<'_>, value: &mut Value) -> bool {
+    match value {
+        Value::Object(map) if manifest::is_secret(map) => {
+            manifest::hide(marker, value);
+            true
+        }
+        Value::Object(map) if manifest::is_list(map) => {
+            for (name, value) in map.iter_mut() {
+                match (name.as_str(), value) {
+                    ("items", Value::Array(items)) => {
+                        items.iter_mut().for_each(|item| manifest::hide(marker, item));
                     }
+                    ("kind" | "apiVersion" | "metadata", _) => {}
+                    (_, other) => manifest::everything(marker, other),
                 }
-                true
             }
-            Value::Object(map) => self.nested_in(map.values_mut()),
-            Value::Array(list) => self.nested_in(list.iter_mut()),
-            Value::String(text) => {
-                let Some(redacted) = self.manifests(text) else { return false };
-                *value = redacted.into();
-                true
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+            true
         }
+        Value::Object(map) => nested_in(marker, map.values_mut()),
+        Value::Array(list) => nested_in(marker, list.iter_mut()),
+        Value::String(text) => {
+            let Some(redacted) = manifests(marker, text) else { return false };
+            *value = redacted.into();
+            true
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
+}
 
-    /// The same in each of these: all of them, wherever one was found.
-    fn nested_in<'v>(&self, values: impl Iterator<Item = &'v mut Value>) -> bool {
-        let mut found = false;
-        for value in values {
-            found |= self.nested(value);
-        }
-        found
+/// The same in each of these: all of them, wherever one was found.
+fn nested_in<'v>(marker: Marker<'_>, values: impl Iterator<Item = &'v mut Value>) -> bool {
+    let mut found = false;
+    for value in values {
+        found |= nested(marker, value);
     }
+    found
+}
 
-    /// The documents in `text` as JSON, if one of them has a Secret. The whole text is hidden when it seems to have one
-    /// and cannot be read.
-    fn manifests(&self, text: &str) -> Option<String> {
-        if !(text.contains("Secret") && text.contains("kind")) {
-            return None;
-        }
-        match document::all(text) {
-            Some(mut documents) => {
-                let found = self.nested_in(documents.iter_mut());
-                found.then(|| documents.iter().map(Value::to_string).collect::<Vec<_>>().join("\n---\n"))
-            }
-            None => seems_to_have_a_secret(text).then(|| hidden(&self.key, text.as_bytes())),
-        }
+/// The documents in `text` as JSON, if one of them has a Secret. The whole text is hidden when it seems to have one
+/// and cannot be read.
+fn manifests(marker: Marker<'_>, text: &str) -> Option<String> {
+    if !mentions_secrets(text) {
+        return None;
     }
+    let whole = || marker.hidden(text.as_bytes());
+    let hidden = match document::all(text) {
+        Some(mut documents) => {
+            let found = nested_in(marker, documents.iter_mut());
+            found.then(|| documents.iter().map(Value::to_string).collect::<Vec<_>>().join("\n---\n"))
+        }
+        None => seems_to_have_a_secret(text).then(whole),
+    };
+    hidden.or_else(|| {
+        // A manifest in comments is hidden with the text around it.
+        let comments = uncommented(text)?;
+        match document::all(&comments) {
+            Some(mut documents) => nested_in(marker, documents.iter_mut()),
+            None => seems_to_have_a_secret(&comments),
+        }
+        .then(whole)
+    })
+}
 
-    /// Hides the same in the copies that tools keep of the object as applied.
-    fn applied(&self, object: &mut Value, hidden_paths: &[&[Step]]) {
-        let Some(annotations) = annotations(object) else { return };
-        for (_, value) in annotations.iter_mut().filter(|(name, _)| APPLIED.contains(&name.as_str())) {
-            let parsed = value.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
-            *value = match parsed {
-                Some(mut applied @ Value::Object(_)) => {
-                    for steps in hidden_paths {
-                        self.hide_steps(&mut applied, None, steps);
-                    }
-                    applied.to_string().into()
+/// Hides the same in the copies that tools keep of the object as applied.
+fn applied(marker: Marker<'_>, object: &mut Value, hidden_paths: &[&[Step]]) {
+    let Some(annotations) = annotations(object) else { return };
+    for (_, value) in annotations.iter_mut().filter(|(name, _)| APPLIED.contains(&name.as_str())) {
+        let parsed = value.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
+        *value = match parsed {
+            Some(mut applied @ Value::Object(_)) => {
+                for steps in hidden_paths {
+                    hide_steps(marker, &mut applied, None, steps);
                 }
-                _ => self.hash(value),
-            };
-        }
-    }
-
-    fn hide_steps(&self, value: &mut Value, field: Option<&str>, steps: &[Step]) {
-        let Some((step, rest)) = steps.split_first() else {
-            if !value.is_null() {
-                *value = self.hash(value);
+                applied.to_string().into()
             }
-            return;
+            _ => hash(marker, value),
         };
-        match value {
-            Value::Object(map) => {
-                for (name, value) in
-                    map.iter_mut().filter(|(name, _)| step.matches(&Segment::Field((*name).clone())))
-                {
-                    self.hide_steps(value, Some(name), rest);
-                }
-            }
-            Value::Array(list) => {
-                for (at, element) in list.iter_mut().enumerate() {
-                    if let Some(rest) = Step::into_element(steps, Segment::Index(at), field, element) {
-                        self.hide_steps(element, field, rest);
-                    }
-                }
-            }
-            _ => {}
-        }
     }
+}
 
-    fn hash(&self, value: &Value) -> Value {
-        match value {
-            // It was hidden as part of a Secret.
-            Value::String(text) if length(text).is_some() => value.clone(),
-            Value::String(text) => hidden(&self.key, text.as_bytes()).into(),
-            other => hidden(&self.key, other.to_string().as_bytes()).into(),
+fn hide_steps(marker: Marker<'_>, value: &mut Value, field: Option<&str>, steps: &[Step]) {
+    let Some((step, rest)) = steps.split_first() else {
+        if !value.is_null() {
+            *value = hash(marker, value);
         }
+        return;
+    };
+    match value {
+        Value::Object(map) => {
+            for (name, value) in
+                map.iter_mut().filter(|(name, _)| step.matches(&Segment::Field((*name).clone())))
+            {
+                hide_steps(marker, value, Some(name), rest);
+            }
+        }
+        Value::Array(list) => {
+            for (at, element) in list.iter_mut().enumerate() {
+                if let Some(rest) = Step::into_element(steps, Segment::Index(at), field, element) {
+                    hide_steps(marker, element, field, rest);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn hash(marker: Marker<'_>, value: &Value) -> Value {
+    match value {
+        // It was hidden as part of a Secret.
+        Value::String(text) if length(text).is_some() => value.clone(),
+        Value::String(text) => marker.hidden(text.as_bytes()).into(),
+        other => marker.hidden(other.to_string().as_bytes()).into(),
     }
 }
 
@@ -309,25 +391,32 @@ fn is_secret(gvk: &Gvk, object: &Value) -> bool {
     crate::model::gvk::is_secret(gvk) || object.as_object().is_some_and(manifest::is_secret)
 }
 
-/// Which Secret it is, whatever its state.
-fn identity(secret: &Value) -> String {
-    let text = |at: &str| secret.pointer(at).and_then(Value::as_str).unwrap_or_default();
-    format!("{}/{}", text("/metadata/namespace"), text("/metadata/name"))
+fn namespace(object: &Value) -> &str {
+    object.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The values of a Secret that are looked for elsewhere: not those that are shown of the Secret itself.
+/// Whether a value may be a secret, whatever the cluster's words are.
+fn looks_secret(value: &[u8]) -> bool {
+    ordinary::looks_secret(value, ordinary::is_word)
+}
+
+/// The values of a Secret that are looked for elsewhere, and then their parts: not those that are shown of the Secret itself.
 fn values(secret: &Value) -> Vec<Vec<u8>> {
     let text = |at: &str| secret.pointer(at).and_then(Value::as_str).unwrap_or_default().as_bytes();
     let shown = [text("/metadata/namespace"), text("/metadata/name"), text("/type")];
-    let mut values = Vec::new();
+    let mut values: Vec<Vec<u8>> = Vec::new();
     for (field, encoded) in [("data", true), ("stringData", false)] {
-        for text in secret.get(field).into_iter().flat_map(texts) {
+        let texts = secret.get(field).into_iter().flat_map(texts);
+        // A stored state has marks in place of values.
+        for text in texts.filter(|text| length(text).is_none()) {
             let decoded = if encoded { BASE64.decode(text).ok() } else { None };
             values.push(decoded.unwrap_or_else(|| text.as_bytes().to_vec()));
         }
     }
-    values.retain_mut(|value| match essence(value) {
-        Some(essence) if !shown.contains(&essence) => {
+    let parts: Vec<Vec<u8>> = values.iter().flat_map(|value| parts::parts(value)).collect();
+    values.extend(parts);
+    values.retain_mut(|value: &mut Vec<u8>| match essence(value) {
+        Some(essence) if !shown.contains(&essence) && looks_secret(essence) => {
             *value = essence.to_vec();
             true
         }
@@ -346,11 +435,24 @@ fn nested_values(value: &Value, found: &mut Vec<Vec<u8>>) {
         }
         Value::Object(map) => map.values().for_each(|value| nested_values(value, found)),
         Value::Array(list) => list.iter().for_each(|value| nested_values(value, found)),
-        Value::String(text) if text.contains("Secret") && text.contains("kind") => {
-            document::all(text).iter().flatten().for_each(|value| nested_values(value, found));
+        Value::String(text) if mentions_secrets(text) => {
+            let documents = [document::all(text), uncommented(text).and_then(|text| document::all(&text))];
+            documents.iter().flatten().flatten().for_each(|value| nested_values(value, found));
         }
         _ => {}
     }
+}
+
+/// Whether a manifest of a Secret may be in this text.
+fn mentions_secrets(text: &str) -> bool {
+    text.contains("Secret") && text.contains("kind") || text.contains("stringData")
+}
+
+/// The lines of a text that are comments, without the signs that make them so.
+fn uncommented(text: &str) -> Option<String> {
+    let lines = text.lines().filter_map(|line| line.trim_start().strip_prefix('#'));
+    let lines: Vec<&str> = lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
+    Some(lines.join("\n")).filter(|text| mentions_secrets(text))
 }
 
 /// All texts in a value.

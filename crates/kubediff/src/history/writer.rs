@@ -359,37 +359,42 @@ impl Recorder {
         while let Some(page) = pages.next(&mut self.reader)? {
             for before in page {
                 let name = (before.object.namespace.clone(), before.object.name.clone());
+                let mut stored = before.body.value();
                 let now = match names.get(&name) {
                     Some(uid) => {
                         let Some(raw) = firsts.remove(uid) else { continue };
-                        if Secrets::may_hide(before.body.bytes())
-                            && let Some(now) = json(&raw)
-                        {
-                            comparing.profile.secrets.learn_hidden_before(&before.body.value(), &now);
-                        }
-                        if raw.now().is_some_and(|now| now.resource_version().to_string() == before.rv) {
+                        let is_same =
+                            raw.now().is_some_and(|now| now.resource_version().to_string() == before.rv);
+                        let may_hide = Secrets::may_hide(before.body.bytes());
+                        if is_same && !may_hide {
                             continue;
                         }
-                        let Some(now) = comparing.redacted(&raw) else { continue };
+                        let Some(now) = json(&raw) else { continue };
+                        if may_hide {
+                            stored = comparing.profile.secrets.restore(stored, &now);
+                        }
+                        if is_same {
+                            continue;
+                        }
                         Some(now)
                     }
                     None if deletions && self.within.has(before.object.namespace.as_deref()) => None,
                     // It may exist where we do not look.
                     None => continue,
                 };
-                let compared = comparing.compare(&sighting, Some(before.body.value()), now);
+                let compared = comparing.compare(&sighting, Some(stored), now);
                 self.found(kind, synced.at, Origin::Restart, &compared);
                 comparing.tell(compared);
             }
             self.commit_if_full(comparing.inbox)?;
         }
         for raw in firsts.into_values() {
-            let Some(object) = comparing.redacted(&raw) else { continue };
+            let Some(object) = json(&raw) else { continue };
             if was_watched && self.past.saw(raw.key.namespace(), &self.within) {
                 let compared = comparing.compare(&sighting, None, Some(object));
                 self.found(kind, synced.at, Origin::Restart, &compared);
                 comparing.tell(compared);
-            } else {
+            } else if let Some([_, Some(object)]) = comparing.redacted(&sighting, None, Some(object)) {
                 self.put(kind, synced.at, Origin::List, &object, What::Known);
             }
             self.commit_if_full(comparing.inbox)?;
@@ -553,27 +558,26 @@ pub(crate) struct Comparing<'a> {
 }
 
 impl Comparing<'_> {
-    /// From a stored state, without what has come to be a secret since.
-    fn compare(
+    /// A stored state and the one now.
+    fn compare(&mut self, sighting: &OwnedSighting, stored: Option<Value>, now: Option<Value>) -> Compared {
+        let Some([stored, now]) = self.redacted(sighting, stored, now) else { return Compared::Nothing };
+        Change::between_redacted(&sighting.as_ref(), stored, now, 1, self.profile, &mut self.tally)
+    }
+
+    /// The states without secrets; `None` when their kind is left out.
+    fn redacted(
         &mut self,
         sighting: &OwnedSighting,
         stored: Option<Value>,
-        now: Option<Redacted<Value>>,
-    ) -> Compared {
-        let stored = stored.map(|stored| self.profile.secrets.redact_again(&sighting.gvk, stored));
-        Change::between_redacted(&sighting.as_ref(), stored, now, 1, self.profile, &mut self.tally)
+        now: Option<Value>,
+    ) -> Option<[Option<Redacted<Value>>; 2]> {
+        self.profile.redact(&sighting.gvk, stored, now, 1, &mut self.tally)
     }
 
     fn tell(&mut self, compared: Compared) {
         if let Compared::Change(change) = compared {
             (self.changes)(change);
         }
-    }
-
-    /// The object without secrets; `None` when its kind is left out, or it is undecodable.
-    fn redacted(&mut self, raw: &Raw) -> Option<Redacted<Value>> {
-        let [_, now] = self.profile.redact(&raw.kind.gvk, None, Some(json(raw)?), 1, &mut self.tally)?;
-        now
     }
 }
 

@@ -45,7 +45,7 @@ fn as_json() {
     });
     let change = change(Some(&old), Some(&new)).unwrap();
     expect![[r#"
-        {"cluster":null,"gvk":{"group":"apps","version":"v1","kind":"Deployment"},"resource":"deployments","namespace":"shop","name":"cart","uid":"2c3b9c1e-7d5a-4f0e-9b62-0d7c1f6a8e11","change":"updated","rv_before":"1001","rv":"1002","observed_at":"2026-03-01T14:03:22Z","source":"watch","managers":[{"manager":"kubectl-scale","operation":"Update","subresource":"scale","time":"2026-03-01T14:03:21Z"}],"paths":["metadata.labels.tier","spec.replicas"],"diff":[{"path":"metadata.labels.tier","kind":"changed","old":"web","new":null},{"path":"spec.replicas","kind":"changed","old":2,"new":3}],"summary":"replicas 2 -> 3, label tier: web -> null","dropped":{"managed-fields":1,"resource-version":1},"key":"21fb3a56"}
+        {"cluster":null,"gvk":{"group":"apps","version":"v1","kind":"Deployment"},"resource":"deployments","namespace":"shop","name":"cart","uid":"2c3b9c1e-7d5a-4f0e-9b62-0d7c1f6a8e11","change":"updated","rv_before":"1001","rv":"1002","observed_at":"2026-03-01T14:03:22Z","source":"watch","managers":[{"manager":"kubectl-scale","operation":"Update","subresource":"scale","time":"2026-03-01T14:03:21Z"}],"paths":["metadata.labels.tier","spec.replicas"],"diff":[{"path":"metadata.labels.tier","kind":"changed","old":"web","new":null},{"path":"spec.replicas","kind":"changed","old":2,"new":3}],"summary":"replicas 2 -> 3, label tier: web -> null","dropped":{"managed-fields":1,"resource-version":1},"key":"9b35d16b"}
     "#]].assert_eq(&json_line(&change).unwrap());
     let pretty: Value = serde_json::to_value(change.with_objects()).unwrap();
     assert_eq!(pretty["old"], old);

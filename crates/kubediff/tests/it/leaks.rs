@@ -113,13 +113,13 @@ fn a_manifest_inside_of_a_custom_resource() {
     let change = support::change(Some(&old), Some(&new)).unwrap();
     expect![[r#"
         14:03:22  ~ vaults.example.com v  (updated)
-            ~ data["all.yaml"]#[1].stringData.pw3:   <hmac:94c212a3 7 bytes> → <hmac:92584648 7 bytes>
-            ~ data.nested#applied#metadata.labels.l: <hmac:94c212a3 7 bytes> → <hmac:92584648 7 bytes>
-            ~ data.nested#applied#stringData.pw2:    <hmac:94c212a3 7 bytes> → <hmac:92584648 7 bytes>
-            ~ data.template:                         <hmac:df2de287 51 bytes> → <hmac:a5b4efc5 51 bytes>
-            ~ spec.list.items[0].data.k:             <hmac:94c212a3 7 bytes> → <hmac:92584648 7 bytes>
-            ~ spec.secretTemplate.metadata.labels.l: <hmac:94c212a3 7 bytes> → <hmac:92584648 7 bytes>
-            ~ spec.secretTemplate.stringData.pw2:    <hmac:94c212a3 7 bytes> → <hmac:92584648 7 bytes>
+            ~ data["all.yaml"]#[1].stringData.pw3:   <hmac:72e2e240 7 bytes> → <hmac:a218055f 7 bytes>
+            ~ data.nested#applied#metadata.labels.l: <hmac:72e2e240 7 bytes> → <hmac:a218055f 7 bytes>
+            ~ data.nested#applied#stringData.pw2:    <hmac:72e2e240 7 bytes> → <hmac:a218055f 7 bytes>
+            ~ data.template:                         <hmac:780e4de4 51 bytes> → <hmac:ea1a5114 51 bytes>
+            ~ spec.list.items[0].data.k:             <hmac:72e2e240 7 bytes> → <hmac:a218055f 7 bytes>
+            ~ spec.secretTemplate.metadata.labels.l: <hmac:72e2e240 7 bytes> → <hmac:a218055f 7 bytes>
+            ~ spec.secretTemplate.stringData.pw2:    <hmac:72e2e240 7 bytes> → <hmac:a218055f 7 bytes>
     "#]]
     .assert_eq(&plain(&renderer().text(&change)));
 }
@@ -148,14 +148,14 @@ fn one_value_has_one_hash_wherever_it_is() {
     let data = serde_json::to_string_pretty(&change.new.as_ref().unwrap()["data"]).unwrap();
     expect![[r#"
         {
-          "folded": "<hmac:42fbbd77 13 bytes>",
-          "form": "pw=<hmac:42fbbd77 13 bytes>",
-          "json": "{\"pw\": \"<hmac:42fbbd77 13 bytes>\"}",
-          "once": "Basic YXBwO<hmac:42fbbd77 13 bytes, base64>",
-          "plain": "url: pg://app:<hmac:42fbbd77 13 bytes>@db/",
+          "folded": "<hmac:48291698 13 bytes>",
+          "form": "pw=<hmac:48291698 13 bytes>",
+          "json": "{\"pw\": \"<hmac:48291698 13 bytes>\"}",
+          "once": "Basic YXBwO<hmac:48291698 13 bytes, base64>",
+          "plain": "url: pg://app:<hmac:48291698 13 bytes>@db/",
           "short": "correct",
-          "twice": "<hmac:42fbbd77 13 bytes, base64 of base64>T0=",
-          "url": "pw=<hmac:42fbbd77 13 bytes>&x"
+          "twice": "<hmac:48291698 13 bytes, base64 of base64>",
+          "url": "pw=<hmac:48291698 13 bytes>&x"
         }"#]]
     .assert_eq(&data);
 }
@@ -175,22 +175,22 @@ fn what_a_secret_shows() {
         {
           "apiVersion": "v1",
           "data": {
-            "empty": "<hmac:9dac6a74 0 bytes>",
-            "k": "<hmac:5aafd614 11 bytes>",
-            "not base64": "<hmac:8c84fdb4 1 bytes>",
-            "odd": "<hmac:6d596e2a 1 bytes>"
+            "empty": "<hmac:d4eed5d7 0 bytes>",
+            "k": "<hmac:e4abce80 11 bytes>",
+            "not base64": "<hmac:000f3c2a 1 bytes>",
+            "odd": "<hmac:332185d0 1 bytes>"
           },
           "immutable": true,
           "kind": "Secret",
           "metadata": {
             "creationTimestamp": "2026-02-26T10:00:00Z",
-            "deletionTimestamp": "<hmac:5aafd614 11 bytes>",
+            "deletionTimestamp": "<hmac:e4abce80 11 bytes>",
             "finalizers": [
-              "<hmac:e4f3189a 6 bytes>"
+              "<hmac:c626ea45 6 bytes>"
             ],
             "generation": 2,
             "labels": {
-              "app": "<hmac:d21180bd 4 bytes>"
+              "app": "<hmac:7fbf6aa0 4 bytes>"
             },
             "managedFields": [
               {
@@ -216,16 +216,16 @@ fn what_a_secret_shows() {
                 "apiVersion": "v1",
                 "controller": true,
                 "kind": "Vault",
-                "more": "<hmac:5b29e7eb 1 bytes>",
+                "more": "<hmac:855041ac 1 bytes>",
                 "name": "v",
                 "uid": "u2"
               }
             ],
             "resourceVersion": "17",
-            "selfLink": "<hmac:a21fec96 2 bytes>",
+            "selfLink": "<hmac:4f102f6e 2 bytes>",
             "uid": "u"
           },
-          "pin": "<hmac:bfd6880c 8 bytes>",
+          "pin": "<hmac:55c0ca61 8 bytes>",
           "type": "Opaque"
         }"#]]
     .assert_eq(&serde_json::to_string_pretty(&redacted).unwrap());

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise, its helpers too")]
 
 mod backlog;
+mod blinding;
 mod changes;
 mod config;
 mod daemon;

@@ -3,48 +3,61 @@
 //! A process forgets former values of Secrets when it ends. But where an object has mentioned one, the history has a
 //! mark in its place, so the object itself still shows what the mark stands for.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::Value;
 
-use super::key::HashKey;
 use super::known::MIN_BYTES;
+use super::marker::Marker;
 
 /// The first bytes of every mark.
 pub(crate) const BEGIN: &str = "<hmac:";
 
+/// How many texts of an object are tried for its lost marks: two hashes each.
+const TRIES: u32 = 20_000;
+
 /// A mark in a stored text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Mark {
-    hash: u32,
+struct Mark<'a> {
+    text: &'a str,
     bytes: usize,
     /// Whether the text has the value as it is, and not encoded.
     is_plain: bool,
 }
 
-/// The values of the marks in `stored`, as far as `now`, a later state of the same object, still has them.
-pub(super) fn values(key: &HashKey, stored: &Value, now: &Value) -> Vec<Vec<u8>> {
-    let mut search = Search { key, found: Vec::new(), lost: Vec::new() };
+/// Puts the texts of `now`, a later state of the same object, in place of the marks in `stored` that stand for them, and gives the
+/// values of those and of other marks that `now` still has.
+pub(super) fn restore(marker: Marker<'_>, stored: &mut Value, now: &Value) -> Vec<Vec<u8>> {
+    let mut search = Search { marker, found: Vec::new(), lost: HashMap::new(), tries: TRIES };
     search.pair(stored, Some(now));
     if !search.lost.is_empty() {
-        search.lost.sort_unstable_by_key(|mark| (mark.hash, mark.bytes));
-        search.lost.dedup();
         search.anywhere(now);
     }
     search.found
 }
 
 struct Search<'a> {
-    key: &'a HashKey,
+    marker: Marker<'a>,
     found: Vec<Vec<u8>>,
-    /// Marks whose text is another one now.
-    lost: Vec<Mark>,
+    /// Marks whose text is another one now, by the length of the value.
+    lost: HashMap<usize, HashSet<String>>,
+    /// How many more hashes may be made to find them.
+    tries: u32,
 }
 
 impl Search<'_> {
-    fn pair(&mut self, stored: &Value, now: Option<&Value>) {
+    fn pair(&mut self, stored: &mut Value, now: Option<&Value>) {
         match stored {
-            Value::String(text) if text.contains(BEGIN) => self.text(text, now.and_then(Value::as_str)),
+            Value::String(text) if text.contains(BEGIN) => {
+                let now = now.and_then(Value::as_str);
+                if self.text(text, now)
+                    && let Some(now) = now
+                {
+                    now.clone_into(text);
+                }
+            }
             Value::Array(list) => {
-                for (at, inside) in list.iter().enumerate() {
+                for (at, inside) in list.iter_mut().enumerate() {
                     self.pair(inside, now.and_then(|now| now.get(at)));
                 }
             }
@@ -57,16 +70,25 @@ impl Search<'_> {
         }
     }
 
-    fn text(&mut self, stored: &str, now: Option<&str>) {
+    /// Whether the text was `now` before its values were hidden, beyond doubt.
+    fn text(&mut self, stored: &str, now: Option<&str>) -> bool {
         let (literals, marks) = parts(stored);
         match now.and_then(|now| self.aligned(&literals, &marks, now)) {
-            Some(values) => self.found.extend(values),
-            None => self.lost.extend(marks.iter().filter(|mark| mark.is_plain)),
+            Some(values) => {
+                self.found.extend(values);
+                marks.iter().all(|mark| mark.is_plain)
+            }
+            None => {
+                for mark in marks.iter().filter(|mark| mark.is_plain) {
+                    self.lost.entry(mark.bytes).or_default().insert(mark.text.to_owned());
+                }
+                false
+            }
         }
     }
 
     /// The texts of `now` in the places of the marks, if the rest of it is the same.
-    fn aligned(&self, literals: &[&str], marks: &[Mark], now: &str) -> Option<Vec<Vec<u8>>> {
+    fn aligned(&self, literals: &[&str], marks: &[Mark<'_>], now: &str) -> Option<Vec<Vec<u8>>> {
         let mut rest = now.strip_prefix(*literals.first()?)?;
         let mut values = Vec::new();
         for (at, mark) in marks.iter().enumerate() {
@@ -77,7 +99,7 @@ impl Search<'_> {
                 (false, false) => rest.find(after)?,
             };
             let value = rest.get(..end)?;
-            if mark.is_plain && self.key.hash(value.as_bytes()) != mark.hash {
+            if mark.is_plain && self.marker.hidden(value.as_bytes()) != mark.text {
                 return None;
             }
             values.push(value.as_bytes().to_vec());
@@ -86,14 +108,30 @@ impl Search<'_> {
         rest.is_empty().then_some(values)
     }
 
-    /// Looks for lost marks in every text. It takes a hash for each place, so it is the last resort.
+    /// Looks for lost marks in every text: each at the beginnings of words, as far as the tries suffice.
     fn anywhere(&mut self, value: &Value) {
         match value {
             Value::String(text) => {
-                for mark in self.lost.clone() {
-                    let windows = text.as_bytes().windows(mark.bytes.max(MIN_BYTES));
-                    let found = windows.into_iter().find(|window| self.key.hash(window) == mark.hash);
-                    self.found.extend(found.map(<[u8]>::to_vec));
+                let is_border = |c: char| !c.is_alphanumeric();
+                let after_borders = text.match_indices(is_border).map(|(at, border)| at + border.len());
+                for at in std::iter::once(0).chain(after_borders) {
+                    let rest = text.get(at..).unwrap_or_default();
+                    for bytes in self.lost.keys() {
+                        let Some(word) = rest.get(..*bytes).filter(|word| word.len() >= MIN_BYTES) else {
+                            continue;
+                        };
+                        let ends =
+                            rest.get(*bytes..).is_some_and(|rest| rest.chars().next().is_none_or(is_border));
+                        if !ends {
+                            continue;
+                        }
+                        let Some(tries) = self.tries.checked_sub(1) else { return };
+                        self.tries = tries;
+                        let mark = self.marker.hidden(word.as_bytes());
+                        if self.lost.get(bytes).is_some_and(|marks| marks.contains(&mark)) {
+                            self.found.push(word.as_bytes().to_vec());
+                        }
+                    }
                 }
             }
             Value::Array(list) => list.iter().for_each(|inside| self.anywhere(inside)),
@@ -104,16 +142,15 @@ impl Search<'_> {
 }
 
 /// The text around marks, and the marks between: one literal more than marks.
-fn parts(text: &str) -> (Vec<&str>, Vec<Mark>) {
+fn parts(text: &str) -> (Vec<&str>, Vec<Mark<'_>>) {
     let (mut literals, mut marks) = (Vec::new(), Vec::new());
     let (mut rest, mut literal) = (text, 0);
     while let Some(at) = rest.get(literal..).and_then(|tail| tail.find(BEGIN)).map(|at| at + literal) {
-        let after = rest.get(at + BEGIN.len()..).unwrap_or_default();
-        match mark(after) {
-            Some((mark, length)) => {
+        match mark(rest.get(at..).unwrap_or_default()) {
+            Some(mark) => {
                 literals.push(rest.get(..at).unwrap_or_default());
                 marks.push(mark);
-                rest = after.get(length..).unwrap_or_default();
+                rest = rest.get(at + mark.text.len()..).unwrap_or_default();
                 literal = 0;
             }
             // Somebody has written it so.
@@ -124,31 +161,33 @@ fn parts(text: &str) -> (Vec<&str>, Vec<Mark>) {
     (literals, marks)
 }
 
-/// The mark whose beginning stands before `text`, and how much of `text` it is: `1f3a9c20 18 bytes, base64>`.
-fn mark(text: &str) -> Option<(Mark, usize)> {
-    let (inside, _) = text.split_once('>')?;
+/// The mark that `text` begins with: `<hmac:1f3a9c20 18 bytes, base64>`.
+fn mark(text: &str) -> Option<Mark<'_>> {
+    let end = text.find('>')?;
+    let (text, inside) = (text.get(..=end)?, text.get(BEGIN.len()..end)?);
     let (hash, rest) = inside.split_once(' ')?;
     let (bytes, form) = rest.split_once(" bytes")?;
-    let hash = (hash.len() == 8).then(|| u32::from_str_radix(hash, 16).ok()).flatten()?;
-    let mark = Mark { hash, bytes: bytes.parse().ok()?, is_plain: form.is_empty() };
-    Some((mark, inside.len() + 1))
+    let is_hash = hash.len() == 8 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_hash.then_some(())?;
+    Some(Mark { text, bytes: bytes.parse().ok()?, is_plain: form.is_empty() })
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{HashKey, values};
-    use crate::hide::secret::marker::{hidden, mark, text};
+    use super::{Marker, restore};
+    use crate::hide::secret::key::HashKey;
 
     #[test]
     fn what_a_mark_stands_for_is_found_again() {
         let key = HashKey::from_bytes([7; 32]);
         let password = b"correct horse";
-        let hidden = hidden(&key, password);
-        let encoded = text(mark(&key, password), ", base64");
-        let found = |stored: Value, now: Value| -> Vec<String> {
-            let found = values(&key, &stored, &now);
+        let marker = Marker { key: &key, namespace: "shop" };
+        let hidden = marker.hidden(password);
+        let encoded = marker.text(key.value_id(password), password.len(), ", base64");
+        let found = |mut stored: Value, now: Value| -> Vec<String> {
+            let found = restore(marker, &mut stored, &now);
             found.into_iter().map(|value| String::from_utf8(value).unwrap()).collect()
         };
         for (stored, now) in [

@@ -9,13 +9,17 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde::{Serialize, Serializer};
 use sha2::Sha256;
 
+use super::known::ValueId;
+
 const BYTES: usize = 32;
 
 /// The first word of a key file's line.
 const FORMAT: &str = "kubediff-key-1";
 
 /// The id of a key is the hash of this text. No value of a Secret is hashed alone under this text's length and content.
-const ID_TEXT: &[u8] = b"kubediff: the id of this key";
+///
+/// It names the form of the marks, too: those of another form are not comparable.
+const ID_TEXT: &[u8] = b"kubediff: the id of this key, marks of namespaces";
 
 /// The key of the hashes that stand for secrets. Never printed.
 ///
@@ -177,14 +181,25 @@ impl HashKey {
 
     /// Which key it is.
     pub fn id(&self) -> KeyId {
-        KeyId(self.hash(ID_TEXT))
+        KeyId(self.hash(&[ID_TEXT]).first_chunk().map_or(0, |start| u32::from_be_bytes(*start)))
     }
 
-    pub(crate) fn hash(&self, bytes: &[u8]) -> u32 {
+    /// Which value these bytes are.
+    pub(super) fn value_id(&self, bytes: &[u8]) -> ValueId {
+        ValueId(self.hash(&[bytes]).first_chunk().map_or(0, |start| u64::from_be_bytes(*start)))
+    }
+
+    /// The hash that stands for a value in objects of a namespace.
+    pub(super) fn mark(&self, namespace: &str, value: ValueId) -> u32 {
+        let hash = self.hash(&[namespace.as_bytes(), &[0], &value.0.to_be_bytes()]);
+        hash.first_chunk().map_or(0, |start| u32::from_be_bytes(*start))
+    }
+
+    fn hash(&self, parts: &[&[u8]]) -> [u8; 32] {
         // HMAC takes keys of every length.
-        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.0) else { return 0 };
-        mac.update(bytes);
-        mac.finalize().into_bytes().first_chunk().map_or(0, |start| u32::from_be_bytes(*start))
+        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.0) else { return [0; 32] };
+        parts.iter().for_each(|part| mac.update(part));
+        mac.finalize().into_bytes().into()
     }
 }
 

@@ -1,75 +1,114 @@
 //! The values that are looked for, without the values.
 //!
-//! Of each value only hashes are kept, under a key of this process: of the first bytes of each of its forms, by which a
-//! text is searched in one pass, and of the form itself. So neither an automaton of all values nor a copy of any of them
-//! lies in memory, and a value costs the same whether it has 8 bytes or a megabyte.
+//! Of each value only hashes are kept, under a key of this process: of its first bytes, by which a text is searched in one
+//! pass, and of its beginning. So neither an automaton of all values nor a copy of any of them lies in memory, and a value costs
+//! the same whether it has 8 bytes or a megabyte.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::mem;
 use std::ops::Range;
 
-use super::forms::{Encoding, PREFIX, forms};
-use super::readings::readings;
-
 /// A shorter value is in half of all texts by chance.
 pub(super) const MIN_BYTES: usize = 8;
 
-/// Number of former Secret values that are still searched for: objects mention them longer than Secrets have them.
-const FORMER: usize = 10_000;
+/// This much of a value is recognised; of a longer one, what follows is taken for the rest.
+const PREFIX: usize = 256;
 
-/// Bits of the filter for each form.
+/// The most values of one Secret that are searched for.
+const OF_SECRET: usize = 256;
+
+/// The most values of the Secrets of one namespace that are searched for.
+const OF_NAMESPACE: usize = 10_000;
+
+/// The most values of one namespace that no Secret has any more, and that are still searched for: objects mention them longer than
+/// Secrets have them.
+const FORMER: usize = 2_000;
+
+/// The most values of all namespaces together. Beyond it, a namespace has its share.
+const ALL: usize = 100_000;
+
+/// Bits of the filter for each value.
 const FILTER_BITS: usize = 16;
 
-/// The hash that stands for a value, and its length in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Mark {
-    pub(super) hash: u32,
-    pub(super) bytes: usize,
-}
+/// Which value it is: its hash under the key of the installation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct ValueId(pub(super) u64);
 
 /// Where a text holds a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct Hit {
     pub(super) place: Range<usize>,
-    /// Which value in which form, unless several overlap.
-    pub(super) value: Option<(Mark, Encoding)>,
+    pub(super) value: ValueId,
+    /// The length of the value in bytes.
+    pub(super) bytes: usize,
 }
+
+/// The work that a search may take. It ends a search that values and texts were made for to take for ever.
+#[derive(Debug)]
+pub(super) struct Budget(usize);
+
+impl Budget {
+    /// For a text or an object. A comparison takes about 10 ns for each 8 bytes.
+    pub(super) fn new() -> Self {
+        Self(1_000_000)
+    }
+
+    /// `None` when it is used up.
+    fn spend(&mut self, bytes: usize) -> Option<()> {
+        self.0 = self.0.checked_sub(1 + bytes / 8)?;
+        Some(())
+    }
+}
+
+/// A search that took too long. The text may hold any value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TooMuch;
 
 /// The values that are looked for.
 pub(super) struct Known {
     hasher: RandomState,
     /// Of the hash of first bytes, which is made at every byte of every text and so has to be cheap.
     salt: u64,
-    /// One bit for the hash of the first bytes of each form, and for many others by chance.
+    /// One bit for the hash of the first bytes of each value, and for many others by chance.
     filter: Vec<u64>,
-    /// By the hash of a form's first bytes: the lengths of the beginnings to compare.
-    starts: HashMap<u64, Vec<usize>>,
-    /// By the hash of a form's beginning.
+    /// By the hash of a value's first bytes: the lengths of the beginnings to compare, the longest first.
+    starts: HashMap<u64, Vec<u16>>,
+    /// By the hash of a value's beginning.
     patterns: HashMap<u64, Pattern>,
-    /// By the hash of the value.
-    values: HashMap<u64, Value>,
-    /// The values of each Secret.
-    secrets: HashMap<String, HashSet<u64>>,
-    /// Values that no Secret had at some time; the oldest first. One may have come back since.
-    former: VecDeque<u64>,
+    values: HashMap<ValueId, Value>,
+    namespaces: HashMap<String, Namespace>,
 }
 
+#[derive(Clone, Copy)]
 struct Pattern {
     start: u64,
-    prefix: usize,
-    length: usize,
-    margins: (usize, usize),
-    encoding: Encoding,
-    mark: Mark,
-    /// How many values have a form that begins so.
-    values: usize,
+    prefix: u16,
+    value: ValueId,
+    bytes: usize,
+    /// How many values begin so.
+    values: u32,
 }
 
 struct Value {
     /// How many Secrets have it.
-    secrets: usize,
-    patterns: Vec<u64>,
+    secrets: u32,
+    /// How many namespaces have it as a former value.
+    former: u32,
+    /// As it is, and with its lines joined.
+    patterns: [Option<u64>; 2],
+}
+
+/// The values of the Secrets of one namespace.
+#[derive(Default)]
+struct Namespace {
+    secrets: HashMap<String, HashSet<ValueId>>,
+    /// How many values the Secrets have.
+    count: usize,
+    /// Values that no Secret had at some time; the oldest first. One may have come back since.
+    former: VecDeque<ValueId>,
+    /// How many values are not searched for, because there are too many: by Secret.
+    over: HashMap<String, usize>,
 }
 
 impl Default for Known {
@@ -82,82 +121,126 @@ impl Default for Known {
             starts: HashMap::new(),
             patterns: HashMap::new(),
             values: HashMap::new(),
-            secrets: HashMap::new(),
-            former: VecDeque::new(),
+            namespaces: HashMap::new(),
         }
     }
 }
 
 impl Known {
     /// Takes `values` for those that this Secret has from now on. Its former values become former ones.
-    pub(super) fn learn(&mut self, secret: &str, values: &[Vec<u8>], mark: impl Fn(&[u8]) -> Mark) {
-        let hashes: HashSet<u64> = values.iter().map(|value| self.value(value, &mark)).collect();
-        if self.secrets.get(secret).is_some_and(|before| *before == hashes) {
-            return;
-        }
-        for hash in &hashes {
-            if let Some(value) = self.values.get_mut(hash) {
-                value.secrets += 1;
+    pub(super) fn learn(
+        &mut self,
+        namespace: &str,
+        secret: &str,
+        values: &[Vec<u8>],
+        id: impl Fn(&[u8]) -> ValueId,
+    ) {
+        let namespaces = self.namespaces.len().max(1);
+        let is_full = self.values.len() >= ALL;
+        let of = self.namespaces.entry(namespace.to_owned()).or_default();
+        let before = of.secrets.remove(secret).unwrap_or_default();
+        of.count -= before.len();
+        let share = if is_full { ALL / namespaces } else { OF_NAMESPACE };
+        let room = share.saturating_sub(of.count).min(OF_SECRET);
+        let mut now = HashSet::new();
+        let mut over = 0;
+        for value in values {
+            let id = id(value);
+            if now.contains(&id) {
+                continue;
+            }
+            // Values that it had before stay, as far as possible.
+            if now.len() >= room && !before.contains(&id) {
+                over += 1;
+                continue;
+            }
+            now.insert(id);
+            if !before.contains(&id) {
+                self.value(id, value).secrets += 1;
             }
         }
-        let before = if hashes.is_empty() {
-            self.secrets.remove(secret)
-        } else {
-            self.secrets.insert(secret.to_owned(), hashes)
+        let of = self.namespaces.entry(namespace.to_owned()).or_default();
+        of.count += now.len();
+        match over {
+            0 => of.over.remove(secret),
+            over => of.over.insert(secret.to_owned(), over),
         };
-        for hash in before.unwrap_or_default() {
-            if let Some(value) = self.values.get_mut(&hash) {
-                value.secrets = value.secrets.saturating_sub(1);
-                if value.secrets == 0 {
-                    self.former.push_back(hash);
-                }
-            }
+        let gone: Vec<ValueId> = before.difference(&now).copied().collect();
+        if !now.is_empty() {
+            of.secrets.insert(secret.to_owned(), now);
         }
-        self.forget_oldest();
+        for id in gone {
+            if let Some(value) = self.values.get_mut(&id) {
+                value.secrets = value.secrets.saturating_sub(1);
+            }
+            self.former(namespace, id);
+        }
     }
 
     /// Looks for a value that no Secret has.
-    pub(super) fn learn_former(&mut self, value: &[u8], mark: impl Fn(&[u8]) -> Mark) {
-        let is_new = !self.values.contains_key(&self.hasher.hash_one(value));
-        let hash = self.value(value, &mark);
-        if is_new {
-            self.former.push_back(hash);
-            self.forget_oldest();
+    pub(super) fn learn_former(&mut self, namespace: &str, value: &[u8], id: impl Fn(&[u8]) -> ValueId) {
+        let id = id(value);
+        if !self.values.contains_key(&id) {
+            self.value(id, value);
+            self.former(namespace, id);
         }
     }
 
-    fn value(&mut self, value: &[u8], mark: &impl Fn(&[u8]) -> Mark) -> u64 {
-        let hash = self.hasher.hash_one(value);
-        if self.values.contains_key(&hash) {
-            return hash;
-        }
-        let mark = mark(value);
-        let mut patterns = Vec::new();
-        for form in forms(value) {
-            let Some(start) = first_bytes(&form.prefix) else { continue };
-            let start = self.mix(start);
-            let prefix = form.prefix.len();
-            let key = self.hasher.hash_one(&form.prefix);
-            let pattern = self.patterns.entry(key).or_insert(Pattern {
-                start,
-                prefix,
-                length: form.length,
-                margins: form.margins,
-                encoding: form.encoding,
-                mark,
-                values: 0,
-            });
-            pattern.values += 1;
-            // Of two values that begin alike, more is hidden rather than less.
-            pattern.length = pattern.length.max(form.length);
-            patterns.push(key);
-            self.begins(start, prefix);
-        }
-        self.values.insert(hash, Value { secrets: 0, patterns });
-        hash
+    /// How many values of Secrets are not searched for, because there are too many.
+    pub(super) fn over(&self) -> usize {
+        self.namespaces.values().flat_map(|of| of.over.values()).sum()
     }
 
-    fn begins(&mut self, start: u64, prefix: usize) {
+    /// Whether nothing is searched for.
+    pub(super) fn is_empty(&self) -> bool {
+        self.patterns.is_empty()
+    }
+
+    fn former(&mut self, namespace: &str, id: ValueId) {
+        let Some(value) = self.values.get_mut(&id) else { return };
+        value.former += 1;
+        let of = self.namespaces.entry(namespace.to_owned()).or_default();
+        of.former.push_back(id);
+        let oldest = if of.former.len() > FORMER { of.former.pop_front() } else { None };
+        if let Some(oldest) = oldest
+            && let Some(value) = self.values.get_mut(&oldest)
+        {
+            value.former = value.former.saturating_sub(1);
+            if value.former == 0 && value.secrets == 0 {
+                self.forget(oldest);
+            }
+        }
+    }
+
+    fn value(&mut self, id: ValueId, value: &[u8]) -> &mut Value {
+        if !self.values.contains_key(&id) {
+            let joined = unfolded(value);
+            let patterns = [self.pattern(id, value), joined.and_then(|joined| self.pattern(id, &joined))];
+            self.values.insert(id, Value { secrets: 0, former: 0, patterns });
+        }
+        self.values.entry(id).or_insert(Value { secrets: 0, former: 0, patterns: [None; 2] })
+    }
+
+    fn pattern(&mut self, id: ValueId, value: &[u8]) -> Option<u64> {
+        let start = self.mix(u64::from_be_bytes(*value.first_chunk()?));
+        let beginning = value.get(..PREFIX).unwrap_or(value);
+        let prefix = u16::try_from(beginning.len()).ok()?;
+        let key = self.hasher.hash_one(beginning);
+        let pattern = self.patterns.entry(key).or_insert(Pattern {
+            start,
+            prefix,
+            value: id,
+            bytes: value.len(),
+            values: 0,
+        });
+        pattern.values += 1;
+        // Of two values that begin alike, more is hidden rather than less.
+        pattern.bytes = pattern.bytes.max(value.len());
+        self.begins(start, prefix);
+        Some(key)
+    }
+
+    fn begins(&mut self, start: u64, prefix: u16) {
         let lengths = self.starts.entry(start).or_default();
         if !lengths.contains(&prefix) {
             lengths.push(prefix);
@@ -190,20 +273,15 @@ impl Known {
         ((bit / 64) & self.filter.len().wrapping_sub(1), 1 << (bit % 64))
     }
 
-    fn forget_oldest(&mut self) {
+    fn forget(&mut self, id: ValueId) {
+        let patterns = self.values.remove(&id).map(|value| value.patterns);
         let mut forgotten = false;
-        while self.former.len() > FORMER {
-            let Some(hash) = self.former.pop_front() else { break };
-            if self.values.get(&hash).is_none_or(|value| value.secrets > 0) {
-                continue;
-            }
-            for key in self.values.remove(&hash).map(|value| value.patterns).unwrap_or_default() {
-                let Some(pattern) = self.patterns.get_mut(&key) else { continue };
-                pattern.values -= 1;
-                if pattern.values == 0 {
-                    self.patterns.remove(&key);
-                    forgotten = true;
-                }
+        for key in patterns.into_iter().flatten().flatten() {
+            let Some(pattern) = self.patterns.get_mut(&key) else { continue };
+            pattern.values -= 1;
+            if pattern.values == 0 {
+                self.patterns.remove(&key);
+                forgotten = true;
             }
         }
         if forgotten && self.starts.len() > 2 * self.patterns.len() {
@@ -215,87 +293,56 @@ impl Known {
         }
     }
 
-    /// Where in `text` values are, in order and without overlaps.
-    pub(super) fn search(&self, text: &str) -> Vec<Found> {
-        let mut found = Vec::new();
-        if self.patterns.is_empty() || text.len() < MIN_BYTES {
-            return found;
-        }
-        self.search_bytes(text.as_bytes(), &mut found);
-        for reading in readings(text) {
-            let before = found.len();
-            self.search_bytes(&reading.bytes, &mut found);
-            for Found { place, .. } in found.iter_mut().skip(before) {
-                *place = reading.original(place.clone());
-            }
-        }
-        united(found, text)
-    }
-
-    fn search_bytes(&self, text: &[u8], found: &mut Vec<Found>) {
-        for (at, window) in text.windows(MIN_BYTES).enumerate() {
-            let Some(start) = window.first_chunk().map(|bytes| u64::from_le_bytes(*bytes)) else { continue };
-            let start = self.mix(start);
-            if !self.may_begin(start) {
-                continue;
-            }
-            let lengths = self.starts.get(&start).into_iter().flatten();
-            let mut patterns = lengths.filter_map(|length| {
-                let pattern = self.patterns.get(&self.hasher.hash_one(text.get(at..at + length)?))?;
-                (pattern.prefix == *length).then_some(pattern)
-            });
-            if let Some(pattern) = patterns.next() {
-                found.push(pattern.found(text, at));
-            }
-        }
-    }
-
-    fn may_begin(&self, start: u64) -> bool {
-        let (word, bit) = self.place(start);
+    /// Whether a value may begin with these eight bytes, the first one the highest. It is asked at each byte.
+    #[inline]
+    pub(super) fn may_begin(&self, first: u64) -> bool {
+        let (word, bit) = self.place(self.mix(first));
         self.filter.get(word).is_some_and(|word| word & bit != 0)
     }
-}
 
-impl Pattern {
-    fn found(&self, text: &[u8], at: usize) -> Found {
-        let is_base64 = |byte: &&u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte);
-        let end = (at + self.length).min(text.len());
-        let before = text.get(..at).unwrap_or_default().iter().rev().take(self.margins.0);
-        let rest = text.get(end..).unwrap_or_default();
-        let after = rest.iter().take(self.margins.1).take_while(is_base64).count();
-        let padding = match self.encoding {
-            Encoding::Plain => 0,
-            _ => rest.iter().skip(after).take_while(|byte| **byte == b'=').take(2).count(),
+    /// The longest value at `at` of these bytes.
+    pub(super) fn at(&self, text: &[u8], at: usize, budget: &mut Budget) -> Result<Option<Hit>, TooMuch> {
+        let first = text.get(at..).and_then(<[u8]>::first_chunk).map(|bytes| u64::from_be_bytes(*bytes));
+        let Some(lengths) = first.and_then(|first| self.starts.get(&self.mix(first))) else {
+            return Ok(None);
         };
-        let place = at - before.take_while(is_base64).count()..end + after + padding;
-        Found { place, value: Some((self.mark, self.encoding)) }
-    }
-}
-
-fn first_bytes(prefix: &[u8]) -> Option<u64> {
-    prefix.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
-}
-
-/// In order, what overlaps united, and at the borders of characters.
-fn united(mut found: Vec<Found>, text: &str) -> Vec<Found> {
-    found.sort_by_key(|found| (found.place.start, std::cmp::Reverse(found.place.end)));
-    let mut united: Vec<Found> = Vec::new();
-    for mut next in found {
-        while !text.is_char_boundary(next.place.start) {
-            next.place.start -= 1;
-        }
-        while !text.is_char_boundary(next.place.end) {
-            next.place.end += 1;
-        }
-        match united.last_mut() {
-            Some(last) if next.place.end <= last.place.end => {}
-            Some(last) if next.place.start < last.place.end => {
-                *last = Found { place: last.place.start..next.place.end, value: None };
+        for length in lengths {
+            let Some(beginning) = text.get(at..at + usize::from(*length)) else { continue };
+            budget.spend(beginning.len()).ok_or(TooMuch)?;
+            let pattern = self.patterns.get(&self.hasher.hash_one(beginning));
+            if let Some(Pattern { value, bytes, .. }) = pattern.filter(|pattern| pattern.prefix == *length) {
+                let place = at..(at + bytes).min(text.len());
+                return Ok(Some(Hit { place, value: *value, bytes: *bytes }));
             }
-            _ => united.push(next),
         }
+        Ok(None)
     }
-    united
+
+    /// All values in these bytes.
+    pub(super) fn all(
+        &self,
+        text: &[u8],
+        budget: &mut Budget,
+        mut found: impl FnMut(Hit),
+    ) -> Result<(), TooMuch> {
+        for (at, window) in text.windows(MIN_BYTES).enumerate() {
+            let first = window.first_chunk().map(|bytes| u64::from_be_bytes(*bytes));
+            if first.is_some_and(|first| self.may_begin(first))
+                && let Some(hit) = self.at(text, at, budget)?
+            {
+                found(hit);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Without line breaks and the white space around them, if there are any.
+fn unfolded(value: &[u8]) -> Option<Vec<u8>> {
+    value.contains(&b'\n').then(|| {
+        let lines = value.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+        lines.collect::<Vec<_>>().concat()
+    })
 }
 
 /// The part of a value that is looked for: it is often stored with a line break at its end, and copied without.
@@ -304,5 +351,3 @@ pub(super) fn essence(value: &[u8]) -> Option<&[u8]> {
     let essence = if trimmed.len() < MIN_BYTES { value } else { trimmed };
     (essence.len() >= MIN_BYTES).then_some(essence)
 }
-
-const _: () = assert!(PREFIX > MIN_BYTES);

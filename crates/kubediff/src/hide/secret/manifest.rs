@@ -4,12 +4,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Map, Value};
 
-use super::key::HashKey;
-use super::marker::hidden;
+use super::marker::Marker;
 
-/// Whether this is a Secret, or says that it is.
+/// Whether this is a Secret, says that it is, or is a part of one: `stringData` without a kind.
 pub(super) fn is_secret(map: &Map<String, Value>) -> bool {
-    map.get("kind").is_some_and(|kind| kind == "Secret")
+    match map.get("kind") {
+        Some(kind) => kind == "Secret",
+        None => map.get("stringData").is_some_and(Value::is_object),
+    }
 }
 
 /// Whether this is a list of Secrets, the elements of which need not say so.
@@ -18,21 +20,21 @@ pub(super) fn is_list(map: &Map<String, Value>) -> bool {
 }
 
 /// Replaces every value of a Secret but name, namespace, uid, type, versions, times, owners and managers.
-pub(super) fn hide(key: &HashKey, secret: &mut Value) {
-    let Value::Object(map) = secret else { return everything(key, secret) };
+pub(super) fn hide(marker: Marker<'_>, secret: &mut Value) {
+    let Value::Object(map) = secret else { return everything(marker, secret) };
     for (name, value) in map.iter_mut() {
         match (name.as_str(), value) {
             ("kind" | "name" | "namespace" | "uid" | "type", Value::String(_)) => {}
             ("apiVersion", Value::String(text)) if is_api_version(text) => {}
             ("resourceVersion", Value::String(text)) if is_number(text) => {}
-            ("metadata", Value::Object(metadata)) => self::metadata(key, metadata),
-            ("data", Value::Object(data)) => data.values_mut().for_each(|value| encoded(key, value)),
-            (_, value) => everything(key, value),
+            ("metadata", Value::Object(metadata)) => self::metadata(marker, metadata),
+            ("data", Value::Object(data)) => data.values_mut().for_each(|value| encoded(marker, value)),
+            (_, value) => everything(marker, value),
         }
     }
 }
 
-fn metadata(key: &HashKey, metadata: &mut Map<String, Value>) {
+fn metadata(marker: Marker<'_>, metadata: &mut Map<String, Value>) {
     for (name, value) in metadata.iter_mut() {
         match (name.as_str(), value) {
             ("name" | "generateName" | "namespace" | "uid", Value::String(_)) => {}
@@ -41,32 +43,32 @@ fn metadata(key: &HashKey, metadata: &mut Map<String, Value>) {
             ("creationTimestamp" | "deletionTimestamp", Value::String(text)) if is_time(text) => {}
             ("ownerReferences", Value::Array(owners)) => {
                 const SHOWN: &[&str] = &["apiVersion", "kind", "name", "uid"];
-                owners.iter_mut().for_each(|owner| all_but(key, SHOWN, owner));
+                owners.iter_mut().for_each(|owner| all_but(marker, SHOWN, owner));
             }
             ("managedFields", Value::Array(entries)) => {
-                entries.iter_mut().for_each(|entry| manager(key, entry));
+                entries.iter_mut().for_each(|entry| manager(marker, entry));
             }
-            (_, value) => everything(key, value),
+            (_, value) => everything(marker, value),
         }
     }
 }
 
-fn all_but(key: &HashKey, shown: &[&str], value: &mut Value) {
+fn all_but(marker: Marker<'_>, shown: &[&str], value: &mut Value) {
     match value {
         Value::Object(map) => map
             .iter_mut()
             .filter(|(name, value)| !(shown.contains(&name.as_str()) && value.is_string()))
-            .for_each(|(_, value)| everything(key, value)),
-        other => everything(key, other),
+            .for_each(|(_, value)| everything(marker, value)),
+        other => everything(marker, other),
     }
 }
 
-fn manager(key: &HashKey, entry: &mut Value) {
+fn manager(marker: Marker<'_>, entry: &mut Value) {
     if let Some(fields) = entry.get_mut("fieldsV1") {
         owned(fields);
     }
     const SHOWN: &[&str] = &["manager", "operation", "apiVersion", "time", "fieldsType", "subresource"];
-    all_but(key, SHOWN, entry);
+    all_but(marker, SHOWN, entry);
 }
 
 /// Of the fields that a manager owns their names are kept, but no elements of lists: those are named by their values.
@@ -78,25 +80,25 @@ fn owned(fields: &mut Value) {
 }
 
 /// Hides a value of `data`: by its bytes, so that it has the hash of the same value in `stringData`.
-fn encoded(key: &HashKey, value: &mut Value) {
+fn encoded(marker: Marker<'_>, value: &mut Value) {
     match value {
         Value::String(text) => {
             let bytes = BASE64.decode(&*text).unwrap_or_else(|_| text.clone().into_bytes());
-            *value = hidden(key, &bytes).into();
+            *value = marker.hidden(&bytes).into();
         }
-        other => everything(key, other),
+        other => everything(marker, other),
     }
 }
 
 /// Hides every text and number in `value`. Empty values stay.
-pub(super) fn everything(key: &HashKey, value: &mut Value) {
+pub(super) fn everything(marker: Marker<'_>, value: &mut Value) {
     match value {
         Value::Null | Value::Bool(_) => {}
         Value::String(text) if text.is_empty() => {}
-        Value::String(text) => *value = hidden(key, text.as_bytes()).into(),
-        Value::Number(number) => *value = hidden(key, number.to_string().as_bytes()).into(),
-        Value::Array(list) => list.iter_mut().for_each(|element| everything(key, element)),
-        Value::Object(map) => map.values_mut().for_each(|value| everything(key, value)),
+        Value::String(text) => *value = marker.hidden(text.as_bytes()).into(),
+        Value::Number(number) => *value = marker.hidden(number.to_string().as_bytes()).into(),
+        Value::Array(list) => list.iter_mut().for_each(|element| everything(marker, element)),
+        Value::Object(map) => map.values_mut().for_each(|value| everything(marker, value)),
     }
 }
 

@@ -1,21 +1,29 @@
 //! The text that stands in a value's place.
 
 use super::key::HashKey;
-use super::known::Mark;
+use super::known::ValueId;
 
-/// `<hmac:1f3a9c20 18 bytes>`: the same for the same bytes.
-pub(super) fn hidden(key: &HashKey, bytes: &[u8]) -> String {
-    text(mark(key, bytes), "")
+/// Makes marks for one namespace: those of another one differ, so that its readers cannot test guesses for values.
+#[derive(Clone, Copy)]
+pub(super) struct Marker<'a> {
+    pub(super) key: &'a HashKey,
+    pub(super) namespace: &'a str,
 }
 
-/// The same for a value that was found in another form: `<hmac:1f3a9c20 18 bytes, base64>`.
-pub(super) fn text(mark: Mark, form: &str) -> String {
-    let Mark { hash, bytes } = mark;
-    format!("<hmac:{hash:08x} {bytes} bytes{form}>")
-}
+impl Marker<'_> {
+    /// `<hmac:1f3a9c20 18 bytes>`: the same for the same bytes. A mark stays as it is: a stored state has some.
+    pub(super) fn hidden(&self, bytes: &[u8]) -> String {
+        if let Some(mark) = str::from_utf8(bytes).ok().filter(|text| length(text).is_some()) {
+            return mark.to_owned();
+        }
+        self.text(self.key.value_id(bytes), bytes.len(), "")
+    }
 
-pub(super) fn mark(key: &HashKey, bytes: &[u8]) -> Mark {
-    Mark { hash: key.hash(bytes), bytes: bytes.len() }
+    /// The same for a value that was found in another form: `<hmac:1f3a9c20 18 bytes, base64>`.
+    pub(super) fn text(&self, value: ValueId, bytes: usize, form: &str) -> String {
+        let hash = self.key.mark(self.namespace, value);
+        format!("<hmac:{hash:08x} {bytes} bytes{form}>")
+    }
 }
 
 /// How long the value was that `text` stands for, if it does.

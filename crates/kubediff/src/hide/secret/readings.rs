@@ -5,7 +5,8 @@ use std::ops::Range;
 /// A decoded text, and what of the original each of its bytes stands for.
 pub(super) struct Reading {
     pub(super) bytes: Vec<u8>,
-    places: Vec<Range<usize>>,
+    /// Of each byte.
+    places: Vec<(u32, u32)>,
 }
 
 /// How often a backslash may be escaped itself: JSON in a JSON string in a JSON string.
@@ -14,51 +15,67 @@ const ESCAPES: usize = 3;
 /// White space around a line break that belongs to it. Bounded, because it is looked for at every byte.
 const MAX_BLANK: usize = 128;
 
-/// The decoded forms of `text`: as a URL or form, as a string of JSON, YAML or a programming language, and with its lines
-/// joined. Empty for a text that is the same in all of them.
-pub(super) fn readings(text: &str) -> Vec<Reading> {
-    let text = text.as_bytes();
-    let mut readings = Vec::new();
-    let (mut percent, mut plus, mut backslash, mut line) = (false, false, false, false);
+/// The longest name of an HTML character between `&` and `;`.
+const MAX_ENTITY: usize = 8;
+
+/// Gives the decoded forms of `text`: as a URL or form, as HTML, as a string of JSON, YAML or a programming language, and with its
+/// lines joined. None for a text that is the same in all of them.
+pub(super) fn each<E>(text: &[u8], mut visit: impl FnMut(&Reading) -> Result<(), E>) -> Result<(), E> {
+    let (mut percent, mut plus, mut entity, mut backslash, mut line) = (false, false, false, false, false);
     for byte in text {
         percent |= *byte == b'%';
         plus |= *byte == b'+';
+        entity |= *byte == b'&';
         backslash |= *byte == b'\\';
         line |= *byte == b'\n';
     }
     if percent {
-        readings.push(Reading::of(text, percent_decoded));
+        deeper(Reading::of(text, percent_unit), 2, b'%', percent_unit, &mut visit)?;
     }
     if plus {
-        readings.push(Reading::of(text, |rest| match rest {
+        visit(&Reading::of(text, |rest| match rest {
             [b'+', ..] => Some((Unit::byte(b' '), 1)),
-            _ => percent_decoded(rest),
-        }));
+            _ => percent_unit(rest),
+        }))?;
+    }
+    if entity {
+        deeper(Reading::of(text, html_decoded), 2, b'&', html_decoded, &mut visit)?;
     }
     if backslash {
-        let mut reading = Reading::of(text, unescaped);
-        for _ in 1..ESCAPES {
-            let deeper = reading.bytes.contains(&b'\\').then(|| reading.again(unescaped));
+        deeper(Reading::of(text, unescaped), ESCAPES, b'\\', unescaped, &mut |reading| {
+            visit(reading)?;
             // An escaped line break is one now.
             if reading.bytes.contains(&b'\n') {
-                readings.extend([reading.again(unfolded), reading.again(folded)]);
+                visit(&reading.again(unfolded))?;
+                visit(&reading.again(folded))?;
             }
-            readings.push(reading);
-            match deeper {
-                Some(deeper) => reading = deeper,
-                None => return with_lines(text, line, readings),
-            }
-        }
-        readings.push(reading);
+            Ok(())
+        })?;
     }
-    with_lines(text, line, readings)
+    if line {
+        visit(&Reading::of(text, unfolded))?;
+        visit(&Reading::of(text, folded))?;
+    }
+    Ok(())
 }
 
-fn with_lines(text: &[u8], line: bool, mut readings: Vec<Reading>) -> Vec<Reading> {
-    if line {
-        readings.extend([Reading::of(text, unfolded), Reading::of(text, folded)]);
+/// A reading, and its reading, as long as there is something to decode.
+fn deeper<E>(
+    first: Reading,
+    times: usize,
+    sign: u8,
+    decode: fn(&[u8]) -> Option<(Unit, usize)>,
+    visit: &mut impl FnMut(&Reading) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut reading = first;
+    for _ in 1..times {
+        visit(&reading)?;
+        if !reading.bytes.contains(&sign) {
+            return Ok(());
+        }
+        reading = reading.again(decode);
     }
-    readings
+    visit(&reading)
 }
 
 /// The bytes of one decoded character.
@@ -88,8 +105,10 @@ impl Reading {
         while let Some(rest @ [first, ..]) = text.get(at..) {
             let (Unit(bytes, length), taken) = decode(rest).unwrap_or((Unit::byte(*first), 1));
             let after = at + taken.max(1);
+            // A text of over 4 GiB is none that a server sends.
+            let place = (u32::try_from(at).unwrap_or(u32::MAX), u32::try_from(after).unwrap_or(u32::MAX));
             reading.bytes.extend(bytes.iter().take(length));
-            reading.places.extend(std::iter::repeat_n(at..after, length));
+            reading.places.extend(std::iter::repeat_n(place, length));
             at = after;
         }
         reading
@@ -99,20 +118,56 @@ impl Reading {
     fn again(&self, decode: impl Fn(&[u8]) -> Option<(Unit, usize)>) -> Self {
         let mut reading = Self::of(&self.bytes, decode);
         for place in &mut reading.places {
-            *place = self.original(place.clone());
+            let first = self.places.get(place.0 as usize).map_or(0, |place| place.0);
+            let last = self.places.get((place.1 as usize).saturating_sub(1));
+            *place = (first, last.map_or(first, |place| place.1));
         }
         reading
     }
 
     /// The part of the original that these bytes stand for.
     pub(super) fn original(&self, bytes: Range<usize>) -> Range<usize> {
-        let start = self.places.get(bytes.start).map_or(0, |place| place.start);
+        let start = self.places.get(bytes.start).map_or(0, |place| place.0 as usize);
         let last = bytes.end.checked_sub(1).and_then(|last| self.places.get(last));
-        start..last.map_or(start, |place| place.end)
+        start..last.map_or(start, |place| place.1 as usize)
+    }
+
+    /// Whether these bytes are the same in the original.
+    pub(super) fn is_as_in_original(&self, bytes: Range<usize>) -> bool {
+        self.original(bytes.clone()).len() == bytes.len()
     }
 }
 
-fn percent_decoded(text: &[u8]) -> Option<(Unit, usize)> {
+/// A part of a URL, decoded.
+pub(super) fn percent_decoded(text: &[u8]) -> Vec<u8> {
+    Reading::of(text, percent_unit).bytes
+}
+
+/// A named or numbered character: `&amp;`, `&#39;`, `&#x27;`.
+fn html_decoded(text: &[u8]) -> Option<(Unit, usize)> {
+    let inside = text.strip_prefix(b"&")?;
+    let end = inside.iter().take(MAX_ENTITY + 1).position(|byte| *byte == b';')?;
+    let name = str::from_utf8(inside.get(..end)?).ok()?;
+    let c = match name {
+        "amp" => '&',
+        "lt" => '<',
+        "gt" => '>',
+        "quot" => '"',
+        "apos" => '\'',
+        "nbsp" => '\u{a0}',
+        _ => {
+            let number = name.strip_prefix('#')?;
+            let code = match number.strip_prefix(['x', 'X']) {
+                Some(number) => u32::from_str_radix(number, 16).ok()?,
+                None => number.parse().ok()?,
+            };
+            char::from_u32(code)?
+        }
+    };
+    Some((Unit::char(c), end + 2))
+}
+
+fn percent_unit(text: &[u8]) -> Option<(Unit, usize)> {
     let [b'%', high, low, ..] = *text else { return None };
     let byte = 16 * digit(high)? + digit(low)?;
     Some((Unit::byte(u8::try_from(byte).ok()?), 3))

@@ -1,21 +1,35 @@
 //! Replaces the values that are known, wherever in an object they are.
 
+use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
+
 use serde_json::{Map, Value};
 
-use super::forms::Encoding;
-use super::key::HashKey;
-use super::known::{Found, Known};
-use super::marker::{self, hidden};
+use super::finder::{Encoding, Finder, Found};
+use super::known::{Budget, TooMuch};
+use super::marker::Marker;
 
-/// A search for all values that are known.
+/// A shorter text is searched in less time than it takes to remember it.
+const REMEMBERED: usize = 32;
+
+/// A search for all values that are known, in states of one object.
 pub(super) struct Search<'a> {
-    pub(super) key: &'a HashKey,
-    pub(super) known: &'a Known,
+    marker: Marker<'a>,
+    finder: Finder<'a>,
+    budget: Budget,
+    hasher: RandomState,
+    /// Hashes of texts without any: most are the same in the next state.
+    clean: HashSet<u64>,
 }
 
-impl Search<'_> {
-    /// Searches everything but what identifies the object.
-    pub(super) fn object(&self, object: &mut Value) {
+impl<'a> Search<'a> {
+    pub(super) fn new(marker: Marker<'a>, finder: Finder<'a>) -> Self {
+        let (hasher, clean) = Default::default();
+        Self { marker, finder, budget: Budget::new(), hasher, clean }
+    }
+
+    /// Searches everything but what identifies the object, and its managers.
+    pub(super) fn object(&mut self, object: &mut Value) {
         const SHOWN: &[&str] = &["apiVersion", "kind"];
         const SHOWN_METADATA: &[&str] = &[
             "name",
@@ -26,6 +40,7 @@ impl Search<'_> {
             "creationTimestamp",
             "deletionTimestamp",
         ];
+        self.budget = Budget::new();
         let Value::Object(map) = object else { return self.value(object) };
         self.names(map);
         for (name, value) in map.iter_mut() {
@@ -33,8 +48,10 @@ impl Search<'_> {
                 Value::Object(metadata) if name == "metadata" => {
                     self.names(metadata);
                     for (name, value) in metadata.iter_mut() {
-                        if !SHOWN_METADATA.contains(&name.as_str()) {
-                            self.value(value);
+                        match (name.as_str(), value) {
+                            ("managedFields", Value::Array(entries)) => self.managed_fields(entries),
+                            (name, value) if !SHOWN_METADATA.contains(&name) => self.value(value),
+                            _ => {}
                         }
                     }
                 }
@@ -44,7 +61,20 @@ impl Search<'_> {
         }
     }
 
-    fn value(&self, value: &mut Value) {
+    fn managed_fields(&mut self, entries: &mut [Value]) {
+        for entry in entries {
+            match entry {
+                Value::Object(map) => {
+                    for (_, value) in map.iter_mut().filter(|(name, _)| *name != "manager") {
+                        self.value(value);
+                    }
+                }
+                entry => self.value(entry),
+            }
+        }
+    }
+
+    fn value(&mut self, value: &mut Value) {
         match value {
             Value::Null | Value::Bool(_) => {}
             Value::String(text) => {
@@ -66,16 +96,16 @@ impl Search<'_> {
     }
 
     /// Values may be names of what a user keeps. A word may be one by chance: it is the name of an API's field.
-    fn names(&self, map: &mut Map<String, Value>) {
-        let renamed: Vec<(String, String)> = map
-            .keys()
-            .filter_map(|name| {
-                let found = self.known.search(name);
-                let is_plain = |found: &Found| matches!(found.value, Some((_, Encoding::Plain)));
-                let is_shown = found.is_empty() || is_word(name) && found.iter().all(is_plain);
-                (!is_shown).then(|| (name.clone(), self.without(name, found)))
-            })
-            .collect();
+    fn names(&mut self, map: &mut Map<String, Value>) {
+        let mut renamed = Vec::new();
+        for name in map.keys() {
+            let is_plain = |found: &Found| matches!(found.value, Some((.., Encoding::Plain)));
+            match self.finder.find(name, &mut self.budget) {
+                Ok(found) if found.is_empty() || is_word(name) && found.iter().all(is_plain) => {}
+                Ok(found) => renamed.push((name.clone(), self.without(name, found))),
+                Err(TooMuch) => renamed.push((name.clone(), self.marker.hidden(name.as_bytes()))),
+            }
+        }
         for (name, searched) in renamed {
             if let Some(value) = map.remove(&name) {
                 map.insert(searched, value);
@@ -84,9 +114,19 @@ impl Search<'_> {
     }
 
     /// `text` without the values in it, if it has any.
-    pub(super) fn text(&self, text: &str) -> Option<String> {
-        let found = self.known.search(text);
-        (!found.is_empty()).then(|| self.without(text, found))
+    pub(super) fn text(&mut self, text: &str) -> Option<String> {
+        let hash = (text.len() >= REMEMBERED).then(|| self.hasher.hash_one(text));
+        if hash.is_some_and(|hash| self.clean.contains(&hash)) {
+            return None;
+        }
+        match self.finder.find(text, &mut self.budget) {
+            Ok(found) if found.is_empty() => {
+                self.clean.extend(hash);
+                None
+            }
+            Ok(found) => Some(self.without(text, found)),
+            Err(TooMuch) => Some(self.marker.hidden(text.as_bytes())),
+        }
     }
 
     fn without(&self, text: &str, found: Vec<Found>) -> String {
@@ -95,12 +135,13 @@ impl Search<'_> {
         for Found { place, value } in found {
             searched.push_str(text.get(rest..place.start).unwrap_or_default());
             rest = place.end;
-            searched.push_str(&match value {
-                Some((mark, Encoding::Plain)) => marker::text(mark, ""),
-                Some((mark, Encoding::Base64)) => marker::text(mark, ", base64"),
-                Some((mark, Encoding::Base64Twice)) => marker::text(mark, ", base64 of base64"),
-                None => hidden(self.key, text.get(place).unwrap_or_default().as_bytes()),
-            });
+            let mark = |(value, bytes, encoding)| match encoding {
+                Encoding::Plain => self.marker.text(value, bytes, ""),
+                Encoding::Base64 => self.marker.text(value, bytes, ", base64"),
+                Encoding::Base64Twice => self.marker.text(value, bytes, ", base64 of base64"),
+            };
+            let hidden = || self.marker.hidden(text.get(place).unwrap_or_default().as_bytes());
+            searched.push_str(&value.map_or_else(hidden, mark));
         }
         searched.push_str(text.get(rest..).unwrap_or_default());
         searched

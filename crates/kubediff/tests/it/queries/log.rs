@@ -133,7 +133,7 @@ fn the_log_is_filtered() {
         (
             &["log", "deploy", "cart", "--manager", "hpa", "-o", "json"],
             expect![[r#"
-                {"number":10,"cluster":"prod","gvk":{"group":"apps","version":"v1","kind":"Deployment"},"resource":"deployments","namespace":"shop","name":"cart","uid":"cart-1","change":"updated","rv_before":"1007","rv":"1010","observed_at":"2026-03-01T14:10:00Z","source":"watch","managers":[{"manager":"hpa","operation":"Update","subresource":"scale","time":"2026-03-01T14:10:00Z"}],"paths":["spec.replicas","status.replicas"],"diff":[{"kind":"changed","new":3,"old":1,"path":"spec.replicas"},{"kind":"changed","new":3,"old":1,"path":"status.replicas"}],"summary":"replicas 1 -> 3","dropped":{"managed-fields":1,"resource-version":1},"key":"21fb3a56"}
+                {"number":10,"cluster":"prod","gvk":{"group":"apps","version":"v1","kind":"Deployment"},"resource":"deployments","namespace":"shop","name":"cart","uid":"cart-1","change":"updated","rv_before":"1007","rv":"1010","observed_at":"2026-03-01T14:10:00Z","source":"watch","managers":[{"manager":"hpa","operation":"Update","subresource":"scale","time":"2026-03-01T14:10:00Z"}],"paths":["spec.replicas","status.replicas"],"diff":[{"kind":"changed","new":3,"old":1,"path":"spec.replicas"},{"kind":"changed","new":3,"old":1,"path":"status.replicas"}],"summary":"replicas 1 -> 3","dropped":{"managed-fields":1,"resource-version":1},"key":"9b35d16b"}
             "#]],
         ),
         (
@@ -281,46 +281,46 @@ fn one_version_is_shown() {
         (
             &["show", "deploy/cart@1007", "-o", "json"],
             expect![[r#"
-                {"change":{"change":"updated","cluster":"prod","diff":[{"kind":"changed","new":"web:2","old":"web:1","path":"spec.template.spec.containers[web].image"}],"dropped":{"managed-fields":1,"resource-version":1},"gvk":{"group":"apps","kind":"Deployment","version":"v1"},"key":"21fb3a56","managers":[{"manager":"kubectl-set","operation":"Update","time":"2026-03-01T14:05:00Z"}],"name":"cart","namespace":"shop","number":7,"observed_at":"2026-03-01T14:05:00Z","paths":["spec.template.spec.containers[web].image"],"resource":"deployments","rv":"1007","rv_before":"1005","source":"watch","summary":"image web 1 -> 2","uid":"cart-1"},"number":7,"object":{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"creationTimestamp":"2026-03-01T13:00:00Z","labels":{"app":"cart"},"name":"cart","namespace":"shop","resourceVersion":"1007","uid":"cart-1"},"spec":{"replicas":1,"selector":{"matchLabels":{"app":"cart"}},"template":{"spec":{"containers":[{"image":"web:2","name":"web"}]}}},"status":{"availableReplicas":1,"readyReplicas":1,"replicas":1,"updatedReplicas":1}},"observed_at":"2026-03-01T14:05:00Z","rv":"1007"}
+                {"change":{"change":"updated","cluster":"prod","diff":[{"kind":"changed","new":"web:2","old":"web:1","path":"spec.template.spec.containers[web].image"}],"dropped":{"managed-fields":1,"resource-version":1},"gvk":{"group":"apps","kind":"Deployment","version":"v1"},"key":"9b35d16b","managers":[{"manager":"kubectl-set","operation":"Update","time":"2026-03-01T14:05:00Z"}],"name":"cart","namespace":"shop","number":7,"observed_at":"2026-03-01T14:05:00Z","paths":["spec.template.spec.containers[web].image"],"resource":"deployments","rv":"1007","rv_before":"1005","source":"watch","summary":"image web 1 -> 2","uid":"cart-1"},"number":7,"object":{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"creationTimestamp":"2026-03-01T13:00:00Z","labels":{"app":"cart"},"name":"cart","namespace":"shop","resourceVersion":"1007","uid":"cart-1"},"spec":{"replicas":1,"selector":{"matchLabels":{"app":"cart"}},"template":{"spec":{"containers":[{"image":"web:2","name":"web"}]}}},"status":{"availableReplicas":1,"readyReplicas":1,"replicas":1,"updatedReplicas":1}},"observed_at":"2026-03-01T14:05:00Z","rv":"1007"}
             "#]],
         ),
         (
             &["show", "secret/db"],
             expect![[r#"
-            2026-03-01 14:50:00  - secrets shop/db  (deleted) #18
-                age   10m
-                type  Opaque
-                data  password (14 bytes)
+                2026-03-01 14:50:00  - secrets shop/db  (deleted) #18
+                    age   10m
+                    type  Opaque
+                    data  password (14 bytes)
 
-            apiVersion: v1
-            data:
-              password: <hmac:e4b86776 14 bytes>
-            kind: Secret
-            metadata:
-              creationTimestamp: "2026-03-01T14:40:00Z"
-              name: db
-              namespace: shop
-              resourceVersion: "1014"
-              uid: db-1
-            type: Opaque
-        "#]],
+                apiVersion: v1
+                data:
+                  password: <hmac:399a3da8 14 bytes>
+                kind: Secret
+                metadata:
+                  creationTimestamp: "2026-03-01T14:40:00Z"
+                  name: db
+                  namespace: shop
+                  resourceVersion: "1014"
+                  uid: db-1
+                type: Opaque
+            "#]],
         ),
         (
             &["show", "secret/db", "-o", "yaml"],
             expect![[r#"
-            apiVersion: v1
-            data:
-              password: <hmac:e4b86776 14 bytes>
-            kind: Secret
-            metadata:
-              creationTimestamp: "2026-03-01T14:40:00Z"
-              name: db
-              namespace: shop
-              resourceVersion: "1014"
-              uid: db-1
-            type: Opaque
-            kubediff: deleted at 2026-03-01 14:50:00; this was its last state
-        "#]],
+                apiVersion: v1
+                data:
+                  password: <hmac:399a3da8 14 bytes>
+                kind: Secret
+                metadata:
+                  creationTimestamp: "2026-03-01T14:40:00Z"
+                  name: db
+                  namespace: shop
+                  resourceVersion: "1014"
+                  uid: db-1
+                type: Opaque
+                kubediff: deleted at 2026-03-01 14:50:00; this was its last state
+            "#]],
         ),
         (
             &["show", "cm/app", "-n", "blog"],

@@ -1,0 +1,78 @@
+//! The values inside of a value: a Secret often holds a whole configuration, and objects mention the password in it.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde_json::Value;
+
+use super::readings::percent_decoded;
+use crate::model::document;
+
+/// In a longer value no parts are looked for.
+const LONGEST: usize = 64 << 10;
+
+/// How deep: JSON that holds base64 that holds `user:password`.
+const DEPTH: usize = 3;
+
+/// The parts of `value`: leaves of JSON and YAML, values of properties and connection strings, user and password of a URL, and what
+/// one layer of base64 holds. They may be words of no worth.
+pub(super) fn parts(value: &[u8]) -> Vec<Vec<u8>> {
+    let mut found = Vec::new();
+    add_parts(value, DEPTH, &mut found);
+    found
+}
+
+fn add_parts(value: &[u8], depth: usize, found: &mut Vec<Vec<u8>>) {
+    let Some(depth) = depth.checked_sub(1) else { return };
+    let Ok(text) = str::from_utf8(value) else { return };
+    if text.len() > LONGEST {
+        return;
+    }
+    let mut add = |part: &[u8]| {
+        if part.len() < value.len() {
+            found.push(part.to_vec());
+            add_parts(part, depth, found);
+        }
+    };
+    if let Some(documents) = document::all(text) {
+        documents.iter().for_each(|document| leaves(document, &mut add));
+        return;
+    }
+    if let Ok(decoded) = BASE64.decode(text.trim()) {
+        add(&decoded);
+    }
+    // The user and the password of a URL, as they are and decoded.
+    for (at, _) in text.match_indices("://") {
+        let rest = text.get(at + 3..).unwrap_or_default();
+        let authority = rest.split(['/', ' ', '\n', '"', '\'']).next().unwrap_or_default();
+        let Some((user, _)) = authority.rsplit_once('@') else { continue };
+        let (user, password) = user.split_once(':').unwrap_or((user, ""));
+        for part in [user, password] {
+            add(part.as_bytes());
+            add(&percent_decoded(part.as_bytes()));
+        }
+    }
+    // Properties, one a line, and the fields of a connection string: `host=db;password=...`.
+    let fields = text.lines().chain(text.split([' ', ';', '&', '?', '\n', '\t', ',']));
+    for field in fields {
+        let Some((_, part)) = field.split_once('=').or_else(|| field.split_once(": ")) else { continue };
+        add(part.trim().trim_matches(['"', '\'']).as_bytes());
+    }
+    // `user:password`, as in docker's configuration.
+    if let Some((user, password)) = text.split_once(':')
+        && !text.contains(char::is_whitespace)
+        && !password.starts_with("//")
+    {
+        add(user.as_bytes());
+        add(password.as_bytes());
+    }
+}
+
+fn leaves(value: &Value, add: &mut impl FnMut(&[u8])) {
+    match value {
+        Value::String(text) => add(text.as_bytes()),
+        Value::Number(number) => add(number.to_string().as_bytes()),
+        Value::Array(list) => list.iter().for_each(|value| leaves(value, add)),
+        Value::Object(map) => map.values().for_each(|value| leaves(value, add)),
+        Value::Null | Value::Bool(_) => {}
+    }
+}

@@ -1,0 +1,217 @@
+//! A Secret hides its values and nothing else, whatever somebody writes into it.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use kubediff::{Gvk, Profile, Tally};
+use serde_json::{Value, json};
+
+use crate::support::{change_with, deployment, edited, profile};
+
+fn secret(namespace: &str, name: &str, values: &[(&str, &str)]) -> Value {
+    let data: serde_json::Map<String, Value> =
+        values.iter().map(|(key, value)| ((*key).to_owned(), BASE64.encode(value).into())).collect();
+    json!({"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "data": data,
+        "metadata": {"name": name, "namespace": namespace, "uid": name, "resourceVersion": "1"}})
+}
+
+fn learn(profile: &Profile, secret: &Value) {
+    profile.secrets.learn(&Gvk::new("v1", "Secret"), secret);
+}
+
+fn redacted(profile: &Profile, text: &str) -> String {
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "shop"},
+        "data": {"text": text}});
+    profile.secrets.redact(&Gvk::new("v1", "ConfigMap"), map)["data"]["text"].as_str().unwrap().to_owned()
+}
+
+/// Attack 1: ordinary words in one Secret.
+#[test]
+fn k4_ordinary_words_in_a_secret_hide_nothing_elsewhere() {
+    let profile = profile();
+    let words = [
+        ("username", "postgres"),
+        ("env", "production"),
+        ("x", "kubectl-edit"),
+        ("host", "localhost:5432"),
+        ("flag", "--log-level=debug"),
+        ("on", "true,true"),
+        ("tag", "registry.example.com/cart:v1.2"),
+        ("name", "cart-sidecar"),
+    ];
+    learn(&profile, &secret("evil", "words", &words));
+    let object = |image: &str| {
+        edited(&deployment(), |it| {
+            let containers = &mut it["spec"]["template"]["spec"]["containers"];
+            containers[0] = json!({"name": "postgres", "image": image, "args": ["--log-level=debug"],
+                "env": [{"name": "PGHOST", "value": "localhost:5432"}]});
+            let sidecar = json!({"name": "cart-sidecar", "image": "registry.example.com/cart:v1.2"});
+            containers.as_array_mut().unwrap().push(sidecar);
+            it["metadata"]["labels"]["env"] = "production".into();
+            it["metadata"]["managedFields"] = json!([{"manager": "kubectl-edit", "operation": "Update",
+                "apiVersion": "apps/v1", "time": "2026-03-01T14:03:21Z", "fieldsType": "FieldsV1", "fieldsV1": {}}]);
+        })
+    };
+    let (old, new) = (object("postgres:15"), object("postgres:16"));
+    let change = change_with(&profile, Some(&old), Some(&new), &mut Tally::default()).unwrap();
+    assert_eq!(**change.new.as_ref().unwrap(), new, "nothing is hidden");
+    let paths: Vec<String> = change.paths().map(ToString::to_string).collect();
+    assert_eq!(paths, ["spec.template.spec.containers[postgres].image"]);
+    assert_eq!(change.managers[0].manager, "kubectl-edit");
+}
+
+/// A name of the cluster that is known before or after the Secret.
+#[test]
+fn k4_the_clusters_own_words_are_no_secrets() {
+    let profile = profile();
+    let service = |name: &str| json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": "shop"}});
+    let see = |name: &str| change_with(&profile, None, Some(&service(name)), &mut Tally::default());
+    assert!(see("zephyrine-db2x").is_some());
+    learn(
+        &profile,
+        &secret("evil", "names", &[("a", "zephyrine-db2x"), ("b", "quixotic-db3y"), ("c", "zephyrine:5432")]),
+    );
+    assert_eq!(
+        redacted(&profile, "dial zephyrine-db2x or zephyrine:5432"),
+        "dial zephyrine-db2x or zephyrine:5432"
+    );
+    assert!(redacted(&profile, "dial quixotic-db3y").contains("<hmac:"));
+    assert!(see("quixotic-db3y").is_some());
+    assert_eq!(redacted(&profile, "dial quixotic-db3y"), "dial quixotic-db3y");
+}
+
+/// A label with a value that a Secret has already is no word of the cluster.
+#[test]
+fn k3_a_label_does_not_give_a_secret_away() {
+    let profile = profile();
+    learn(&profile, &secret("shop", "db", &[("password", "x7Kq-29fQ-mmz")]));
+    let pod = json!({"apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": "p", "namespace": "shop", "labels": {"password": "x7Kq-29fQ-mmz"}}});
+    let change = change_with(&profile, None, Some(&pod), &mut Tally::default()).unwrap();
+    assert!(!format!("{change:?}").contains("x7Kq"));
+    assert!(!redacted(&profile, "it is x7Kq-29fQ-mmz").contains("x7Kq"));
+}
+
+/// Attack 1: the mark of a value is of the object's namespace.
+#[test]
+fn k3_marks_of_namespaces_differ() {
+    let profile = profile();
+    learn(&profile, &secret("shop", "db", &[("password", "x7Kq-29fQ-mmz")]));
+    let mark = |namespace: &str| {
+        let secret = secret(namespace, "guess", &[("password", "x7Kq-29fQ-mmz")]);
+        profile.secrets.redact(&Gvk::new("v1", "Secret"), secret)["data"]["password"].to_string()
+    };
+    assert_ne!(mark("evil"), mark("shop"));
+    assert_eq!(mark("shop").trim_matches('"'), redacted(&profile, "x7Kq-29fQ-mmz"));
+}
+
+/// Parts of values: what applications mention of them.
+#[test]
+fn k3_parts_of_values_are_recognised() {
+    let docker =
+        json!({"auths": {"r.example.com": {"auth": BASE64.encode("robot:dQ7-docker-pw"), "email": "a@b.c"}}});
+    let cases: [(&str, String); 8] = [
+        ("json", json!({"db": {"password": "dQ7-json-pw"}}).to_string()),
+        ("yaml", "db:\n  password: dQ7-yaml-pw\n".to_owned()),
+        ("properties", "a=b\ndb.password = dQ7-prop-pw\n".to_owned()),
+        ("dsn", "host=db port=5432 password=dQ7-libpq-pw sslmode=require".to_owned()),
+        ("ado", "Server=db;Password=dQ7-ado-pw;".to_owned()),
+        ("url", "postgres://cart:dQ7-url%21pw@db:5432/cart?sslmode=require".to_owned()),
+        ("docker", docker.to_string()),
+        ("base64", BASE64.encode("dQ7-inner-pw")),
+    ];
+    let profile = profile();
+    for (name, value) in &cases {
+        learn(&profile, &secret("shop", name, &[("value", value)]));
+    }
+    let mentions = [
+        "dQ7-json-pw",
+        "dQ7-yaml-pw",
+        "dQ7-prop-pw",
+        "dQ7-libpq-pw",
+        "dQ7-ado-pw",
+        "dQ7-url!pw",
+        "dQ7-url%21pw",
+        "dQ7-docker-pw",
+        "dQ7-inner-pw",
+    ];
+    for mention in mentions {
+        for text in [format!("pw {mention}."), mention.to_owned(), BASE64.encode(format!("pw: {mention}"))] {
+            let shown = redacted(&profile, &text);
+            assert!(shown.contains("<hmac:") && !shown.contains("dQ7"), "{text}: {shown}");
+        }
+    }
+    assert_eq!(redacted(&profile, "cart at db:5432, r.example.com"), "cart at db:5432, r.example.com");
+}
+
+/// Forms that were visible: escapes twice, base64 of an escaped text, manifests in comments and without a kind.
+#[test]
+fn k3_nested_forms_are_recognised() {
+    let profile = profile();
+    let value = "dQ7 \"a&b\" <pw>";
+    learn(&profile, &secret("shop", "db", &[("password", value)]));
+    let percent = |text: &str| text.bytes().map(|byte| format!("%{byte:02X}")).collect::<String>();
+    let html = |text: &str| {
+        text.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;").replace('>', "&#62;")
+    };
+    let texts = [
+        percent(value),
+        percent(&percent(value)),
+        html(value),
+        html(&html(value)),
+        BASE64.encode(json!({"pw": value}).to_string()),
+        BASE64.encode(BASE64.encode(value)),
+        json!({"a": BASE64.encode(value).as_bytes().chunks(8).map(|line| str::from_utf8(line).unwrap()).collect::<Vec<_>>()
+            .join("\n")})
+        .to_string(),
+        "# kind: Secret\n# stringData:\n#   other: dQ7-not-known\na: b\n".to_owned(),
+        "stringData:\n  other: dQ7-not-known\n".to_owned(),
+    ];
+    for text in texts {
+        let shown = redacted(&profile, &text);
+        assert!(
+            shown.contains("<hmac:") && !shown.contains("dQ7") && !shown.contains("%44%51"),
+            "{text}: {shown}"
+        );
+    }
+}
+
+/// Attack 7: texts and values that were made for a search without an end. The text is hidden as a whole.
+#[test]
+fn k5_a_search_that_takes_too_long_hides_the_text() {
+    let profile = profile();
+    let values: Vec<String> = (1..=248).map(|n| format!("aaaaaaaa{}", "b".repeat(n))).collect();
+    let values: Vec<(&str, &str)> = values.iter().map(|value| (value.as_str(), value.as_str())).collect();
+    learn(&profile, &secret("evil", "slow", &values));
+    let text = "a".repeat(900_000);
+    let shown = redacted(&profile, &text);
+    // One class of characters: none of these values looks secret.
+    assert_eq!(shown, text);
+    let values: Vec<String> = (1..=248).map(|n| format!("aaaaaaaa{}", "7".repeat(n))).collect();
+    let values: Vec<(&str, &str)> = values.iter().map(|value| (value.as_str(), value.as_str())).collect();
+    learn(&profile, &secret("evil", "slow", &values));
+    let shown = redacted(&profile, &text);
+    assert!(shown.starts_with("<hmac:") && shown.ends_with(" 900000 bytes>"), "{} bytes", shown.len());
+    assert_eq!(redacted(&profile, "other texts are searched"), "other texts are searched");
+}
+
+/// Attack 7: values of one tenant push out nobody else's.
+#[test]
+fn k5_many_values_of_one_namespace_are_bounded_and_counted() {
+    let profile = profile();
+    learn(&profile, &secret("shop", "db", &[("password", "x7Kq-29fQ-mmz")]));
+    learn(&profile, &secret("shop", "db", &[("password", "x7Kq-new-value")]));
+    let many = |from: usize| -> Vec<(String, String)> {
+        (from..from + 300).map(|n| (format!("k{n}"), format!("evil-Value-{n:08}"))).collect()
+    };
+    for at in 0..60 {
+        let many = many(at * 300);
+        let values: Vec<_> = many.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+        let secret = secret("evil", &format!("s{at}"), &values);
+        learn(&profile, &secret);
+    }
+    // 256 of each Secret, and 10,000 of the namespace.
+    assert_eq!(profile.secrets.over_bounds(), 60 * 300 - 10_000);
+    for mention in ["x7Kq-29fQ-mmz", "x7Kq-new-value"] {
+        assert!(redacted(&profile, mention).starts_with("<hmac:"), "{mention}");
+    }
+}
