@@ -32,6 +32,7 @@ pub use place::Place;
 pub use resource::{InvalidResource, ResourceName};
 pub use route::{Match, Route, Severity};
 pub use run::SCHEMA;
+pub use secrets::SecretsSettings;
 pub use sink::{FileSettings, Format, Method, Sink, SlackSettings, StdoutSettings, WebhookSettings};
 pub use value::{InvalidPeriod, InvalidSize, Period, Secret, SecretError, Size, Text};
 pub use warning::{Note, Warning};
@@ -56,6 +57,7 @@ mod route;
 pub(crate) mod run;
 #[cfg(test)]
 mod schema;
+mod secrets;
 mod sink;
 mod targets;
 mod tree;
@@ -81,6 +83,8 @@ pub struct Config {
     /// Values that are shown, stored and sent as hashes, besides those of Secrets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hide: Vec<Hide>,
+    /// How values of Secrets are found in other objects.
+    pub secrets: SecretsSettings,
     /// The key of these hashes. Default: beside the history, as `kubediff.key`. It is made when it does not exist.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
@@ -103,6 +107,7 @@ impl Default for Config {
             history: HistorySettings::default(),
             noise: NoiseSettings::default(),
             hide: Vec::new(),
+            secrets: SecretsSettings::default(),
             key_file: None,
             sinks: BTreeMap::new(),
             routes: None,

@@ -21,6 +21,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::ServeArgs;
+use crate::capture::held::Held;
 use crate::capture::taker::{TakeError, Taker};
 use crate::cluster::{self, NoCluster};
 use crate::config::{Config, ConfigError, Loaded, NotConnected};
@@ -180,6 +181,7 @@ async fn serve(
         profile,
         cluster: name,
         unrecorded: Vec::new(),
+        held: Held::new(config.secrets.wait.0.0),
     };
     endpoint.show(Current {
         standing: follow.standing(),

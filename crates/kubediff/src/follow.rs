@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use informer::metrics::Format;
-use informer::{Change as CacheChange, EncodingChoice, Object, SharedInformerFactory, Status};
+use informer::{Change as CacheChange, EncodingChoice, Informer, Object, SharedInformerFactory, Status};
 use jiff::{Timestamp, Zoned};
 use kube_client::Client;
 use tokio::sync::watch;
@@ -45,7 +45,7 @@ use schemas::SchemaLoader;
 use streams::{News, Streams};
 
 pub use error::WatchError;
-pub(crate) use inbox::Inbox;
+pub(crate) use inbox::{Inbox, Next};
 pub(crate) use reach::{Namespaces, Reach, Within};
 pub(crate) use seen::{Kind, Raw, Resources, Synced, Waiting};
 pub(crate) use standing::Standing;
@@ -131,6 +131,10 @@ const DEFINITIONS_SETTLE: Duration = Duration::from_millis(500);
 const REDISCOVER: Duration = Duration::from_secs(60);
 /// Other changes wait this long for the first list of Secrets.
 const SECRETS_LIMIT: Duration = Duration::from_secs(10);
+/// They wait this long for Secrets that must not be listed: rights of a new installation may come a moment later.
+const DENIED_LIMIT: Duration = Duration::from_secs(60);
+/// So soon it is looked again whether they may.
+const DENIED_AGAIN: Duration = Duration::from_secs(1);
 /// A later discovery that failed is tried again so soon.
 const AGAIN: Duration = Duration::from_secs(30);
 /// A first discovery that failed is tried again so soon.
@@ -367,34 +371,47 @@ impl Follow {
         self.inbox.close();
     }
 
-    /// Learns the values of all Secrets, if they are watched, before anything else is shown that may hold them.
+    /// Learns the values of all Secrets before anything else is shown that may hold them. Says so where that is not possible.
     async fn learn_secrets(&self) {
-        for secrets in self.streams.secrets() {
-            let mut said = false;
-            while let Err(error) = secrets.wait_for_sync_or_denial(SECRETS_LIMIT).await
-                && !error.is_denied()
-            {
-                if !self.manner.persistent {
-                    say(
-                        "the Secrets are not listed yet: until they are, their values in other objects are shown",
-                    );
-                    break;
-                }
-                // The history stays as it is: nothing is recorded before the values to hide are known.
-                if !said {
-                    say("the Secrets are not listed yet; nothing is recorded before");
-                    self.tell(|standing| {
-                        standing.trouble = Some("the Secrets are not listed yet".to_owned())
-                    });
-                    said = true;
-                }
-            }
-            if said {
-                self.tell(|standing| standing.trouble = None);
-            }
+        let all = self.streams.secrets();
+        if all.is_empty() {
+            say("Secrets are not watched: their values in other objects are not recognised, and shown");
+        }
+        for secrets in all {
+            self.listed(&secrets).await;
             for object in secrets.snapshot().objects() {
                 self.learn(object);
             }
+        }
+    }
+
+    /// Waits for the first list of Secrets. The rights of a new installation may take a moment to be in force.
+    async fn listed(&self, secrets: &Informer<Object>) {
+        const SHOWN: &str = "their values in other objects are not recognised, and shown";
+        let began = Instant::now();
+        let mut said = false;
+        while let Err(error) = secrets.wait_for_sync_or_denial(SECRETS_LIMIT).await {
+            let trouble = match error.is_denied() {
+                true => "the Secrets must not be listed",
+                false => "the Secrets are not listed yet",
+            };
+            if !self.manner.persistent || error.is_denied() && began.elapsed() >= DENIED_LIMIT {
+                say(&format!("{trouble}: {SHOWN}"));
+                break;
+            }
+            // The history stays as it is: nothing is recorded before the values to hide are known.
+            if !said {
+                said = true;
+                say(&format!("{trouble}; nothing is recorded before"));
+                self.tell(|standing| standing.trouble = Some(trouble.to_owned()));
+            }
+            if error.is_denied() {
+                tokio::time::sleep(DENIED_AGAIN).await;
+                secrets.retry_now();
+            }
+        }
+        if said {
+            self.tell(|standing| standing.trouble = None);
         }
     }
 
@@ -429,6 +446,9 @@ impl Follow {
                 let of_group = |part: &String| part.split('/').next() == Some(&*target.resource.group);
                 let known = !self.followed.insert(resource) || self.unavailable.iter().any(of_group);
                 self.streams.add(&self.factory, &target, at_start || known)?;
+                if streams::is_secrets(&target.resource) {
+                    self.secrets.watches();
+                }
                 self.tell(|standing| standing.waits(&target));
                 self.targets.insert(
                     target,

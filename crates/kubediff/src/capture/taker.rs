@@ -6,8 +6,11 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::backlog::Item as _;
+use crate::capture::held::{Due, Held};
 use crate::capture::screen::Screen;
-use crate::follow::{Inbox, Raw, Waiting, say};
+use crate::changes::merged::States;
+use crate::follow::{Inbox, Next, Raw, Waiting, say};
 use crate::history::writer::{Comparing, Recorder};
 use crate::{Change, Compared, Gap, Profile, Session, Sighting, Tally};
 
@@ -25,6 +28,8 @@ pub(crate) struct Taker {
     pub(crate) cluster: Option<String>,
     /// The changes to show as soon as they are recorded.
     pub(crate) unrecorded: Vec<Taken>,
+    /// What waits until the Secrets of its texts are known.
+    pub(crate) held: Held<Waiting>,
 }
 
 /// An entry that was taken, and is to be shown.
@@ -49,8 +54,19 @@ impl Taker {
     pub(crate) fn run(&mut self, inbox: &Arc<Inbox>) -> Result<(), TakeError> {
         let mut told = 0;
         let mut gathered = Instant::now();
-        while let Some(waiting) = inbox.next() {
-            self.take(waiting, inbox)?;
+        loop {
+            match inbox.next(self.held.patience(Instant::now())) {
+                Next::Entry(waiting) => self.arrived(waiting, inbox)?,
+                Next::Nothing => {}
+                Next::Closed if self.held.is_empty() => break,
+                // What waits for a Secret is recorded all the same.
+                Next::Closed => {
+                    std::thread::sleep(self.held.patience(Instant::now()).unwrap_or_default());
+                }
+            }
+            while let Some(due) = self.held.pop(Instant::now()) {
+                self.go_on(due, inbox)?;
+            }
             if let Some(recorder) = &mut self.recorder {
                 if !recorder.is_full() && inbox.is_empty() && !recorder.patience().is_zero() {
                     inbox.gather(GATHER.saturating_sub(gathered.elapsed()));
@@ -79,9 +95,50 @@ impl Taker {
         Ok(())
     }
 
+    /// Takes an entry at once, or lets it wait.
+    fn arrived(&mut self, waiting: Waiting, inbox: &Inbox) -> Result<(), TakeError> {
+        let states = match &waiting {
+            Waiting::Change(raw) if self.profile.noise.hides(&raw.kind.gvk).is_none() => read(raw),
+            _ => None,
+        };
+        let is_unsure = match (&waiting, &states) {
+            (Waiting::Change(raw), Some(States { old, new: Some(new) })) => {
+                self.profile.secrets.is_unsure(&raw.kind.gvk, old.as_ref(), new)
+            }
+            _ => false,
+        };
+        if is_unsure || !self.held.is_empty() {
+            let bytes = waiting.bytes();
+            self.held.push(waiting, bytes, is_unsure, Instant::now());
+            return Ok(());
+        }
+        match (waiting, states) {
+            (Waiting::Change(raw), Some(states)) => self.change(&raw, states),
+            (waiting, _) => self.take(waiting, inbox),
+        }
+    }
+
+    /// Takes an entry that has waited.
+    fn go_on(&mut self, due: Due<Waiting>, inbox: &Inbox) -> Result<(), TakeError> {
+        match due {
+            Due::Waited(waiting) => self.take(waiting, inbox),
+            Due::Early(waiting) => {
+                if let Waiting::Change(raw) = &waiting
+                    && let Some(States { old, new: Some(new) }) = read(raw)
+                {
+                    self.profile.secrets.learn_unsure(&raw.kind.gvk, old.as_ref(), &new);
+                }
+                self.take(waiting, inbox)
+            }
+        }
+    }
+
     fn take(&mut self, waiting: Waiting, inbox: &Inbox) -> Result<(), TakeError> {
         match waiting {
-            Waiting::Change(raw) => self.change(&raw),
+            Waiting::Change(raw) => match read(&raw) {
+                Some(states) => self.change(&raw, states),
+                None => Ok(()),
+            },
             Waiting::First(raw) => {
                 self.profile.secrets.learn_name(raw.key.name());
                 if let Some(recorder) = &mut self.recorder {
@@ -144,18 +201,12 @@ impl Taker {
         Ok(())
     }
 
-    fn change(&mut self, raw: &Raw) -> Result<(), TakeError> {
+    fn change(&mut self, raw: &Raw, states: States) -> Result<(), TakeError> {
         // A change before its resource is listed belongs to the first list.
         if self.recorder.as_mut().is_some_and(|recorder| recorder.still_first(raw)) {
             return Ok(());
         }
-        let compared = match self.compare(raw) {
-            Ok(compared) => compared,
-            Err(error) => {
-                say(&format!("an object of {} is left out: {error}", raw.kind.resource.qualified_name()));
-                return Ok(());
-            }
-        };
+        let compared = self.compare(raw, states);
         if let Some(recorder) = &mut self.recorder {
             recorder.observe(raw, &compared);
         }
@@ -197,10 +248,7 @@ impl Taker {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn compare(&mut self, raw: &Raw) -> Result<Compared, Box<dyn Error>> {
-        let (old, new) = raw.states();
-        let old = old.map(|old| old.json()).transpose()?;
-        let new = new.map(|new| new.json()).transpose()?;
+    fn compare(&mut self, raw: &Raw, states: States) -> Compared {
         let sighting = Sighting {
             cluster: self.cluster.as_deref(),
             gvk: &raw.kind.gvk,
@@ -209,17 +257,26 @@ impl Taker {
             origin: raw.origin,
         };
         let mut tally = Tally::default();
-        let compared = Change::between_merged(
-            &sighting,
-            old.as_deref(),
-            new.as_deref(),
-            raw.merged,
-            &self.profile,
-            &mut tally,
-        )?;
+        let compared = Change::between_states(&sighting, states, raw.merged, &self.profile, &mut tally);
         self.counts().tally.add(&tally);
-        Ok(compared)
+        compared
     }
+}
+
+/// The states of a change; `None` when one is undecodable.
+fn read(raw: &Raw) -> Option<States> {
+    let (old, new) = raw.states();
+    let read = || -> Result<States, Box<dyn Error>> {
+        let old = old.map(|old| old.json()).transpose()?;
+        let new = new.map(|new| new.json()).transpose()?;
+        Ok(States::read(old.as_deref(), new.as_deref())?)
+    };
+    let result = read();
+    result
+        .inspect_err(|error| {
+            say(&format!("an object of {} is left out: {error}", raw.kind.resource.qualified_name()))
+        })
+        .ok()
 }
 
 /// `1 change was`, `2 changes were`.

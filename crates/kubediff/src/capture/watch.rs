@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::args::{Hide, Output, SessionArgs, WatchArgs, WhatArgs};
+use crate::capture::held::Held;
 use crate::capture::screen::Screen;
 use crate::capture::taker::{TakeError, Taker};
 use crate::cluster::ClusterArgs;
@@ -22,6 +23,8 @@ use crate::{HashKey, KeyId, Noise, Profile, Schemas, Scope, Secrets, Session};
 
 pub use crate::follow::WatchError;
 
+/// What may mention a Secret that is not known yet waits so long for it.
+const SECRETS_WAIT: Duration = Duration::from_secs(1);
 /// Bytes in a MiB.
 const MIB: usize = 1024 * 1024;
 
@@ -77,6 +80,7 @@ pub(crate) async fn sit(args: &Sitting<'_>, profile: Profile, screen: Screen) ->
         profile,
         cluster,
         unrecorded: Vec::new(),
+        held: Held::new(SECRETS_WAIT),
     };
     let inbox = follow.inbox();
     let mut taking: Taking = tokio::task::spawn_blocking(move || {

@@ -5,6 +5,24 @@ use serde_json::Value;
 use crate::changes::change::{Change, Compared, Profile, Sighting, Undecodable};
 use crate::hide::noise::Tally;
 
+/// The states before and after a change, as the server has them: with secrets.
+pub(crate) struct States {
+    pub(crate) old: Option<Value>,
+    pub(crate) new: Option<Value>,
+}
+
+impl States {
+    /// # Errors
+    ///
+    /// When bytes are not JSON.
+    pub(crate) fn read(old: Option<&[u8]>, new: Option<&[u8]>) -> Result<Self, Undecodable> {
+        let read = |bytes: Option<&[u8]>, side| {
+            bytes.map(serde_json::from_slice).transpose().map_err(|source| Undecodable { side, source })
+        };
+        Ok(Self { old: read(old, "old")?, new: read(new, "new")? })
+    }
+}
+
 impl Change {
     /// [`Change::between_redacted`] for objects as JSON, whose secrets are hidden first.
     ///
@@ -19,24 +37,24 @@ impl Change {
         profile: &Profile,
         tally: &mut Tally,
     ) -> Result<Compared, Undecodable> {
+        Ok(Self::between_states(sighting, States::read(old, new)?, merged, profile, tally))
+    }
+
+    /// [`Change::between_merged`] for states that were read.
+    pub(crate) fn between_states(
+        sighting: &Sighting<'_>,
+        States { old, new }: States,
+        merged: u32,
+        profile: &Profile,
+        tally: &mut Tally,
+    ) -> Compared {
         if old == new {
             tally.unchanged += 1;
-            return Ok(Compared::Nothing);
+            return Compared::Nothing;
         }
-        let read = |bytes: Option<&[u8]>, side| {
-            bytes
-                .map(serde_json::from_slice::<Value>)
-                .transpose()
-                .map_err(|source| Undecodable { side, source })
-        };
-        let (old, new) = (read(old, "old")?, read(new, "new")?);
-        if old == new {
-            tally.unchanged += 1;
-            return Ok(Compared::Nothing);
-        }
-        Ok(match profile.redact(sighting.gvk, old, new, merged, tally) {
+        match profile.redact(sighting.gvk, old, new, merged, tally) {
             Some([old, new]) => Self::between_redacted(sighting, old, new, merged, profile, tally),
             None => Compared::Nothing,
-        })
+        }
     }
 }

@@ -71,7 +71,7 @@ struct NoOp {
 const OWN: &[&str] = &["mode", "notifier"];
 /// The top-level fields of both files, or of ours alone.
 const OURS: &[&str] =
-    &["cluster", "watch", "history", "noise", "hide", "keyFile", "sinks", "routes", "listen"];
+    &["cluster", "watch", "history", "noise", "hide", "secrets", "keyFile", "sinks", "routes", "listen"];
 
 /// Whether a file is one of arriqaaq/kubediff, by the fields at its top.
 pub(super) fn is_arriqaaq(tree: &Node) -> bool {

@@ -20,6 +20,15 @@ struct State {
     closed: bool,
 }
 
+/// What came of waiting for an entry.
+pub(crate) enum Next {
+    Entry(Waiting),
+    /// Nothing came in time.
+    Nothing,
+    /// Nothing more will come.
+    Closed,
+}
+
 impl Inbox {
     /// With a bound in bytes.
     pub(crate) fn new(bound: usize) -> Self {
@@ -37,17 +46,21 @@ impl Inbox {
         state.backlog.merged()
     }
 
-    /// The next entries; waits for them. `None` when the inbox is closed and empty. Blocks the thread.
-    pub(crate) fn next(&self) -> Option<Waiting> {
+    /// The next entry; waits for it, but not longer than `limit`, if there is one. Blocks the thread.
+    pub(crate) fn next(&self, limit: Option<Duration>) -> Next {
         let mut state = self.lock();
-        loop {
-            if let Some(waiting) = state.backlog.pop() {
-                return Some(waiting);
+        let is_idle = |state: &mut State| state.backlog.is_empty() && !state.closed;
+        state = match limit {
+            None => self.arrived.wait_while(state, is_idle).unwrap_or_else(PoisonError::into_inner),
+            Some(limit) => {
+                let waited = self.arrived.wait_timeout_while(state, limit, is_idle);
+                waited.unwrap_or_else(PoisonError::into_inner).0
             }
-            if state.closed {
-                return None;
-            }
-            state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
+        };
+        match state.backlog.pop() {
+            Some(waiting) => Next::Entry(waiting),
+            None if state.closed => Next::Closed,
+            None => Next::Nothing,
         }
     }
 

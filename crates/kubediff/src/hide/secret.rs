@@ -22,6 +22,7 @@ use finder::Finder;
 use known::{Budget, Known, essence};
 use marker::Marker;
 use search::Search;
+use unsure::Waited;
 use vocabulary::Vocabulary;
 
 mod finder;
@@ -36,6 +37,7 @@ mod readings;
 mod redacted;
 mod runs;
 mod search;
+mod unsure;
 mod vocabulary;
 
 /// Annotations in which tools keep the whole object as they applied it.
@@ -84,6 +86,9 @@ pub struct Secrets {
 struct Learnt {
     known: Known,
     vocabulary: Vocabulary,
+    /// Whether Secrets are watched, so that more may be learnt at any time.
+    is_watching: bool,
+    waited: Waited,
 }
 
 impl Secrets {
@@ -147,7 +152,7 @@ impl Secrets {
         }
         if let Some(object) = new.or(old) {
             let mut learnt = self.write();
-            let Learnt { known, vocabulary } = &mut *learnt;
+            let Learnt { known, vocabulary, .. } = &mut *learnt;
             vocabulary.learn(object, |label| {
                 let finder = Finder { known, vocabulary: &Vocabulary::default() };
                 finder.find(label, &mut Budget::new()).is_ok_and(|found| !found.is_empty())
@@ -193,6 +198,38 @@ impl Secrets {
         stored.windows(former::BEGIN.len()).any(|window| window == former::BEGIN.as_bytes())
     }
 
+    /// Secrets are watched from now on.
+    pub(crate) fn watches(&self) {
+        self.write().is_watching = true;
+    }
+
+    /// Whether a new state of an object has a text that looks like a secret, and that no Secret has until now. Each such text is
+    /// answered once: then it has waited for its Secret.
+    pub(crate) fn is_unsure(&self, gvk: &Gvk, old: Option<&Value>, new: &Value) -> bool {
+        if is_secret(gvk, new) || !self.read().is_watching {
+            return false;
+        }
+        let words = unsure::words(gvk, old, new);
+        if words.is_empty() {
+            return false;
+        }
+        let mut learnt = self.write();
+        let Learnt { known, vocabulary, waited, .. } = &mut *learnt;
+        let finder = Finder { known, vocabulary };
+        let mut is_unsure = false;
+        for word in words.iter().filter(|word| !vocabulary.excuses(word.as_bytes())) {
+            let is_known = finder.find(word, &mut Budget::new()).is_ok_and(|found| !found.is_empty());
+            is_unsure |= !is_known && waited.insert(word);
+        }
+        is_unsure
+    }
+
+    /// Takes the texts of a new state that look like secrets for secrets: there is no time to wait for them.
+    pub(crate) fn learn_unsure(&self, gvk: &Gvk, old: Option<&Value>, new: &Value) {
+        let words: Vec<_> = unsure::words(gvk, old, new).into_iter().map(String::into_bytes).collect();
+        self.learn_former(new, &words);
+    }
+
     /// How many values of Secrets are not searched for in other objects, because there are too many.
     pub fn over_bounds(&self) -> usize {
         self.read().known.over()
@@ -214,7 +251,7 @@ impl Secrets {
         let of = new.as_ref().or(old.as_ref()).map(|object| namespace(object).to_owned()).unwrap_or_default();
         let marker = Marker { key: &self.key, namespace: &of };
         let learnt = self.read();
-        let Learnt { known, vocabulary } = &*learnt;
+        let Learnt { known, vocabulary, .. } = &*learnt;
         let mut search = Search::new(marker, Finder { known, vocabulary });
         [old, new].map(|object| {
             let mut object = object?;
@@ -247,7 +284,7 @@ impl Secrets {
     pub fn redact_text(&self, text: &str) -> Redacted<String> {
         let marker = Marker { key: &self.key, namespace: "" };
         let learnt = self.read();
-        let Learnt { known, vocabulary } = &*learnt;
+        let Learnt { known, vocabulary, .. } = &*learnt;
         let searched = Search::new(marker, Finder { known, vocabulary }).text(text);
         Redacted::vouched(searched.unwrap_or_else(|| text.to_owned()))
     }

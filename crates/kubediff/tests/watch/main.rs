@@ -17,6 +17,7 @@ mod known;
 mod outages;
 mod record;
 mod rights;
+mod rotation;
 mod session;
 mod shop;
 mod slow;

@@ -96,6 +96,8 @@ fn convert_writes_a_file_that_is_read_and_has_no_secret() {
             size: 8GiB
             unsent: 1000000
         noise: {}
+        secrets:
+          wait: 1s
         sinks:
           log:
             stdout: {}
