@@ -174,6 +174,7 @@ async fn serve(
     let source = name.as_deref().unwrap_or("kubediff").to_owned();
     let deliveries = Deliveries::start(&loaded, &history, &Arc::new(Routes::new(config)?), &source)?;
     let session = Arc::new(Mutex::new(Session::default()));
+    let secrets = profile.secrets.clone();
     let mut taker = Taker {
         screen: None,
         recorder: Some(recorder),
@@ -187,6 +188,7 @@ async fn serve(
         standing: follow.standing(),
         informers: Box::new(follow.metrics()),
         session,
+        secrets,
         newest: history.newest(),
         trouble: history.trouble(),
         path,

@@ -102,6 +102,12 @@ fn text(status: &Value) -> String {
     if let Some(path) = status["history"]["path"].as_str() {
         let _ = writeln!(out, "history: {}, {} records", escape(path), status["history"]["records"]);
     }
+    if let Some(over @ 1..) = status["secrets"]["over_bounds"].as_u64() {
+        let _ = writeln!(
+            out,
+            "{over} values of Secrets are not searched for in other objects: there are too many"
+        );
+    }
     let rows = |of: &Value, row: &dyn Fn(&str, &Value) -> Vec<String>| -> Vec<Vec<String>> {
         let all = of.as_object().into_iter().flatten();
         all.map(|(name, state)| row(&escape(name), state)).collect()

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use kubediff_delivery::Status;
 use tokio::sync::watch;
 
-use crate::Session;
 use crate::follow::Standing;
+use crate::{Secrets, Session};
 
 /// The tasks that run at present.
 pub(super) struct Current {
@@ -16,6 +16,7 @@ pub(super) struct Current {
     /// The metrics of the informers.
     pub(super) informers: Box<dyn Fn() -> String + Send + Sync>,
     pub(super) session: Arc<Mutex<Session>>,
+    pub(super) secrets: Secrets,
     /// The number of the newest record.
     pub(super) newest: watch::Receiver<u64>,
     /// Why the history cannot be written.

@@ -85,7 +85,7 @@ fn answer<B>(request: &Request<B>, shown: &Mutex<Shown>) -> Response<Full<Bytes>
     match request.uri().path() {
         "/healthz" | "/livez" => response(StatusCode::OK, TEXT, "ok\n".to_owned()),
         "/readyz" => match why_not_ready(&shown) {
-            None => response(StatusCode::OK, TEXT, "ok\n".to_owned()),
+            None => response(StatusCode::OK, TEXT, format!("ok{}\n", over_bounds(&shown))),
             Some(reason) => response(StatusCode::SERVICE_UNAVAILABLE, TEXT, format!("{reason}\n")),
         },
         "/status" => response(StatusCode::OK, "application/json", format!("{}\n", status(&shown))),
@@ -117,6 +117,16 @@ fn why_not_ready(shown: &Shown) -> Option<String> {
     }
 }
 
+/// What is left out because there is too much of it.
+fn over_bounds(shown: &Shown) -> String {
+    match running(shown).map_or(0, |current| current.secrets.over_bounds()) {
+        0 => String::new(),
+        over => {
+            format!("; {over} values of Secrets are not searched for in other objects: there are too many")
+        }
+    }
+}
+
 /// The state of each watch and sink. `kubediff status` shows it.
 fn status(shown: &Shown) -> Value {
     let not_ready = why_not_ready(shown);
@@ -132,6 +142,7 @@ fn status(shown: &Shown) -> Value {
         "ready": not_ready.is_none(),
         "reason": not_ready,
         "history": {"path": current.path, "records": *current.newest.borrow()},
+        "secrets": {"over_bounds": current.secrets.over_bounds()},
         "watches": current.standing.borrow().watches,
         "sinks": sinks.collect::<serde_json::Map<_, _>>(),
     })
