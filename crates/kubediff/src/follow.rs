@@ -12,6 +12,7 @@ mod outages;
 mod pending;
 mod reach;
 mod schemas;
+mod secrets;
 mod seen;
 mod standing;
 mod streams;
@@ -23,7 +24,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use informer::metrics::Format;
-use informer::{Change as CacheChange, EncodingChoice, Informer, Object, SharedInformerFactory, Status};
+use informer::{Change as CacheChange, EncodingChoice, SharedInformerFactory, Status};
 use jiff::{Timestamp, Zoned};
 use kube_client::Client;
 use tokio::sync::watch;
@@ -34,7 +35,7 @@ use crate::cluster::ClusterArgs;
 use crate::model::targets::Target;
 use crate::text::terminal;
 use crate::text::words::Server;
-use crate::{Gap, Gvk, Profile, Secrets, cluster};
+use crate::{Gap, Profile, Secrets, cluster};
 use definitions::Definitions;
 use denials::Denials;
 use discovery::{Discovered, Discovery};
@@ -129,12 +130,6 @@ enum Event<T> {
 const DEFINITIONS_SETTLE: Duration = Duration::from_millis(500);
 /// Not every user may watch definitions: rediscover periodically.
 const REDISCOVER: Duration = Duration::from_secs(60);
-/// Other changes wait this long for the first list of Secrets.
-const SECRETS_LIMIT: Duration = Duration::from_secs(10);
-/// They wait this long for Secrets that must not be listed: rights of a new installation may come a moment later.
-const DENIED_LIMIT: Duration = Duration::from_secs(60);
-/// So soon it is looked again whether they may.
-const DENIED_AGAIN: Duration = Duration::from_secs(1);
 /// A later discovery that failed is tried again so soon.
 const AGAIN: Duration = Duration::from_secs(30);
 /// A first discovery that failed is tried again so soon.
@@ -369,57 +364,6 @@ impl Follow {
         self.show_gaps(gaps);
         self.tell_alive(until);
         self.inbox.close();
-    }
-
-    /// Learns the values of all Secrets before anything else is shown that may hold them. Says so where that is not possible.
-    async fn learn_secrets(&self) {
-        let all = self.streams.secrets();
-        if all.is_empty() {
-            say("Secrets are not watched: their values in other objects are not recognised, and shown");
-        }
-        for secrets in all {
-            self.listed(&secrets).await;
-            for object in secrets.snapshot().objects() {
-                self.learn(object);
-            }
-        }
-    }
-
-    /// Waits for the first list of Secrets. The rights of a new installation may take a moment to be in force.
-    async fn listed(&self, secrets: &Informer<Object>) {
-        const SHOWN: &str = "their values in other objects are not recognised, and shown";
-        let began = Instant::now();
-        let mut said = false;
-        while let Err(error) = secrets.wait_for_sync_or_denial(SECRETS_LIMIT).await {
-            let trouble = match error.is_denied() {
-                true => "the Secrets must not be listed",
-                false => "the Secrets are not listed yet",
-            };
-            if !self.manner.persistent || error.is_denied() && began.elapsed() >= DENIED_LIMIT {
-                say(&format!("{trouble}: {SHOWN}"));
-                break;
-            }
-            // The history stays as it is: nothing is recorded before the values to hide are known.
-            if !said {
-                said = true;
-                say(&format!("{trouble}; nothing is recorded before"));
-                self.tell(|standing| standing.trouble = Some(trouble.to_owned()));
-            }
-            if error.is_denied() {
-                tokio::time::sleep(DENIED_AGAIN).await;
-                secrets.retry_now();
-            }
-        }
-        if said {
-            self.tell(|standing| standing.trouble = None);
-        }
-    }
-
-    fn learn(&self, secret: &Object) {
-        let object = secret.json().ok().and_then(|json| serde_json::from_slice(&json).ok());
-        if let Some(object) = object {
-            self.secrets.learn(&Gvk::new("v1", "Secret"), &object);
-        }
     }
 
     /// Starts to watch new targets, and stops watching those that are gone.

@@ -47,6 +47,9 @@ const APPLIED: &[&str] = &[
     "objectset.rio.cattle.io/applied",
 ];
 
+/// So many texts of a Secret are read: more than are searched for, because ordinary words are not.
+const READ: usize = 1_024;
+
 /// Replaces secret values by hashes. Its clones know the same values.
 ///
 /// Of a Secret, and of everything nested that has `kind: Secret`, also in documents inside of strings, name, namespace,
@@ -130,13 +133,13 @@ impl Secrets {
     /// before anything is shown.
     pub fn learn(&self, gvk: &Gvk, object: &Value) {
         if is_secret(gvk, object) {
-            self.learn_values(object, &values(object));
+            self.learn_values(object, &values(object), texts_of(object).count().saturating_sub(READ));
         }
     }
 
-    fn learn_values(&self, secret: &Value, values: &[Vec<u8>]) {
+    fn learn_values(&self, secret: &Value, values: &[Vec<u8>], unread: usize) {
         let name = secret.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
-        self.write().known.learn(namespace(secret), name, values, |value| self.key.value_id(value));
+        self.write().known.learn(namespace(secret), name, values, unread, |value| self.key.value_id(value));
     }
 
     /// Learns from both states of an object, before either is redacted: each may mention what is hidden of the other.
@@ -148,7 +151,7 @@ impl Secrets {
         if let (Some(gone), None) = (old, new)
             && is_secret(gvk, gone)
         {
-            self.learn_values(gone, &[]);
+            self.learn_values(gone, &[], 0);
         }
         if let Some(object) = new.or(old) {
             let mut learnt = self.write();
@@ -442,13 +445,10 @@ fn values(secret: &Value) -> Vec<Vec<u8>> {
     let text = |at: &str| secret.pointer(at).and_then(Value::as_str).unwrap_or_default().as_bytes();
     let shown = [text("/metadata/namespace"), text("/metadata/name"), text("/type")];
     let mut values: Vec<Vec<u8>> = Vec::new();
-    for (field, encoded) in [("data", true), ("stringData", false)] {
-        let texts = secret.get(field).into_iter().flat_map(texts);
-        // A stored state has marks in place of values.
-        for text in texts.filter(|text| length(text).is_none()) {
-            let decoded = if encoded { BASE64.decode(text).ok() } else { None };
-            values.push(decoded.unwrap_or_else(|| text.as_bytes().to_vec()));
-        }
+    // A stored state has marks in place of values.
+    for (text, encoded) in texts_of(secret).take(READ).filter(|(text, _)| length(text).is_none()) {
+        let decoded = if encoded { BASE64.decode(text).ok() } else { None };
+        values.push(decoded.unwrap_or_else(|| text.as_bytes().to_vec()));
     }
     let parts: Vec<Vec<u8>> = values.iter().flat_map(|value| parts::parts(value)).collect();
     values.extend(parts);
@@ -460,6 +460,14 @@ fn values(secret: &Value) -> Vec<Vec<u8>> {
         _ => false,
     });
     values
+}
+
+/// The texts of a Secret, and whether they are in base64.
+fn texts_of(secret: &Value) -> impl Iterator<Item = (&str, bool)> {
+    let fields = [("data", true), ("stringData", false)];
+    fields.into_iter().flat_map(|(field, encoded)| {
+        secret.get(field).into_iter().flat_map(texts).map(move |text| (text, encoded))
+    })
 }
 
 /// The values of all Secrets in `value`.

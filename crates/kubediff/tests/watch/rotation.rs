@@ -1,7 +1,6 @@
 //! A password that is rotated: nothing of it is stored or sent, in whichever order the Secret and its copies are written.
 
 use std::path::Path;
-use std::time::Duration;
 
 use http::Method;
 use kubediff_history::{Filter, Page, Reader, Scope};
@@ -13,8 +12,8 @@ use crate::shop::Shop;
 const SECRETS: &str = "/api/v1/namespaces/default/secrets";
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// The milliseconds between the two writes. More for a measurement: `ROTATIONS=100`, each with all distances.
-const DISTANCES: [u64; 6] = [0, 1, 5, 50, 150, 500];
+/// How many writes of other objects lie between the two. More for a measurement: `ROTATIONS=100`, each with all distances.
+const DISTANCES: [usize; 5] = [0, 1, 5, 25, 100];
 
 fn value(at: usize) -> String {
     format!("rQ7-{at:05}-zzKw9")
@@ -61,7 +60,7 @@ async fn k3_a_rotated_password_is_nowhere_whichever_is_written_first() {
 
     let mut written = 0;
     for at in 0..rounds * 4 * DISTANCES.len() {
-        let distance = Duration::from_millis(DISTANCES[at % DISTANCES.len()]);
+        let distance = DISTANCES[at % DISTANCES.len()];
         let (secret_first, created) = (at / DISTANCES.len() % 2 == 1, at / DISTANCES.len() / 2 % 2 == 1);
         let name = if created { format!("db-{at}") } else { "db".to_owned() };
         let (method, path) = match created || written == 0 {
@@ -76,7 +75,10 @@ async fn k3_a_rotated_password_is_nowhere_whichever_is_written_first() {
         }
         for (resource, object) in writes {
             shop.send(method.clone(), &format!("{resource}{path}"), object).await;
-            tokio::time::sleep(distance).await;
+            for other in 0..distance {
+                let name = format!("other-{at}-{resource}-{other}").replace('/', "-");
+                shop.create(name.trim_matches('-'), "of no interest").await;
+            }
         }
         written += 1;
     }

@@ -13,7 +13,7 @@ use crate::tree::File;
 /// The size of the tree when this rule began (129,050), and 900 lines for generated decoders, which halve the work for each typed
 /// value, with their generator. The seams between crates that had been one (shards, tables) took the rest. A change that
 /// deletes code lowers it; a change that raises it says why the capability is worth the lines.
-const BUDGET: usize = 130_500;
+const BUDGET: usize = 132_000;
 
 /// Generated files have a folder of this name. People neither review nor change them.
 const GENERATED: &str = "/generated/";

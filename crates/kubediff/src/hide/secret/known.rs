@@ -127,12 +127,13 @@ impl Default for Known {
 }
 
 impl Known {
-    /// Takes `values` for those that this Secret has from now on. Its former values become former ones.
+    /// Takes `values` for those that this Secret has from now on, besides `unread` ones. Its former values become former ones.
     pub(super) fn learn(
         &mut self,
         namespace: &str,
         secret: &str,
         values: &[Vec<u8>],
+        unread: usize,
         id: impl Fn(&[u8]) -> ValueId,
     ) {
         let namespaces = self.namespaces.len().max(1);
@@ -143,7 +144,7 @@ impl Known {
         let share = if is_full { ALL / namespaces } else { OF_NAMESPACE };
         let room = share.saturating_sub(of.count).min(OF_SECRET);
         let mut now = HashSet::new();
-        let mut over = 0;
+        let mut over = unread;
         for value in values {
             let id = id(value);
             if now.contains(&id) {

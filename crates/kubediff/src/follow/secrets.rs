@@ -1,0 +1,69 @@
+//! The values of Secrets are learnt before anything is shown that may hold them.
+
+use std::time::Duration;
+
+use informer::{Informer, Object};
+use tokio::time::Instant;
+
+use super::{Follow, say};
+use crate::Gvk;
+
+/// Other changes wait this long for the first list of Secrets.
+const SECRETS_LIMIT: Duration = Duration::from_secs(10);
+/// They wait this long for Secrets that must not be listed: rights of a new installation may come a moment later.
+const DENIED_LIMIT: Duration = Duration::from_secs(60);
+/// So soon it is looked again whether they may.
+const DENIED_AGAIN: Duration = Duration::from_secs(1);
+
+impl Follow {
+    /// Learns the values of all Secrets before anything else is shown that may hold them. Says so where that is not possible.
+    pub(super) async fn learn_secrets(&self) {
+        let all = self.streams.secrets();
+        if all.is_empty() {
+            say("Secrets are not watched: their values in other objects are not recognised, and shown");
+        }
+        for secrets in all {
+            self.listed(&secrets).await;
+            for object in secrets.snapshot().objects() {
+                self.learn(object);
+            }
+        }
+    }
+
+    /// Waits for the first list of Secrets. The rights of a new installation may take a moment to be in force.
+    async fn listed(&self, secrets: &Informer<Object>) {
+        const SHOWN: &str = "their values in other objects are not recognised, and shown";
+        let began = Instant::now();
+        let mut said = false;
+        while let Err(error) = secrets.wait_for_sync_or_denial(SECRETS_LIMIT).await {
+            let trouble = match error.is_denied() {
+                true => "the Secrets must not be listed",
+                false => "the Secrets are not listed yet",
+            };
+            if !self.manner.persistent || error.is_denied() && began.elapsed() >= DENIED_LIMIT {
+                say(&format!("{trouble}: {SHOWN}"));
+                break;
+            }
+            // The history stays as it is: nothing is recorded before the values to hide are known.
+            if !said {
+                said = true;
+                say(&format!("{trouble}; nothing is recorded before"));
+                self.tell(|standing| standing.trouble = Some(trouble.to_owned()));
+            }
+            if error.is_denied() {
+                tokio::time::sleep(DENIED_AGAIN).await;
+                secrets.retry_now();
+            }
+        }
+        if said {
+            self.tell(|standing| standing.trouble = None);
+        }
+    }
+
+    pub(super) fn learn(&self, secret: &Object) {
+        let object = secret.json().ok().and_then(|json| serde_json::from_slice(&json).ok());
+        if let Some(object) = object {
+            self.secrets.learn(&Gvk::new("v1", "Secret"), &object);
+        }
+    }
+}
