@@ -172,9 +172,10 @@ async fn serve(
     let recorder = Recorder::new(history.clone(), name.clone(), key, follow.within(), now, why)?;
 
     let source = name.as_deref().unwrap_or("kubediff").to_owned();
-    let deliveries = Deliveries::start(&loaded, &history, &Arc::new(Routes::new(config)?), &source)?;
-    let session = Arc::new(Mutex::new(Session::default()));
     let secrets = profile.secrets.clone();
+    let routes = Arc::new(Routes::new(config)?);
+    let deliveries = Deliveries::start(&loaded, &history, &routes, &secrets, &follow.learnt(), &source)?;
+    let session = Arc::new(Mutex::new(Session::default()));
     let mut taker = Taker {
         screen: None,
         recorder: Some(recorder),

@@ -86,6 +86,8 @@ pub(crate) struct Follow {
     streams: Streams,
     definitions: Definitions,
     secrets: Secrets,
+    /// Whether the values of all Secrets are known that there were at the start.
+    learnt: watch::Sender<bool>,
     schemas: SchemaLoader,
     inbox: Arc<Inbox>,
     /// How many changes have been merged that the user knows of.
@@ -189,6 +191,7 @@ impl Follow {
             streams: Streams::default(),
             definitions,
             secrets: profile.secrets.clone(),
+            learnt: watch::Sender::new(false),
             schemas,
             inbox: Arc::new(Inbox::new(manner.bound)),
             merged: 0,

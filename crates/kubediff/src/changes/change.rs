@@ -156,7 +156,7 @@ impl Profile {
             tally.not_shown(rule.name(), merged);
             return None;
         }
-        Some(self.secrets.redact_states(gvk, old, new))
+        Some(self.secrets.redact_states(gvk, [old, new]))
     }
 }
 

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::ServeError;
 use super::log::SinkLog;
+use crate::Secrets;
 use crate::config::{Loaded, NotConnected};
 use crate::follow::say;
 use crate::history::writer::SharedHistory;
@@ -30,7 +31,8 @@ pub(super) struct Deliveries {
 }
 
 impl Deliveries {
-    /// Begins to deliver to each sink from where it has come to; to a new one, what is recorded from now on.
+    /// Begins to deliver to each sink from where it has come to, as soon as the values of Secrets are `learnt`; to a new one, what is
+    /// recorded from now on.
     ///
     /// # Errors
     ///
@@ -39,6 +41,8 @@ impl Deliveries {
         loaded: &Loaded,
         history: &SharedHistory,
         routes: &Arc<Routes>,
+        secrets: &Secrets,
+        learnt: &watch::Receiver<bool>,
         source: &str,
     ) -> Result<Self, ServeError> {
         let mut deliveries =
@@ -73,9 +77,16 @@ impl Deliveries {
             deliveries.statuses.insert(name.clone(), told);
             let (loaded, source) = (loaded.clone(), source.to_owned());
             let stop = deliveries.stop.clone();
-            let log = SinkLog::new(name, sink, history.clone(), routes.clone(), stop.clone())?;
+            let log =
+                SinkLog::new(name, sink, history.clone(), routes.clone(), secrets.clone(), stop.clone())?;
             let (name, sink) = (name.clone(), sink.clone());
+            let mut learnt = learnt.clone();
             deliveries.tasks.spawn(async move {
+                // What was recorded before may mention a value that is known only when the Secrets are listed.
+                let until_learnt = async { learnt.wait_for(|is_learnt| *is_learnt).await.is_ok() };
+                if stop.run_until_cancelled(until_learnt).await != Some(true) {
+                    return;
+                }
                 // A changed configuration may have made the sink take the records that it refused.
                 let mut resends = Some(log.resend());
                 while !stop.is_cancelled() {

@@ -17,7 +17,7 @@ use crate::config::{Format, Sink};
 use crate::history::writer::SharedHistory;
 use crate::route::{Delivery, Routes};
 use crate::show::render::{Renderer, plain};
-use crate::{Change, Redacted, Verb};
+use crate::{Change, Redacted, Secrets, Verb};
 
 /// The most records that are read at a time.
 const MOST: usize = 50;
@@ -49,6 +49,7 @@ pub(super) struct SinkLog {
     history: SharedHistory,
     reader: Arc<Mutex<Reader>>,
     routes: Arc<Routes>,
+    secrets: Secrets,
     newest: watch::Receiver<u64>,
     stop: CancellationToken,
 }
@@ -73,6 +74,7 @@ impl SinkLog {
         sink: &Sink,
         history: SharedHistory,
         routes: Arc<Routes>,
+        secrets: Secrets,
         stop: CancellationToken,
     ) -> Result<Self, Error> {
         let envelope = match sink {
@@ -85,7 +87,7 @@ impl SinkLog {
         };
         let reader = Arc::new(Mutex::new(history.lock().reader()?));
         let newest = history.newest();
-        Ok(Self { sink: name.into(), envelope, history, reader, routes, newest, stop })
+        Ok(Self { sink: name.into(), envelope, history, reader, routes, secrets, newest, stop })
     }
 
     /// How far the sink has come.
@@ -155,8 +157,13 @@ impl SinkLog {
         Ok(page)
     }
 
-    fn change(&self, reader: &mut Reader, record: ChangeRecord) -> Result<Option<Parcelled>, Error> {
+    fn change(&self, reader: &mut Reader, mut record: ChangeRecord) -> Result<Option<Parcelled>, Error> {
         let number = record.number.0;
+        // A value may have become known since it was recorded.
+        let mut stored = json!([record.diff.take(), record.summary]);
+        self.secrets.redact_again(record.object.namespace.as_deref(), &mut stored);
+        record.diff = stored[0].take();
+        record.summary = stored[1].as_str().unwrap_or_default().to_owned();
         let object = order_of(&record);
         // To read and unpack both states costs more than all the rest, and an update says what differs by itself.
         let has_all = record.verb == Verb::Updated && self.envelope.is_none() && !self.routes.need_objects();
@@ -167,7 +174,8 @@ impl SinkLog {
             Change::of_record(ChangeRecord { diff: Value::Null, key: None, ..record })
         });
         let Ok(mut change) = change else { return Ok(None) };
-        (change.old, change.new) = (old, new);
+        let states = [old, new].map(|state| state.map(Redacted::into_inner));
+        [change.old, change.new] = self.secrets.redact_states(&change.gvk, states);
         let deliveries = self.routes.of(&change);
         let Some(Delivery { severity, text, .. }) =
             deliveries.into_iter().find(|delivery| delivery.sink == &*self.sink)

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use informer::{Informer, Object};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::{Follow, say};
@@ -28,6 +29,12 @@ impl Follow {
                 self.learn(object);
             }
         }
+        self.learnt.send_replace(true);
+    }
+
+    /// Whether the values of all Secrets are known that there were at the start, as far as the server lets us.
+    pub(crate) fn learnt(&self) -> watch::Receiver<bool> {
+        self.learnt.subscribe()
     }
 
     /// Waits for the first list of Secrets. The rights of a new installation may take a moment to be in force.

@@ -240,7 +240,7 @@ impl Secrets {
 
     /// The object without secrets. A state that was redacted before stays as it is, but for what has come to be a secret since.
     pub fn redact(&self, gvk: &Gvk, object: Value) -> Redacted<Value> {
-        let [redacted, _] = self.redact_states(gvk, Some(object), None);
+        let [redacted, _] = self.redact_states(gvk, [Some(object), None]);
         redacted.unwrap_or_default()
     }
 
@@ -248,20 +248,28 @@ impl Secrets {
     pub(crate) fn redact_states(
         &self,
         gvk: &Gvk,
-        old: Option<Value>,
-        new: Option<Value>,
+        states: [Option<Value>; 2],
     ) -> [Option<Redacted<Value>>; 2] {
-        let of = new.as_ref().or(old.as_ref()).map(|object| namespace(object).to_owned()).unwrap_or_default();
+        let of =
+            states.iter().flatten().next().map(|object| namespace(object).to_owned()).unwrap_or_default();
         let marker = Marker { key: &self.key, namespace: &of };
         let learnt = self.read();
         let Learnt { known, vocabulary, .. } = &*learnt;
         let mut search = Search::new(marker, Finder { known, vocabulary });
-        [old, new].map(|object| {
+        states.map(|object| {
             let mut object = object?;
             self.hide_fields(gvk, marker, &mut object);
             search.object(&mut object);
             Some(Redacted::vouched(object))
         })
+    }
+
+    /// A stored part of an object without values that have become known since.
+    pub(crate) fn redact_again(&self, namespace: Option<&str>, part: &mut Value) {
+        let marker = Marker { key: &self.key, namespace: namespace.unwrap_or_default() };
+        let learnt = self.read();
+        let Learnt { known, vocabulary, .. } = &*learnt;
+        Search::new(marker, Finder { known, vocabulary }).value(part);
     }
 
     /// Hides Secrets, and what is at the paths that the user names.

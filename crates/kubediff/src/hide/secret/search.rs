@@ -74,7 +74,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn value(&mut self, value: &mut Value) {
+    /// Searches all texts of a value.
+    pub(super) fn value(&mut self, value: &mut Value) {
         match value {
             Value::Null | Value::Bool(_) => {}
             Value::String(text) => {
