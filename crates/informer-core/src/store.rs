@@ -68,7 +68,7 @@ struct Seen {
     indexes: (Indexes, u64),
 }
 
-/// What a step changes: first deletions, then additions and updates.
+/// The changes of a step: first deletions, then additions and updates.
 struct Steps<W> {
     /// The slots of the objects to delete.
     gone: Bits,

@@ -18,7 +18,7 @@ pub(crate) struct Held<T> {
 struct Entry<T> {
     item: T,
     bytes: usize,
-    /// When it may go. What comes after it waits as long.
+    /// When it may go. Entries behind it wait as long.
     until: Option<Instant>,
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct Taker {
     pub(crate) cluster: Option<String>,
     /// The changes to show as soon as they are recorded.
     pub(crate) unrecorded: Vec<Taken>,
-    /// What waits until the Secrets of its texts are known.
+    /// Entries that wait until the Secrets of their texts are known.
     pub(crate) held: Held<Waiting>,
 }
 
@@ -59,7 +59,7 @@ impl Taker {
                 Next::Entry(waiting) => self.arrived(waiting, inbox)?,
                 Next::Nothing => {}
                 Next::Closed if self.held.is_empty() => break,
-                // What waits for a Secret is recorded all the same.
+                // Entries that wait for a Secret are recorded all the same.
                 Next::Closed => {
                     std::thread::sleep(self.held.patience(Instant::now()).unwrap_or_default());
                 }

@@ -23,7 +23,7 @@ use crate::{HashKey, KeyId, Noise, Profile, Schemas, Scope, Secrets, Session};
 
 pub use crate::follow::WatchError;
 
-/// What may mention a Secret that is not known yet waits so long for it.
+/// A change that may mention a Secret waits so long for the Secret.
 const SECRETS_WAIT: Duration = Duration::from_secs(1);
 /// Bytes in a MiB.
 const MIB: usize = 1024 * 1024;

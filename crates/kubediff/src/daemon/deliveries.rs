@@ -82,7 +82,7 @@ impl Deliveries {
             let (name, sink) = (name.clone(), sink.clone());
             let mut learnt = learnt.clone();
             deliveries.tasks.spawn(async move {
-                // What was recorded before may mention a value that is known only when the Secrets are listed.
+                // Earlier records may mention a value that is known only when the Secrets are listed.
                 let until_learnt = async { learnt.wait_for(|is_learnt| *is_learnt).await.is_ok() };
                 if stop.run_until_cancelled(until_learnt).await != Some(true) {
                     return;

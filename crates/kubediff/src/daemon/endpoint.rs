@@ -117,7 +117,7 @@ fn why_not_ready(shown: &Shown) -> Option<String> {
     }
 }
 
-/// What is left out because there is too much of it.
+/// The number of values over a bound, in words; empty for none.
 fn over_bounds(shown: &Shown) -> String {
     match running(shown).map_or(0, |current| current.secrets.over_bounds()) {
         0 => String::new(),

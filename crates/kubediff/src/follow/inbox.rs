@@ -20,7 +20,7 @@ struct State {
     closed: bool,
 }
 
-/// What came of waiting for an entry.
+/// The result of waiting for an entry.
 pub(crate) enum Next {
     Entry(Waiting),
     /// Nothing came in time.
