@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use informer_core::Scope;
 use informer_core::reflector::Resume;
 use informer_core::saved;
 use informer_core::store::SourcePoint;
@@ -25,28 +26,37 @@ pub(crate) struct File {
 const LONGEST: usize = 1 << 20;
 
 impl File {
-    /// Saves the cache; `None` if there is nothing to save.
-    pub(crate) fn of(content: &Content, clients: &[Client]) -> Result<Option<Self>, Violation> {
+    /// Saves the cache; `None` if there is nothing to save. `removing` has the removed namespaces that the cache may still have,
+    /// with their schemas.
+    pub(crate) fn of(
+        content: &Content,
+        clients: &[Client],
+        removing: &[(u8, u64)],
+    ) -> Result<Option<Self>, Violation> {
         // While user code runs, no checkpoint exists.
         let Ok(checkpoint) = content.engine.checkpoint() else { return Ok(None) };
         if checkpoint.sources.is_empty() {
             return Ok(None);
         }
         let mut pasts = Vec::new();
+        let removed = |of: &Scope| removing.iter().find(|(namespace, _)| scope(Some(*namespace)) == *of);
         for client in clients {
             let scope = scope(client.namespace);
-            if !checkpoint.sources.iter().any(|source| source.scope == scope) {
+            // A client that was added again since the removal knows nothing of the content.
+            if removed(&scope).is_some() || !checkpoint.sources.iter().any(|source| source.scope == scope) {
                 continue;
             }
             let Client { epoch, is_deceived, schema, .. } = *client;
             pasts.push(Past { scope, epoch, is_deceived, schema, doubts: client.doubts.clone() });
         }
-        // A removed source may still have objects in the cache. No client vouches for them any more.
+        // A removed source may still have objects in the cache. No client vouches for them any more, but the schema of their
+        // list is known.
         for source in &checkpoint.sources {
             if !pasts.iter().any(|past| past.scope == source.scope) {
                 let doubts = BTreeMap::new();
                 let scope = source.scope.clone();
-                pasts.push(Past { scope, epoch: 0, is_deceived: true, schema: 0, doubts });
+                let schema = removed(&scope).map_or(0, |(_, schema)| *schema);
+                pasts.push(Past { scope, epoch: 0, is_deceived: true, schema, doubts });
             }
         }
         let mut bytes = Vec::new();

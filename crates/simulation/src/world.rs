@@ -39,8 +39,8 @@ pub struct World<'a> {
     pub(crate) clients: Vec<Client>,
     trace: &'a mut Trace,
     storage: Arc<dyn Storage>,
-    /// The namespaces whose removal is under way.
-    removing: Vec<u8>,
+    /// The namespaces whose removal is under way, the oldest removal first, each with the schema of its content.
+    removing: Vec<(u8, u64)>,
     /// The number of informers so far. Each has a seed of its own.
     informers: u64,
     /// The cache that was saved last.
@@ -208,13 +208,13 @@ impl<'a> World<'a> {
 
     /// The engine says once that a removed namespace has no object any more.
     fn scope_removed(&mut self, removed: &Scope) -> Result<(), Violation> {
-        let asked = self.removing.iter().position(|namespace| scope(Some(*namespace)) == *removed);
+        let asked = self.removing.iter().position(|(namespace, _)| scope(Some(*namespace)) == *removed);
         let Some(asked) = asked else {
             return Err(
                 Invariant::Stop.violated(format!("{removed:?} is removed, though no step asked for that"))
             );
         };
-        let namespace = self.removing.swap_remove(asked);
+        let (namespace, _) = self.removing.remove(asked);
         // The namespace may have been added again.
         if self.clients.iter().any(|client| client.namespace == Some(namespace)) {
             return Ok(());
@@ -403,7 +403,7 @@ impl<'a> World<'a> {
             }
             Step::Code => drop(self.run_code()?),
             Step::Save => {
-                if let Some(file) = File::of(&self.content, &self.clients)? {
+                if let Some(file) = File::of(&self.content, &self.clients, &self.removing)? {
                     self.saved = Some(file);
                 }
             }
@@ -470,7 +470,8 @@ impl<'a> World<'a> {
             return Ok(());
         };
         self.content.removed = true;
-        self.removing.push(namespace);
+        let schema = self.clients.get(which).map_or(0, |client| client.schema);
+        self.removing.push((namespace, schema));
         self.input(Input::RemoveScope(scope(Some(namespace))))?;
         let mut client = self.clients.remove(which);
         Invariant::Stop.holds(client.link.is_none(), || "a removed namespace has a connection".to_owned())?;
@@ -490,7 +491,7 @@ impl<'a> World<'a> {
         while self.run_code()? {}
         // The clients do not know what the user code applied. Across a restore the oracle cannot judge such a file.
         if self.setup.stops_at_once && (!was_lent || self.server.truth.epoch() == 0) {
-            let file = File::of(&self.content, &self.clients)?;
+            let file = File::of(&self.content, &self.clients, &self.removing)?;
             self.saved = file.or_else(|| self.saved.take());
         }
         let is_back = self.content.engine.checkpoint().is_ok();

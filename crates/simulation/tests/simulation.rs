@@ -8,7 +8,7 @@
     reason = "a test may stop at a surprise"
 )]
 
-use simulation::plan::{Start, Step, Transform};
+use simulation::plan::{Denial, Start, Step, Transform};
 use simulation::{Invariant, Key, Plan, Trace, Violation, World, run, run_with, shrink};
 
 const SEEDS: u64 = 2_000;
@@ -34,6 +34,33 @@ fn play(seed: u64) -> u64 {
     match run(&Plan::of_seed(seed), &mut Trace::off()) {
         Ok(passed) => passed.compared.into(),
         Err(violation) => panic!("seed {seed}: {violation}\ncargo xtask simulate --seed {seed} --trace"),
+    }
+}
+
+/// The removal of a namespace waits for user code, and a stop drops it: the saved cache has the namespace. Seed 5000627 found the
+/// first of these plans.
+#[test]
+fn l14_a_restart_lists_where_the_saved_content_is_of_a_former_schema() {
+    let present = [Step::Index, Step::Put(Key(2))];
+    let former = [
+        Step::Index,
+        Step::Deny(Denial::Forbidden, Some(0)),
+        Step::SchemaChanged,
+        Step::Pass(40_000),
+        Step::Code,
+        Step::Code,
+        Step::Allow,
+        Step::Put(Key(1)),
+    ];
+    for before in [&present[..], &former[..]] {
+        let mut plan = Plan::of_seed(5_000_627);
+        plan.setup.code_by_hand = true;
+        plan.steps = before.to_vec();
+        plan.steps.extend([Step::RemoveNamespace(0), Step::Restart(Start::Saved)]);
+        assert!(plan.setup.by_namespace && plan.setup.stops_at_once, "{plan}");
+        let mut trace = Trace::kept();
+        let outcome = run(&plan, &mut trace);
+        assert!(outcome.is_ok(), "{outcome:?}\n{plan}\n{}", trace.text());
     }
 }
 

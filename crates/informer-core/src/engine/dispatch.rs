@@ -98,7 +98,10 @@ impl Engine {
         }
         match &applied {
             Applied::SourceAdded => self.source_added(now, source, scope),
-            Applied::SourceRemoved => self.commands.push_back(Command::ScopeRemoved(scope)),
+            Applied::SourceRemoved => {
+                self.scopes.has_left(source);
+                self.commands.push_back(Command::ScopeRemoved(scope));
+            }
             Applied::Listed(_) | Applied::Confirmed | Applied::ListRefused(_) => {
                 self.counters.updated(source, now);
                 self.content_applied(source);

@@ -22,6 +22,8 @@ pub(super) struct Scopes {
     loaded: HashMap<Scope, (SourceId, Option<Resume>)>,
     /// The schema with which the loaded content was read.
     loaded_schema: Arc<str>,
+    /// The removed sources that the store still has, and the schemas with which their content was read.
+    leaving: Vec<(SourceId, Arc<str>)>,
     begun: u64,
 }
 
@@ -50,10 +52,16 @@ impl Scopes {
         self.sources.iter().position(|source| source.id == id)
     }
 
-    /// The schemas with which the content of the sources was read. A list that is not in the cache yet has none.
+    /// The schemas with which the content of the sources was read. A list that is not in the cache yet has none. A removed
+    /// source counts until the store has dropped it: a stop may come first, and save its content.
     pub(super) fn content_schemas(&self) -> impl Iterator<Item = &str> {
         let loaded = (!self.loaded.is_empty()).then_some(&*self.loaded_schema);
-        self.sources.iter().map(Source::content_schema).chain(loaded)
+        let leaving = self.leaving.iter().map(|(_, schema)| &**schema);
+        self.sources.iter().map(Source::content_schema).chain(loaded).chain(leaving)
+    }
+
+    pub(super) fn has_left(&mut self, source: SourceId) {
+        self.leaving.retain(|(id, _)| *id != source);
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -138,9 +146,11 @@ impl Engine {
             // No operation of this source follows: the writer ignores those still queued once the removal is applied.
             self.hang_up(at);
             let source = self.scopes.sources.swap_remove(at);
+            self.scopes.leaving.push((source.id, source.content_schema().into()));
             self.commands.push_back(Command::SourceStatus(source.scope, Status::Stopped));
             self.remove_source(now, source.id, scope.clone());
         } else if let Some((id, _)) = self.scopes.loaded.remove(scope) {
+            self.scopes.leaving.push((id, self.scopes.loaded_schema.clone()));
             self.remove_source(now, id, scope.clone());
         } else if let Some(at) = self.scopes.adding.iter().position(|adding| adding == scope) {
             self.scopes.adding.swap_remove(at);

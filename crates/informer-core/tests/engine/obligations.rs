@@ -74,3 +74,27 @@ fn l14_the_cache_has_the_schema_of_its_last_complete_list() {
     play.list(&Scope::All, 12, &[]);
     assert_eq!(saved_schema(&play), "B");
 }
+
+#[test]
+fn l14_a_removed_scope_that_the_cache_still_has_keeps_its_schema() {
+    let (shop, bank) = (namespace("shop"), namespace("bank"));
+    let mut play = Play::new();
+    play.input(Input::Schema("A"));
+    play.start_with_user_code([shop.clone(), bank.clone()]);
+    for scope in [&shop, &bank] {
+        play.list(scope, 10, &[]);
+        play.accept(scope);
+    }
+    play.input(Input::Schema("B"));
+    play.run(Duration::from_secs(31));
+    play.list(&bank, 12, &[]);
+    play.accept(&bank);
+    play.holds = true;
+    play.event(&bank, &pod("bank", "c", 13));
+    play.input(Input::RemoveScope(shop.clone()));
+    play.input(Input::Stop);
+    play.user_code_returns();
+    let checkpoint = play.engine.checkpoint().expect("the writer is back");
+    assert!(checkpoint.sources.iter().any(|source| source.scope == shop), "the stop dropped the removal");
+    assert_eq!(saved_schema(&play), "", "one scope was listed with A, the other with B");
+}

@@ -48,13 +48,18 @@ impl Play {
     /// Begins with these scopes. Each one operation may wait for user code, which every object runs.
     pub(crate) fn with_user_code(scopes: impl IntoIterator<Item = Scope>) -> Self {
         let mut play = Self::new();
+        play.start_with_user_code(scopes);
+        play
+    }
+
+    /// The same, after other inputs.
+    pub(crate) fn start_with_user_code(&mut self, scopes: impl IntoIterator<Item = Scope>) {
         let mut start = Start::new(pods(), scopes);
         start.transform = Some(Arc::new(|object| {
             object.without_managed_fields().map(Some).map_err(|error| error.to_string())
         }));
         start.queued_operations = 1;
-        play.input(Input::Start(Box::new(start)));
-        play
+        self.input(Input::Start(Box::new(start)));
     }
 
     pub(crate) fn input(&mut self, input: Input<'_>) {

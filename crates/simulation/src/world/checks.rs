@@ -16,7 +16,7 @@ impl World<'_> {
     /// The keys of which a subscription may receive changes that do not follow from each other.
     pub(super) fn doubted_stories(&self) -> impl Iterator<Item = Key> {
         // A namespace that is being removed may still cause changes.
-        let is_leaving = |key: &Key| self.removing.contains(&key.namespace());
+        let is_leaving = |key: &Key| self.removing.iter().any(|(namespace, _)| *namespace == key.namespace());
         let is_in_doubt = move |key: &Key| self.clients.iter().any(|client| client.doubts_story(*key));
         Key::all().filter(move |key| is_leaving(key) || is_in_doubt(key))
     }
