@@ -62,6 +62,8 @@ pub(crate) struct Client {
     pub(crate) is_confirmed: bool,
     /// The version of its loaded content.
     loaded_at: u64,
+    /// The version of its last list in the cache, or of its loaded content.
+    pub(crate) listed_at: u64,
     /// Its content mixes states of two epochs, and the engine cannot know.
     pub(crate) is_deceived: bool,
     /// It has been as far as the cache once. A source that is added later may be behind until then
@@ -112,6 +114,7 @@ impl Client {
             is_synced: loaded_at > 0,
             is_confirmed: false,
             loaded_at,
+            listed_at: loaded_at,
             link: None,
             request: None,
             asked_for: BTreeMap::new(),
@@ -443,6 +446,7 @@ impl Client {
             self.doubt(around.content, key, doubt);
         }
         (self.epoch, self.is_synced, self.is_confirmed) = (epoch, true, true);
+        self.listed_at = reached;
         self.listed = list.unwrap_or(self.listed);
         self.schema = self.parts(list).map(|part| part.schema).min().unwrap_or(self.schema);
         // A namespace may have been away while the server was restored, so no source noticed.

@@ -32,7 +32,9 @@ pub(crate) struct Content {
     /// A subscription that reads everything at once. It says what the others have to receive.
     witness: Arc<Subscriber>,
     witnessed: BTreeMap<ObjectKey, Arc<Object>>,
-    synced: bool,
+    pub(crate) synced: bool,
+    /// The witness's view at the end of the initial list, which was not compared with the history yet.
+    pub(crate) first: Option<BTreeMap<ObjectKey, Arc<Object>>>,
     /// The doubts of the present. A subscription may read what they concern much later.
     pub(crate) doubts: Doubts,
     guest: Guest,
@@ -89,6 +91,7 @@ impl Content {
             witness,
             witnessed: BTreeMap::new(),
             synced: false,
+            first: None,
             doubts: Doubts::default(),
             guest: Guest::default(),
             epoch: None,
@@ -221,6 +224,7 @@ impl Content {
                     for subscription in &mut self.subscriptions {
                         subscription.cache_synced(&first);
                     }
+                    self.first = Some(self.witnessed.clone());
                 }
                 // The witness has room for every change.
                 Notice::Lagged(_) => {}

@@ -52,6 +52,9 @@ pub enum Invariant {
     /// each change since the save is delivered once: a loaded cache obeys [`Invariant::Content`] and
     /// [`Invariant::Story`].
     Saved,
+    /// The end of the initial list is told once the cache has the content of each source and the readers were told of it, and
+    /// not later (H4, F3).
+    Synced,
     /// A key is reconciled by one worker at a time, for a cause, when the cache has what its last reconciliation wrote, and
     /// again after each change: in the end, every key was reconciled at its last version (Q1, Q6, Q7).
     Reconcile,

@@ -2,6 +2,7 @@
 
 mod checks;
 mod rest;
+mod synced;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,6 +47,8 @@ pub struct World<'a> {
     /// The cache that was saved last.
     saved: Option<File>,
     controller: Option<Controller>,
+    /// The engine commands to say that the cache is synced. What made it so follows.
+    is_told_synced: bool,
 }
 
 impl<'a> World<'a> {
@@ -64,6 +67,7 @@ impl<'a> World<'a> {
             informers: 0,
             saved: None,
             controller: None,
+            is_told_synced: false,
             setup,
         };
         world.start(Start::Fresh)?;
@@ -134,6 +138,7 @@ impl<'a> World<'a> {
             while let Some(command) = self.content.engine.poll_command() {
                 self.command(command)?;
             }
+            self.check_synced()?;
             let doubts = self.doubted_stories().collect();
             self.content.are_in_doubt(doubts);
             if !self.content.engine.has_work() {
@@ -178,7 +183,10 @@ impl<'a> World<'a> {
                     Ok(())
                 })
             }
-            Command::Applied { source: _, request, applied } => self.applied(request, applied),
+            Command::Applied { source: _, request, applied } => {
+                self.applied(request, applied)?;
+                if self.is_told_synced { self.check_synced() } else { Ok(()) }
+            }
             Command::Listing(is_listing) => {
                 self.content.is_listing = is_listing;
                 Ok(())
@@ -190,6 +198,7 @@ impl<'a> World<'a> {
             Command::ScopeRemoved(scope) => self.scope_removed(&scope),
             Command::Synced => {
                 self.content.listen();
+                self.is_told_synced = true;
                 Ok(())
             }
             _ => Ok(()),

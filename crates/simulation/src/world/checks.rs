@@ -35,6 +35,7 @@ impl World<'_> {
         }
         self.content.check(self.controller.iter().count())?;
         let reached = self.content.cache().resource_version();
+        self.check_synced_in_time()?;
         let revision = self.content.cache().snapshot().revision();
         let waits = self.content.engine.deadline().is_some() || self.clients.is_empty();
         Invariant::Connection.holds(waits, || "the engine has no deadline".to_owned())?;
