@@ -103,6 +103,8 @@ struct Asked {
     is_probe: bool,
     /// The server's schema when the request was sent.
     schema: u64,
+    /// The epoch of the server at the last probe before.
+    probed: Option<usize>,
 }
 
 impl Client {
@@ -289,8 +291,8 @@ impl Client {
             self.probed = Some(epoch);
         }
         let (kept_unread, said) = (Vec::new(), Vec::new());
-        let schema = around.server.schema;
-        let asked = Asked { epoch, list, lists: self.lists, kept_unread, said, is_probe, schema };
+        let (schema, lists, probed) = (around.server.schema, self.lists, self.probed);
+        let asked = Asked { epoch, list, lists, kept_unread, said, is_probe, schema, probed };
         self.asked_for.insert(id, asked);
         (self.link, self.request) = (Some(link), Some(id));
         Ok(())
@@ -386,7 +388,8 @@ impl Client {
             Applied::Confirmed => {
                 self.is_confirmed = true;
                 // The engine cannot know yet that the server was restored after the probe (W12).
-                let probed = self.probed.unwrap_or(self.epoch_of(request));
+                let probed = self.asked_for.get(&request).and_then(|asked| asked.probed);
+                let probed = probed.unwrap_or(self.epoch_of(request));
                 let is_unheard = probed != around.server.truth.epoch();
                 Invariant::Saved.holds(is_unheard || around.server.version >= self.loaded_at, || {
                     format!(

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use informer_core::Scope;
 use informer_core::reflector::Resume;
 use informer_core::saved;
 use informer_core::store::SourcePoint;
@@ -39,7 +38,7 @@ impl File {
             return Ok(None);
         }
         let mut pasts = Vec::new();
-        let removed = |of: &Scope| removing.iter().find(|(namespace, _)| scope(Some(*namespace)) == *of);
+        let removed = |of: &_| removing.iter().find(|(namespace, _)| scope(Some(*namespace)) == *of);
         for client in clients {
             let scope = scope(client.namespace);
             // A client that was added again since the removal knows nothing of the content.
@@ -49,8 +48,7 @@ impl File {
             let Client { epoch, is_deceived, schema, .. } = *client;
             pasts.push(Past { scope, epoch, is_deceived, schema, doubts: client.doubts.clone() });
         }
-        // A removed source may still have objects in the cache. No client vouches for them any more, but the schema of their
-        // list is known.
+        // A removed source may still have objects in the cache. Nothing vouches for them any more, but their schema is known.
         for source in &checkpoint.sources {
             if !pasts.iter().any(|past| past.scope == source.scope) {
                 let doubts = BTreeMap::new();

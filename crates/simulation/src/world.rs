@@ -185,7 +185,7 @@ impl<'a> World<'a> {
             }
             Command::Applied { source: _, request, applied } => {
                 self.applied(request, applied)?;
-                if self.is_told_synced { self.check_synced() } else { Ok(()) }
+                self.check_synced()
             }
             Command::Listing(is_listing) => {
                 self.content.is_listing = is_listing;

@@ -99,7 +99,7 @@ impl Engine {
         match &applied {
             Applied::SourceAdded => self.source_added(now, source, scope),
             Applied::SourceRemoved => {
-                self.scopes.has_left(source);
+                self.scopes.leaving.retain(|(id, _)| *id != source);
                 self.commands.push_back(Command::ScopeRemoved(scope));
             }
             Applied::Listed(_) | Applied::Confirmed | Applied::ListRefused(_) => {

@@ -23,7 +23,7 @@ pub(super) struct Scopes {
     /// The schema with which the loaded content was read.
     loaded_schema: Arc<str>,
     /// The removed sources that the store still has, and the schemas with which their content was read.
-    leaving: Vec<(SourceId, Arc<str>)>,
+    pub(super) leaving: Vec<(SourceId, Arc<str>)>,
     begun: u64,
 }
 
@@ -58,10 +58,6 @@ impl Scopes {
         let loaded = (!self.loaded.is_empty()).then_some(&*self.loaded_schema);
         let leaving = self.leaving.iter().map(|(_, schema)| &**schema);
         self.sources.iter().map(Source::content_schema).chain(loaded).chain(leaving)
-    }
-
-    pub(super) fn has_left(&mut self, source: SourceId) {
-        self.leaving.retain(|(id, _)| *id != source);
     }
 
     pub(super) fn is_empty(&self) -> bool {

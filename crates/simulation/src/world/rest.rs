@@ -61,7 +61,8 @@ impl World<'_> {
                 return controller.check_rest(self.content.cache());
             }
             controller.end(self.now, 0, Ending::Done, &mut self.server);
-            self.pass(Duration::from_secs(1))?;
+            // The rounds are longer than the longest backoff.
+            self.pass(Duration::from_secs(2))?;
         }
         Err(Invariant::Reconcile.violated("the controller does not come to rest"))
     }

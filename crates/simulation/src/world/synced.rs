@@ -13,25 +13,18 @@ impl World<'_> {
     /// Compares the first view that the engine told of as complete with what the server had. It is called for the first
     /// operation after the engine's word, because later ones of the same moment may list anew.
     pub(super) fn check_synced(&mut self) -> Result<(), Violation> {
-        let is_told = std::mem::take(&mut self.is_told_synced);
-        let first = self.content.first.take();
-        Invariant::Synced.holds(is_told == first.is_some(), || {
-            format!(
-                "the engine commands the end of the initial list: {is_told}; a mailbox has it: {}",
-                !is_told
-            )
-        })?;
-        let (Some(first), transform) = (first, self.setup.transform) else { return Ok(()) };
+        let (is_told, transform) = (std::mem::take(&mut self.is_told_synced), self.setup.transform);
+        let Some(first) = self.content.first.take_if(|_| is_told) else { return Ok(()) };
         // A source that is added meanwhile has not asked yet, and one that is removed has stopped.
         let begun = |client: &&Client| client.asked > 0 && client.status != Status::Stopped;
         for client in self.clients.iter().filter(begun) {
             Invariant::Synced.holds(client.is_confirmed, || {
                 format!("synced, though the cache has no content of source {}", client.name())
             })?;
-            let (epoch, listed_at) = (client.epoch, client.listed_at);
+            let listed_at = client.listed_at;
             for key in Key::all().filter(|key| client.covers(*key) && !client.doubts(*key)) {
-                let truth = self.server.truth.at(epoch, key, listed_at);
-                let later = self.server.truth.of(epoch, key).last();
+                let truth = self.server.truth.at(client.epoch, key, listed_at);
+                let later = self.server.truth.of(client.epoch, key).last();
                 let has_changed = later.is_some_and(|record| record.state.version > listed_at);
                 if has_changed || truth.is_some_and(|truth| transform.fails(truth.value)) {
                     continue;
@@ -47,11 +40,10 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Once each source has its content, the end of the initial list is told at once.
+    /// Once each source has its content, the end of the initial list is told at once, to readers and to the owner.
     pub(super) fn check_synced_in_time(&self) -> Result<(), Violation> {
         let is_due = self.clients.iter().all(|client| client.is_confirmed);
-        Invariant::Synced.holds(self.content.synced || !is_due, || {
-            "the cache has the content of each source, and is not synced".to_owned()
-        })
+        let right = self.content.first.is_none() && (self.content.synced || !is_due);
+        Invariant::Synced.holds(right, || "the cache is synced, and somebody was not told".to_owned())
     }
 }
