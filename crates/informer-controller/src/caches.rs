@@ -9,7 +9,8 @@ use informer::kube::core::params::ListParams;
 use informer::kube::{Client, client};
 use informer::share::ShareBy;
 use informer::{
-    Index, Informer, Labels, Object, ObjectKey, ResourceType, ResourceVersion, Snapshot, Uid, View,
+    Index, Informer, Labels, NotReached, Object, ObjectKey, ResourceType, ResourceVersion, Snapshot, Uid,
+    View,
 };
 use informer_core::control::{CacheStates, Found, OwnWrite};
 use tokio::time::Instant;
@@ -126,15 +127,15 @@ impl Caches {
             return true;
         }
         let found = self.found(*cache, namespace.as_deref(), name.as_deref(), client);
-        let found = match tokio::time::timeout(limit, found).await {
-            Ok(Ok(found)) => found,
+        let (found, at) = match tokio::time::timeout(limit, found).await {
+            Ok(Ok(answer)) => answer,
             Ok(Err(client::Error::Api(refusal))) if refusal.code == 403 => {
                 tracing::warn!(%refusal, "a write got no answer, and the server does not tell its result");
                 return true;
             }
             _ => return false,
         };
-        let writes = write.resolve(&found, self);
+        let writes = write.resolve(&found, &at);
         let all = writes.iter().map(|write| self.arrives(write, client, limit));
         futures_util::future::join_all(all).await.into_iter().all(|arrives| arrives)
     }
@@ -147,6 +148,7 @@ impl Caches {
                 None => self.informers[*cache].at_least(version, limit).await,
             },
             OwnWrite::Gone { cache, key, uid } => self.informers[*cache].gone(key, uid, limit).await,
+            OwnWrite::Absent { cache, key, .. } => self.left(write, *cache, key, limit).await,
             OwnWrite::Uncertain { .. } => return false,
         };
         match reached {
@@ -158,15 +160,31 @@ impl Caches {
         }
     }
 
-    /// The objects that a request without an answer may have written, as the server has them now. Needs the permission to
-    /// list, which informers need as well.
+    /// Waits until an object has left a cache. Several incarnations may go one after the other.
+    async fn left(
+        &self,
+        write: &OwnWrite,
+        cache: usize,
+        key: &ObjectKey,
+        limit: Duration,
+    ) -> Result<(), NotReached> {
+        let until = Instant::now() + limit;
+        while let Some(object) = self.object(cache, key).filter(|_| !write.is_reflected(self)) {
+            let left = until.saturating_duration_since(Instant::now());
+            self.informers[cache].gone(key, object.uid(), left).await?;
+        }
+        Ok(())
+    }
+
+    /// The objects that a request without an answer may have written, as the server has them now, and its version. Needs the
+    /// permission to list, which informers need as well.
     async fn found(
         &self,
         cache: usize,
         namespace: Option<&str>,
         name: Option<&str>,
         client: &Client,
-    ) -> Result<Vec<Found>, client::Error> {
+    ) -> Result<(Vec<Found>, ResourceVersion), client::Error> {
         let informer = &self.informers[cache];
         let parameters = match name {
             Some(name) => ListParams::default().fields(&format!("metadata.name={name}")),
@@ -182,12 +200,10 @@ impl Caches {
                 let current = self.newest(*cache, key, client, limit).await;
                 current.is_some_and(|current| write.is_moot(&current, &[], self))
             }
-            OwnWrite::Gone { cache, key, .. } => {
+            OwnWrite::Gone { cache, key, .. } | OwnWrite::Absent { cache, key, .. } => {
                 let found = self.found(*cache, key.namespace(), Some(key.name()), client);
                 let found = tokio::time::timeout(limit, found).await;
-                found.is_ok_and(|found| {
-                    found.is_ok_and(|found| write.is_moot(&ResourceVersion::new(""), &found, self))
-                })
+                found.is_ok_and(|answer| answer.is_ok_and(|(found, at)| write.is_moot(&at, &found, self)))
             }
             OwnWrite::Uncertain { .. } => false,
         }

@@ -30,16 +30,16 @@ pub(crate) async fn current_version(
     Ok(version(&list))
 }
 
-/// The selected objects, as the server has them now.
+/// The selected objects, as the server has them now, and its version.
 pub(crate) async fn found(
     client: &Client,
     resource: &ResourceType,
     namespace: Option<&str>,
     selection: &ListParams,
-) -> Result<Vec<Found>, client::Error> {
+) -> Result<(Vec<Found>, ResourceVersion), client::Error> {
     let request = collection(resource, namespace).list_metadata(selection);
     let list: Value = client.request(request.map_err(client::Error::BuildRequest)?).await?;
-    Ok(list["items"].as_array().into_iter().flatten().filter_map(identity).collect())
+    Ok((list["items"].as_array().into_iter().flatten().filter_map(identity).collect(), version(&list)))
 }
 
 fn identity(object: &Value) -> Option<Found> {

@@ -11,6 +11,7 @@ use informer_core::mailbox::{Delivery, Mode, Notice, WhenFull};
 use informer_core::queue::{Config, Exponential, Queue};
 use informer_core::{Cache, Object, ObjectKey, ResourceVersion, Time, Uid};
 
+use crate::content::Content;
 use crate::invariant::{Invariant, Violation};
 use crate::plan::Ending;
 use crate::render::{self, OPAQUE, number};
@@ -29,6 +30,8 @@ struct Effect {
     version: u64,
     deletes: bool,
     is_answered: bool,
+    /// The controller asked for it, and the server had no such object.
+    is_gone: bool,
     epoch: usize,
 }
 
@@ -120,13 +123,14 @@ impl Controller {
     pub(crate) fn advance(
         &mut self,
         now: Time,
-        cache: &Cache,
+        content: &Content,
         server: &Server,
         trace: &mut Trace,
     ) -> Result<(), Violation> {
+        let cache = content.cache();
         // The cache may lose an object that it had: the object leaves the selection.
         self.effects.retain(|_, effects| {
-            effects.retain(|effect| !has(cache, server, *effect));
+            effects.retain(|effect| !has(content, server, *effect));
             !effects.is_empty()
         });
         for (key, writes, until) in std::mem::take(&mut self.awaiting) {
@@ -147,7 +151,12 @@ impl Controller {
             trace.line(|| format!("       controller: {step:?}"));
             match step {
                 Step::AwaitWrites(key, writes) => {
-                    let known = |write: OwnWrite| write.resolve(&found(server, &write), &TheCache(cache));
+                    let of_key = Key::of(key.as_str()).and_then(|key| self.effects.get_mut(&key));
+                    for effect in of_key.into_iter().flatten() {
+                        effect.is_gone |= !effect.is_answered && server.get(effect.key).is_none();
+                    }
+                    let at = version(server.version);
+                    let known = |write: OwnWrite| write.resolve(&found(server, &write), &at);
                     let writes = writes.into_iter().flat_map(known).collect();
                     self.awaiting.push((key, writes, now + AWAITED));
                 }
@@ -263,9 +272,9 @@ fn carry_out(ending: Ending, server: &mut Server) -> (Vec<OwnWrite>, Vec<Effect>
     }
     let is_answered = !matches!(ending, Ending::Unanswered { .. });
     let state = if deletes { before } else { server.get(key) };
-    let (version, epoch) = (server.version, server.truth.epoch());
+    let (version, epoch, is_gone) = (server.version, server.truth.epoch(), false);
     let effect = state.filter(|_| arrives);
-    let effect = effect.map(|state| Effect { key, state, version, deletes, is_answered, epoch });
+    let effect = effect.map(|state| Effect { key, state, version, deletes, is_answered, is_gone, epoch });
     let write = if is_answered { effect.map(answered) } else { Some(uncertain(key)) };
     (write.into_iter().collect(), effect.into_iter().collect())
 }
@@ -291,7 +300,9 @@ fn uncertain(key: Key) -> OwnWrite {
 /// The answer to a question for the object of a write.
 fn found(server: &Server, write: &OwnWrite) -> Vec<Found> {
     let key = match write {
-        OwnWrite::Written { key, .. } | OwnWrite::Gone { key, .. } => Some(key.clone()),
+        OwnWrite::Written { key, .. } | OwnWrite::Gone { key, .. } | OwnWrite::Absent { key, .. } => {
+            Some(key.clone())
+        }
         OwnWrite::Uncertain { namespace, name, .. } => {
             name.as_ref().and_then(|name| ObjectKey::new(namespace.as_deref(), name).ok())
         }
@@ -317,16 +328,20 @@ fn object_key(key: Key) -> ObjectKey {
 }
 
 /// Whether a cache has an effect, or something newer. A restored server voids the writes after its backup.
-fn has(cache: &Cache, server: &Server, effect: Effect) -> bool {
-    let state = cached(cache, effect.key);
+fn has(content: &Content, server: &Server, effect: Effect) -> bool {
+    let state = cached(content.cache(), effect.key);
     let has_it = match effect.deletes {
-        true => state.is_none_or(|state| state.uid != effect.state.uid),
+        // A later state of a deleted incarnation is of before a restore that the informer cannot know of.
+        true => state.is_none_or(|state| state.uid != effect.state.uid || state.version > effect.version),
         false => state.is_some_and(|state| state.version >= effect.version),
     };
-    // Versions that cannot be compared block nothing.
-    let is_past = number(&cache.resource_version()) >= effect.version || effect.version >= OPAQUE;
+    // While user code runs, only the version of the whole cache is known. Versions that cannot be compared block nothing.
+    let whole = content.cache().resource_version();
+    let reached = [whole, content.source_version(None), content.source_version(Some(effect.key.namespace()))];
+    let is_past = reached.iter().any(|at| number(at) >= effect.version) || effect.version >= OPAQUE;
     // An object that nobody has any more needs no event.
-    let is_over = !effect.is_answered && state.is_none() && server.get(effect.key).is_none();
+    let is_gone = || effect.is_gone || !effect.is_answered && server.get(effect.key).is_none();
+    let is_over = state.is_none() && is_gone();
     server.truth.epoch() != effect.epoch || has_it || is_past || is_over
 }
 

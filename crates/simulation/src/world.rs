@@ -595,7 +595,7 @@ impl<'a> World<'a> {
     fn reconcile(&mut self) -> Result<(), Violation> {
         let Some(controller) = &mut self.controller else { return Ok(()) };
         controller.listen(self.now);
-        controller.advance(self.now, self.content.cache(), &self.server, self.trace)
+        controller.advance(self.now, &self.content, &self.server, self.trace)
     }
 
     fn flow(&mut self) -> Result<(), Violation> {

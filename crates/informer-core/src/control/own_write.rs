@@ -25,6 +25,15 @@ pub enum OwnWrite {
         /// Its incarnation.
         uid: Uid,
     },
+    /// The server had no such object at this version, after a request without an answer.
+    Absent {
+        /// The number of the cache.
+        cache: usize,
+        /// The object.
+        key: ObjectKey,
+        /// The version of the server's answer.
+        version: ResourceVersion,
+    },
     /// A request without an answer: the server may have carried it out. Somebody has to ask it.
     Uncertain {
         /// The number of the cache.
@@ -58,9 +67,11 @@ impl OwnWrite {
     /// Whether the caches reflect the write.
     pub fn is_reflected(&self, caches: &impl CacheStates) -> bool {
         match self {
-            Self::Written { cache, key, version } => {
-                let cached = caches.object(*cache, key);
-                let has_it = cached.is_some_and(|object| reaches(object.resource_version(), version));
+            Self::Written { cache, key, version } | Self::Absent { cache, key, version } => {
+                let has_it = match caches.object(*cache, key) {
+                    Some(object) => reaches(object.resource_version(), version),
+                    None => matches!(self, Self::Absent { .. }),
+                };
                 has_it || reaches(&caches.version(*cache), version)
             }
             Self::Gone { cache, key, uid } => {
@@ -70,15 +81,15 @@ impl OwnWrite {
         }
     }
 
-    /// The writes to wait for in place of an uncertain one, by the objects that the server has of its name.
-    pub fn resolve(&self, found: &[Found], caches: &impl CacheStates) -> Vec<Self> {
+    /// The writes to wait for in place of an uncertain one, by the objects of its name that the server has at this version.
+    pub fn resolve(&self, found: &[Found], at: &ResourceVersion) -> Vec<Self> {
         let Self::Uncertain { cache, namespace, name } = self else { return vec![self.clone()] };
         let cache = *cache;
         if found.is_empty() {
-            // It was deleted, by this request or by somebody else: it has to leave the cache.
+            // Somebody has deleted it, so it has to leave the cache, where former incarnations may go first.
             let key = name.as_ref().and_then(|name| ObjectKey::new(namespace.as_deref(), name).ok());
-            let cached = key.and_then(|key| Some((caches.object(cache, &key)?.uid().clone(), key)));
-            return cached.map(|(uid, key)| Self::Gone { cache, key, uid }).into_iter().collect();
+            let absent = |key| Self::Absent { cache, key, version: at.clone() };
+            return key.map(absent).into_iter().collect();
         }
         let written =
             |found: &Found| Self::Written { cache, key: found.key.clone(), version: found.version.clone() };
@@ -91,7 +102,7 @@ impl OwnWrite {
     pub fn is_moot(&self, current: &ResourceVersion, found: &[Found], caches: &impl CacheStates) -> bool {
         match self {
             Self::Written { version, .. } => current.is_older_than(version),
-            Self::Gone { cache, .. } => {
+            Self::Gone { cache, .. } | Self::Absent { cache, .. } => {
                 found.iter().any(|found| reaches(&caches.version(*cache), &found.version))
             }
             Self::Uncertain { .. } => false,

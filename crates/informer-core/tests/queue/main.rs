@@ -12,6 +12,7 @@ mod clauses;
 mod limiters;
 mod model;
 mod numbers;
+mod own_writes;
 mod priorities;
 mod random;
 
