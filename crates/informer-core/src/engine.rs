@@ -610,9 +610,11 @@ impl Engine {
     fn go_on(&mut self, now: Time) {
         self.dispatch_slice(now);
         self.lend(now);
-        // Responses that were held back may fill the queue again, so it is applied once more.
-        if !self.queue.is_full() {
+        // Responses that were held back may fill the queue again and again, until user code has the writer.
+        let mut is_held_back = true;
+        while is_held_back && !self.queue.is_full() {
             self.resume(now);
+            is_held_back = self.queue.is_full();
             self.lend(now);
         }
         // Last: a status describes the cache as it is after this input.

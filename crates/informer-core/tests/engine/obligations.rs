@@ -98,3 +98,18 @@ fn l14_a_removed_scope_that_the_cache_still_has_keeps_its_schema() {
     assert!(checkpoint.sources.iter().any(|source| source.scope == shop), "the stop dropped the removal");
     assert_eq!(saved_schema(&play), "", "one scope was listed with A, the other with B");
 }
+
+#[test]
+fn f9_events_that_were_received_fill_the_queue_when_user_code_runs_again() {
+    let mut play = Play::with_user_code([Scope::All]);
+    play.list(&Scope::All, 10, &[]);
+    play.accept(&Scope::All);
+    play.holds = true;
+    let undecodable = pod("shop", "b", 12).replace(r#""12""#, "12");
+    let objects = [pod("shop", "a", 11), undecodable, pod("shop", "c", 13), pod("shop", "d", 14)];
+    let events = objects.map(|object| format!("{{\"type\":\"ADDED\",\"object\":{object}}}\n")).concat();
+    play.respond(&Scope::All, Response::Bytes(events.as_bytes()));
+    assert!(!play.engine.takes_bytes(), "b waits for the user code that has a");
+    play.user_code_returns_once();
+    assert!(!play.engine.takes_bytes(), "b needs no user code, c is with it, and d waits");
+}

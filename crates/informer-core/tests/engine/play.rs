@@ -135,6 +135,12 @@ impl Play {
         self.input(Input::Tick);
     }
 
+    /// User code returns, and later one waits.
+    pub(crate) fn user_code_returns_once(&mut self) {
+        let compute = self.held.pop().expect("user code runs");
+        self.input(Input::Computed(Box::new(compute.run())));
+    }
+
     pub(crate) fn pass(&mut self, time: Duration) {
         self.now = self.now + time;
         self.input(Input::Tick);
