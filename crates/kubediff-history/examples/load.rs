@@ -195,6 +195,7 @@ fn observation(random: &mut Rng, pod: usize, version: usize) -> Observation {
         replaces: None,
         rv_before: Some((rv - 50_000).to_string()),
         managers: vec![kubelet],
+        owners: Vec::new(),
         paths: paths.map(str::to_owned).into(),
         diff,
         summary: format!("container web restarted, {} times", version + 1),

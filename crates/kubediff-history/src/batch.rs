@@ -62,6 +62,8 @@ pub struct Change {
     pub rv_before: Option<String>,
     /// The managers that made it.
     pub managers: Vec<Manager>,
+    /// The managers that owned what was removed, where it is unknown who removed it.
+    pub owners: Vec<Manager>,
     /// Where it differs: each path as kubediff prints it, such as `spec.containers[web].image`.
     pub paths: Vec<String>,
     /// How it differs, in any form. It comes back as it is.
@@ -84,6 +86,7 @@ impl Default for Change {
             replaces: None,
             rv_before: None,
             managers: Vec::new(),
+            owners: Vec::new(),
             paths: Vec::new(),
             diff: Value::Null,
             summary: String::new(),

@@ -45,8 +45,11 @@ pub struct FieldBlame {
     pub number: Number,
     /// Whether time and managers are known exactly: `false` means at that time or before it, probably by a manager that owns the field.
     pub exact: bool,
-    /// The managers that may have set it; empty if unknown.
+    /// The managers that may have set or removed it; empty if unknown.
     pub managers: Vec<Manager>,
+    /// The managers that owned a removed field, where it is unknown who removed it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub owners: Vec<Manager>,
     /// The value before; `None` when there was none, or none is known.
     pub before: Option<Value>,
 }
@@ -56,11 +59,13 @@ pub(crate) struct Blaming<'a> {
     fields_of: &'a dyn Fn(&Value) -> Vec<Field>,
     found: BTreeMap<String, FieldBlame>,
     first: Option<(Timestamp, bool)>,
+    /// The last version, and where its fields are in it.
+    former: (Value, BTreeMap<String, String>),
 }
 
 impl<'a> Blaming<'a> {
     pub(crate) fn new(fields_of: &'a dyn Fn(&Value) -> Vec<Field>) -> Self {
-        Self { fields_of, found: BTreeMap::new(), first: None }
+        Self { fields_of, found: BTreeMap::new(), first: None, former: Default::default() }
     }
 
     pub(crate) fn version(&mut self, version: &Version) {
@@ -73,18 +78,21 @@ impl<'a> Blaming<'a> {
             Some(change) if exact => change.managers.as_slice(),
             _ => &[],
         };
-        let blamed = |path: String, value, managers, before| FieldBlame {
+        let blamed = |path: String, value, managers, owners, before| FieldBlame {
             path,
             value,
             since: version.observed_at,
             number: version.number,
             exact,
             managers,
+            owners,
             before,
         };
         let mut before = std::mem::take(&mut self.found);
+        let mut pointers = BTreeMap::new();
         for field in (self.fields_of)(&object) {
             let known = before.remove(&field.path);
+            pointers.insert(field.path.clone(), field.pointer.clone());
             let entry = match known {
                 Some(known) if known.value.as_ref() == Some(&field.value) => known,
                 known => {
@@ -92,7 +100,8 @@ impl<'a> Blaming<'a> {
                         true => authors(wrote, &object, &field.pointer),
                         false => owners(&object, &field.pointer),
                     };
-                    blamed(field.path, Some(field.value), managers, known.and_then(|known| known.value))
+                    let was = known.and_then(|known| known.value);
+                    blamed(field.path, Some(field.value), managers, Vec::new(), was)
                 }
             };
             self.found.insert(entry.path.clone(), entry);
@@ -100,10 +109,16 @@ impl<'a> Blaming<'a> {
         for (path, known) in before {
             let entry = match known.value {
                 None => known,
-                Some(value) => blamed(path.clone(), None, wrote.to_vec(), Some(value)),
+                Some(value) => {
+                    let (former, pointers) = &self.former;
+                    let owned = pointers.get(&path).filter(|_| wrote.is_empty());
+                    let owners = owned.map(|pointer| owners(former, pointer)).unwrap_or_default();
+                    blamed(path.clone(), None, wrote.to_vec(), owners, Some(value))
+                }
             };
             self.found.insert(path, entry);
         }
+        self.former = (object, pointers);
     }
 
     pub(crate) fn finish(self, incarnation: &Incarnation) -> Blame {

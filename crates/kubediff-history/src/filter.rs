@@ -66,9 +66,11 @@ pub enum At {
     Newest,
     /// The one of this record.
     Number(Number),
+    /// The one before this record.
+    Before(Number),
     /// The one with this resourceVersion.
     Rv(String),
-    /// The one at this time.
+    /// The one at this time. Noise after the newest version counts from its own time on.
     Time(Timestamp),
 }
 

@@ -126,7 +126,8 @@ pub enum Record {
 /// A change of an object, as it is stored.
 ///
 /// As JSON it is one map: `number`, `cluster`, `gvk`, `resource`, `namespace`, `name`, `uid`, `change`, `rv_before`,
-/// `rv`, `observed_at`, `source`, `managers`, `paths`, `diff`, `summary`, `dropped`, `key`, and `merged` where it is more than one.
+/// `rv`, `observed_at`, `source`, `managers`, `paths`, `diff`, `summary`, `dropped`, `key`, `owners` where there are any, and
+/// `merged` where it is more than one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChangeRecord {
     /// Its place in the history.
@@ -147,6 +148,8 @@ pub struct ChangeRecord {
     pub origin: Origin,
     /// The managers that made it; empty when that cannot be known.
     pub managers: Vec<Manager>,
+    /// The managers that owned what was removed, where it is unknown who removed it.
+    pub owners: Vec<Manager>,
     /// Where the object differs.
     pub paths: Vec<String>,
     /// How it differs, in the form of the writer.
@@ -253,7 +256,7 @@ impl ObjectId {
 
 impl Serialize for ChangeRecord {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_struct("Change", 19)?;
+        let mut map = serializer.serialize_struct("Change", 20)?;
         map.serialize_field("number", &self.number)?;
         map.serialize_field("cluster", &self.cluster)?;
         map.serialize_field("gvk", &self.object.gvk)?;
@@ -272,6 +275,9 @@ impl Serialize for ChangeRecord {
         map.serialize_field("summary", &self.summary)?;
         map.serialize_field("dropped", &self.dropped)?;
         map.serialize_field("key", &self.key)?;
+        if !self.owners.is_empty() {
+            map.serialize_field("owners", &self.owners)?;
+        }
         if self.merged > 1 {
             map.serialize_field("merged", &self.merged)?;
         }

@@ -5,6 +5,7 @@ pub(crate) mod document;
 pub(crate) mod gap;
 pub(crate) mod glob;
 pub(crate) mod gvk;
+pub(crate) mod lists;
 pub(crate) mod managers;
 pub(crate) mod patch;
 pub(crate) mod path;

@@ -13,6 +13,8 @@ use crate::record::Manager;
 pub(super) struct Details {
     #[serde(rename = "m")]
     pub(super) managers: Vec<Manager>,
+    #[serde(rename = "o", default)]
+    pub(super) owners: Vec<Manager>,
     #[serde(rename = "p")]
     pub(super) paths: Vec<String>,
     #[serde(rename = "s")]
@@ -35,6 +37,8 @@ fn one() -> u32 {
 #[derive(Serialize)]
 struct Borrowed<'a> {
     m: &'a [Manager],
+    #[serde(skip_serializing_if = "<[Manager]>::is_empty")]
+    o: &'a [Manager],
     p: &'a [String],
     s: &'a str,
     d: &'a Value,
@@ -54,6 +58,7 @@ fn is_one(merged: &u32) -> bool {
 pub(super) fn write(change: &Change) -> Outcome<Vec<u8>> {
     let details = Borrowed {
         m: &change.managers,
+        o: &change.owners,
         p: &change.paths,
         s: &change.summary,
         d: &change.diff,

@@ -90,6 +90,7 @@ impl Head {
                 _ => Origin::Restart,
             },
             managers: details.managers,
+            owners: details.owners,
             paths: details.paths,
             diff: details.diff,
             summary: details.summary,

@@ -102,11 +102,18 @@ pub(super) fn version(
             let sql = "SELECT number FROM versions WHERE object = ?1 AND number = ?2";
             connection.query_row(sql, params![object, id(*number)], |row| row.get(0)).optional()?
         }
+        At::Before(number) => {
+            let sql = "SELECT max(number) FROM versions WHERE object = ?1 AND number < ?2";
+            connection.query_row(sql, params![object, id(*number)], |row| row.get(0))?
+        }
         At::Rv(rv) => {
             let sql = "SELECT max(number) FROM versions WHERE object = ?1 AND rv = ?2";
             connection.query_row(sql, params![object, rv], |row| row.get(0))?
         }
-        At::Time(time) => number_at(connection, object, *time)?,
+        At::Time(time) => match is_newest_at(connection, object, *time)? {
+            true => return newest(connection, codec, cluster, object),
+            false => number_at(connection, object, *time)?,
+        },
     };
     let Some(number) = number else { return Ok(None) };
     let body = codec.body(connection, number)?;
@@ -118,6 +125,13 @@ fn number_at(connection: &Connection, object: i64, time: Timestamp) -> Outcome<O
         "SELECT number FROM versions WHERE object = ?1 AND observed_at <= ?2 ORDER BY number DESC LIMIT 1";
     let at = params![object, time.as_microsecond()];
     Ok(connection.prepare_cached(sql)?.query_row(at, |row| row.get(0)).optional()?)
+}
+
+/// Whether the current state, which noise has led to, is of this time or earlier.
+fn is_newest_at(connection: &Connection, object: i64, time: Timestamp) -> Outcome<bool> {
+    let sql = "SELECT state_at <= ?2 FROM objects WHERE id = ?1 AND state_at IS NOT NULL";
+    let at = params![object, time.as_microsecond()];
+    Ok(connection.prepare_cached(sql)?.query_row(at, |row| row.get(0)).optional()?.unwrap_or(false))
 }
 
 /// The current state, which noise may have changed since the newest version.
@@ -204,6 +218,9 @@ fn object_at(
     };
     if ended.is_some_and(|ended| ended <= at.as_microsecond()) {
         return Ok(None);
+    }
+    if is_newest_at(connection, object, at)? {
+        return newest(connection, codec, cluster, object);
     }
     let Some(number) = number_at(connection, object, at)? else { return Ok(None) };
     let head = head(connection, number)?;

@@ -50,6 +50,7 @@ impl Row {
             observed_at: of.observed_at,
             origin: of.origin,
             managers: change.managers.clone(),
+            owners: change.owners.clone(),
             paths: change.paths.clone(),
             diff: change.diff.clone(),
             summary: change.summary.clone(),
@@ -151,6 +152,9 @@ impl Model {
                 None if incarnation.ended.is_some() => None,
                 None => incarnation.state.as_ref().or(incarnation.rows.last().map(|row| &row.observation)),
                 Some(at) if incarnation.ended.is_some_and(|(_, ended)| ended <= at) => None,
+                Some(at) if incarnation.state.as_ref().is_some_and(|state| state.observed_at <= at) => {
+                    incarnation.state.as_ref()
+                }
                 Some(at) => {
                     let row = incarnation.rows.iter().rev().find(|row| row.observation.observed_at <= at);
                     let is_there =
@@ -173,7 +177,10 @@ impl Model {
         numbers.sort_unstable();
         let mut cut = 0;
         if let Some(age) = retention.age {
-            let oldest = now - SignedDuration::try_from(age).unwrap();
+            let rows = self.rows().map(|row| (row.number, row.observation.observed_at));
+            let last = rows.chain(self.gaps.iter().map(|gap| (gap.number.0, gap.to))).max();
+            let oldest =
+                last.map_or(now, |(_, recorded)| now.min(recorded)) - SignedDuration::try_from(age).unwrap();
             let rows = self.rows().map(|row| (row.number, row.observation.observed_at));
             let all = rows.chain(self.gaps.iter().map(|gap| (gap.number.0, gap.to)));
             let young = all.filter(|(number, at)| *at >= oldest && *number > self.complete_after);

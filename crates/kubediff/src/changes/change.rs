@@ -10,9 +10,10 @@ pub use kubediff_history::{Origin, Verb};
 
 use crate::hide::noise::{Dropped, Noise, Tally};
 use crate::hide::secret::{KeyId, Redacted, Secrets};
-use crate::model::diff::{Difference, diff, diff_as};
+use crate::model::diff::{Difference, differences};
 use crate::model::gvk::Gvk;
-use crate::model::managers::{Manager, managers};
+use crate::model::lists::Lists;
+use crate::model::managers::{Manager, former_owners, managers};
 use crate::model::patch::{PatchOp, patch};
 use crate::model::path::Path;
 use crate::model::schema::Schemas;
@@ -46,6 +47,8 @@ use crate::model::schema::Schemas;
 /// A difference has a `kind`: `added` (with `new`), `removed` (`old`), `changed` (`old`, `new`), `text` (`lines`: a unified
 /// diff), `reordered` (`old`, `new`: keys in order; `matters`).
 ///
+/// Where it is unknown who removed what is gone, `owners` follows: the managers that owned it, like `managers`.
+///
 /// A change that stands for several, because the reader of the output was slow, has `merged` besides: how many.
 ///
 /// With [`Change::with_objects`] the fields `old` and `new` follow.
@@ -77,6 +80,8 @@ pub struct Change {
     pub origin: Origin,
     /// The managers that made it, the latest first.
     pub managers: Redacted<Vec<Manager>>,
+    /// The managers that owned what was removed, where it is unknown who removed it.
+    pub owners: Redacted<Vec<Manager>>,
     /// The differences that are not noise.
     pub diff: Redacted<Vec<Difference>>,
     /// The differences that are noise.
@@ -218,22 +223,25 @@ impl Change {
     ) -> Compared {
         let verb = verb(old.as_deref(), new.as_deref());
         // Managers of the deleted object have not written to this one.
-        let managers = managers(old.as_deref().filter(|_| verb == Verb::Updated), new.as_deref());
+        let former = old.as_deref().filter(|_| verb == Verb::Updated);
+        let managers = managers(former, new.as_deref());
+        let owners = match (managers.is_empty(), former, new.as_deref()) {
+            (true, Some(old), Some(new)) => former_owners(old, new),
+            _ => Vec::new(),
+        };
 
-        let mut differences = Vec::new();
+        let mut found = Vec::new();
         let mut dropped = Dropped::default();
         if let (Some(old), Some(new)) = (&old, &new) {
-            differences = match profile.schemas.of(sighting.gvk) {
-                Some(schema) => diff_as(&schema, old, new),
-                None => diff(old, new),
-            };
-            let differ = !differences.is_empty();
+            let schema = profile.schemas.of(sighting.gvk);
+            found = differences(Lists::of(sighting.gvk, schema.as_ref()), old, new);
+            let differ = !found.is_empty();
             let namespace = metadata(Some(new), "namespace");
             let recreated = verb == Verb::Recreated;
-            dropped = profile.noise.sift(sighting.gvk, namespace.as_deref(), recreated, &mut differences);
+            dropped = profile.noise.sift(sighting.gvk, namespace.as_deref(), recreated, &mut found);
             let mut own = Tally::default();
             own.left_out(&dropped);
-            if differences.is_empty() && verb == Verb::Updated {
+            if found.is_empty() && verb == Verb::Updated {
                 match profile.noise.reason(&dropped) {
                     Some(rule) => own.not_shown(rule, merged),
                     None => own.unchanged += 1,
@@ -264,7 +272,8 @@ impl Change {
             observed_at: sighting.observed_at,
             origin: sighting.origin,
             managers: Redacted::vouched(managers),
-            diff: Redacted::vouched(differences),
+            owners: Redacted::vouched(owners),
+            diff: Redacted::vouched(found),
             dropped,
             key: Some(profile.secrets.key_id()),
             merged,
@@ -311,7 +320,7 @@ impl Serialize for WithObjects<'_> {
 }
 
 fn serialize<S: Serializer>(change: &Change, objects: bool, serializer: S) -> Result<S::Ok, S::Error> {
-    let mut map = serializer.serialize_struct("Change", if objects { 20 } else { 18 })?;
+    let mut map = serializer.serialize_struct("Change", if objects { 22 } else { 20 })?;
     if let Some(number) = change.number {
         map.serialize_field("number", &number)?;
     }
@@ -332,6 +341,9 @@ fn serialize<S: Serializer>(change: &Change, objects: bool, serializer: S) -> Re
     map.serialize_field("summary", &change.headline())?;
     map.serialize_field("dropped", &change.dropped)?;
     map.serialize_field("key", &change.key)?;
+    if !change.owners.is_empty() {
+        map.serialize_field("owners", &change.owners)?;
+    }
     if change.merged > 1 {
         map.serialize_field("merged", &change.merged)?;
     }

@@ -116,6 +116,8 @@ struct Line {
     observed_at: Timestamp,
     source: Origin,
     managers: Vec<Manager>,
+    #[serde(default)]
+    owners: Vec<Manager>,
     diff: Vec<Difference>,
     summary: String,
     dropped: BTreeMap<String, u32>,
@@ -147,6 +149,7 @@ fn entry(line: &[u8]) -> Result<Entry, serde_json::Error> {
         origin: line.source,
         // Printed changes had no secret in them.
         managers: Redacted::vouched(line.managers),
+        owners: Redacted::vouched(line.owners),
         diff: Redacted::vouched(line.diff),
         dropped: Dropped(line.dropped),
         merged: line.merged.unwrap_or(1),

@@ -261,9 +261,10 @@ fn objects(reader: &mut Reader, record: &ChangeRecord) -> Result<States, Error> 
         Ok(found.map(|version| Redacted::vouched(version.body.value())))
     };
     let now = version(&At::Number(record.number))?;
-    Ok(match (record.verb, &record.rv_before) {
-        (Verb::Deleted, _) => (now, None),
-        (Verb::Updated, Some(rv)) => (version(&At::Rv(rv.clone()))?, now),
+    Ok(match record.verb {
+        Verb::Deleted => (now, None),
+        // Noise in between has no version, so the resourceVersion before may have none.
+        Verb::Updated => (version(&At::Before(record.number))?, now),
         _ => (None, now),
     })
 }

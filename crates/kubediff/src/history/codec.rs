@@ -48,6 +48,7 @@ impl Change {
             origin: record.origin,
             // The history got these from `to_record`, which takes what is redacted.
             managers: Redacted::vouched(record.managers),
+            owners: Redacted::vouched(record.owners),
             diff: Redacted::vouched(diff),
             dropped: Dropped(record.dropped),
             merged: record.merged,
@@ -69,6 +70,7 @@ impl Change {
             replaces: None,
             rv_before: self.rv_before.clone(),
             managers: self.managers.to_vec(),
+            owners: self.owners.to_vec(),
             paths: self.paths().map(ToString::to_string).collect(),
             diff: serde_json::to_value(&self.diff)?,
             summary: self.headline(),

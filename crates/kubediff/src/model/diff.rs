@@ -8,9 +8,10 @@ use serde_json::{Map, Value};
 pub use text::{Hunk, InvalidTextEdit, Line, Side, TextEdit};
 
 use crate::model::document;
+use crate::model::lists::Lists;
 use crate::model::path::keys::Identity;
 use crate::model::path::{Path, Segment};
-use crate::model::schema::{KindSchema, Schema};
+use crate::model::schema::KindSchema;
 use align::align;
 
 pub(crate) mod align;
@@ -61,7 +62,8 @@ pub enum Edit {
         old: Vec<String>,
         /// The same in the new order.
         new: Vec<String>,
-        /// Whether the order of this list means something. It does unless it is known not to.
+        /// Whether the order of this list has a meaning. It has one unless the schema, or the API of Kubernetes itself, says that it
+        /// has none.
         matters: bool,
     },
 }
@@ -70,7 +72,8 @@ pub enum Edit {
 ///
 /// Maps are compared by key. Elements of lists are found again by what tells them apart: a container by its name, a
 /// condition by its type, a port by number and protocol. Where nothing does, by longest common subsequence, so that
-/// an insertion in the middle is one insertion. Strings that hold JSON, YAML (also several documents), TOML, INI or
+/// an insertion in the middle is one insertion. The order of a list [has a meaning](Edit::Reordered) unless the API of Kubernetes
+/// says that it has none, which `apiVersion` and `kind` tell. Strings that hold JSON, YAML (also several documents), TOML, INI or
 /// properties are compared inside, and other strings of several lines by lines; a change of a document's layout or comments alone is shown by lines, too.
 ///
 /// ```
@@ -82,20 +85,20 @@ pub enum Edit {
 /// assert_eq!(paths, ["containers[log]", "containers[web].image"]);
 /// ```
 pub fn diff(old: &Value, new: &Value) -> Vec<Difference> {
-    found(None, old, new)
+    differences(Lists::of_object(new, None), old, new)
 }
 
 /// [`diff()`] for objects of a kind the schema of which is known: lists are compared as it says.
 ///
 /// A list with `x-kubernetes-list-type: map` is compared by its keys, several together where it has several
-/// (`rules[example.com,/cart]`); a `set` by content. For other lists [`diff()`]'s rules hold.
+/// (`rules[example.com,/cart]`); a `set` by content, and in any order. For other lists [`diff()`]'s rules hold.
 pub fn diff_as(schema: &KindSchema, old: &Value, new: &Value) -> Vec<Difference> {
-    found(Some(schema.root()), old, new)
+    differences(Lists::of_object(new, Some(schema)), old, new)
 }
 
-fn found(schema: Option<Schema<'_>>, old: &Value, new: &Value) -> Vec<Difference> {
+pub(crate) fn differences(lists: Lists<'_>, old: &Value, new: &Value) -> Vec<Difference> {
     let mut walk = Walk { path: Path::default(), documents: 0, found: Vec::new() };
-    walk.value(schema, old, new);
+    walk.value(lists, old, new);
     walk.found
 }
 
@@ -106,17 +109,17 @@ struct Walk {
 }
 
 impl Walk {
-    fn value(&mut self, schema: Option<Schema<'_>>, old: &Value, new: &Value) {
+    fn value(&mut self, lists: Lists<'_>, old: &Value, new: &Value) {
         match (old, new) {
             _ if old == new => {}
-            (Value::Object(old), Value::Object(new)) => self.map(schema, old, new),
-            (Value::Array(old), Value::Array(new)) => self.list(schema, old, new),
+            (Value::Object(old), Value::Object(new)) => self.map(lists, old, new),
+            (Value::Array(old), Value::Array(new)) => self.list(lists, old, new),
             (Value::String(old), Value::String(new)) => self.string(old, new),
             _ => self.found(Edit::Changed { old: old.clone(), new: new.clone() }),
         }
     }
 
-    fn map(&mut self, schema: Option<Schema<'_>>, old: &Map<String, Value>, new: &Map<String, Value>) {
+    fn map(&mut self, lists: Lists<'_>, old: &Map<String, Value>, new: &Map<String, Value>) {
         // Sorted whether or not serde_json keeps maps sorted: that is a feature which any crate of a build may change.
         let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
         for name in names {
@@ -125,9 +128,7 @@ impl Walk {
                 continue;
             }
             self.within(Segment::Field(name.clone()), |walk| match (old, new) {
-                (Some(old), Some(new)) => {
-                    walk.value(schema.and_then(|schema| schema.field(name)), old, new);
-                }
+                (Some(old), Some(new)) => walk.value(lists.field(name), old, new),
                 (Some(old), None) => walk.found(Edit::Removed { old: old.clone() }),
                 (None, Some(new)) => walk.found(Edit::Added { new: new.clone() }),
                 (None, None) => {}
@@ -135,9 +136,8 @@ impl Walk {
         }
     }
 
-    fn list(&mut self, schema: Option<Schema<'_>>, old: &[Value], new: &[Value]) {
-        let alignment = align(self.path.field(), schema.and_then(Schema::list), old, new);
-        let element = schema.and_then(Schema::element);
+    fn list(&mut self, lists: Lists<'_>, old: &[Value], new: &[Value]) {
+        let alignment = align(self.path.field(), lists, old, new);
         let kept: BTreeSet<usize> = alignment.pairs.iter().map(|(old, _)| *old).collect();
         let mut removed = (0..old.len()).filter(|at| !kept.contains(at)).peekable();
         let mut pairs = alignment.pairs.iter().peekable();
@@ -158,7 +158,7 @@ impl Walk {
                     Identity::Keyed(_) => identity.segment(before_at, Age::Old),
                     Identity::Set | Identity::Sequence => identity.segment(at, Age::New),
                 };
-                self.within(segment, |walk| walk.value(element, before, now));
+                self.within(segment, |walk| walk.value(lists.element(), before, now));
             }
         }
         for gone in removed {
@@ -199,7 +199,7 @@ impl Walk {
         {
             let before = self.found.len();
             self.documents += 1;
-            self.within(Segment::Document, |walk| walk.value(None, &old, &new));
+            self.within(Segment::Document, |walk| walk.value(Lists::unknown(), &old, &new));
             self.documents -= 1;
             if self.found.len() > before {
                 return;

@@ -1,5 +1,7 @@
 //! The managers of a change, as recorded in the object.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 pub use kubediff_history::Manager;
@@ -10,7 +12,8 @@ mod owner;
 /// or owns additional fields. The latest first.
 ///
 /// A second write of a manager within one second leaves no trace there. Then the manager that owns all that changed has
-/// probably written, if there is one ([`Manager::probable`]). Empty when unknown: entries are missing, or a deletion.
+/// probably written, if there is one ([`Manager::probable`]). Empty when unknown: entries are missing, or a deletion. Who
+/// removes a field leaves no trace either, and may be anybody: the owner of what is gone is none of them.
 pub fn managers(old: Option<&Value>, new: Option<&Value>) -> Vec<Manager> {
     let Some(new) = new else { return Vec::new() };
     let before = old.map(entries).unwrap_or_default();
@@ -32,20 +35,32 @@ pub fn managers(old: Option<&Value>, new: Option<&Value>) -> Vec<Manager> {
     managers
 }
 
-/// The one manager that owns what differs, if all of it has one.
+/// The one manager that owns what differs, if all of it has one. It may not have removed what else is gone.
 fn owner_of_the_difference(old: &Value, new: &Value) -> Option<Manager> {
-    let owned = |entry: &Value| entry.get("fieldsV1").cloned().unwrap_or_default();
-    let now =
-        entries(new).iter().filter(|entry| owner::owns_a_difference(&owned(entry), Some(old), Some(new)));
-    let before =
-        entries(old).iter().filter(|entry| owner::owns_what_is_gone(&owned(entry), Some(old), Some(new)));
-    let mut owners: Vec<Manager> = now.chain(before).filter_map(manager).collect();
-    owners.sort_by_key(|manager| std::cmp::Reverse(manager.time));
-    owners.dedup_by(|next, first| next.manager == first.manager);
-    match owners.as_slice() {
+    let now = |entry: &&Value| owner::owns_a_difference(fields(entry), Some(old), Some(new));
+    match distinct(entries(new).iter().filter(now)).as_slice() {
         [owner] => Some(Manager { probable: true, ..owner.clone() }),
         _ => None,
     }
+}
+
+/// The managers that owned what is in `old` alone. Who removed it is unknown, unless [`managers`] says so.
+pub(crate) fn former_owners(old: &Value, new: &Value) -> Vec<Manager> {
+    let before = |entry: &&Value| owner::owns_what_is_gone(fields(entry), Some(old), Some(new));
+    distinct(entries(old).iter().filter(before))
+}
+
+fn fields(entry: &Value) -> &Value {
+    entry.get("fieldsV1").unwrap_or(&Value::Null)
+}
+
+/// The managers of these entries, the latest first, each name once.
+fn distinct<'a>(entries: impl Iterator<Item = &'a Value>) -> Vec<Manager> {
+    let mut managers: Vec<Manager> = entries.filter_map(manager).collect();
+    managers.sort_by_key(|manager| std::cmp::Reverse(manager.time));
+    let mut seen = BTreeSet::new();
+    managers.retain(|manager| seen.insert(manager.manager.clone()));
+    managers
 }
 
 const IDENTITY: &[&str] = &["manager", "operation", "subresource", "apiVersion"];

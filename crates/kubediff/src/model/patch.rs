@@ -5,6 +5,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 use crate::model::diff::align::align;
+use crate::model::lists::Lists;
 
 /// One operation of a JSON Patch. Paths are JSON Pointers (RFC 6901).
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -43,7 +44,7 @@ pub enum PatchOp {
 /// Serialised as a list it is a JSON Patch. Elements of lists are found again as in [`diff`](crate::diff()).
 pub fn patch(old: &Value, new: &Value) -> Vec<PatchOp> {
     let mut walk = Walk { pointer: String::new(), ops: Vec::new() };
-    walk.value(None, old, new);
+    walk.value(Lists::of_object(new, None), None, old, new);
     walk.ops
 }
 
@@ -53,7 +54,7 @@ struct Walk {
 }
 
 impl Walk {
-    fn value(&mut self, field: Option<&str>, old: &Value, new: &Value) {
+    fn value(&mut self, lists: Lists<'_>, field: Option<&str>, old: &Value, new: &Value) {
         match (old, new) {
             _ if old == new => {}
             (Value::Object(old), Value::Object(new)) => {
@@ -61,22 +62,24 @@ impl Walk {
                 for name in names {
                     let path = self.child(&escape(name));
                     match (old.get(name), new.get(name)) {
-                        (Some(old), Some(new)) => self.within(path, |walk| walk.value(Some(name), old, new)),
+                        (Some(old), Some(new)) => {
+                            self.within(path, |walk| walk.value(lists.field(name), Some(name), old, new));
+                        }
                         (Some(_), None) => self.ops.push(PatchOp::Remove { path }),
                         (None, Some(new)) => self.ops.push(PatchOp::Add { path, value: new.clone() }),
                         (None, None) => {}
                     }
                 }
             }
-            (Value::Array(old), Value::Array(new)) => self.list(field, old, new),
+            (Value::Array(old), Value::Array(new)) => self.list(lists, field, old, new),
             _ => self.ops.push(PatchOp::Replace { path: self.pointer.clone(), value: new.clone() }),
         }
     }
 
     /// Removes deleted elements, orders those that stay, inserts new ones; then each element is in its final place, and
     /// can be changed there.
-    fn list(&mut self, field: Option<&str>, old: &[Value], new: &[Value]) {
-        let pairs = align(field, None, old, new).pairs;
+    fn list(&mut self, lists: Lists<'_>, field: Option<&str>, old: &[Value], new: &[Value]) {
+        let pairs = align(field, lists, old, new).pairs;
         let kept: BTreeSet<usize> = pairs.iter().map(|(old, _)| *old).collect();
         for gone in (0..old.len()).rev().filter(|at| !kept.contains(at)) {
             self.ops.push(PatchOp::Remove { path: self.child(&gone.to_string()) });
@@ -91,7 +94,7 @@ impl Walk {
         for (before, at) in pairs {
             if let (Some(old), Some(new)) = (old.get(before), new.get(at)) {
                 let path = self.child(&at.to_string());
-                self.within(path, |walk| walk.value(field, old, new));
+                self.within(path, |walk| walk.value(lists.element(), field, old, new));
             }
         }
     }

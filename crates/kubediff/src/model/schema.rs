@@ -29,7 +29,7 @@ use crate::model::gvk::Gvk;
 /// # Ok::<(), kubediff::InvalidSchemas>(())
 /// ```
 #[derive(Clone, Default)]
-pub struct Schemas(Arc<RwLock<HashMap<(String, String), GroupVersion>>>);
+pub struct Schemas(Arc<RwLock<HashMap<(String, String), Kinds>>>);
 
 /// A text that is no OpenAPI v3 document.
 #[derive(Debug, thiserror::Error)]
@@ -46,10 +46,8 @@ pub struct KindSchema {
     root: usize,
 }
 
-struct GroupVersion {
-    nodes: Arc<[Node]>,
-    kinds: HashMap<String, usize>,
-}
+/// The kinds of a group and version.
+type Kinds = HashMap<String, KindSchema>;
 
 /// The schema of a value; of one without any, nothing is known.
 #[derive(Clone, Copy)]
@@ -93,7 +91,7 @@ impl Schemas {
             group_version: if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") },
             source,
         })?;
-        let loaded = document.group_version(group, version);
+        let loaded = document.kinds(group, version);
         self.write().insert((group.to_owned(), version.to_owned()), loaded);
         Ok(())
     }
@@ -106,11 +104,25 @@ impl Schemas {
     /// The schema of a kind, when the document of its group and version is loaded and has it.
     pub fn of(&self, gvk: &Gvk) -> Option<KindSchema> {
         let loaded = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let group = loaded.get(&(gvk.group.clone(), gvk.version.clone()))?;
-        Some(KindSchema { nodes: group.nodes.clone(), root: *group.kinds.get(&gvk.kind)? })
+        loaded.get(&(gvk.group.clone(), gvk.version.clone()))?.get(&gvk.kind).cloned()
     }
 
-    fn write(&self) -> std::sync::RwLockWriteGuard<'_, HashMap<(String, String), GroupVersion>> {
+    /// Reads the schema of a kind in the definition of its custom resource, for questions that no server can be asked.
+    /// `None` when the definition has none that can be read.
+    pub(crate) fn define(&self, gvk: &Gvk, definition: &Value) -> Option<()> {
+        let versions = definition.pointer("/spec/versions")?.as_array()?;
+        let version =
+            versions.iter().find(|it| it.get("name").and_then(Value::as_str) == Some(&gvk.version))?;
+        let schema = Raw::deserialize(version.pointer("/schema/openAPIV3Schema")?).ok()?;
+        let mut builder = Builder { schemas: &BTreeMap::new(), nodes: Vec::new(), named: HashMap::new() };
+        let root = builder.node(&schema)?;
+        let kind = KindSchema { nodes: builder.nodes.into(), root };
+        let mut loaded = self.write();
+        loaded.entry((gvk.group.clone(), gvk.version.clone())).or_default().insert(gvk.kind.clone(), kind);
+        Some(())
+    }
+
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, HashMap<(String, String), Kinds>> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -196,7 +208,7 @@ struct RawKind {
 const REFERENCE: &str = "#/components/schemas/";
 
 impl Document {
-    fn group_version(&self, group: &str, version: &str) -> GroupVersion {
+    fn kinds(&self, group: &str, version: &str) -> Kinds {
         let schemas = &self.components.schemas;
         let mut builder = Builder { schemas, nodes: Vec::new(), named: HashMap::new() };
         let mut kinds = HashMap::new();
@@ -207,7 +219,8 @@ impl Document {
                 }
             }
         }
-        GroupVersion { nodes: builder.nodes.into(), kinds }
+        let nodes: Arc<[Node]> = builder.nodes.into();
+        kinds.into_iter().map(|(kind, root)| (kind, KindSchema { nodes: nodes.clone(), root })).collect()
     }
 }
 

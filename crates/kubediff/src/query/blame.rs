@@ -11,7 +11,9 @@ use super::fields::fields;
 use super::output::{Output, say};
 use super::period::date_and_time;
 use super::{names, stored};
+use crate::model::lists::Lists;
 use crate::model::path::PathPattern;
+use crate::model::schema::Schemas;
 use crate::show::render::painter::{CYAN, DIM, PLAIN, Painter};
 use crate::text::table::table;
 use crate::text::terminal::{cut, escape, flow, width, wrap};
@@ -29,7 +31,10 @@ pub(super) fn run(args: &BlameArgs, now: &Zoned) -> Result<(), QueryError> {
     let Some(incarnation) = found.incarnations.last() else {
         return Err(QueryError::Nothing(format!("the history has no {}", found.target)));
     };
-    let blame = reader.blame(incarnation, &|object| fields(object, pattern.as_ref()))?;
+    let schema = names::schema(&mut reader, &Schemas::default(), &incarnation.object, incarnation.ended_at)?;
+    let lists = Lists::of(&incarnation.object.gvk, schema.as_ref());
+    let fields_of = |object: &Value| fields(lists, object, pattern.as_ref());
+    let blame = reader.blame(incarnation, &fields_of)?;
     let mut output = Output::paged(args.screen, now);
     let shown = match args.output {
         BlameFormat::Json => output.json(&json!({
@@ -97,7 +102,7 @@ impl Row {
             path: escape(&field.path).into_owned(),
             value: field.value.as_ref().map_or_else(|| "(removed)".to_owned(), shown),
             since: since(field.since, field.exact, zone),
-            by: managers(&field.managers),
+            by: by(field),
             number: format!("#{}", field.number),
             before: field.before.as_ref().map_or_else(String::new, shown),
         }
@@ -113,6 +118,16 @@ impl Row {
 fn since(since: Timestamp, exact: bool, zone: &TimeZone) -> String {
     let at = date_and_time(since, zone);
     if exact { at } else { format!("{at} or before") }
+}
+
+/// Who set or removed the field, as far as that is known.
+fn by(field: &FieldBlame) -> String {
+    if field.owners.is_empty() {
+        return managers(&field.managers);
+    }
+    let owners: Vec<Manager> =
+        field.owners.iter().map(|owner| Manager { probable: false, ..owner.clone() }).collect();
+    format!("unknown; the field was owned by {}", managers(&owners))
 }
 
 /// `kubelet/status, helm`; a question mark where nobody knows.

@@ -12,7 +12,7 @@ use super::error::QueryError;
 use super::names::Target;
 use super::output::{Output, say};
 use super::period::{Period, covered, date_and_time, doubts};
-use super::stored;
+use super::{names, stored};
 use crate::changes::change::WithObjects;
 use crate::hide::secret::KeyId;
 use crate::model::patch::PatchOp;
@@ -132,6 +132,7 @@ impl Comparison {
             observed_at: if new.is_some() { last.observed_at } else { gone_at },
             origin: Origin::Watch,
         };
+        names::schema(reader, &self.profile.schemas, &last.object, Some(to))?;
         if self.shows_kind {
             self.profile.noise.show_kind(&gvk);
         }

@@ -4,14 +4,17 @@ use kubediff_history::Field;
 use serde_json::Value;
 
 use crate::model::document;
+use crate::model::lists::Lists;
 use crate::model::path::keys::{Identity, identify};
 use crate::model::path::{Path, PathPattern, Segment};
 
 /// Fields that tell of writing itself.
 const BOOKKEEPING: &[&str] = &["managedFields", "resourceVersion", "generation"];
 
-/// Every scalar, every empty map, and every list without keys is a field, also of the documents in a config map. With a pattern, those that it covers.
-pub(super) fn fields(object: &Value, pattern: Option<&PathPattern>) -> Vec<Field> {
+/// Every scalar, every empty map, and every list whose elements have no keys is a field, also of the documents in a config map.
+/// With a pattern, those that it covers. An element without a key is none: after an insertion before it, it would have the
+/// author of the insertion.
+pub(super) fn fields(lists: Lists<'_>, object: &Value, pattern: Option<&PathPattern>) -> Vec<Field> {
     let mut walk = Walk {
         pattern,
         path: Path::default(),
@@ -19,7 +22,7 @@ pub(super) fn fields(object: &Value, pattern: Option<&PathPattern>) -> Vec<Field
         in_document: false,
         found: Vec::new(),
     };
-    walk.value(object);
+    walk.value(lists, object);
     walk.found
 }
 
@@ -32,7 +35,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn value(&mut self, value: &Value) {
+    fn value(&mut self, lists: Lists<'_>, value: &Value) {
         match value {
             Value::Object(map) if !map.is_empty() => {
                 for (name, inside) in map {
@@ -40,10 +43,19 @@ impl Walk<'_> {
                         continue;
                     }
                     let token = name.replace('~', "~0").replace('/', "~1");
-                    self.within(Segment::Field(name.clone()), &token, inside);
+                    self.within(Segment::Field(name.clone()), &token, lists.field(name), inside);
                 }
             }
-            Value::Array(list) if list.iter().any(Value::is_object) => self.list(list),
+            Value::Array(list) if list.iter().any(Value::is_object) => {
+                match identify(self.path.field(), lists, list, list) {
+                    Identity::Keyed(keyed) => {
+                        for (at, (key, inside)) in keyed.new.into_iter().zip(list).enumerate() {
+                            self.within(Segment::Key(key), &at.to_string(), lists.element(), inside);
+                        }
+                    }
+                    Identity::Set | Identity::Sequence => self.leaf(value),
+                }
+            }
             Value::String(text) if !self.in_document && self.pointer.starts_with("/data/") => {
                 match document::read(self.path.field(), text, text) {
                     Some((inside, _)) => self.document(&inside),
@@ -69,30 +81,20 @@ impl Walk<'_> {
         let outer = self.pointer.clone();
         self.path.push(Segment::Document);
         self.in_document = true;
-        self.value(inside);
+        self.value(Lists::unknown(), inside);
         self.in_document = false;
         self.path.pop();
         self.pointer = outer;
     }
 
-    fn list(&mut self, list: &[Value]) {
-        let segments: Vec<Segment> = match identify(self.path.field(), None, list, list) {
-            Identity::Keyed(keyed) => keyed.new.into_iter().map(Segment::Key).collect(),
-            Identity::Set | Identity::Sequence => (0..list.len()).map(Segment::Index).collect(),
-        };
-        for (at, (segment, inside)) in segments.into_iter().zip(list).enumerate() {
-            self.within(segment, &at.to_string(), inside);
-        }
-    }
-
-    fn within(&mut self, segment: Segment, token: &str, value: &Value) {
+    fn within(&mut self, segment: Segment, token: &str, lists: Lists<'_>, value: &Value) {
         let outer = self.pointer.len();
         self.path.push(segment);
         if !self.in_document {
             self.pointer.push('/');
             self.pointer.push_str(token);
         }
-        self.value(value);
+        self.value(lists, value);
         self.pointer.truncate(outer);
         self.path.pop();
     }
@@ -111,7 +113,7 @@ mod tests {
             "data": {"app.yaml": "log:\n  level: info\n"},
             "spec": {"containers": [{"name": "web", "args": ["a", "b"], "ports": [{"containerPort": 80}]}], "empty": {}},
         });
-        let found: Vec<String> = fields(&object, None)
+        let found: Vec<String> = fields(Lists::unknown(), &object, None)
             .into_iter()
             .map(|it| format!("{} {} {}", it.path, it.pointer, it.value))
             .collect();
@@ -127,10 +129,11 @@ mod tests {
                 "spec.empty /spec/empty {}",
             ]
         );
-        for field in fields(&object, None).iter().filter(|field| !field.path.contains('#')) {
+        for field in fields(Lists::unknown(), &object, None).iter().filter(|field| !field.path.contains('#'))
+        {
             assert_eq!(object.pointer(&field.pointer), Some(&field.value));
         }
         let pattern = "spec.containers[*].args".parse().unwrap();
-        assert_eq!(fields(&object, Some(&pattern)).len(), 1);
+        assert_eq!(fields(Lists::unknown(), &object, Some(&pattern)).len(), 1);
     }
 }

@@ -13,7 +13,7 @@ use super::instant::instant;
 use super::period::nothing;
 use kinds::kind;
 
-pub(super) use kinds::definition;
+pub(super) use kinds::{definition, schema};
 
 /// The subject of a question: everything, a kind, or one object, perhaps of one namespace only.
 #[derive(Debug, Clone, Default)]

@@ -58,6 +58,7 @@ fn find(reader: &mut Reader, args: &ShowRevisionArgs, now: &Zoned) -> Result<Ver
     let what = match at {
         At::Newest => "version".to_owned(),
         At::Number(number) => format!("change #{number}"),
+        At::Before(number) => format!("version before change #{number}"),
         At::Rv(rv) => format!("version {rv}"),
         At::Time(time) => format!("state at {}", date_and_time(time, now.time_zone())),
     };

@@ -22,6 +22,13 @@ fn check(old: &Value, new: &Value, expected: &Expect) {
     expected.assert_eq(&text);
 }
 
+/// The fields in an object of a kind that Kubernetes has.
+fn pod(mut fields: Value) -> Value {
+    fields["apiVersion"] = "v1".into();
+    fields["kind"] = "Pod".into();
+    fields
+}
+
 #[test]
 fn containers_and_what_is_in_them() {
     let old = json!({"spec": {"containers": [
@@ -37,8 +44,8 @@ fn containers_and_what_is_in_them() {
          "volumeMounts": [{"mountPath": "/etc/app", "name": "cfg2"}, {"mountPath": "/tmp", "name": "tmp"}]},
     ]}});
     check(
-        &old,
-        &new,
+        &pod(old),
+        &pod(new),
         &expect![[r#"
         + spec.containers[proxy] = {"image":"envoy","name":"proxy"}
         + spec.containers[web].args[1] = "-x"
@@ -58,8 +65,8 @@ fn ports_by_number_and_protocol_or_else_by_name() {
     let new = json!({"ports": [{"port": 53, "protocol": "TCP", "targetPort": 5353}, {"port": 53, "protocol": "UDP"},
         {"name": "http", "port": 8080}]});
     check(
-        &old,
-        &new,
+        &pod(old),
+        &pod(new),
         &expect![[r#"
         + ports[53/TCP].protocol = "TCP"
         + ports[53/TCP].targetPort = 5353
@@ -84,8 +91,8 @@ fn conditions_owners_taints_subjects() {
         "taints": [{"key": "gpu", "effect": "NoSchedule", "value": "b"}, {"key": "gpu", "effect": "NoExecute"}],
     });
     check(
-        &old,
-        &new,
+        &pod(old),
+        &pod(new),
         &expect![[r#"
         + conditions[Ready].reason = "Down"
         ~ conditions[Ready].status: "True" -> "False"
@@ -106,8 +113,8 @@ fn sets_have_no_places() {
     let new = json!({"finalizers": ["b", "a"], "tolerations": [{"operator": "Exists"}, {"key": "y", "value": "1"}],
         "rules": [{"verbs": ["list", "delete", "get"], "resources": ["pods"]}]});
     check(
-        &old,
-        &new,
+        &pod(old),
+        &pod(new),
         &expect![[r#"
         ~ finalizers: order ["a", "b"] -> ["b", "a"] (meaningless)
         + rules[0].verbs[] = "delete"
@@ -117,6 +124,69 @@ fn sets_have_no_places() {
         + tolerations[] = {"key":"y","value":"1"}
     "#]],
     );
+}
+
+/// Issue 19, attack 5: nobody but the schema and Kubernetes itself can say that an order has no meaning.
+#[test]
+fn k2_the_order_of_a_list_is_a_change_unless_it_is_known_to_have_no_meaning() {
+    let lists = |reversed: bool| {
+        let list = |mut of: Vec<Value>| {
+            if reversed {
+                of.reverse();
+            }
+            Value::from(of)
+        };
+        let texts = || list(vec!["first".into(), "fallback".into()]);
+        json!({"images": texts(), "verbs": texts(), "resources": texts(), "finalizers": texts(),
+            "endpoints": list(vec![json!({"addresses": ["10.0.0.1"]}), json!({"addresses": ["10.0.0.2"]})]),
+            "conditions": list(vec![json!({"type": "A"}), json!({"type": "B"})]),
+            "tolerations": list(vec![json!({"key": "a"}), json!({"operator": "Exists"})])})
+    };
+    let found = |make: &dyn Fn(Value) -> Value| -> Vec<(String, bool)> {
+        diff(&make(lists(false)), &make(lists(true)))
+            .into_iter()
+            .map(|it| match it.edit {
+                Edit::Reordered { matters, .. } => (it.path.to_string(), matters),
+                other => panic!("{}: {other:?}", it.path),
+            })
+            .collect()
+    };
+    let all = |matters: bool, found: Vec<(String, bool)>| {
+        assert_eq!(found.len(), 7, "{found:?}");
+        assert!(found.iter().all(|(_, it)| *it == matters), "{found:?}");
+    };
+    let of =
+        |version: &str, kind: &str, spec: Value| json!({"apiVersion": version, "kind": kind, "spec": spec});
+    all(false, found(&|lists| of("v1", "Pod", lists)));
+    all(true, found(&|lists| of("example.com/v1", "Gate", lists)));
+    // A custom resource of a built-in kind's name, or of a built-in group.
+    all(true, found(&|lists| of("example.com/v1", "Pod", lists)));
+    all(true, found(&|lists| of("snapshot.storage.k8s.io/v1", "VolumeSnapshot", lists)));
+    all(true, found(&|lists| lists));
+    // Kubernetes defines the metadata of every object.
+    all(false, found(&|lists| json!({"apiVersion": "example.com/v1", "kind": "Gate", "metadata": lists})));
+    // Anything may be in a document, in a default value of a custom resource's schema, and in a device's parameters.
+    let document =
+        |lists: Value| json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": lists.to_string()}});
+    all(true, found(&document));
+    let definition = |lists| {
+        of(
+            "apiextensions.k8s.io/v1",
+            "CustomResourceDefinition",
+            json!({"versions": [{
+        "name": "v1", "schema": {"openAPIV3Schema": {"properties": {"spec": {"default": lists}}}}}]}),
+        )
+    };
+    all(true, found(&definition));
+    let claim = |lists| {
+        of(
+            "resource.k8s.io/v1",
+            "ResourceClaim",
+            json!({"devices": {"config": [
+        {"opaque": {"driver": "a", "parameters": lists}}]}}),
+        )
+    };
+    all(true, found(&claim));
 }
 
 #[test]

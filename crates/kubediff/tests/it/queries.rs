@@ -1,8 +1,10 @@
 //! Issue 12: the commands that answer from a history file, as a user runs them.
 
+mod blame;
 mod log;
 mod net;
 mod run;
 pub(crate) mod shop;
 mod states;
+mod truth;
 mod world;

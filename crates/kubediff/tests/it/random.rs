@@ -15,6 +15,8 @@ const NAMES: &[&str] = &[
     "protocol",
     "env",
     "conditions",
+    "images",
+    "verbs",
     "finalizers",
     "tolerations",
     "volumes",

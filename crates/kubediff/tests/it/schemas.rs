@@ -201,7 +201,7 @@ fn a_list_in_another_order_is_one_difference() {
             "{found:?}"
         );
     }
-    let tolerations = |keys: &[&str]| json!({"tolerations": keys.iter().map(|key| json!({"key": key})).collect::<Vec<_>>()});
+    let tolerations = |keys: &[&str]| json!({"apiVersion": "v1", "kind": "Pod", "tolerations": keys.iter().map(|key| json!({"key": key})).collect::<Vec<_>>()});
     let found = diff(&tolerations(&["a", "b"]), &tolerations(&["b", "a"]));
     assert!(
         matches!(found.as_slice(), [only] if matches!(only.edit, Edit::Reordered { matters: false, .. })),

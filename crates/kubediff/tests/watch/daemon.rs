@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 use kubediff_history::{DeadLetter, Filter, History, Page, Reader, Scope, Settings, Settled};
 use serde_json::{Value, json};
 use serve::full;
@@ -285,6 +285,28 @@ async fn k3_what_is_known_by_now_is_hidden_in_what_is_delivered_after_a_restart(
     let (daemon, _) = set.serve().await;
     let body = on_thread(move || hook.got.recv_timeout(PATIENCE).unwrap().to_string()).await;
     assert!(body.contains("pg://app:<hmac:") && !body.contains(PASSWORD), "{body}");
+    on_thread(move || daemon.end_with("-TERM")).await;
+}
+
+/// A write that is noise only makes no version (issue 19, attack 6).
+#[tokio::test(flavor = "multi_thread")]
+async fn k4_a_route_by_label_finds_the_former_state_after_a_write_that_was_noise() {
+    let set = Set::new().await;
+    let hook = Hook::open().await;
+    set.configure(
+        "watch: {resources: [cm]}\nsinks:\n  hook: {webhook: {url: {file: url}}}\nroutes:\n- sinks: [hook]\n  match: {labels: env=prod}\n",
+    );
+    std::fs::write(set.path("url"), hook.url()).unwrap();
+    set.shop.create("a", "before").await;
+    let a = "/api/v1/namespaces/default/configmaps/a";
+    let metadata =
+        async |metadata: Value| set.shop.send(Method::PATCH, a, json!({"metadata": metadata})).await;
+    metadata(json!({"labels": {"env": "prod"}})).await;
+    let (daemon, _) = set.serve().await;
+    metadata(json!({"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}"}})).await;
+    metadata(json!({"labels": {"env": null}})).await;
+    let told = on_thread(move || hook.next()).await;
+    assert!(told.starts_with("updated a watch: ") && told.contains("labels"), "{told}");
     on_thread(move || daemon.end_with("-TERM")).await;
 }
 

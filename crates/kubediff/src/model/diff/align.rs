@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 use similar::{Algorithm, DiffOp};
 
+use crate::model::lists::Lists;
 use crate::model::path::keys::{Identity, Keyed, identify};
-use crate::model::schema::ListType;
 
 /// Two lists laid side by side.
 pub(crate) struct Alignment {
@@ -16,9 +16,9 @@ pub(crate) struct Alignment {
     pub(crate) identity: Identity,
 }
 
-/// Lays `old` and `new` side by side, two states of the list in `field`, of which the schema says `list`.
-pub(crate) fn align(field: Option<&str>, list: Option<&ListType>, old: &[Value], new: &[Value]) -> Alignment {
-    let identity = identify(field, list, old, new);
+/// Lays `old` and `new` side by side, two states of the list in `field`.
+pub(crate) fn align(field: Option<&str>, lists: Lists<'_>, old: &[Value], new: &[Value]) -> Alignment {
+    let identity = identify(field, lists, old, new);
     let pairs = match &identity {
         Identity::Keyed(keyed) => by_key(field, keyed, old, new),
         Identity::Set => by_content(old, new),

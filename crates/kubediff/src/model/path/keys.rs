@@ -1,14 +1,14 @@
 //! The identity of list elements.
 //!
-//! The server's schemas say it (`x-kubernetes-list-map-keys`, `x-kubernetes-list-type`). Where they do not, or are not
-//! known, this is what holds for the lists that everybody has, by the name of the field. Custom resources use the same
-//! names for the same things, and where one does not, its elements lack the key or share it, and the list is compared by
-//! content.
+//! The server's schemas say it (`x-kubernetes-list-map-keys`, `x-kubernetes-list-type`). Where they do not, the names of
+//! fields tell of lists that Kubernetes has itself, also whether their order has a meaning. In other lists the order
+//! always has one: their elements are only found again by the same keys, where each has one of its own.
 
 use std::collections::HashSet;
 
 use serde_json::Value;
 
+use crate::model::lists::Lists;
 use crate::model::schema::{ListKey, ListType};
 
 /// How the elements of a list are identified.
@@ -30,7 +30,7 @@ pub(crate) struct Keyed {
 /// Fields that make up a key: where they are in the element, and what is meant when they are absent.
 type Key = &'static [(&'static str, Option<&'static str>)];
 
-/// Lists whose order is meaningless, and their keys. The first that fits all elements is taken.
+/// Lists of Kubernetes whose order is meaningless, and their keys. The first that fits all elements is taken.
 const UNORDERED: &[(&str, &[Key])] = &[
     ("addresses", &[&[("/ip", None)], &[("/type", None), ("/address", None)]]),
     ("conditions", &[&[("/type", None)]]),
@@ -72,6 +72,7 @@ const COMMON: &[Key] = &[
     &[("/id", None)],
 ];
 
+/// Lists of Kubernetes whose order is meaningless, and whose elements have no key.
 const SETS: &[&str] = &[
     "accessModes",
     "apiGroups",
@@ -89,28 +90,25 @@ const SETS: &[&str] = &[
     "volumesInUse",
 ];
 
-/// How the elements of the list in `field` are identified, of which the schema says `list`.
-pub(crate) fn identify(
-    field: Option<&str>,
-    list: Option<&ListType>,
-    old: &[Value],
-    new: &[Value],
-) -> Identity {
+/// How the elements of the list in `field` are identified, of which `lists` knows more.
+pub(crate) fn identify(field: Option<&str>, lists: Lists<'_>, old: &[Value], new: &[Value]) -> Identity {
     let field = field.unwrap_or("");
+    let is_known = lists.are_known_by_name();
     let special = UNORDERED.iter().find(|(name, _)| *name == field);
-    match list {
+    match lists.declared() {
         Some(ListType::Set) => return Identity::Set,
         Some(ListType::Map(keys)) => {
             let unique = |list| unique(list, |element| text_of(keys, element));
             if let (Some(old), Some(new)) = (unique(old), unique(new)) {
-                // The schema does not say so of any; of those that are known it is known.
-                return Identity::Keyed(Keyed { old, new, order_matters: special.is_none() });
+                // The schema does not say whether the order of a map has a meaning.
+                let order_matters = !is_known || special.is_none();
+                return Identity::Keyed(Keyed { old, new, order_matters });
             }
         }
         None => {}
     }
-    let is_set = SETS.contains(&field);
-    let unordered = special.map_or(&[][..], |(_, keys)| keys).iter().map(|key| (key, false));
+    let is_set = is_known && SETS.contains(&field);
+    let unordered = special.map_or(&[][..], |(_, keys)| keys).iter().map(|key| (key, !is_known));
     let common = COMMON.iter().map(|key| (key, !is_set));
     for (key, order_matters) in unordered.chain(common) {
         let unique = |list| unique(list, |element| text(key, element));

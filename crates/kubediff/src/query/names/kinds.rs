@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use kube_table::{Resource, builtin};
-use kubediff_history::{Gvk, Reader, Scope};
+use kubediff_history::{Gvk, ObjectId, Reader, Scope};
 use serde_json::Value;
 
+use crate::model::schema::{KindSchema, Schemas};
 use crate::query::error::{QueryError, UnknownName};
 
 /// A kind, as the history looks for it.
@@ -81,6 +82,22 @@ pub(in crate::query) fn definition(
     let name = format!("{plural}.{}", gvk.group);
     let state = reader.state(&of_definitions(Some(name)), at, None, 1)?;
     Ok(state.objects.first().map(|version| version.body.value()))
+}
+
+/// The schema of an object's kind, as its definition was at a time. Built-in kinds have none in a history.
+pub(in crate::query) fn schema(
+    reader: &mut Reader,
+    schemas: &Schemas,
+    object: &ObjectId,
+    at: Option<Timestamp>,
+) -> Result<Option<KindSchema>, QueryError> {
+    let gvk = &object.gvk;
+    if schemas.of(gvk).is_none()
+        && let Some(definition) = definition(reader, gvk, &object.resource, at)?
+    {
+        schemas.define(gvk, &definition);
+    }
+    Ok(schemas.of(gvk))
 }
 
 fn of_definitions(name: Option<String>) -> Scope {

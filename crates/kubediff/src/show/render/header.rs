@@ -106,8 +106,9 @@ fn mark(verb: Verb) -> (&'static str, Style) {
 /// `updated by kubectl-edit, seen in a list`.
 fn circumstances(change: &Change) -> String {
     let mut text = change.verb.as_str().to_owned();
+    let is_unknown = change.managers.is_empty();
     let mut names: Vec<String> = Vec::new();
-    for Manager { manager, subresource, .. } in &change.managers {
+    for Manager { manager, subresource, .. } in change.managers.iter().chain(&change.owners) {
         let name = match subresource {
             Some(subresource) => format!("{manager}/{subresource}"),
             None => manager.clone(),
@@ -117,10 +118,14 @@ fn circumstances(change: &Change) -> String {
         }
     }
     if !names.is_empty() {
-        let probably = if change.managers.iter().all(|manager| manager.probable) { ", probably" } else { "" };
+        let by = match is_unknown {
+            true => " by unknown; what was removed was owned by",
+            false if change.managers.iter().all(|manager| manager.probable) => ", probably by",
+            false => " by",
+        };
         let more = names.len().saturating_sub(3);
         names.truncate(3);
-        let _ = write!(text, "{probably} by {}", names.join(", "));
+        let _ = write!(text, "{by} {}", names.join(", "));
         if more > 0 {
             let _ = write!(text, " and {more} more");
         }

@@ -26,14 +26,14 @@ pub(crate) fn at(time: &str) -> Timestamp {
 
 impl World {
     pub(crate) fn open(path: &Path, key: [u8; 32]) -> Self {
+        Self::with_schemas(path, key, Schemas::default())
+    }
+
+    pub(crate) fn with_schemas(path: &Path, key: [u8; 32], schemas: Schemas) -> Self {
         let cluster = Cluster { uid: "1f3a".to_owned(), name: Some("prod".to_owned()) };
         Self {
             history: History::open(path, &cluster, &Settings::default()).unwrap(),
-            profile: Profile {
-                noise: Noise::default(),
-                secrets: Secrets::with_key(key),
-                schemas: Schemas::default(),
-            },
+            profile: Profile { noise: Noise::default(), secrets: Secrets::with_key(key), schemas },
             states: BTreeMap::new(),
             rv: 1_000,
         }
@@ -51,6 +51,15 @@ impl World {
     /// From now on, hashes are made with another key.
     pub(crate) fn lose_key(&mut self, key: [u8; 32]) {
         self.profile.secrets = Secrets::with_key(key);
+    }
+
+    pub(crate) fn secrets(&self) -> &Secrets {
+        &self.profile.secrets
+    }
+
+    /// The last state of an object.
+    pub(crate) fn state(&self, kind: &str, name: &str) -> &Value {
+        &self.states[&format!("{kind} shop/{name}")]
     }
 
     /// Whether the object exists.
@@ -86,6 +95,14 @@ impl World {
             Some(change) => {
                 What::Change(kubediff_history::Change { replaces, ..change.to_record().unwrap() })
             }
+            None => What::Noise,
+        });
+    }
+
+    /// The object has become this, managed fields included.
+    pub(crate) fn became(&mut self, time: &str, object: Value) {
+        self.observe(at(time), object, |change, _| match change {
+            Some(change) => What::Change(change.to_record().unwrap()),
             None => What::Noise,
         });
     }
