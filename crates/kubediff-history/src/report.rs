@@ -26,7 +26,7 @@ pub struct Settings {
 /// The parts of a history to keep. Nothing is removed by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Retention {
-    /// Records younger than this.
+    /// Records younger than this. The last record is of now at the latest, whatever the clock says.
     pub age: Option<Duration>,
     /// This many of the latest records.
     pub count: Option<u64>,
@@ -36,7 +36,26 @@ pub struct Retention {
     pub for_sinks: u64,
 }
 
-/// The result of [`History::retain`](crate::History::retain).
+/// The records that a run of retention removes ([`Reader::plan`](crate::Reader::plan)).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// Age and count do not keep the records up to this one,
+    pub(crate) up_to: i64,
+    /// and bytes may take those up to this one.
+    pub(crate) most: i64,
+    pub(crate) bytes: Option<u64>,
+    pub(crate) for_sinks: u64,
+    pub(crate) leaves_some: bool,
+}
+
+impl Plan {
+    /// Whether age or count would take more than the day's records that one run may remove.
+    pub fn leaves_some(&self) -> bool {
+        self.leaves_some
+    }
+}
+
+/// The result of a step of [`History::retain`](crate::History::retain).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Retained {
     /// Versions removed.
@@ -49,6 +68,8 @@ pub struct Retained {
     pub complete_after: Number,
     /// The records that sinks will not get.
     pub lost: Vec<Lost>,
+    /// Whether something was removed, so that another step may remove more.
+    pub more: bool,
 }
 
 /// Records that were removed before a sink took them.

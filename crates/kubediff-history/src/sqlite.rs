@@ -29,7 +29,7 @@ use crate::error::Error;
 use crate::filter::{At, Filter, Page, Scope};
 use crate::record::{Gap, Gvk, Incarnation, Number, Version};
 use crate::report::{
-    Checked, Cluster, DeadLetter, Records, Retained, Retention, Settings, Settled, Sink, Size, State,
+    Checked, Cluster, DeadLetter, Plan, Records, Retained, Retention, Settings, Settled, Sink, Size, State,
     StateCursor,
 };
 use codec::Codec;
@@ -114,14 +114,15 @@ impl History {
         sinks::remove(&self.connection, name).map_err(|fault| fault.at(&self.path))
     }
 
-    /// Removes what `retention` does not keep, but never the newest version of an object that exists, nor the state in
-    /// which what is kept begins. The file does not shrink; its room is used again.
+    /// Takes the next step of a plan, until a step removes nothing ([`Retained::more`]): it removes some of the oldest records,
+    /// but never the newest version of an object that exists, nor the state in which what is kept begins. The file does not
+    /// shrink; its room is used again.
     ///
     /// # Errors
     ///
-    /// When the file cannot be written. Records removed until then stay removed.
-    pub fn retain(&mut self, retention: &Retention, now: Timestamp) -> Result<Retained, Error> {
-        let retained = retain::retain(&mut self.memory, &self.connection, retention, now);
+    /// When the file cannot be written. Nothing of this step is removed then.
+    pub fn retain(&mut self, plan: &Plan) -> Result<Retained, Error> {
+        let retained = retain::retain(&mut self.memory, &self.connection, plan);
         // Versions that the next deltas would build on may have another form now.
         self.memory.forget_objects();
         self.settle(retained)
@@ -397,6 +398,16 @@ impl Reader {
     /// When the file cannot be read, or is damaged.
     pub fn complete_since(&mut self) -> Result<Option<Timestamp>, Error> {
         self.at_once(|connection, _, _| read::complete_since(connection))
+    }
+
+    /// What a run of [`History::retain`] is to remove: the records that `retention` does not keep, but no more than those of
+    /// the oldest day, as recorded. A clock that jumps ahead removes no more.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub fn plan(&mut self, retention: &Retention, now: Timestamp) -> Result<Plan, Error> {
+        self.at_once(|connection, _, _| retain::plan(connection, retention, now))
     }
 
     /// How much is in the history.

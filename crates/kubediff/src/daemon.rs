@@ -10,13 +10,14 @@ mod endpoint;
 mod listener;
 mod log;
 mod metrics;
+mod retention;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use informer::{Catalog, SharedInformerFactory};
 use jiff::Timestamp;
-use kubediff_history::{Cluster as Identity, Retention, Settings};
+use kubediff_history::{Cluster as Identity, Settings};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -38,8 +39,6 @@ use endpoint::Endpoint;
 
 /// How many bytes may wait for the disk before changes of one object are merged.
 const BOUND: usize = 64 << 20;
-/// How often old records are removed.
-const RETAIN: Duration = Duration::from_secs(10 * 60);
 /// Discovery is repeated this long after a failure.
 const AGAIN: Duration = Duration::from_secs(5);
 /// How long the server may take to say it.
@@ -199,7 +198,7 @@ async fn serve(
     let mut taking: JoinHandle<Result<(), TakeError>> =
         tokio::task::spawn_blocking(move || taker.run(&inbox));
     let stop = CancellationToken::new();
-    let retaining = tokio::spawn(retain(history, config.history.retention.limits(), stop.clone()));
+    let retaining = tokio::spawn(retention::run(history, config.history.retention.limits(), stop.clone()));
 
     let mut next = None;
     let asked = async { next = Some(control.next().await) };
@@ -324,27 +323,5 @@ fn reach(config: &Config) -> Reach {
         excluded_namespaces: watch.exclude.namespaces.clone(),
         labels: watch.labels.as_ref().map(|labels| labels.0.clone()),
         fields: watch.fields.as_ref().map(|fields| fields.0.clone()),
-    }
-}
-
-/// Removes old records from time to time, until it is to stop.
-async fn retain(history: SharedHistory, retention: Retention, stop: CancellationToken) {
-    while !stop.is_cancelled() {
-        let (history, retention) = (history.clone(), retention.clone());
-        let retained =
-            tokio::task::spawn_blocking(move || history.lock().retain(&retention, Timestamp::now()));
-        match retained.await {
-            Ok(Ok(retained)) => {
-                for lost in &retained.lost {
-                    say(&format!(
-                        "the sink {} has lost {} records, up to number {}: it is too far behind; see `history.retention.unsent`",
-                        lost.sink, lost.records, lost.up_to
-                    ));
-                }
-            }
-            Ok(Err(error)) => say(&format!("old records stay: {error}")),
-            Err(_) => return,
-        }
-        stop.run_until_cancelled(tokio::time::sleep(RETAIN)).await;
     }
 }

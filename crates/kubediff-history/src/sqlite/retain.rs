@@ -7,54 +7,39 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use super::detail;
 use super::fault::{Fault, Outcome};
 use super::names::{self, Table};
+use super::read;
 use super::write::Memory;
 use crate::record::Number;
-use crate::report::{Lost, Retained, Retention};
+use crate::report::{Lost, Plan, Retained, Retention};
 use jiff::{SignedDuration, Timestamp};
 
-/// Objects per transaction: others may write in between.
-const OBJECTS: usize = 500;
-/// A limit in bytes is approached by this share of the records at a time.
-const SLICES: i64 = 20;
+/// Versions per step: others may write in between.
+const STEP: i64 = 64;
+/// A run removes no more than the records of so long a time, in microseconds.
+const DAY: i64 = 24 * 60 * 60 * 1_000_000;
 
-/// Removes what `retention` does not keep. Each of its transactions leaves a history that is sound by itself.
-pub(super) fn retain(
-    memory: &mut Memory,
-    connection: &Connection,
-    retention: &Retention,
-    now: Timestamp,
-) -> Outcome<Retained> {
-    let mut done = Retained::default();
-    let mut cut = cut(memory, connection, retention, now)?;
-    remove_up_to(memory, connection, retention, cut, &mut done)?;
-    if let Some(bytes) = retention.bytes {
-        cut = cut.max(complete_after(connection)?);
-        while used_bytes(connection)? > bytes && cut < memory.last() {
-            let slice = ((memory.last() - cut) / SLICES).max(1);
-            let before = complete_after(connection)?;
-            cut = memory.last().min(cut + slice);
-            remove_up_to(memory, connection, retention, cut, &mut done)?;
-            if complete_after(connection)? == before {
-                break;
-            }
-        }
-    }
-    done.complete_after = Number(complete_after(connection)?.unsigned_abs());
-    Ok(done)
+/// What a run removes. Its limits hold whatever the clock says: no record is older than the last one makes it, and no more than a
+/// day's records go.
+pub(super) fn plan(connection: &Connection, retention: &Retention, now: Timestamp) -> Outcome<Plan> {
+    let wanted = cut(connection, retention, now)?;
+    let most = day_after(connection, complete_after(connection)?)?;
+    let Retention { bytes, for_sinks, .. } = *retention;
+    Ok(Plan { up_to: wanted.min(most), most, bytes, for_sinks, leaves_some: wanted > most })
 }
 
 /// The last record that age and count do not keep.
-fn cut(memory: &Memory, connection: &Connection, retention: &Retention, now: Timestamp) -> Outcome<i64> {
+fn cut(connection: &Connection, retention: &Retention, now: Timestamp) -> Outcome<i64> {
     let mut cut = 0;
-    if let Some(age) = retention.age {
+    let last = read::last(connection)?;
+    if let (Some(age), Some((last, recorded))) = (retention.age, last) {
         let age = SignedDuration::try_from(age).map_err(|_| Fault::Invalid("the age is too great"))?;
-        let oldest = now.checked_sub(age).unwrap_or(Timestamp::MIN).as_microsecond();
+        let oldest = now.min(recorded).checked_sub(age).unwrap_or(Timestamp::MIN).as_microsecond();
         // All up to the first that is young enough.
         let young = "SELECT min(n) FROM (SELECT min(number) AS n FROM versions WHERE observed_at >= ?1 AND number > ?2
                      UNION ALL SELECT min(number) FROM gaps WHERE to_at >= ?1 AND number > ?2)";
         let bounds = params![oldest, complete_after(connection)?];
         let young: Option<i64> = connection.query_row(young, bounds, |row| row.get(0))?;
-        cut = cut.max(young.map_or(memory.last(), |young| young - 1));
+        cut = cut.max(young.map_or(read::id(last), |young| young - 1));
     }
     if let Some(count) = retention.count {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
@@ -64,6 +49,19 @@ fn cut(memory: &Memory, connection: &Connection, retention: &Retention, now: Tim
         cut = cut.max(beyond.unwrap_or_default());
     }
     Ok(cut)
+}
+
+/// The last of the records after this one that follow each other within a day: up to the first that is a day away from the
+/// oldest, before it or after it.
+fn day_after(connection: &Connection, after: i64) -> Outcome<i64> {
+    let oldest = "SELECT observed_at FROM versions WHERE number > ?1 ORDER BY number LIMIT 1";
+    let oldest: Option<i64> = connection.query_row(oldest, [after], |row| row.get(0)).optional()?;
+    let Some(oldest) = oldest else { return Ok(i64::MAX) };
+    let first = "SELECT min(n) FROM (
+                     SELECT min(number) AS n FROM versions WHERE observed_at >= ?2 + ?3 AND number > ?1
+                     UNION ALL SELECT min(number) FROM versions WHERE observed_at <= ?2 - ?3 AND number > ?1)";
+    let first: Option<i64> = connection.query_row(first, [after, oldest, DAY], |row| row.get(0))?;
+    Ok(first.map_or(i64::MAX, |first| first - 1))
 }
 
 pub(super) fn complete_after(connection: &Connection) -> Outcome<i64> {
@@ -76,38 +74,38 @@ fn used_bytes(connection: &Connection) -> Outcome<u64> {
     Ok((of("page_count")? - of("freelist_count")?) * of("page_size")?)
 }
 
-fn remove_up_to(
-    memory: &mut Memory,
-    connection: &Connection,
-    retention: &Retention,
-    cut: i64,
-    done: &mut Retained,
-) -> Outcome<()> {
-    let cut = cut.min(for_sinks(memory, connection, retention, cut)?);
+/// Takes the next step of a plan: one transaction, which leaves a history that is sound by itself.
+pub(super) fn retain(memory: &mut Memory, connection: &Connection, plan: &Plan) -> Outcome<Retained> {
     let before = complete_after(connection)?;
-    if cut <= before {
-        return Ok(());
+    let mut done = Retained { complete_after: Number(before.unsigned_abs()), ..Retained::default() };
+    let is_over = || plan.bytes.map_or(Ok(false), |bytes| Ok::<_, Fault>(used_bytes(connection)? > bytes));
+    let goal = match before < plan.up_to {
+        true => plan.up_to,
+        false if is_over()? => plan.most.min(memory.last()),
+        false => return Ok(done),
+    };
+    let goal = goal.min(for_sinks(memory, connection, plan, goal)?);
+    if goal <= before {
+        return Ok(done);
     }
-    let first = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+    let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+    let next =
+        "SELECT number FROM versions WHERE number > ?1 AND number <= ?2 ORDER BY number LIMIT 1 OFFSET ?3";
+    let next: Option<i64> =
+        transaction.query_row(next, [before, goal, STEP - 1], |row| row.get(0)).optional()?;
+    let cut = next.unwrap_or(goal);
     // The letter says nothing without its record.
-    first.execute("DELETE FROM dead_letters WHERE number <= ?1", [cut])?;
-    let lost = lose(&first, cut)?;
-    let gaps = first.execute("DELETE FROM gaps WHERE number <= ?1", [cut])?;
-    first.execute("UPDATE meta SET value = ?1 WHERE name = 'complete_after'", [cut])?;
+    transaction.execute("DELETE FROM dead_letters WHERE number <= ?1", [cut])?;
+    done.lost = lose(&transaction, cut)?;
+    done.gaps = transaction.execute("DELETE FROM gaps WHERE number <= ?1", [cut])? as u64;
     let sql = "SELECT object FROM versions WHERE number > ?1 AND number <= ?2
                UNION SELECT id FROM objects WHERE ended > ?1 AND ended <= ?2";
-    let objects = ids(&first, sql, [before, cut])?;
-    let mut objects = objects.chunks(OBJECTS);
-    remove(memory, &first, objects.next().unwrap_or_default(), cut, done)?;
-    first.commit()?;
-    done.gaps += gaps as u64;
-    done.lost.extend(lost);
-    for some in objects {
-        let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
-        remove(memory, &transaction, some, cut, done)?;
-        transaction.commit()?;
-    }
-    Ok(())
+    let objects = ids(&transaction, sql, [before, cut])?;
+    remove(memory, &transaction, &objects, cut, &mut done)?;
+    transaction.execute("UPDATE meta SET value = ?1 WHERE name = 'complete_after'", [cut])?;
+    transaction.commit()?;
+    (done.complete_after, done.more) = (Number(cut.unsigned_abs()), true);
+    Ok(done)
 }
 
 fn ids(connection: &Connection, sql: &str, of: [i64; 2]) -> Outcome<Vec<i64>> {
@@ -117,11 +115,11 @@ fn ids(connection: &Connection, sql: &str, of: [i64; 2]) -> Outcome<Vec<i64>> {
 }
 
 /// How far the sinks let it be removed.
-fn for_sinks(memory: &Memory, connection: &Connection, retention: &Retention, cut: i64) -> Outcome<i64> {
+fn for_sinks(memory: &Memory, connection: &Connection, plan: &Plan, cut: i64) -> Outcome<i64> {
     let slowest: Option<i64> =
         connection.query_row("SELECT min(position) FROM sinks", [], |row| row.get(0))?;
     let Some(slowest) = slowest.filter(|slowest| *slowest < cut) else { return Ok(cut) };
-    let most = i64::try_from(retention.for_sinks).unwrap_or(i64::MAX);
+    let most = i64::try_from(plan.for_sinks).unwrap_or(i64::MAX);
     Ok(slowest.max(memory.last().saturating_sub(most)))
 }
 
@@ -209,7 +207,7 @@ impl Rebase {
 }
 
 fn remove_version(memory: &mut Memory, connection: &Connection, number: i64) -> Outcome<()> {
-    let details = super::read::details(&mut memory.codec, connection, number)?;
+    let details = read::details(&mut memory.codec, connection, number)?;
     let details = detail::read(&details, number)?;
     for manager in &details.managers {
         if let Some(id) = names::find(connection, Table::Managers, &manager.manager)? {

@@ -6,7 +6,7 @@ use std::process::Command;
 use fastrand::Rng;
 use kubediff_history::*;
 
-use crate::world::{at, body, change, cluster, object, observation, open};
+use crate::world::{at, body, change, cluster, object, observation, open, retain};
 
 fn batch(first: u64) -> Batch {
     let mut batch = Batch::default();
@@ -55,7 +55,7 @@ fn a_full_file_is_an_error_and_keeps_what_it_has() {
 
     // Retention makes room in the same history, and the batch that found none is taken.
     let kept = Retention { count: Some(200), ..Retention::default() };
-    let retained = history.retain(&kept, at(0)).unwrap();
+    let retained = retain(&mut history, &kept, at(0));
     assert_eq!(retained.complete_after, Number(last - 200));
     assert_eq!(history.commit(&batch(last + 1)).unwrap(), Number(last + 50));
     drop(history);

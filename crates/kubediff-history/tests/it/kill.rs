@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 use kubediff_history::*;
 
-use crate::world::{at, body, change, object, observation, open};
+use crate::world::{at, body, change, object, observation, open, retain};
 
 /// The file, for the process that writes.
 const CHILD: &str = "KUBEDIFF_HISTORY_CHILD";
@@ -115,7 +115,7 @@ fn write_until_killed(path: &Path) {
         out.flush().unwrap();
         if random.u8(..20) == 0 {
             let retention = Retention { count: Some(1_000), ..Retention::default() };
-            history.retain(&retention, at(0)).unwrap();
+            retain(&mut history, &retention, at(0));
         }
     }
 }

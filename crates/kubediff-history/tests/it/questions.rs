@@ -6,7 +6,7 @@ use expect_test::expect;
 use kubediff_history::*;
 use serde_json::{Value, json};
 
-use crate::world::{at, change, object, observation, open, settled};
+use crate::world::{at, change, object, observation, open, retain, settled};
 
 /// Every scalar is a field, and so is a list.
 fn fields(value: &Value) -> Vec<Field> {
@@ -193,19 +193,58 @@ fn retention_keeps_what_a_sink_has_not_taken_up_to_a_limit_that_it_reports() {
         let what = What::Change(change(Verb::Updated, &["helm"], &["spec"]));
         commit(&mut history, [observation(&web, rv, at(0), &json!({"spec": rv}), what)]);
     }
+    // Age is measured from the last record.
+    let late = observation(&web, 101, at(3_600), &json!({"spec": 101}), What::Noise);
+    commit(&mut history, [late]);
+    let what = What::Change(change(Verb::Updated, &["helm"], &["spec"]));
+    commit(&mut history, [observation(&web, 102, at(3_600), &json!({"spec": 102}), what)]);
     history.settle_sink("slack", &settled(20)).unwrap();
     let kept = Retention { age: Some(Duration::from_secs(60)), for_sinks: 1_000, ..Retention::default() };
-    let retained = history.retain(&kept, at(3_600)).unwrap();
+    let retained = retain(&mut history, &kept, at(7_200));
     assert_eq!((retained.complete_after, retained.versions, retained.lost.len()), (Number(20), 19, 0));
-    let retained = history.retain(&Retention { for_sinks: 30, ..kept }, at(3_600)).unwrap();
+    let retained = retain(&mut history, &Retention { for_sinks: 31, ..kept }, at(7_200));
     let lost = Lost { sink: "slack".to_owned(), after: Number(20), up_to: Number(70), records: 50 };
     assert_eq!((retained.complete_after, retained.lost), (Number(70), vec![lost]));
     let mut reader = history.reader().unwrap();
     let pending = reader.pending("slack", 1_000).unwrap().records;
     let numbers: Vec<_> = pending.iter().map(|record| record.number().0).collect();
-    assert_eq!(numbers, (71..=100).collect::<Vec<_>>());
+    assert_eq!(numbers, (71..=101).collect::<Vec<_>>());
     assert_eq!(reader.sinks().unwrap()[0].lost, 50);
     assert_eq!(reader.check().unwrap().problems, [""; 0]);
+}
+
+/// Issue 19, attack 8: a clock that is ahead.
+#[test]
+fn k1_a_clock_that_jumps_removes_nothing_and_a_run_no_more_than_a_day() {
+    const DAY: i64 = 24 * 60 * 60;
+    let folder = tempfile::tempdir().unwrap();
+    let mut history = open(&folder.path().join("history.db"));
+    let web = object("pods", Some("shop"), "web", "1");
+    let mut rv = 0;
+    let mut write = |history: &mut History, time: i64| {
+        rv += 1;
+        let what = What::Change(change(Verb::Updated, &["helm"], &["spec"]));
+        commit(history, [observation(&web, rv, at(time), &json!({"spec": rv}), what)]);
+    };
+    // Ten days with ten records each.
+    for hour in 0..100 {
+        write(&mut history, hour * DAY / 10);
+    }
+    let kept = Retention { age: Some(Duration::from_secs(30 * 24 * 60 * 60)), ..Retention::default() };
+    assert_eq!(retain(&mut history, &kept, at(50 * DAY)).versions, 0, "the clock is 40 days ahead");
+    // Even a record with that time removes no more than a day in one run.
+    write(&mut history, 50 * DAY);
+    let plan = history.reader().unwrap().plan(&kept, at(50 * DAY)).unwrap();
+    assert!(plan.leaves_some());
+    assert_eq!(retain(&mut history, &kept, at(50 * DAY)).complete_after, Number(10));
+    // The clock is right again, so the last record is.
+    write(&mut history, 10 * DAY);
+    assert_eq!(retain(&mut history, &kept, at(10 * DAY)).complete_after, Number(10));
+    // Records out of time stop no limit in number: each run goes on where the former one ended.
+    let few = Retention { count: Some(1), ..Retention::default() };
+    let ends: Vec<u64> = (0..12).map(|_| retain(&mut history, &few, at(10 * DAY)).complete_after.0).collect();
+    assert_eq!(ends, [20, 30, 40, 50, 60, 70, 80, 90, 100, 101, 101, 101]);
+    assert_eq!(history.reader().unwrap().check().unwrap().problems, [""; 0]);
 }
 
 #[test]
@@ -229,12 +268,12 @@ fn retention_by_size_makes_room() {
     };
     write(&mut history);
     let kept = Retention { bytes: Some(400 << 10), ..Retention::default() };
-    let retained = history.retain(&kept, at(0)).unwrap();
+    let retained = retain(&mut history, &kept, at(0));
     assert!(retained.versions > 100 && retained.versions < 300, "{retained:?}");
     write(&mut history);
     let (mut history, full) = reopened(history);
     for _ in 0..4 {
-        history.retain(&kept, at(0)).unwrap();
+        retain(&mut history, &kept, at(0));
         write(&mut history);
     }
     let (history, size) = reopened(history);

@@ -8,7 +8,7 @@ use kubediff_history::*;
 use serde_json::json;
 
 use crate::model::Model;
-use crate::world::{at, body, change, object, open, settled};
+use crate::world::{at, body, change, object, open, retain, settled};
 
 const NAMES: &[&str] = &["cart", "web", "db"];
 const SPACES: &[&str] = &["shop", "ops"];
@@ -69,7 +69,7 @@ fn play(seed: u64) {
             }
             90..96 => {
                 let (retention, now) = play.retention();
-                history.retain(&retention, now).unwrap();
+                retain(&mut history, &retention, now);
                 play.model.retain(&retention, now);
             }
             _ => {
@@ -297,12 +297,16 @@ impl Play {
             })
             .unwrap();
         assert_eq!(found.len(), model.rows.len(), "{place}");
+        let mut former = None;
         for (version, row) in found.iter().zip(&model.rows) {
             assert_eq!(version.number.0, row.number, "{place}");
             assert!(version.body == row.observation.body, "{place}: version {}", row.number);
             assert_eq!(version.change.clone().map(Record::Change), row.record(), "{place}");
             let again = reader.version(incarnation, &At::Number(version.number)).unwrap();
             assert!(again.as_ref() == Some(version), "{place}: version {}", row.number);
+            let before = reader.version(incarnation, &At::Before(version.number)).unwrap();
+            assert!(before == former, "{place}: before version {}", row.number);
+            former = again;
             let again = reader.version(incarnation, &At::Rv(row.observation.rv.clone())).unwrap();
             assert!(again.as_ref() == Some(version), "{place}: version {}", row.number);
         }

@@ -84,3 +84,25 @@ pub(crate) fn body(random: &mut fastrand::Rng, object: &ObjectId, rv: u64) -> Va
 pub(crate) fn settled(number: u64) -> Settled {
     Settled { position: Number(number), ..Settled::default() }
 }
+
+/// A whole run of retention.
+pub(crate) fn retain(history: &mut History, retention: &Retention, now: Timestamp) -> Retained {
+    let plan = history.reader().unwrap().plan(retention, now).unwrap();
+    let mut all = Retained::default();
+    loop {
+        let step = history.retain(&plan).unwrap();
+        all.versions += step.versions;
+        all.gaps += step.gaps;
+        all.rebased += step.rebased;
+        all.complete_after = step.complete_after;
+        for lost in step.lost {
+            match all.lost.iter_mut().find(|it| it.sink == lost.sink) {
+                Some(found) => (found.up_to, found.records) = (lost.up_to, found.records + lost.records),
+                None => all.lost.push(lost),
+            }
+        }
+        if !step.more {
+            return all;
+        }
+    }
+}
