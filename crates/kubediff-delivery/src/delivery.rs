@@ -90,6 +90,10 @@ pub struct Delivery {
     closed_until: Option<Instant>,
     trouble: Option<Trouble>,
     suspicion: Suspicion,
+    /// When a record was given up, unless the sink has accepted another one since. Perhaps the sink refuses everything.
+    given_up: Option<Instant>,
+    /// It does.
+    refuses_all: bool,
 }
 
 #[derive(Debug)]
@@ -147,6 +151,8 @@ impl Delivery {
             closed_until: None,
             trouble: None,
             suspicion: Suspicion::default(),
+            given_up: None,
+            refuses_all: false,
         }
     }
 
@@ -184,6 +190,9 @@ impl Delivery {
     /// Sends a dead letter again, before other records. It is a dead letter again if the sink refuses it, or fails with it
     /// [as often](Policy::refusals) as it may refuse a record.
     pub fn resend(&mut self, entry: Entry) {
+        if self.late.iter().any(|late| late.entry.number == entry.number) {
+            return;
+        }
         self.late.push_back(Late { entry, failures: 0 });
     }
 
@@ -215,6 +224,12 @@ impl Delivery {
     #[must_use]
     pub fn trouble(&self) -> Option<(&str, Option<Instant>)> {
         self.trouble.as_ref().map(|trouble| (&*trouble.reason, self.closed_until))
+    }
+
+    /// Whether the sink refuses every record, so that none is to blame.
+    #[must_use]
+    pub fn refuses_all(&self) -> bool {
+        self.refuses_all
     }
 
     /// The next step at this time.
@@ -256,6 +271,12 @@ impl Delivery {
     }
 
     fn send_next(&mut self, now: Instant) -> Option<Batch> {
+        // Dead letters show nothing about a sink that refuses everything: it may refuse them for good.
+        if self.refuses_all
+            && let Some(batch) = self.send_first(now)
+        {
+            return Some(batch);
+        }
         if let Some(late) = self.late.front() {
             let numbers = vec![late.entry.number];
             self.begin(&numbers, Kind::Late, now);
@@ -273,6 +294,16 @@ impl Delivery {
                 }
             }
         }
+        self.send_usual(most, now)
+    }
+
+    /// The first record alone, to see whether the sink takes records again.
+    fn send_first(&mut self, now: Instant) -> Option<Batch> {
+        let numbers = self.window.batch(1, usize::MAX, now, &HashSet::new());
+        (!numbers.is_empty()).then(|| self.batch(numbers, Kind::Usual, false, now))
+    }
+
+    fn send_usual(&mut self, most: usize, now: Instant) -> Option<Batch> {
         let waiting = usize::try_from(self.behind()).unwrap_or(usize::MAX);
         let is_digest = self.policy.digest_beyond.is_some_and(|most| waiting > most);
         let most = most.min(if is_digest { self.policy.digest } else { self.policy.batch }.max(1));
@@ -307,8 +338,11 @@ impl Delivery {
         match answer {
             Answer::Accepted => self.accepted(flight, now),
             Answer::Refused { reason } => {
-                self.trouble = None;
+                self.trouble = self.trouble.take().filter(|_| self.refuses_all);
                 self.refused(&flight, &reason, now);
+                if self.refuses_all {
+                    self.fail(format!("it refuses every record: {reason}").into(), None, now);
+                }
             }
             Answer::Busy { wait } => {
                 let asked = wait.map(|wait| wait.min(self.policy.longest_asked_wait));
@@ -343,6 +377,7 @@ impl Delivery {
 
     fn accepted(&mut self, flight: Flight, now: Instant) {
         let reason = self.trouble.take().map(|trouble| trouble.reason);
+        (self.given_up, self.refuses_all) = (None, false);
         if flight.kind == Kind::Late {
             if let Some(Late { entry, .. }) = self.late.pop_front()
                 && let Some(missing) = self.missing.get_mut(&entry.object)
@@ -386,13 +421,18 @@ impl Delivery {
             return;
         };
         let times = self.window.refused(number);
-        if times < self.policy.refusals {
+        let is_last = times >= self.policy.refusals;
+        // A record is given up when the sink takes others. If it takes none, one is, and after that one in an hour.
+        self.refuses_all |=
+            is_last && self.given_up.is_some_and(|at| now < at + self.policy.longest_asked_wait);
+        if !is_last || self.refuses_all {
             let wait = self.policy.wait(times, &mut self.random);
             self.window.set_aside(number, now + wait);
         } else if let Some(object) = self.window.object(number) {
             self.window.settle(number);
             self.remember_missing(object, number);
             self.dead += 1;
+            self.given_up = Some(now);
             self.bury(number, object, reason);
         }
     }

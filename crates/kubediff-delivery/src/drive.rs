@@ -70,6 +70,8 @@ pub struct Status {
     pub dead: u64,
     /// Why the sink does not take records at the moment, for people.
     pub trouble: Option<Box<str>>,
+    /// Whether it refuses every record.
+    pub refuses_all: bool,
 }
 
 /// A delivery with its log and its sink.
@@ -132,6 +134,7 @@ impl<L: Log, S: Sink> Driver<L, S> {
             behind: self.delivery.behind(),
             dead: self.delivery.dead(),
             trouble: self.delivery.trouble().map(|(reason, _)| reason.into()),
+            refuses_all: self.delivery.refuses_all(),
         };
         self.status.send_if_modified(|last| {
             let is_new = *last != status;

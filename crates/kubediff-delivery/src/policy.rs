@@ -21,7 +21,8 @@ pub struct Policy {
     pub digest_beyond: Option<usize>,
     /// The most records of a digest; 100 by default.
     pub digest: usize,
-    /// How often a sink may refuse a record that is sent alone, before the record is a dead letter; 5 by default.
+    /// How often a sink may refuse a record that is sent alone, before the record is a dead letter; 5 by default. When the sink has
+    /// accepted nothing since the last dead letter, it refuses everything, and is treated as one that fails.
     pub refusals: u32,
     /// How often in a row the sink may fail with the same batch, before other batches are tried to find out whether it fails with
     /// everything; 3 by default.

@@ -346,13 +346,13 @@ impl Reader {
         self.at_once(|connection, _, _| read::notes(connection))
     }
 
-    /// The dead letters of a sink, the latest first: at most `limit`.
+    /// The dead letters of a sink.
     ///
     /// # Errors
     ///
     /// When the file cannot be read, or is damaged.
-    pub fn dead_letters(&mut self, sink: &str, limit: usize) -> Result<Vec<DeadLetter>, Error> {
-        self.at_once(|connection, _, _| read::dead_letters(connection, sink, limit))
+    pub fn dead_letters(&mut self, sink: &str, page: &Page) -> Result<Vec<DeadLetter>, Error> {
+        self.at_once(|connection, _, _| read::dead_letters(connection, sink, page))
     }
 
     /// The sinks, by name.

@@ -16,6 +16,8 @@ struct Sink {
     poison: BTreeSet<u64>,
     /// In the order in which they were accepted first.
     accepted: Vec<u64>,
+    /// How often it began to refuse everything.
+    refusing: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -24,6 +26,8 @@ enum Mood {
     Flaky,
     Down,
     Closed,
+    /// It refuses everything.
+    Refusing,
 }
 
 impl Sink {
@@ -32,13 +36,17 @@ impl Sink {
         if self.random.u8(..20) == 0 {
             self.mood = *self
                 .random
-                .choice([Mood::Good, Mood::Good, Mood::Flaky, Mood::Down, Mood::Closed].iter())
+                .choice(
+                    [Mood::Good, Mood::Good, Mood::Flaky, Mood::Down, Mood::Closed, Mood::Refusing].iter(),
+                )
                 .expect("there are moods");
+            self.refusing += usize::from(matches!(self.mood, Mood::Refusing));
         }
         let failure = Answer::Unavailable { reason: "500".into() };
         match self.mood {
             Mood::Down => return failure,
             Mood::Closed => return Answer::Closed { reason: "401".into() },
+            Mood::Refusing => return Answer::Refused { reason: "400".into() },
             Mood::Flaky if self.random.bool() => {
                 return match self.random.u8(..4) {
                     0 => Answer::Busy { wait: None },
@@ -110,9 +118,12 @@ fn run(seed: u64) {
         log[*number as usize - 1].object = objects;
         log[*number as usize + 5].object = objects;
     }
-    let mut sink = Sink { poison, refused, random: random.fork(), mood: Mood::Good, accepted: Vec::new() };
+    let mut sink =
+        Sink { poison, refused, random: random.fork(), mood: Mood::Good, accepted: Vec::new(), refusing: 0 };
 
-    let mut now = Instant::now();
+    let begin = Instant::now();
+    let mut now = begin;
+    let mut starts = 1;
     let (mut stored, mut dead) = (0, BTreeMap::new());
     let mut delivery = Delivery::new(policy.clone(), seed, 0);
     let mut grown = 0;
@@ -126,6 +137,7 @@ fn run(seed: u64) {
             delivery.grown(grown);
         }
         if random.u16(..300) == 0 {
+            starts += 1;
             delivery = Delivery::new(policy.clone(), random.u64(..), stored);
             delivery.grown(grown);
             held.clear();
@@ -174,6 +186,11 @@ fn run(seed: u64) {
             }
         }
     }
+    // A sink that refuses everything costs one record at a time.
+    let hours = usize::try_from((now - begin).as_secs() / 3_600).unwrap();
+    let unjust = dead.iter().filter(|(number, reason)| &***reason == "400" && !sink.refused.contains(number));
+    let most = sink.refusing + starts + hours;
+    assert!(unjust.clone().count() <= most, "{} dead letters, and {most} are right", unjust.count());
     for (number, reason) in &dead {
         let is_refused = sink.refused.contains(number);
         assert!(is_refused || &**reason != "413", "{number} is a dead letter because of another record");

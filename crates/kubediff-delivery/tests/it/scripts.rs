@@ -232,6 +232,58 @@ fn later_records_of_an_object_wait_for_one_that_is_refused_and_others_do_not() {
     );
 }
 
+/// Issue 19, attack 9: a receiver that answers 400 for a minute.
+#[test]
+fn k6_a_sink_that_refuses_every_record_is_tried_ever_more_slowly_and_costs_one_dead_letter() {
+    check(
+        Policy { batch: 2, refusals: 1, ..Policy::default() },
+        "log a b c d
+         refuse
+         refuse
+         refuse
+         later 1s
+         refuse
+         later 2s
+         refuse
+         later 4s
+         ok
+         ok
+         resend 1
+         ok",
+        &expect![[r#"
+            > log a b c d
+              read 1..=4
+              send [1, 2]
+            > refuse
+              send [1]
+            > refuse
+              store 1, dead 1 (413)
+              send [2]
+            > refuse
+              wait until 1 s
+            > later 1s
+              send [2]
+            > refuse
+              wait until 3 s
+            > later 2s
+              send [2]
+            > refuse
+              wait until 6 s
+            > later 4s
+              send [2]
+            > ok
+              store 2
+              send [3, 4]
+            > ok
+              store 4
+            > resend 1
+              send late [1]
+            > ok
+              store 4, resent 1
+        "#]],
+    );
+}
+
 #[test]
 fn a_record_that_the_sink_always_fails_with_is_told_from_a_sink_that_is_down() {
     check(

@@ -485,10 +485,17 @@ pub(super) fn notes(connection: &Connection) -> Outcome<BTreeMap<String, String>
     Ok(notes.collect::<Result<_, _>>()?)
 }
 
-pub(super) fn dead_letters(connection: &Connection, sink: &str, limit: usize) -> Outcome<Vec<DeadLetter>> {
-    let sql = "SELECT number, object, reason FROM dead_letters WHERE sink = ?1 ORDER BY number DESC LIMIT ?2";
-    let mut statement = connection.prepare_cached(sql)?;
-    let letters = statement.query_map(params![sink, limit], |row| {
+pub(super) fn dead_letters(connection: &Connection, sink: &str, page: &Page) -> Outcome<Vec<DeadLetter>> {
+    let (beyond, order) = match page.order {
+        Order::NewestFirst => ("<", "DESC"),
+        Order::OldestFirst => (">", "ASC"),
+    };
+    let sql = format!(
+        "SELECT number, object, reason FROM dead_letters
+         WHERE sink = ?1 AND (?2 IS NULL OR number {beyond} ?2) ORDER BY number {order} LIMIT ?3"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let letters = statement.query_map(params![sink, page.after.map(id), page.limit], |row| {
         let object: i64 = row.get(1)?;
         Ok(DeadLetter { number: number(row.get(0)?), object: object.cast_unsigned(), reason: row.get(2)? })
     })?;

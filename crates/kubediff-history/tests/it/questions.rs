@@ -343,18 +343,20 @@ fn notes_and_dead_letters_survive() {
         reader.notes().unwrap(),
         [("watched-until".to_owned(), "2026-11-23T14:06:00Z".to_owned())].into()
     );
-    assert_eq!(reader.dead_letters("slack", 10).unwrap(), [letter(3), letter(1)]);
-    assert_eq!(reader.dead_letters("slack", 1).unwrap(), [letter(3)]);
+    assert_eq!(reader.dead_letters("slack", &Page::newest(10)).unwrap(), [letter(3), letter(1)]);
+    assert_eq!(reader.dead_letters("slack", &Page::newest(1)).unwrap(), [letter(3)]);
+    assert_eq!(reader.dead_letters("slack", &Page::oldest(1)).unwrap(), [letter(1)]);
+    assert_eq!(reader.dead_letters("slack", &Page::oldest(10).after(Number(1))).unwrap(), [letter(3)]);
     assert_eq!(reader.sinks().unwrap()[0].dead, 2);
 
     history.settle_sink("slack", &Settled { resent: vec![Number(3)], ..settled(3) }).unwrap();
-    assert_eq!(reader.dead_letters("slack", 10).unwrap(), [letter(1)]);
+    assert_eq!(reader.dead_letters("slack", &Page::newest(10)).unwrap(), [letter(1)]);
     // All or nothing.
     let unknown = Settled { dead: vec![letter(2)], ..settled(4) };
     assert!(history.settle_sink("mail", &unknown).is_err());
-    assert_eq!(reader.dead_letters("mail", 10).unwrap(), []);
+    assert_eq!(reader.dead_letters("mail", &Page::newest(10)).unwrap(), []);
     history.remove_sink("slack").unwrap();
-    assert_eq!(reader.dead_letters("slack", 10).unwrap(), []);
+    assert_eq!(reader.dead_letters("slack", &Page::newest(10)).unwrap(), []);
 }
 
 #[test]

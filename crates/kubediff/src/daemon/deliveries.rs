@@ -1,6 +1,7 @@
 //! The sinks at work: each has a task that follows the history at its own pace.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -87,21 +88,23 @@ impl Deliveries {
                 if stop.run_until_cancelled(until_learnt).await != Some(true) {
                     return;
                 }
-                // A changed configuration may have made the sink take the records that it refused.
-                let mut resends = Some(log.resend());
                 while !stop.is_cancelled() {
                     let made = match connection.take() {
                         Some(connection) => Ok(connection),
                         None => loaded.connect(&name, &sink, &source),
                     };
                     let delivery = log.begin(sink.policy());
-                    let resends = resends.take().unwrap_or_else(|| mpsc::channel(1).1);
                     let ended = match (made, delivery) {
                         (Ok(made), Ok(delivery)) => {
-                            let log = log.clone();
-                            let status = status.clone();
+                            let (resend, resends) = mpsc::channel(1);
+                            let resending = log.resend(&name, status.subscribe(), resend);
+                            let (log, status) = (log.clone(), status.clone());
                             let driver = Driver { delivery, log, sink: made, grace: GRACE, status, resends };
-                            driver.run(stop.clone()).await.map_err(|error| error_chain(&error))
+                            let ended = tokio::select! {
+                                ended = driver.run(stop.clone()) => ended,
+                                never = resending => match never {},
+                            };
+                            ended.map_err(|error| error_chain(&error))
                         }
                         (Err(error), _) => Err(error.to_string()),
                         (_, Err(error)) => Err(error.to_string()),
@@ -140,16 +143,27 @@ impl SinkLog {
         Ok(delivery)
     }
 
-    /// The dead letters that there are now, the oldest first, one at a time. Ends when nobody takes them.
-    fn resend(&self) -> mpsc::Receiver<Record> {
-        let (resends, taken) = mpsc::channel(1);
-        let log = self.clone();
-        tokio::task::spawn_blocking(move || {
-            let sent = log.each_dead_letter(|record| resends.blocking_send(record).is_ok());
-            if let Err(error) = sent {
-                say(&format!("dead letters are not sent again: {}", error_chain(&error)));
+    /// Sends dead letters again, the oldest first: at the start, because a changed configuration may have made the sink take them, and
+    /// whenever the sink no longer refuses everything.
+    async fn resend(
+        &self,
+        name: &str,
+        mut status: watch::Receiver<Status>,
+        resends: mpsc::Sender<Record>,
+    ) -> Infallible {
+        loop {
+            let (log, resends) = (self.clone(), resends.clone());
+            let sent = move || log.each_dead_letter(|record| resends.blocking_send(record).is_ok());
+            if let Ok(Err(error)) = tokio::task::spawn_blocking(sent).await {
+                say(&format!("dead letters of the sink {name} are not sent again: {}", error_chain(&error)));
             }
-        });
-        taken
+            let refuses = status.wait_for(|status| status.refuses_all).await;
+            let reason = refuses.ok().and_then(|status| status.trouble.clone()).unwrap_or_default();
+            say(&format!("the sink {name} takes nothing: {reason}; it is tried again"));
+            if status.wait_for(|status| !status.refuses_all).await.is_err() {
+                return std::future::pending().await;
+            }
+            say(&format!("the sink {name} takes records again"));
+        }
     }
 }

@@ -85,7 +85,11 @@ fn answer<B>(request: &Request<B>, shown: &Mutex<Shown>) -> Response<Full<Bytes>
     match request.uri().path() {
         "/healthz" | "/livez" => response(StatusCode::OK, TEXT, "ok\n".to_owned()),
         "/readyz" => match why_not_ready(&shown) {
-            None => response(StatusCode::OK, TEXT, format!("ok{}\n", over_bounds(&shown))),
+            None => response(
+                StatusCode::OK,
+                TEXT,
+                format!("ok{}{}\n", over_bounds(&shown), troubled_sinks(&shown)),
+            ),
             Some(reason) => response(StatusCode::SERVICE_UNAVAILABLE, TEXT, format!("{reason}\n")),
         },
         "/status" => response(StatusCode::OK, "application/json", format!("{}\n", status(&shown))),
@@ -125,6 +129,16 @@ fn over_bounds(shown: &Shown) -> String {
             format!("; {over} values of Secrets are not searched for in other objects: there are too many")
         }
     }
+}
+
+/// The sinks that take nothing at the moment, in words; empty for none.
+fn troubled_sinks(shown: &Shown) -> String {
+    let sinks = running(shown).into_iter().flat_map(|current| &current.sinks);
+    let told = sinks.filter_map(|(name, status)| {
+        let trouble = status.borrow().trouble.clone()?;
+        Some(format!("; the sink {name} takes nothing: {trouble}"))
+    });
+    told.collect()
 }
 
 /// The state of each watch and sink. `kubediff status` shows it.

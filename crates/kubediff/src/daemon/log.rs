@@ -28,7 +28,7 @@ const OVERHEAD: usize = 256;
 /// How wide the lines of differences are, in columns.
 const WIDTH: usize = 100;
 
-/// The most dead letters that are remembered for the records after them, and sent again at the start.
+/// The most dead letters that are remembered for the records after them, and that are read at a time to be sent again.
 const REMEMBERED: usize = 1_000;
 
 /// How far a sink has come.
@@ -98,25 +98,34 @@ impl SinkLog {
             Some(sink) => (sink.position.0, sink.dead),
             None => (0, 0),
         };
-        Ok(Place { position, dead, letters: reader.dead_letters(&self.sink, REMEMBERED)? })
+        Ok(Place {
+            position,
+            dead,
+            letters: reader.dead_letters(&self.sink, &HistoryPage::newest(REMEMBERED))?,
+        })
     }
 
     /// Gives the dead letters, the oldest first, as long as `taken` returns true: those that still exist and that the routes
     /// still let through. Blocks.
     pub(super) fn each_dead_letter(&self, mut taken: impl FnMut(Parcelled) -> bool) -> Result<(), Error> {
         let filter = Filter { gaps: true, ..Filter::default() };
-        for letter in self.place()?.letters.iter().rev() {
-            let page = HistoryPage::oldest(1).after(Number(letter.number.0.saturating_sub(1)));
-            let mut reader = self.reader();
-            let found = reader.records(&filter, &page)?.records.pop();
-            let Some(found) = found.filter(|found| found.number() == letter.number) else { continue };
-            let record = self.record(&mut reader, found)?;
-            drop(reader);
-            if record.is_some_and(|record| !taken(record)) {
-                break;
+        let mut page = HistoryPage::oldest(REMEMBERED);
+        loop {
+            let letters = self.reader().dead_letters(&self.sink, &page)?;
+            let Some(last) = letters.last() else { return Ok(()) };
+            page = page.after(last.number);
+            for letter in letters {
+                let one = HistoryPage::oldest(1).after(Number(letter.number.0.saturating_sub(1)));
+                let mut reader = self.reader();
+                let found = reader.records(&filter, &one)?.records.pop();
+                let Some(found) = found.filter(|found| found.number() == letter.number) else { continue };
+                let record = self.record(&mut reader, found)?;
+                drop(reader);
+                if record.is_some_and(|record| !taken(record)) {
+                    return Ok(());
+                }
             }
         }
-        Ok(())
     }
 
     fn reader(&self) -> MutexGuard<'_, Reader> {

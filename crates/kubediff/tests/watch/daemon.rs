@@ -252,6 +252,33 @@ async fn a_dead_letter_is_sent_again_at_the_next_start() {
     drop(hook);
 }
 
+/// Issue 19, attack 9.
+#[tokio::test(flavor = "multi_thread")]
+async fn k6_a_sink_that_refuses_everything_is_visible_and_gets_all_of_it_when_it_is_well() {
+    let set = Set::new().await;
+    let hook = Hook::open().await;
+    *hook.status.lock().unwrap() = StatusCode::BAD_REQUEST;
+    set.configure("watch: {resources: [cm]}\nsinks:\n  hook: {webhook: {url: {file: url}}}\n");
+    std::fs::write(set.path("url"), hook.url()).unwrap();
+    let (daemon, address) = set.serve().await;
+    for name in ["a", "b", "c", "d"] {
+        set.shop.create(name, "1").await;
+    }
+    let refuses = "ok; the sink hook takes nothing: it refuses every record: 400";
+    while !get(&address, "/readyz").await.1.starts_with(refuses) {
+        tokio::task::yield_now().await;
+    }
+    *hook.status.lock().unwrap() = StatusCode::NO_CONTENT;
+    let told = on_thread(move || {
+        let told: std::collections::BTreeSet<String> = (0..4).map(|_| hook.next()).collect();
+        (told, daemon.end_with("-TERM").1.join("\n"))
+    })
+    .await;
+    let names: Vec<&str> = told.0.iter().filter_map(|told| told.split(' ').nth(1)).collect();
+    assert_eq!(names, ["a", "b", "c", "d"], "each of them, the dead letter too");
+    assert!(told.1.contains("the sink hook takes records again"), "{}", told.1);
+}
+
 /// The backlog of a receiver that was down: a value has become known in between. Nothing is delivered before the Secrets are listed.
 #[tokio::test(flavor = "multi_thread")]
 async fn k3_what_is_known_by_now_is_hidden_in_what_is_delivered_after_a_restart() {
